@@ -1,0 +1,114 @@
+import { clang, includes, type Target } from "../clang.ts";
+import type { Library } from "../library.ts";
+
+/** The parts of a node of `clang -ast-dump=json` that are read here. */
+interface Node {
+  readonly id?: string;
+  readonly kind?: string;
+  readonly name?: string;
+  readonly type?: { readonly qualType: string; readonly desugaredQualType?: string };
+  readonly variadic?: boolean;
+  readonly isBitfield?: boolean;
+  readonly completeDefinition?: boolean;
+  readonly value?: string;
+  readonly ownedTagDecl?: { readonly id: string };
+  readonly inner?: readonly Node[];
+}
+
+/** A C type: as the header writes it, and with the outermost typedefs resolved. */
+export interface CType {
+  /** As written, e.g. `cl_mem`. */
+  readonly written: string;
+  /** Resolved, e.g. `struct _cl_mem *`. */
+  readonly resolved: string;
+}
+
+/** A parameter of a function or a field of a struct. */
+export interface Member {
+  /** Its name; empty where the header gives none. */
+  readonly name: string;
+  /** Its type. */
+  readonly type: CType;
+  /** Whether it is a bit-field. */
+  readonly bitField: boolean;
+}
+
+/** A function's prototype. */
+export interface Prototype {
+  /** What C calls it. */
+  readonly name: string;
+  /** What it returns. */
+  readonly result: CType;
+  /** Its parameters. */
+  readonly parameters: readonly Member[];
+  /** Whether `...` follows them. */
+  readonly variadic: boolean;
+}
+
+/** What a library's headers declare. */
+export interface Declarations {
+  /** The functions by name. */
+  readonly functions: ReadonlyMap<string, Prototype>;
+  /** The typedefs by name. */
+  readonly typedefs: ReadonlyMap<string, CType>;
+  /** The fields of the complete structs and unions, by tag (`_cl_buffer_region`) and by typedef of an unnamed one. */
+  readonly records: ReadonlyMap<string, readonly Member[]>;
+  /** Whether any constant of an enum is negative; by tag and by typedef of an unnamed one. */
+  readonly enums: ReadonlyMap<string, boolean>;
+  /** The names of all enumeration constants. */
+  readonly enumerators: readonly string[];
+}
+
+/** Reads what a library's headers declare, as clang understands them for a target. */
+export async function readDeclarations(library: Library, target: Target): Promise<Declarations> {
+  const flags = ["-fsyntax-only", "-Xclang", "-ast-dump=json"];
+  const root: Node = JSON.parse(await clang(target, flags, includes(library)));
+  const functions = new Map<string, Prototype>();
+  const typedefs = new Map<string, CType>();
+  const records = new Map<string, readonly Member[]>();
+  const enums = new Map<string, boolean>();
+  const enumerators: string[] = [];
+  let previous: Node = {};
+  for (const node of root.inner ?? []) {
+    const owned = node.inner?.[0]?.ownedTagDecl?.id;
+    if (node.kind === "TypedefDecl") {
+      typedefs.set(node.name ?? "", cType(node));
+      if (owned === previous.id && !previous.name) declareTag({ ...previous, name: node.name ?? "" });
+    } else if (node.kind === "FunctionDecl") functions.set(node.name ?? "", prototype(node, typedefs));
+    else if (node.name) declareTag(node);
+    if (node.kind === "EnumDecl") enumerators.push(...(node.inner ?? []).flatMap((child) => child.name ?? []));
+    previous = node;
+  }
+  return { functions, typedefs, records, enums, enumerators };
+
+  function declareTag(node: Node): void {
+    if (node.kind === "RecordDecl" && node.completeDefinition) records.set(node.name!, members(node, "FieldDecl"));
+    if (node.kind === "EnumDecl") enums.set(node.name!, hasNegative(node));
+  }
+}
+
+function prototype(node: Node, typedefs: ReadonlyMap<string, CType>): Prototype {
+  const type = cType(node).written; // e.g. `cl_mem (cl_context, size_t)`
+  const written = type.slice(0, type.indexOf("(")).trim();
+  return {
+    name: node.name ?? "",
+    result: { written, resolved: typedefs.get(written)?.resolved ?? written },
+    parameters: members(node, "ParmVarDecl"),
+    variadic: node.variadic === true,
+  };
+}
+
+function members(node: Node, kind: string): Member[] {
+  return (node.inner ?? []).filter((child) => child.kind === kind).map((child) => (
+    { name: child.name ?? "", type: cType(child), bitField: child.isBitfield === true }
+  ));
+}
+
+function cType(node: Node): CType {
+  const written = node.type?.qualType ?? "";
+  return { written, resolved: node.type?.desugaredQualType ?? written };
+}
+
+function hasNegative(node: Node): boolean {
+  return node.value?.startsWith("-") === true || (node.inner ?? []).some(hasNegative);
+}

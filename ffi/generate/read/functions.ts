@@ -1,0 +1,54 @@
+import type { FunctionEntry } from "../library.ts";
+import type { ForeignFunction } from "../model.ts";
+import { ADDRESS, BUFFER, foreignType } from "../types.ts";
+import type { Declarations, Member, Prototype } from "./ast.ts";
+
+/** Says how a listed function crosses the FFI. */
+export function readFunction(entry: FunctionEntry, declarations: Declarations): ForeignFunction {
+  const prototype = declarations.functions.get(entry.name);
+  if (prototype === undefined) throw new Error(`no header declares ${entry.name}`);
+  if (prototype.variadic !== (entry.variadic !== undefined)) {
+    throw new Error(
+      `${entry.name}: the list has to say which arguments follow, for a variadic function and for no other`,
+    );
+  }
+  const rest = Object.entries(entry.variadic ?? {}).map(([name, type]): Member => (
+    { name, type: { written: type, resolved: declarations.typedefs.get(type)?.resolved ?? type }, bitField: false }
+  ));
+  const named = prototype.parameters.map((parameter, i) => ({ ...parameter, name: parameterName(parameter, i) }));
+  for (const name of entry.address ?? []) {
+    if (!named.some((parameter) => parameter.name === name)) throw new Error(`${entry.name} has no parameter ${name}`);
+  }
+  return {
+    name: entry.as ?? entry.name,
+    entry,
+    prototype: prototypeText(prototype, named),
+    parameters: [...named, ...rest].map(({ name, type }) => (
+      {
+        name,
+        foreign: foreignType(
+          `${entry.name}(${name})`,
+          type,
+          entry.address?.includes(name) ? ADDRESS : BUFFER,
+          declarations,
+        ),
+      }
+    )),
+    result: foreignType(entry.name, prototype.result, ADDRESS, declarations),
+  };
+}
+
+/** glibc's `__addr` is `addr` to its readers. */
+function parameterName({ name }: Member, i: number): string {
+  return name.replace(/^_+/, "") || `arg${i}`;
+}
+
+function prototypeText({ name, result, variadic }: Prototype, parameters: readonly Member[]): string {
+  const list = parameters.map((parameter) => declarator(parameter.type.written, parameter.name));
+  return declarator(result.written, `${name}(${[...list, ...variadic ? ["..."] : []].join(", ") || "void"})`);
+}
+
+function declarator(type: string, name: string): string {
+  if (type.includes("(*)")) return type.replace("(*)", `(*${name})`);
+  return type.endsWith("*") ? `${type}${name}` : `${type} ${name}`;
+}

@@ -1,0 +1,30 @@
+import { clang, includes, type Target } from "../clang.ts";
+import type { Library } from "../library.ts";
+
+/** A C constant expression, and the integer type in which its value is wanted. */
+export interface Expression {
+  /** The C type. */
+  readonly type: string;
+  /** The expression. */
+  readonly value: string;
+}
+
+/** Lets clang evaluate constant expressions for a target: nothing is run, the values stand in the LLVM code. */
+export async function measure(
+  library: Library,
+  target: Target,
+  expressions: readonly Expression[],
+): Promise<{ bits: number; value: bigint }[]> {
+  const lines = expressions.map(({ type, value }, i) => `const ${type} samepage_${i} = (${type}) (${value});`);
+  const ir = await clang(target, ["-S", "-emit-llvm", "-o", "-"], includes(library) + lines.join("\n") + "\n");
+  const values = new Map(
+    ir.matchAll(/^@samepage_(\d+) = .*constant i(\d+) (-?\d+)/gm).map((
+      [, i, bits, value],
+    ) => [Number(i), { bits: Number(bits), value: BigInt(value) }]),
+  );
+  return expressions.map(({ type, value }, i) => {
+    const found = values.get(i);
+    if (found === undefined) throw new Error(`(${type}) ${value} is no integer constant`);
+    return found;
+  });
+}

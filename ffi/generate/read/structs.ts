@@ -1,0 +1,42 @@
+import type { StructLayout } from "../../layout.ts";
+import type { Target } from "../clang.ts";
+import type { Library } from "../library.ts";
+import type { Struct } from "../model.ts";
+import { ADDRESS, foreignType } from "../types.ts";
+import type { Declarations } from "./ast.ts";
+import { measure } from "./measure.ts";
+
+/** Measures a struct. */
+export async function readStruct(
+  library: Library,
+  target: Target,
+  type: string,
+  declarations: Declarations,
+): Promise<Struct> {
+  const name = type.replace(/^struct /, "");
+  const tag = declarations.typedefs.get(name)?.resolved.replace(/^struct /, "") ?? name;
+  const fields = declarations.records.get(tag) ?? declarations.records.get(name);
+  if (fields === undefined) throw new Error(`no header declares the fields of ${type}`);
+  const foreign = fields.map((field) => {
+    if (field.bitField) throw new Error(`${type}.${field.name}: bit-fields are not supported`);
+    return foreignType(`${type}.${field.name}`, field.type, ADDRESS, declarations);
+  });
+  const [size, align, ...offsets] = await measure(library, target, [
+    { type: "size_t", value: `sizeof(${type})` },
+    { type: "size_t", value: `_Alignof(${type})` },
+    ...fields.map((field) => ({ type: "size_t", value: `offsetof(${type}, ${field.name})` })),
+  ]);
+  const layouts = fields.map((field, i) => (
+    [field.name, { offset: Number(offsets[i].value), type: foreign[i].native }] as const
+  ));
+  return {
+    type,
+    name,
+    layout: {
+      size: Number(size.value),
+      align: Number(align.value),
+      fields: Object.fromEntries(layouts) as StructLayout["fields"],
+    },
+    foreign: Object.fromEntries(fields.map((field, i) => [field.name, foreign[i]])),
+  };
+}

@@ -1,0 +1,67 @@
+import type { Model, Struct } from "../model.ts";
+import { pascalCase } from "../types.ts";
+
+/** `structs.ts`: layouts, with a reader and a writer each. */
+export function structs({ structs }: Model): string {
+  return structs.map(struct).join("");
+}
+
+function struct({ type, name, layout, foreign }: Struct): string {
+  const Name = pascalCase(name);
+  const fields = Object.entries(layout.fields);
+  const rows = fields.map(([field, { offset, type }]) => `    ${field}: { offset: ${offset}, type: "${type}" },`);
+  const members = fields.map(([field]) => `  /** \`${type}.${field}\` */\n  ${field}: ${foreign[field].type};`);
+  const reads = fields.map(([field, { offset, type }]) => {
+    const value = `view.get${accessor(type)}(${at(offset)}${endian(type)})`;
+    return `    ${field}: ${value}${
+      /^(bigint|number)$/.test(foreign[field].type) ? "" : ` as ${foreign[field].type}`
+    },`;
+  });
+  const writes = fields.map(([field, { offset, type }]) => (
+    `  view.set${accessor(type)}(${at(offset)}, value.${field}${endian(type)});`
+  ));
+  return `
+/** The layout of a \`${type}\`. */
+export const ${name} = {
+  size: ${layout.size},
+  align: ${layout.align},
+  fields: {
+${rows.join("\n")}
+  },
+} as const satisfies StructLayout;
+
+/** The values of a \`${type}\`. */
+export interface ${Name} {
+${members.join("\n")}
+}
+
+/** Reads a \`${type}\` at a byte offset. */
+export function read${Name}(view: DataView, offset: number): ${Name} {
+  return {
+${reads.join("\n")}
+  };
+}
+
+/** Writes a \`${type}\` at a byte offset. */
+export function write${Name}(view: DataView, offset: number, value: ${Name}): void {
+${writes.join("\n")}
+}
+`;
+}
+
+function at(offset: number): string {
+  return offset === 0 ? "offset" : `offset + ${offset}`;
+}
+
+/** All our targets are little-endian. */
+function endian(type: string): string {
+  return type.endsWith("8") ? "" : ", true";
+}
+
+/** The end of the DataView method for a type: `usize` → `BigUint64`. */
+function accessor(type: string): string {
+  const [, letter, size] = type.match(/^([uif])(\d+|size)$/)!;
+  const bits = size === "size" ? "64" : size;
+  if (letter === "f") return `Float${bits}`;
+  return `${bits === "64" ? "Big" : ""}${letter === "u" ? "Uint" : "Int"}${bits}`;
+}

@@ -1,0 +1,3 @@
+/** Scratch entry. @module */
+export * from "./src/host/mod.ts";
+export * from "./src/core/graph.ts";

@@ -1,0 +1,17 @@
+/** What may be done with bytes. `"write"`: every byte will be written, so nothing is fetched first. */
+export type Access = "read" | "write" | "read-write";
+
+/** True where `access` lets bytes be changed. */
+export function writes(access: Access): boolean {
+  return access !== "read";
+}
+
+/** True where `access` lets bytes be seen. */
+export function reads(access: Access): boolean {
+  return access !== "write";
+}
+
+/** True where somebody who holds `held` may pass on `wanted`. */
+export function covers(held: Access, wanted: Access): boolean {
+  return held === "read-write" || held === wanted;
+}

@@ -1,0 +1,115 @@
+import type { Grant } from "./grant.ts";
+import { ledger } from "./ledger.ts";
+import type { Views } from "./view.ts";
+import { warn } from "./warn.ts";
+
+/**
+ * Whether a block may be given back: `"unused"` (no view of it is left), `"escaped"` (somebody moved a view away, and
+ * may be using it), `"unknown"` (its tensor was collected while views had not been revoked: they may have been moved).
+ */
+export type Fate = "unused" | "escaped" | "unknown";
+
+/** How an allocation's memory is given back. */
+export interface Block {
+  /** What the ledger counts it as: `"host.block"`. */
+  readonly kind: string;
+  /** The host address of its first byte, where it has one. */
+  readonly address?: bigint;
+  /** Its length in bytes. */
+  readonly byteLength: number;
+  /** Gives the memory back, or what is safe of it. Called once. */
+  free(fate: Fate): void;
+}
+
+/** A failure that came too late to be thrown, kept on the bytes that it concerns. */
+interface KeptFailure {
+  readonly start: number;
+  readonly end: number;
+  readonly error: unknown;
+}
+
+/**
+ * One block of memory as law 3 knows it: what is lent of it, which views of it exist, who shares it.
+ *
+ * Ranges are counted in bytes from its start. It is reached from the address index and from finalizers, so it holds
+ * the views weakly: a view keeps its tensor alive, and what is held here for good could never be collected.
+ */
+export class Allocation {
+  /** The memory, and the way to give it back. */
+  readonly block: Block;
+  /** What is lent directly of this block, by whichever of its tensors: peers are judged together. */
+  readonly lends: Grant[] = [];
+  /** How many buffers over these bytes have been handed out and not been revoked. */
+  liveViews = 0;
+  /** Set once a tracked view was found to have been moved away. */
+  escaped = false;
+  /** How many tensors own these bytes. */
+  peers = 0;
+  #views: WeakRef<Views> | undefined;
+  #failures: KeptFailure[] | undefined;
+  #attachments: Map<object, unknown> | undefined;
+
+  /** Takes the block over: it is freed when the last peer leaves. */
+  constructor(block: Block) {
+    this.block = block;
+    ledger.add(block.kind);
+  }
+
+  /** One more tensor owns these bytes. */
+  join(): void {
+    this.peers++;
+  }
+
+  /** One less; the last one gives the memory back. */
+  leave(): void {
+    if (--this.peers > 0) return;
+    const fate: Fate = this.escaped ? "escaped" : this.liveViews > 0 ? "unknown" : "unused";
+    ledger.remove(this.block.kind);
+    if (fate !== "unused") ledger.quarantine(this.block.byteLength);
+    this.block.free(fate);
+  }
+
+  /** The views of these bytes, while anybody can still reach one. */
+  get views(): Views | undefined {
+    return this.#views?.deref();
+  }
+
+  /** Called by the views themselves, when there is a first one. */
+  watch(views: Views): void {
+    this.#views = new WeakRef(views);
+  }
+
+  /** A view was found moved away: its bytes can never be given back. */
+  markEscaped(): void {
+    if (this.escaped) return;
+    this.escaped = true;
+    warn(
+      `a view of ${this.block.byteLength} bytes (${this.block.kind}) was moved away with transfer() or postMessage; ` +
+        "its memory is kept for good. Copy the bytes instead, or use tensor.lend().",
+    );
+  }
+
+  /** Keeps a failure until {@link takeFailure} is asked about these bytes. */
+  keepFailure(start: number, end: number, error: unknown): void {
+    (this.#failures ??= []).push({ start, end, error });
+  }
+
+  /** Hands out, once, the oldest failure kept on any of these bytes. */
+  takeFailure(start: number, end: number): KeptFailure | undefined {
+    const at = this.#failures?.findIndex((f) => f.start < end && start < f.end) ?? -1;
+    return at < 0 ? undefined : this.#failures!.splice(at, 1)[0];
+  }
+
+  /** What one context keeps about these bytes (its live native objects over them), made on first use. */
+  attachment<T>(context: object, make: () => T): T {
+    const attachments = this.#attachments ??= new Map();
+    let kept = attachments.get(context) as T | undefined;
+    if (kept === undefined) attachments.set(context, kept = make());
+    return kept;
+  }
+
+  /** The same, only looked up. */
+  findAttachment<T>(context: object): T | undefined {
+    return this.#attachments?.get(context) as T | undefined;
+  }
+}

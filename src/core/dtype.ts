@@ -1,0 +1,67 @@
+/** The element types: unsigned, signed and floating, by their size in bits. */
+export type DType = "u8" | "i8" | "u16" | "i16" | "f16" | "u32" | "i32" | "f32" | "u64" | "i64" | "f64";
+
+/** The typed array that shows a dtype's elements. */
+export interface TypedArrays {
+  /** 8-bit unsigned. */
+  u8: Uint8Array<ArrayBuffer>;
+  /** 8-bit signed. */
+  i8: Int8Array<ArrayBuffer>;
+  /** 16-bit unsigned. */
+  u16: Uint16Array<ArrayBuffer>;
+  /** 16-bit signed. */
+  i16: Int16Array<ArrayBuffer>;
+  /** IEEE 754 half. */
+  f16: Float16Array<ArrayBuffer>;
+  /** 32-bit unsigned. */
+  u32: Uint32Array<ArrayBuffer>;
+  /** 32-bit signed. */
+  i32: Int32Array<ArrayBuffer>;
+  /** IEEE 754 single. */
+  f32: Float32Array<ArrayBuffer>;
+  /** 64-bit unsigned. */
+  u64: BigUint64Array<ArrayBuffer>;
+  /** 64-bit signed. */
+  i64: BigInt64Array<ArrayBuffer>;
+  /** IEEE 754 double. */
+  f64: Float64Array<ArrayBuffer>;
+}
+
+/** Any of the typed arrays that a view can be. */
+export type TypedArray = TypedArrays[DType];
+
+/** A typed array's constructor, as far as views need it. */
+export interface TypedArrayConstructor<A extends TypedArray = TypedArray> {
+  /** Bytes an element. */
+  readonly BYTES_PER_ELEMENT: number;
+  /** A view over a part of a buffer. */
+  new (buffer: ArrayBuffer, byteOffset?: number, length?: number): A;
+}
+
+/** The typed array of each dtype; its BYTES_PER_ELEMENT is the dtype's size. */
+export const TYPED_ARRAYS: { readonly [D in DType]: TypedArrayConstructor<TypedArrays[D]> } = {
+  u8: Uint8Array,
+  i8: Int8Array,
+  u16: Uint16Array,
+  i16: Int16Array,
+  f16: Float16Array,
+  u32: Uint32Array,
+  i32: Int32Array,
+  f32: Float32Array,
+  u64: BigUint64Array,
+  i64: BigInt64Array,
+  f64: Float64Array,
+};
+
+/** The size of one element in bytes. */
+export function sizeOf(dtype: DType): number {
+  return TYPED_ARRAYS[dtype].BYTES_PER_ELEMENT;
+}
+
+/** The dtype whose elements this typed array shows; undefined for a DataView and for clamped bytes. */
+export function dtypeOf(array: ArrayBufferView): DType | undefined {
+  for (const dtype in TYPED_ARRAYS) {
+    if (array instanceof TYPED_ARRAYS[dtype as DType]) return dtype as DType;
+  }
+  return undefined;
+}

@@ -1,0 +1,159 @@
+/** What a program can read of any failure; every field that does not apply is left out. */
+export interface ErrorFields {
+  /** The API that failed: `"opencl"`, `"libc"`, `"core"`, … */
+  readonly api?: string;
+  /** The function that was called: `"clCreateBuffer"`. */
+  readonly fn?: string;
+  /** The native code. */
+  readonly code?: number;
+  /** The code's name in that API's own header: `"CL_INVALID_HOST_PTR"`. */
+  readonly codeName?: string;
+  /** The argument at fault, by the name that the documentation gives it: `"strides[0]"`. */
+  readonly argument?: string;
+  /** What to do about it. */
+  readonly hint?: string;
+  /** What caused it. */
+  readonly cause?: unknown;
+  /** The parts, where one operation failed in several ways. */
+  readonly errors?: readonly unknown[];
+}
+
+/**
+ * The root of every error that samepage throws.
+ *
+ * @example
+ * ```ts
+ * import { host, InteropError } from "@samepage/interop";
+ *
+ * try {
+ *   host.allocate({ shape: [-1], dtype: "u8" });
+ * } catch (error) {
+ *   if (error instanceof InteropError) console.log(error.name, error.argument); // LayoutError shape[0]
+ * }
+ * ```
+ */
+export class InteropError extends Error {
+  override name = "InteropError";
+  /** {@inheritDoc ErrorFields.api} */
+  readonly api: string | undefined;
+  /** {@inheritDoc ErrorFields.fn} */
+  readonly fn: string | undefined;
+  /** {@inheritDoc ErrorFields.code} */
+  readonly code: number | undefined;
+  /** {@inheritDoc ErrorFields.codeName} */
+  readonly codeName: string | undefined;
+  /** {@inheritDoc ErrorFields.argument} */
+  readonly argument: string | undefined;
+  /** {@inheritDoc ErrorFields.hint} */
+  readonly hint: string | undefined;
+  /** {@inheritDoc ErrorFields.errors} */
+  readonly errors: readonly unknown[];
+
+  /** `message` is one sentence; the hint is appended to it. */
+  constructor(message: string, fields: ErrorFields = {}) {
+    const { cause, hint } = fields;
+    super(hint === undefined ? message : `${message} ${hint}`, cause === undefined ? undefined : { cause });
+    this.api = fields.api;
+    this.fn = fields.fn;
+    this.code = fields.code;
+    this.codeName = fields.codeName;
+    this.argument = fields.argument;
+    this.hint = hint;
+    this.errors = fields.errors ?? [];
+  }
+}
+
+/** One place where a library was looked for, and what came of it. */
+export interface LibraryAttempt {
+  /** The name or path given to the loader. */
+  readonly path: string;
+  /** The loader's own words. */
+  readonly message: string;
+}
+
+/** A native library could not be opened; `attempts` lists every place that was tried. */
+export class LibraryNotFoundError extends InteropError {
+  override name = "LibraryNotFoundError";
+  /** Every place that was tried, in order. */
+  readonly attempts: readonly LibraryAttempt[];
+
+  /** `attempts` in the order in which they were made. */
+  constructor(message: string, attempts: readonly LibraryAttempt[], fields: ErrorFields = {}) {
+    super(message, fields);
+    this.attempts = attempts;
+  }
+}
+
+/** Deno refused a permission; `flag` is the one to pass. */
+export class PermissionError extends InteropError {
+  override name = "PermissionError";
+  /** The flag that grants it: `"--allow-ffi"`. */
+  readonly flag: string;
+
+  /** `flag` as it is written on the command line. */
+  constructor(message: string, flag: string, fields: ErrorFields = {}) {
+    super(message, fields);
+    this.flag = flag;
+  }
+}
+
+/** A native function answered with an error code. */
+export class NativeCallError extends InteropError {
+  override name = "NativeCallError";
+}
+
+/** An argument that is no layout is wrong: its type, its range, its state. */
+export class ArgumentError extends InteropError {
+  override name = "ArgumentError";
+}
+
+/** A shape, dtype, stride, offset, length or alignment is wrong; `argument` names which. */
+export class LayoutError extends ArgumentError {
+  override name = "LayoutError";
+}
+
+/** The bytes are lent to somebody else, or the access asked for exceeds what was granted. */
+export class AccessError extends InteropError {
+  override name = "AccessError";
+}
+
+/** The object was disposed, or what it came from was. */
+export class DisposedError extends InteropError {
+  override name = "DisposedError";
+}
+
+/** One way that is closed, why, and what would open it. */
+export interface Refusal {
+  /** The edge: `"host→opencl"`. */
+  readonly edge: string;
+  /** Why it is closed for this source and target. */
+  readonly reason: string;
+  /** What would open it. */
+  readonly remedy?: string;
+}
+
+/** No way leads from the source to the target; `refused` says of each way why it is closed. */
+export class NoRouteError extends InteropError {
+  override name = "NoRouteError";
+  /** Every edge that was asked and refused. */
+  readonly refused: readonly Refusal[];
+
+  /** The first refusal's remedy becomes the hint. */
+  constructor(message: string, refused: readonly Refusal[], fields: ErrorFields = {}) {
+    super(message, fields);
+    this.refused = refused;
+  }
+}
+
+/** One failure is thrown as it is, several as one {@link InteropError} with `.errors`; none returns. */
+export function throwAll(errors: readonly unknown[], doing: string): void {
+  if (errors.length === 1) throw errors[0];
+  if (errors.length > 1) {
+    throw new InteropError(`${errors.length} failures while ${doing}: ${errors.map(messageOf).join(" ")}`, { errors });
+  }
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

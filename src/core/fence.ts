@@ -1,0 +1,93 @@
+import type { Context } from "./context.ts";
+
+/** How long a wait polls before it goes to the driver, in milliseconds. */
+const POLL_MS = 0.05;
+
+/** Native waits in flight at a time: each holds a thread of Deno's pool of 32, which file reads need too. */
+const MOST_IN_FLIGHT = 4;
+
+let inFlight = 0;
+
+/** Options of {@link Fence.wait}. */
+export interface WaitOptions {
+  /** Stops waiting, not the work: the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A point in one API's work that others can wait for.
+ *
+ * A fence is no promise: `wait()` makes one. It owns its native object; whoever is given a fence retains it, so that
+ * disposing one's own cancels nothing.
+ */
+export abstract class Fence implements Disposable {
+  /** The API and device whose work it is. */
+  abstract readonly context: Context;
+  /** The in-order line of work it belongs to (a queue); work submitted to the same line later runs after it anyway. */
+  abstract readonly line: object;
+
+  /** True once the work is done. @throws what made the work fail. */
+  abstract reached(): boolean;
+
+  /**
+   * Blocks until the work is done.
+   *
+   * @throws {AccessError} (`argument` is `"fence"`) where the work waits for an event of this isolate that is not set.
+   * @throws {NativeCallError} where the work failed.
+   */
+  abstract waitSync(): void;
+
+  /** Another owner of the same point. */
+  abstract retain(): Fence;
+
+  /** Gives up this owner's share; the work goes on. */
+  abstract [Symbol.dispose](): void;
+
+  /** Settles once a native wait makes sense: after the events of this isolate that the work waits for are set. */
+  protected abstract waitable(): Promise<void> | undefined;
+
+  /** One native wait off this thread. */
+  protected abstract waitNonblocking(): Promise<void>;
+
+  /** Waits without blocking the event loop. @throws what made the work fail, or the signal's reason. */
+  async wait(options: WaitOptions = {}): Promise<void> {
+    const { signal } = options;
+    signal?.throwIfAborted();
+    const held = this.retain();
+    const done = held.#settled().finally(() => held[Symbol.dispose]());
+    await (signal === undefined ? done : unlessAborted(done, signal));
+  }
+
+  async #settled(): Promise<void> {
+    await this.waitable();
+    const end = performance.now() + POLL_MS;
+    do {
+      if (this.reached()) return;
+    } while (performance.now() < end);
+    do {
+      if (inFlight < MOST_IN_FLIGHT) await this.#waitInFlight();
+      else await sleep(1);
+    } while (!this.reached());
+  }
+
+  async #waitInFlight(): Promise<void> {
+    inFlight++;
+    try {
+      await this.waitNonblocking();
+    } finally {
+      inFlight--;
+    }
+  }
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    done.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

@@ -1,0 +1,87 @@
+import type { Access } from "./access.ts";
+import { ArgumentError } from "./errors.ts";
+import type { FrameInfo } from "./frame_info.ts";
+import { Mapped, type MappedInit } from "./mapped.ts";
+import type { Described } from "./mapper.ts";
+import type { Grant } from "./grant.ts";
+import { Resource } from "./resource.ts";
+import { Metadata } from "./metadata.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** What a frame is made of. */
+export interface FrameInit<P extends Tensor> extends MappedInit {
+  /** What it is. */
+  readonly info: FrameInfo;
+  /** What is known of it; shared with what it was mapped from. */
+  readonly metadata?: Metadata;
+  /** Makes the planes; their resources have the frame's as owner. */
+  readonly planes: (frame: Frame<P>) => readonly P[];
+}
+
+/** Ordered tensors (planes) that belong together, and what they are. Maps like a tensor, all planes at once. */
+export class Frame<P extends Tensor = Tensor> extends Mapped {
+  /** The planes, in the order of the format. */
+  readonly planes: readonly P[];
+  /** Format and size. */
+  readonly info: FrameInfo;
+  /** What is known of it beside its bytes. */
+  readonly metadata: Metadata;
+
+  /** Takes the resource over; the planes are disposed with the frame. */
+  constructor(init: FrameInit<P>) {
+    super(init);
+    this.info = init.info;
+    this.metadata = init.metadata ?? new Metadata();
+    this.planes = init.planes(this);
+  }
+
+  /**
+   * A frame of tensors that exist already: it takes them over.
+   *
+   * @throws {ArgumentError} where there is none, or they are not of one kind of memory.
+   */
+  static of<P extends Tensor>(planes: readonly P[], info: FrameInfo, metadata?: Metadata): Frame<P> {
+    if (planes.length === 0 || planes.some((plane) => plane.target !== planes[0].target)) {
+      throw new ArgumentError("planes: a frame needs planes that are all of the same kind of memory.", {
+        api: "core",
+        argument: "planes",
+      });
+    }
+    for (const plane of planes) plane.resource.assertLive();
+    const resource = new Resource({ name: `frame of ${planes.map((plane) => plane.name).join(", ")}` });
+    for (const plane of planes) plane.resource.dependOn(resource);
+    const { target, parent } = planes[0];
+    return new Frame({
+      target,
+      resource,
+      info,
+      planes: () => planes,
+      ...(parent === undefined ? {} : { parent }),
+      ...(metadata === undefined ? {} : { metadata }),
+    });
+  }
+
+  /** The bytes it holds: its own, or its planes' where those were there before it. */
+  override get grants(): readonly Grant[] {
+    return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
+  }
+
+  /** Lends all planes to a child. */
+  borrow(access: Access): Frame<P> {
+    this.assertUsable(access);
+    const planes: P[] = [];
+    try {
+      for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access }) as P);
+      return Frame.of(planes, this.info, this.metadata);
+    } catch (error) {
+      for (const plane of planes) plane[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** What a route has to know of it. */
+  describe(): Described {
+    const planes = this.planes.flatMap((plane) => plane.describe().planes);
+    return { target: this.target, access: this.access, planes, info: this.info };
+  }
+}

@@ -1,0 +1,163 @@
+import { type DType, sizeOf } from "./dtype.ts";
+import { LayoutError } from "./errors.ts";
+import { type Layout, layout, moved, whole } from "./layout.ts";
+
+/** How one plane of a pixel format lies: elements a pixel, and how far it is subsampled in x and y. */
+interface PlaneFormat {
+  readonly channels: number;
+  readonly dtype: DType;
+  readonly xStep: number;
+  readonly yStep: number;
+}
+
+const packed = (channels: number): readonly PlaneFormat[] => [{ channels, dtype: "u8", xStep: 1, yStep: 1 }];
+const luma = (dtype: DType): PlaneFormat => ({ channels: 1, dtype, xStep: 1, yStep: 1 });
+const chroma = (dtype: DType, channels: number): PlaneFormat => ({ channels, dtype, xStep: 2, yStep: 2 });
+
+/**
+ * The pixel formats, with the DRM name of each (drm_fourcc.h). DRM names the channels of a little-endian word from its
+ * high byte down, so bytes R, G, B, A in memory are `DRM_FORMAT_ABGR8888`, `AB24`.
+ */
+const IMAGE_FORMATS = {
+  GRAY8: { fourcc: "R8  ", planes: packed(1) },
+  RGB: { fourcc: "BG24", planes: packed(3) },
+  BGR: { fourcc: "RG24", planes: packed(3) },
+  RGBA: { fourcc: "AB24", planes: packed(4) },
+  BGRA: { fourcc: "AR24", planes: packed(4) },
+  NV12: { fourcc: "NV12", planes: [luma("u8"), chroma("u8", 2)] },
+  I420: { fourcc: "YU12", planes: [luma("u8"), chroma("u8", 1), chroma("u8", 1)] },
+  P010: { fourcc: "P010", planes: [luma("u16"), chroma("u16", 2)] },
+} as const satisfies Record<string, { fourcc: string; planes: readonly PlaneFormat[] }>;
+
+/** A pixel format, by its common name; `GRAY8`, `RGB`, … are in the order of the bytes in memory. */
+export type ImageFormat = keyof typeof IMAGE_FORMATS;
+
+/** How an image's numbers stand for colours. */
+export interface Colour {
+  /** The matrix between RGB and YCbCr. */
+  readonly matrix?: "bt601" | "bt709" | "bt2020";
+  /** Whether luma uses 16–235 or 0–255. */
+  readonly range?: "limited" | "full";
+}
+
+/** What a frame of pixels is. */
+export interface ImageInfo {
+  /** Told from {@link AudioInfo} by this. */
+  readonly type: "image";
+  /** The pixel format. */
+  readonly format: ImageFormat;
+  /** Pixels across. */
+  readonly width: number;
+  /** Pixels down. */
+  readonly height: number;
+  /** The DRM fourcc of the format. */
+  readonly fourcc: number;
+  /** The DRM format modifier, all 64 bits; 0 is linear. */
+  readonly modifier: bigint;
+  /** How its numbers stand for colours, where that is known. */
+  readonly colour?: Colour;
+}
+
+/** What a frame of sound is. */
+export interface AudioInfo {
+  /** Told from {@link ImageInfo} by this. */
+  readonly type: "audio";
+  /** The type of one sample. */
+  readonly format: DType;
+  /** Samples a second. */
+  readonly sampleRate: number;
+  /** How many channels. */
+  readonly channels: number;
+  /** Samples in each channel. */
+  readonly samples: number;
+  /** One plane with the channels in turn, or a plane a channel. */
+  readonly layout: "interleaved" | "planar";
+}
+
+/** What a frame is. */
+export type FrameInfo = ImageInfo | AudioInfo;
+
+/** What {@link imageInfo} needs to know. */
+export interface ImageInit {
+  /** The pixel format. */
+  readonly format: ImageFormat;
+  /** Pixels across. */
+  readonly width: number;
+  /** Pixels down. */
+  readonly height: number;
+  /** The DRM format modifier; linear by default. */
+  readonly modifier?: bigint;
+  /** How its numbers stand for colours. */
+  readonly colour?: Colour;
+}
+
+/** The DRM code of four characters, first character in the low byte (`fourcc_code` of drm_fourcc.h). */
+export function fourccOf(characters: string): number {
+  return [...characters].reduceRight((code, c) => code * 256 + c.charCodeAt(0), 0);
+}
+
+/**
+ * Checks what an image is, and fills in its fourcc.
+ *
+ * @throws {LayoutError} for an unknown format or a size that its subsampling does not allow.
+ */
+export function imageInfo(init: ImageInit): ImageInfo {
+  const format = IMAGE_FORMATS[init.format];
+  if (format === undefined) {
+    throw new LayoutError(`format: ${String(init.format)} is no pixel format.`, {
+      api: "core",
+      argument: "format",
+      hint: `Use one of ${Object.keys(IMAGE_FORMATS).join(", ")}.`,
+    });
+  }
+  for (const [argument, pixels, step] of [["width", init.width, "xStep"], ["height", init.height, "yStep"]] as const) {
+    whole(pixels, argument, 1);
+    const odd = format.planes.find((plane) => pixels % plane[step] !== 0);
+    if (odd !== undefined) {
+      throw new LayoutError(`${argument}: ${pixels} is no multiple of ${odd[step]}, which ${init.format} needs.`, {
+        api: "core",
+        argument,
+      });
+    }
+  }
+  return {
+    type: "image",
+    format: init.format,
+    width: init.width,
+    height: init.height,
+    fourcc: fourccOf(format.fourcc),
+    modifier: init.modifier ?? 0n,
+    ...(init.colour === undefined ? {} : { colour: init.colour }),
+  };
+}
+
+/**
+ * The planes of a frame that lies in one block, one after the other, without a gap.
+ *
+ * @param rowAlign each row of an image begins at a multiple of this many bytes; 1 by default
+ */
+export function planeLayouts(info: FrameInfo, rowAlign: number = 1): readonly Layout[] {
+  const planes = info.type === "image" ? imagePlanes(info, rowAlign) : audioPlanes(info);
+  let next = 0;
+  return planes.map((plane) => {
+    const placed = moved(plane, Math.ceil(next / sizeOf(plane.dtype)) * sizeOf(plane.dtype));
+    // Every row takes its whole stride, so that the next plane's rows are aligned as this one's are.
+    next = placed.byteOffset + (plane.shape.length > 1 ? plane.shape[0] * plane.strides[0] : plane.byteLength);
+    return placed;
+  });
+}
+
+function imagePlanes(info: ImageInfo, rowAlign: number): Layout[] {
+  return IMAGE_FORMATS[info.format].planes.map(({ channels, dtype, xStep, yStep }) => {
+    const size = [info.height / yStep, info.width / xStep];
+    return layout({ shape: channels === 1 ? size : [...size, channels], dtype, rowAlign });
+  });
+}
+
+function audioPlanes(info: AudioInfo): Layout[] {
+  whole(info.sampleRate, "sampleRate", 1);
+  const channels = whole(info.channels, "channels", 1);
+  const dtype = info.format;
+  if (info.layout === "interleaved") return [layout({ shape: [info.samples, channels], dtype })];
+  return Array.from({ length: channels }, () => layout({ shape: [info.samples], dtype }));
+}

@@ -1,0 +1,190 @@
+import type { Access } from "./access.ts";
+import { type Context, nameOf, type Target } from "./context.ts";
+import { ArgumentError, NoRouteError, throwAll } from "./errors.ts";
+import type { Fence } from "./fence.ts";
+import type { Grant } from "./grant.ts";
+import type { Frame } from "./frame.ts";
+import type { Mapped } from "./mapped.ts";
+import type { Mapper } from "./mapper.ts";
+import { Resource, type Undo, unwind } from "./resource.ts";
+import { describeRefusal, Route, type Step } from "./route.ts";
+import type { Tensor } from "./tensor.ts";
+import { type Found, type Hop, search } from "./search.ts";
+
+/** Options of {@link MapperGraph.map}. */
+export interface MapOptions {
+  /** What the result will be used for; the source's own access by default. */
+  readonly access?: Access;
+  /** Work of yours on the source's bytes that has to be done before they are touched. */
+  readonly after?: Fence;
+  /** May a step copy bytes? `"never"` by default: then a route that would is refused. */
+  readonly copy?: "never" | "allow";
+}
+
+/** Contexts and the edges between them: finds the way from one memory to another, maps along it, explains it. */
+export class MapperGraph implements Disposable {
+  readonly #mappers: readonly Mapper[];
+  readonly #targets: readonly Target[];
+  readonly #contexts: readonly Context[];
+  readonly #resource = new Resource({ name: "the mapper graph" });
+
+  /** A graph over these contexts, which stay yours. Edges are tried in the order of the table, where all else is equal. */
+  constructor(contexts: Iterable<Context>, mappers: Iterable<Mapper>) {
+    this.#contexts = [...new Set(contexts)];
+    this.#targets = this.#contexts.flatMap((context) => context.targets);
+    this.#mappers = [...mappers];
+  }
+
+  /**
+   * Maps to a target, along the cheapest route: the fewest (copies, migrations, host waits, steps), in that order.
+   * Disposing the result is the unmap. While it lives, the source's bytes are lent.
+   *
+   * @throws {NoRouteError} where every way is closed; `refused` says why.
+   * @throws {AccessError} where the bytes are lent to somebody else.
+   * @throws {DisposedError} where source, target or graph were disposed.
+   */
+  map<P extends Tensor>(source: Frame, target: Target<P>, options?: MapOptions): Frame<P>;
+  /** The same for a tensor. */
+  map<T extends Tensor>(source: Tensor, target: Target<T>, options?: MapOptions): T;
+  map(source: Mapped, target: Target, options: MapOptions = {}): Mapped {
+    const { access, returning, waits } = this.#ready(source, target, options);
+    source.raiseKept();
+    const { hops, refused } = this.#search(source, target, access, waits, options, false);
+    if (hops === undefined) throw noRoute(source, target, refused);
+    return this.#walk(source, hops, refused, access, waits, returning);
+  }
+
+  /**
+   * The route that `map` would take, each step with its transfer, and why every other way is closed.
+   *
+   * @throws like {@link map}, but for NoRouteError: a route that is not open says so itself.
+   */
+  explain(source: Mapped, target: Target, options: MapOptions = {}): Route {
+    const { access, waits } = this.#ready(source, target, options);
+    const { hops, refused } = this.#search(source, target, access, waits, options, true);
+    return hops === undefined ? new Route([], refused, false) : new Route(hops.map(stepOf), refused);
+  }
+
+  /** Disposes what was mapped through this graph; the contexts stay. */
+  [Symbol.dispose](): void {
+    this.#resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resource.disposeAsync();
+  }
+
+  /** Everything that can be checked before any native call. */
+  #ready(source: Mapped, target: Target, options: MapOptions) {
+    this.#resource.assertLive();
+    target.context.resource?.assertLive();
+    for (const needed of [source.target.context, target.context]) {
+      if (!this.#contexts.includes(needed)) {
+        throw new ArgumentError(`${needed.name} is not in this graph.`, {
+          api: "core",
+          argument: needed === target.context ? "target" : "source",
+          hint: "Give its context to new MapperGraph([…]).",
+        });
+      }
+    }
+    const access = options.access ?? source.access;
+    const returning = source.usable(access);
+    const waits = source.resource.busy || returning.length > 0 || options.after !== undefined
+      ? [...source.resource.work, ...returning.flatMap((g) => g.resource!.work), ...(options.after ? [options.after] : [])]
+      : [];
+    return { access, returning, waits };
+  }
+
+  #search(
+    source: Mapped,
+    goal: Target,
+    access: Access,
+    waits: readonly Fence[],
+    options: MapOptions,
+    exhaustive: boolean,
+  ): Found {
+    const query = { source: source.describe(), goal, access, waits, copies: options.copy === "allow", exhaustive };
+    return search(query, this.#mappers, this.#targets);
+  }
+
+  /** A map to where the source is already lends the same bytes once more. */
+  #borrowed(source: Mapped, access: Access): Mapped {
+    const borrowed = source.borrow(access);
+    borrowed.resource.dependOn(this.#resource);
+    return borrowed;
+  }
+
+  /** Takes the hops one after the other; a failure unwinds those that were taken, newest first. */
+  #walk(
+    source: Mapped,
+    hops: readonly Hop[],
+    refused: Found["refused"],
+    access: Access,
+    waits: readonly Fence[],
+    returning: readonly Grant[],
+  ): Mapped {
+    if (hops.length === 0) return this.#borrowed(source, access);
+    let at = source;
+    try {
+      for (const hop of hops) {
+        const pending = at === source ? waits : at.resource.work;
+        if (hop.plan.hostWait) waitFor(pending, at === source ? returning : []);
+        const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? [] : pending);
+        next.resource.dependOn(this.#resource);
+        if (at !== source) next.resource.own(at.resource);
+        at = next;
+      }
+    } catch (error) {
+      if (at !== source) throwAll([error, ...failuresOf(() => at[Symbol.dispose]())], `mapping ${source.name}`);
+      throw error;
+    }
+    at.arrivedBy(new Route(hops.map(stepOf), refused));
+    return at;
+  }
+}
+
+/** One hop: lends the bytes, maps, takes the views away; or leaves everything as it was. */
+export function takeStep(mapper: Mapper, source: Mapped, target: Target, access: Access, waits: readonly Fence[]): Mapped {
+  const name = `${nameOf(target)} map of ${source.name}`;
+  const grants = source.grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
+  const undo: Undo = [];
+  try {
+    const mapped = mapper.map(source, target, { grants, waits, undo, name });
+    for (const grant of grants) grant.revokeConflicting();
+    return mapped;
+  } catch (error) {
+    const errors = [error, ...unwind(undo)];
+    for (const grant of grants) grant.finish();
+    throwAll(errors, `mapping ${source.name}`);
+    throw error;
+  }
+}
+
+/** The host waits for work on the bytes, and sees those that are on their way back arrive. */
+function waitFor(waits: readonly Fence[], returning: readonly Grant[]): void {
+  for (const fence of waits) fence.waitSync();
+  for (const grant of returning) grant.resource!.settle();
+}
+
+
+function failuresOf(action: () => void): unknown[] {
+  try {
+    action();
+    return [];
+  } catch (error) {
+    return [error];
+  }
+}
+
+function stepOf({ plan: { result: _, ...step } }: Hop): Step {
+  return step;
+}
+
+function noRoute(source: Mapped, target: Target, refused: Found["refused"]): NoRouteError {
+  const why = refused.length > 0 ? refused.map(describeRefusal).join(" ") : "no edge leads there.";
+  return new NoRouteError(`No route from ${source.name} to ${nameOf(target)}: ${why}`, refused, {
+    api: "core",
+    argument: "target",
+  });
+}

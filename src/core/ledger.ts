@@ -1,0 +1,48 @@
+/**
+ * Counts what is alive: native objects by kind (`"opencl.cl_mem"`), blocks of memory, fds, and what had to be
+ * quarantined. After a program has disposed all that it made, {@link Ledger.alive} is empty.
+ */
+export class Ledger {
+  readonly #alive = new Map<string, number>();
+  #quarantined = 0;
+
+  /** One more of a kind. */
+  add(kind: string): void {
+    this.#alive.set(kind, (this.#alive.get(kind) ?? 0) + 1);
+  }
+
+  /** One less of a kind. */
+  remove(kind: string): void {
+    this.#alive.set(kind, (this.#alive.get(kind) ?? 0) - 1);
+  }
+
+  /** Bytes that are kept for good because a view of them had escaped. */
+  quarantine(bytes: number): void {
+    this.#quarantined += bytes;
+  }
+
+  /** What is alive now, by kind; kinds of which none is alive are left out. */
+  get alive(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.#alive].filter(([, count]) => count !== 0));
+  }
+
+  /** Bytes quarantined so far. */
+  get quarantinedBytes(): number {
+    return this.#quarantined;
+  }
+}
+
+/**
+ * The ledger of this isolate.
+ *
+ * @example
+ * ```ts
+ * import { host, ledger } from "@samepage/interop";
+ *
+ * const tensor = host.allocate({ shape: [16], dtype: "u8" });
+ * console.log(ledger.alive); // { "host.block": 1 }
+ * tensor[Symbol.dispose]();
+ * console.log(ledger.alive); // {}
+ * ```
+ */
+export const ledger: Ledger = new Ledger();

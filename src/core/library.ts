@@ -1,0 +1,77 @@
+import { type ErrorFields, type LibraryAttempt, LibraryNotFoundError, messageOf, PermissionError } from "./errors.ts";
+
+/** A native library: what it is called, where it may be, what is wanted of it. */
+export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
+  /** The API, as errors name it: `"opencl"`. `SAMEPAGE_LIB_<API>` overrides the candidates. */
+  readonly api: string;
+  /** Names and paths for the loader, tried in order. */
+  readonly candidates: readonly string[];
+  /** The symbol table. */
+  readonly symbols: S;
+  /** What to install or set where none opens. */
+  readonly hint: string;
+}
+
+/** Sees each library's functions as it is opened, and may put others in their place: for fault injection in tests. */
+export type Tap = (api: string, functions: Record<string, unknown>) => Record<string, unknown>;
+
+let tap: Tap | undefined;
+
+/** Sets the tap for libraries opened from now on. */
+export function setTap(next: Tap | undefined): void {
+  tap = next;
+}
+
+/**
+ * Makes the opener of a library: it opens on the first call, once, and never closes.
+ *
+ * @typeParam F the functions with their C parameter names, as generated beside the table
+ * @throws {LibraryNotFoundError} where no candidate opens; `attempts` says why for each.
+ * @throws {PermissionError} without `--allow-ffi`.
+ */
+export function lazyLibrary<F>(spec: LibrarySpec<Deno.ForeignLibraryInterface>): () => F {
+  let functions: F | undefined;
+  return () => functions ??= open(spec) as F;
+}
+
+function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, unknown> {
+  // Loading by soname under a prompt answered "allow" fails on that call itself, unless asked beforehand.
+  Deno.permissions.requestSync({ name: "ffi" });
+  const attempts: LibraryAttempt[] = [];
+  const override = environment(`SAMEPAGE_LIB_${spec.api.toUpperCase()}`);
+  for (const path of override === undefined ? spec.candidates : [override]) {
+    try {
+      const functions = Deno.dlopen(path, spec.symbols).symbols as Record<string, unknown>;
+      return tap === undefined ? functions : tap(spec.api, { ...functions });
+    } catch (error) {
+      if (error instanceof Deno.errors.NotCapable) throw notPermitted(`to open ${path}`, spec.api, error);
+      attempts.push({ path, message: messageOf(error) });
+    }
+  }
+  throw new LibraryNotFoundError(
+    `No ${spec.api} library could be opened: ${attempts.map((a) => `${a.path}: ${a.message}`).join("; ")}.`,
+    attempts,
+    { api: spec.api, fn: "dlopen", hint: spec.hint },
+  );
+}
+
+/** Runs what needs FFI; Deno's NotCapable becomes a {@link PermissionError}. */
+export function permitted<T>(what: string, api: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotCapable) throw notPermitted(what, api, error);
+    throw error;
+  }
+}
+
+/** An environment variable, read only where that is permitted already: samepage asks for no permission but FFI. */
+export function environment(name: string): string | undefined {
+  if (Deno.permissions.querySync({ name: "env", variable: name }).state !== "granted") return undefined;
+  return Deno.env.get(name) || undefined;
+}
+
+function notPermitted(what: string, api: string, cause: unknown): PermissionError {
+  const fields: ErrorFields = { api, cause, hint: "Run with --allow-ffi, without a path: pointers need all of it." };
+  return new PermissionError(`Deno does not permit ${what}.`, "--allow-ffi", fields);
+}

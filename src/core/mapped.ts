@@ -1,0 +1,136 @@
+import { type Access, reads } from "./access.ts";
+import { type Target } from "./context.ts";
+import { AccessError } from "./errors.ts";
+import type { Fence } from "./fence.ts";
+import type { Grant } from "./grant.ts";
+import type { Described } from "./mapper.ts";
+import type { Resource } from "./resource.ts";
+import { ORIGIN, type Route } from "./route.ts";
+
+const finalizers = new FinalizationRegistry<Resource>((resource) => resource.finalize());
+
+/** What every tensor and frame is made of. */
+export interface MappedInit {
+  /** The kind of memory, and its context. */
+  readonly target: Target;
+  /** What it was mapped or sliced from; kept alive. */
+  readonly parent?: Mapped;
+  /** Its end of life; its grants are this object's. */
+  readonly resource: Resource;
+}
+
+/** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
+export abstract class Mapped implements Disposable, AsyncDisposable {
+  /** The kind of memory, and its context. */
+  readonly target: Target;
+  /** What it was mapped or sliced from. */
+  readonly parent: Mapped | undefined;
+  /** Its end of life: for those who write mappers. */
+  readonly resource: Resource;
+  #route: Route = ORIGIN;
+
+  /** Takes the resource over. */
+  constructor(init: MappedInit) {
+    this.target = init.target;
+    this.parent = init.parent;
+    this.resource = init.resource;
+    finalizers.register(this, init.resource, init.resource);
+  }
+
+  /** In words, for messages: `host tensor [4,4] u8`. */
+  get name(): string {
+    return this.resource.name;
+  }
+
+  /** The bytes it holds; one, but for frames whose planes lie in several allocations. */
+  get grants(): readonly Grant[] {
+    return this.resource.grants;
+  }
+
+  /** How it came here from `parent`: each step, its transfer, and how many bytes moved. */
+  get route(): Route {
+    return this.#route;
+  }
+
+  /** What it may be used for: the least of its grants. */
+  get access(): Access {
+    return this.grants[0].access;
+  }
+
+  /** What a route has to know of it. */
+  abstract describe(): Described;
+
+  /** Lends all of it to a child of the same kind. */
+  abstract borrow(access: Access): Mapped;
+
+  /**
+   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for.
+   *
+   * @throws {DisposedError} where it, or what it came from, was disposed.
+   * @throws {AccessError} where its bytes are lent out, or its access does not cover this one.
+   */
+  usable(access: Access): readonly Grant[] {
+    this.resource.assertLive();
+    if (this.grants.length === 1) return this.grants[0].conflicts(access);
+    return this.grants.flatMap((grant) => grant.conflicts(access));
+  }
+
+  /** Like {@link usable}, for who cannot wait: bytes on their way back are a conflict as well. */
+  assertUsable(access: Access): void {
+    const returning = this.usable(access);
+    if (returning.length === 0) return;
+    throw new AccessError(`${this.name} cannot be used yet: its bytes are on their way back from ${returning[0].holder}.`, {
+      api: "core",
+      hint: "Await the fence that it was disposed after.",
+    });
+  }
+
+  /** Throws, once, what failed on these bytes after its dispose had returned. */
+  raiseKept(): void {
+    for (const { allocation, start, end } of this.grants) {
+      const kept = allocation.takeFailure(start, end);
+      if (kept !== undefined) throw kept.error;
+    }
+  }
+
+  /** The weakest access that it offers: what a look at its handle needs. */
+  protected get leastAccess(): Access {
+    return reads(this.access) ? "read" : "write";
+  }
+
+  /**
+   * Declares work on its `handle` that samepage did not submit: its end waits for the fence. Retains the fence.
+   *
+   * @throws {DisposedError} where it was disposed.
+   */
+  usedBy(fence: Fence): void {
+    this.resource.assertLive();
+    this.resource.record(fence.retain());
+  }
+
+  /**
+   * Disposes it once `fence` is reached, and returns at once. Until then its bytes are "returning": the host may not
+   * touch them, another API may map them. What fails later is thrown, once, by the next map, view or dispose of them.
+   */
+  disposeAfter(fence: Fence): void {
+    finalizers.unregister(this.resource);
+    this.resource.disposeAfter(fence);
+  }
+
+  /** Set by the graph, once. */
+  arrivedBy(route: Route): void {
+    this.#route = route;
+  }
+
+  /** Gives the bytes back to `parent`, after all work recorded on it is done; blocks until then. Idempotent. */
+  [Symbol.dispose](): void {
+    finalizers.unregister(this.resource);
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop; lends in flight are waited for too. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    finalizers.unregister(this.resource);
+    await this.resource.disposeAsync();
+  }
+}

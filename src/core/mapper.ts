@@ -1,0 +1,82 @@
+import type { Access } from "./access.ts";
+import type { Allocation } from "./allocation.ts";
+import type { Target } from "./context.ts";
+import type { Refusal } from "./errors.ts";
+import type { Fence } from "./fence.ts";
+import type { FrameInfo } from "./frame_info.ts";
+import type { Grant } from "./grant.ts";
+import type { Layout } from "./layout.ts";
+import type { Mapped } from "./mapped.ts";
+import type { Undo } from "./resource.ts";
+import type { Step } from "./route.ts";
+
+/** What a route can know of one plane that may not exist yet. */
+export interface DescribedPlane {
+  /** Where its elements lie, counted from its handle. */
+  readonly layout: Layout;
+  /** The host address of its first element, where it has one that is known. */
+  readonly address?: bigint;
+  /** The block it lies in. */
+  readonly allocation: Allocation;
+}
+
+/** What a route can know of a tensor or frame that may not exist yet. */
+export interface Described {
+  /** The kind of memory, and its context. */
+  readonly target: Target;
+  /** What it may be used for. */
+  readonly access: Access;
+  /** One for a tensor; one a plane for a frame. */
+  readonly planes: readonly DescribedPlane[];
+  /** For a frame: what it is. */
+  readonly info?: FrameInfo;
+}
+
+/** A step that a mapper would take, and what the next one would find. */
+export interface Plan extends Step {
+  /** What the step makes. */
+  readonly result: Described;
+}
+
+/** What a map is given, beside source and target. */
+export interface MapJob {
+  /** What was lent for it, one grant for each of the source's; they become the result's. */
+  readonly grants: readonly Grant[];
+  /** Work that the device has to wait for; empty where the host has waited already. */
+  readonly waits: readonly Fence[];
+  /** Every native object goes here the moment it exists; it becomes the result's. */
+  readonly undo: Undo;
+  /** The result's name. */
+  readonly name: string;
+}
+
+/**
+ * One edge of the graph, from one kind of memory to another.
+ *
+ * It imports both APIs as types only: native code is reached through the two contexts.
+ */
+export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped> {
+  /** The kind it maps from. */
+  readonly from: string;
+  /** The kind it maps to. */
+  readonly to: string;
+  /**
+   * Finds out, once, what a probe has to know (does this device alias memory of this alignment?). May make native
+   * calls; a failure here means "not proven".
+   */
+  prepare?(source: Described, target: Target): void;
+  /** The step it would take, or why not. No native call, no change of state. */
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal;
+  /** Takes the step. The graph has lent the bytes; it unwinds `undo` where this throws. */
+  map(source: A, target: Target, job: MapJob): B;
+}
+
+/** `host→opencl`. */
+export function edgeOf(mapper: Mapper): string {
+  return `${mapper.from}→${mapper.to}`;
+}
+
+/** Told from a refusal by what it makes. */
+export function isPlan(answer: Plan | Refusal): answer is Plan {
+  return "result" in answer;
+}

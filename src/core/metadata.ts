@@ -1,0 +1,53 @@
+/** The fields that samepage itself knows; a program adds its own by declaration merging. */
+export interface MetadataFields {
+  /** When the frame is to be shown, in nanoseconds. */
+  timestamp: bigint;
+  /** How long it is to be shown, in nanoseconds. */
+  duration: bigint;
+  /** Which stream it came from. */
+  stream: string;
+  /** Its number in the stream. */
+  sequence: number;
+}
+
+/**
+ * What is known of a frame beside its bytes: a dictionary whose keys have types. It travels along with every map.
+ *
+ * @example
+ * ```ts
+ * import { Metadata } from "@samepage/interop";
+ *
+ * const metadata = new Metadata({ timestamp: 40_000_000n });
+ * metadata.set("stream", "front door");
+ * console.log(metadata.get("timestamp")); // 40000000n
+ * ```
+ */
+export class Metadata {
+  readonly #fields: Map<string, unknown>;
+
+  /** With these fields to begin with. */
+  constructor(fields: Partial<MetadataFields> = {}) {
+    this.#fields = new Map(Object.entries(fields));
+  }
+
+  /** The value of a key, if it is set. */
+  get<K extends keyof MetadataFields>(key: K): MetadataFields[K] | undefined {
+    return this.#fields.get(key) as MetadataFields[K] | undefined;
+  }
+
+  /** Sets a key. */
+  set<K extends keyof MetadataFields>(key: K, value: MetadataFields[K]): this {
+    this.#fields.set(key, value);
+    return this;
+  }
+
+  /** Unsets a key; true where it was set. */
+  delete(key: keyof MetadataFields): boolean {
+    return this.#fields.delete(key);
+  }
+
+  /** Every key that is set, with its value. */
+  entries(): IterableIterator<[string, unknown]> {
+    return this.#fields.entries();
+  }
+}

@@ -1,0 +1,141 @@
+import type { Access } from "./access.ts";
+import type { Target } from "./context.ts";
+import type { Refusal } from "./errors.ts";
+import type { Fence } from "./fence.ts";
+import { type Described, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
+
+/** One step of a way that was found. */
+export interface Hop {
+  /** The edge to take. */
+  readonly mapper: Mapper;
+  /** Where it leads. */
+  readonly target: Target;
+  /** What its probe promised. */
+  readonly plan: Plan;
+}
+
+/** What is looked for. */
+export interface Query {
+  /** Where the way begins. */
+  readonly source: Described;
+  /** Where it has to lead. */
+  readonly goal: Target;
+  /** What the result will be used for. */
+  readonly access: Access;
+  /** Work that somebody has to wait for on the way. */
+  readonly waits: readonly Fence[];
+  /** May a step copy? */
+  readonly copies: boolean;
+  /** Look at every way, so that every refusal is heard, though the best is found already. */
+  readonly exhaustive?: boolean;
+}
+
+/** The best way, if there is one, and everything that refused. */
+export interface Found {
+  /** The steps; undefined where no way is open. */
+  readonly hops: readonly Hop[] | undefined;
+  /** Who refused, each once. */
+  readonly refused: readonly Refusal[];
+}
+
+/** (copies, migrations, host waits, steps), compared in that order; then the edges' places in the table. */
+interface Cost {
+  readonly figures: readonly [number, number, number, number];
+  readonly order: readonly number[];
+}
+
+interface Reached {
+  readonly at: Described;
+  readonly waits: readonly Fence[];
+  readonly cost: Cost;
+  readonly hops: readonly Hop[];
+}
+
+/**
+ * The cheapest way from a description to a target: Dijkstra over pairs of (target, what would be found there), because
+ * an edge may accept one description at a node and refuse another.
+ */
+export function search(query: Query, mappers: readonly Mapper[], targets: readonly Target[]): Found {
+  const refused = new Map<string, Refusal>();
+  const open: Reached[] = [{ at: query.source, waits: query.waits, cost: { figures: [0, 0, 0, 0], order: [] }, hops: [] }];
+  const closed = new Set<string>();
+  const ids = new Map<object, number>();
+  let best: Reached | undefined;
+  while (open.length > 0) {
+    const reached = open.splice(cheapest(open), 1)[0];
+    if (reached.at.target === query.goal) {
+      best ??= reached;
+      if (!query.exhaustive) break;
+      continue;
+    }
+    const key = keyOf(reached.at, ids);
+    if (closed.has(key)) continue;
+    closed.add(key);
+    for (let index = 0; index < mappers.length; index++) {
+      const mapper = mappers[index];
+      if (mapper.from !== reached.at.target.kind) continue;
+      for (let t = 0; t < targets.length; t++) {
+        if (targets[t].kind !== mapper.to || targets[t] === reached.at.target) continue;
+        const answer = ask(query, mapper, reached, targets[t]);
+        if (isPlan(answer)) open.push(extend(reached, { mapper, target: targets[t], plan: answer }, index * targets.length + t));
+        else refused.set(`${answer.edge}|${answer.reason}`, answer);
+      }
+    }
+  }
+  return { hops: best?.hops, refused: [...refused.values()] };
+}
+
+function ask(query: Query, mapper: Mapper, reached: Reached, target: Target): Plan | Refusal {
+  mapper.prepare?.(reached.at, target);
+  const answer = mapper.probe(reached.at, target, query.access, reached.waits);
+  if (!isPlan(answer) || answer.transfer !== "copy" || query.copies) return answer;
+  return {
+    edge: edgeOf(mapper),
+    reason: `it would copy ${answer.bytesMoved} bytes to ${target.context.name}.`,
+    remedy: 'Ask for it with { copy: "allow" }.',
+  };
+}
+
+function extend(reached: Reached, hop: Hop, place: number): Reached {
+  const [copies, migrations, hostWaits, steps] = reached.cost.figures;
+  const { transfer, hostWait, result } = hop.plan;
+  return {
+    at: result,
+    waits: hostWait ? [] : reached.waits,
+    cost: {
+      figures: [
+        copies + Number(transfer === "copy"),
+        migrations + Number(transfer === "migrate"),
+        hostWaits + Number(hostWait),
+        steps + 1,
+      ],
+      order: [...reached.cost.order, place],
+    },
+    hops: [...reached.hops, hop],
+  };
+}
+
+function cheapest(open: readonly Reached[]): number {
+  let least = 0;
+  for (let i = 1; i < open.length; i++) if (compare(open[i].cost, open[least].cost) < 0) least = i;
+  return least;
+}
+
+function compare(a: Cost, b: Cost): number {
+  return difference(a.figures, b.figures) || difference(a.order, b.order);
+}
+
+function difference(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) if (a[i] !== b[i]) return a[i] - b[i];
+  return a.length - b.length;
+}
+
+/** Equal for descriptions that no later step can tell apart. */
+function keyOf(at: Described, ids: Map<object, number>): string {
+  const id = (object: object) => {
+    if (!ids.has(object)) ids.set(object, ids.size);
+    return ids.get(object);
+  };
+  const planes = at.planes.map((p) => [id(p.allocation), p.address?.toString(), p.layout]);
+  return JSON.stringify([id(at.target), at.access, planes]);
+}

@@ -1,0 +1,346 @@
+import type { Address } from "../../ffi/address.ts";
+import type { Access } from "../core/access.ts";
+import { AddressIndex } from "../core/address_index.ts";
+import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/alignment.ts";
+import { Allocation, type Block } from "../core/allocation.ts";
+import type { Context, DeviceId, Target } from "../core/context.ts";
+import { type DType, dtypeOf } from "../core/dtype.ts";
+import { ArgumentError, LayoutError } from "../core/errors.ts";
+import { Frame } from "../core/frame.ts";
+import { type FrameInfo, planeLayouts } from "../core/frame_info.ts";
+import { Grant } from "../core/grant.ts";
+import { describeLayout, type Layout, layout, type LayoutInit, whole } from "../core/layout.ts";
+import type { Mapped } from "../core/mapped.ts";
+import { permitted } from "../core/library.ts";
+import type { Metadata } from "../core/metadata.ts";
+import { Resource } from "../core/resource.ts";
+import { isOurs } from "../core/view.ts";
+import { mapBlock, type MappedBlock, PAGE } from "./blocks.ts";
+import { probePages } from "./probe.ts";
+import { type HostAbilities, HostTensor } from "./tensor.ts";
+
+/** How a block of host memory is to be placed. */
+export interface Placement {
+  /** The address will be a multiple of this power of two; the page size (4096) by default, and at least. */
+  readonly align?: number;
+  /** In a memfd, so that other processes and APIs can have it: `tensor.exportFd()`. */
+  readonly sharable?: boolean;
+  /** With a page after the end that nobody may touch: for finding native code that writes too far. */
+  readonly guard?: boolean;
+}
+
+/** What {@link HostContext.allocate} makes. */
+export interface HostAllocation<D extends DType> extends LayoutInit, Placement {
+  /** The element type. */
+  readonly dtype: D;
+}
+
+/** Options of {@link HostContext.wrap} for a pointer. */
+export interface WrapOptions {
+  /** What the memory may be used for; read-write by default. */
+  readonly access?: Access;
+  /** Lives as long as the tensor does: whatever owns the memory. */
+  readonly keepAlive?: unknown;
+}
+
+/** What {@link HostContext.allocateFrame} makes. */
+export interface FrameAllocation extends Placement {
+  /** Each row begins at a multiple of this many bytes; 1 by default. */
+  readonly rowAlign?: number;
+  /** What is known of the frame. */
+  readonly metadata?: Metadata;
+}
+
+/** Lengths are rounded up to this: what GPUs that share memory with the CPU want, and a cache line. */
+const LENGTH_MULTIPLE = 64;
+
+/** Allocations of this isolate by address: tensors over the same bytes find each other here. */
+const index = new AddressIndex();
+
+/** Buffers whose memory can never be given back, because a view of it has escaped. */
+const keptForGood: ArrayBuffer[] = [];
+
+/**
+ * The CPU's memory. It is its own (only) target, and always open.
+ *
+ * @example
+ * ```ts
+ * import { host } from "@samepage/interop";
+ *
+ * using photo = host.allocate({ shape: [1080, 1920, 4], dtype: "u8" }); // page-aligned, zeroed
+ * photo.view().fill(128);
+ * ```
+ */
+export class HostContext implements Context, Target<HostTensor> {
+  /** The API's name. */
+  readonly api = "host";
+  /** The kind of memory. */
+  readonly kind = "host";
+  /** For messages. */
+  readonly name = "host";
+  /** The CPU has no UUID. */
+  readonly id: DeviceId = {};
+  /** Itself. */
+  readonly context: Context = this;
+  /** Itself. */
+  readonly targets: readonly Target[] = [this];
+  /** It never ends. */
+  readonly resource = undefined;
+
+  /** True for every host tensor. */
+  is(value: Mapped): value is HostTensor {
+    return value instanceof HostTensor;
+  }
+
+  /**
+   * Allocates zeroed memory, page-aligned, its length rounded up to a multiple of 64 bytes.
+   *
+   * @throws {LayoutError} for a wrong shape, dtype, stride or alignment.
+   * @throws {NativeCallError} where there is not enough memory.
+   *
+   * @example
+   * ```ts
+   * import { host } from "@samepage/interop";
+   *
+   * using rows = host.allocate({ shape: [480, 639, 3], dtype: "u8", rowAlign: 64, align: 65536 });
+   * console.log(rows.handle % 65536n, rows.layout.strides); // 0n [ 1920, 3, 1 ]
+   * ```
+   */
+  allocate<D extends DType>(init: HostAllocation<D>): HostTensor<D> {
+    const made = layout(init);
+    const block = this.#block(made.byteOffset + made.byteLength, init);
+    return this.#own(new Allocation(block), block.address, made, "read-write", block) as HostTensor<D>;
+  }
+
+  /**
+   * Allocates one block for all planes of a frame, one after the other.
+   *
+   * @example
+   * ```ts
+   * import { host, imageInfo } from "@samepage/interop";
+   *
+   * using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 1920, height: 1080 }));
+   * console.log(frame.planes[1].layout.shape); // [ 540, 960, 2 ]
+   * ```
+   */
+  allocateFrame(info: FrameInfo, options: FrameAllocation = {}): Frame<HostTensor> {
+    const layouts = planeLayouts(info, options.rowAlign);
+    const last = layouts[layouts.length - 1];
+    const block = this.#block(last.byteOffset + last.byteLength, options);
+    const allocation = new Allocation(block);
+    this.#join(allocation);
+    const end = last.byteOffset + last.byteLength;
+    const name = `host frame ${info.format}`;
+    const grant = Grant.root(allocation, 0, end, "read-write", name);
+    const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation)] });
+    return this.frame(resource, info, layouts.map((l) => ({ handle: block.address, layout: l })), {
+      ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
+    });
+  }
+
+  /**
+   * Takes a JavaScript buffer over, without a copy: by `transfer()`, so that the one given is detached. A typed array's
+   * whole buffer is taken; the tensor shows the array's part. `tensor.release()` gives the buffer back.
+   *
+   * Resizable buffers are taken over as fixed ones. Shared buffers, WebAssembly memories and views of samepage's own
+   * are refused.
+   *
+   * @throws {ArgumentError} for a buffer that cannot be taken over.
+   *
+   * @example
+   * ```ts
+   * import { host } from "@samepage/interop";
+   *
+   * const samples = new Float32Array([1, 2, 3, 4]);
+   * const tensor = host.wrap(samples);
+   * console.log(samples.length, tensor.layout.dtype); // 0 f32
+   * console.log(tensor.release().byteLength); // 16
+   * ```
+   */
+  wrap(buffer: ArrayBuffer | ArrayBufferView, init?: LayoutInit): HostTensor;
+  /**
+   * Wraps memory that somebody else owns. Every page is probed; a pointer to memory that goes away later ends the
+   * process. Memory that samepage knows becomes a peer of the tensors that are there.
+   *
+   * @throws {ArgumentError} where a page cannot be read, or the range overlaps known memory in part.
+   */
+  wrap(pointer: bigint | Deno.PointerValue, init: LayoutInit, options?: WrapOptions): HostTensor;
+  wrap(
+    memory: ArrayBuffer | ArrayBufferView | bigint | Deno.PointerValue,
+    init?: LayoutInit,
+    options: WrapOptions = {},
+  ): HostTensor {
+    if (memory instanceof ArrayBuffer || ArrayBuffer.isView(memory)) return this.#takeOver(memory, init);
+    if (typeof memory === "bigint") return this.#wrapPointer(memory as Address, init, options);
+    if (Object.prototype.toString.call(memory) === "[object SharedArrayBuffer]") {
+      throw refused("a SharedArrayBuffer cannot be taken over: other threads would keep it.", "Copy it into host.allocate().");
+    }
+    const pointer = memory as Deno.PointerValue;
+    if (pointer !== null && (typeof pointer !== "object" || Object.getPrototypeOf(pointer) !== null)) {
+      throw refused(`${typeof memory} is neither a buffer nor a pointer.`);
+    }
+    const address = permitted("to look at a pointer", "host", () => Deno.UnsafePointer.value(pointer));
+    return this.#wrapPointer(BigInt(address) as Address, init, options);
+  }
+
+  /**
+   * Holds a tensor against a rule: of a vendor (`VENDOR_RULES.intel`), or of a device (`cl.aliasRule()`).
+   *
+   * @example
+   * ```ts
+   * import { host, VENDOR_RULES } from "@samepage/interop";
+   *
+   * using tensor = host.allocate({ shape: [100], dtype: "u8" });
+   * console.log(host.checkAlignment(tensor, VENDOR_RULES.intel).problems); // [ "the length 100 is not a multiple of 64." ]
+   * ```
+   */
+  checkAlignment(tensor: HostTensor, rule: AlignmentRule): AlignmentReport {
+    return checkAlignment(tensor.address, tensor.layout.byteLength, rule);
+  }
+
+  /** Makes the tensor of memory that another API has mapped for the CPU: for those who write mappers. */
+  tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): HostTensor {
+    return new HostTensor({ target: this, handle, layout: at, resource, parent });
+  }
+
+  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
+  frame(
+    resource: Resource,
+    info: FrameInfo,
+    planes: readonly { readonly handle: Address; readonly layout: Layout }[],
+    about: { readonly metadata?: Metadata; readonly parent?: Mapped },
+  ): Frame<HostTensor> {
+    const grant = resource.grants[0];
+    const origin = planes[0].handle + BigInt(planes[0].layout.byteOffset);
+    return new Frame<HostTensor>({
+      target: this,
+      resource,
+      info,
+      ...about,
+      planes: (frame) =>
+        planes.map(({ handle, layout: at }, i) => {
+          const name = `plane ${i} of ${resource.name}`;
+          const start = grant.start + Number(handle + BigInt(at.byteOffset) - origin);
+          const part = new Resource({
+            name,
+            grants: [grant.facet(start, start + at.byteLength, name)],
+            owners: [resource],
+          });
+          return new HostTensor({ target: this, handle, layout: at, resource: part, parent: frame });
+        }),
+    });
+  }
+
+  /** The host is always open: nothing happens. */
+  [Symbol.dispose](): void {}
+
+  #block(byteLength: number, placement: Placement): MappedBlock {
+    const align = whole(placement.align ?? PAGE, "align", 1);
+    if (!Number.isInteger(Math.log2(align))) {
+      throw new LayoutError(`align: ${align} is not a power of two.`, { api: "host", argument: "align" });
+    }
+    return mapBlock({
+      byteLength: Math.ceil(byteLength / LENGTH_MULTIPLE) * LENGTH_MULTIPLE,
+      align,
+      sharable: placement.sharable ?? false,
+      guard: placement.guard ?? false,
+    });
+  }
+
+  #takeOver(memory: ArrayBuffer | ArrayBufferView, init: LayoutInit | undefined): HostTensor {
+    const buffer = memory instanceof ArrayBuffer ? memory : memory.buffer;
+    if (!(buffer instanceof ArrayBuffer)) {
+      throw refused("a SharedArrayBuffer cannot be taken over: other threads would keep it.", "Copy it into host.allocate().");
+    }
+    if (buffer.detached) throw refused("the buffer is detached.", "It was transferred, or taken over before.");
+    if (isOurs(buffer)) throw refused("the buffer is a view of a samepage tensor.", "Map or slice that tensor instead.");
+    const byteOffset = memory instanceof ArrayBuffer ? 0 : memory.byteOffset;
+    const byteLength = memory.byteLength;
+    if (byteLength === 0) throw refused("the buffer is empty.");
+    const dtype = memory instanceof ArrayBuffer ? "u8" : dtypeOf(memory) ?? "u8";
+    const count = dtype === "u8" ? byteLength : (memory as Uint16Array).length;
+    const asked = layout(init ?? { shape: [count], dtype });
+    if (asked.byteOffset + asked.byteLength > byteLength) {
+      throw new LayoutError(`shape: the layout needs ${asked.byteOffset + asked.byteLength} bytes, the buffer has ${byteLength}.`, {
+        api: "host",
+        argument: "shape",
+      });
+    }
+    const made = layout({ ...asked, byteOffset: asked.byteOffset + byteOffset });
+    const taken = transferred(buffer);
+    const address = permitted("to look at a buffer", "host", () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(taken)));
+    const block: Block = {
+      kind: "host.buffer",
+      address: BigInt(address),
+      byteLength: taken.byteLength,
+      free: (fate) => {
+        if (fate !== "unused") keptForGood.push(taken);
+      },
+    };
+    return this.#own(new Allocation(block), BigInt(address) as Address, made, "read-write", { taken });
+  }
+
+  #wrapPointer(address: Address, init: LayoutInit | undefined, options: WrapOptions): HostTensor {
+    if (init === undefined) throw refused("a pointer needs a layout.", "Pass { shape, dtype }.", "init");
+    if (address <= 0n) throw refused("the pointer is null.");
+    const made = layout(init);
+    const start = (address + BigInt(made.byteOffset)) as Address;
+    const known = index.overlapping(start, made.byteLength);
+    if (known === undefined) probePages(start, made.byteLength);
+    const access = options.access ?? "read-write";
+    const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, options.keepAlive));
+    return this.#own(allocation, address, made, access, {});
+  }
+
+  /** A tensor that owns its bytes, alone or with peers. */
+  #own(allocation: Allocation, handle: Address, at: Layout, access: Access, abilities: HostAbilities): HostTensor {
+    const start = Number(handle + BigInt(at.byteOffset) - allocation.block.address!);
+    const end = start + at.byteLength;
+    if (start < 0 || end > allocation.block.byteLength) {
+      throw refused(
+        `the range overlaps ${allocation.block.byteLength} bytes at 0x${allocation.block.address!.toString(16)} in part.`,
+        "Wrap a range within those bytes, or dispose their tensor first.",
+      );
+    }
+    this.#join(allocation);
+    const name = `host tensor ${describeLayout(at)}`;
+    const grant = Grant.root(allocation, start, end, access, name);
+    const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation)] });
+    return new HostTensor({ target: this, handle, layout: at, resource, ...abilities });
+  }
+
+  #join(allocation: Allocation): void {
+    if (allocation.peers === 0) index.add(allocation);
+    allocation.join();
+  }
+}
+
+/** The CPU's memory: where every photograph begins. */
+export const host: HostContext = new HostContext();
+
+function leave(allocation: Allocation): void {
+  if (allocation.peers === 1) index.remove(allocation);
+  allocation.leave();
+}
+
+function foreignBlock(address: Address, byteLength: number, keepAlive: unknown): Block {
+  const kept = { keepAlive };
+  return { kind: "host.foreign", address, byteLength, free: () => void (kept.keepAlive = undefined) };
+}
+
+function transferred(buffer: ArrayBuffer): ArrayBuffer {
+  try {
+    return buffer.transferToFixedLength();
+  } catch (error) {
+    throw refused(`the buffer cannot be taken over (${error instanceof Error ? error.message : error}).`, "Copy it into host.allocate().");
+  }
+}
+
+function refused(what: string, hint?: string, argument: string = "memory"): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, {
+    api: "host",
+    fn: "wrap",
+    argument,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}

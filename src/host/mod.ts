@@ -1,0 +1,7 @@
+/**
+ * The CPU's memory.
+ *
+ * @module
+ */
+export { type FrameAllocation, host, type HostAllocation, HostContext, type Placement, type WrapOptions } from "./context.ts";
+export { type HostAbilities, HostTensor, type HostTensorInit, type ViewOptions } from "./tensor.ts";

@@ -1,0 +1,207 @@
+import type { Address } from "../../ffi/address.ts";
+import { type Access, writes } from "../core/access.ts";
+import { type DType, sizeOf, TYPED_ARRAYS, type TypedArrays } from "../core/dtype.ts";
+import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
+import type { Grant } from "../core/grant.ts";
+import type { Layout } from "../core/layout.ts";
+import type { Described } from "../core/mapper.ts";
+import { Resource } from "../core/resource.ts";
+import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
+import { Views } from "../core/view.ts";
+
+/** What only some host memory can do. */
+export interface HostAbilities {
+  /** A new fd of the same memory. */
+  readonly duplicateFd?: () => number;
+  /** The JavaScript buffer that was taken over. */
+  readonly taken?: ArrayBuffer;
+}
+
+/** What a host tensor is made of. */
+export interface HostTensorInit extends TensorInit<Address>, HostAbilities {}
+
+/** Options of the ways to look at a host tensor. */
+export interface ViewOptions {
+  /** What the view will be used for; the tensor's own access by default. */
+  readonly access?: Access;
+}
+
+/** One array handed out before, and shown again while it is not revoked. */
+interface Shown {
+  readonly access: Access;
+  readonly array: TypedArrays[DType];
+}
+
+/** Memory that the CPU sees. Its handle is its address. */
+export class HostTensor<D extends DType = DType> extends Tensor<Address> {
+  readonly #abilities: HostAbilities;
+  #views: Views | undefined;
+  #shown: Shown | undefined;
+
+  /** Takes the resource over. */
+  constructor(init: HostTensorInit) {
+    super(init);
+    this.#abilities = init;
+  }
+
+  /** The address of its first element. */
+  get address(): Address {
+    return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
+  }
+
+  /**
+   * A typed array over the real memory, from the first element to the last (padding between rows included); for
+   * synchronous use: an asynchronous call gets memory through {@link lend}. It is revoked (its length becomes 0) when
+   * the tensor is disposed, and when the bytes are mapped elsewhere for writing. A view for `"read"` outlives a map for
+   * reading; JavaScript cannot keep you from writing into it.
+   *
+   * @throws {AccessError} where the bytes are lent to somebody, who is named, or work on them is in flight.
+   * @throws {LayoutError} where the address is not a multiple of the element's size.
+   *
+   * @example
+   * ```ts
+   * import { host } from "@samepage/interop";
+   *
+   * using tensor = host.allocate({ shape: [4], dtype: "f32" });
+   * tensor.view().set([1, 2, 3, 4]);
+   * console.log(tensor.view()[3]); // 4
+   * ```
+   */
+  view(options: ViewOptions = {}): TypedArrays[D] {
+    const access = options.access ?? this.access;
+    this.#assertAtRest(access);
+    const shown = this.#shown;
+    if (shown !== undefined && shown.access === access && !shown.array.buffer.detached) return shown.array as TypedArrays[D];
+    const array = this.#array(this.#open(this.grant, writes(access), false));
+    this.#shown = { access, array };
+    return array;
+  }
+
+  /** The same memory as bytes. @throws like {@link view}. */
+  bytes(options: ViewOptions = {}): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.view(options).buffer);
+  }
+
+  /**
+   * Lends the memory to an asynchronous function: it is held until the promise settles, though the tensor be disposed
+   * meanwhile. What was submitted before is waited for first.
+   *
+   * @throws like {@link view}, as a rejection.
+   *
+   * @example
+   * ```ts
+   * import { host } from "@samepage/interop";
+   *
+   * await using tensor = host.allocate({ shape: [4096], dtype: "u8" });
+   * await tensor.lend(async (view) => {
+   *   await Promise.resolve(view.fill(1));
+   * });
+   * ```
+   */
+  async lend<R>(use: (view: TypedArrays[D]) => Promise<R> | R, options: ViewOptions = {}): Promise<R> {
+    const access = options.access ?? this.access;
+    this.assertUsable(access);
+    while (this.resource.busy) await this.resource.work[0].wait();
+    this.#assertAtRest(access);
+    const grant = this.grant.lend(access, this.grant.start, this.grant.end, `a lend of ${this.name}`);
+    const letGo = this.resource.hold();
+    try {
+      grant.revokeConflicting();
+      return await use(this.#array(this.#open(grant, writes(access), true)));
+    } finally {
+      this.#views?.revokeWithin(grant, "lent");
+      grant.finish();
+      letGo();
+    }
+  }
+
+  /** Lends a part as a child. @see {@link Tensor.slice} */
+  override slice(layout: Layout, options: SliceOptions = {}): HostTensor {
+    return super.slice(layout, options) as HostTensor;
+  }
+
+  /**
+   * A new fd of the same memory, for another process or API; you own it. `host.allocate({ sharable: true })` has one.
+   *
+   * @throws {ArgumentError} for memory that was not allocated as sharable.
+   */
+  exportFd(): number {
+    this.assertUsable(this.leastAccess);
+    const { duplicateFd } = this.#abilities;
+    if (duplicateFd !== undefined) return duplicateFd();
+    throw new ArgumentError(`${this.name} has no fd.`, {
+      api: "host",
+      fn: "exportFd",
+      hint: "Allocate it with host.allocate({ sharable: true }).",
+    });
+  }
+
+  /**
+   * Gives the JavaScript buffer back that `host.wrap` took over, and disposes the tensor. Where a view of it had been
+   * moved away, what comes back is a copy: the memory itself is kept for good.
+   *
+   * @throws {ArgumentError} for memory that was not such a buffer.
+   * @throws {AccessError} while a promise holds the memory.
+   */
+  release(): ArrayBuffer {
+    this.resource.assertLive();
+    const { taken } = this.#abilities;
+    if (taken === undefined) {
+      throw new ArgumentError(`${this.name} was not made of a JavaScript buffer.`, { api: "host", fn: "release" });
+    }
+    const { allocation } = this.grant;
+    if (allocation.lends.some((grant) => grant.resource === undefined) || allocation.peers > 1) {
+      throw new AccessError(`${this.name} is held by a promise or shared with another tensor.`, {
+        api: "host",
+        fn: "release",
+        hint: "Await the lend, and dispose the other tensor, first.",
+      });
+    }
+    this[Symbol.dispose]();
+    return allocation.escaped ? taken.slice(0) : taken;
+  }
+
+  /** What a route has to know of it. */
+  override describe(): Described {
+    const { allocation } = this.grant;
+    return {
+      target: this.target,
+      access: this.access,
+      planes: [{ layout: this.layout, allocation, address: this.address }],
+    };
+  }
+
+  /** Makes the tensor of a part that was lent. */
+  protected derive(part: Part): HostTensor {
+    const resource = new Resource({ name: part.name, grants: [part.grant], owners: [this.resource] });
+    const { target, rawHandle: handle } = this;
+    return new HostTensor({ target, handle, layout: part.layout, resource, parent: this });
+  }
+
+  #assertAtRest(access: Access): void {
+    this.assertUsable(access);
+    this.raiseKept();
+    if (this.resource.busy) {
+      throw new AccessError(`${this.name} is used by work that is not done.`, {
+        api: "host",
+        hint: "Await the fence that was given to usedBy().",
+      });
+    }
+    const size = BigInt(sizeOf(this.layout.dtype));
+    if (this.address % size !== 0n) {
+      throw new LayoutError(`${this.name}: its address is not a multiple of the element's ${size} bytes.`, {
+        api: "host",
+        argument: "byteOffset",
+      });
+    }
+  }
+
+  #open(grant: Grant, writable: boolean, lent: boolean): ArrayBuffer {
+    this.#views = Views.of(grant.allocation);
+    return this.#views.open(grant, this.address, { writable, lent }, this);
+  }
+
+  #array(buffer: ArrayBuffer): TypedArrays[D] {
+    return new TYPED_ARRAYS[this.layout.dtype as D](buffer);
+  }
+}

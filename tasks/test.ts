@@ -1,0 +1,102 @@
+// Runs all tests: `deno task test [flags of deno test] [files or folders]`.
+//
+// Every test file has a process of its own (a driver that crashes, or that keeps state, is that file's matter alone),
+// one after the other, since tests measure and poll. Paths under tests/ are run as tests, any others as documentation:
+// `deno task test src/core/layout.ts` runs that file's examples. Flags go to each run, a value after
+// its "=": `--filter=word`.
+//
+// The last line counts tests and steps over all runs; each one that was skipped or failed is named before it.
+
+import { join, relative, resolve } from "@std/path";
+import { readJUnit, type Report } from "./report.ts";
+
+const ROOT = resolve(import.meta.dirname!, "..");
+const TEST_FILE = /(^|[._])test\.ts$/;
+const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md"];
+/** A run that takes longer hangs, and is ended with SIGTERM. */
+const LIMIT = 10 * 60 * 1000;
+const ENV = { RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe" };
+
+interface Run extends Report {
+  readonly name: string;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}
+
+/** The test files at or below a path, in the order of their names. */
+async function testFiles(path: string): Promise<string[]> {
+  if (!(await Deno.stat(path)).isDirectory) return [path];
+  const entries = await Array.fromAsync(Deno.readDir(path));
+  entries.sort((a, b) => a.name < b.name ? -1 : 1);
+  const found = entries.map((entry) => {
+    const child = join(path, entry.name);
+    if (entry.isDirectory) return testFiles(child);
+    return TEST_FILE.test(entry.name) ? [child] : [];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+async function deno(args: string[]): Promise<Deno.CommandStatus> {
+  const signal = AbortSignal.timeout(LIMIT);
+  return await new Deno.Command(Deno.execPath(), { args, cwd: ROOT, env: ENV, stdin: "null", signal }).spawn().status;
+}
+
+/** One `deno test`, its output shown as it comes. A run that ends badly with no failed test counts as one failure. */
+async function run(name: string, args: string[]): Promise<Run> {
+  const file = await Deno.makeTempFile({ prefix: "samepage-junit-", suffix: ".xml" });
+  try {
+    const status = await deno(["test", "-A", "--v8-flags=--expose-gc", `--junit-path=${file}`, ...args]);
+    const { passed, failed, skipped } = readJUnit(await Deno.readTextFile(file));
+    if (!status.success && failed.length === 0) {
+      failed.push(`the run ended with ${status.signal ?? `code ${status.code}`}`);
+    }
+    return { name, passed, failed, skipped: skipped.filter(isWanted) };
+  } finally {
+    await Deno.remove(file);
+  }
+}
+
+/** What `--filter=` lets through, a part of the name or a /pattern/: Deno reports all other tests as ignored. */
+function filterOf(filter: string): (name: string) => boolean {
+  const pattern = /^\/(.+)\/$/.exec(filter);
+  if (!pattern) return (name) => name.includes(filter);
+  return (name) => new RegExp(pattern[1]).test(name);
+}
+
+function list(title: string, runs: Run[], outcome: keyof Report): number {
+  const lines = runs.flatMap((run) =>
+    run[outcome].map((test) => `  ${run.name}: ${test.replace(`file://${ROOT}/`, "")}`)
+  );
+  if (lines.length > 0) console.log(`\n${title}:\n${lines.join("\n")}`);
+  return lines.length;
+}
+
+const isPath = await Promise.all(Deno.args.map((arg) => !arg.startsWith("-") && exists(resolve(arg))));
+const isWanted = filterOf(Deno.args.find((arg) => arg.startsWith("--filter="))?.slice("--filter=".length) ?? "");
+const flags = Deno.args.filter((_, i) => !isPath[i]);
+const paths = Deno.args.filter((_, i) => isPath[i]).map((arg) => relative(ROOT, resolve(arg)));
+const isTest = (path: string) => path === "tests" || path.startsWith("tests/");
+
+const wanted = paths.length > 0 ? paths : ["tests", ...DOCUMENTED];
+const files = (await Promise.all(wanted.filter(isTest).map((path) => testFiles(join(ROOT, path))))).flat();
+const names = files.map((file) => relative(ROOT, file));
+const documents = [];
+for (const path of wanted) if (!isTest(path) && await exists(join(ROOT, path))) documents.push(path);
+
+const runs: Run[] = [];
+if (names.length > 0) {
+  // Types are checked once for all files, which is far quicker than file by file.
+  const types = await deno(["check", ...names]);
+  if (!types.success) runs.push({ name: "deno check", passed: [], failed: ["the tests' types"], skipped: [] });
+}
+for (const name of names) runs.push(await run(name, ["--no-check", ...flags, name]));
+if (documents.length > 0) runs.push(await run("documentation", ["--doc", ...flags, ...documents]));
+
+const skipped = list("Skipped", runs, "skipped");
+const failed = list("Failed", runs, "failed");
+const passed = runs.reduce((sum, run) => sum + run.passed.length, 0);
+if (passed + failed + skipped === 0) console.log("No test was found.");
+console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
+Deno.exit(failed > 0 || passed + skipped === 0 ? 1 : 0);

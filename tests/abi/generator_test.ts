@@ -1,0 +1,133 @@
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import type { ConstantGroup, FunctionEntry, Library } from "../../ffi/generate/library.ts";
+import { readModel } from "../../ffi/generate/read/mod.ts";
+import { write } from "../../ffi/generate/write/mod.ts";
+import { abiTest } from "./tools.ts";
+
+/** A list over fixture.h. */
+function fixture(parts: Partial<Library>): Library {
+  return {
+    name: "fixture",
+    interface: "Fixture",
+    headers: [new URL("fixture.h", import.meta.url).pathname],
+    defines: {},
+    functions: [],
+    constants: [],
+    errors: { type: "int", names: ["E_FIRST", "E_ALIAS"] },
+    structs: [],
+    ...parts,
+  };
+}
+
+/** The lines of a generated file that hold `text`. */
+async function lines(library: Library, file: string, text: string): Promise<string[]> {
+  const written = (await write(library, await readModel(library))).get(file) ?? "";
+  return written.split("\n").filter((line) => line.includes(text)).map((line) => line.trim());
+}
+
+abiTest("a function becomes a symbol with its prototype, and a typed method", async () => {
+  const library = fixture({
+    functions: [
+      "widget_open",
+      { name: "widget_open", as: "widget_open_later", nonblocking: true, optional: true },
+      { name: "widget_paint", address: ["pixels"] },
+      { name: "widget_log", variadic: { level: "int" } },
+    ],
+  });
+  assertEquals(await lines(library, "symbols.ts", "widget_"), [
+    "// Widget widget_open(const char *title, size_t count, const size_t *sizes, Colour colour)",
+    'widget_open: { parameters: ["buffer", "usize", "buffer", "u32"], result: "u64" },',
+    "// Widget widget_open(const char *title, size_t count, const size_t *sizes, Colour colour)",
+    "widget_open_later: {",
+    'name: "widget_open",',
+    "// enum status widget_paint(Widget widget, void *pixels, void (*done)(Widget, void *), long long when)",
+    'widget_paint: { parameters: ["u64", "u64", "u64", "i64"], result: "i32" },',
+    "// void widget_log(Widget widget, const char *format, ...)",
+    'widget_log: { parameters: ["u64", "buffer", "i32"], result: "void" },',
+  ]);
+  const methods = (await lines(library, "functions.ts", "widget_")).filter((line) => !line.startsWith("/**"));
+  assertEquals(methods, [
+    "widget_open(title: BufferSource | null, count: bigint, sizes: BufferSource | null, colour: number): Widget;",
+    "readonly widget_open_later:",
+    "widget_paint(widget: Widget, pixels: Address, done: Address, when: bigint): number;",
+    "widget_log(widget: Widget, format: BufferSource | null, level: number): void;",
+  ]);
+  assertEquals(await lines(library, "handles.ts", "export"), ['export type Widget = Branded<"Widget">;']);
+});
+
+abiTest("a constant is a number or a bigint by the size of its C type", async () => {
+  const library = fixture({
+    constants: [
+      { type: "unsigned int", names: ["LIMIT"] },
+      { type: "unsigned long long", names: ["MASK"] },
+      { type: "long", names: ["BOTTOM"] },
+      { type: "Colour", names: ["COLOUR_*"] },
+    ],
+  });
+  assertEquals(await lines(library, "constants.ts", "export"), [
+    "export const LIMIT = 0xFFFFFFFF;",
+    "export const MASK = 18446744073709551615n;",
+    "export const BOTTOM: bigint = -5n;",
+    "export const COLOUR_RED = 3;",
+    "export const COLOUR_BLUE = 4;",
+  ]);
+  assertEquals(await lines(library, "errors.ts", "["), ['[E_FIRST, "E_FIRST"],']);
+});
+
+abiTest("a struct gets its offsets, a reader and a writer", async () => {
+  const library = fixture({ structs: ["Record"] });
+  assertEquals(await lines(library, "structs.ts", "offset:"), [
+    'owner: { offset: 0, type: "u64" },',
+    'label: { offset: 8, type: "u64" },',
+    'colour: { offset: 16, type: "u32" },',
+    'tag: { offset: 20, type: "u8" },',
+    'weight: { offset: 24, type: "f32" },',
+    'on_close: { offset: 32, type: "u64" },',
+    "export function readRecord(view: DataView, offset: number): Record {",
+    "export function writeRecord(view: DataView, offset: number, value: Record): void {",
+  ]);
+  assertEquals(await lines(library, "structs.ts", "view.set"), [
+    "view.setBigUint64(offset, value.owner, true);",
+    "view.setBigUint64(offset + 8, value.label, true);",
+    "view.setUint32(offset + 16, value.colour, true);",
+    "view.setUint8(offset + 20, value.tag);",
+    "view.setFloat32(offset + 24, value.weight, true);",
+    "view.setBigUint64(offset + 32, value.on_close, true);",
+  ]);
+});
+
+const refusedFunctions: [string | FunctionEntry, string][] = [
+  ["widget_place", "widget_place: no FFI type for Point"],
+  ["widget_move", "widget_move(to): no FFI type for Point"],
+  ["widget_letter", "plain char by value"],
+  ["widget_lost", "no header declares widget_lost"],
+  ["widget_log", "which arguments follow"],
+  [{ name: "widget_open", variadic: { level: "int" } }, "which arguments follow"],
+  [{ name: "widget_open", address: ["titel"] }, "widget_open has no parameter titel"],
+];
+const refusedConstants: [ConstantGroup, string][] = [
+  [{ type: "int", names: ["DIFFERS"] }, "DIFFERS differs between x86_64-linux-gnu and aarch64-linux-gnu"],
+  [{ type: "int", names: ["LIMITS*"] }, 'no constant matches "LIMITS*"'],
+  [{ type: "int", names: ["REMOVED"] }, 'no constant matches "REMOVED"'],
+  [{ type: "int", names: ["VERSION"] }, 'no constant matches "VERSION"'],
+  [{ type: "int", names: ["TITLE"] }, "TITLE"],
+];
+const refusals: [string, Partial<Library>, string][] = [
+  ...refusedFunctions.map(([entry, message]) => (
+    [JSON.stringify(entry), { functions: [entry] }, message] satisfies [string, Partial<Library>, string]
+  )),
+  ...refusedConstants.map(([group, message]) => (
+    [group.names.join(), { constants: [group] }, message] satisfies [string, Partial<Library>, string]
+  )),
+  ["two errors with one code", { errors: { type: "int", names: ["E_*"] } }, "has the code of another error"],
+  ["struct flags", { structs: ["struct flags"] }, "struct flags.on: bit-fields are not supported"],
+  ["struct matrix", { structs: ["struct matrix"] }, "struct matrix.cells: no FFI type for int[4]"],
+  ["struct widget", { structs: ["struct widget"] }, "no header declares the fields of struct widget"],
+];
+
+for (const [what, parts, message] of refusals) {
+  abiTest(`the generator refuses ${what}`, async () => {
+    const error = await assertRejects(() => readModel(fixture(parts)), Error);
+    assertStringIncludes(error.message, message);
+  });
+}

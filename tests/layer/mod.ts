@@ -1,0 +1,77 @@
+/**
+ * An OpenCL layer that makes PoCL, which aliases host memory, look like a device that does not: for tests that a proof
+ * of aliasing can say no. What it does is told at the top of private_copy.c.
+ *
+ * @example
+ * ```ts ignore
+ * await buildLayer();
+ * const command = new Deno.Command(Deno.execPath(), { args: ["run", "-A", "prove.ts"], env: layerEnv("finish") });
+ * ```
+ *
+ * @module
+ */
+import { fromFileUrl } from "@std/path";
+
+/**
+ * How well the device hides that its memory is its own; each mode more than the one before.
+ *
+ * - `map`: bytes move by map and unmap alone.
+ * - `finish`: results also reach the host after `clFinish` and `clWaitForEvents`.
+ * - `enqueue`: each `clEnqueueNDRangeKernel` also brings results so far, and sends what the host wrote.
+ * - `kernel`: as `finish`, and each kernel has that done in its queue before and after it, so results appear by
+ *   themselves.
+ */
+export type LayerMode = "map" | "finish" | "enqueue" | "kernel";
+
+/** Every mode, the weakest disguise first. */
+export const LAYER_MODES: readonly LayerMode[] = ["map", "finish", "enqueue", "kernel"];
+
+const SOURCES = fromFileUrl(new URL(".", import.meta.url));
+const BUILT = fromFileUrl(new URL("../../out/layer/", import.meta.url)); // git ignores it
+const LIBRARY = `${BUILT}private_copy.so`;
+
+/**
+ * Compiles C files of this folder with `cc`, into out/layer/.
+ *
+ * @param output The name of the file to make; it appears whole, so that several processes may make it at once.
+ * @param args What `cc` is told beside `-O1 -Wall -Werror -o`, the sources included.
+ * @returns The path of the file.
+ * @throws {Error} with the compiler's words, if it refuses.
+ * @throws {Deno.errors.NotFound} if there is no `cc`.
+ */
+export async function compile(output: string, args: string[]): Promise<string> {
+  await Deno.mkdir(BUILT, { recursive: true });
+  const unfinished = await Deno.makeTempFile({ dir: BUILT });
+  try {
+    const all = ["-O1", "-Wall", "-Werror", "-o", unfinished, ...args];
+    const { success, stderr } = await new Deno.Command("cc", { args: all, cwd: SOURCES }).output();
+    if (!success) throw new Error(`cc could not make ${output}:\n${new TextDecoder().decode(stderr)}`);
+    await Deno.rename(unfinished, BUILT + output);
+  } catch (error) {
+    await Deno.remove(unfinished);
+    throw error;
+  }
+  return BUILT + output;
+}
+
+/**
+ * Compiles the layer.
+ *
+ * @returns The path of the shared library.
+ * @throws {Error} with the compiler's words, if it refuses.
+ * @throws {Deno.errors.NotFound} if there is no `cc`.
+ */
+export async function buildLayer(): Promise<string> {
+  return await compile("private_copy.so", ["-shared", "-fPIC", "private_copy.c", "bytes.c"]);
+}
+
+/**
+ * The environment of a process that is to see the disguised device. It must be there when the process starts: the
+ * loader reads it at its first call, from C.
+ *
+ * @throws {Deno.errors.NotFound} if {@linkcode buildLayer} has not been called: the loader would say nothing.
+ */
+export function layerEnv(mode: LayerMode): Record<string, string> {
+  Deno.statSync(LIBRARY);
+  return { OPENCL_LAYERS: LIBRARY, SAMEPAGE_LAYER: mode };
+}

@@ -1,0 +1,390 @@
+/*
+ * An OpenCL layer that makes a device which aliases host memory look like one that does not.
+ *
+ * A layer is a library that the ICD loader puts between the program and the driver (OPENCL_LAYERS=/path/to/it.so): it
+ * is given the table of functions below it and returns its own, which is what the program's calls then reach.
+ *
+ * A buffer made with CL_MEM_USE_HOST_PTR is here given to the driver over memory of the layer's own, the private copy.
+ * Kernels, reads, writes and copies see only that; the program's bytes follow by the rule of the mode, SAMEPAGE_LAYER:
+ *
+ *   map      Bytes move by map (device to host, unless it invalidates) and unmap (host to device, if mapped for
+ *            writing), for the mapped range. This is all that OpenCL promises.
+ *   finish   As map; and once clFinish or clWaitForEvents has returned, what the device changed is brought to the host.
+ *   enqueue  As finish; and each clEnqueueNDRangeKernel, when called, brings what the device has changed by then, and
+ *            sends what the host has changed.
+ *   kernel   As finish; and each kernel is wrapped, in its queue, in two commands that bring and send likewise: results
+ *            appear without any further call. Only while the kernel runs are there two memories to be seen.
+ *
+ * "Changed" is judged byte by byte against a third memory, `agreed`: what both sides held when they last met. So neither
+ * results nor host writes are lost, whatever their order; where both sides changed a byte, the device wins. These
+ * movements leave mapped ranges alone, from the call of the map until the unmap has been executed, and buffers that the
+ * program has released.
+ *
+ * Work in a queue is a native kernel (a C function that the device calls), so nothing here blocks a nonblocking call.
+ * That needs a driver which has native kernels and really aliases: PoCL. Images and SVM pass straight through.
+ * bytes.c keeps the buffers and moves the bytes; this file is the OpenCL calls.
+ */
+#include "bytes.h"
+#include <CL/cl_layer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const modes[] = {"map", "finish", "enqueue", "kernel"};
+static enum { MAP, FINISH, ENQUEUE, KERNEL, MODES } mode;
+
+static cl_icd_dispatch driver; /* the functions below this layer */
+static cl_icd_dispatch layer;  /* the same, with ours in place */
+
+/* ---- The events of our own commands are kept until they end: PoCL 3.1 aborts when one fails that nobody holds ---- */
+
+struct kept {
+  struct kept *next;
+  cl_event event;
+};
+static struct kept *kept_events;
+
+static void keep(struct kept *k) {
+  pthread_mutex_lock(&mutex);
+  k->next = kept_events;
+  kept_events = k;
+  pthread_mutex_unlock(&mutex);
+}
+
+static void release_ended_events(void) {
+  pthread_mutex_lock(&mutex);
+  struct kept *k = kept_events;
+  kept_events = NULL;
+  pthread_mutex_unlock(&mutex);
+  for (struct kept *next; k; k = next) {
+    next = k->next;
+    cl_int state = CL_COMPLETE;
+    driver.clGetEventInfo(k->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    if (state > CL_COMPLETE) {
+      keep(k);
+    } else {
+      driver.clReleaseEvent(k->event);
+      free(k);
+    }
+  }
+}
+
+static void release_when_ended(cl_event event) {
+  release_ended_events();
+  struct kept *k = malloc(sizeof *k);
+  if (!k) abort();
+  k->event = event;
+  keep(k);
+}
+
+/* ---- What is queued: native kernels and their arguments, which the driver copies. ---- */
+
+struct mapping_task {
+  cl_mem root;
+  cl_ulong id;
+};
+
+static void CL_CALLBACK bring_mapping(void *task_pointer) {
+  const struct mapping_task *task = task_pointer;
+  pthread_mutex_lock(&mutex);
+  struct buffer *root = find(task->root);
+  const struct mapping *m = root ? find_mapping(root, task->id) : NULL;
+  if (m) bring(root, m);
+  pthread_mutex_unlock(&mutex);
+}
+
+static void CL_CALLBACK send_mapping(void *task_pointer) {
+  const struct mapping_task *task = task_pointer;
+  pthread_mutex_lock(&mutex);
+  struct buffer *root = find(task->root);
+  const struct mapping *m = root ? find_mapping(root, task->id) : NULL;
+  if (m && m->flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) send(root, m);
+  if (m) remove_mapping(root, task->id);
+  pthread_mutex_unlock(&mutex);
+}
+
+static void CL_CALLBACK settle_context(void *context_pointer) { settle(*(cl_context *)context_pointer, 1); }
+
+static cl_int enqueue_native(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *task, size_t task_size,
+                             cl_uint waits, const cl_event *wait_list, cl_event *event) {
+  return driver.clEnqueueNativeKernel(queue, function, task, task_size, 0, NULL, NULL, waits, wait_list, event);
+}
+
+static cl_context context_of(cl_command_queue queue) {
+  cl_context context = NULL;
+  driver.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+  return context;
+}
+
+/* ---- Creation and end ---- */
+
+/* The driver is done with a buffer: no command uses it any more. */
+static void CL_CALLBACK forget(cl_mem mem, void *buffer) {
+  (void)mem;
+  struct buffer *b = buffer;
+  remove_buffer(b);
+  free(b->private);
+  free(b);
+}
+
+/* Takes b, for the driver's new object, into the list. If that fails, both end. */
+static cl_mem remember(struct buffer *b, cl_mem mem, cl_int *error) {
+  b->mem = mem;
+  b->references = 1;
+  *error = driver.clSetMemObjectDestructorCallback(mem, forget, b);
+  if (*error == CL_SUCCESS) {
+    add_buffer(b);
+    return mem;
+  }
+  driver.clReleaseMemObject(mem);
+  free(b->private);
+  free(b);
+  return NULL;
+}
+
+static cl_mem create_in_driver(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, size_t size,
+                               void *host, cl_int *error) {
+  return properties ? driver.clCreateBufferWithProperties(context, properties, flags, size, host, error)
+                    : driver.clCreateBuffer(context, flags, size, host, error);
+}
+
+static cl_mem create_private(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, size_t size,
+                             void *host, cl_int *error) {
+  /* As the program asked for it: the driver judges the arguments, and says if the pointer is one of its SVM's. */
+  cl_mem asked = create_in_driver(context, properties, flags, size, host, error);
+  if (!asked) return NULL;
+  cl_bool uses_svm = CL_FALSE;
+  driver.clGetMemObjectInfo(asked, CL_MEM_USES_SVM_POINTER, sizeof uses_svm, &uses_svm, NULL);
+  driver.clReleaseMemObject(asked);
+
+  size_t room = (size + PAGE - 1) / PAGE * PAGE;
+  struct buffer *b = calloc(1, sizeof *b);
+  unsigned char *memory = aligned_alloc(PAGE, 2 * room);
+  cl_mem mem = NULL;
+  *error = CL_OUT_OF_HOST_MEMORY;
+  if (b && memory) mem = create_in_driver(context, properties, flags, size, memory, error);
+  if (!mem) {
+    free(memory);
+    free(b);
+    return NULL;
+  }
+  *b = (struct buffer){.root = b, .size = size, .context = context, .uses_svm = uses_svm, .host = host,
+                       .private = memory, .agreed = memory + room};
+  memcpy(b->private, host, size);
+  memcpy(b->agreed, b->private, size);
+  return remember(b, mem, error);
+}
+
+static cl_mem CL_API_CALL create_buffer_with_properties(cl_context context, const cl_mem_properties *properties,
+                                                        cl_mem_flags flags, size_t size, void *host, cl_int *error) {
+  cl_int status;
+  cl_mem mem = (flags & CL_MEM_USE_HOST_PTR ? create_private : create_in_driver)(context, properties, flags, size, host,
+                                                                                 &status);
+  if (error) *error = status;
+  return mem;
+}
+
+static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host,
+                                        cl_int *error) {
+  return create_buffer_with_properties(context, NULL, flags, size, host, error);
+}
+
+static cl_mem CL_API_CALL create_sub_buffer(cl_mem parent, cl_mem_flags flags, cl_buffer_create_type type,
+                                            const void *info, cl_int *error) {
+  cl_int status;
+  cl_mem mem = driver.clCreateSubBuffer(parent, flags, type, info, &status);
+  pthread_mutex_lock(&mutex);
+  struct buffer *root = find(parent);
+  pthread_mutex_unlock(&mutex);
+  if (mem && root) {
+    const cl_buffer_region *region = info;
+    struct buffer *b = calloc(1, sizeof *b);
+    if (b) {
+      *b = (struct buffer){.root = root, .origin = region->origin, .size = region->size};
+      mem = remember(b, mem, &status);
+    } else {
+      driver.clReleaseMemObject(mem);
+      mem = NULL;
+      status = CL_OUT_OF_HOST_MEMORY;
+    }
+  }
+  if (error) *error = status;
+  return mem;
+}
+
+static cl_int CL_API_CALL retain_mem_object(cl_mem mem) {
+  pthread_mutex_lock(&mutex);
+  struct buffer *b = find(mem);
+  if (b) b->references++;
+  pthread_mutex_unlock(&mutex);
+  return driver.clRetainMemObject(mem);
+}
+
+static cl_int CL_API_CALL release_mem_object(cl_mem mem) {
+  pthread_mutex_lock(&mutex);
+  struct buffer *b = find(mem);
+  if (b && --b->references == 0 && b->root != b) b->root->references--;
+  pthread_mutex_unlock(&mutex);
+  release_ended_events();
+  return driver.clReleaseMemObject(mem);
+}
+
+/* The driver's answers hold, but for those about the pointer that it was not given. */
+static cl_int CL_API_CALL get_mem_object_info(cl_mem mem, cl_mem_info name, size_t size, void *value,
+                                              size_t *size_ret) {
+  cl_int status = driver.clGetMemObjectInfo(mem, name, size, value, size_ret);
+  if (status != CL_SUCCESS || !value) return status;
+  pthread_mutex_lock(&mutex);
+  const struct buffer *b = find(mem);
+  if (b && name == CL_MEM_HOST_PTR) *(void **)value = b->root->host + b->origin;
+  if (b && name == CL_MEM_USES_SVM_POINTER) *(cl_bool *)value = b->root->uses_svm;
+  pthread_mutex_unlock(&mutex);
+  return status;
+}
+
+/* ---- Map and unmap: the driver's own, of the private bytes, behind a native kernel that moves them ---- */
+
+static void *CL_API_CALL enqueue_map_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags,
+                                            size_t offset, size_t size, cl_uint waits, const cl_event *wait_list,
+                                            cl_event *event, cl_int *error) {
+  pthread_mutex_lock(&mutex);
+  struct buffer *b = find(mem);
+  struct mapping *m = b ? add_mapping(b, offset, size, flags) : NULL;
+  if (!m) {
+    pthread_mutex_unlock(&mutex);
+    return driver.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, wait_list, event, error);
+  }
+  struct buffer *root = b->root;
+  struct mapping_task task = {root->mem, m->id};
+  unsigned char *pointer = root->host + m->from;
+  pthread_mutex_unlock(&mutex);
+
+  cl_int status = CL_SUCCESS;
+  cl_event brought = NULL;
+  if (!(flags & CL_MAP_WRITE_INVALIDATE_REGION)) {
+    status = enqueue_native(queue, bring_mapping, &task, sizeof task, waits, wait_list, &brought);
+    waits = 1;
+    wait_list = &brought;
+  }
+  if (status == CL_SUCCESS)
+    driver.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, wait_list, event, &status);
+  if (brought) release_when_ended(brought);
+  if (status != CL_SUCCESS) {
+    pthread_mutex_lock(&mutex);
+    remove_mapping(root, task.id);
+    pthread_mutex_unlock(&mutex);
+  }
+  if (error) *error = status;
+  return status == CL_SUCCESS ? pointer : NULL;
+}
+
+static cl_int CL_API_CALL enqueue_unmap_mem_object(cl_command_queue queue, cl_mem mem, void *pointer, cl_uint waits,
+                                                   const cl_event *wait_list, cl_event *event) {
+  pthread_mutex_lock(&mutex);
+  struct buffer *b = find(mem);
+  struct mapping *m = b ? find_mapped(b, pointer) : NULL;
+  if (!m) {
+    pthread_mutex_unlock(&mutex);
+    return driver.clEnqueueUnmapMemObject(queue, mem, pointer, waits, wait_list, event);
+  }
+  m->unmapping = 1;
+  struct mapping_task task = {b->root->mem, m->id};
+  pointer = b->root->private + m->from;
+  pthread_mutex_unlock(&mutex);
+
+  cl_event sent;
+  cl_int status = enqueue_native(queue, send_mapping, &task, sizeof task, waits, wait_list, &sent);
+  if (status != CL_SUCCESS) {
+    pthread_mutex_lock(&mutex);
+    m->unmapping = 0;
+    pthread_mutex_unlock(&mutex);
+    return status;
+  }
+  status = driver.clEnqueueUnmapMemObject(queue, mem, pointer, 1, &sent, event);
+  release_when_ended(sent);
+  return status;
+}
+
+/* ---- What the stronger modes add ---- */
+
+static cl_int CL_API_CALL finish(cl_command_queue queue) {
+  cl_int status = driver.clFinish(queue);
+  if (status == CL_SUCCESS) settle(context_of(queue), 0);
+  return status;
+}
+
+static cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event *events) {
+  cl_int status = driver.clWaitForEvents(count, events);
+  cl_context context;
+  if (status == CL_SUCCESS &&
+      driver.clGetEventInfo(events[0], CL_EVENT_CONTEXT, sizeof context, &context, NULL) == CL_SUCCESS)
+    settle(context, 0);
+  return status;
+}
+
+static cl_int CL_API_CALL settle_and_enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                                                    const size_t *offset, const size_t *global, const size_t *local,
+                                                    cl_uint waits, const cl_event *wait_list, cl_event *event) {
+  settle(context_of(queue), 1);
+  return driver.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
+}
+
+static cl_int CL_API_CALL enqueue_wrapped_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                                                 const size_t *offset, const size_t *global, const size_t *local,
+                                                 cl_uint waits, const cl_event *wait_list, cl_event *event) {
+  cl_context context = context_of(queue);
+  cl_event before, done, after;
+  cl_int status = enqueue_native(queue, settle_context, &context, sizeof context, waits, wait_list, &before);
+  if (status != CL_SUCCESS) return status;
+  status = driver.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, 1, &before, &done);
+  release_when_ended(before);
+  if (status != CL_SUCCESS) return status;
+  status = enqueue_native(queue, settle_context, &context, sizeof context, 1, &done, &after);
+  if (status == CL_SUCCESS) release_when_ended(after);
+  if (event && status == CL_SUCCESS)
+    *event = done;
+  else
+    release_when_ended(done);
+  return status;
+}
+
+/* ---- The layer's two entry points ---- */
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret) {
+  static const char layer_name[] = "samepage private copy";
+  static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+  const void *answer = name == CL_LAYER_NAME ? (const void *)layer_name : &version;
+  size_t answer_size = name == CL_LAYER_NAME ? sizeof layer_name : sizeof version;
+  if (name != CL_LAYER_NAME && name != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
+  if (value && size < answer_size) return CL_INVALID_VALUE;
+  if (value) memcpy(value, answer, answer_size);
+  if (size_ret) *size_ret = answer_size;
+  return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target, cl_uint *entries_ret,
+                                            const cl_icd_dispatch **layer_ret) {
+  const char *word = getenv("SAMEPAGE_LAYER");
+  for (mode = MAP; mode < MODES && !(word && !strcmp(word, modes[mode])); mode++) {}
+  if (mode == MODES || entries < sizeof driver / sizeof(void *)) {
+    fprintf(stderr, "private_copy: %s\n", mode == MODES ? "SAMEPAGE_LAYER must be map, finish, enqueue or kernel"
+                                                        : "the ICD loader's table is too short");
+    return CL_INVALID_VALUE;
+  }
+  driver = layer = *target;
+  layer.clCreateBuffer = create_buffer;
+  layer.clCreateBufferWithProperties = create_buffer_with_properties;
+  layer.clCreateSubBuffer = create_sub_buffer;
+  layer.clRetainMemObject = retain_mem_object;
+  layer.clReleaseMemObject = release_mem_object;
+  layer.clGetMemObjectInfo = get_mem_object_info;
+  layer.clEnqueueMapBuffer = enqueue_map_buffer;
+  layer.clEnqueueUnmapMemObject = enqueue_unmap_mem_object;
+  if (mode >= FINISH) layer.clFinish = finish;
+  if (mode >= FINISH) layer.clWaitForEvents = wait_for_events;
+  if (mode == ENQUEUE) layer.clEnqueueNDRangeKernel = settle_and_enqueue_kernel;
+  if (mode == KERNEL) layer.clEnqueueNDRangeKernel = enqueue_wrapped_kernel;
+  *layer_ret = &layer;
+  *entries_ret = sizeof layer / sizeof(void *);
+  return CL_SUCCESS;
+}

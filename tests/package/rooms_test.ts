@@ -1,0 +1,91 @@
+// The arrows of ARCHITECTURE.md: mod.ts → src/mappers → src/<api> → src/core → ffi.
+
+import { assert, assertEquals } from "@std/assert";
+import { basename } from "@std/path";
+import { filesUnder, type Import, importsOf } from "./modules.ts";
+
+/** Rooms of src/ that are no API; `src/host` is an API, the only one that mod.ts loads. */
+const SHARED = ["src/core", "src/mappers", "src/pipeline", "src/doctor"];
+
+const files = (await filesUnder("mod.ts", "src", "ffi")).filter((file) => !file.startsWith("ffi/generate/"));
+const apis = new Set(
+  files.filter((file) => file.startsWith("src/")).map(folderOf).filter((it) => !SHARED.includes(it)),
+);
+const imports = await importsOf(files);
+
+function folderOf(file: string): string {
+  return file.split("/").slice(0, 2).join("/");
+}
+
+/** A file's room. What ffi/ says of one API (`ffi/opencl.ts`, `ffi/opencl/…`) is a room of its own, `ffi:src/opencl`. */
+function roomOf(file: string): string {
+  if (!file.startsWith("ffi/")) return folderOf(file);
+  const api = `src/${file.split("/")[1].replace(/\.ts$/, "")}`;
+  return apis.has(api) ? `ffi:${api}` : "ffi";
+}
+
+/** The rooms that a room may load code from. */
+function codeFor(room: string): string[] {
+  if (room.startsWith("ffi")) return ["ffi"];
+  if (room === "src/core") return ["ffi"];
+  if (room === "src/mappers") return ["src/core"];
+  if (room === "src/pipeline") return ["src/core"];
+  if (room === "src/doctor") return ["ffi", "src/core", "src/mappers", ...apis];
+  if (room === "mod.ts") return ["src/core", "src/mappers", "src/host", "src/pipeline"];
+  return ["src/core", "ffi", `ffi:${room}`];
+}
+
+/** The rooms that a room may know as types besides. */
+function typesFor(room: string): string[] {
+  return room === "src/mappers" ? [...apis] : [];
+}
+
+function isAllowed({ from, to, typeOnly }: Import): boolean {
+  const [room, other] = [roomOf(from), roomOf(to)];
+  return room === other || codeFor(room).includes(other) || (typeOnly && typesFor(room).includes(other));
+}
+
+/** Everything that loading a file loads. */
+function loadedBy(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const it of imports) if (it.from === file && !it.typeOnly) loadedBy(it.to, seen);
+  return seen;
+}
+
+Deno.test("rooms: every import follows the arrows", () => {
+  const wrong = imports.filter((it) => !isAllowed(it));
+  const lines = wrong.map((it) => `${it.from} imports ${it.typeOnly ? "the types of" : "the code of"} ${it.to}`);
+  assertEquals(lines, []);
+});
+
+Deno.test("rooms: no two rooms import each other, directly or in a ring", () => {
+  const arrows = new Map<string, Set<string>>();
+  for (const { from, to } of imports) {
+    const [room, other] = [roomOf(from), roomOf(to)];
+    if (room !== other) arrows.set(room, (arrows.get(room) ?? new Set()).add(other));
+  }
+  const visit = (room: string, path: string[]): void => {
+    assert(!path.includes(room), `a ring of rooms: ${[...path, room].join(" → ")}`);
+    for (const next of arrows.get(room) ?? []) visit(next, [...path, room]);
+  };
+  for (const room of arrows.keys()) visit(room, []);
+});
+
+Deno.test("rooms: mod.ts loads the code of no API but host", () => {
+  const rooms = new Set([...loadedBy("mod.ts")].map(roomOf));
+  const foreign = [...rooms].filter((room) => apis.has(room.replace(/^ffi:/, "")) && !room.endsWith("src/host"));
+  assertEquals(foreign, []);
+});
+
+Deno.test("rooms: every mapper file is in the table of src/mappers/mod.ts", () => {
+  const edges = files.filter((file) => /^src\/mappers\/.*_to_[^/]+\.ts$/.test(file));
+  const table = imports.filter((it) => it.from === "src/mappers/mod.ts" && !it.typeOnly).map((it) => it.to);
+  assertEquals(edges.filter((edge) => !table.includes(edge)), []);
+});
+
+Deno.test("rooms: the ends in a mapper's name are folders of src/", () => {
+  const edges = files.filter((file) => /^src\/mappers\/.*_to_[^/]+\.ts$/.test(file));
+  const ends = new Set(edges.flatMap((edge) => basename(edge, ".ts").split("_to_")));
+  assertEquals([...ends].filter((end) => !apis.has(`src/${end}`)), []);
+});
