@@ -1,22 +1,23 @@
 // Edges of a photograph in OpenCL C 1.2: the steps of host.ts, under its names, and byte for byte its results.
 //
-// Run them in this order. Every plane is width × height, row by row, without padding.
+// Run them in this order. Every plane is width x height, row by row, without padding.
 //
-//   kernel        reads           writes                             scalars                    work-items
-//   grey          rgba    uchar   grey     uchar                     width, height              width × height
-//                 (4 a pixel)
-//   blur_rows     grey    uchar   rows     ushort                    width, height              width × height
-//   blur_columns  rows    ushort  blurred  uchar                     width, height              width × height
-//   gradient      blurred uchar   gradient ushort                    width, height              width × height
-//   suppress      gradient ushort edges    uchar                     width, height, low, high   width × height
-//   hysteresis                    edges    uchar, in place           width, height, tile        ⌈width / tile⌉ ×
-//                                 changed  int, one, set to 1                                   ⌈height / tile⌉
-//   finish                        edges    uchar, in place           width, height              width × height
+//   kernel        reads             writes            scalars                   work-items
+//   grey          rgba uchar (x 4)  grey uchar        width, height             width x height
+//   blur_rows     grey uchar        rows ushort       width, height             width x height
+//   blur_columns  rows ushort       blurred uchar     width, height             width x height
+//   gradient      blurred uchar     gradient ushort   width, height             width x height
+//   suppress      gradient ushort   edges uchar       width, height, low, high  width x height
+//   hysteresis                      edges uchar       width, height, tile       ceil(width / tile) x
+//                                   changed int       (tile <= 64)              ceil(height / tile)
+//   finish                          edges uchar       width, height             width x height
 //
-// Arguments come in the order of that table: what is read, what is written, the scalars (all int). The two dimensions
-// of the range may be rounded up to any multiple; work-items outside of the picture do nothing.
+// Arguments come in the order of that table: what is read, what is written, the scalars (all int). hysteresis and
+// finish work on edges in place. `changed` is one int: hysteresis is repeated, with `changed` set to 0 before each
+// launch, until a launch leaves it 0.
 //
-// hysteresis is repeated, with `changed` set to 0 before each launch, until a launch leaves it 0.
+// Both dimensions of a range may be rounded up to any multiple; work-items outside of the picture do nothing. Do round
+// them (to 64, say): a width that is a prime number leaves a driver no work-group but of one item.
 //
 // Two planes are enough between rgba and edges: grey, blurred and edges may be one (no kernel reads one of them and
 // writes another), rows and gradient another: 3 bytes a pixel, beside the 4 of rgba.
@@ -24,10 +25,10 @@
 // What a pixel is between suppress and finish.
 enum { NONE = 0, WEAK = 1, STRONG = 255 };
 
-// Where the gradient points, to the nearest 45°; the two lowest bits of gradient's ushort, its magnitude above them.
+// Where the gradient points, to the nearest 45 degrees: the two lowest bits of gradient, below the magnitude.
 enum { HORIZONTAL = 0, VERTICAL = 1, DIAGONAL = 2, ANTIDIAGONAL = 3 };
 
-// tan 22.5° in 15 fractional bits; tan 67.5° is 2 more.
+// tan(22.5 degrees) in 15 fractional bits; tan(67.5 degrees) is 2 more.
 #define TAN_22 13573
 #define TAN_SHIFT 15
 
@@ -40,7 +41,7 @@ kernel void grey(global const uchar *rgba, global uchar *grey, int width, int he
   grey[i] = (9798 * pixel.x + 19235 * pixel.y + 3735 * pixel.z + 16384) >> 15;
 }
 
-// The Gaussian of σ = 1.2 at −2…2 in 8 fractional bits; the border is replicated. Not rounded: 256 × brightness.
+// The Gaussian of sigma = 1.2 at -2..2 in 8 fractional bits; the border is replicated. Not rounded: 256 x brightness.
 kernel void blur_rows(global const uchar *grey, global ushort *rows, int width, int height) {
   const int x = get_global_id(0), y = get_global_id(1);
   if (x >= width || y >= height) return;
@@ -69,7 +70,7 @@ int direction_of(int dx, int dy) {
   return (dx ^ dy) < 0 ? ANTIDIAGONAL : DIAGONAL;
 }
 
-// Sobel's 3×3 derivatives with a replicated border, packed as (|dx| + |dy|) × 4 + direction.
+// Sobel's 3x3 derivatives with a replicated border, packed as (|dx| + |dy|) x 4 + direction.
 kernel void gradient(global const uchar *blurred, global ushort *gradient, int width, int height) {
   const int x = get_global_id(0), y = get_global_id(1);
   if (x >= width || y >= height) return;
@@ -106,7 +107,7 @@ kernel void suppress(global const ushort *gradient, global uchar *edges, int wid
 }
 
 // Some compilers cut a long loop short without a word: Mesa's llvmpipe after 65,535 turns of all the loops in one
-// work-item together. 15 sweeps of a 64 × 64 tile stay below that.
+// work-item together. 15 sweeps of a 64 x 64 tile stay below that.
 #define MAX_SWEEPS 15
 
 bool touches_strong(global const uchar *edges, int width, int height, int x, int y) {
@@ -118,7 +119,7 @@ bool touches_strong(global const uchar *edges, int width, int height, int x, int
          here[right] == STRONG || below[left] == STRONG || below[x] == STRONG || below[right] == STRONG;
 }
 
-// Makes weak pixels strong that touch a strong one. Each work-item sweeps its own tile × tile square (tile ≤ 64), down
+// Makes weak pixels strong that touch a strong one. Each work-item sweeps its own tile x tile square (tile <= 64), down
 // and up in turn, until a sweep changes nothing; `changed` says that the neighbours may have work again. Work-items
 // read across the seams what others are writing: whatever they miss, the writer has set `changed`, so the next launch
 // sees it, and the result is the same in any order.

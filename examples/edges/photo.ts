@@ -15,6 +15,7 @@ export const MAX_FILE_BYTES = 512 * 2 ** 20;
 
 /** A picture that cannot be read or written. The message is one sentence that names the file and the reason. */
 export class PhotoError extends Error {
+  /** The class, as it stands before the message in a stack trace. */
   override readonly name = "PhotoError";
 }
 

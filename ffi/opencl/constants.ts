@@ -56,16 +56,6 @@ export const CL_DEVICE_SVM_FINE_GRAIN_BUFFER = 2n;
 export const CL_DEVICE_SVM_FINE_GRAIN_SYSTEM = 4n;
 /** `#define CL_DEVICE_SVM_ATOMICS (1 << 3)` */
 export const CL_DEVICE_SVM_ATOMICS = 8n;
-/** `#define CL_DEVICE_SVM_CAPABILITIES_ARM 0x40B6` */
-export const CL_DEVICE_SVM_CAPABILITIES_ARM = 0x40B6n;
-/** `#define CL_DEVICE_SVM_COARSE_GRAIN_BUFFER_ARM (1 << 0)` */
-export const CL_DEVICE_SVM_COARSE_GRAIN_BUFFER_ARM = 1n;
-/** `#define CL_DEVICE_SVM_FINE_GRAIN_BUFFER_ARM (1 << 1)` */
-export const CL_DEVICE_SVM_FINE_GRAIN_BUFFER_ARM = 2n;
-/** `#define CL_DEVICE_SVM_FINE_GRAIN_SYSTEM_ARM (1 << 2)` */
-export const CL_DEVICE_SVM_FINE_GRAIN_SYSTEM_ARM = 4n;
-/** `#define CL_DEVICE_SVM_ATOMICS_ARM (1 << 3)` */
-export const CL_DEVICE_SVM_ATOMICS_ARM = 8n;
 
 // cl_device_info
 
@@ -280,6 +270,8 @@ export const CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED = 0x1072;
 export const CL_DEVICE_HALF_FP_CONFIG = 0x1033;
 /** `#define CL_DEVICE_UUID_KHR 0x106A` */
 export const CL_DEVICE_UUID_KHR = 0x106A;
+/** `#define CL_DRIVER_UUID_KHR 0x106B` */
+export const CL_DRIVER_UUID_KHR = 0x106B;
 /** `#define CL_DEVICE_LUID_VALID_KHR 0x106C` */
 export const CL_DEVICE_LUID_VALID_KHR = 0x106C;
 /** `#define CL_DEVICE_LUID_KHR 0x106D` */

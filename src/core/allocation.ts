@@ -1,3 +1,4 @@
+import { messageOf } from "./errors.ts";
 import type { Grant } from "./grant.ts";
 import { ledger } from "./ledger.ts";
 import type { Views } from "./view.ts";
@@ -21,12 +22,21 @@ export interface Block {
   free(fate: Fate): void;
 }
 
-/** A failure that came too late to be thrown, kept on the bytes that it concerns. */
+/** A failure that came too late to be thrown; kept on all bytes that it concerns, told once. */
+export interface Failure {
+  /** What was thrown. */
+  readonly error: unknown;
+  /** True once somebody was told. */
+  told: boolean;
+}
+
 interface KeptFailure {
   readonly start: number;
   readonly end: number;
-  readonly error: unknown;
+  readonly failure: Failure;
 }
+
+const NONE: readonly KeptFailure[] = [];
 
 /**
  * One block of memory as law 3 knows it: what is lent of it, which views of it exist, who shares it.
@@ -46,7 +56,7 @@ export class Allocation {
   /** How many tensors own these bytes. */
   peers = 0;
   #views: WeakRef<Views> | undefined;
-  #failures: KeptFailure[] | undefined;
+  #failures: readonly KeptFailure[] = NONE;
   #attachments: Map<object, unknown> | undefined;
 
   /** Takes the block over: it is freed when the last peer leaves. */
@@ -63,6 +73,7 @@ export class Allocation {
   /** One less; the last one gives the memory back. */
   leave(): void {
     if (--this.peers > 0) return;
+    for (const { failure } of this.#failures) this.#warnOf(failure);
     const fate: Fate = this.escaped ? "escaped" : this.liveViews > 0 ? "unknown" : "unused";
     ledger.remove(this.block.kind);
     if (fate !== "unused") ledger.quarantine(this.block.byteLength);
@@ -89,15 +100,20 @@ export class Allocation {
     );
   }
 
-  /** Keeps a failure until {@link takeFailure} is asked about these bytes. */
-  keepFailure(start: number, end: number, error: unknown): void {
-    (this.#failures ??= []).push({ start, end, error });
+  /** Keeps a failure until {@link takeFailure} is asked about these bytes; where nobody is left to ask, warns of it. */
+  keepFailure(start: number, end: number, failure: Failure): void {
+    if (this.peers === 0) this.#warnOf(failure);
+    else this.#failures = [...this.#failures, { start, end, failure }];
   }
 
   /** Hands out, once, the oldest failure kept on any of these bytes. */
-  takeFailure(start: number, end: number): KeptFailure | undefined {
-    const at = this.#failures?.findIndex((f) => f.start < end && start < f.end) ?? -1;
-    return at < 0 ? undefined : this.#failures!.splice(at, 1)[0];
+  takeFailure(start: number, end: number): Failure | undefined {
+    if (this.#failures.length === 0) return undefined;
+    const taken = this.#failures.find(({ failure, ...at }) => !failure.told && at.start < end && start < at.end)
+      ?.failure;
+    if (taken !== undefined) taken.told = true;
+    this.#failures = this.#failures.filter(({ failure }) => !failure.told);
+    return taken;
   }
 
   /** What one context keeps about these bytes (its live native objects over them), made on first use. */
@@ -111,5 +127,10 @@ export class Allocation {
   /** The same, only looked up. */
   findAttachment<T>(context: object): T | undefined {
     return this.#attachments?.get(context) as T | undefined;
+  }
+
+  #warnOf(failure: Failure): void {
+    if (!failure.told) warn(`work on memory that nobody has any more failed: ${messageOf(failure.error)}`);
+    failure.told = true;
   }
 }

@@ -29,7 +29,7 @@ const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
  * ```
  */
 export function chain(...links: readonly Link[]): Mapper {
-  const mappers = links.map((link) => "map" in link ? link : link[0]);
+  const mappers = links.map(mapperOf);
   if (mappers.length === 0) throw new ArgumentError("links: a chain needs at least one mapper.", { argument: "links" });
   for (let i = 1; i < mappers.length; i++) {
     if (mappers[i].from !== mappers[i - 1].to) {
@@ -40,6 +40,15 @@ export function chain(...links: readonly Link[]): Mapper {
     }
   }
   return new Chain(links, mappers);
+}
+
+/** An array has a `map` of its own: what is told apart here is the pair. */
+function isPair(link: Link): link is readonly [Mapper, Target] {
+  return Array.isArray(link);
+}
+
+function mapperOf(link: Link): Mapper {
+  return isPair(link) ? link[0] : link;
 }
 
 class Chain implements Mapper {
@@ -99,7 +108,7 @@ class Chain implements Mapper {
 
   #target(index: number, source: Target, target: Target): Target | undefined {
     const link = this.#links[index];
-    if (!("map" in link)) return link[1];
+    if (isPair(link)) return link[1];
     if (index === this.#links.length - 1) return target;
     return [...target.context.targets, ...source.context.targets].find((t) => t.kind === link.to);
   }

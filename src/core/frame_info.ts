@@ -102,14 +102,14 @@ export function fourccOf(characters: string): number {
  * @throws {LayoutError} for an unknown format or a size that its subsampling does not allow.
  */
 export function imageInfo(init: ImageInit): ImageInfo {
-  const format = IMAGE_FORMATS[init.format];
-  if (format === undefined) {
+  if (!Object.hasOwn(IMAGE_FORMATS, init.format)) {
     throw new LayoutError(`format: ${String(init.format)} is no pixel format.`, {
       api: "core",
       argument: "format",
       hint: `Use one of ${Object.keys(IMAGE_FORMATS).join(", ")}.`,
     });
   }
+  const format = IMAGE_FORMATS[init.format];
   for (const [argument, pixels, step] of [["width", init.width, "xStep"], ["height", init.height, "yStep"]] as const) {
     whole(pixels, argument, 1);
     const odd = format.planes.find((plane) => pixels % plane[step] !== 0);

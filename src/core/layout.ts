@@ -45,7 +45,7 @@ export interface LayoutInit {
  * ```
  */
 export function layout(init: LayoutInit): Layout {
-  if (!(init.dtype in TYPED_ARRAYS)) {
+  if (!Object.hasOwn(TYPED_ARRAYS, init.dtype)) {
     throw bad("dtype", `${String(init.dtype)} is no dtype.`, `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`);
   }
   const size = sizeOf(init.dtype);

@@ -113,8 +113,8 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
    * touch them, another API may map them. What fails later is thrown, once, by the next map, view or dispose of them.
    */
   disposeAfter(fence: Fence): void {
-    finalizers.unregister(this.resource);
     this.resource.disposeAfter(fence);
+    finalizers.unregister(this.resource);
   }
 
   /** Set by the graph, once. */

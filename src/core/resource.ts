@@ -1,4 +1,6 @@
-import { AccessError, DisposedError, throwAll } from "./errors.ts";
+import type { Failure } from "./allocation.ts";
+import type { Context } from "./context.ts";
+import { AccessError, DisposedError, messageOf, throwAll } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
 import { warn } from "./warn.ts";
@@ -35,21 +37,32 @@ export interface ResourceInit {
   readonly grants?: readonly Grant[];
   /** What has to outlive it: disposing an owner disposes this first. */
   readonly owners?: readonly (Resource | undefined)[];
+  /** How the bytes come back to the parent, where that takes work. */
+  readonly giveBack?: GiveBack;
+}
+
+/** How the bytes of a map come back to its parent. */
+export interface GiveBack {
+  /** The context whose work it is; the work of others is waited for before it is submitted. */
+  readonly context: Context;
   /**
-   * Submits what brings the bytes back to the parent (an unmap), after the given work. Called once; answers the fence
-   * after which they are back, if anything was submitted.
+   * Submits it (an unmap) behind the given work. Called once; answers the fence after which the bytes are back, if
+   * anything was submitted. `used` is false where no work was ever recorded on the resource or its dependents.
    */
-  readonly giveBack?: (work: readonly Fence[]) => Fence | undefined;
+  submit(work: readonly Fence[], used: boolean): Fence | undefined;
 }
 
-/** A lend in flight: nothing to block on, but it says when it is over. */
-interface Hold {
-  readonly over: Promise<void>;
-  readonly end: () => void;
-}
+/** What an advance can stand before: work, or a lend in flight, on which nothing can block. */
+type Obstacle = Fence | Promise<void>;
 
-/** What an advance can stand before. */
-type Obstacle = Fence | Hold;
+/** A native wait that failed. Whether its work did as well is seen by polling. */
+interface FailedWait {
+  readonly fence: Fence;
+  /** What it failed with, until that is kept. */
+  readonly errors: unknown[];
+  /** When the work is given up. */
+  readonly until: number;
+}
 
 /** Membership of a resource in its owner's list of dependents. */
 interface Link {
@@ -77,9 +90,10 @@ export class Resource {
   #state: ResourceState = "live";
   #endedBy: string | undefined;
   #undo: Undo;
-  #giveBack: ResourceInit["giveBack"];
+  #giveBack: GiveBack | undefined;
   #work: Fence[] = [];
-  #holds: Hold[] | undefined;
+  #used = false;
+  #holds: Set<Promise<void>> | undefined;
   #newest: Link | undefined;
   #links: Link[] = [];
   #intermediate: Resource | undefined;
@@ -110,17 +124,27 @@ export class Resource {
   get busy(): boolean {
     while (this.#work.length > 0) {
       if (!this.#over(this.#work[0])) return true;
-      this.#work.shift()![Symbol.dispose]();
+      this.#drop(this.#work[0]);
     }
+    return false;
+  }
+
+  /** Is a lend in flight on it, or on what depends on it? */
+  get held(): boolean {
+    if (this.#holds !== undefined && this.#holds.size > 0) return true;
+    for (let link = this.#newest; link !== undefined; link = link.older) if (link.member.held) return true;
     return false;
   }
 
   /** @throws {DisposedError} unless it is live. */
   assertLive(): void {
     if (this.#state === "live") return;
-    throw new DisposedError(`${this.name} was disposed${this.#endedBy === undefined ? "" : ` with ${this.#endedBy}`}.`, {
-      api: "core",
-    });
+    throw new DisposedError(
+      `${this.name} was disposed${this.#endedBy === undefined ? "" : ` with ${this.#endedBy}`}.`,
+      {
+        api: "core",
+      },
+    );
   }
 
   /** Disposing `owner` disposes this first. */
@@ -135,22 +159,20 @@ export class Resource {
 
   /** Records work that uses it; takes the fence over. What is done already is forgotten on the way. */
   record(fence: Fence): void {
-    if (this.#work.length > 0 && this.#over(this.#work[0])) this.#work.shift()![Symbol.dispose]();
+    this.#used = true;
+    if (this.#work.length > 0 && this.#over(this.#work[0])) this.#drop(this.#work[0]);
     this.#work.push(fence);
   }
 
-  /** Holds off the end until the answered function is called (once). */
+  /** Holds off the end until the answered function is called. */
   hold(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const hold: Hold = {
-      over: promise,
-      end: () => {
-        this.#holds!.splice(this.#holds!.indexOf(hold), 1);
-        resolve();
-      },
+    const holds = this.#holds ??= new Set();
+    holds.add(promise);
+    return () => {
+      holds.delete(promise);
+      resolve();
     };
-    (this.#holds ??= []).push(hold);
-    return hold.end;
   }
 
   /**
@@ -173,7 +195,7 @@ export class Resource {
   /** Ends it once `fence` is reached, and returns at once; a failure is kept on the bytes. Retains the fence. */
   disposeAfter(fence: Fence): void {
     this.assertLive();
-    this.#work.push(fence.retain());
+    this.record(fence.retain());
     this.#begin(undefined);
     this.#driveLater();
   }
@@ -187,10 +209,16 @@ export class Resource {
 
   /** Drives an end that has begun, blocking, as far as it goes. @throws what failed. */
   settle(): void {
+    let failed: FailedWait | undefined;
     for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
-      if ("over" in obstacle) {
-        this.#driveLater(obstacle);
+      if (obstacle instanceof Promise) {
+        this.#driveLater();
         break;
+      }
+      if (obstacle === failed?.fence) {
+        this.#outlast(failed);
+        Atomics.wait(sleeper, 0, 0, 1);
+        continue;
       }
       try {
         obstacle.waitSync();
@@ -199,7 +227,7 @@ export class Resource {
           this.#driveLater();
           throw error;
         }
-        this.#outlast(obstacle, error);
+        failed = failedWait(obstacle, error);
       }
     }
     throwAll(this.#takeErrors(), `disposing ${this.name}`);
@@ -226,12 +254,16 @@ export class Resource {
       if (obstacle !== undefined) return obstacle;
       this.#errors.push(...member.#takeErrors());
     }
-    if (this.#holds !== undefined && this.#holds.length > 0) return this.#holds[0];
-    if (this.#state === "closing") this.#return();
+    if (this.#holds !== undefined && this.#holds.size > 0) return this.#holds.values().next().value;
+    if (this.#state === "closing") {
+      const foreign = this.#foreignWork();
+      if (foreign !== undefined) return foreign;
+      this.#return();
+    }
     while (this.#work.length > 0) {
       const fence = this.#work[this.#work.length - 1];
       if (!this.#over(fence)) return fence;
-      this.#work.pop()![Symbol.dispose]();
+      this.#drop(fence);
     }
     if (this.#state === "returning") this.#free();
     const obstacle = this.#advanceIntermediate();
@@ -254,11 +286,22 @@ export class Resource {
     return undefined;
   }
 
+  /** Work that the way back cannot be submitted behind. */
+  #foreignWork(): Fence | undefined {
+    const giveBack = this.#giveBack;
+    if (giveBack === undefined) return undefined;
+    for (const fence of this.#work.filter(({ context }) => context !== giveBack.context)) {
+      if (!this.#over(fence)) return fence;
+      this.#drop(fence);
+    }
+    return undefined;
+  }
+
   #return(): void {
     this.#state = "returning";
     if (this.#giveBack === undefined) return;
     try {
-      const back = this.#giveBack(this.#work);
+      const back = this.#giveBack.submit(this.#work, this.#used);
       if (back !== undefined) this.#work.push(back);
     } catch (error) {
       this.#errors.push(error);
@@ -267,11 +310,11 @@ export class Resource {
   }
 
   #free(): void {
-    this.#errors.push(...unwind(this.#undo));
-    for (const grant of this.grants) {
-      grant.finish();
-      for (let kept; (kept = grant.allocation.takeFailure(grant.start, grant.end));) this.#errors.push(kept.error);
+    for (const { allocation, start, end } of this.grants) {
+      for (let kept; (kept = allocation.takeFailure(start, end));) this.#errors.push(kept.error);
     }
+    this.#errors.push(...unwind(this.#undo));
+    for (const grant of this.grants) grant.finish();
     // The other owners keep it until the intermediate, which must not wait for it, is gone as well.
     const link = this.#links.find((l) => l.owner === this.#intermediate);
     if (link !== undefined) this.#leave(link);
@@ -288,27 +331,29 @@ export class Resource {
     }
   }
 
-  /** A native wait failed: keep its error where the work itself did not fail, and see the work out by polling. */
-  #outlast(fence: Fence, error: unknown): void {
-    const end = performance.now() + LOST_AFTER_MS;
+  /** Forgets work that is over. */
+  #drop(fence: Fence): void {
+    this.#work.splice(this.#work.indexOf(fence), 1);
     try {
-      if (fence.reached()) return;
+      fence[Symbol.dispose]();
+    } catch (error) {
       this.#errors.push(error);
-      while (!fence.reached()) {
-        if (performance.now() > end) return this.#abandon(fence);
-        Atomics.wait(sleeper, 0, 0, 1);
-      }
-    } catch {
-      // The work itself failed: #over will find the same failure and keep it.
     }
+  }
+
+  /** The work whose wait failed goes on: keeps the error, once, and after a while gives the work up. */
+  #outlast(failed: FailedWait): void {
+    this.#errors.push(...failed.errors.splice(0));
+    if (performance.now() > failed.until) this.#abandon(failed.fence);
   }
 
   /** Work that neither ends nor can be waited for: its memory is kept for good, so that nothing can write into it. */
   #abandon(fence: Fence): void {
-    warn(`work on ${this.name} could not be waited for; its memory is kept for good.`);
-    for (const grant of this.grants) grant.allocation.escaped = true;
-    const at = this.#work.indexOf(fence);
-    if (at >= 0) this.#work.splice(at, 1)[0][Symbol.dispose]();
+    if (this.#work.includes(fence)) {
+      warn(`work on ${this.name} could not be waited for; its memory is kept for good.`);
+      for (const grant of this.grants) grant.allocation.escaped = true;
+      this.#drop(fence);
+    }
     for (let link = this.#newest; link !== undefined; link = link.older) link.member.#abandon(fence);
     if (this.#intermediate !== undefined) this.#intermediate.#abandon(fence);
   }
@@ -320,25 +365,31 @@ export class Resource {
   }
 
   /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
-  async #driveLater(after?: Hold): Promise<void> {
-    await after?.over;
+  async #driveLater(): Promise<void> {
     await this.#driveAsync();
-    for (const error of this.#takeErrors()) this.#keep(error);
+    for (const error of this.#takeErrors()) this.#keep({ error, told: false });
   }
 
   async #driveAsync(): Promise<void> {
+    let failed: FailedWait | undefined;
     for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
-      try {
-        await ("over" in obstacle ? obstacle.over : obstacle.wait());
-      } catch (error) {
-        this.#outlast(obstacle as Fence, error);
+      if (obstacle instanceof Promise) await obstacle;
+      else if (obstacle === failed?.fence) {
+        this.#outlast(failed);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      } else {
+        try {
+          await obstacle.wait();
+        } catch (error) {
+          failed = failedWait(obstacle, error);
+        }
       }
     }
   }
 
-  #keep(error: unknown): void {
-    if (this.grants.length === 0) warn(`${this.name} failed after its dispose: ${error}`);
-    for (const { allocation, start, end } of this.grants) allocation.keepFailure(start, end, error);
+  #keep(failure: Failure): void {
+    if (this.grants.length === 0) warn(`${this.name} failed after its dispose: ${messageOf(failure.error)}`);
+    for (const { allocation, start, end } of this.grants) allocation.keepFailure(start, end, failure);
   }
 
   #adopt(member: Resource): void {
@@ -349,9 +400,14 @@ export class Resource {
   }
 
   #leave(link: Link): void {
+    if (this.#used) link.owner.#used = true;
     this.#links.splice(this.#links.indexOf(link), 1);
     if (link.older !== undefined) link.older.newer = link.newer;
     if (link.newer !== undefined) link.newer.older = link.older;
     else link.owner.#newest = link.older;
   }
+}
+
+function failedWait(fence: Fence, error: unknown): FailedWait {
+  return { fence, errors: [error], until: performance.now() + LOST_AFTER_MS };
 }

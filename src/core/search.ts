@@ -44,6 +44,9 @@ interface Cost {
   readonly order: readonly number[];
 }
 
+/** Descriptions that are followed at one target; more come only of a mapper whose every probe describes something new. */
+const MOST_DESCRIPTIONS = 64;
+
 interface Reached {
   readonly at: Described;
   readonly waits: readonly Fence[];
@@ -52,13 +55,13 @@ interface Reached {
 }
 
 /**
- * The cheapest way from a description to a target: Dijkstra over pairs of (target, what would be found there), because
- * an edge may accept one description at a node and refuse another.
+ * The cheapest way from a description to a target: Dijkstra over (target, what would be found there, is there still
+ * something to wait for), because an edge may accept one description at a node and refuse another.
  */
 export function search(query: Query, mappers: readonly Mapper[], targets: readonly Target[]): Found {
   const refused = new Map<string, Refusal>();
   const open: Reached[] = [{ at: query.source, waits: query.waits, cost: { figures: [0, 0, 0, 0], order: [] }, hops: [] }];
-  const closed = new Set<string>();
+  const closed = new Map<Target, Set<string>>();
   const ids = new Map<object, number>();
   let best: Reached | undefined;
   while (open.length > 0) {
@@ -68,9 +71,10 @@ export function search(query: Query, mappers: readonly Mapper[], targets: readon
       if (!query.exhaustive) break;
       continue;
     }
-    const key = keyOf(reached.at, ids);
-    if (closed.has(key)) continue;
-    closed.add(key);
+    const key = keyOf(reached, ids);
+    const met = closed.get(reached.at.target) ?? new Set();
+    if (met.has(key) || met.size === MOST_DESCRIPTIONS) continue;
+    closed.set(reached.at.target, met.add(key));
     for (let index = 0; index < mappers.length; index++) {
       const mapper = mappers[index];
       if (mapper.from !== reached.at.target.kind) continue;
@@ -130,12 +134,15 @@ function difference(a: readonly number[], b: readonly number[]): number {
   return a.length - b.length;
 }
 
-/** Equal for descriptions that no later step can tell apart. */
-function keyOf(at: Described, ids: Map<object, number>): string {
+/** Equal where no later step can tell the difference: the same description, and still something to wait for or not. */
+function keyOf({ at, waits }: Reached, ids: Map<object, number>): string {
   const id = (object: object) => {
     if (!ids.has(object)) ids.set(object, ids.size);
     return ids.get(object);
   };
-  const planes = at.planes.map((p) => [id(p.allocation), p.address?.toString(), p.layout]);
-  return JSON.stringify([id(at.target), at.access, planes]);
+  const planes = at.planes.map((p) => [id(p.allocation), p.address, p.layout]);
+  return JSON.stringify(
+    [at.access, planes, at.info, waits.length > 0],
+    (_, value) => typeof value === "bigint" ? `${value}n` : value,
+  );
 }

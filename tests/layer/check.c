@@ -299,7 +299,8 @@ static void nothing_lost(void) {
   const unsigned char *device = read_device(out);
   expect(is_filled(device, 0, SIZE / 2, 11), "results outlive the next enqueue");
   int seen = is_filled(device, SIZE / 2, SIZE, 11);
-  expect(seen == (mode == NONE || mode >= ENQUEUE), "what the host wrote beside them is %s", seen ? "sent" : "not sent");
+  expect(seen == (mode == NONE || mode >= ENQUEUE), "what the host wrote beside them is %s",
+         seen ? "sent" : "not sent");
 
   host_fill(written, 0, SIZE, 12);
   MUST(clEnqueueWriteBuffer(d.queue, mem, CL_TRUE, 0, SIZE, written, 0, NULL, NULL));
@@ -428,10 +429,10 @@ static void sub_buffers(void) {
 static void answers(void) {
   unsigned char *bytes = host_bytes();
   cl_mem mem;
-  cl_mem_flags flags = CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR;
-  MADE(mem = clCreateBufferWithProperties(d.context, NULL, flags, SIZE, bytes, &status));
+  cl_mem_flags asked = CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, flags;
+  MADE(mem = clCreateBufferWithProperties(d.context, NULL, asked, SIZE, bytes, &status));
   MUST(clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL));
-  expect(flags == (CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR), "the flags are the program's");
+  expect(flags == asked, "the flags are the program's");
   expect(host_pointer(mem) == bytes, "the host pointer is the program's");
   expect(!number(mem, CL_MEM_USES_SVM_POINTER), "a pointer of malloc is not SVM");
   MUST(clRetainMemObject(mem));

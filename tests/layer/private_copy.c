@@ -15,13 +15,14 @@
  *   kernel   As finish; and each kernel is wrapped, in its queue, in two commands that bring and send likewise: results
  *            appear without any further call. Only while the kernel runs are there two memories to be seen.
  *
- * "Changed" is judged byte by byte against a third memory, `agreed`: what both sides held when they last met. So neither
- * results nor host writes are lost, whatever their order; where both sides changed a byte, the device wins. These
+ * "Changed" is judged byte by byte against a third memory, `agreed`: what both sides held when they last met. So
+ * neither results nor host writes are lost, in whatever order; where both changed a byte, the device wins. These
  * movements leave mapped ranges alone, from the call of the map until the unmap has been executed, and buffers that the
  * program has released.
  *
  * Work in a queue is a native kernel (a C function that the device calls), so nothing here blocks a nonblocking call.
- * That needs a driver which has native kernels and really aliases: PoCL. Images and SVM pass straight through.
+ * That needs a driver which has native kernels and really aliases: PoCL. (Without them, what would be queued is refused
+ * with CL_INVALID_OPERATION.) Images and SVM pass straight through.
  * bytes.c keeps the buffers and moves the bytes; this file is the OpenCL calls.
  */
 #include "bytes.h"
@@ -105,8 +106,15 @@ static void CL_CALLBACK send_mapping(void *task_pointer) {
 
 static void CL_CALLBACK settle_context(void *context_pointer) { settle(*(cl_context *)context_pointer, 1); }
 
+/* rusticl 22.3 has no native kernels, and where others refuse them, a null pointer. */
 static cl_int enqueue_native(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *task, size_t task_size,
                              cl_uint waits, const cl_event *wait_list, cl_event *event) {
+  cl_device_id device = NULL;
+  cl_device_exec_capabilities can = 0;
+  cl_int status = driver.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+  if (status != CL_SUCCESS) return status;
+  driver.clGetDeviceInfo(device, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof can, &can, NULL);
+  if (!(can & CL_EXEC_NATIVE_KERNEL)) return CL_INVALID_OPERATION;
   return driver.clEnqueueNativeKernel(queue, function, task, task_size, 0, NULL, NULL, waits, wait_list, event);
 }
 

@@ -65,7 +65,7 @@ export const opencl: Library = {
 
     { type: "cl_platform_info", names: ["CL_PLATFORM_*"], from: ["cl.h"] },
     { type: "cl_device_type", names: ["CL_DEVICE_TYPE_*"], from: ["cl.h"] },
-    { type: "cl_device_svm_capabilities", names: ["CL_DEVICE_SVM_*", "!*_CAPABILITIES"] },
+    { type: "cl_device_svm_capabilities", names: ["CL_DEVICE_SVM_*", "!*_CAPABILITIES"], from: ["cl.h"] },
     {
       type: "cl_device_info",
       names: [
@@ -83,7 +83,7 @@ export const opencl: Library = {
     },
     {
       type: "cl_device_info",
-      names: ["CL_DEVICE_HALF_FP_CONFIG", "CL_DEVICE_PCI_BUS_INFO_KHR", "CL_DEVICE_*UUID*_KHR", "CL_DEVICE_*LUID*_KHR"],
+      names: ["CL_DEVICE_HALF_FP_CONFIG", "CL_DEVICE_PCI_BUS_INFO_KHR", "CL_D*_UUID_KHR", "CL_DEVICE_LUID_*KHR"],
     },
     { type: "cl_device_fp_config", names: ["CL_FP_*"] },
     { type: "int", names: ["CL_UUID_SIZE_KHR", "CL_LUID_SIZE_KHR"] },

@@ -1,0 +1,13 @@
+/**
+ * The table of edges. Where two routes cost the same, the one whose edges stand first here is taken.
+ *
+ * @module
+ */
+import type { Mapper } from "../core/mapper.ts";
+import { hostToOpenCL } from "./host_to_opencl.ts";
+import { openCLToHost } from "./opencl_to_host.ts";
+
+export { hostToOpenCL, openCLToHost };
+
+/** Every edge that samepage knows. */
+export const MAPPERS: readonly Mapper[] = [hostToOpenCL, openCLToHost] as readonly unknown[] as readonly Mapper[];

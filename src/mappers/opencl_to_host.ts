@@ -1,0 +1,73 @@
+import { type Access, reads, writes } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { Frame } from "../core/frame.ts";
+import { moved } from "../core/layout.ts";
+import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { Resource } from "../core/resource.ts";
+import type { HostContext } from "../host/context.ts";
+import type { HostTensor } from "../host/tensor.ts";
+import type { OpenCLContext } from "../opencl/context.ts";
+import type { MappedRange } from "../opencl/memory.ts";
+import type { OpenCLTensor } from "../opencl/tensor.ts";
+import { rangeOf } from "./range.ts";
+
+const EDGE = "opencl→host";
+
+/**
+ * An OpenCL buffer as host memory (clEnqueueMapBuffer, undone by clEnqueueUnmapMemObject); row pitch and strides are
+ * kept. `alias` where the device was proven to share this memory with the CPU, else `migrate`.
+ */
+export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor | Frame<HostTensor>> = {
+  from: "opencl",
+  to: "host",
+
+  prepare(source: Described): void {
+    const cl = source.target.context as OpenCLContext;
+    const { address, byteLength } = rangeOf(source);
+    if (cl.resource.state === "live") cl.aliasing.tryToProve(address, byteLength);
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const cl = source.target.context as OpenCLContext;
+    if (cl.resource.state !== "live") return { edge: EDGE, reason: `${cl.name} was disposed.` };
+    const { address, byteLength } = rangeOf(source);
+    const { aliases, evidence } = cl.aliasing.judge(address, byteLength);
+    return {
+      edge: EDGE,
+      transfer: aliases ? "alias" : "migrate",
+      hostWait: waits.length > 0,
+      bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
+      evidence,
+      result: { ...source, target, access },
+    };
+  },
+
+  map(source: OpenCLTensor | Frame<OpenCLTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
+    const cl = source.target.context as OpenCLContext;
+    const host = target.context as HostContext;
+    const planes = source instanceof Frame ? source.planes : [source];
+    const first = Math.min(...planes.map((plane) => plane.rootOffset));
+    const length = Math.max(...planes.map((plane) => plane.rootOffset + plane.layout.byteLength)) - first;
+    const range = cl.memory.map(planes[0].root.mem, job.grants[0].access, first, length);
+    const resource = resourceOf(cl, job, source.resource, range);
+    const placed = planes.map((plane) => ({
+      handle: range.address,
+      layout: moved(plane.layout, plane.rootOffset - first),
+    }));
+    if (!(source instanceof Frame)) return host.tensor(resource, placed[0].handle, placed[0].layout, source);
+    return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+  },
+};
+
+/** Apart from `map`, so that nothing the resource keeps reaches the source. */
+function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, range: MappedRange): Resource {
+  return new Resource({
+    name: job.name,
+    undo: job.undo as (() => void)[],
+    grants: job.grants,
+    owners: [parent, cl.resource],
+    giveBack: { context: cl, submit: (work) => range.unmap(work) },
+  });
+}

@@ -1,0 +1,308 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../ffi/opencl/handles.ts";
+import type { Fence } from "../core/fence.ts";
+import { permitted } from "../core/library.ts";
+import { type Undo, unwind } from "../core/resource.ts";
+import { messageOf, throwAll } from "../core/errors.ts";
+import { warn } from "../core/warn.ts";
+import type { OpenCLContext } from "./context.ts";
+import { check } from "./errors.ts";
+import { OpenCLUserEvent, type Point } from "./event.ts";
+import type { OpenCLKernel } from "./kernel.ts";
+import { opencl } from "./library.ts";
+import { OpenCLQueue } from "./queue.ts";
+import { createBuffer } from "./tensor.ts";
+
+/** What a driver may look at when it decides whether to use host memory in place. */
+export interface AlignmentClass {
+  /** The largest power of two, up to 4096, that divides the address. */
+  readonly address: number;
+  /** 64 where the length is a multiple of 64 bytes, else 1. */
+  readonly length: 64 | 1;
+}
+
+/** What a proof came to. */
+export interface Verdict {
+  /** True only where aliasing was seen, both ways. */
+  readonly aliases: boolean;
+  /** What was seen. */
+  readonly evidence: string;
+}
+
+/** The class of memory that the driver itself allocated. */
+const DRIVER_MEMORY = "driver";
+
+/** Bytes that the device reads, and as many that it writes. */
+const HALF = 4096;
+
+/** How long to poll for what an aliasing device would have shown long ago, in milliseconds. */
+const PATIENCE_MS = 50;
+
+/** How long a device may take to finish the kernel before the proof gives up, in milliseconds. */
+const LATEST_MS = 2000;
+
+/** Turns that a kernel works between two bytes: llvmpipe cuts a loop short at 65,535. */
+const TURNS = 60_000;
+
+/** How often to look for a time between them: this thread may be off the CPU at the wrong moment. */
+const ATTEMPTS = 20;
+
+/** How long bytes of one running kernel have to lie apart, in milliseconds, to be no copy made afterwards. */
+const APART_MS = 0.03;
+
+const SOURCE = `
+kernel void answer(global uchar* block, global const uchar* key, uint n) {
+  size_t i = get_global_id(0);
+  block[n + i] = block[i] ^ key[i];
+}
+kernel void early_late(global volatile uchar* block, uchar early, uchar late, uint turns) {
+  block[0] = early;
+  uint x = early;
+  for (uint i = 0; i < turns; i++) x = x * 1664525u + 1013904223u;
+  block[1] = late ^ (uchar)(x == 0u);
+}`;
+
+/** The class of an address and a length. */
+export function classOf(address: bigint, byteLength: number): AlignmentClass {
+  let divisor = 4096;
+  while (address % BigInt(divisor) !== 0n) divisor /= 2;
+  return { address: divisor, length: byteLength % 64 === 0 ? 64 : 1 };
+}
+
+/**
+ * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). All of it has to be
+ * seen:
+ * 1. The device, which has read the bytes before, answers to what the CPU has written since; the CPU, polling, sees
+ *    random bytes of the answer. Between: enqueue and flush, no finish, map, read or migrate.
+ * 2. The same where the CPU writes after the enqueue, before a user event lets the kernel start: so that a device that
+ *    brings bytes over at every enqueue is found out.
+ * 3. On CPU devices, whose memory is coherent: one byte of a kernel's is seen long before the next one: so that bytes
+ *    which are brought back when a kernel ends are found out.
+ *
+ * A constant, a pointer that equals the one passed in, or anything seen after a finish, is no evidence.
+ */
+export class AliasProofs {
+  readonly #context: OpenCLContext;
+  readonly #verdicts = new Map<string, Verdict>();
+
+  /** Nothing is run yet. */
+  constructor(context: OpenCLContext) {
+    this.#context = context;
+  }
+
+  /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
+  prove(address: bigint | undefined, byteLength: number): Verdict {
+    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
+    const key = keyOf(which);
+    let verdict = this.#verdicts.get(key);
+    if (verdict === undefined) this.#verdicts.set(key, verdict = this.#run(which));
+    return verdict;
+  }
+
+  /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
+  tryToProve(address: bigint | undefined, byteLength: number): void {
+    try {
+      this.prove(address, byteLength);
+    } catch (error) {
+      warn(`the proof of aliasing on ${this.#context.name} failed: ${messageOf(error)}`);
+    }
+  }
+
+  /** What was found out: unproven is never alias. No native call. */
+  judge(address: bigint | undefined, byteLength: number): Verdict {
+    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
+    return this.#verdicts.get(keyOf(which)) ?? { aliases: false, evidence: "not proven" };
+  }
+
+  #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
+    const undo: Undo = [];
+    const failures: unknown[] = [];
+    let seen: string | undefined;
+    try {
+      seen = new Trial(this.#context, which, undo).run();
+    } catch (error) {
+      failures.push(error);
+    }
+    throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
+    const where = which === DRIVER_MEMORY
+      ? "memory of the driver's own"
+      : `address % ${which.address} = 0, length % ${which.length} = 0`;
+    return seen === undefined
+      ? { aliases: true, evidence: `proven by aliasing both ways, ${where}` }
+      : { aliases: false, evidence: `${seen}, ${where}` };
+  }
+}
+
+function keyOf(which: AlignmentClass | typeof DRIVER_MEMORY): string {
+  return which === DRIVER_MEMORY ? which : `${which.address}/${which.length}`;
+}
+
+/** One run of the proof: a block of memory under test, a queue of its own, and the two kernels. */
+class Trial {
+  readonly #context: OpenCLContext;
+  readonly #queue: OpenCLQueue;
+  readonly #answer: OpenCLKernel;
+  readonly #earlyLate: OpenCLKernel;
+  readonly #block: Block;
+  readonly #random: Uint8Array<ArrayBuffer> = crypto.getRandomValues(new Uint8Array(HALF));
+  readonly #key: ClMem;
+
+  constructor(context: OpenCLContext, which: AlignmentClass | typeof DRIVER_MEMORY, undo: Undo) {
+    this.#context = context;
+    const program = context.program(SOURCE);
+    undo.push(() => program[Symbol.dispose]());
+    this.#answer = program.kernel("answer");
+    this.#earlyLate = program.kernel("early_late");
+    this.#block = which === DRIVER_MEMORY ? driverBlock(context, undo) : hostBlock(context, which, undo);
+    this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random), undo);
+    const queue = this.#queue = new OpenCLQueue(context);
+    undo.push(() => queue[Symbol.dispose]());
+  }
+
+  /** What kept it from being an alias; undefined where nothing did. */
+  run(): string | undefined {
+    // Once beforehand: the device has read the bytes, and nothing is left to compile.
+    this.#ask();
+    this.#submitAnswer([]);
+    this.#submitEarlyLate(0, 0);
+    this.#queue.finish();
+    if (!this.#answersDirectly()) return "the CPU did not see what the device wrote, before a finish or map";
+    if (!this.#answersBehindGate()) return "the device did not see what the CPU wrote after the enqueue";
+    if (this.#context.device.type === "cpu" && !this.#showsWhileRunning()) {
+      return "what the device wrote was seen only after the kernel had ended";
+    }
+    return undefined;
+  }
+
+  #answersDirectly(): boolean {
+    const expected = this.#ask();
+    return this.#sees(expected, this.#submitAnswer([]));
+  }
+
+  #answersBehindGate(): boolean {
+    using gate = new OpenCLUserEvent(this.#context);
+    const point = this.#submitAnswer([gate.fence]);
+    this.#queue.flush();
+    const expected = this.#ask();
+    gate.complete();
+    return this.#sees(expected, point);
+  }
+
+  /** The kernel writes a byte, works for a while, and writes the next: is there a time when one is seen and not the other? */
+  #showsWhileRunning(): boolean {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const [early, late] = crypto.getRandomValues(new Uint8Array(2));
+      const { bytes } = this.#block;
+      bytes[0] = ~early;
+      bytes[1] = ~late;
+      this.#submitEarlyLate(early, late);
+      this.#queue.flush();
+      const begin = performance.now();
+      const first = until(() => Atomics.load(bytes, 0) === early, begin + PATIENCE_MS);
+      const second = until(() => Atomics.load(bytes, 1) === late, begin + PATIENCE_MS);
+      this.#queue.finish();
+      if (first !== undefined && second !== undefined && second - first > APART_MS) return true;
+    }
+    return false;
+  }
+
+  /** Fresh random bytes for the device to read, and every byte of the answer spoilt. Answers what it should become. */
+  #ask(): Uint8Array {
+    const question = crypto.getRandomValues(new Uint8Array(HALF));
+    const answer = question.map((byte, i) => byte ^ this.#random[i]);
+    this.#block.bytes.set(question);
+    this.#block.bytes.set(answer.map((byte) => ~byte), HALF);
+    return answer;
+  }
+
+  /** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
+  #sees(expected: Uint8Array, point: Point): boolean {
+    this.#queue.flush();
+    const begin = performance.now();
+    const answer = this.#block.bytes.subarray(HALF, 2 * HALF);
+    const there = () => Atomics.load(answer, HALF - 1) === expected[HALF - 1] && expected.every((byte, i) => byte === answer[i]);
+    do {
+      if (until(there, performance.now() + PATIENCE_MS) !== undefined) return true;
+    } while (!point.over() && performance.now() - begin < LATEST_MS);
+    return there() && !point.over();
+  }
+
+  #submitAnswer(waits: readonly Fence[]): Point {
+    set(this.#answer, 0, new BigUint64Array([this.#block.mem]));
+    set(this.#answer, 1, new BigUint64Array([this.#key]));
+    set(this.#answer, 2, new Uint32Array([HALF]));
+    return this.#submit(this.#answer, HALF, waits);
+  }
+
+  #submitEarlyLate(early: number, late: number): Point {
+    set(this.#earlyLate, 0, new BigUint64Array([this.#block.mem]));
+    set(this.#earlyLate, 1, new Uint8Array([early]));
+    set(this.#earlyLate, 2, new Uint8Array([late]));
+    set(this.#earlyLate, 3, new Uint32Array([TURNS]));
+    return this.#submit(this.#earlyLate, 1, []);
+  }
+
+  #submit(kernel: OpenCLKernel, items: number, waits: readonly Fence[]): Point {
+    return this.#queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
+      opencl().clEnqueueNDRangeKernel(
+        this.#queue.handle,
+        kernel.handle,
+        1,
+        null,
+        new BigUint64Array([BigInt(items)]),
+        null,
+        n,
+        list,
+        event,
+      ));
+  }
+}
+
+/** Memory under test: the CPU's look at it, and the device's. */
+interface Block {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly mem: ClMem;
+}
+
+/** Host memory of exactly this class: of a JavaScript buffer, which stays where it is. */
+function hostBlock(context: OpenCLContext, which: AlignmentClass, undo: Undo): Block {
+  const length = 2 * HALF + (which.length === 64 ? 0 : 1);
+  const room = new Uint8Array(length + 2 * 4096);
+  const base = addressOf(room);
+  // The first address that the class divides and its double does not.
+  const step = BigInt(2 * which.address);
+  const address = base + ((BigInt(which.address) - base % step) + step) % step;
+  const bytes = room.subarray(Number(address - base), Number(address - base) + length);
+  undo.push(() => void room.fill(0)); // holds the buffer until the last cl_mem over it is gone
+  return { bytes, mem: createBuffer(context, CL_MEM_USE_HOST_PTR, length, address as Address, undo) };
+}
+
+/** Memory of the driver's own, mapped. It stays mapped while the device writes: else its address would be stale. */
+function driverBlock(context: OpenCLContext, undo: Undo): Block {
+  const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, 2 * HALF, NULL, undo);
+  const range = context.memory.map(mem, "read-write", 0, 2 * HALF);
+  undo.push(() => {
+    using unmapped = range.unmap([]);
+    unmapped.waitSync();
+  });
+  const pointer = Deno.UnsafePointer.create(range.address)!;
+  return { bytes: new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 2 * HALF) as ArrayBuffer), mem };
+}
+
+function set(kernel: OpenCLKernel, index: number, value: ArrayBufferView<ArrayBuffer>): void {
+  check(opencl().clSetKernelArg(kernel.handle, index, BigInt(value.byteLength), value), "clSetKernelArg");
+}
+
+function addressOf(bytes: Uint8Array<ArrayBuffer>): Address {
+  const pointer = permitted("to look at a buffer", "opencl", () => Deno.UnsafePointer.of(bytes));
+  return BigInt(Deno.UnsafePointer.value(pointer)) as Address;
+}
+
+/** Polls until a condition holds; answers when, or undefined where it did not by `end`. */
+function until(holds: () => boolean, end: number): number | undefined {
+  for (;;) {
+    if (holds()) return performance.now();
+    if (performance.now() >= end) return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+import * as cl from "../../ffi/opencl/errors.ts";
+import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+
+/** What to do about the codes whose cause is not in their name. */
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [cl.CL_DEVICE_NOT_FOUND, "The platform has no such device; rusticl needs RUSTICL_ENABLE=<driver>."],
+  [cl.CL_PLATFORM_NOT_FOUND_KHR, "Install a driver: apt install pocl-opencl-icd."],
+  [cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, "The device has not that much memory left."],
+  [cl.CL_OUT_OF_RESOURCES, "The device has run out of something, or lost its context: open a new one."],
+  [cl.CL_OUT_OF_HOST_MEMORY, "The driver could not allocate memory of its own."],
+]);
+
+/** The error of an OpenCL function that answered a code; drivers pass codes of other APIs on (facts: 999, 1). */
+export function openclError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
+  const codeName = cl.ERROR_NAMES.get(code) ?? "a code that OpenCL does not know";
+  const hint = HINTS.get(code);
+  return new NativeCallError(`${fn} failed with ${codeName} (${code}).`, {
+    api: "opencl",
+    fn,
+    code,
+    codeName,
+    ...(hint === undefined ? {} : { hint }),
+    ...fields,
+  });
+}
+
+/** Throws unless a code is CL_SUCCESS. */
+export function check(code: number, fn: string): void {
+  if (code !== 0) throw openclError(code, fn);
+}
+
+/** Where the functions that make something put their code. */
+export const errcode: Int32Array<ArrayBuffer> = new Int32Array(1);
+
+/** Throws unless the function that made `handle` put CL_SUCCESS into {@link errcode}. */
+export function made<H extends bigint>(handle: H, fn: string): H {
+  check(errcode[0], fn);
+  return handle;
+}
+
+/** A program did not compile; `log` is what the compiler says. */
+export class BuildError extends NativeCallError {
+  override name = "BuildError";
+  /** The build log of the device. */
+  readonly log: string;
+
+  /** The log's first lines belong into the message. */
+  constructor(message: string, log: string, fields: ErrorFields) {
+    super(message, fields);
+    this.log = log;
+  }
+}

@@ -1,0 +1,34 @@
+import { check } from "./errors.ts";
+
+/** One of the clGet…Info functions with its object bound: (name, size, value, size written). */
+export type Query = (name: number, size: bigint, value: BufferSource | null, written: BufferSource | null) => number;
+
+const written = new BigUint64Array(1);
+
+/** The bytes of one piece of information, however many there are. */
+export function infoBytes(fn: string, query: Query, name: number): DataView<ArrayBuffer> {
+  check(query(name, 0n, null, written), fn);
+  const value = new Uint8Array(Number(written[0]));
+  if (value.length > 0) check(query(name, BigInt(value.length), value, null), fn);
+  return new DataView(value.buffer);
+}
+
+/** A `char[]` without its closing zero. */
+export function infoString(fn: string, query: Query, name: number): string {
+  return new TextDecoder().decode(infoBytes(fn, query, name)).replace(/\0[\s\S]*$/, "").trim();
+}
+
+/** A `cl_uint`, `cl_bool` or enumeration. */
+export function infoU32(fn: string, query: Query, name: number): number {
+  return infoBytes(fn, query, name).getUint32(0, true);
+}
+
+/** A `cl_ulong`, `size_t`, bitfield or handle. */
+export function infoU64(fn: string, query: Query, name: number): bigint {
+  return infoBytes(fn, query, name).getBigUint64(0, true);
+}
+
+/** A `size_t[]` or an array of handles. */
+export function infoU64s(fn: string, query: Query, name: number): bigint[] {
+  return [...new BigUint64Array(infoBytes(fn, query, name).buffer)];
+}

@@ -1,0 +1,243 @@
+import {
+  CL_KERNEL_ARG_ADDRESS_QUALIFIER,
+  CL_KERNEL_ARG_NAME,
+  CL_KERNEL_ARG_TYPE_NAME,
+  CL_KERNEL_ARG_TYPE_QUALIFIER,
+  CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+  CL_KERNEL_LOCAL_MEM_SIZE,
+  CL_KERNEL_NUM_ARGS,
+  CL_KERNEL_WORK_GROUP_SIZE,
+} from "../../ffi/opencl/constants.ts";
+import type { ClKernel } from "../../ffi/opencl/handles.ts";
+import { ArgumentError } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { ledger } from "../core/ledger.ts";
+import { Resource, type Undo, unwind } from "../core/resource.ts";
+import { ArgumentSlot, type KernelArgument, type Prepared } from "./argument.ts";
+import { check, errcode, made } from "./errors.ts";
+import { OpenCLFence } from "./event.ts";
+import { infoString, infoU32, infoU64, infoU64s, type Query } from "./info.ts";
+import { opencl } from "./library.ts";
+import type { OpenCLProgram } from "./program.ts";
+import type { OpenCLQueue } from "./queue.ts";
+
+/** Options of {@link OpenCLKernel.run}. */
+export interface RunOptions {
+  /** Work-items of a group along each dimension; the driver's choice by default. */
+  readonly local?: readonly number[];
+  /** The first work-item's global id along each dimension; 0 by default. */
+  readonly offset?: readonly number[];
+  /** The queue; the context's own by default. */
+  readonly queue?: OpenCLQueue;
+  /** Work that has to be done first. */
+  readonly after?: Fence;
+}
+
+/** What a kernel was compiled to need. */
+interface Limits {
+  readonly groupSize: number;
+  readonly requiredGroup: readonly number[] | undefined;
+  readonly localMemory: number;
+}
+
+/** A kernel: checks every argument against what clGetKernelArgInfo says, at every run. */
+export class OpenCLKernel implements Disposable {
+  /** The program it is of. */
+  readonly program: OpenCLProgram;
+  /** Its name in the source. */
+  readonly name: string;
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #handle: ClKernel;
+  readonly #slots: readonly ArgumentSlot[];
+  readonly #limits: Limits;
+
+  /** Made by `program.kernel()`. */
+  constructor(program: OpenCLProgram, name: string) {
+    this.program = program;
+    this.name = name;
+    const undo: Undo = [];
+    try {
+      const handle = made(
+        opencl().clCreateKernel(program.handle, new TextEncoder().encode(`${name}\0`), errcode),
+        "clCreateKernel",
+      );
+      ledger.add("opencl.cl_kernel");
+      undo.push(() => {
+        ledger.remove("opencl.cl_kernel");
+        check(opencl().clReleaseKernel(handle), "clReleaseKernel");
+      });
+      this.#handle = handle;
+      this.#slots = slotsOf(handle, name);
+      this.#limits = limitsOf(handle, program);
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+    this.resource = new Resource({ name: `opencl kernel ${name}`, owners: [program.resource], undo });
+  }
+
+  /** The `cl_kernel`. */
+  get handle(): ClKernel {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /**
+   * Submits the kernel, and returns: its work is recorded on the tensors, whose end waits for it.
+   *
+   * Tensors that other work uses are waited for: on the device where they were used by this context, here otherwise.
+   *
+   * @param global work-items along each dimension, 1 to 3 of them
+   * @param args one for each parameter of the kernel
+   * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or work sizes beyond the device's.
+   * @throws {AccessError} where a tensor's bytes may not be used so.
+   * @throws {DisposedError} where a tensor, the kernel or its context were disposed.
+   *
+   * @example
+   * ```ts
+   * import { host, MapperGraph } from "@samepage/interop";
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using graph = new MapperGraph([host, cl]);
+   * using program = cl.program(`kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }`);
+   * using twice = program.kernel("twice");
+   * using numbers = host.allocate({ shape: [4], dtype: "f32" });
+   * numbers.view().set([1, 2, 3, 4]);
+   * {
+   *   using onDevice = graph.map(numbers, cl);
+   *   twice.run([4], [onDevice]);
+   * }
+   * console.log(numbers.view()); // Float32Array(4) [ 2, 4, 6, 8 ]
+   * ```
+   */
+  run(global: readonly number[], args: readonly KernelArgument[], options: RunOptions = {}): void {
+    this.resource.assertLive();
+    const queue = options.queue ?? this.program.context.queue;
+    queue.resource.assertLive();
+    if (queue.context !== this.program.context) throw this.#wrong("queue", "it is of another context.");
+    const range = this.#range(global, options);
+    const prepared = this.#prepare(args);
+    const used = prepared.filter((p) => p.tensor !== undefined);
+    const waits = used.flatMap((p) => p.tensor!.resource.work.filter((fence) => fence.line !== queue));
+    if (options.after !== undefined) waits.push(options.after);
+    prepared.forEach((p, i) => check(opencl().clSetKernelArg(this.#handle, i, BigInt(p.size), p.value), "clSetKernelArg"));
+    const point = queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
+      opencl().clEnqueueNDRangeKernel(
+        queue.rawHandle,
+        this.#handle,
+        global.length,
+        range.offset,
+        range.global,
+        range.local,
+        n,
+        list,
+        event,
+      ));
+    for (const { tensor } of used) tensor!.resource.record(new OpenCLFence(queue.context, queue, point));
+  }
+
+  /** Releases it. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+
+  #prepare(args: readonly KernelArgument[]): Prepared[] {
+    if (args.length !== this.#slots.length) {
+      throw this.#wrong("args", `it takes ${this.#slots.length} arguments; got ${args.length}.`);
+    }
+    const { context } = this.program;
+    const prepared = this.#slots.map((slot, i) => slot.prepare(args[i]));
+    let local = this.#limits.localMemory;
+    prepared.forEach(({ tensor, size, value }, i) => {
+      if (value === null) local += size;
+      if (tensor === undefined || tensor.context === context) return;
+      throw this.#wrong(`args[${i}]`, `${tensor.name} belongs to ${tensor.context.name}, the kernel to ${context.name}.`);
+    });
+    if (local > context.device.localMemory) {
+      throw this.#wrong("args", `${local} bytes of local memory are more than the device's ${context.device.localMemory}.`);
+    }
+    return prepared;
+  }
+
+  #range(global: readonly number[], { local, offset }: RunOptions) {
+    if (global.length < 1 || global.length > 3) throw this.#wrong("global", `${global.length} dimensions; it takes 1 to 3.`);
+    return {
+      global: this.#sizes("global", global, global.length, 1),
+      offset: offset === undefined ? null : this.#sizes("offset", offset, global.length, 0),
+      local: local === undefined && this.#limits.requiredGroup === undefined ? null : this.#group(global, local),
+    };
+  }
+
+  #sizes(argument: string, sizes: readonly number[], dimensions: number, least: number): BigUint64Array<ArrayBuffer> {
+    if (sizes.length !== dimensions) throw this.#wrong(argument, `${sizes.length} dimensions; global has ${dimensions}.`);
+    const most = 2 ** Math.min(this.program.context.device.addressBits, 53) - 1;
+    sizes.forEach((size, i) => {
+      if (!Number.isInteger(size) || size < least || size > most) {
+        throw this.#wrong(`${argument}[${i}]`, `${size} is no whole number from ${least} to ${most}.`);
+      }
+    });
+    return BigUint64Array.from(sizes, BigInt);
+  }
+
+  #group(global: readonly number[], given: readonly number[] | undefined): BigUint64Array<ArrayBuffer> {
+    const { device } = this.program.context;
+    const required = this.#limits.requiredGroup?.slice(0, global.length);
+    const local = given ?? required!;
+    const sizes = this.#sizes("local", local, global.length, 1);
+    const items = local.reduce((product, n) => product * n, 1);
+    if (required !== undefined && required.some((n, i) => n !== local[i])) {
+      throw this.#wrong("local", `the kernel requires groups of ${required.join(" × ")}.`);
+    }
+    if (items > this.#limits.groupSize) {
+      throw this.#wrong("local", `${items} work-items are more than the ${this.#limits.groupSize} that a group of this kernel may have.`);
+    }
+    local.forEach((n, i) => {
+      if (n > device.maxWorkItemSizes[i]) throw this.#wrong(`local[${i}]`, `${n} is more than the device's ${device.maxWorkItemSizes[i]}.`);
+      if (global[i] % n !== 0) {
+        throw this.#wrong(`local[${i}]`, `${n} does not divide the ${global[i]} work-items of that dimension.`, "Round the global size up, and let the kernel skip what is outside.");
+      }
+    });
+    return sizes;
+  }
+
+  #wrong(argument: string, what: string, hint?: string): ArgumentError {
+    return new ArgumentError(`${this.name}: ${argument}: ${what}`, {
+      api: "opencl",
+      fn: "clEnqueueNDRangeKernel",
+      argument,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}
+
+function slotsOf(handle: ClKernel, kernel: string): ArgumentSlot[] {
+  const count = infoU32(
+    "clGetKernelInfo",
+    (name, size, value, written) => opencl().clGetKernelInfo(handle, name, size, value, written),
+    CL_KERNEL_NUM_ARGS,
+  );
+  return Array.from({ length: count }, (_, i) => {
+    const fn = "clGetKernelArgInfo";
+    const query: Query = (name, size, value, written) => opencl().clGetKernelArgInfo(handle, i, name, size, value, written);
+    return new ArgumentSlot(kernel, i, {
+      name: infoString(fn, query, CL_KERNEL_ARG_NAME),
+      type: infoString(fn, query, CL_KERNEL_ARG_TYPE_NAME),
+      address: infoU32(fn, query, CL_KERNEL_ARG_ADDRESS_QUALIFIER),
+      qualifiers: infoU64(fn, query, CL_KERNEL_ARG_TYPE_QUALIFIER),
+    });
+  });
+}
+
+function limitsOf(handle: ClKernel, program: OpenCLProgram): Limits {
+  const fn = "clGetKernelWorkGroupInfo";
+  const query: Query = (name, size, value, written) =>
+    opencl().clGetKernelWorkGroupInfo(handle, program.context.device.handle, name, size, value, written);
+  const required = infoU64s(fn, query, CL_KERNEL_COMPILE_WORK_GROUP_SIZE).map(Number);
+  return {
+    groupSize: Number(infoU64(fn, query, CL_KERNEL_WORK_GROUP_SIZE)),
+    requiredGroup: required[0] === 0 ? undefined : required,
+    localMemory: Number(infoU64(fn, query, CL_KERNEL_LOCAL_MEM_SIZE)),
+  };
+}

@@ -1,0 +1,181 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import {
+  CL_FALSE,
+  CL_MAP_READ,
+  CL_MAP_WRITE,
+  CL_MAP_WRITE_INVALIDATE_REGION,
+  CL_MEM_USE_HOST_PTR,
+  CL_TRUE,
+} from "../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../ffi/opencl/handles.ts";
+import type { Access } from "../core/access.ts";
+import type { Allocation } from "../core/allocation.ts";
+import { throwAll } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { Frame } from "../core/frame.ts";
+import { type Layout, moved } from "../core/layout.ts";
+import type { Mapped } from "../core/mapped.ts";
+import { Resource, type Undo, unwind } from "../core/resource.ts";
+import type { Tensor } from "../core/tensor.ts";
+import type { OpenCLContext } from "./context.ts";
+import { errcode } from "./errors.ts";
+import { OpenCLFence } from "./event.ts";
+import { opencl } from "./library.ts";
+import type { OpenCLQueue } from "./queue.ts";
+import { type BufferPart, createBuffer, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
+
+/** clEnqueueMapBuffer's flags for each access. */
+const MAP_FLAGS: { readonly [A in Access]: bigint } = {
+  "read": CL_MAP_READ,
+  "write": CL_MAP_WRITE_INVALIDATE_REGION,
+  "read-write": CL_MAP_READ | CL_MAP_WRITE,
+};
+
+/** A live `cl_mem` over a range of host memory, and how many maps share it. Addresses are bytes of the allocation. */
+export interface HostBuffer extends RootBuffer {
+  /** The first byte. */
+  readonly start: number;
+  /** The byte after the last. */
+  readonly end: number;
+  /** How many maps use it. */
+  sharers: number;
+  /** Its release. */
+  readonly undo: Undo;
+}
+
+/** A mapped range of a `cl_mem`. */
+export interface MappedRange {
+  /** The host address that the driver answered. */
+  readonly address: Address;
+  /** Submits the unmap behind `waits`; answers the fence at which the bytes are the device's again. */
+  unmap(waits: readonly Fence[]): OpenCLFence;
+}
+
+/**
+ * The memory of one context, as mappers need it: buffers over host memory, maps, and tensors over either.
+ */
+export class OpenCLMemory {
+  readonly #context: OpenCLContext;
+
+  /** Made by the context. */
+  constructor(context: OpenCLContext) {
+    this.#context = context;
+  }
+
+  /**
+   * The live buffer that shares bytes with a range of host memory, if any. Where it does not cover the range, no map
+   * is possible: two buffers over the same bytes are undefined in OpenCL (clCreateBuffer, CL_MEM_USE_HOST_PTR).
+   */
+  find(allocation: Allocation, start: number, end: number): HostBuffer | undefined {
+    const live = allocation.findAttachment<HostBuffer[]>(this.#context);
+    return live?.find((buffer) => buffer.start < end && start < buffer.end);
+  }
+
+  /**
+   * A buffer over exactly this range of host memory, or a share of the live one that covers it. Not a byte more: where
+   * the driver moves bytes, it would write a neighbour's back.
+   */
+  acquire(allocation: Allocation, start: number, end: number, undo: Undo): HostBuffer {
+    const live = allocation.attachment<HostBuffer[]>(this.#context, () => []);
+    const buffer = this.find(allocation, start, end) ?? this.#create(allocation, start, end, live);
+    buffer.sharers++;
+    undo.push(() => {
+      if (--buffer.sharers > 0) return;
+      live.splice(live.indexOf(buffer), 1);
+      throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
+    });
+    return buffer;
+  }
+
+  /**
+   * Submits what makes the device's writes to a range seen by the host, by OpenCL's own rule: a map and an unmap behind
+   * `waits`. Answers the fence at which they are.
+   */
+  publish(mem: ClMem, offset: number, length: number, waits: readonly Fence[]): OpenCLFence {
+    return this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, waits).unmap([]);
+  }
+
+  /**
+   * Maps a range of a buffer for the host, and blocks until it is.
+   *
+   * @throws {AccessError} where it would wait for a user event that is not set.
+   * @throws {NativeCallError} clEnqueueMapBuffer's.
+   */
+  map(mem: ClMem, access: Access, offset: number, length: number): MappedRange {
+    this.#context.queue.assertUnblocked("a map");
+    return this.#map(mem, CL_TRUE, MAP_FLAGS[access], offset, length, []);
+  }
+
+  /** The tensor of a part of a root buffer that begins `begin` bytes into it. */
+  tensor(resource: Resource, root: RootBuffer, part: BufferPart, parent: Mapped): OpenCLTensor {
+    return new OpenCLTensor({ target: this.#context, resource, root, parent, ...part });
+  }
+
+  /** What of a root buffer a layout covers that begins `begin` bytes into it; a sub-buffer goes on the undo list. */
+  part(root: RootBuffer, begin: number, at: Layout, undo: Undo): BufferPart {
+    return partOf(this.#context, root.mem, 0, moved(at, begin), undo);
+  }
+
+  /** The frame of parts of one root buffer, whose bytes `resource` holds. */
+  frame(
+    resource: Resource,
+    root: RootBuffer,
+    parts: readonly BufferPart[],
+    of: Frame<Tensor>,
+  ): Frame<OpenCLTensor> {
+    const grant = resource.grants[0];
+    const first = Math.min(...parts.map((part) => part.origin + part.layout.byteOffset));
+    return new Frame<OpenCLTensor>({
+      target: this.#context,
+      resource,
+      parent: of,
+      info: of.info,
+      metadata: of.metadata,
+      planes: (frame) =>
+        parts.map((part, i) => {
+          const name = `plane ${i} of ${resource.name}`;
+          const start = grant.start + part.origin + part.layout.byteOffset - first;
+          const facet = grant.facet(start, start + part.layout.byteLength, name);
+          const plane = new Resource({ name, grants: [facet], owners: [resource] });
+          return this.tensor(plane, root, part, frame);
+        }),
+    });
+  }
+
+  #create(allocation: Allocation, start: number, end: number, live: HostBuffer[]): HostBuffer {
+    const address = (allocation.block.address! + BigInt(start)) as Address;
+    const undo: Undo = [];
+    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, end - start, address, undo);
+    const buffer: HostBuffer = { mem, hostAddress: address, start, end, sharers: 0, undo };
+    live.push(buffer);
+    return buffer;
+  }
+
+  /** With `blocking` false the address may be used for the unmap only. */
+  #map(mem: ClMem, blocking: number, flags: bigint, offset: number, length: number, waits: readonly Fence[]): MappedRange {
+    const { queue } = this.#context;
+    let address = NULL;
+    queue.submit("clEnqueueMapBuffer", waits, (n, list, event) => {
+      address = opencl().clEnqueueMapBuffer(
+        queue.rawHandle,
+        mem,
+        blocking,
+        flags,
+        BigInt(offset),
+        BigInt(length),
+        n,
+        list,
+        event,
+        errcode,
+      );
+      return errcode[0];
+    });
+    return { address, unmap: (behind) => unmap(queue, mem, address, behind) };
+  }
+}
+
+function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
+  const point = queue.submit("clEnqueueUnmapMemObject", waits, (n, list, event) =>
+    opencl().clEnqueueUnmapMemObject(queue.rawHandle, mem, address, n, list, event));
+  return new OpenCLFence(queue.context, queue, point);
+}

@@ -1,0 +1,131 @@
+import { NULL } from "../../ffi/address.ts";
+import { CL_PROGRAM_BUILD_LOG, CL_PROGRAM_KERNEL_NAMES } from "../../ffi/opencl/constants.ts";
+import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
+import type { ClProgram } from "../../ffi/opencl/handles.ts";
+import { ArgumentError, messageOf } from "../core/errors.ts";
+import { ledger } from "../core/ledger.ts";
+import { permitted } from "../core/library.ts";
+import { Resource, type Undo, unwind } from "../core/resource.ts";
+import type { OpenCLContext } from "./context.ts";
+import { BuildError, check, errcode, made, openclError } from "./errors.ts";
+import { infoString } from "./info.ts";
+import { OpenCLKernel } from "./kernel.ts";
+import { opencl } from "./library.ts";
+
+/** Options of {@link OpenCLContext.program}. */
+export interface ProgramOptions {
+  /** Options of the OpenCL C compiler: `"-cl-std=CL3.0 -DTILE=64"`. */
+  readonly options?: string;
+}
+
+/** Argument information is what makes arguments checkable; compilers drop it unless asked. */
+const ALWAYS = "-cl-kernel-arg-info";
+
+/**
+ * OpenCL C, built for a context's device. `.cl` files are imported as text:
+ * `import source from "./kernels.cl" with { type: "text" }`.
+ */
+export class OpenCLProgram implements Disposable {
+  /** The context it was built for. */
+  readonly context: OpenCLContext;
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #handle: ClProgram;
+
+  /** Made by `cl.program()`. @throws {BuildError} where it does not compile. */
+  constructor(context: OpenCLContext, source: string, options: ProgramOptions = {}) {
+    this.context = context;
+    const undo: Undo = [];
+    try {
+      this.#handle = create(context, source, undo);
+      this.#build(`${ALWAYS} ${options.options ?? ""}`.trim());
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+    this.resource = new Resource({ name: `opencl program (${context.name})`, owners: [context.resource], undo });
+  }
+
+  /** The `cl_program`. */
+  get handle(): ClProgram {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /** The names of its kernels. */
+  get kernelNames(): string[] {
+    const names = infoString(
+      "clGetProgramInfo",
+      (name, size, value, written) => opencl().clGetProgramInfo(this.handle, name, size, value, written),
+      CL_PROGRAM_KERNEL_NAMES,
+    );
+    return names.split(";").filter((name) => name !== "");
+  }
+
+  /** One of its kernels, by name. @throws {ArgumentError} where it has none of that name. */
+  kernel(name: string): OpenCLKernel {
+    try {
+      return new OpenCLKernel(this, name);
+    } catch (error) {
+      if ((error as { code?: number }).code !== CL_INVALID_KERNEL_NAME) throw error;
+      throw new ArgumentError(`name: the program has no kernel "${name}".`, {
+        api: "opencl",
+        fn: "clCreateKernel",
+        argument: "name",
+        hint: `It has ${this.kernelNames.join(", ")}.`,
+        cause: error,
+      });
+    }
+  }
+
+  /** Releases it, after its kernels. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+
+  #build(options: string): void {
+    const { device } = this.context;
+    const text = new TextEncoder().encode(`${options}\0`);
+    const code = opencl().clBuildProgram(this.#handle, 1, new BigUint64Array([device.handle]), text, NULL, null);
+    if (code === 0) return;
+    const error = openclError(code, "clBuildProgram");
+    const log = this.#log();
+    throw new BuildError(`${error.message} ${device.name} says: ${log.split("\n").slice(0, 3).join(" ")}`, log, {
+      api: "opencl",
+      fn: "clBuildProgram",
+      code,
+      ...(error.codeName === undefined ? {} : { codeName: error.codeName }),
+    });
+  }
+
+  #log(): string {
+    try {
+      return infoString(
+        "clGetProgramBuildInfo",
+        (name, size, value, written) =>
+          opencl().clGetProgramBuildInfo(this.#handle, this.context.device.handle, name, size, value, written),
+        CL_PROGRAM_BUILD_LOG,
+      );
+    } catch (error) {
+      return `(no log: ${messageOf(error)})`;
+    }
+  }
+}
+
+function create(context: OpenCLContext, source: string, undo: Undo): ClProgram {
+  const text = new TextEncoder().encode(source);
+  if (text.length === 0) throw new ArgumentError("source: it is empty.", { api: "opencl", argument: "source" });
+  const address = permitted("to look at a buffer", "opencl", () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(text)));
+  const strings = new BigUint64Array([BigInt(address)]);
+  const lengths = new BigUint64Array([BigInt(text.length)]);
+  const program = made(
+    opencl().clCreateProgramWithSource(context.rawHandle, 1, strings, lengths, errcode),
+    "clCreateProgramWithSource",
+  );
+  ledger.add("opencl.cl_program");
+  undo.push(() => {
+    ledger.remove("opencl.cl_program");
+    check(opencl().clReleaseProgram(program), "clReleaseProgram");
+  });
+  return program;
+}

@@ -1,0 +1,187 @@
+import type { Address } from "../../ffi/address.ts";
+import { CL_TRUE } from "../../ffi/opencl/constants.ts";
+import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
+import { LayoutError } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { ledger } from "../core/ledger.ts";
+import { permitted } from "../core/library.ts";
+import { Resource } from "../core/resource.ts";
+import type { OpenCLContext } from "./context.ts";
+import { check, errcode, made } from "./errors.ts";
+import { assertNoGates, type Gate, OpenCLFence, Point } from "./event.ts";
+import { opencl } from "./library.ts";
+import type { OpenCLTensor } from "./tensor.ts";
+
+const submitted = new BigUint64Array(1);
+
+/** One enqueue: is given what every clEnqueue… takes last, and answers its code. */
+export type Enqueue = (waits: number, waitList: BufferSource | null, event: BufferSource) => number;
+
+/**
+ * An in-order command queue. Every command's event is held until it is seen over, by the queue if by nobody else.
+ */
+export class OpenCLQueue implements Disposable {
+  /** The context it belongs to. */
+  readonly context: OpenCLContext;
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #handle: ClCommandQueue;
+  #last: Point | undefined;
+  #pending: Point[] = [];
+  #gates: readonly Gate[] = [];
+  #flushed = true;
+
+  /** Made by `cl.createQueue()`; a context has one to begin with. */
+  constructor(context: OpenCLContext) {
+    this.context = context;
+    this.#handle = made(
+      opencl().clCreateCommandQueue(context.rawHandle, context.device.handle, 0n, errcode),
+      "clCreateCommandQueue",
+    );
+    ledger.add("opencl.cl_command_queue");
+    this.resource = new Resource({
+      name: `opencl queue (${context.name})`,
+      owners: [context.resource],
+      undo: [() => this.#release()],
+      giveBack: { context, submit: () => this.#last === undefined ? undefined : this.fence() },
+    });
+  }
+
+  /** The `cl_command_queue`. What you submit to it yourself is yours to declare, by `tensor.usedBy`. */
+  get handle(): ClCommandQueue {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /** The same without a check: the work that ends a resource runs while its context is being disposed. */
+  get rawHandle(): ClCommandQueue {
+    return this.#handle;
+  }
+
+  /**
+   * Submits one command behind `waits`: events of this context by its wait list, all others by waiting on the host.
+   * Answers the point at which it is done.
+   *
+   * @throws {NativeCallError} with the name of the function.
+   */
+  submit(fn: string, waits: readonly Fence[], enqueue: Enqueue): Point {
+    const events: ClEvent[] = [];
+    this.#gates = this.#gates.filter((gate) => !gate.set);
+    for (const fence of waits) this.#await(fence, events);
+    const waitList = events.length === 0 ? null : new BigUint64Array(events);
+    check(enqueue(events.length, waitList, submitted), fn);
+    this.#flushed = false;
+    const point = new Point(submitted[0] as ClEvent, fn, this.#gates, () => this.flush()).share();
+    this.#last = point;
+    this.#forget();
+    this.#pending.push(point);
+    return point;
+  }
+
+  /** A fence at all that was submitted so far. */
+  fence(): OpenCLFence {
+    if (this.#last === undefined) this.resource.assertLive();
+    const last = this.#last ?? this.submit("clEnqueueMarkerWithWaitList", [], (n, list, event) =>
+      opencl().clEnqueueMarkerWithWaitList(this.#handle, n, list, event));
+    return new OpenCLFence(this.context, this, last);
+  }
+
+  /** Hands what was submitted to the device. Every wait does this by itself. */
+  flush(): void {
+    if (this.#flushed) return;
+    this.#flushed = true;
+    check(opencl().clFlush(this.#handle), "clFlush");
+  }
+
+  /**
+   * Blocks until all that was submitted is done, by you on its handle too.
+   *
+   * @throws {AccessError} where it waits for a user event that is not set.
+   * @throws {NativeCallError} where the last command failed.
+   */
+  finish(): void {
+    this.assertUnblocked("finish()");
+    check(opencl().clFinish(this.handle), "clFinish");
+    this.#forget();
+    if (this.#last === undefined) return;
+    // Completion is what the event says: rusticl's clFinish has been seen to return early.
+    using fence = this.fence();
+    fence.waitSync();
+    this.#forget();
+  }
+
+  /** Copies `bytes` to the tensor, because you ask for it; blocks. Counted in `cl.bytesCopied`. */
+  write(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
+    this.#copy(tensor, bytes, "write", "clEnqueueWriteBuffer");
+  }
+
+  /** Copies the tensor to `bytes`, because you ask for it; blocks. Counted in `cl.bytesCopied`. */
+  read(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
+    this.#copy(tensor, bytes, "read", "clEnqueueReadBuffer");
+  }
+
+  /** Throws where a blocking call on this queue could never end. */
+  assertUnblocked(what: string): void {
+    assertNoGates(this.#gates.filter((gate) => !gate.set), what);
+  }
+
+  /** Releases it, after all that was submitted is done. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+
+  #copy(
+    tensor: OpenCLTensor,
+    bytes: ArrayBufferView,
+    access: "read" | "write",
+    fn: "clEnqueueReadBuffer" | "clEnqueueWriteBuffer",
+  ): void {
+    const { layout } = tensor;
+    tensor.assertUsable(access);
+    if (bytes.byteLength !== layout.byteLength) {
+      throw new LayoutError(`bytes: ${bytes.byteLength} bytes were given, ${tensor.name} has ${layout.byteLength}.`, {
+        api: "opencl",
+        fn,
+        argument: "bytes",
+      });
+    }
+    this.assertUnblocked(`${access}()`);
+    const address = permitted("to look at a buffer", "opencl", () =>
+      Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes as Uint8Array<ArrayBuffer>)));
+    const point = this.submit(fn, tensor.resource.work, (n, list, event) =>
+      opencl()[fn](
+        this.#handle,
+        tensor.rawHandle,
+        CL_TRUE,
+        BigInt(layout.byteOffset),
+        BigInt(layout.byteLength),
+        BigInt(address) as Address,
+        n,
+        list,
+        event,
+      ));
+    this.context.countCopied(layout.byteLength);
+    using fence = new OpenCLFence(this.context, this, point);
+    fence.waitSync();
+  }
+
+  /** Adds a fence to a wait list, or waits for it here. */
+  #await(fence: Fence, events: ClEvent[]): void {
+    if (fence.line === this) return;
+    if (!(fence instanceof OpenCLFence) || fence.context !== this.context) return fence.waitSync();
+    if (fence.line instanceof OpenCLQueue) fence.line.flush();
+    if (fence.point.event !== undefined) events.push(fence.point.event);
+    this.#gates = [...new Set([...this.#gates, ...fence.point.gates])];
+  }
+
+  /** Lets go of the commands that are over. */
+  #forget(): void {
+    while (this.#pending.length > 0 && this.#pending[0].over()) this.#pending.shift()!.drop();
+  }
+
+  #release(): void {
+    this.#forget();
+    ledger.remove("opencl.cl_command_queue");
+    check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
+  }
+}

@@ -1,0 +1,118 @@
+import type { Address } from "../../ffi/address.ts";
+import { CL_BUFFER_CREATE_TYPE_REGION, CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../ffi/opencl/handles.ts";
+import { cl_buffer_region, writeClBufferRegion } from "../../ffi/opencl/structs.ts";
+import type { Layout } from "../core/layout.ts";
+import { moved } from "../core/layout.ts";
+import { ledger } from "../core/ledger.ts";
+import type { Described } from "../core/mapper.ts";
+import { Resource, type Undo } from "../core/resource.ts";
+import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
+import type { OpenCLContext } from "./context.ts";
+import { check, errcode, made } from "./errors.ts";
+import { opencl } from "./library.ts";
+
+/** A buffer that is no sub-buffer, as the tensors over it know it. */
+export interface RootBuffer {
+  /** The `cl_mem`. */
+  readonly mem: ClMem;
+  /** The host address of its first byte, where it lies in host memory (CL_MEM_USE_HOST_PTR). */
+  readonly hostAddress: bigint | undefined;
+}
+
+/** What an OpenCL tensor is made of. */
+export interface OpenCLTensorInit extends TensorInit<ClMem> {
+  /** Whose bytes they are. */
+  readonly root: RootBuffer;
+  /** Where the handle's first byte lies in the root: 0 unless the handle is a sub-buffer. */
+  readonly origin: number;
+}
+
+/** A part of a buffer: its own `cl_mem` where the device lets a sub-buffer begin there, else the root and an offset. */
+export interface BufferPart {
+  /** The handle for kernel arguments. */
+  readonly handle: ClMem;
+  /** Where it lies in the root. */
+  readonly origin: number;
+  /** The layout, counted from the handle. */
+  readonly layout: Layout;
+}
+
+/** Memory that an OpenCL device sees. Its handle is the `cl_mem`. */
+export class OpenCLTensor extends Tensor<ClMem> {
+  /** Whose bytes they are. */
+  readonly root: RootBuffer;
+  /** Where the handle's first byte lies in the root. */
+  readonly origin: number;
+
+  /** Takes the resource over. */
+  constructor(init: OpenCLTensorInit) {
+    super(init);
+    this.root = init.root;
+    this.origin = init.origin;
+  }
+
+  /** The context whose memory it is. */
+  get context(): OpenCLContext {
+    return this.target.context as OpenCLContext;
+  }
+
+  /** Where its first element lies in the root, in bytes. */
+  get rootOffset(): number {
+    return this.origin + this.layout.byteOffset;
+  }
+
+  /** Lends a part as a child: a sub-buffer, where the device lets one begin there. @see {@link Tensor.slice} */
+  override slice(layout: Layout, options: SliceOptions = {}): OpenCLTensor {
+    return super.slice(layout, options) as OpenCLTensor;
+  }
+
+  /** What a route has to know of it. */
+  override describe(): Described {
+    const { allocation } = this.grant;
+    const { hostAddress } = this.root;
+    const address = hostAddress === undefined ? {} : { address: hostAddress + BigInt(this.rootOffset) };
+    return { target: this.target, access: this.access, planes: [{ layout: this.layout, allocation, ...address }] };
+  }
+
+  /** Makes the tensor of a part that was lent. */
+  protected derive(part: Part): OpenCLTensor {
+    const undo: Undo = [];
+    const { handle, origin, layout } = partOf(this.context, this.root.mem, this.origin, part.layout, undo);
+    const resource = new Resource({ name: part.name, grants: [part.grant], owners: [this.resource], undo });
+    return new OpenCLTensor({ target: this.target, handle, layout, resource, parent: this, root: this.root, origin });
+  }
+}
+
+/**
+ * The handle of a part that begins `origin + at.byteOffset` bytes into a root buffer: a sub-buffer of its own where
+ * CL_DEVICE_MEM_BASE_ADDR_ALIGN lets one begin there, else the root with a byte offset.
+ */
+export function partOf(context: OpenCLContext, root: ClMem, origin: number, at: Layout, undo: Undo): BufferPart {
+  const begin = origin + at.byteOffset;
+  if (begin === 0) return { handle: root, origin: 0, layout: moved(at, 0) };
+  if (begin % context.device.subBufferAlign !== 0) return { handle: root, origin: 0, layout: moved(at, begin) };
+  const region = new DataView(new ArrayBuffer(cl_buffer_region.size));
+  writeClBufferRegion(region, 0, { origin: BigInt(begin), size: BigInt(at.byteLength) });
+  const handle = own(
+    made(opencl().clCreateSubBuffer(root, 0n, CL_BUFFER_CREATE_TYPE_REGION, region, errcode), "clCreateSubBuffer"),
+    undo,
+  );
+  return { handle, origin: begin, layout: moved(at, 0) };
+}
+
+/** A new buffer, whose release goes on the undo list. It can be read and written: access is kept by the grants. */
+export function createBuffer(context: OpenCLContext, flags: bigint, length: number, address: Address, undo: Undo): ClMem {
+  const all = flags | CL_MEM_READ_WRITE;
+  const mem = made(opencl().clCreateBuffer(context.rawHandle, all, BigInt(length), address, errcode), "clCreateBuffer");
+  return own(mem, undo);
+}
+
+function own(mem: ClMem, undo: Undo): ClMem {
+  ledger.add("opencl.cl_mem");
+  undo.push(() => {
+    ledger.remove("opencl.cl_mem");
+    check(opencl().clReleaseMemObject(mem), "clReleaseMemObject");
+  });
+  return mem;
+}

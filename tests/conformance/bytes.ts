@@ -1,0 +1,58 @@
+import { fail } from "@std/assert";
+import { sizeOf } from "../../src/core/dtype.ts";
+import type { Layout } from "../../src/core/layout.ts";
+
+/** Bytes at any address, with no API in between. They keep nothing alive. */
+export function bytesAt(address: bigint, byteLength: number): Uint8Array<ArrayBuffer> {
+  const pointer = Deno.UnsafePointer.create(address)!;
+  return new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, byteLength) as ArrayBuffer);
+}
+
+/** Bytes that nobody can have guessed. */
+export function random(byteLength: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(byteLength);
+  for (let at = 0; at < byteLength; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  return bytes;
+}
+
+/** Where two arrays differ first; -1 where they do not. */
+export function firstDifference(a: Uint8Array, b: Uint8Array): number {
+  if (a.length !== b.length) return Math.min(a.length, b.length);
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return i;
+  return -1;
+}
+
+/** Fails with the first difference. */
+export function assertSame(actual: Uint8Array, expected: Uint8Array, what: string): void {
+  const at = firstDifference(actual, expected);
+  if (at < 0) return;
+  const wrong = expected.reduce((count, byte, i) => count + Number(actual[i] !== byte), 0);
+  fail(`${what}: ${wrong} of ${expected.length} bytes differ, at ${at} there is ${actual[at]}, not ${expected[at]}.`);
+}
+
+/** The elements of a layout, in order and without gaps, from the bytes of its bounding range. */
+export function elementsOf(layout: Layout, bytes: Uint8Array): Uint8Array {
+  const size = sizeOf(layout.dtype);
+  const elements = new Uint8Array(layout.shape.reduce((count, n) => count * n, size));
+  let next = 0;
+  const walk = (dimension: number, at: number) => {
+    if (dimension === layout.shape.length) {
+      elements.set(bytes.subarray(at, at + size), next);
+      next += size;
+      return;
+    }
+    for (let i = 0; i < layout.shape[dimension]; i++) walk(dimension + 1, at + i * layout.strides[dimension]);
+  };
+  walk(0, 0);
+  return elements;
+}
+
+/** Asks again and again until the answer is yes; false where it took too long. */
+export async function until(condition: () => boolean | Promise<boolean>, milliseconds = 2000): Promise<boolean> {
+  const end = performance.now() + milliseconds;
+  while (!await condition()) {
+    if (performance.now() > end) return false;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  return true;
+}

@@ -1,0 +1,81 @@
+import { assert, assertEquals } from "@std/assert";
+import type { Access } from "../../src/core/access.ts";
+import type { Frame } from "../../src/core/frame.ts";
+import type { MapOptions } from "../../src/core/graph.ts";
+import { nameOf } from "../../src/core/context.ts";
+import type { Tensor } from "../../src/core/tensor.ts";
+import { random } from "./bytes.ts";
+import type { End, Subject } from "./subject.ts";
+
+/** One thing that every edge has to keep. */
+export interface Case {
+  /** Stable, in kebab-case: rows are compared by it. */
+  readonly name: string;
+  /** Fails by throwing; a {@linkcode NotHere} says that the edge has nothing to be asked. */
+  readonly run: (subject: Subject) => Promise<void> | void;
+}
+
+/** A case that cannot be asked of this edge, or not on this machine. */
+export class NotHere extends Error {
+  override name = "NotHere";
+}
+
+/** Maps across the edge itself: a way round it is a failure. */
+export function across(subject: Subject, source: Tensor, options?: MapOptions, to?: End): Tensor;
+/** The same for a frame. */
+export function across(subject: Subject, source: Frame, options?: MapOptions, to?: End): Frame;
+export function across(
+  { graph, source: { target: from }, target, expected }: Subject,
+  source: Tensor | Frame,
+  options: MapOptions = {},
+  to: End = target,
+): Tensor | Frame {
+  const asked: MapOptions = expected === "copy" ? { copy: "allow", ...options } : options;
+  const mapped = graph.map(source as Tensor, to.target, asked);
+  const { steps } = mapped.route;
+  assertEquals(steps.map((step) => step.edge), [`${from.kind}→${to.target.kind}`], `the route to ${nameOf(to.target)}`);
+  return mapped;
+}
+
+/** A page and a bit, four times: more than one page, and no multiple of one. */
+export const SIZE = 4 * 5000;
+
+/** A source of random bytes. */
+export async function filled(
+  end: End,
+  byteLength: number = SIZE,
+): Promise<{ source: Tensor; bytes: Uint8Array<ArrayBuffer> }> {
+  const source = end.allocate({ shape: [byteLength], dtype: "u8" });
+  const bytes = random(byteLength);
+  await end.write(source, bytes);
+  return { source, bytes };
+}
+
+/** Nothing is lent of it. */
+export function assertFree(tensor: Tensor, access: Access = "read-write"): void {
+  tensor.assertUsable(access);
+  assertEquals(tensor.grant.state, "live");
+}
+
+/** What was written to the console as warnings while `action` ran. */
+export async function warningsOf(action: () => Promise<void>): Promise<string[]> {
+  const { warn } = console;
+  const warnings: string[] = [];
+  console.warn = (...words: unknown[]) => void warnings.push(words.join(" "));
+  try {
+    await action();
+  } finally {
+    console.warn = warn;
+  }
+  return warnings;
+}
+
+/** What `action` throws. */
+export function thrownBy(action: () => unknown): unknown {
+  try {
+    action();
+  } catch (error) {
+    return error;
+  }
+  assert(false, "nothing was thrown");
+}

@@ -1,0 +1,74 @@
+import type { ImageInfo } from "../../src/core/frame_info.ts";
+import type { Fence } from "../../src/core/fence.ts";
+import type { Frame } from "../../src/core/frame.ts";
+import type { LayoutInit } from "../../src/core/layout.ts";
+import type { MapperGraph } from "../../src/core/graph.ts";
+import type { Target } from "../../src/core/context.ts";
+import type { Tensor } from "../../src/core/tensor.ts";
+import type { Transfer } from "../../src/core/route.ts";
+
+/** The suite's hands at one end of an edge: what it does there with memory, by that API alone. */
+export interface End {
+  /** The kind of memory. */
+  readonly target: Target;
+  /** New memory of this kind, nothing of which is lent. */
+  allocate(init: LayoutInit): Tensor;
+  /** The same for a frame. */
+  allocateFrame(info: ImageInfo): Frame;
+  /** Has the API write all bytes of a tensor's range, by its public means; done when it settles. @throws {AccessError} */
+  write(tensor: Tensor, bytes: Uint8Array): Promise<void>;
+  /** Has the API read them. @throws {AccessError} */
+  read(tensor: Tensor): Promise<Uint8Array>;
+  /** Like {@link write}, but only submitted; left out where writing takes no time, as on the CPU. */
+  submit?(tensor: Tensor, bytes: Uint8Array): Fence;
+  /** Past all of samepage's checks, with the native API alone: what a proof of aliasing needs. */
+  readonly raw: RawEnd;
+}
+
+/** One end, past all checks. */
+export interface RawEnd {
+  /** Submits and flushes a write, and no more; what it answers waits for its end, once the test has seen enough. */
+  write(tensor: Tensor, bytes: Uint8Array): () => Promise<void>;
+  /** Has the device itself read the bytes now. */
+  read(tensor: Tensor): Promise<Uint8Array>;
+  /** The bytes as they are, looked at with no native call at all; only where the CPU sees them. */
+  look?(tensor: Tensor): Uint8Array;
+}
+
+/** Work of a device that does not begin before a test says so. Disposing it unopened fails it. */
+export interface Gate extends Disposable {
+  /** Reached when it is open. */
+  readonly fence: Fence;
+  /** Lets the work be done. */
+  open(): void;
+  /** Lets it fail. */
+  fail(): void;
+}
+
+/** One edge on one device, open: contexts, a graph over them, and the hands at both ends. Disposing it closes them. */
+export interface Subject extends Disposable {
+  /** The graph, with both contexts. */
+  readonly graph: MapperGraph;
+  /** Where the edge begins. */
+  readonly source: End;
+  /** Where it ends. */
+  readonly target: End;
+  /** The target's kind of memory in another context, where a second one can be opened. */
+  readonly elsewhere?: End;
+  /** What the edge must say that it does with the bytes; `"as proven"`: alias or migrate, as the device is found to do. */
+  readonly expected: Transfer | "as proven";
+  /** Work of one of the two ends. */
+  gate(): Gate;
+  /** How many native objects the driver says are alive, where it can tell. */
+  alive?(): number;
+}
+
+/** An edge on one device of this machine, or the reason why it is on none. */
+export interface Candidate {
+  /** The edge, as `edgeOf(mapper)` names it: `"host→opencl"`. */
+  readonly edge: string;
+  /** The device, where there are several. */
+  readonly device?: string;
+  /** Opens it, or says why it is not here. */
+  readonly open: (() => Subject) | string;
+}

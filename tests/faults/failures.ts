@@ -1,0 +1,121 @@
+import {
+  CL_INVALID_VALUE,
+  CL_MAP_FAILURE,
+  CL_MEM_OBJECT_ALLOCATION_FAILURE,
+  CL_OUT_OF_HOST_MEMORY,
+  CL_OUT_OF_RESOURCES,
+  type OpenCL,
+} from "../../ffi/opencl/mod.ts";
+import { EAGAIN, EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
+import type { FakeDriver } from "../conformance/fake/driver.ts";
+import type { LibC } from "../../ffi/libc/functions.ts";
+
+/** The fake's code for want of anything. */
+const FAKE_OUT_OF_RESOURCES = -5;
+
+/** How a function fails when it is made to. */
+export interface Failure {
+  /** What it answers. */
+  readonly answer: number | bigint;
+  /** What it leaves in `*errcode_ret`, its last argument. */
+  readonly errcode?: number;
+  /** What it leaves in `errno`. */
+  readonly errno?: number;
+  /** It gives something back: the real call is made, and the failure answered. Of all others the real call is not made. */
+  readonly release?: true;
+}
+
+/** `undefined`: it cannot fail, and is not counted. */
+type Failures<F> = { readonly [Name in keyof F]: Failure | undefined };
+
+const code = (answer: number): Failure => ({ answer });
+const create = (errcode: number): Failure => ({ answer: 0n, errcode });
+const release: Failure = { answer: CL_OUT_OF_RESOURCES, release: true };
+const minusOne = (errno: number): Failure => ({ answer: -1, errno });
+
+/** The C library. */
+const LIBC: Failures<LibC> = {
+  mmap: { answer: 0xffff_ffff_ffff_ffffn, errno: ENOMEM },
+  munmap: { answer: -1, errno: EINVAL, release: true },
+  mprotect: minusOne(ENOMEM),
+  madvise: minusOne(EAGAIN),
+  memfd_create: minusOne(EMFILE),
+  ftruncate: minusOne(ENOSPC),
+  fcntl: minusOne(EMFILE),
+  close: { answer: -1, errno: EIO, release: true },
+  process_vm_readv: { answer: -1n, errno: EPERM },
+  sysconf: { answer: -1n, errno: EINVAL },
+  getpid: undefined,
+  __errno_location: undefined,
+};
+
+/** OpenCL. An unmap is no release: where it fails, nothing was unmapped. */
+const OPENCL: Failures<OpenCL> = {
+  clGetPlatformIDs: code(CL_OUT_OF_HOST_MEMORY),
+  clGetPlatformInfo: code(CL_OUT_OF_HOST_MEMORY),
+  clGetDeviceIDs: code(CL_OUT_OF_RESOURCES),
+  clGetDeviceInfo: code(CL_OUT_OF_RESOURCES),
+  clCreateContext: create(CL_OUT_OF_RESOURCES),
+  clRetainContext: code(CL_OUT_OF_RESOURCES),
+  clReleaseContext: release,
+  clGetContextInfo: code(CL_OUT_OF_RESOURCES),
+  clCreateCommandQueue: create(CL_OUT_OF_RESOURCES),
+  clCreateCommandQueueWithProperties: create(CL_OUT_OF_RESOURCES),
+  clRetainCommandQueue: code(CL_OUT_OF_RESOURCES),
+  clReleaseCommandQueue: release,
+  clFlush: code(CL_OUT_OF_RESOURCES),
+  clFinish: code(CL_OUT_OF_RESOURCES),
+  clCreateBuffer: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+  clCreateSubBuffer: create(CL_INVALID_VALUE),
+  clRetainMemObject: code(CL_OUT_OF_RESOURCES),
+  clReleaseMemObject: release,
+  clGetMemObjectInfo: code(CL_OUT_OF_RESOURCES),
+  clCreateProgramWithSource: create(CL_OUT_OF_HOST_MEMORY),
+  clBuildProgram: code(CL_OUT_OF_RESOURCES),
+  clGetProgramInfo: code(CL_OUT_OF_RESOURCES),
+  clGetProgramBuildInfo: code(CL_OUT_OF_RESOURCES),
+  clReleaseProgram: release,
+  clCreateKernel: create(CL_OUT_OF_RESOURCES),
+  clSetKernelArg: code(CL_OUT_OF_RESOURCES),
+  clGetKernelInfo: code(CL_OUT_OF_RESOURCES),
+  clGetKernelArgInfo: code(CL_OUT_OF_RESOURCES),
+  clGetKernelWorkGroupInfo: code(CL_OUT_OF_RESOURCES),
+  clReleaseKernel: release,
+  clEnqueueNDRangeKernel: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMapBuffer: create(CL_MAP_FAILURE),
+  clEnqueueUnmapMemObject: code(CL_OUT_OF_RESOURCES),
+  clEnqueueReadBuffer: code(CL_OUT_OF_RESOURCES),
+  clEnqueueWriteBuffer: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMarkerWithWaitList: code(CL_OUT_OF_RESOURCES),
+  clEnqueueBarrierWithWaitList: code(CL_OUT_OF_RESOURCES),
+  clWaitForEvents: code(CL_OUT_OF_RESOURCES),
+  clWaitForEventsAsync: code(CL_OUT_OF_RESOURCES),
+  clGetEventInfo: code(CL_OUT_OF_RESOURCES),
+  clRetainEvent: code(CL_OUT_OF_RESOURCES),
+  clReleaseEvent: release,
+  clCreateUserEvent: create(CL_OUT_OF_RESOURCES),
+  clSetUserEventStatus: code(CL_OUT_OF_RESOURCES),
+};
+
+/** The API of the tests' own. */
+const FAKE: Failures<FakeDriver> = {
+  fakeAllocate: code(FAKE_OUT_OF_RESOURCES),
+  fakeImport: code(FAKE_OUT_OF_RESOURCES),
+  fakeRelease: { answer: FAKE_OUT_OF_RESOURCES, release: true },
+  fakeCreateQueue: code(FAKE_OUT_OF_RESOURCES),
+  fakeReleaseQueue: { answer: FAKE_OUT_OF_RESOURCES, release: true },
+  fakeSubmit: code(FAKE_OUT_OF_RESOURCES),
+  fakeCreateUserEvent: code(FAKE_OUT_OF_RESOURCES),
+  fakeSetUserEvent: code(FAKE_OUT_OF_RESOURCES),
+  fakeEventStatus: code(FAKE_OUT_OF_RESOURCES),
+  fakeWait: code(FAKE_OUT_OF_RESOURCES),
+  fakeRetainEvent: code(FAKE_OUT_OF_RESOURCES),
+  fakeReleaseEvent: { answer: FAKE_OUT_OF_RESOURCES, release: true },
+};
+
+/** How every native function of every API fails. */
+export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failure | undefined } } = {
+  libc: LIBC,
+  opencl: OPENCL,
+  fake: FAKE,
+};

@@ -1,0 +1,68 @@
+import { assert, assertEquals } from "@std/assert";
+import { InteropError } from "../../src/core/errors.ts";
+import { ledger } from "../../src/core/ledger.ts";
+import { Counted } from "./tap.ts";
+
+/** More native calls than any operation makes: a sweep that comes here would go on for ever. */
+const MOST = 2000;
+
+/** One run of the operation, and which of its native calls failed. */
+export interface Fault {
+  /** The call: `"opencl.clCreateBuffer"`. */
+  readonly call: string;
+  /** What the operation threw; undefined where it went well all the same. */
+  readonly error: unknown;
+}
+
+/**
+ * Runs an operation once for each native call that it makes, and makes that call fail: the first one, then the second,
+ * … until it is through without a failure. Each time it has to end well or with a typed error, to leave nothing alive,
+ * and everything intact.
+ *
+ * @param operation disposes what it makes, whatever happens
+ * @param intact checks what must be as it was before
+ */
+export async function sweep(operation: () => unknown, intact: () => unknown = () => {}): Promise<Fault[]> {
+  const alive = ledger.alive;
+  const faults: Fault[] = [];
+  for (let nth = 1; nth < MOST; nth++) {
+    const { call, error } = await faulty(operation, nth);
+    if (call === undefined) {
+      if (error !== undefined) throw error;
+      return faults;
+    }
+    const where = `after call ${nth}, ${call}, had failed`;
+    assertTyped(error, where);
+    assertEquals(ledger.alive, alive, `alive ${where}`);
+    try {
+      await intact();
+    } catch (cause) {
+      throw new Error(`not intact ${where} (${error}): ${cause instanceof Error ? cause.message : cause}`, { cause });
+    }
+    faults.push({ call, error });
+  }
+  throw new Error(`the operation made more than ${MOST} native calls`);
+}
+
+async function faulty(operation: () => unknown, nth: number): Promise<{ call: string | undefined; error: unknown }> {
+  using counted = new Counted(nth);
+  try {
+    await operation();
+    return { call: counted.failed, error: undefined };
+  } catch (error) {
+    return { call: counted.failed, error };
+  }
+}
+
+/** Every part of an error is one of ours: what a dispose threw while `using`, and what it suppressed, too. */
+function assertTyped(error: unknown, where: string): void {
+  if (error === undefined) return;
+  if (error instanceof SuppressedError) {
+    assertTyped(error.error, where);
+    assertTyped(error.suppressed, where);
+    return;
+  }
+  const told = error instanceof Error ? error.stack : error;
+  assert(error instanceof InteropError, `an error that is not typed, ${where}: ${told}`);
+  for (const part of error.errors) assertTyped(part, where);
+}

@@ -1,0 +1,84 @@
+/**
+ * Native calls that fail when a test says so. {@linkcode installTap} has to run before a library is opened, which
+ * importing samepage does not do.
+ *
+ * @module
+ */
+import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
+import { setTap } from "../../src/core/library.ts";
+import { type Failure, FAILURES } from "./failures.ts";
+
+// deno-lint-ignore no-explicit-any -- a native function of any signature
+type Native = (...args: any[]) => any;
+
+/** The `nonblocking` functions, which answer promises. */
+const NONBLOCKING: ReadonlySet<string> = new Set(
+  Object.entries(OPENCL).filter(([, symbol]) => "nonblocking" in symbol).map(([name]) => name),
+);
+
+let errno: Native | undefined;
+let counting = false;
+let calls = 0;
+let failAt = 0;
+let failed: string | undefined;
+
+/** Puts counting functions in the place of every library's own, from now on. */
+export function installTap(): void {
+  setTap(tapped);
+}
+
+/** The same functions, but that they are counted, and fail when it is their turn. */
+export function tapped(api: string, functions: Record<string, unknown>): Record<string, unknown> {
+  if (api === "libc") errno = functions.__errno_location as Native;
+  const entries = Object.entries(functions).map(([name, real]) => {
+    const failure = FAILURES[api]?.[name];
+    if (FAILURES[api] === undefined || !(name in FAILURES[api])) {
+      throw new Error(`${api}.${name} is not in failures.ts`);
+    }
+    if (failure === undefined || typeof real !== "function") return [name, real];
+    return [name, tap(`${api}.${name}`, real as Native, failure, NONBLOCKING.has(name))];
+  });
+  return Object.fromEntries(entries);
+}
+
+function tap(name: string, real: Native, failure: Failure, nonblocking: boolean): Native {
+  return (...args) => {
+    if (!counting || ++calls !== failAt) return real(...args);
+    failed = name;
+    if (failure.release) real(...args);
+    if (failure.errcode !== undefined) new Int32Array(args[args.length - 1].buffer)[0] = failure.errcode;
+    if (failure.errno !== undefined) setErrno(failure.errno);
+    return nonblocking ? Promise.resolve(failure.answer) : failure.answer;
+  };
+}
+
+function setErrno(code: number): void {
+  const pointer = Deno.UnsafePointer.create(errno!())!;
+  new Int32Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 4))[0] = code;
+}
+
+/** Native calls of one operation, counted. */
+export class Counted implements Disposable {
+  /** From now on; the `nth` of them fails, where that is given. */
+  constructor(nth: number = 0) {
+    counting = true;
+    calls = 0;
+    failAt = nth;
+    failed = undefined;
+  }
+
+  /** How many there were. */
+  get calls(): number {
+    return calls;
+  }
+
+  /** Which one was made to fail: `"opencl.clCreateBuffer"`. */
+  get failed(): string | undefined {
+    return failed;
+  }
+
+  /** Counts no longer. */
+  [Symbol.dispose](): void {
+    counting = false;
+  }
+}

@@ -1,0 +1,41 @@
+import { assertEquals } from "@std/assert";
+import { ledger } from "../../src/core/ledger.ts";
+
+/** What a test that quarantines memory on purpose expects. */
+interface Expected {
+  /** Bytes that are kept for good; none by default. */
+  readonly quarantined?: number;
+}
+
+/** Makes a test's function of `run`: afterwards nothing that it made is alive, and nothing more is quarantined. */
+export function withEmptyLedger(run: () => void | Promise<void>, expected: Expected = {}): () => Promise<void> {
+  return async () => {
+    const { alive, quarantinedBytes: quarantined } = ledger;
+    await run();
+    assertEquals(ledger.alive, alive, "what is alive after the test, and what was before it");
+    assertEquals(ledger.quarantinedBytes - quarantined, expected.quarantined ?? 0, "bytes quarantined by the test");
+  };
+}
+
+/** Runs an action, and answers what `console.warn` was given meanwhile. */
+export async function warningsOf(action: () => void | Promise<void>): Promise<string[]> {
+  const warnings: string[] = [];
+  const { warn } = console;
+  console.warn = (...words: unknown[]) => void warnings.push(words.join(" "));
+  try {
+    await action();
+  } finally {
+    console.warn = warn;
+  }
+  return warnings;
+}
+
+/** Collects garbage, and lets finalizers run. Tests are run with --v8-flags=--expose-gc. */
+export async function collectGarbage(): Promise<void> {
+  const { gc } = globalThis as { gc?: () => void };
+  if (gc === undefined) throw new Error("Run the tests with --v8-flags=--expose-gc.");
+  for (let i = 0; i < 3; i++) {
+    gc();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,402 @@
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { AccessError, DisposedError, InteropError } from "../../src/core/errors.ts";
+import { Grant } from "../../src/core/grant.ts";
+import { Resource, type ResourceInit, unwind } from "../../src/core/resource.ts";
+import { fakeAllocation, fakeContext, FakeFence, fakes, FakeWork } from "./fakes.ts";
+import { collectGarbage, warningsOf, withEmptyLedger } from "./ledger.ts";
+
+/** A moment for whatever runs in the background. */
+const moment = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+/** A resource with a grant on 8 bytes of its own, freed with it. */
+function owning(init: Partial<ResourceInit> = {}) {
+  const allocation = fakeAllocation(8);
+  const grant = Grant.root(allocation, 0, 8, "read-write", "owner");
+  const resource = new Resource({ name: "owner", grants: [grant], ...init, undo: [() => allocation.leave()] });
+  return { allocation, grant, resource };
+}
+
+/** A resource that borrowed all that `from` has. */
+function borrowing(from: { grant: Grant; resource: Resource }, init: Partial<ResourceInit> = {}) {
+  const grant = from.grant.lend("read-write", 0, 8, "borrower");
+  return { grant, resource: new Resource({ name: "borrower", grants: [grant], owners: [from.resource], ...init }) };
+}
+
+Deno.test("an undo list runs newest first, and to its end", () => {
+  const ran: number[] = [];
+  const failing = (n: number) => () => {
+    ran.push(n);
+    throw n;
+  };
+  assertEquals(unwind([failing(1), () => void ran.push(2), failing(3)]), [3, 1]);
+  assertEquals(ran, [3, 2, 1]);
+});
+
+Deno.test("dispose: dependents first, newest first, each before its owner", () => {
+  const order: string[] = [];
+  const make = (name: string, ...owners: Resource[]) =>
+    new Resource({ name, owners, undo: [() => void order.push(`${name}.1`), () => void order.push(`${name}.2`)] });
+  const context = make("context");
+  const photo = make("photo");
+  make("older", photo);
+  make("newer", photo, context);
+  photo.dispose();
+  photo.dispose();
+  assertEquals(order, ["newer.2", "newer.1", "older.2", "older.1", "photo.2", "photo.1"]);
+  context.dispose();
+  assertEquals(order.slice(6), ["context.2", "context.1"]);
+});
+
+Deno.test("what was disposed with its owner says so", () => {
+  const owner = new Resource({ name: "the photo" });
+  const member = new Resource({ name: "the map", owners: [owner] });
+  member.assertLive();
+  owner.dispose();
+  assertThrows(() => member.assertLive(), DisposedError, "the map was disposed with the photo.");
+  assertThrows(() => owner.assertLive(), DisposedError, "the photo was disposed.");
+});
+
+Deno.test("one failure is thrown as it is, several as one error with all of them", () => {
+  const failure = new Error("one");
+  const fails = (error: Error) => () => {
+    throw error;
+  };
+  assertStrictEquals(assertThrows(() => new Resource({ name: "r", undo: [fails(failure)] }).dispose()), failure);
+  const others = [new Error("two"), new Error("three"), new Error("four")];
+  const owner = new Resource({ name: "the owner", undo: [fails(others[0])] });
+  const member = new Resource({ name: "the member", owners: [owner], undo: [fails(others[2])], giveBack: { context: fakes, submit: fails(others[1]) } });
+  const error = assertThrows(() => owner.dispose(), InteropError, "3 failures while disposing the owner: three four two");
+  assertEquals(error.errors, [others[1], others[2], others[0]]);
+  assertEquals([owner.state, member.state], ["freed", "freed"]);
+  owner.dispose();
+});
+
+Deno.test("a dispose waits for the work, gives the bytes back after it, and waits for that as well", () => {
+  const work = new FakeWork();
+  const unmap = new FakeWork();
+  const seen: string[] = [];
+  const resource = new Resource({
+    name: "r",
+    giveBack: {
+      context: fakes,
+      submit: (waits) => {
+        seen.push(`given back after ${waits.length}, ${work.over ? "over" : "in flight"}`);
+        return new FakeFence(unmap);
+      },
+    },
+    undo: [() => void seen.push(`released, ${work.over && unmap.over ? "all over" : "in flight"}`)],
+  });
+  resource.record(new FakeFence(work));
+  assert(resource.busy);
+  resource.dispose();
+  assertEquals(seen, ["given back after 1, in flight", "released, all over"]);
+  assertEquals(FakeFence.alive, 0);
+});
+
+Deno.test("the work of another context is waited for before the bytes are given back", async () => {
+  for (const how of ["dispose", "disposeAsync"] as const) {
+    const failure = new Error("the other API's work failed");
+    const [work, own] = [new FakeWork("device", failure), new FakeWork()];
+    const seen: unknown[] = [];
+    const resource = new Resource({
+      name: "r",
+      giveBack: {
+        context: fakes,
+        submit: (waits, used) => {
+          seen.push(work.over, waits.map((fence) => fence.context), used);
+          return undefined;
+        },
+      },
+    });
+    resource.record(new FakeFence(own));
+    resource.record(new FakeFence(work, fakeContext("other")));
+    setTimeout(() => [work, own].forEach((each) => each.end()), 5);
+    if (how === "dispose") assertStrictEquals(assertThrows(() => resource.dispose()), failure);
+    else assertStrictEquals(await assertRejects(() => resource.disposeAsync()), failure);
+    assertEquals([seen, FakeFence.alive], [[true, [fakes], true], 0]);
+  }
+});
+
+Deno.test("a way back is told whether anything was ever done with the bytes, by dependents too", () => {
+  for (const by of ["nobody", "itself", "a dependent"]) {
+    const seen: boolean[] = [];
+    const submit = (_: unknown, used: boolean) => void seen.push(used);
+    const resource = new Resource({ name: "r", giveBack: { context: fakes, submit } });
+    const member = new Resource({ name: "m", owners: [resource] });
+    const work = new FakeWork();
+    if (by !== "nobody") (by === "itself" ? resource : member).record(new FakeFence(work));
+    work.end();
+    member.dispose();
+    resource.dispose();
+    assertEquals(seen, [by !== "nobody"]);
+  }
+});
+
+Deno.test("work that failed gives the memory back, then throws", async () => {
+  for (const how of ["dispose", "disposeAsync"] as const) {
+    const failure = new Error("the kernel failed");
+    const released: string[] = [];
+    const resource = new Resource({ name: "r", undo: [() => void released.push("released")] });
+    const work = new FakeWork("device", failure);
+    work.end();
+    resource.record(new FakeFence(work));
+    assertEquals(resource.busy, false);
+    if (how === "dispose") assertStrictEquals(assertThrows(() => resource.dispose()), failure);
+    else assertStrictEquals(await assertRejects(() => resource.disposeAsync()), failure);
+    assertEquals([resource.state, released], ["freed", ["released"]]);
+  }
+  assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
+});
+
+Deno.test("a blocking dispose of work that waits for this isolate's event throws, and the end goes on", async () => {
+  const work = new FakeWork("event");
+  const resource = new Resource({ name: "r" });
+  resource.record(new FakeFence(work));
+  assertThrows(() => resource.dispose(), AccessError, "event that is not set");
+  assertEquals(resource.state, "returning");
+  work.end();
+  await moment();
+  assertEquals([resource.state, FakeFence.alive], ["freed", 0]);
+});
+
+Deno.test("disposeAsync does not block, and every caller waits for the end", async () => {
+  const work = new FakeWork("event");
+  const resource = new Resource({ name: "r" });
+  resource.record(new FakeFence(work));
+  const [first, second] = [resource.disposeAsync(), resource.disposeAsync()];
+  await moment();
+  assertEquals(resource.state, "returning");
+  work.end();
+  await Promise.all([first, second]);
+  assertEquals([resource.state, FakeFence.alive, FakeFence.misused], ["freed", 0, 0]);
+});
+
+Deno.test(
+  "after disposeAfter the bytes are returning at once, and another API can have them",
+  withEmptyLedger(async () => {
+    const owner = owning();
+    const borrower = borrowing(owner);
+    const work = new FakeWork("event");
+    using fence = new FakeFence(work);
+    borrower.resource.disposeAfter(fence);
+    assertEquals([borrower.resource.state, borrower.grant.state], ["returning", "returning"]);
+    assertEquals(owner.grant.conflicts("read-write"), [borrower.grant]);
+    assertThrows(() => borrower.resource.disposeAfter(fence), DisposedError);
+    work.end();
+    await moment();
+    assertEquals([borrower.resource.state, owner.grant.state], ["freed", "live"]);
+    owner.resource.dispose();
+  }),
+);
+
+Deno.test("a fence given to disposeAfter is retained", async () => {
+  const work = new FakeWork();
+  const fence = new FakeFence(work);
+  const resource = new Resource({ name: "r" });
+  resource.disposeAfter(fence);
+  fence[Symbol.dispose]();
+  work.end();
+  await moment();
+  assertEquals([resource.state, FakeFence.alive, FakeFence.misused], ["freed", 0, 0]);
+});
+
+Deno.test("a fence that cannot be retained leaves the resource live", () => {
+  const resource = new Resource({ name: "r" });
+  const fence = new FakeFence(new FakeWork());
+  fence.retain = () => {
+    throw new DisposedError("the fence was disposed.");
+  };
+  assertThrows(() => resource.disposeAfter(fence), DisposedError);
+  assertEquals(resource.state, "live");
+  resource.dispose();
+  fence[Symbol.dispose]();
+});
+
+Deno.test(
+  "a failure after disposeAfter is kept once, on all bytes that it concerns",
+  withEmptyLedger(async () => {
+    const [one, other] = [owning(), owning()];
+    const failure = new Error("the unmap failed");
+    const grants = [one.grant.lend("read", 0, 8, "plane 0"), other.grant.lend("read", 0, 8, "plane 1")];
+    const frame = new Resource({ name: "frame", grants, owners: [one.resource, other.resource] });
+    const work = new FakeWork("device", failure);
+    const fence = new FakeFence(work);
+    frame.disposeAfter(fence);
+    fence[Symbol.dispose]();
+    work.end();
+    await moment();
+    assertStrictEquals(assertThrows(() => other.resource.dispose()), failure);
+    one.resource.dispose();
+    assertEquals(FakeFence.alive, 0);
+  }),
+);
+
+Deno.test(
+  "a failure that nobody is left to be told of is warned of",
+  withEmptyLedger(async () => {
+    const { resource } = owning();
+    const work = new FakeWork("device", new Error("too late"));
+    const warnings = await warningsOf(async () => {
+      const fence = new FakeFence(work);
+      resource.disposeAfter(fence);
+      fence[Symbol.dispose]();
+      work.end();
+      await moment();
+    });
+    assertEquals(resource.state, "freed");
+    assertEquals(warnings.length, 1);
+    assert(warnings[0].includes("too late"));
+  }),
+);
+
+Deno.test("a lend in flight: dispose returns at once, the end comes when it is over", async () => {
+  const owner = new Resource({ name: "owner" });
+  const member = new Resource({ name: "member", owners: [owner] });
+  const [first, second] = [member.hold(), member.hold()];
+  owner.dispose();
+  assertEquals([owner.state, member.state], ["closing", "closing"]);
+  first();
+  await moment();
+  assertEquals([owner.state, member.state], ["closing", "closing"]);
+  second();
+  await moment();
+  assertEquals([owner.state, member.state], ["freed", "freed"]);
+});
+
+Deno.test("ending a hold twice does not end another's", () => {
+  const resource = new Resource({ name: "r" });
+  const first = resource.hold();
+  const second = resource.hold();
+  first();
+  first();
+  resource.dispose();
+  assertEquals(resource.state, "closing");
+  second();
+});
+
+Deno.test("an intermediate ends after what came of it, with the same dispose", () => {
+  const order: string[] = [];
+  const make = (name: string, ...owners: Resource[]) =>
+    new Resource({ name, owners, undo: [() => void order.push(name)] });
+  const graph = make("graph");
+  const source = make("source");
+  const first = make("first hop", source, graph);
+  const second = make("second hop", first, graph);
+  const last = make("last hop", second, graph);
+  second.own(first);
+  last.own(second);
+  last.dispose();
+  assertEquals(order, ["last hop", "second hop", "first hop"]);
+  graph.dispose();
+  source.dispose();
+  assertEquals(order.slice(3), ["graph", "source"]);
+});
+
+Deno.test("an intermediate that is disposed first takes along what came of it, and no failure is lost", () => {
+  const failure = new Error("release");
+  const fails = () => {
+    throw failure;
+  };
+  for (const which of [0, 1, 2]) {
+    const source = new Resource({ name: "source" });
+    const hop = new Resource({ name: "hop", owners: [source], undo: [fails] });
+    const last = new Resource({ name: "last", owners: [hop] });
+    last.own(hop);
+    assertStrictEquals(assertThrows(() => [source, hop, last][which].dispose()), failure);
+    source.dispose();
+    assertEquals([source.state, hop.state, last.state], ["freed", "freed", "freed"]);
+  }
+});
+
+Deno.test("a native wait that fails is thrown, after the work was seen out", async () => {
+  for (const how of ["dispose", "disposeAsync"] as const) {
+    const failure = new Error("no host memory to wait with");
+    const work = new FakeWork();
+    work.brokenWait = failure;
+    const resource = new Resource({ name: "r" });
+    resource.record(new FakeFence(work));
+    if (how === "dispose") {
+      // The device ends it while the host polls.
+      let polls = 0;
+      resource.work[0].reached = () => {
+        if (++polls > 3) work.end();
+        return work.over;
+      };
+      assertStrictEquals(assertThrows(() => resource.dispose()), failure);
+    } else {
+      // Nothing blocks the event loop meanwhile: or this timer would never come.
+      setTimeout(() => work.end(), 20);
+      assertStrictEquals(await assertRejects(() => resource.disposeAsync()), failure);
+    }
+    assertEquals([resource.state, FakeFence.alive, FakeFence.misused], ["freed", 0, 0]);
+  }
+});
+
+Deno.test("two that wait for the same failing work use no fence after its dispose", async () => {
+  const work = new FakeWork("device", new Error("failed"));
+  const resource = new Resource({ name: "r" });
+  resource.record(new FakeFence(work));
+  const both = [resource.disposeAsync(), resource.disposeAsync()];
+  await moment();
+  work.end();
+  const settled = await Promise.allSettled(both);
+  assertEquals(settled.filter(({ status }) => status === "rejected").length, 1);
+  assertEquals([resource.state, FakeFence.alive, FakeFence.misused], ["freed", 0, 0]);
+});
+
+Deno.test("a finalizer warns, and ends it in the background", async () => {
+  const work = new FakeWork("event");
+  const resource = new Resource({ name: "the tensor" });
+  resource.record(new FakeFence(work));
+  const warnings = await warningsOf(() => {
+    resource.finalize();
+    resource.finalize();
+  });
+  assertEquals(warnings.length, 1);
+  assert(warnings[0].includes("the tensor was never disposed"));
+  assertEquals(resource.state, "returning");
+  work.end();
+  await moment();
+  assertEquals(resource.state, "freed");
+});
+
+Deno.test("work that is done is forgotten while more is recorded", () => {
+  const resource = new Resource({ name: "r" });
+  for (let i = 0; i < 1000; i++) {
+    const work = new FakeWork();
+    resource.record(new FakeFence(work));
+    work.end();
+  }
+  assert(FakeFence.alive <= 1);
+  assertEquals(resource.busy, false);
+  resource.dispose();
+  assertEquals(FakeFence.alive, 0);
+});
+
+Deno.test("an owner keeps nothing of what has ended", async () => {
+  const owner = new Resource({ name: "owner" });
+  const dead = (() => Array.from({ length: 100 }, (_, i) => {
+    const member = new Resource({ name: "member", owners: [owner] });
+    const last = new Resource({ name: "last", owners: [member, owner] });
+    last.own(member);
+    if (i % 2 === 0) member.dispose();
+    else last.dispose();
+    return [new WeakRef(member), new WeakRef(last)];
+  }).flat())();
+  await collectGarbage();
+  assertEquals(dead.filter((ref) => ref.deref() !== undefined).length, 0);
+  owner.dispose();
+});
+
+Deno.test("a hundred thousand dependents, and a chain of a thousand, end", () => {
+  const owner = new Resource({ name: "owner" });
+  for (let i = 0; i < 100_000; i++) new Resource({ name: "member", owners: [owner] });
+  const before = performance.now();
+  owner.dispose();
+  assert(performance.now() - before < 2000);
+  const first = new Resource({ name: "first" });
+  let last = first;
+  for (let i = 0; i < 1000; i++) last = new Resource({ name: `link ${i}`, owners: [last] });
+  first.dispose();
+  assertEquals(last.state, "freed");
+});
