@@ -46,10 +46,12 @@ export interface GiveBack {
   /** The context whose work it is; the work of others is waited for before it is submitted. */
   readonly context: Context;
   /**
-   * Submits it (an unmap) behind the given work. Called once; answers the fence after which the bytes are back, if
+   * Submits it (a map that publishes, an unmap) behind the given work. Called once; answers the fence to wait for, if
    * anything was submitted. `used` is false where no work was ever recorded on the resource or its dependents.
    */
   submit(work: readonly Fence[], used: boolean): Fence | undefined;
+  /** Submits what can only follow once that fence is reached (the unmap of that map). Called once. */
+  follow?(): Fence | undefined;
 }
 
 /** What an advance can stand before: work, or a lend in flight, on which nothing can block. */
@@ -260,11 +262,8 @@ export class Resource {
       if (foreign !== undefined) return foreign;
       this.#return();
     }
-    while (this.#work.length > 0) {
-      const fence = this.#work[this.#work.length - 1];
-      if (!this.#over(fence)) return fence;
-      this.#drop(fence);
-    }
+    const work = this.#workLeft() ?? this.#follow();
+    if (work !== undefined) return work;
     if (this.#state === "returning") this.#free();
     const obstacle = this.#advanceIntermediate();
     if (obstacle !== undefined) return obstacle;
@@ -297,16 +296,38 @@ export class Resource {
     return undefined;
   }
 
+  /** Work that is not over, newest first. */
+  #workLeft(): Fence | undefined {
+    while (this.#work.length > 0) {
+      const fence = this.#work[this.#work.length - 1];
+      if (!this.#over(fence)) return fence;
+      this.#drop(fence);
+    }
+    return undefined;
+  }
+
   #return(): void {
     this.#state = "returning";
+    this.#submit((giveBack) => giveBack.submit(this.#work, this.#used));
+  }
+
+  /** The second half of the way back, once the first is over. */
+  #follow(): Fence | undefined {
+    const follow = this.#giveBack?.follow;
+    if (follow === undefined) return undefined;
+    this.#submit((giveBack) => giveBack.follow!());
+    this.#giveBack = undefined;
+    return this.#workLeft();
+  }
+
+  #submit(half: (giveBack: GiveBack) => Fence | undefined): void {
     if (this.#giveBack === undefined) return;
     try {
-      const back = this.#giveBack.submit(this.#work, this.#used);
+      const back = half(this.#giveBack);
       if (back !== undefined) this.#work.push(back);
     } catch (error) {
       this.#errors.push(error);
     }
-    this.#giveBack = undefined;
   }
 
   #free(): void {

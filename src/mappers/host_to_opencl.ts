@@ -76,12 +76,10 @@ function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, written: W
   const init = { name, undo: undo as Undo, grants, owners: [parent, cl.resource] };
   if (written === undefined) return new Resource(init);
   const { mem, begin, length, aliases } = written;
+  const back = cl.memory.publish(mem, begin, length);
   return new Resource({
     ...init,
-    giveBack: {
-      context: cl,
-      submit: (work, used) => aliases && !used ? undefined : cl.memory.publish(mem, begin, length, work),
-    },
+    giveBack: { ...back, context: cl, submit: (work, used) => aliases && !used ? undefined : back.submit(work) },
   });
 }
 

@@ -15,11 +15,11 @@ import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { type Layout, moved } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
-import { Resource, type Undo, unwind } from "../core/resource.ts";
+import { type GiveBack, Resource, type Undo, unwind } from "../core/resource.ts";
 import type { Tensor } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
-import { OpenCLFence } from "./event.ts";
+import { OpenCLFence, type Point } from "./event.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, createBuffer, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
@@ -43,10 +43,12 @@ export interface HostBuffer extends RootBuffer {
   readonly undo: Undo;
 }
 
-/** A mapped range of a `cl_mem`. */
+/** A range of a `cl_mem` that is mapped for the host, or will be. */
 export interface MappedRange {
   /** The host address that the driver answered. */
   readonly address: Address;
+  /** Where the map itself is done: before that the address may not be used. */
+  readonly mapped: Point;
   /** Submits the unmap behind `waits`; answers the fence at which the bytes are the device's again. */
   unmap(waits: readonly Fence[]): OpenCLFence;
 }
@@ -88,11 +90,18 @@ export class OpenCLMemory {
   }
 
   /**
-   * Submits what makes the device's writes to a range seen by the host, by OpenCL's own rule: a map and an unmap behind
-   * `waits`. Answers the fence at which they are.
+   * The way back of a range that the device has written: by OpenCL's own rule the host sees the bytes once they are
+   * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before.
    */
-  publish(mem: ClMem, offset: number, length: number, waits: readonly Fence[]): OpenCLFence {
-    return this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, waits).unmap([]);
+  publish(mem: ClMem, offset: number, length: number): Pick<GiveBack, "follow"> & { submit(work: readonly Fence[]): Fence } {
+    let range: MappedRange | undefined;
+    return {
+      submit: (work) => {
+        range = this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work);
+        return new OpenCLFence(this.#context, this.#context.queue, range.mapped);
+      },
+      follow: () => range?.unmap([]),
+    };
   }
 
   /**
@@ -151,11 +160,10 @@ export class OpenCLMemory {
     return buffer;
   }
 
-  /** With `blocking` false the address may be used for the unmap only. */
   #map(mem: ClMem, blocking: number, flags: bigint, offset: number, length: number, waits: readonly Fence[]): MappedRange {
     const { queue } = this.#context;
     let address = NULL;
-    queue.submit("clEnqueueMapBuffer", waits, (n, list, event) => {
+    const mapped = queue.submit("clEnqueueMapBuffer", waits, (n, list, event) => {
       address = opencl().clEnqueueMapBuffer(
         queue.rawHandle,
         mem,
@@ -170,7 +178,7 @@ export class OpenCLMemory {
       );
       return errcode[0];
     });
-    return { address, unmap: (behind) => unmap(queue, mem, address, behind) };
+    return { address, mapped, unmap: (behind) => unmap(queue, mem, address, behind) };
   }
 }
 

@@ -66,6 +66,8 @@ export class FakeFence extends Fence {
   override readonly context: Context;
   override readonly line: object = {};
   readonly work: FakeWork;
+  /** What its dispose fails with, though it is done. */
+  releaseFailure: Error | undefined;
   #disposed = false;
 
   /** A fence on this work. */
@@ -101,6 +103,7 @@ export class FakeFence extends Fence {
     this.#check();
     this.#disposed = true;
     FakeFence.alive--;
+    if (this.releaseFailure !== undefined) throw this.releaseFailure;
   }
 
   protected override waitable(): Promise<void> | undefined {
