@@ -4,7 +4,7 @@
  * @module
  */
 import type { Context } from "./src/core/context.ts";
-import { MapperGraph as Graph } from "./src/core/graph.ts";
+import { Graph } from "./src/core/graph.ts";
 import type { Mapper } from "./src/core/mapper.ts";
 import { MAPPERS } from "./src/mappers/mod.ts";
 
@@ -12,9 +12,21 @@ export * from "./src/core/mod.ts";
 export * from "./src/host/mod.ts";
 export * from "./src/mappers/mod.ts";
 
-/** Contexts and the edges between them: finds the way from one memory to another, maps along it, explains it. */
+/**
+ * Contexts and every edge between them that samepage knows.
+ *
+ * @example
+ * ```ts
+ * import { host, MapperGraph } from "@samepage/interop";
+ *
+ * using graph = new MapperGraph([host]);
+ * using tensor = host.allocate({ shape: [16], dtype: "u8" });
+ * using again = graph.map(tensor, host, { access: "read" });
+ * console.log(again.view().length); // 16
+ * ```
+ */
 export class MapperGraph extends Graph {
-  /** A graph over these contexts, which stay yours; with every edge that samepage knows, unless told otherwise. */
+  /** A graph over these contexts, which stay yours; `mappers` puts other edges in the table's place. */
   constructor(contexts: Iterable<Context>, mappers: Iterable<Mapper> = MAPPERS) {
     super(contexts, mappers);
   }

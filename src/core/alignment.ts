@@ -31,7 +31,8 @@ export const VENDOR_RULES: { readonly [name: string]: AlignmentRule } = {
     address: 4096,
     length: 64,
     advice: true,
-    source: "Intel, Getting the Most from OpenCL 1.2: How to Increase Performance by Minimizing Buffer Copies on Intel " +
+    source:
+      "Intel, Getting the Most from OpenCL 1.2: How to Increase Performance by Minimizing Buffer Copies on Intel " +
       "Processor Graphics: CL_MEM_USE_HOST_PTR at a 4096-byte address, with a length that is a multiple of 64 bytes",
   },
 };
@@ -40,7 +41,9 @@ export const VENDOR_RULES: { readonly [name: string]: AlignmentRule } = {
 export function checkAlignment(address: bigint, byteLength: number, rule: AlignmentRule): AlignmentReport {
   const problems: string[] = [];
   const off = Number(address % BigInt(rule.address));
-  if (off !== 0) problems.push(`the address 0x${address.toString(16)} is ${off} bytes past a multiple of ${rule.address}.`);
+  if (off !== 0) {
+    problems.push(`the address 0x${address.toString(16)} is ${off} bytes past a multiple of ${rule.address}.`);
+  }
   if (byteLength % rule.length !== 0) problems.push(`the length ${byteLength} is not a multiple of ${rule.length}.`);
   const remedy = `Allocate it with host.allocate({ align: ${rule.address} }), which rounds the length up to 64 bytes.`;
   return { ok: problems.length === 0, problems, remedy: problems.length === 0 ? undefined : remedy };

@@ -33,26 +33,26 @@ export interface ErrorFields {
  * ```
  */
 export class InteropError extends Error {
-  override name = "InteropError";
-  /** {@inheritDoc ErrorFields.api} */
+  /** The API that failed, if one did: `"opencl"`. */
   readonly api: string | undefined;
-  /** {@inheritDoc ErrorFields.fn} */
+  /** The function that was called. */
   readonly fn: string | undefined;
-  /** {@inheritDoc ErrorFields.code} */
+  /** The native code. */
   readonly code: number | undefined;
-  /** {@inheritDoc ErrorFields.codeName} */
+  /** The code's name in that API's own header. */
   readonly codeName: string | undefined;
-  /** {@inheritDoc ErrorFields.argument} */
+  /** The argument at fault. */
   readonly argument: string | undefined;
-  /** {@inheritDoc ErrorFields.hint} */
+  /** What to do about it. */
   readonly hint: string | undefined;
-  /** {@inheritDoc ErrorFields.errors} */
+  /** The parts, where one operation failed in several ways. */
   readonly errors: readonly unknown[];
 
   /** `message` is one sentence; the hint is appended to it. */
   constructor(message: string, fields: ErrorFields = {}) {
     const { cause, hint } = fields;
     super(hint === undefined ? message : `${message} ${hint}`, cause === undefined ? undefined : { cause });
+    this.name = new.target.name;
     this.api = fields.api;
     this.fn = fields.fn;
     this.code = fields.code;
@@ -73,7 +73,6 @@ export interface LibraryAttempt {
 
 /** A native library could not be opened; `attempts` lists every place that was tried. */
 export class LibraryNotFoundError extends InteropError {
-  override name = "LibraryNotFoundError";
   /** Every place that was tried, in order. */
   readonly attempts: readonly LibraryAttempt[];
 
@@ -86,7 +85,6 @@ export class LibraryNotFoundError extends InteropError {
 
 /** Deno refused a permission; `flag` is the one to pass. */
 export class PermissionError extends InteropError {
-  override name = "PermissionError";
   /** The flag that grants it: `"--allow-ffi"`. */
   readonly flag: string;
 
@@ -98,29 +96,19 @@ export class PermissionError extends InteropError {
 }
 
 /** A native function answered with an error code. */
-export class NativeCallError extends InteropError {
-  override name = "NativeCallError";
-}
+export class NativeCallError extends InteropError {}
 
 /** An argument that is no layout is wrong: its type, its range, its state. */
-export class ArgumentError extends InteropError {
-  override name = "ArgumentError";
-}
+export class ArgumentError extends InteropError {}
 
 /** A shape, dtype, stride, offset, length or alignment is wrong; `argument` names which. */
-export class LayoutError extends ArgumentError {
-  override name = "LayoutError";
-}
+export class LayoutError extends ArgumentError {}
 
 /** The bytes are lent to somebody else, or the access asked for exceeds what was granted. */
-export class AccessError extends InteropError {
-  override name = "AccessError";
-}
+export class AccessError extends InteropError {}
 
 /** The object was disposed, or what it came from was. */
-export class DisposedError extends InteropError {
-  override name = "DisposedError";
-}
+export class DisposedError extends InteropError {}
 
 /** One way that is closed, why, and what would open it. */
 export interface Refusal {
@@ -134,7 +122,6 @@ export interface Refusal {
 
 /** No way leads from the source to the target; `refused` says of each way why it is closed. */
 export class NoRouteError extends InteropError {
-  override name = "NoRouteError";
   /** Every edge that was asked and refused. */
   readonly refused: readonly Refusal[];
 

@@ -2,6 +2,9 @@ import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "./errors.ts";
 import { type Layout, layout, moved, whole } from "./layout.ts";
 
+/** A pixel format, by its common name; `GRAY8`, `RGB`, … are in the order of the bytes in memory. */
+export type ImageFormat = "GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "NV12" | "I420" | "P010";
+
 /** How one plane of a pixel format lies: elements a pixel, and how far it is subsampled in x and y. */
 interface PlaneFormat {
   readonly channels: number;
@@ -18,7 +21,7 @@ const chroma = (dtype: DType, channels: number): PlaneFormat => ({ channels, dty
  * The pixel formats, with the DRM name of each (drm_fourcc.h). DRM names the channels of a little-endian word from its
  * high byte down, so bytes R, G, B, A in memory are `DRM_FORMAT_ABGR8888`, `AB24`.
  */
-const IMAGE_FORMATS = {
+const IMAGE_FORMATS: { readonly [F in ImageFormat]: { fourcc: string; planes: readonly PlaneFormat[] } } = {
   GRAY8: { fourcc: "R8  ", planes: packed(1) },
   RGB: { fourcc: "BG24", planes: packed(3) },
   BGR: { fourcc: "RG24", planes: packed(3) },
@@ -27,10 +30,7 @@ const IMAGE_FORMATS = {
   NV12: { fourcc: "NV12", planes: [luma("u8"), chroma("u8", 2)] },
   I420: { fourcc: "YU12", planes: [luma("u8"), chroma("u8", 1), chroma("u8", 1)] },
   P010: { fourcc: "P010", planes: [luma("u16"), chroma("u16", 2)] },
-} as const satisfies Record<string, { fourcc: string; planes: readonly PlaneFormat[] }>;
-
-/** A pixel format, by its common name; `GRAY8`, `RGB`, … are in the order of the bytes in memory. */
-export type ImageFormat = keyof typeof IMAGE_FORMATS;
+};
 
 /** How an image's numbers stand for colours. */
 export interface Colour {

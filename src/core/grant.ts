@@ -107,9 +107,7 @@ export class Grant {
 
   /** True where `ancestor` is this grant or lent the bytes that ended up here. */
   isWithin(ancestor: Grant): boolean {
-    let grant: Grant | undefined = this;
-    while (grant !== undefined && grant !== ancestor) grant = grant.parent;
-    return grant !== undefined;
+    return this === ancestor || (this.parent?.isWithin(ancestor) ?? false);
   }
 
   /** Revokes the views that must not be used while this grant lives: all for a writer, the writable ones for a reader. */

@@ -3,7 +3,7 @@ import { type Context, nameOf, type Target } from "./context.ts";
 import { ArgumentError, NoRouteError, throwAll } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
-import type { Frame } from "./frame.ts";
+import { Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Mapper } from "./mapper.ts";
 import { Resource, type Undo, unwind } from "./resource.ts";
@@ -11,7 +11,7 @@ import { describeRefusal, Route, type Step } from "./route.ts";
 import type { Tensor } from "./tensor.ts";
 import { type Found, type Hop, search } from "./search.ts";
 
-/** Options of {@link MapperGraph.map}. */
+/** Options of {@link Graph.map}. */
 export interface MapOptions {
   /** What the result will be used for; the source's own access by default. */
   readonly access?: Access;
@@ -22,7 +22,7 @@ export interface MapOptions {
 }
 
 /** Contexts and the edges between them: finds the way from one memory to another, maps along it, explains it. */
-export class MapperGraph implements Disposable {
+export class Graph implements Disposable {
   readonly #mappers: readonly Mapper[];
   readonly #targets: readonly Target[];
   readonly #contexts: readonly Context[];
@@ -47,6 +47,7 @@ export class MapperGraph implements Disposable {
   /** The same for a tensor. */
   map<T extends Tensor>(source: Tensor, target: Target<T>, options?: MapOptions): T;
   map(source: Mapped, target: Target, options: MapOptions = {}): Mapped {
+    if (isScattered(source)) return this.#mapPlanes(source, target, options);
     const { access, returning, waits } = this.#ready(source, target, options);
     source.raiseKept();
     const { hops, refused } = this.#search(source, target, access, waits, options, false);
@@ -60,6 +61,7 @@ export class MapperGraph implements Disposable {
    * @throws like {@link map}, but for NoRouteError: a route that is not open says so itself.
    */
   explain(source: Mapped, target: Target, options: MapOptions = {}): Route {
+    if (isScattered(source)) return joined(source.planes.map((plane) => this.explain(plane, target, options)));
     const { access, waits } = this.#ready(source, target, options);
     const { hops, refused } = this.#search(source, target, access, waits, options, true);
     return hops === undefined ? new Route([], refused, false) : new Route(hops.map(stepOf), refused);
@@ -91,7 +93,11 @@ export class MapperGraph implements Disposable {
     const access = options.access ?? source.access;
     const returning = source.usable(access);
     const waits = source.resource.busy || returning.length > 0 || options.after !== undefined
-      ? [...source.resource.work, ...returning.flatMap((g) => g.resource!.work), ...(options.after ? [options.after] : [])]
+      ? [
+        ...source.resource.work,
+        ...returning.flatMap((g) => g.resource!.work),
+        ...(options.after ? [options.after] : []),
+      ]
       : [];
     return { access, returning, waits };
   }
@@ -113,6 +119,23 @@ export class MapperGraph implements Disposable {
     const borrowed = source.borrow(access);
     borrowed.resource.dependOn(this.#resource);
     return borrowed;
+  }
+
+  /** The planes of a frame that lie in several blocks are mapped one by one: all of them, or none. */
+  #mapPlanes(source: Frame, target: Target, options: MapOptions): Frame {
+    const planes: Tensor[] = [];
+    try {
+      for (const plane of source.planes) planes.push(this.map(plane, target, options));
+      const frame = Frame.of(planes, source.info, source.metadata);
+      frame.resource.dependOn(source.resource);
+      frame.resource.dependOn(this.#resource);
+      frame.arrivedBy(joined(planes.map((plane) => plane.route)));
+      return frame;
+    } catch (error) {
+      const failures = planes.reverse().flatMap((plane) => failuresOf(() => plane[Symbol.dispose]()));
+      throwAll([error, ...failures], `mapping ${source.name}`);
+      throw error;
+    }
   }
 
   /** Takes the hops one after the other; a failure unwinds those that were taken, newest first. */
@@ -145,7 +168,13 @@ export class MapperGraph implements Disposable {
 }
 
 /** One hop: lends the bytes, maps, takes the views away; or leaves everything as it was. */
-export function takeStep(mapper: Mapper, source: Mapped, target: Target, access: Access, waits: readonly Fence[]): Mapped {
+export function takeStep(
+  mapper: Mapper,
+  source: Mapped,
+  target: Target,
+  access: Access,
+  waits: readonly Fence[],
+): Mapped {
   const name = `${nameOf(target)} map of ${source.name}`;
   const grants = source.grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
   const undo: Undo = [];
@@ -167,6 +196,15 @@ function waitFor(waits: readonly Fence[], returning: readonly Grant[]): void {
   for (const grant of returning) grant.resource!.settle();
 }
 
+function isScattered(source: Mapped): source is Frame {
+  return source instanceof Frame && source.grants.length > 1;
+}
+
+/** One route made of those of a frame's planes. */
+function joined(routes: readonly Route[]): Route {
+  const open = routes.every((route) => route.open);
+  return new Route(routes.flatMap((route) => route.steps), routes.flatMap((route) => route.refused), open);
+}
 
 function failuresOf(action: () => void): unknown[] {
   try {

@@ -1,6 +1,6 @@
 import { type Access, reads } from "./access.ts";
-import { type Target } from "./context.ts";
-import { AccessError } from "./errors.ts";
+import type { Target } from "./context.ts";
+import { AccessError, throwAll } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
 import type { Described } from "./mapper.ts";
@@ -77,20 +77,28 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
 
   /** Like {@link usable}, for who cannot wait: bytes on their way back are a conflict as well. */
   assertUsable(access: Access): void {
-    const returning = this.usable(access);
-    if (returning.length === 0) return;
-    throw new AccessError(`${this.name} cannot be used yet: its bytes are on their way back from ${returning[0].holder}.`, {
-      api: "core",
-      hint: "Await the fence that it was disposed after.",
-    });
+    this.assertReturned(this.usable(access));
   }
 
-  /** Throws, once, what failed on these bytes after its dispose had returned. */
+  /** @throws {AccessError} where there are grants whose bytes are on their way back. */
+  protected assertReturned(returning: readonly Grant[]): void {
+    if (returning.length === 0) return;
+    throw new AccessError(
+      `${this.name} cannot be used yet: its bytes are on their way back from ${returning[0].holder}.`,
+      {
+        api: "core",
+        hint: "Await the fence that it was disposed after.",
+      },
+    );
+  }
+
+  /** Throws, once, all that failed on these bytes after its dispose had returned. */
   raiseKept(): void {
+    const errors: unknown[] = [];
     for (const { allocation, start, end } of this.grants) {
-      const kept = allocation.takeFailure(start, end);
-      if (kept !== undefined) throw kept.error;
+      for (let kept; (kept = allocation.takeFailure(start, end));) errors.push(kept.error);
     }
+    throwAll(errors, `${this.name} was on its way back`);
   }
 
   /** The weakest access that it offers: what a look at its handle needs. */

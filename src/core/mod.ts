@@ -5,7 +5,7 @@
  */
 export type { Access } from "./access.ts";
 export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES } from "./alignment.ts";
-export type { Allocation, Block, Fate } from "./allocation.ts";
+export type { Allocation, Block, Failure, Fate } from "./allocation.ts";
 export { chain, type Link } from "./chain.ts";
 export type { Context, DeviceId, Target } from "./context.ts";
 export { type DType, type TypedArray, type TypedArrayConstructor, type TypedArrays } from "./dtype.ts";
@@ -22,7 +22,7 @@ export {
   type ImageInit,
 } from "./frame_info.ts";
 export type { Grant, GrantState } from "./grant.ts";
-export type { MapOptions } from "./graph.ts";
+export { Graph, type MapOptions } from "./graph.ts";
 export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout.ts";
 export { Ledger, ledger } from "./ledger.ts";
 export { Mapped, type MappedInit } from "./mapped.ts";
@@ -31,4 +31,6 @@ export { Metadata, type MetadataFields } from "./metadata.ts";
 export { type GiveBack, Resource, type ResourceInit, type ResourceState, type Undo } from "./resource.ts";
 export { Route, type Step, type Transfer } from "./route.ts";
 export { type Part, type SliceOptions, Tensor, type TensorInit } from "./tensor.ts";
-export type { Views } from "./view.ts";
+export { Views } from "./view.ts";
+export type { Address } from "../../ffi/address.ts";
+export type { brand, Branded } from "../../ffi/brand.ts";

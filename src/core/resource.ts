@@ -138,7 +138,7 @@ export class Resource {
     return false;
   }
 
-  /** @throws {DisposedError} unless it is live. */
+  /** Throws a {@link DisposedError} unless it is live. */
   assertLive(): void {
     if (this.#state === "live") return;
     throw new DisposedError(

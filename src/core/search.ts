@@ -60,7 +60,12 @@ interface Reached {
  */
 export function search(query: Query, mappers: readonly Mapper[], targets: readonly Target[]): Found {
   const refused = new Map<string, Refusal>();
-  const open: Reached[] = [{ at: query.source, waits: query.waits, cost: { figures: [0, 0, 0, 0], order: [] }, hops: [] }];
+  const open: Reached[] = [{
+    at: query.source,
+    waits: query.waits,
+    cost: { figures: [0, 0, 0, 0], order: [] },
+    hops: [],
+  }];
   const closed = new Map<Target, Set<string>>();
   const ids = new Map<object, number>();
   let best: Reached | undefined;
@@ -81,8 +86,9 @@ export function search(query: Query, mappers: readonly Mapper[], targets: readon
       for (let t = 0; t < targets.length; t++) {
         if (targets[t].kind !== mapper.to || targets[t] === reached.at.target) continue;
         const answer = ask(query, mapper, reached, targets[t]);
-        if (isPlan(answer)) open.push(extend(reached, { mapper, target: targets[t], plan: answer }, index * targets.length + t));
-        else refused.set(`${answer.edge}|${answer.reason}`, answer);
+        if (isPlan(answer)) {
+          open.push(extend(reached, { mapper, target: targets[t], plan: answer }, index * targets.length + t));
+        } else refused.set(`${answer.edge}|${answer.reason}`, answer);
       }
     }
   }

@@ -85,12 +85,15 @@ export abstract class Tensor<H = unknown> extends Mapped {
     const end = start + layout.byteLength;
     if (start < this.grant.start || end > this.grant.end) {
       throw new LayoutError(
-        `layout: bytes ${layout.byteOffset} to ${layout.byteOffset + layout.byteLength} reach outside of ${this.name}, ` +
+        `layout: bytes ${layout.byteOffset} to ${
+          layout.byteOffset + layout.byteLength
+        } reach outside of ${this.name}, ` +
           `which has ${this.layout.byteOffset} to ${this.layout.byteOffset + this.layout.byteLength}.`,
         { api: "core", argument: "layout" },
       );
     }
-    this.assertUsable(access);
+    this.resource.assertLive();
+    this.assertReturned(this.grant.conflicts(access, start, end));
     const name = `slice ${describeLayout(layout)} of ${this.name}`;
     const grant = this.grant.lend(access, start, end, name);
     try {
@@ -113,6 +116,10 @@ export abstract class Tensor<H = unknown> extends Mapped {
 
   /** What a route has to know of it. */
   describe(): Described {
-    return { target: this.target, access: this.access, planes: [{ layout: this.layout, allocation: this.grant.allocation }] };
+    return {
+      target: this.target,
+      access: this.access,
+      planes: [{ layout: this.layout, allocation: this.grant.allocation }],
+    };
   }
 }

@@ -85,7 +85,7 @@ export class HostContext implements Context, Target<HostTensor> {
   /** Itself. */
   readonly targets: readonly Target[] = [this];
   /** It never ends. */
-  readonly resource = undefined;
+  readonly resource: undefined = undefined;
 
   /** True for every host tensor. */
   is(value: Mapped): value is HostTensor {
@@ -173,7 +173,10 @@ export class HostContext implements Context, Target<HostTensor> {
     if (memory instanceof ArrayBuffer || ArrayBuffer.isView(memory)) return this.#takeOver(memory, init);
     if (typeof memory === "bigint") return this.#wrapPointer(memory as Address, init, options);
     if (Object.prototype.toString.call(memory) === "[object SharedArrayBuffer]") {
-      throw refused("a SharedArrayBuffer cannot be taken over: other threads would keep it.", "Copy it into host.allocate().");
+      throw refused(
+        "a SharedArrayBuffer cannot be taken over: other threads would keep it.",
+        "Copy it into host.allocate().",
+      );
     }
     const pointer = memory as Deno.PointerValue;
     if (pointer !== null && (typeof pointer !== "object" || Object.getPrototypeOf(pointer) !== null)) {
@@ -250,10 +253,15 @@ export class HostContext implements Context, Target<HostTensor> {
   #takeOver(memory: ArrayBuffer | ArrayBufferView, init: LayoutInit | undefined): HostTensor {
     const buffer = memory instanceof ArrayBuffer ? memory : memory.buffer;
     if (!(buffer instanceof ArrayBuffer)) {
-      throw refused("a SharedArrayBuffer cannot be taken over: other threads would keep it.", "Copy it into host.allocate().");
+      throw refused(
+        "a SharedArrayBuffer cannot be taken over: other threads would keep it.",
+        "Copy it into host.allocate().",
+      );
     }
     if (buffer.detached) throw refused("the buffer is detached.", "It was transferred, or taken over before.");
-    if (isOurs(buffer)) throw refused("the buffer is a view of a samepage tensor.", "Map or slice that tensor instead.");
+    if (isOurs(buffer)) {
+      throw refused("the buffer is a view of a samepage tensor.", "Map or slice that tensor instead.");
+    }
     const byteOffset = memory instanceof ArrayBuffer ? 0 : memory.byteOffset;
     const byteLength = memory.byteLength;
     if (byteLength === 0) throw refused("the buffer is empty.");
@@ -261,14 +269,21 @@ export class HostContext implements Context, Target<HostTensor> {
     const count = dtype === "u8" ? byteLength : (memory as Uint16Array).length;
     const asked = layout(init ?? { shape: [count], dtype });
     if (asked.byteOffset + asked.byteLength > byteLength) {
-      throw new LayoutError(`shape: the layout needs ${asked.byteOffset + asked.byteLength} bytes, the buffer has ${byteLength}.`, {
-        api: "host",
-        argument: "shape",
-      });
+      throw new LayoutError(
+        `shape: the layout needs ${asked.byteOffset + asked.byteLength} bytes, the buffer has ${byteLength}.`,
+        {
+          api: "host",
+          argument: "shape",
+        },
+      );
     }
     const made = layout({ ...asked, byteOffset: asked.byteOffset + byteOffset });
     const taken = transferred(buffer);
-    const address = permitted("to look at a buffer", "host", () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(taken)));
+    const address = permitted(
+      "to look at a buffer",
+      "host",
+      () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(taken)),
+    );
     const block: Block = {
       kind: "host.buffer",
       address: BigInt(address),
@@ -298,7 +313,9 @@ export class HostContext implements Context, Target<HostTensor> {
     const end = start + at.byteLength;
     if (start < 0 || end > allocation.block.byteLength) {
       throw refused(
-        `the range overlaps ${allocation.block.byteLength} bytes at 0x${allocation.block.address!.toString(16)} in part.`,
+        `the range overlaps ${allocation.block.byteLength} bytes at 0x${
+          allocation.block.address!.toString(16)
+        } in part.`,
         "Wrap a range within those bytes, or dispose their tensor first.",
       );
     }
@@ -332,7 +349,10 @@ function transferred(buffer: ArrayBuffer): ArrayBuffer {
   try {
     return buffer.transferToFixedLength();
   } catch (error) {
-    throw refused(`the buffer cannot be taken over (${error instanceof Error ? error.message : error}).`, "Copy it into host.allocate().");
+    throw refused(
+      `the buffer cannot be taken over (${error instanceof Error ? error.message : error}).`,
+      "Copy it into host.allocate().",
+    );
   }
 }
 

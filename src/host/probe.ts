@@ -42,6 +42,11 @@ export function probePages(address: Address, byteLength: number): void {
 function unreadable(address: Address, byteLength: number, page: number): ArgumentError {
   return new ArgumentError(
     `pointer: page ${page} of the ${byteLength} bytes at 0x${address.toString(16)} cannot be read.`,
-    { api: "host", fn: "process_vm_readv", argument: "pointer", hint: "Is the memory still there, and as long as that?" },
+    {
+      api: "host",
+      fn: "process_vm_readv",
+      argument: "pointer",
+      hint: "Is the memory still there, and as long as that?",
+    },
   );
 }

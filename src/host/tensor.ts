@@ -71,7 +71,9 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     const access = options.access ?? this.access;
     this.#assertAtRest(access);
     const shown = this.#shown;
-    if (shown !== undefined && shown.access === access && !shown.array.buffer.detached) return shown.array as TypedArrays[D];
+    if (shown !== undefined && shown.access === access && !shown.array.buffer.detached) {
+      return shown.array as TypedArrays[D];
+    }
     const array = this.#array(this.#open(this.grant, writes(access), false));
     this.#shown = { access, array };
     return array;

@@ -55,7 +55,12 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
       return cl.memory.part(root, begin + Number(plane.address - first), moved(plane.layout, 0), job.undo);
     });
     const { aliases } = cl.aliasing.judge(root.hostAddress, root.end - root.start);
-    const resource = resourceOf(cl, job, source.resource, writes(access) ? { mem: root.mem, begin, length: end - start, aliases } : undefined);
+    const resource = resourceOf(
+      cl,
+      job,
+      source.resource,
+      writes(access) ? { mem: root.mem, begin, length: end - start, aliases } : undefined,
+    );
     for (const fence of job.waits) resource.record(fence.retain());
     if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
     return cl.memory.tensor(resource, root, parts[0], source);
@@ -98,7 +103,10 @@ function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
   if (live === undefined || (live.start <= start && start + byteLength <= live.end)) return undefined;
   return {
     edge: EDGE,
-    reason: `a live map in ${cl.name} has bytes ${live.start} to ${live.end}, which overlap ${start} to ${start + byteLength} in part.`,
-    remedy: "Dispose that map first, or map the whole range first: two buffers over the same bytes are undefined in OpenCL.",
+    reason: `a live map in ${cl.name} has bytes ${live.start} to ${live.end}, which overlap ${start} to ${
+      start + byteLength
+    } in part.`,
+    remedy:
+      "Dispose that map first, or map the whole range first: two buffers over the same bytes are undefined in OpenCL.",
   };
 }

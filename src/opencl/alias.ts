@@ -127,11 +127,15 @@ export class AliasProofs {
     throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
     const where = which === DRIVER_MEMORY
       ? "memory of the driver's own"
-      : `address % ${which.address} = 0, length % ${which.length} = 0`;
+      : `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
     return seen === undefined
       ? { aliases: true, evidence: `proven by aliasing both ways, ${where}` }
       : { aliases: false, evidence: `${seen}, ${where}` };
   }
+}
+
+function multiple(what: string, of: number): string {
+  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
 }
 
 function keyOf(which: AlignmentClass | typeof DRIVER_MEMORY): string {
@@ -221,7 +225,8 @@ class Trial {
     this.#queue.flush();
     const begin = performance.now();
     const answer = this.#block.bytes.subarray(HALF, 2 * HALF);
-    const there = () => Atomics.load(answer, HALF - 1) === expected[HALF - 1] && expected.every((byte, i) => byte === answer[i]);
+    const there = () =>
+      Atomics.load(answer, HALF - 1) === expected[HALF - 1] && expected.every((byte, i) => byte === answer[i]);
     do {
       if (until(there, performance.now() + PATIENCE_MS) !== undefined) return true;
     } while (!point.over() && performance.now() - begin < LATEST_MS);

@@ -15,7 +15,7 @@ export class LocalMemory {
   /** Its size in bytes. */
   readonly byteLength: number;
 
-  /** @throws {ArgumentError} unless it is a whole number of bytes above 0. */
+  /** `byteLength` is a whole number above 0, else this throws an ArgumentError. */
   constructor(byteLength: number) {
     if (!Number.isSafeInteger(byteLength) || byteLength <= 0) {
       throw new ArgumentError(`byteLength: ${byteLength} is not a whole number above 0.`, {
@@ -42,7 +42,14 @@ export class BaseOf {
  * What a kernel argument can be: a tensor for a pointer; a number or bigint for a scalar; an array of them for a
  * vector; {@link LocalMemory} for `local` memory; the bytes of anything else that is passed by value (a struct).
  */
-export type KernelArgument = OpenCLTensor | BaseOf | LocalMemory | number | bigint | readonly number[] | ArrayBufferView<ArrayBuffer>;
+export type KernelArgument =
+  | OpenCLTensor
+  | BaseOf
+  | LocalMemory
+  | number
+  | bigint
+  | readonly number[]
+  | ArrayBufferView<ArrayBuffer>;
 
 /** What clGetKernelArgInfo says of one argument. */
 export interface ArgumentInfo {
@@ -119,10 +126,12 @@ export class ArgumentSlot {
   constructor(kernel: string, index: number, info: ArgumentInfo) {
     this.#info = info;
     this.#where = `${kernel}: argument ${index} (${info.type} ${info.name})`;
-    const [, base, lanes] = /^(?:const |volatile |restrict )*(unsigned \w+|[a-z]+?)(2|3|4|8|16)?\s*\**$/.exec(info.type) ?? [];
+    const [, base, lanes] =
+      /^(?:const |volatile |restrict )*(unsigned \w+|[a-z]+?)(2|3|4|8|16)?\s*\**$/.exec(info.type) ?? [];
     this.#scalar = base === undefined ? undefined : SCALARS[base.replace("unsigned ", "u")];
     this.#lanes = Number(lanes ?? 1);
-    const constant = info.address === CL_KERNEL_ARG_ADDRESS_CONSTANT || (info.qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
+    const constant = info.address === CL_KERNEL_ARG_ADDRESS_CONSTANT ||
+      (info.qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
     this.#access = constant ? "read" : "read-write";
   }
 
@@ -148,23 +157,32 @@ export class ArgumentSlot {
   }
 
   #local(value: KernelArgument): Prepared {
-    if (!(value instanceof LocalMemory)) throw this.#wrong(`it is local memory; got ${kindOf(value)}.`, "Pass new LocalMemory(bytes).");
+    if (!(value instanceof LocalMemory)) {
+      throw this.#wrong(`it is local memory; got ${kindOf(value)}.`, "Pass new LocalMemory(bytes).");
+    }
     return { size: value.byteLength, value: null };
   }
 
   #pointer(value: KernelArgument): Prepared {
     const tensor = value instanceof BaseOf ? value.tensor : value;
     if (!(tensor instanceof OpenCLTensor)) {
-      throw this.#wrong(`it is a pointer to device memory; got ${kindOf(value)}.`, "Map the tensor to the context first: graph.map(tensor, cl).");
+      throw this.#wrong(
+        `it is a pointer to device memory; got ${kindOf(value)}.`,
+        "Map the tensor to the context first: graph.map(tensor, cl).",
+      );
     }
     tensor.resource.assertLive();
     this.#checkElements(tensor);
     if (tensor.layout.byteOffset !== 0 && !(value instanceof BaseOf)) {
-      throw new LayoutError(`${this.#where}: ${tensor.name} begins ${tensor.layout.byteOffset} bytes into its cl_mem.`, {
-        api: "opencl",
-        argument: this.#info.name,
-        hint: "No sub-buffer can begin there. Pass new BaseOf(tensor), and tensor.layout.byteOffset as an argument of its own.",
-      });
+      throw new LayoutError(
+        `${this.#where}: ${tensor.name} begins ${tensor.layout.byteOffset} bytes into its cl_mem.`,
+        {
+          api: "opencl",
+          argument: this.#info.name,
+          hint:
+            "No sub-buffer can begin there. Pass new BaseOf(tensor), and tensor.layout.byteOffset as an argument of its own.",
+        },
+      );
     }
     return { size: 8, value: new BigUint64Array([tensor.rawHandle]), tensor, access: this.#use(tensor) };
   }
@@ -195,7 +213,12 @@ export class ArgumentSlot {
   #byValue(value: KernelArgument): Prepared {
     if (ArrayBuffer.isView(value)) return this.#bytes(value as ArrayBufferView<ArrayBuffer>);
     const scalar = this.#scalar;
-    if (scalar === undefined) throw this.#wrong(`it is a ${this.#info.type}, passed by value; got ${kindOf(value)}.`, "Pass its bytes as a typed array.");
+    if (scalar === undefined) {
+      throw this.#wrong(
+        `it is a ${this.#info.type}, passed by value; got ${kindOf(value)}.`,
+        "Pass its bytes as a typed array.",
+      );
+    }
     const lanes = Array.isArray(value) ? value as readonly number[] : [value as number | bigint];
     if (lanes.length !== this.#lanes) throw this.#wrong(`it has ${this.#lanes} elements; got ${lanes.length}.`);
     // A vector of three takes the room of four (OpenCL C 6.3.5).
@@ -205,13 +228,17 @@ export class ArgumentSlot {
   }
 
   #bytes(value: ArrayBufferView<ArrayBuffer>): Prepared {
-    const size = this.#scalar === undefined ? value.byteLength : this.#scalar.size * (this.#lanes === 3 ? 4 : this.#lanes);
+    const size = this.#scalar === undefined
+      ? value.byteLength
+      : this.#scalar.size * (this.#lanes === 3 ? 4 : this.#lanes);
     if (value.byteLength !== size || size === 0) throw this.#wrong(`it takes ${size} bytes; got ${value.byteLength}.`);
     return { size, value };
   }
 
   #inRange(value: number | bigint, scalar: Scalar): number | bigint {
-    if (typeof value !== "number" && typeof value !== "bigint") throw this.#wrong(`it is a number; got ${kindOf(value)}.`);
+    if (typeof value !== "number" && typeof value !== "bigint") {
+      throw this.#wrong(`it is a number; got ${kindOf(value)}.`);
+    }
     if (scalar.range === undefined) return value;
     const [least, most] = scalar.range;
     if ((typeof value === "number" && !Number.isInteger(value)) || value < least || value > most) {

@@ -4,7 +4,7 @@ import type { ClContext, ClDeviceId } from "../../ffi/opencl/handles.ts";
 import type { AlignmentRule } from "../core/alignment.ts";
 import { Allocation } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
-import { ArgumentError, InteropError } from "../core/errors.ts";
+import { ArgumentError, type InteropError } from "../core/errors.ts";
 import { Grant } from "../core/grant.ts";
 import { describeLayout, layout, type LayoutInit } from "../core/layout.ts";
 import { ledger } from "../core/ledger.ts";
@@ -248,9 +248,7 @@ function noDevice(wanted: DeviceChoice, devices: readonly OpenCLDevice[]): Inter
       api: "opencl",
       fn: "clGetDeviceIDs",
       argument: "choice",
-      hint: devices.length === 0
-        ? "Install a driver: apt install pocl-opencl-icd."
-        : `There is ${there.join("; ")}.`,
+      hint: devices.length === 0 ? "Install a driver: apt install pocl-opencl-icd." : `There is ${there.join("; ")}.`,
     },
   );
 }

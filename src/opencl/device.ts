@@ -106,13 +106,19 @@ export function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
 }
 
 function platformHandles(): ClPlatformId[] {
-  return listed<ClPlatformId>("clGetPlatformIDs", CL_PLATFORM_NOT_FOUND_KHR, (n, out, count) =>
-    opencl().clGetPlatformIDs(n, out, count));
+  return listed<ClPlatformId>(
+    "clGetPlatformIDs",
+    CL_PLATFORM_NOT_FOUND_KHR,
+    (n, out, count) => opencl().clGetPlatformIDs(n, out, count),
+  );
 }
 
 function deviceHandles(platform: ClPlatformId): ClDeviceId[] {
-  return listed<ClDeviceId>("clGetDeviceIDs", CL_DEVICE_NOT_FOUND, (n, out, count) =>
-    opencl().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, out, count));
+  return listed<ClDeviceId>(
+    "clGetDeviceIDs",
+    CL_DEVICE_NOT_FOUND,
+    (n, out, count) => opencl().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, out, count),
+  );
 }
 
 function listed<H extends bigint>(
@@ -173,7 +179,8 @@ function typeOf(bits: bigint): DeviceType {
 
 function idOf(query: Query, extensions: readonly string[]): DeviceId {
   const uuid = extensions.includes("cl_khr_device_uuid")
-    ? [...new Uint8Array(infoBytes("clGetDeviceInfo", query, CL_DEVICE_UUID_KHR).buffer)].map((byte) => hex(byte, 2)).join("")
+    ? [...new Uint8Array(infoBytes("clGetDeviceInfo", query, CL_DEVICE_UUID_KHR).buffer)].map((byte) => hex(byte, 2))
+      .join("")
     : undefined;
   const pci = extensions.includes("cl_khr_pci_bus_info")
     ? readClDevicePciBusInfoKhr(infoBytes("clGetDeviceInfo", query, CL_DEVICE_PCI_BUS_INFO_KHR), 0)

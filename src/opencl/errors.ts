@@ -40,7 +40,6 @@ export function made<H extends bigint>(handle: H, fn: string): H {
 
 /** A program did not compile; `log` is what the compiler says. */
 export class BuildError extends NativeCallError {
-  override name = "BuildError";
   /** The build log of the device. */
   readonly log: string;
 

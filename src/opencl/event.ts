@@ -88,7 +88,9 @@ export class Point {
 
 /** A point in the work of an OpenCL queue, or a user event. */
 export class OpenCLFence extends Fence {
+  /** The context whose work it is. */
   readonly context: OpenCLContext;
+  /** The queue it was submitted to. */
   readonly line: object;
   /** The event and its outcome, shared by all fences of the same point. */
   readonly point: Point;

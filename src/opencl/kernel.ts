@@ -122,7 +122,9 @@ export class OpenCLKernel implements Disposable {
     const used = prepared.filter((p) => p.tensor !== undefined);
     const waits = used.flatMap((p) => p.tensor!.resource.work.filter((fence) => fence.line !== queue));
     if (options.after !== undefined) waits.push(options.after);
-    prepared.forEach((p, i) => check(opencl().clSetKernelArg(this.#handle, i, BigInt(p.size), p.value), "clSetKernelArg"));
+    prepared.forEach((p, i) =>
+      check(opencl().clSetKernelArg(this.#handle, i, BigInt(p.size), p.value), "clSetKernelArg")
+    );
     const point = queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
       opencl().clEnqueueNDRangeKernel(
         queue.rawHandle,
@@ -153,16 +155,24 @@ export class OpenCLKernel implements Disposable {
     prepared.forEach(({ tensor, size, value }, i) => {
       if (value === null) local += size;
       if (tensor === undefined || tensor.context === context) return;
-      throw this.#wrong(`args[${i}]`, `${tensor.name} belongs to ${tensor.context.name}, the kernel to ${context.name}.`);
+      throw this.#wrong(
+        `args[${i}]`,
+        `${tensor.name} belongs to ${tensor.context.name}, the kernel to ${context.name}.`,
+      );
     });
     if (local > context.device.localMemory) {
-      throw this.#wrong("args", `${local} bytes of local memory are more than the device's ${context.device.localMemory}.`);
+      throw this.#wrong(
+        "args",
+        `${local} bytes of local memory are more than the device's ${context.device.localMemory}.`,
+      );
     }
     return prepared;
   }
 
   #range(global: readonly number[], { local, offset }: RunOptions) {
-    if (global.length < 1 || global.length > 3) throw this.#wrong("global", `${global.length} dimensions; it takes 1 to 3.`);
+    if (global.length < 1 || global.length > 3) {
+      throw this.#wrong("global", `${global.length} dimensions; it takes 1 to 3.`);
+    }
     return {
       global: this.#sizes("global", global, global.length, 1),
       offset: offset === undefined ? null : this.#sizes("offset", offset, global.length, 0),
@@ -171,7 +181,9 @@ export class OpenCLKernel implements Disposable {
   }
 
   #sizes(argument: string, sizes: readonly number[], dimensions: number, least: number): BigUint64Array<ArrayBuffer> {
-    if (sizes.length !== dimensions) throw this.#wrong(argument, `${sizes.length} dimensions; global has ${dimensions}.`);
+    if (sizes.length !== dimensions) {
+      throw this.#wrong(argument, `${sizes.length} dimensions; global has ${dimensions}.`);
+    }
     const most = 2 ** Math.min(this.program.context.device.addressBits, 53) - 1;
     sizes.forEach((size, i) => {
       if (!Number.isInteger(size) || size < least || size > most) {
@@ -191,12 +203,21 @@ export class OpenCLKernel implements Disposable {
       throw this.#wrong("local", `the kernel requires groups of ${required.join(" × ")}.`);
     }
     if (items > this.#limits.groupSize) {
-      throw this.#wrong("local", `${items} work-items are more than the ${this.#limits.groupSize} that a group of this kernel may have.`);
+      throw this.#wrong(
+        "local",
+        `${items} work-items are more than the ${this.#limits.groupSize} that a group of this kernel may have.`,
+      );
     }
     local.forEach((n, i) => {
-      if (n > device.maxWorkItemSizes[i]) throw this.#wrong(`local[${i}]`, `${n} is more than the device's ${device.maxWorkItemSizes[i]}.`);
+      if (n > device.maxWorkItemSizes[i]) {
+        throw this.#wrong(`local[${i}]`, `${n} is more than the device's ${device.maxWorkItemSizes[i]}.`);
+      }
       if (global[i] % n !== 0) {
-        throw this.#wrong(`local[${i}]`, `${n} does not divide the ${global[i]} work-items of that dimension.`, "Round the global size up, and let the kernel skip what is outside.");
+        throw this.#wrong(
+          `local[${i}]`,
+          `${n} does not divide the ${global[i]} work-items of that dimension.`,
+          "Round the global size up, and let the kernel skip what is outside.",
+        );
       }
     });
     return sizes;
@@ -220,7 +241,8 @@ function slotsOf(handle: ClKernel, kernel: string): ArgumentSlot[] {
   );
   return Array.from({ length: count }, (_, i) => {
     const fn = "clGetKernelArgInfo";
-    const query: Query = (name, size, value, written) => opencl().clGetKernelArgInfo(handle, i, name, size, value, written);
+    const query: Query = (name, size, value, written) =>
+      opencl().clGetKernelArgInfo(handle, i, name, size, value, written);
     return new ArgumentSlot(kernel, i, {
       name: infoString(fn, query, CL_KERNEL_ARG_NAME),
       type: infoString(fn, query, CL_KERNEL_ARG_TYPE_NAME),

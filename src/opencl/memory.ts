@@ -93,7 +93,11 @@ export class OpenCLMemory {
    * The way back of a range that the device has written: by OpenCL's own rule the host sees the bytes once they are
    * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before.
    */
-  publish(mem: ClMem, offset: number, length: number): Pick<GiveBack, "follow"> & { submit(work: readonly Fence[]): Fence } {
+  publish(
+    mem: ClMem,
+    offset: number,
+    length: number,
+  ): Pick<GiveBack, "follow"> & { submit(work: readonly Fence[]): Fence } {
     let range: MappedRange | undefined;
     return {
       submit: (work) => {
@@ -160,7 +164,14 @@ export class OpenCLMemory {
     return buffer;
   }
 
-  #map(mem: ClMem, blocking: number, flags: bigint, offset: number, length: number, waits: readonly Fence[]): MappedRange {
+  #map(
+    mem: ClMem,
+    blocking: number,
+    flags: bigint,
+    offset: number,
+    length: number,
+    waits: readonly Fence[],
+  ): MappedRange {
     const { queue } = this.#context;
     let address = NULL;
     const mapped = queue.submit("clEnqueueMapBuffer", waits, (n, list, event) => {
@@ -183,7 +194,10 @@ export class OpenCLMemory {
 }
 
 function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
-  const point = queue.submit("clEnqueueUnmapMemObject", waits, (n, list, event) =>
-    opencl().clEnqueueUnmapMemObject(queue.rawHandle, mem, address, n, list, event));
+  const point = queue.submit(
+    "clEnqueueUnmapMemObject",
+    waits,
+    (n, list, event) => opencl().clEnqueueUnmapMemObject(queue.rawHandle, mem, address, n, list, event),
+  );
   return new OpenCLFence(queue.context, queue, point);
 }

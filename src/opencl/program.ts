@@ -115,7 +115,11 @@ export class OpenCLProgram implements Disposable {
 function create(context: OpenCLContext, source: string, undo: Undo): ClProgram {
   const text = new TextEncoder().encode(source);
   if (text.length === 0) throw new ArgumentError("source: it is empty.", { api: "opencl", argument: "source" });
-  const address = permitted("to look at a buffer", "opencl", () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(text)));
+  const address = permitted(
+    "to look at a buffer",
+    "opencl",
+    () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(text)),
+  );
   const strings = new BigUint64Array([BigInt(address)]);
   const lengths = new BigUint64Array([BigInt(text.length)]);
   const program = made(

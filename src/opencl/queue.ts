@@ -81,8 +81,12 @@ export class OpenCLQueue implements Disposable {
   /** A fence at all that was submitted so far. */
   fence(): OpenCLFence {
     if (this.#last === undefined) this.resource.assertLive();
-    const last = this.#last ?? this.submit("clEnqueueMarkerWithWaitList", [], (n, list, event) =>
-      opencl().clEnqueueMarkerWithWaitList(this.#handle, n, list, event));
+    const last = this.#last ??
+      this.submit(
+        "clEnqueueMarkerWithWaitList",
+        [],
+        (n, list, event) => opencl().clEnqueueMarkerWithWaitList(this.#handle, n, list, event),
+      );
     return new OpenCLFence(this.context, this, last);
   }
 
@@ -146,8 +150,11 @@ export class OpenCLQueue implements Disposable {
       });
     }
     this.assertUnblocked(`${access}()`);
-    const address = permitted("to look at a buffer", "opencl", () =>
-      Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes as Uint8Array<ArrayBuffer>)));
+    const address = permitted(
+      "to look at a buffer",
+      "opencl",
+      () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes as Uint8Array<ArrayBuffer>)),
+    );
     const point = this.submit(fn, tensor.resource.work, (n, list, event) =>
       opencl()[fn](
         this.#handle,

@@ -102,7 +102,13 @@ export function partOf(context: OpenCLContext, root: ClMem, origin: number, at: 
 }
 
 /** A new buffer, whose release goes on the undo list. It can be read and written: access is kept by the grants. */
-export function createBuffer(context: OpenCLContext, flags: bigint, length: number, address: Address, undo: Undo): ClMem {
+export function createBuffer(
+  context: OpenCLContext,
+  flags: bigint,
+  length: number,
+  address: Address,
+  undo: Undo,
+): ClMem {
   const all = flags | CL_MEM_READ_WRITE;
   const mem = made(opencl().clCreateBuffer(context.rawHandle, all, BigInt(length), address, errcode), "clCreateBuffer");
   return own(mem, undo);

@@ -9,7 +9,7 @@ export const hostEnd: End = {
   allocateFrame: (info) => host.allocateFrame(info),
   // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
   async write(tensor, bytes) {
-    (tensor as HostTensor).bytes().set(bytes);
+    (tensor as HostTensor).bytes({ access: "write" }).set(bytes);
   },
   // deno-lint-ignore require-await
   async read(tensor) {

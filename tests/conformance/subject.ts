@@ -2,7 +2,7 @@ import type { ImageInfo } from "../../src/core/frame_info.ts";
 import type { Fence } from "../../src/core/fence.ts";
 import type { Frame } from "../../src/core/frame.ts";
 import type { LayoutInit } from "../../src/core/layout.ts";
-import type { MapperGraph } from "../../src/core/graph.ts";
+import type { Graph } from "../../src/core/graph.ts";
 import type { Target } from "../../src/core/context.ts";
 import type { Tensor } from "../../src/core/tensor.ts";
 import type { Transfer } from "../../src/core/route.ts";
@@ -48,7 +48,7 @@ export interface Gate extends Disposable {
 /** One edge on one device, open: contexts, a graph over them, and the hands at both ends. Disposing it closes them. */
 export interface Subject extends Disposable {
   /** The graph, with both contexts. */
-  readonly graph: MapperGraph;
+  readonly graph: Graph;
   /** Where the edge begins. */
   readonly source: End;
   /** Where it ends. */

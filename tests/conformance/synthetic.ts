@@ -1,4 +1,4 @@
-import { MapperGraph } from "../../src/core/graph.ts";
+import { MapperGraph } from "../../mod.ts";
 import { edgeOf } from "../../src/core/mapper.ts";
 import type { Tensor } from "../../src/core/tensor.ts";
 import { host } from "../../src/host/mod.ts";

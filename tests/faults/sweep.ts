@@ -55,7 +55,7 @@ async function faulty(operation: () => unknown, nth: number): Promise<{ call: st
 }
 
 /** Every part of an error is one of ours: what a dispose threw while `using`, and what it suppressed, too. */
-function assertTyped(error: unknown, where: string): void {
+export function assertTyped(error: unknown, where: string): void {
   if (error === undefined) return;
   if (error instanceof SuppressedError) {
     assertTyped(error.error, where);
