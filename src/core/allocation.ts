@@ -57,7 +57,7 @@ export class Allocation {
   peers = 0;
   #views: WeakRef<Views> | undefined;
   #failures: readonly KeptFailure[] = NONE;
-  #attachments: Map<object, unknown> | undefined;
+  #attachments: WeakMap<object, unknown> | undefined;
 
   /** Takes the block over: it is freed when the last peer leaves. */
   constructor(block: Block) {
@@ -118,7 +118,7 @@ export class Allocation {
 
   /** What one context keeps about these bytes (its live native objects over them), made on first use. */
   attachment<T>(context: object, make: () => T): T {
-    const attachments = this.#attachments ??= new Map();
+    const attachments = this.#attachments ??= new WeakMap();
     let kept = attachments.get(context) as T | undefined;
     if (kept === undefined) attachments.set(context, kept = make());
     return kept;

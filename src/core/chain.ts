@@ -95,7 +95,7 @@ class Chain implements Mapper {
     try {
       for (let i = 1; i < this.#mappers.length; i++) {
         const to = this.#target(i, source.target, target)!;
-        const next = takeStep(this.#mappers[i], at, to, access, at.resource.work);
+        const next = takeStep(this.#mappers[i], at, to, access, at.work);
         next.resource.own(at.resource);
         at = next;
       }

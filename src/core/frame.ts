@@ -1,5 +1,6 @@
 import type { Access } from "./access.ts";
 import { ArgumentError } from "./errors.ts";
+import type { Fence } from "./fence.ts";
 import type { FrameInfo } from "./frame_info.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import type { Described } from "./mapper.ts";
@@ -66,13 +67,20 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
+  /** The work recorded on it and on its planes. */
+  override get work(): readonly Fence[] {
+    return [...super.work, ...this.planes.flatMap((plane) => plane.work)];
+  }
+
   /** Lends all planes to a child. */
   borrow(access: Access): Frame<P> {
     this.assertUsable(access);
     const planes: P[] = [];
     try {
       for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access }) as P);
-      return Frame.of(planes, this.info, this.metadata);
+      const frame = Frame.of(planes, this.info, this.metadata);
+      frame.resource.dependOn(this.resource);
+      return frame;
     } catch (error) {
       for (const plane of planes) plane[Symbol.dispose]();
       throw error;

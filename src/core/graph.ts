@@ -92,13 +92,8 @@ export class Graph implements Disposable {
     }
     const access = options.access ?? source.access;
     const returning = source.usable(access);
-    const waits = source.resource.busy || returning.length > 0 || options.after !== undefined
-      ? [
-        ...source.resource.work,
-        ...returning.flatMap((g) => g.resource!.work),
-        ...(options.after ? [options.after] : []),
-      ]
-      : [];
+    const waits = [...source.work, ...returning.flatMap((grant) => grant.resource!.work)];
+    if (options.after !== undefined) waits.push(options.after);
     return { access, returning, waits };
   }
 
@@ -151,7 +146,7 @@ export class Graph implements Disposable {
     let at = source;
     try {
       for (const hop of hops) {
-        const pending = at === source ? waits : at.resource.work;
+        const pending = at === source ? waits : at.work;
         if (hop.plan.hostWait) waitFor(pending, at === source ? returning : []);
         const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? [] : pending);
         next.resource.dependOn(this.#resource);

@@ -2,11 +2,11 @@ import { type DType, sizeOf, TYPED_ARRAYS } from "./dtype.ts";
 import { LayoutError } from "./errors.ts";
 
 /** Where the elements of a tensor lie. All figures but `shape` are bytes, and safe integers. */
-export interface Layout {
+export interface Layout<D extends DType = DType> {
   /** Elements along each dimension, outermost first; an image is `[height, width, channels]`. */
   readonly shape: readonly number[];
   /** The element type. */
-  readonly dtype: DType;
+  readonly dtype: D;
   /** Bytes from one element to the next along each dimension. */
   readonly strides: readonly number[];
   /** Bytes from the tensor's `handle` to its first element. */
@@ -16,11 +16,11 @@ export interface Layout {
 }
 
 /** What a layout is made of; strides default to contiguous ones. */
-export interface LayoutInit {
+export interface LayoutInit<D extends DType = DType> {
   /** Elements along each dimension, outermost first. */
   readonly shape: readonly number[];
   /** The element type. */
-  readonly dtype: DType;
+  readonly dtype: D;
   /** Bytes from one element to the next along each dimension. */
   readonly strides?: readonly number[];
   /** Instead of `strides`: the first dimension's stride is rounded up to a multiple of this many bytes. */
@@ -44,7 +44,7 @@ export interface LayoutInit {
  * console.log(layout({ shape: [3, 5], dtype: "u8", rowAlign: 64 }).byteLength); // 133
  * ```
  */
-export function layout(init: LayoutInit): Layout {
+export function layout<D extends DType>(init: LayoutInit<D>): Layout<D> {
   if (!Object.hasOwn(TYPED_ARRAYS, init.dtype)) {
     throw bad("dtype", `${String(init.dtype)} is no dtype.`, `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`);
   }
@@ -92,7 +92,11 @@ export function elementCount(l: Layout): number {
  * console.log(crop.byteOffset, crop.strides); // 768800 [ 7680, 4, 1 ]
  * ```
  */
-export function region(l: Layout, start: readonly number[], shape: readonly number[]): Layout {
+export function region<D extends DType>(
+  l: Layout<D>,
+  start: readonly number[],
+  shape: readonly number[],
+): Layout<D> {
   sameRank("start", start, l);
   sameRank("shape", shape, l);
   let byteOffset = l.byteOffset;
@@ -108,7 +112,7 @@ export function region(l: Layout, start: readonly number[], shape: readonly numb
 }
 
 /** The same elements at another offset from another handle. */
-export function moved(l: Layout, byteOffset: number): Layout {
+export function moved<D extends DType>(l: Layout<D>, byteOffset: number): Layout<D> {
   return l.byteOffset === byteOffset ? l : { ...l, byteOffset };
 }
 

@@ -54,11 +54,16 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
 
   /** What it may be used for: the least of its grants. */
   get access(): Access {
-    return this.grants[0].access;
+    return this.grants.find(({ access }) => access !== "read-write")?.access ?? "read-write";
   }
 
   /** What a route has to know of it. */
   abstract describe(): Described;
+
+  /** The work recorded on it that has not been seen done: what whoever uses its bytes next has to wait for. */
+  get work(): readonly Fence[] {
+    return this.resource.busy ? this.resource.work : [];
+  }
 
   /** Lends all of it to a child of the same kind. */
   abstract borrow(access: Access): Mapped;

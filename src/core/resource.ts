@@ -39,6 +39,8 @@ export interface ResourceInit {
   readonly owners?: readonly (Resource | undefined)[];
   /** How the bytes come back to the parent, where that takes work. */
   readonly giveBack?: GiveBack;
+  /** Done the moment its end begins, before anything is waited for: what others might wait for in vain. */
+  readonly giveUp?: () => void;
 }
 
 /** How the bytes of a map come back to its parent. */
@@ -93,6 +95,7 @@ export class Resource {
   #endedBy: string | undefined;
   #undo: Undo;
   #giveBack: GiveBack | undefined;
+  readonly #giveUp: (() => void) | undefined;
   #work: Fence[] = [];
   #used = false;
   #holds: Set<Promise<void>> | undefined;
@@ -108,6 +111,7 @@ export class Resource {
     this.#undo = init.undo ?? [];
     this.grants = init.grants ?? [];
     this.#giveBack = init.giveBack;
+    this.#giveUp = init.giveUp;
     for (const grant of this.grants) grant.resource = this;
     for (const owner of init.owners ?? []) if (owner !== undefined) owner.#adopt(this);
   }
@@ -240,6 +244,11 @@ export class Resource {
     if (this.#state !== "live") return false;
     this.#state = "closing";
     this.#endedBy = endedBy;
+    try {
+      this.#giveUp?.();
+    } catch (error) {
+      this.#errors.push(error);
+    }
     for (let link = this.#newest; link !== undefined; link = link.older) link.member.#begin(this.name);
     for (const grant of this.grants) {
       if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeWithin(grant);

@@ -98,6 +98,7 @@ export abstract class Tensor<H = unknown> extends Mapped {
     const grant = this.grant.lend(access, start, end, name);
     try {
       const part = this.derive({ layout, grant, name });
+      for (const fence of this.work) part.resource.record(fence.retain());
       grant.revokeConflicting();
       return part;
     } catch (error) {
@@ -107,8 +108,8 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 
   /** Lends all of it to a child. */
-  borrow(access: Access): Tensor<H> {
-    return this.slice(this.layout, { access });
+  borrow(access: Access): this {
+    return this.slice(this.layout, { access }) as this;
   }
 
   /** Makes the object of a part that was lent; its resource takes the grant over. */

@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { Access } from "../core/access.ts";
 import { AddressIndex } from "../core/address_index.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/alignment.ts";
-import { Allocation, type Block } from "../core/allocation.ts";
+import { Allocation, type Block, type Fate } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
 import { type DType, dtypeOf } from "../core/dtype.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
@@ -30,10 +30,7 @@ export interface Placement {
 }
 
 /** What {@link HostContext.allocate} makes. */
-export interface HostAllocation<D extends DType> extends LayoutInit, Placement {
-  /** The element type. */
-  readonly dtype: D;
-}
+export interface HostAllocation<D extends DType> extends LayoutInit<D>, Placement {}
 
 /** Options of {@link HostContext.wrap} for a pointer. */
 export interface WrapOptions {
@@ -57,8 +54,8 @@ const LENGTH_MULTIPLE = 64;
 /** Allocations of this isolate by address: tensors over the same bytes find each other here. */
 const index = new AddressIndex();
 
-/** Buffers whose memory can never be given back, because a view of it has escaped. */
-const keptForGood: ArrayBuffer[] = [];
+/** What owns memory that can never be given back, because a view of it has escaped. */
+const keptForGood: unknown[] = [];
 
 /**
  * The CPU's memory. It is its own (only) target, and always open.
@@ -109,7 +106,7 @@ export class HostContext implements Context, Target<HostTensor> {
   allocate<D extends DType>(init: HostAllocation<D>): HostTensor<D> {
     const made = layout(init);
     const block = this.#block(made.byteOffset + made.byteLength, init);
-    return this.#own(new Allocation(block), block.address, made, "read-write", block) as HostTensor<D>;
+    return this.#own(new Allocation(block), block.address, made, "read-write", block);
   }
 
   /**
@@ -142,8 +139,7 @@ export class HostContext implements Context, Target<HostTensor> {
    * Takes a JavaScript buffer over, without a copy: by `transfer()`, so that the one given is detached. A typed array's
    * whole buffer is taken; the tensor shows the array's part. `tensor.release()` gives the buffer back.
    *
-   * Resizable buffers are taken over as fixed ones. Shared buffers, WebAssembly memories and views of samepage's own
-   * are refused.
+   * Shared and resizable buffers, WebAssembly memories and views of samepage's own are refused.
    *
    * @throws {ArgumentError} for a buffer that cannot be taken over.
    *
@@ -157,14 +153,14 @@ export class HostContext implements Context, Target<HostTensor> {
    * console.log(tensor.release().byteLength); // 16
    * ```
    */
-  wrap(buffer: ArrayBuffer | ArrayBufferView, init?: LayoutInit): HostTensor;
+  wrap<D extends DType>(buffer: ArrayBuffer | ArrayBufferView, init?: LayoutInit<D>): HostTensor<D>;
   /**
    * Wraps memory that somebody else owns. Every page is probed; a pointer to memory that goes away later ends the
    * process. Memory that samepage knows becomes a peer of the tensors that are there.
    *
    * @throws {ArgumentError} where a page cannot be read, or the range overlaps known memory in part.
    */
-  wrap(pointer: bigint | Deno.PointerValue, init: LayoutInit, options?: WrapOptions): HostTensor;
+  wrap<D extends DType>(pointer: bigint | Deno.PointerValue, init: LayoutInit<D>, options?: WrapOptions): HostTensor<D>;
   wrap(
     memory: ArrayBuffer | ArrayBufferView | bigint | Deno.PointerValue,
     init?: LayoutInit,
@@ -262,9 +258,16 @@ export class HostContext implements Context, Target<HostTensor> {
     if (isOurs(buffer)) {
       throw refused("the buffer is a view of a samepage tensor.", "Map or slice that tensor instead.");
     }
+    if (buffer.resizable) {
+      throw refused("a resizable buffer can only be copied.", "Pass buffer.transferToFixedLength(), which copies it.");
+    }
     const byteOffset = memory instanceof ArrayBuffer ? 0 : memory.byteOffset;
     const byteLength = memory.byteLength;
     if (byteLength === 0) throw refused("the buffer is empty.");
+    const address = permitted("to look at a buffer", "host", () => addressOf(buffer));
+    if (index.overlapping(address, buffer.byteLength) !== undefined) {
+      throw refused("samepage has a tensor over the buffer's memory.", "Map or slice that tensor instead.");
+    }
     const dtype = memory instanceof ArrayBuffer ? "u8" : dtypeOf(memory) ?? "u8";
     const count = dtype === "u8" ? byteLength : (memory as Uint16Array).length;
     const asked = layout(init ?? { shape: [count], dtype });
@@ -279,20 +282,15 @@ export class HostContext implements Context, Target<HostTensor> {
     }
     const made = layout({ ...asked, byteOffset: asked.byteOffset + byteOffset });
     const taken = transferred(buffer);
-    const address = permitted(
-      "to look at a buffer",
-      "host",
-      () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(taken)),
-    );
     const block: Block = {
       kind: "host.buffer",
-      address: BigInt(address),
+      address,
       byteLength: taken.byteLength,
       free: (fate) => {
         if (fate !== "unused") keptForGood.push(taken);
       },
     };
-    return this.#own(new Allocation(block), BigInt(address) as Address, made, "read-write", { taken });
+    return this.#own(new Allocation(block), address, made, "read-write", { taken });
   }
 
   #wrapPointer(address: Address, init: LayoutInit | undefined, options: WrapOptions): HostTensor {
@@ -308,7 +306,13 @@ export class HostContext implements Context, Target<HostTensor> {
   }
 
   /** A tensor that owns its bytes, alone or with peers. */
-  #own(allocation: Allocation, handle: Address, at: Layout, access: Access, abilities: HostAbilities): HostTensor {
+  #own<D extends DType>(
+    allocation: Allocation,
+    handle: Address,
+    at: Layout<D>,
+    access: Access,
+    abilities: HostAbilities,
+  ): HostTensor<D> {
     const start = Number(handle + BigInt(at.byteOffset) - allocation.block.address!);
     const end = start + at.byteLength;
     if (start < 0 || end > allocation.block.byteLength) {
@@ -341,13 +345,21 @@ function leave(allocation: Allocation): void {
 }
 
 function foreignBlock(address: Address, byteLength: number, keepAlive: unknown): Block {
-  const kept = { keepAlive };
-  return { kind: "host.foreign", address, byteLength, free: () => void (kept.keepAlive = undefined) };
+  let kept = keepAlive;
+  const free = (fate: Fate) => {
+    if (fate !== "unused") keptForGood.push(kept);
+    kept = undefined;
+  };
+  return { kind: "host.foreign", address, byteLength, free };
+}
+
+function addressOf(buffer: ArrayBuffer): Address {
+  return BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer))) as Address;
 }
 
 function transferred(buffer: ArrayBuffer): ArrayBuffer {
   try {
-    return buffer.transferToFixedLength();
+    return buffer.transfer();
   } catch (error) {
     throw refused(
       `the buffer cannot be taken over (${error instanceof Error ? error.message : error}).`,

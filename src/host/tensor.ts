@@ -26,17 +26,14 @@ export interface ViewOptions {
   readonly access?: Access;
 }
 
-/** One array handed out before, and shown again while it is not revoked. */
-interface Shown {
-  readonly access: Access;
-  readonly array: TypedArrays[DType];
-}
-
 /** Memory that the CPU sees. Its handle is its address. */
 export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   readonly #abilities: HostAbilities;
+  /** The layout, of this tensor's own dtype. */
+  declare readonly layout: Layout<D>;
   #views: Views | undefined;
-  #shown: Shown | undefined;
+  /** The arrays handed out before, each shown again while it is not revoked. */
+  #shown: { [A in Access]?: TypedArrays[D] } = {};
 
   /** Takes the resource over. */
   constructor(init: HostTensorInit) {
@@ -70,13 +67,9 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   view(options: ViewOptions = {}): TypedArrays[D] {
     const access = options.access ?? this.access;
     this.#assertAtRest(access);
-    const shown = this.#shown;
-    if (shown !== undefined && shown.access === access && !shown.array.buffer.detached) {
-      return shown.array as TypedArrays[D];
-    }
-    const array = this.#array(this.#open(this.grant, writes(access), false));
-    this.#shown = { access, array };
-    return array;
+    const shown = this.#shown[access];
+    if (shown !== undefined && !shown.buffer.detached) return shown;
+    return this.#shown[access] = this.#array(this.#open(this.grant, writes(access), false));
   }
 
   /** The same memory as bytes. @throws like {@link view}. */
@@ -118,8 +111,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice(layout: Layout, options: SliceOptions = {}): HostTensor {
-    return super.slice(layout, options) as HostTensor;
+  override slice<E extends DType = D>(layout: Layout<E>, options: SliceOptions = {}): HostTensor<E> {
+    return super.slice(layout, options) as HostTensor<E>;
   }
 
   /**
@@ -152,7 +145,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
       throw new ArgumentError(`${this.name} was not made of a JavaScript buffer.`, { api: "host", fn: "release" });
     }
     const { allocation } = this.grant;
-    if (allocation.lends.some((grant) => grant.resource === undefined) || allocation.peers > 1) {
+    if (this.resource.held || allocation.peers > 1) {
       throw new AccessError(`${this.name} is held by a promise or shared with another tensor.`, {
         api: "host",
         fn: "release",
@@ -204,6 +197,6 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   #array(buffer: ArrayBuffer): TypedArrays[D] {
-    return new TYPED_ARRAYS[this.layout.dtype as D](buffer);
+    return new TYPED_ARRAYS[this.layout.dtype](buffer);
   }
 }

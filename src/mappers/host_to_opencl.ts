@@ -3,15 +3,18 @@ import type { Target } from "../core/context.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
-import { moved } from "../core/layout.ts";
 import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { Resource, type Undo } from "../core/resource.ts";
+import { Resource } from "../core/resource.ts";
+import type { Address } from "../../ffi/address.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { rangeOf } from "./range.ts";
 
 const EDGE = "host→opencl";
+
+/** A route is planned before the map that will tell the address. */
+const UNKNOWN = { aliases: false, evidence: "not proven: the address is known only once it is mapped" };
 
 /**
  * Host memory as an OpenCL buffer (CL_MEM_USE_HOST_PTR), over exactly the bytes of the map. `alias` where the device
@@ -33,7 +36,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const { address, byteLength } = rangeOf(source);
     const refusal = refuse(source, cl);
     if (refusal !== undefined) return refusal;
-    const { aliases, evidence } = cl.aliasing.judge(address, byteLength);
+    const { aliases, evidence } = address === undefined ? UNKNOWN : cl.aliasing.judge(address, byteLength);
     return {
       edge: EDGE,
       transfer: aliases ? "alias" : "migrate",
@@ -46,21 +49,17 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {
     const cl = target.context as OpenCLContext;
-    const [{ allocation, start, end, access }] = job.grants;
-    const root = cl.memory.acquire(allocation, start, end, job.undo);
-    const begin = start - root.start;
+    const [{ allocation, access }] = job.grants;
+    const { address, byteLength } = rangeOf(source.describe());
+    const root = cl.memory.hostBuffers.acquire(allocation, address as Address, byteLength, job.undo);
     const planes = source instanceof Frame ? source.planes : [source];
-    const first = planes.reduce((least, plane) => plane.address < least ? plane.address : least, planes[0].address);
     const parts = planes.map((plane) => {
-      return cl.memory.part(root, begin + Number(plane.address - first), moved(plane.layout, 0), job.undo);
+      return cl.memory.part(root, Number(plane.address - root.hostAddress), plane.layout, job.undo);
     });
-    const { aliases } = cl.aliasing.judge(root.hostAddress, root.end - root.start);
-    const resource = resourceOf(
-      cl,
-      job,
-      source.resource,
-      writes(access) ? { mem: root.mem, begin, length: end - start, aliases } : undefined,
-    );
+    const { aliases } = cl.aliasing.judge(root.hostAddress, root.byteLength);
+    const begin = Number(address! - root.hostAddress);
+    const written = writes(access) ? { mem: root.mem, begin, length: byteLength, aliases } : undefined;
+    const resource = resourceOf(cl, job, source.resource, written);
     for (const fence of job.waits) resource.record(fence.retain());
     if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
     return cl.memory.tensor(resource, root, parts[0], source);
@@ -78,7 +77,7 @@ interface Written {
 /** Apart from `map`, so that nothing the resource keeps reaches the source. */
 function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, written: Written | undefined): Resource {
   const { name, undo, grants } = job;
-  const init = { name, undo: undo as Undo, grants, owners: [parent, cl.resource] };
+  const init = { name, undo, grants, owners: [parent, cl.resource] };
   if (written === undefined) return new Resource(init);
   const { mem, begin, length, aliases } = written;
   const back = cl.memory.publish(mem, begin, length);
@@ -89,7 +88,7 @@ function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, written: W
 }
 
 function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
-  const { byteLength, allocation, start } = rangeOf(source);
+  const { byteLength, allocation, address } = rangeOf(source);
   if (cl.resource.state !== "live") return { edge: EDGE, reason: `${cl.name} was disposed.` };
   if (byteLength > cl.device.maxAllocation) {
     return {
@@ -98,15 +97,15 @@ function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
       remedy: "Map it in slices.",
     };
   }
-  if (start === undefined) return undefined;
-  const live = cl.memory.find(allocation, start, start + byteLength);
-  if (live === undefined || (live.start <= start && start + byteLength <= live.end)) return undefined;
+  const { hostBuffers } = cl.memory;
+  const live = address === undefined ? undefined : hostBuffers.find(allocation, address, byteLength);
+  if (live === undefined || hostBuffers.covers(live, address!, byteLength)) return undefined;
   return {
     edge: EDGE,
-    reason: `a live map in ${cl.name} has bytes ${live.start} to ${live.end}, which overlap ${start} to ${
-      start + byteLength
-    } in part.`,
-    remedy:
-      "Dispose that map first, or map the whole range first: two buffers over the same bytes are undefined in OpenCL.",
+    reason: `${byteLength} bytes at 0x${address!.toString(16)} overlap a live map in ${cl.name} in part, which has ` +
+      `${live.byteLength} bytes at 0x${
+        live.hostAddress.toString(16)
+      }: two buffers over the same bytes are undefined in OpenCL.`,
+    remedy: "Dispose that map first, or map the whole range first.",
   };
 }

@@ -65,7 +65,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
 function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, range: MappedRange): Resource {
   return new Resource({
     name: job.name,
-    undo: job.undo as (() => void)[],
+    undo: job.undo,
     grants: job.grants,
     owners: [parent, cl.resource],
     giveBack: { context: cl, submit: (work) => range.unmap(work) },

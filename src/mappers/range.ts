@@ -7,8 +7,6 @@ export interface ByteRange {
   readonly allocation: Allocation;
   /** The host address of the first byte, where it is known. */
   readonly address: bigint | undefined;
-  /** Where the first byte lies in the block, where that is known. */
-  readonly start: number | undefined;
   /** From the first byte of any plane to the last of any. */
   readonly byteLength: number;
 }
@@ -20,11 +18,9 @@ export function rangeOf({ planes }: Described): ByteRange {
   const first = begins.reduce((least, begin) => begin < least ? begin : least);
   const ends = planes.map((plane, i) => Number(begins[i] - first) + plane.layout.byteLength);
   const address = planes.every((plane) => plane.address !== undefined) ? first : undefined;
-  const base = allocation.block.address;
   return {
     allocation,
     address,
-    start: address === undefined || base === undefined ? undefined : Number(address - base),
     byteLength: Math.max(...ends),
   };
 }

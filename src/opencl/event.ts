@@ -249,7 +249,8 @@ class UserEventState implements Gate {
     this.resource = new Resource({
       name: "opencl user event",
       owners: [context.resource],
-      undo: [() => this.fence[Symbol.dispose](), failUnset],
+      giveUp: failUnset,
+      undo: [() => this.fence[Symbol.dispose]()],
     });
   }
 

@@ -4,25 +4,23 @@ import {
   CL_MAP_READ,
   CL_MAP_WRITE,
   CL_MAP_WRITE_INVALIDATE_REGION,
-  CL_MEM_USE_HOST_PTR,
   CL_TRUE,
 } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/access.ts";
-import type { Allocation } from "../core/allocation.ts";
-import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { type Layout, moved } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
-import { type GiveBack, Resource, type Undo, unwind } from "../core/resource.ts";
+import { type GiveBack, Resource, type Undo } from "../core/resource.ts";
 import type { Tensor } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
 import { OpenCLFence, type Point } from "./event.ts";
+import { HostBuffers } from "./host_buffers.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLQueue } from "./queue.ts";
-import { type BufferPart, createBuffer, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
+import { type BufferPart, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
 
 /** clEnqueueMapBuffer's flags for each access. */
 const MAP_FLAGS: { readonly [A in Access]: bigint } = {
@@ -30,18 +28,6 @@ const MAP_FLAGS: { readonly [A in Access]: bigint } = {
   "write": CL_MAP_WRITE_INVALIDATE_REGION,
   "read-write": CL_MAP_READ | CL_MAP_WRITE,
 };
-
-/** A live `cl_mem` over a range of host memory, and how many maps share it. Addresses are bytes of the allocation. */
-export interface HostBuffer extends RootBuffer {
-  /** The first byte. */
-  readonly start: number;
-  /** The byte after the last. */
-  readonly end: number;
-  /** How many maps use it. */
-  sharers: number;
-  /** Its release. */
-  readonly undo: Undo;
-}
 
 /** A range of a `cl_mem` that is mapped for the host, or will be. */
 export interface MappedRange {
@@ -53,40 +39,16 @@ export interface MappedRange {
   unmap(waits: readonly Fence[]): OpenCLFence;
 }
 
-/**
- * The memory of one context, as mappers need it: buffers over host memory, maps, and tensors over either.
- */
+/** The memory of one context, as mappers need it: buffers over host memory, maps, and tensors over either. */
 export class OpenCLMemory {
+  /** Its buffers over host memory. */
+  readonly hostBuffers: HostBuffers;
   readonly #context: OpenCLContext;
 
   /** Made by the context. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-  }
-
-  /**
-   * The live buffer that shares bytes with a range of host memory, if any. Where it does not cover the range, no map
-   * is possible: two buffers over the same bytes are undefined in OpenCL (clCreateBuffer, CL_MEM_USE_HOST_PTR).
-   */
-  find(allocation: Allocation, start: number, end: number): HostBuffer | undefined {
-    const live = allocation.findAttachment<HostBuffer[]>(this.#context);
-    return live?.find((buffer) => buffer.start < end && start < buffer.end);
-  }
-
-  /**
-   * A buffer over exactly this range of host memory, or a share of the live one that covers it. Not a byte more: where
-   * the driver moves bytes, it would write a neighbour's back.
-   */
-  acquire(allocation: Allocation, start: number, end: number, undo: Undo): HostBuffer {
-    const live = allocation.attachment<HostBuffer[]>(this.#context, () => []);
-    const buffer = this.find(allocation, start, end) ?? this.#create(allocation, start, end, live);
-    buffer.sharers++;
-    undo.push(() => {
-      if (--buffer.sharers > 0) return;
-      live.splice(live.indexOf(buffer), 1);
-      throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
-    });
-    return buffer;
+    this.hostBuffers = new HostBuffers(context);
   }
 
   /**
@@ -153,15 +115,6 @@ export class OpenCLMemory {
           return this.tensor(plane, root, part, frame);
         }),
     });
-  }
-
-  #create(allocation: Allocation, start: number, end: number, live: HostBuffer[]): HostBuffer {
-    const address = (allocation.block.address! + BigInt(start)) as Address;
-    const undo: Undo = [];
-    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, end - start, address, undo);
-    const buffer: HostBuffer = { mem, hostAddress: address, start, end, sharers: 0, undo };
-    live.push(buffer);
-    return buffer;
   }
 
   #map(

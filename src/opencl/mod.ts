@@ -10,7 +10,8 @@ export { type DeviceChoice, type DeviceType, type OpenCLDevice, openclDevices } 
 export { BuildError } from "./errors.ts";
 export { type Gate, OpenCLFence, OpenCLUserEvent, type Point } from "./event.ts";
 export { OpenCLKernel, type RunOptions } from "./kernel.ts";
-export { type HostBuffer, type MappedRange, OpenCLMemory } from "./memory.ts";
+export { type HostBuffer, HostBuffers } from "./host_buffers.ts";
+export { type MappedRange, OpenCLMemory } from "./memory.ts";
 export { OpenCLProgram, type ProgramOptions } from "./program.ts";
 export { type Enqueue, OpenCLQueue } from "./queue.ts";
 export { type BufferPart, OpenCLTensor, type OpenCLTensorInit, type RootBuffer } from "./tensor.ts";

@@ -43,7 +43,7 @@ export class OpenCLQueue implements Disposable {
       name: `opencl queue (${context.name})`,
       owners: [context.resource],
       undo: [() => this.#release()],
-      giveBack: { context, submit: () => this.#last === undefined ? undefined : this.fence() },
+      giveBack: { context, submit: () => this.#last === undefined ? undefined : this.#fence(this.#last) },
     });
   }
 
@@ -80,14 +80,14 @@ export class OpenCLQueue implements Disposable {
 
   /** A fence at all that was submitted so far. */
   fence(): OpenCLFence {
-    if (this.#last === undefined) this.resource.assertLive();
+    this.resource.assertLive();
     const last = this.#last ??
       this.submit(
         "clEnqueueMarkerWithWaitList",
         [],
         (n, list, event) => opencl().clEnqueueMarkerWithWaitList(this.#handle, n, list, event),
       );
-    return new OpenCLFence(this.context, this, last);
+    return this.#fence(last);
   }
 
   /** Hands what was submitted to the device. Every wait does this by itself. */
@@ -132,6 +132,10 @@ export class OpenCLQueue implements Disposable {
   /** Releases it, after all that was submitted is done. */
   [Symbol.dispose](): void {
     this.resource.dispose();
+  }
+
+  #fence(point: Point): OpenCLFence {
+    return new OpenCLFence(this.context, this, point);
   }
 
   #copy(

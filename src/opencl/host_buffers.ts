@@ -1,0 +1,77 @@
+import type { Address } from "../../ffi/address.ts";
+import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
+import type { Allocation } from "../core/allocation.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/resource.ts";
+import type { OpenCLContext } from "./context.ts";
+import { createBuffer, type RootBuffer } from "./tensor.ts";
+
+/** A live `cl_mem` over a range of host memory, and how many maps share it. */
+export interface HostBuffer extends RootBuffer {
+  /** The address of its first byte. */
+  readonly hostAddress: bigint;
+  /** Its length in bytes. */
+  readonly byteLength: number;
+  /** How many maps use it. */
+  sharers: number;
+  /** Its release. */
+  readonly undo: Undo;
+}
+
+/** One object for each `cl_context`: what is kept for it is shared by all who are attached to it. */
+const spaces = new Map<bigint, WeakRef<object>>();
+
+/**
+ * The buffers of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL (clCreateBuffer,
+ * CL_MEM_USE_HOST_PTR), so a map within a live one shares it, and one that overlaps it in part is impossible.
+ */
+export class HostBuffers {
+  readonly #context: OpenCLContext;
+  readonly #space: object;
+
+  /** Made by the context. */
+  constructor(context: OpenCLContext) {
+    this.#context = context;
+    this.#space = spaces.get(context.rawHandle)?.deref() ?? {};
+    spaces.set(context.rawHandle, new WeakRef(this.#space));
+  }
+
+  /** The live buffer that shares bytes with a range, if any. */
+  find(allocation: Allocation, address: bigint, byteLength: number): HostBuffer | undefined {
+    const live = allocation.findAttachment<HostBuffer[]>(this.#space);
+    return live?.find((buffer) => buffer.hostAddress < address + BigInt(byteLength) && address < endOf(buffer));
+  }
+
+  /** True where a buffer holds every byte of a range. */
+  covers(buffer: HostBuffer, address: bigint, byteLength: number): boolean {
+    return buffer.hostAddress <= address && address + BigInt(byteLength) <= endOf(buffer);
+  }
+
+  /**
+   * A buffer over exactly this range, or a share of the live one that covers it. Not a byte more: where the driver
+   * moves bytes, it would write a neighbour's back.
+   */
+  acquire(allocation: Allocation, address: Address, byteLength: number, undo: Undo): HostBuffer {
+    const live = allocation.attachment<HostBuffer[]>(this.#space, () => []);
+    const buffer = this.find(allocation, address, byteLength) ?? this.#create(address, byteLength, live);
+    buffer.sharers++;
+    undo.push(() => {
+      if (--buffer.sharers > 0) return;
+      live.splice(live.indexOf(buffer), 1);
+      throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
+    });
+    return buffer;
+  }
+
+  #create(hostAddress: Address, byteLength: number, live: HostBuffer[]): HostBuffer {
+    const undo: Undo = [];
+    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, hostAddress, undo);
+    const buffer: HostBuffer = { mem, hostAddress, byteLength, sharers: 0, undo };
+    live.push(buffer);
+    return buffer;
+  }
+}
+
+function endOf(buffer: HostBuffer): bigint {
+  return buffer.hostAddress + BigInt(buffer.byteLength);
+}
