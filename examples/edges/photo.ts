@@ -5,6 +5,7 @@
  * @module
  */
 
+import { dirname } from "@std/path";
 import sharp from "sharp";
 
 /** The largest picture that is decoded, in pixels: 400 MB of RGBA. */
@@ -29,7 +30,7 @@ export interface Photo {
   readonly rgba: Uint8Array<ArrayBuffer>;
   /** Who decoded it, with versions. */
   readonly decoder: string;
-  /** The copy that comes of the decoder's having its own output memory, in words. */
+  /** What the decoder does with its output memory, in words. */
   readonly decoderCopy: string;
 }
 
@@ -77,14 +78,14 @@ export async function readPhoto(source: string | URL | Uint8Array): Promise<Phot
     height: info.height,
     rgba: new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength),
     decoder: `sharp ${sharp.versions.sharp} (libvips ${sharp.versions.vips})`,
-    decoderCopy: `libvips decodes into memory of its own: ${data.byteLength} bytes, copied once to where they are used`,
+    decoderCopy: `libvips decodes into a block of its own, ${data.byteLength} bytes, which is handed over: no copy`,
   };
 }
 
 /**
  * Writes a grey picture as an 8-bit greyscale PNG.
  *
- * @param path Where to; an existing file is replaced.
+ * @param path Where to; its folder is made, an existing file replaced.
  * @param grey One byte a pixel, row by row: `width` × `height` bytes. They are read until the promise settles, so
  * memory that can be unmapped has to be lent for that long.
  * @returns The file's length in bytes.
@@ -93,6 +94,7 @@ export async function readPhoto(source: string | URL | Uint8Array): Promise<Phot
 export async function writePng(path: string | URL, grey: Uint8Array, width: number, height: number): Promise<number> {
   try {
     const png = await sharp(grey, { raw: { width, height, channels: 1 } }).toColourspace("b-w").png().toBuffer();
+    await Deno.mkdir(dirname(path), { recursive: true });
     await Deno.writeFile(path, png);
     return png.byteLength;
   } catch (error) {

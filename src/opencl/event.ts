@@ -67,7 +67,7 @@ export class Point {
     );
     if (status[0] > CL_COMPLETE) return false;
     if (status[0] < CL_COMPLETE) {
-      this.#failure = openclError(status[0], this.#fn, { hint: "The command was accepted, and failed when it ran." });
+      this.#failure = workError(status[0], this.#fn);
     }
     this.#release();
     return true;

@@ -121,7 +121,7 @@ export class OpenCLKernel implements Disposable {
     const prepared = this.#prepare(args);
     const used = prepared.filter((p) => p.tensor !== undefined);
     const waits = used.flatMap((p) => p.tensor!.resource.work.filter((fence) => fence.line !== queue));
-    if (options.after !== undefined) waits.push(options.after);
+    if (options.after !== undefined && !options.after.reached()) waits.push(options.after);
     prepared.forEach((p, i) =>
       check(opencl().clSetKernelArg(this.#handle, i, BigInt(p.size), p.value), "clSetKernelArg")
     );

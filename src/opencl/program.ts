@@ -64,7 +64,10 @@ export class OpenCLProgram implements Disposable {
 
   /** One of its kernels, by name. @throws {ArgumentError} where it has none of that name. */
   kernel(name: string): OpenCLKernel {
+    this.resource.assertLive();
     try {
+      // C would take what stands before a zero for the whole name.
+      if (name.includes("\0")) throw openclError(CL_INVALID_KERNEL_NAME, "clCreateKernel");
       return new OpenCLKernel(this, name);
     } catch (error) {
       if ((error as { code?: number }).code !== CL_INVALID_KERNEL_NAME) throw error;

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
-import { LayoutError } from "../core/errors.ts";
+import { ArgumentError, LayoutError } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { ledger } from "../core/ledger.ts";
 import { permitted } from "../core/library.ts";
@@ -144,8 +144,15 @@ export class OpenCLQueue implements Disposable {
     access: "read" | "write",
     fn: "clEnqueueReadBuffer" | "clEnqueueWriteBuffer",
   ): void {
+    this.resource.assertLive();
     const { layout } = tensor;
     tensor.assertUsable(access);
+    if (tensor.context !== this.context) {
+      throw new ArgumentError(
+        `tensor: ${tensor.name} belongs to ${tensor.context.name}, the queue to ${this.context.name}.`,
+        { api: "opencl", fn, argument: "tensor" },
+      );
+    }
     if (bytes.byteLength !== layout.byteLength) {
       throw new LayoutError(`bytes: ${bytes.byteLength} bytes were given, ${tensor.name} has ${layout.byteLength}.`, {
         api: "opencl",

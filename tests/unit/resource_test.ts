@@ -400,3 +400,32 @@ Deno.test("a hundred thousand dependents, and a chain of a thousand, end", () =>
   first.dispose();
   assertEquals(last.state, "freed");
 });
+
+Deno.test(
+  "work that neither ends nor can be waited for: only the memory that it uses is kept for good",
+  withEmptyLedger(async () => {
+    const { now } = performance;
+    for (const how of ["dispose", "disposeAsync"] as const) {
+      const failure = new Error("the device is gone");
+      const context = new Resource({ name: "context" });
+      const [used, unused] = [owning({ owners: [context] }), owning({ owners: [context] })];
+      const work = new FakeWork();
+      work.brokenWait = failure;
+      used.resource.record(new FakeFence(work));
+      const warnings = await warningsOf(async () => {
+        let passed = 0;
+        performance.now = () => now.call(performance) + (passed += 1000);
+        try {
+          if (how === "dispose") assertStrictEquals(assertThrows(() => context.dispose()), failure);
+          else assertStrictEquals(await assertRejects(() => context.disposeAsync()), failure);
+        } finally {
+          performance.now = now;
+        }
+      });
+      assertEquals([context.state, FakeFence.alive], ["freed", 0]);
+      assertEquals([used.allocation.escaped, unused.allocation.escaped], [true, false]);
+      assertEquals(warnings.length, 1);
+      work.end();
+    }
+  }, { quarantined: 16 }),
+);

@@ -22,9 +22,10 @@ export const RANGES: readonly Case[] = [
       }
       using left = slice(source, 0, 10_001, "read");
       using right = slice(source, 10_000, SIZE, "read");
+      const other = subject.elsewhere ?? subject.target;
       await using first = across(subject, left);
-      await using second = across(subject, right);
-      const [a, b] = [await subject.target.read(first), await subject.target.read(second)];
+      await using second = across(subject, right, {}, other);
+      const [a, b] = [await subject.target.read(first), await other.read(second)];
       assertSame(a.subarray(10_000), b.subarray(0, 1), "the byte that two readers share");
     },
   },

@@ -1,0 +1,101 @@
+import {
+  CL_COMPLETE,
+  CL_EVENT_COMMAND_EXECUTION_STATUS,
+  CL_MEM_COPY_HOST_PTR,
+  CL_TRUE,
+} from "../../ffi/opencl/constants.ts";
+import type { OpenCL } from "../../ffi/opencl/functions.ts";
+import type { ClCommandQueue, ClContext, ClEvent, ClKernel, ClMem } from "../../ffi/opencl/handles.ts";
+import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
+import type { Address } from "../../ffi/address.ts";
+import { until } from "./bytes.ts";
+
+let library: OpenCL | undefined;
+
+/** OpenCL as C has it: opened by the tests for themselves, and known to nothing in samepage. */
+function raw(): OpenCL {
+  return library ??= Deno.dlopen("libOpenCL.so.1", SYMBOLS).symbols as unknown as OpenCL;
+}
+
+/** Where a kernel finds bytes. */
+export interface Place {
+  /** The buffer. */
+  readonly mem: ClMem;
+  /** Where in it, in bytes. */
+  readonly offset: number;
+  /** How many bytes. */
+  readonly length: number;
+}
+
+/** A queue of the tests' own, on which `kernel(global uchar* to, ulong at, global const uchar* from, ulong begin)` runs. */
+export class RawQueue implements Disposable {
+  readonly #context: ClContext;
+  readonly #queue: ClCommandQueue;
+  readonly #copy: ClKernel;
+
+  constructor(context: ClContext, device: bigint, copy: ClKernel) {
+    this.#context = context;
+    this.#copy = copy;
+    this.#queue = made((errcode) => raw().clCreateCommandQueue(context, device as never, 0n, errcode));
+  }
+
+  /** Submits and flushes a kernel that writes `bytes`; what it answers polls until that is done. */
+  write(to: Place, bytes: Uint8Array<ArrayBuffer>): () => Promise<void> {
+    const from = this.#scratch(bytes);
+    const event = this.#run(to, { mem: from, offset: 0, length: to.length });
+    return async () => {
+      const status = new Int32Array(1);
+      const over = await until(() => {
+        check(raw().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4n, status, null));
+        return status[0] <= CL_COMPLETE;
+      });
+      raw().clReleaseEvent(event);
+      raw().clReleaseMemObject(from);
+      if (!over || status[0] < CL_COMPLETE) throw new Error(`the kernel that writes ended with ${status[0]}`);
+    };
+  }
+
+  /** Has a kernel read the bytes, and fetches what it read. */
+  read(from: Place): Uint8Array {
+    const bytes = new Uint8Array(new ArrayBuffer(from.length));
+    const to = this.#scratch(bytes);
+    raw().clReleaseEvent(this.#run({ mem: to, offset: 0, length: from.length }, from));
+    const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))) as Address;
+    check(
+      raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(from.length), address, 0, null, null),
+    );
+    raw().clReleaseMemObject(to);
+    return bytes;
+  }
+
+  [Symbol.dispose](): void {
+    check(raw().clReleaseCommandQueue(this.#queue));
+  }
+
+  #scratch(bytes: Uint8Array<ArrayBuffer>): ClMem {
+    const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))) as Address;
+    return made((errcode) =>
+      raw().clCreateBuffer(this.#context, CL_MEM_COPY_HOST_PTR, BigInt(bytes.length), address, errcode)
+    );
+  }
+
+  #run(to: Place, from: Place): ClEvent {
+    const args = [[to.mem], [BigInt(to.offset)], [from.mem], [BigInt(from.offset)]];
+    args.forEach((arg, i) => check(raw().clSetKernelArg(this.#copy, i, 8n, new BigUint64Array(arg))));
+    const [size, event] = [new BigUint64Array([BigInt(to.length)]), new BigUint64Array(1)];
+    check(raw().clEnqueueNDRangeKernel(this.#queue, this.#copy, 1, null, size, null, 0, null, event));
+    check(raw().clFlush(this.#queue));
+    return event[0] as ClEvent;
+  }
+}
+
+function check(code: number): void {
+  if (code !== 0) throw new Error(`the tests' own OpenCL call failed with ${code}`);
+}
+
+function made<H>(create: (errcode: Int32Array<ArrayBuffer>) => H): H {
+  const errcode = new Int32Array(1);
+  const handle = create(errcode);
+  check(errcode[0]);
+  return handle;
+}

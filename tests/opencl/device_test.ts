@@ -1,0 +1,85 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { ArgumentError, LibraryNotFoundError, PermissionError } from "@samepage/interop";
+import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
+import { PLATFORMS, test, testEach, thrown } from "./help.ts";
+import { linesOf, runText } from "./subprocess.ts";
+
+testEach("a device describes itself", (platform) => {
+  const device = openclDevices().find((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]));
+  assert(device);
+  assertEquals(device.type, "cpu");
+  assertMatch(device.version, /^OpenCL \d\.\d/);
+  assert(device.name !== "" && device.vendor !== "" && device.driver !== "");
+  assert(device.extensions.every((name) => /^cl_\w+$/.test(name)));
+  assert(device.computeUnits >= 1 && device.maxWorkGroupSize >= 1 && device.maxWorkItemSizes.length === 3);
+  assert(device.subBufferAlign >= 1 && Number.isInteger(Math.log2(device.subBufferAlign)));
+  assert(device.localMemory > 0 && device.maxAllocation > 0);
+  assertEquals(device.addressBits, 64);
+});
+
+testEach("a device is chosen by platform, name and type, in any case", (platform) => {
+  const [device] = openclDevices().filter((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]));
+  const choices = [
+    { platform: PLATFORMS[platform].toUpperCase() },
+    { platform: device.platform, device: device.name.slice(3, 10), type: "cpu" },
+    { device: device.name },
+  ] as const;
+  for (const choice of choices) {
+    using cl = OpenCLContext.open(choice);
+    assertEquals([cl.device.platform, cl.device.name], [device.platform, device.name]);
+    assertEquals(cl.name, device.name);
+  }
+});
+
+test("no device fits: the error lists those that are there", ["pocl"], () => {
+  const [device] = openclDevices();
+  for (
+    const choice of [
+      { platform: "no such platform" },
+      { device: "no such device" },
+      { type: "accelerator" },
+      { uuid: "00000000-0000-0000-0000-000000000000" },
+      { platform: PLATFORMS.pocl, device: "llvmpipe" },
+    ] as const
+  ) {
+    const error = thrown(ArgumentError, () => OpenCLContext.open(choice));
+    assertEquals(error.argument, "choice");
+    assert(error.message.includes(device.name), error.message);
+  }
+});
+
+test("a UUID is compared without dashes and case", ["pocl"], () => {
+  for (const { id: { uuid } } of openclDevices()) {
+    if (uuid === undefined) continue;
+    assertMatch(uuid, /^[0-9a-f]{32}$/);
+    using cl = OpenCLContext.open({ uuid: `${uuid.slice(0, 8)}-${uuid.slice(8)}`.toUpperCase() });
+    assertEquals(cl.id.uuid, uuid);
+  }
+});
+
+const PRINT_CHOSEN = `
+const { OpenCLContext } = await import("@samepage/interop/opencl");
+try {
+  using cl = OpenCLContext.open();
+  console.log(cl.device.platform);
+} catch (error) {
+  console.log(error.name, error.message);
+}`;
+
+test("SAMEPAGE_OPENCL_DEVICE chooses", ["pocl", "rusticl"], async () => {
+  const cases = { "rusticl": "rusticl", ":llvmpipe": "rusticl", "portable:": "Portable", "rusticl:llvm": "rusticl" };
+  for (const [value, platform] of Object.entries(cases)) {
+    const [line] = await linesOf(PRINT_CHOSEN, { env: { SAMEPAGE_OPENCL_DEVICE: value } });
+    assert(line.startsWith(platform), `${value}: ${line}`);
+  }
+  const [line] = await linesOf(PRINT_CHOSEN, { env: { SAMEPAGE_OPENCL_DEVICE: "nowhere:nothing" } });
+  assert(line.startsWith("ArgumentError") && line.includes("nowhere"), line);
+});
+
+test("SAMEPAGE_OPENCL_DEVICE is not read without permission, nor asked for", ["pocl", "rusticl"], async () => {
+  const flags = ["--no-prompt", "--allow-ffi"];
+  const text = PRINT_CHOSEN;
+  const { code, stdout, stderr } = await runText(text, { flags, env: { SAMEPAGE_OPENCL_DEVICE: "nowhere" } });
+  assertEquals([code, stderr], [0, ""]);
+  assert(!stdout.startsWith("ArgumentError"), stdout);
+});

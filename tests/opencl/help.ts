@@ -1,0 +1,209 @@
+/**
+ * What the tests of OpenCL share: devices of this machine, kernels, memory behind the library's back.
+ *
+ * @module
+ */
+import { assert, assertEquals, AssertionError } from "@std/assert";
+import { ledger, LibraryNotFoundError, MapperGraph } from "@samepage/interop";
+import { host, type HostTensor } from "@samepage/interop";
+import { OpenCLContext, openclDevices, type OpenCLKernel, type OpenCLProgram } from "@samepage/interop/opencl";
+
+/** Part of the platforms' names. */
+export const PLATFORMS = { pocl: "portable computing", rusticl: "rusticl" } as const;
+
+/** A platform that the tests know. */
+export type Platform = keyof typeof PLATFORMS;
+
+/** Both of them. */
+export const ALL: readonly Platform[] = ["pocl", "rusticl"];
+
+const here = platformsHere();
+
+function platformsHere(): readonly Platform[] {
+  try {
+    const names = openclDevices().map((device) => device.platform.toLowerCase());
+    return ALL.filter((platform) => names.some((name) => name.includes(PLATFORMS[platform])));
+  } catch (error) {
+    if (error instanceof LibraryNotFoundError) return [];
+    throw error;
+  }
+}
+
+/** Opens a platform's device. */
+export function open(platform: Platform): OpenCLContext {
+  return OpenCLContext.open({ platform: PLATFORMS[platform] });
+}
+
+/**
+ * A test that needs platforms, and leaves the ledger as it was. Where one is missing it is ignored, and its name says
+ * so.
+ */
+export function test(name: string, needs: readonly Platform[], run: () => void | Promise<void>): void {
+  const missing = needs.filter((platform) => !here.includes(platform));
+  Deno.test({
+    name: missing.length === 0 ? name : `${name} (no ${missing.join(", no ")} here)`,
+    ignore: missing.length > 0,
+    fn: async () => {
+      const before = ledger.alive;
+      await run();
+      assertEquals(ledger.alive, before, "alive after the test, and before it");
+    },
+  });
+}
+
+/** The same test once for each platform. */
+export function testEach(name: string, run: (platform: Platform) => void | Promise<void>): void {
+  for (const platform of ALL) test(`${platform}: ${name}`, [platform], () => run(platform));
+}
+
+/** Kernels that the tests use. */
+export const SOURCE = `
+kernel void fill(global uchar* x, uchar seed) { size_t i = get_global_id(0); x[i] = (uchar)(seed + i * 7); }
+kernel void add(global uchar* x, uchar n) { x[get_global_id(0)] += n; }
+kernel void double_it(global uchar* x) { x[get_global_id(0)] *= 2; }
+kernel void xor_from(global uchar* to, global const uchar* from, uchar key) {
+  size_t i = get_global_id(0);
+  to[i] = from[i] ^ key;
+}
+kernel void add_at(global uchar* x, ulong base, uchar n) { x[base + get_global_id(0)] += n; }
+kernel void slow(global uchar* x, uchar n, uint turns) {
+  size_t i = get_global_id(0);
+  uint y = x[i] + 1u;
+  for (uint t = 0; t < turns; t++) y = y * y + (t ^ 0x9e3779b9u);
+  x[i] += n + (uchar)(y == 12345u && turns == 0u);
+}`;
+
+/** Kernels of a context; disposed with it. */
+export interface Kernels {
+  readonly program: OpenCLProgram;
+  readonly fill: OpenCLKernel;
+  readonly add: OpenCLKernel;
+  readonly doubleIt: OpenCLKernel;
+  readonly xorFrom: OpenCLKernel;
+  readonly addAt: OpenCLKernel;
+  readonly slow: OpenCLKernel;
+}
+
+/** Builds them. */
+export function kernelsOf(cl: OpenCLContext): Kernels {
+  const program = cl.program(SOURCE);
+  return {
+    program,
+    fill: program.kernel("fill"),
+    add: program.kernel("add"),
+    doubleIt: program.kernel("double_it"),
+    xorFrom: program.kernel("xor_from"),
+    addAt: program.kernel("add_at"),
+    slow: program.kernel("slow"),
+  };
+}
+
+/** A context, a graph over it and the host, its kernels; disposing it closes all. */
+export interface Bench extends Disposable, AsyncDisposable {
+  readonly cl: OpenCLContext;
+  readonly graph: MapperGraph;
+  readonly kernels: Kernels;
+}
+
+/** Opens a platform and what most tests need beside it. */
+export function bench(platform: Platform): Bench {
+  const cl = open(platform);
+  return {
+    cl,
+    graph: new MapperGraph([host, cl]),
+    kernels: kernelsOf(cl),
+    [Symbol.dispose]: () => cl[Symbol.dispose](),
+    [Symbol.asyncDispose]: () => cl[Symbol.asyncDispose](),
+  };
+}
+
+/** Bytes that nobody can have guessed. */
+export function random(byteLength: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(byteLength);
+  for (let at = 0; at < byteLength; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  return bytes;
+}
+
+/** A host tensor of random bytes, and a copy of them. */
+export function randomTensor(byteLength: number): { tensor: HostTensor<"u8">; bytes: Uint8Array<ArrayBuffer> } {
+  const tensor = host.allocate({ shape: [byteLength], dtype: "u8" });
+  const bytes = random(byteLength);
+  tensor.view().set(bytes);
+  return { tensor, bytes };
+}
+
+/** What `fill` writes. */
+export function filled(byteLength: number, seed: number): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from({ length: byteLength }, (_, i) => seed + i * 7);
+}
+
+/** Fails with the first difference: assertEquals takes seconds to show two megabytes. */
+export function assertBytes(actual: Uint8Array, expected: Uint8Array, what = "bytes"): void {
+  assertEquals(actual.length, expected.length, what);
+  const at = actual.findIndex((byte, i) => byte !== expected[i]);
+  if (at >= 0) throw new AssertionError(`${what}: at ${at} there is ${actual[at]}, not ${expected[at]}.`);
+}
+
+/** Enough turns of `slow` to keep one work-item busy for about this long on a machine of today. */
+export function turnsFor(milliseconds: number): number {
+  return milliseconds * 300_000;
+}
+
+/** What was thrown; fails where nothing was. */
+export function thrown<E extends Error>(kind: abstract new (...args: never[]) => E, action: () => unknown): E {
+  let error: unknown;
+  try {
+    action();
+  } catch (caught) {
+    error = caught;
+  }
+  assert(error instanceof kind, `expected ${kind.name}, got ${error}`);
+  return error;
+}
+
+/** The same of a promise. */
+export async function rejection<E extends Error>(
+  kind: abstract new (...args: never[]) => E,
+  promise: PromiseLike<unknown>,
+): Promise<E> {
+  const error = await Promise.resolve(promise).then(() => undefined, (caught) => caught);
+  assert(error instanceof kind, `expected ${kind.name}, got ${error}`);
+  return error;
+}
+
+/** Asks until the answer is yes; fails where that takes too long. */
+export async function until(holds: () => boolean, what: string, milliseconds = 5000): Promise<void> {
+  const end = performance.now() + milliseconds;
+  while (!holds()) {
+    assert(performance.now() < end, `waited ${milliseconds} ms in vain: ${what}`);
+    await sleep(1);
+  }
+}
+
+/** Lets the event loop turn. */
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** What `console.warn` was given meanwhile. */
+export async function warningsOf(action: () => unknown): Promise<string[]> {
+  const { warn } = console;
+  const warnings: string[] = [];
+  console.warn = (...words: unknown[]) => void warnings.push(words.join(" "));
+  try {
+    await action();
+  } finally {
+    console.warn = warn;
+  }
+  return warnings;
+}
+
+/** Collects garbage and lets finalizers run. */
+export async function collect(): Promise<void> {
+  const { gc } = globalThis as { gc?: () => void };
+  assert(gc, "run with --v8-flags=--expose-gc");
+  for (let i = 0; i < 4; i++) {
+    gc();
+    await sleep(5);
+  }
+}
