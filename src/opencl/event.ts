@@ -6,7 +6,7 @@ import { Fence } from "../core/fence.ts";
 import { ledger } from "../core/ledger.ts";
 import { Resource } from "../core/resource.ts";
 import type { OpenCLContext } from "./context.ts";
-import { check, errcode, made, openclError } from "./errors.ts";
+import { check, errcode, made, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
 
 const list = new BigUint64Array(1);
