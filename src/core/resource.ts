@@ -317,6 +317,10 @@ export class Resource {
 
   #return(): void {
     this.#state = "returning";
+    // A driver may never end what is submitted behind work that has failed already: PoCL 3.1 does not.
+    if (this.#giveBack !== undefined) {
+      for (const fence of [...this.#work]) if (this.#over(fence)) this.#drop(fence);
+    }
     this.#submit((giveBack) => giveBack.submit(this.#work, this.#used));
   }
 

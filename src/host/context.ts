@@ -14,6 +14,7 @@ import type { Mapped } from "../core/mapped.ts";
 import { permitted } from "../core/library.ts";
 import type { Metadata } from "../core/metadata.ts";
 import { Resource } from "../core/resource.ts";
+import { addressOf } from "../core/pin.ts";
 import { isOurs } from "../core/view.ts";
 import { mapBlock, type MappedBlock, PAGE } from "./blocks.ts";
 import { probePages } from "./probe.ts";
@@ -174,12 +175,7 @@ export class HostContext implements Context, Target<HostTensor> {
         "Copy it into host.allocate().",
       );
     }
-    const pointer = memory as Deno.PointerValue;
-    if (pointer !== null && (typeof pointer !== "object" || Object.getPrototypeOf(pointer) !== null)) {
-      throw refused(`${typeof memory} is neither a buffer nor a pointer.`);
-    }
-    const address = permitted("to look at a pointer", "host", () => Deno.UnsafePointer.value(pointer));
-    return this.#wrapPointer(BigInt(address) as Address, init, options);
+    return this.#wrapPointer(permitted("to look at a pointer", "host", () => valueOf(memory)), init, options);
   }
 
   /**
@@ -264,7 +260,7 @@ export class HostContext implements Context, Target<HostTensor> {
     const byteOffset = memory instanceof ArrayBuffer ? 0 : memory.byteOffset;
     const byteLength = memory.byteLength;
     if (byteLength === 0) throw refused("the buffer is empty.");
-    const address = permitted("to look at a buffer", "host", () => addressOf(buffer));
+    const address = addressOf(new Uint8Array(buffer), "host");
     if (index.overlapping(address, buffer.byteLength) !== undefined) {
       throw refused("samepage has a tensor over the buffer's memory.", "Map or slice that tensor instead.");
     }
@@ -298,6 +294,7 @@ export class HostContext implements Context, Target<HostTensor> {
     if (address <= 0n) throw refused("the pointer is null.");
     const made = layout(init);
     const start = (address + BigInt(made.byteOffset)) as Address;
+    if (start + BigInt(made.byteLength) > 2n ** 64n) throw refused("the range reaches past the last address.");
     const known = index.overlapping(start, made.byteLength);
     if (known === undefined) probePages(start, made.byteLength);
     const access = options.access ?? "read-write";
@@ -353,8 +350,13 @@ function foreignBlock(address: Address, byteLength: number, keepAlive: unknown):
   return { kind: "host.foreign", address, byteLength, free };
 }
 
-function addressOf(buffer: ArrayBuffer): Address {
-  return BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer))) as Address;
+function valueOf(pointer: Deno.PointerValue): Address {
+  try {
+    if (typeof pointer === "object") return BigInt(Deno.UnsafePointer.value(pointer)) as Address;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  throw refused(`${typeof pointer} is neither a buffer nor a pointer.`);
 }
 
 function transferred(buffer: ArrayBuffer): ArrayBuffer {

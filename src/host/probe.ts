@@ -2,6 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { EFAULT } from "../../ffi/libc/errors.ts";
 import { iovec, writeIovec } from "../../ffi/libc/structs.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { pinned } from "../core/pin.ts";
 import { PAGE } from "./blocks.ts";
 import { libc, libcError } from "./libc.ts";
 
@@ -26,9 +27,10 @@ export function probePages(address: Address, byteLength: number): void {
       const page = first + BigInt(PAGE) * BigInt(done + i);
       writeIovec(remote, i * iovec.size, { iov_base: (page < address ? address : page) as Address, iov_len: 1n });
     }
-    const into = Deno.UnsafePointer.value(Deno.UnsafePointer.of(landing)) as Address;
-    writeIovec(local, 0, { iov_base: BigInt(into) as Address, iov_len: BigInt(count) });
-    const read = libc().process_vm_readv(libc().getpid(), local, 1n, remote, BigInt(count), 0n);
+    const read = pinned(landing, "host", (into) => {
+      writeIovec(local, 0, { iov_base: into, iov_len: BigInt(count) });
+      return libc().process_vm_readv(libc().getpid(), local, 1n, remote, BigInt(count), 0n);
+    });
     if (read < 0n) {
       const error = libcError("process_vm_readv");
       if (error.code !== EFAULT) return;

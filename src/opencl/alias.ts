@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Fence } from "../core/fence.ts";
-import { permitted } from "../core/library.ts";
+import { addressOf } from "../core/pin.ts";
 import { type Undo, unwind } from "../core/resource.ts";
 import { messageOf, throwAll } from "../core/errors.ts";
 import { warn } from "../core/warn.ts";
@@ -162,7 +162,7 @@ class Trial {
     this.#answer = program.kernel("answer");
     this.#earlyLate = program.kernel("early_late");
     this.#block = which === DRIVER_MEMORY ? driverBlock(context, undo) : hostBlock(context, which, undo);
-    this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random), undo);
+    this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
     const queue = this.#queue = new OpenCLQueue(context);
     undo.push(() => queue[Symbol.dispose]());
   }
@@ -284,7 +284,7 @@ interface Block {
 function hostBlock(context: OpenCLContext, which: AlignmentClass, undo: Undo): Block {
   const length = 2 * HALF + (which.length === 64 ? 0 : 1);
   const room = new Uint8Array(length + 2 * 4096);
-  const base = addressOf(room);
+  const base = addressOf(room, "opencl");
   // The first address that the class divides and its double does not.
   const step = BigInt(2 * which.address);
   const address = base + ((BigInt(which.address) - base % step) + step) % step;
@@ -307,11 +307,6 @@ function driverBlock(context: OpenCLContext, undo: Undo): Block {
 
 function set(kernel: OpenCLKernel, index: number, value: ArrayBufferView<ArrayBuffer>): void {
   check(opencl().clSetKernelArg(kernel.handle, index, BigInt(value.byteLength), value), "clSetKernelArg");
-}
-
-function addressOf(bytes: Uint8Array<ArrayBuffer>): Address {
-  const pointer = permitted("to look at a buffer", "opencl", () => Deno.UnsafePointer.of(bytes));
-  return BigInt(Deno.UnsafePointer.value(pointer)) as Address;
 }
 
 /** Polls until a condition holds; false where it does not, though it was looked at after all of that time. */

@@ -100,6 +100,9 @@ const SCALARS: { readonly [type: string]: Scalar } = {
   double: float("f64", 8, (view, at, value) => view.setFloat64(at, Number(value), true)),
 };
 
+/** What a program cannot pass: their values are the driver's own objects, and a false one ends the process. */
+const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|reserve_id_t|pipe)\b/;
+
 /** What a checked argument comes to: bytes for clSetKernelArg (none for local memory), and the tensor it uses. */
 export interface Prepared {
   /** clSetKernelArg's arg_size. */
@@ -128,7 +131,8 @@ export class ArgumentSlot {
     this.#where = `${kernel}: argument ${index} (${info.type} ${info.name})`;
     const [, base, lanes] =
       /^(?:const |volatile |restrict )*(unsigned \w+|[a-z]+?)(2|3|4|8|16)?\s*\**$/.exec(info.type) ?? [];
-    this.#scalar = base === undefined ? undefined : SCALARS[base.replace("unsigned ", "u")];
+    const scalar = base?.replace("unsigned ", "u");
+    this.#scalar = scalar !== undefined && Object.hasOwn(SCALARS, scalar) ? SCALARS[scalar] : undefined;
     this.#lanes = Number(lanes ?? 1);
     const constant = info.address === CL_KERNEL_ARG_ADDRESS_CONSTANT ||
       (info.qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
@@ -143,6 +147,7 @@ export class ArgumentSlot {
    * @throws {DisposedError} where its tensor was disposed.
    */
   prepare(value: KernelArgument): Prepared {
+    if (OPAQUE.test(this.#info.type)) throw this.#wrong(`a ${this.#info.type} cannot be passed: samepage has none.`);
     switch (this.#info.address) {
       case CL_KERNEL_ARG_ADDRESS_LOCAL:
         return this.#local(value);

@@ -148,9 +148,11 @@ export class OpenCLFence extends Fence {
     const event = this.point.event;
     if (event === undefined) return;
     check(opencl().clRetainEvent(event), "clRetainEvent");
+    const events = new BigUint64Array([event]);
     try {
-      checkWait(await opencl().clWaitForEventsAsync(1, new BigUint64Array([event])));
+      checkWait(await opencl().clWaitForEventsAsync(1, events));
     } finally {
+      events.fill(0n); // so that it lives for as long as the other thread may read it
       check(opencl().clReleaseEvent(event), "clReleaseEvent");
     }
   }

@@ -4,7 +4,7 @@ import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
 import type { ClProgram } from "../../ffi/opencl/handles.ts";
 import { ArgumentError, messageOf } from "../core/errors.ts";
 import { ledger } from "../core/ledger.ts";
-import { permitted } from "../core/library.ts";
+import { pinned } from "../core/pin.ts";
 import { Resource, type Undo, unwind } from "../core/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import { BuildError, check, errcode, made, openclError } from "./errors.ts";
@@ -118,15 +118,12 @@ export class OpenCLProgram implements Disposable {
 function create(context: OpenCLContext, source: string, undo: Undo): ClProgram {
   const text = new TextEncoder().encode(source);
   if (text.length === 0) throw new ArgumentError("source: it is empty.", { api: "opencl", argument: "source" });
-  const address = permitted(
-    "to look at a buffer",
-    "opencl",
-    () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(text)),
-  );
-  const strings = new BigUint64Array([BigInt(address)]);
   const lengths = new BigUint64Array([BigInt(text.length)]);
   const program = made(
-    opencl().clCreateProgramWithSource(context.rawHandle, 1, strings, lengths, errcode),
+    pinned(text, "opencl", (address) => {
+      const strings = new BigUint64Array([address]);
+      return opencl().clCreateProgramWithSource(context.rawHandle, 1, strings, lengths, errcode);
+    }),
     "clCreateProgramWithSource",
   );
   ledger.add("opencl.cl_program");

@@ -1,10 +1,9 @@
-import type { Address } from "../../ffi/address.ts";
 import { CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { ledger } from "../core/ledger.ts";
-import { permitted } from "../core/library.ts";
+import { pinned } from "../core/pin.ts";
 import { Resource } from "../core/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
@@ -66,7 +65,7 @@ export class OpenCLQueue implements Disposable {
    */
   submit(fn: string, waits: readonly Fence[], enqueue: Enqueue): Point {
     const events: ClEvent[] = [];
-    this.#gates = this.#gates.filter((gate) => !gate.set);
+    this.#closedGates();
     for (const fence of waits) this.#await(fence, events);
     const waitList = events.length === 0 ? null : new BigUint64Array(events);
     check(enqueue(events.length, waitList, submitted), fn);
@@ -126,7 +125,7 @@ export class OpenCLQueue implements Disposable {
 
   /** Throws where a blocking call on this queue could never end. */
   assertUnblocked(what: string): void {
-    assertNoGates(this.#gates.filter((gate) => !gate.set), what);
+    assertNoGates(this.#closedGates(), what);
   }
 
   /** Releases it, after all that was submitted is done. */
@@ -160,27 +159,30 @@ export class OpenCLQueue implements Disposable {
         argument: "bytes",
       });
     }
-    this.assertUnblocked(`${access}()`);
-    const address = permitted(
-      "to look at a buffer",
-      "opencl",
-      () => Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes as Uint8Array<ArrayBuffer>)),
-    );
-    const point = this.submit(fn, tensor.resource.work, (n, list, event) =>
-      opencl()[fn](
-        this.#handle,
-        tensor.rawHandle,
-        CL_TRUE,
-        BigInt(layout.byteOffset),
-        BigInt(layout.byteLength),
-        BigInt(address) as Address,
-        n,
-        list,
-        event,
-      ));
+    const { work } = tensor;
+    const gates = work.flatMap((fence) => fence instanceof OpenCLFence ? fence.point.gates : []);
+    assertNoGates([...this.#closedGates(), ...gates], `${access}()`);
+    const point = pinned(bytes, "opencl", (address) =>
+      this.submit(fn, work, (n, list, event) =>
+        opencl()[fn](
+          this.#handle,
+          tensor.rawHandle,
+          CL_TRUE,
+          BigInt(layout.byteOffset),
+          BigInt(layout.byteLength),
+          address,
+          n,
+          list,
+          event,
+        )));
     this.context.countCopied(layout.byteLength);
     using fence = new OpenCLFence(this.context, this, point);
     fence.waitSync();
+  }
+
+  /** The user events that what was submitted waits for. */
+  #closedGates(): readonly Gate[] {
+    return this.#gates = this.#gates.filter((gate) => !gate.set);
   }
 
   /** Adds a fence to a wait list, or waits for it here. */
@@ -188,7 +190,9 @@ export class OpenCLQueue implements Disposable {
     if (fence.line === this) return;
     if (!(fence instanceof OpenCLFence) || fence.context !== this.context) return fence.waitSync();
     if (fence.line instanceof OpenCLQueue) fence.line.flush();
-    if (fence.point.event !== undefined) events.push(fence.point.event);
+    // PoCL 3.1 never ends a command that was submitted behind an event that had failed by then.
+    if (fence.point.over()) return fence.point.raise();
+    events.push(fence.point.event!);
     this.#gates = [...new Set([...this.#gates, ...fence.point.gates])];
   }
 

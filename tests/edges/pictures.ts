@@ -15,17 +15,25 @@ export function noise(width: number, height: number): Picture {
   return { width, height, rgba };
 }
 
+/** How wide the meander is, and how far from its next turn and from the border, in pixels. */
+const BAND = 16;
+
 /**
- * One faint band that winds over the whole picture, and a bright spot at its beginning: its edges are all weak but
- * there, so that hysteresis has to follow it to the end.
+ * One faint band that winds down the whole picture, with a bright end: its outline is one weak edge that is strong
+ * there only, so that hysteresis has to follow it all the way up.
  */
-export function meander(width: number, height: number, band = 16): Picture {
-  const isBand = (x: number, y: number) => {
-    const row = Math.floor(y / band);
+export function meander(width: number, height: number): Picture {
+  const [columns, rows] = [Math.floor(width / BAND) - 2, Math.floor((height / BAND - 3) / 2) * 2 + 1];
+  const isBand = (column: number, row: number) => {
+    if (column < 0 || column >= columns || row < 0 || row >= rows) return false;
     if (row % 2 === 0) return true;
-    return row % 4 === 1 ? x >= width - band : x < band;
+    return column === (row % 4 === 1 ? columns - 1 : 0);
   };
-  const value = (x: number, y: number) => x < band && y < band ? 255 : isBand(x, y) ? 140 : 100;
+  const value = (x: number, y: number) => {
+    const [column, row] = [Math.floor(x / BAND) - 1, Math.floor(y / BAND) - 1];
+    if (!isBand(column, row)) return 100;
+    return column === 0 && row === rows - 1 ? 255 : 155;
+  };
   const rgba = new Uint8Array(4 * width * height).fill(255);
   for (let i = 0; i < width * height; i++) rgba.fill(value(i % width, Math.floor(i / width)), 4 * i, 4 * i + 3);
   return { width, height, rgba };

@@ -72,80 +72,100 @@ const anyOp = fc.record({
 Deno.test(
   "who may use which bytes, against a judge that looks at every byte",
   withEmptyLedger(() => {
-    fc.assert(fc.property(fc.array(anyOp, { maxLength: 25 }), (ops) => {
-      const allocation = allocationOf(BYTES);
-      const roots = {};
-      const nodes: Node[] = [];
-      const add = (grant: Grant, family: object, lender: object | undefined) => {
-        const { access, start, end } = grant;
-        nodes.push({ grant, access, start, end, family, lender, ended: false, returning: false });
-      };
-      add(Grant.root(allocation, 0, BYTES, "read-write", "root"), roots, undefined);
-      for (const op of ops) {
-        const node = nodes[op.whom % nodes.length];
-        const start = node.start + op.from % (node.end - node.start);
-        const end = Math.min(node.end, start + op.count);
-        if (op.what === "peer") add(Grant.root(allocation, op.from, Math.min(BYTES, op.from + op.count), op.access, "peer"), roots, undefined);
-        else if (op.what === "facet" && !node.ended) add(node.grant.facet(start, end, "facet"), node.family, undefined);
-        else if (op.what === "return" && node.lender !== undefined) {
-          node.grant.resource = { state: "returning" } as Resource;
-          node.returning = true;
-        } else if (op.what === "end") {
-          // As resources end: what was lent goes first.
-          for (const other of [...nodes].reverse()) {
-            if (other !== node && !other.grant.isWithin(node.grant)) continue;
-            other.grant.finish();
-            other.ended = true;
+    fc.assert(
+      fc.property(fc.array(anyOp, { maxLength: 25 }), (ops) => {
+        const allocation = allocationOf(BYTES);
+        const roots = {};
+        const nodes: Node[] = [];
+        const add = (grant: Grant, family: object, lender: object | undefined) => {
+          const { access, start, end } = grant;
+          nodes.push({ grant, access, start, end, family, lender, ended: false, returning: false });
+        };
+        add(Grant.root(allocation, 0, BYTES, "read-write", "root"), roots, undefined);
+        for (const op of ops) {
+          const node = nodes[op.whom % nodes.length];
+          const start = node.start + op.from % (node.end - node.start);
+          const end = Math.min(node.end, start + op.count);
+          if (op.what === "peer") {
+            add(
+              Grant.root(allocation, op.from, Math.min(BYTES, op.from + op.count), op.access, "peer"),
+              roots,
+              undefined,
+            );
+          } else if (op.what === "facet" && !node.ended) {
+            add(node.grant.facet(start, end, "facet"), node.family, undefined);
+          } else if (op.what === "return" && node.lender !== undefined) {
+            node.grant.resource = { state: "returning" } as Resource;
+            node.returning = true;
+          } else if (op.what === "end") {
+            // As resources end: what was lent goes first.
+            for (const other of [...nodes].reverse()) {
+              if (other !== node && !other.grant.isWithin(node.grant)) {
+                continue;
+              }
+              other.grant.finish();
+              other.ended = true;
+            }
+          } else if (op.what === "lend" && judge(nodes, node, op.access, start, end) === "yes") {
+            add(node.grant.lend(op.access, start, end, "borrower"), {}, node.family);
           }
-        } else if (op.what === "lend" && judge(nodes, node, op.access, start, end) === "yes") {
-          add(node.grant.lend(op.access, start, end, "borrower"), {}, node.family);
-        }
-        for (const each of nodes) {
-          for (const access of ACCESSES) {
-            for (const [s, e] of [[each.start, each.end], [Math.max(start, each.start), Math.min(end, each.end)]]) {
-              if (s < e) assertEquals(answer(each.grant, access, s, e), judge(nodes, each, access, s, e));
+          for (const each of nodes) {
+            for (const access of ACCESSES) {
+              for (const [s, e] of [[each.start, each.end], [Math.max(start, each.start), Math.min(end, each.end)]]) {
+                if (s < e) assertEquals(answer(each.grant, access, s, e), judge(nodes, each, access, s, e));
+              }
             }
           }
         }
-      }
-      for (const { grant } of nodes) grant.finish();
-      assertEquals(allocation.lends, []);
-      allocation.leave();
-    }), { numRuns: 1500 });
+        for (const { grant } of nodes) grant.finish();
+        assertEquals(allocation.lends, []);
+        allocation.leave();
+      }),
+      { numRuns: 1500 },
+    );
   }),
 );
 
 Deno.test(
   "one writer or many readers for each byte, whatever was lent",
   withEmptyLedger(() => {
-    fc.assert(fc.property(fc.array(anyOp, { maxLength: 25 }), (ops) => {
-      const allocation = allocationOf(BYTES);
-      const grants: { grant: Grant; family: object }[] = [
-        { grant: Grant.root(allocation, 0, BYTES, "read-write", "root"), family: allocation },
-      ];
-      for (const op of ops) {
-        const { grant, family } = grants[op.whom % grants.length];
-        const start = grant.start + op.from % (grant.end - grant.start);
-        const end = Math.min(grant.end, start + op.count);
-        if (grant.state === "ended") continue;
-        if (op.what === "facet") grants.push({ grant: grant.facet(start, end, "facet"), family });
-        else if (op.what === "end" && grant.parent !== undefined) {
-          for (const other of grants) if (other.grant.isWithin(grant)) other.grant.finish();
-        } else if (answer(grant, op.access, start, end) === "yes") {
-          grants.push({ grant: grant.lend(op.access, start, end, "borrower"), family: {} });
+    fc.assert(
+      fc.property(fc.array(anyOp, { maxLength: 25 }), (ops) => {
+        const allocation = allocationOf(BYTES);
+        const grants: { grant: Grant; family: object }[] = [
+          { grant: Grant.root(allocation, 0, BYTES, "read-write", "root"), family: allocation },
+        ];
+        for (const op of ops) {
+          const { grant, family } = grants[op.whom % grants.length];
+          const start = grant.start + op.from % (grant.end - grant.start);
+          const end = Math.min(grant.end, start + op.count);
+          if (grant.state === "ended") continue;
+          if (op.what === "facet") grants.push({ grant: grant.facet(start, end, "facet"), family });
+          else if (op.what === "end" && grant.parent !== undefined) {
+            for (const other of grants) if (other.grant.isWithin(grant)) other.grant.finish();
+          } else if (answer(grant, op.access, start, end) === "yes") {
+            grants.push({ grant: grant.lend(op.access, start, end, "borrower"), family: {} });
+          }
+          for (let byte = 0; byte < BYTES; byte++) {
+            const holders = grants.filter(({ grant }) => grant.start <= byte && byte < grant.end);
+            const mayNow = (access: Access) =>
+              new Set(
+                holders.filter(({ grant }) => answer(grant, access, byte, byte + 1) === "yes").map((h) => h.family),
+              );
+            const writers = mayNow("write");
+            assert(writers.size <= 1, `${writers.size} writers of byte ${byte}`);
+            if (writers.size === 1) {
+              assert(mayNow("read").isSubsetOf(writers), `a reader beside the writer of byte ${byte}`);
+            }
+          }
         }
-        for (let byte = 0; byte < BYTES; byte++) {
-          const holders = grants.filter(({ grant }) => grant.start <= byte && byte < grant.end);
-          const mayNow = (access: Access) =>
-            new Set(holders.filter(({ grant }) => answer(grant, access, byte, byte + 1) === "yes").map((h) => h.family));
-          const writers = mayNow("write");
-          assert(writers.size <= 1, `${writers.size} writers of byte ${byte}`);
-          if (writers.size === 1) assert(mayNow("read").isSubsetOf(writers), `a reader beside the writer of byte ${byte}`);
+        for (const { grant } of grants) {
+          grant.finish();
         }
-      }
-      for (const { grant } of grants) grant.finish();
-      allocation.leave();
-    }), { numRuns: 1000 });
+        allocation.leave();
+      }),
+      { numRuns: 1000 },
+    );
   }),
 );
 

@@ -24,17 +24,20 @@ Deno.test(
       sharable: fc.boolean(),
       guard: fc.boolean(),
     });
-    fc.assert(fc.property(anyPlacement, ({ count, power, sharable, guard }) => {
-      const align = 2 ** power;
-      const tensor = host.allocate({ shape: [count], dtype: "u16", align, sharable, guard });
-      assertEquals(tensor.address % BigInt(Math.max(align, 4096)), 0n);
-      assertEquals(tensor.grant.allocation.block.byteLength, Math.ceil(count * 2 / 64) * 64);
-      const view = tensor.view();
-      assert(view.every((n) => n === 0));
-      view.fill(0xffff);
-      assertEquals(ledger.alive, sharable ? { "host.block": 1, "host.fd": 1 } : { "host.block": 1 });
-      tensor[Symbol.dispose]();
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(anyPlacement, ({ count, power, sharable, guard }) => {
+        const align = 2 ** power;
+        const tensor = host.allocate({ shape: [count], dtype: "u16", align, sharable, guard });
+        assertEquals(tensor.address % BigInt(Math.max(align, 4096)), 0n);
+        assertEquals(tensor.grant.allocation.block.byteLength, Math.ceil(count * 2 / 64) * 64);
+        const view = tensor.view();
+        assert(view.every((n) => n === 0));
+        view.fill(0xffff);
+        assertEquals(ledger.alive, sharable ? { "host.block": 1, "host.fd": 1 } : { "host.block": 1 });
+        tensor[Symbol.dispose]();
+      }),
+      { numRuns: 300 },
+    );
     // Warm by now: what comes on top would be left over.
     const before = linesOfMaps();
     for (let i = 0; i < 100; i++) host.allocate({ ...eight, align: 65536, guard: true })[Symbol.dispose]();
@@ -243,8 +246,16 @@ Deno.test(
     using tensor = host.allocate({ shape: [8192], dtype: "u8", guard: true });
     const pointer = Deno.UnsafePointer.create(1n);
     const beyond = 2n ** 64n + tensor.address;
-    for (const [bad, count] of [[pointer, 8], [2n ** 47n, 8], [2n ** 63n, 8], [2n ** 64n - 4n, 8], [2n ** 65n, 8], [beyond, 8]]) {
-      const error = assertThrows(() => host.wrap(bad as bigint, { shape: [count as number], dtype: "u8" }), ArgumentError);
+    for (
+      const [bad, count] of [[pointer, 8], [2n ** 47n, 8], [2n ** 63n, 8], [2n ** 64n - 4n, 8], [2n ** 65n, 8], [
+        beyond,
+        8,
+      ]]
+    ) {
+      const error = assertThrows(
+        () => host.wrap(bad as bigint, { shape: [count as number], dtype: "u8" }),
+        ArgumentError,
+      );
       assert(["pointer", "memory"].includes(error.argument!));
     }
     const { address } = tensor;
@@ -304,7 +315,12 @@ Deno.test(
     const tensor = host.wrap(new Uint8Array(4096));
     const inside = host.wrap(tensor.address + 64n, { shape: [64], dtype: "u8" });
     assertEquals(inside.grant.allocation, tensor.grant.allocation);
-    for (const [address, count] of [[tensor.address - 8n, 16], [tensor.address + 4090n, 16], [tensor.address - 8n, 8192]] as const) {
+    for (
+      const [address, count] of [[tensor.address - 8n, 16], [tensor.address + 4090n, 16], [
+        tensor.address - 8n,
+        8192,
+      ]] as const
+    ) {
       assertThrows(() => host.wrap(address, { shape: [count], dtype: "u8" }), ArgumentError, "in part");
     }
     tensor[Symbol.dispose]();

@@ -18,7 +18,9 @@ const anyDType = fc.constantFrom(...Object.keys(TYPED_ARRAYS) as DType[]);
 const anyShape = fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 4 });
 
 /** Layouts that may be wrong: strides are small multiples of the element's size. */
-const anyStrided = fc.record({ shape: anyShape, dtype: anyDType, offset: fc.nat(5) }).chain(({ shape, dtype, offset }) =>
+const anyStrided = fc.record({ shape: anyShape, dtype: anyDType, offset: fc.nat(5) }).chain((
+  { shape, dtype, offset },
+) =>
   fc.array(fc.nat(20), { minLength: shape.length, maxLength: shape.length }).map((steps) => ({
     shape,
     dtype,
@@ -58,50 +60,62 @@ function refusedFor(init: unknown, argument: string): void {
 }
 
 Deno.test("a layout that is accepted has the bounding range of its elements, and none overlap", () => {
-  fc.assert(fc.property(anyStrided, (init) => {
-    const made = tried(init);
-    const starts = addresses(init);
-    const size = sizeOf(init.dtype);
-    if (made instanceof LayoutError) {
-      assert(/^strides\[\d\]$/.test(made.argument!), made.message);
-      return;
-    }
-    assert(!overlap(starts, size));
-    assertEquals(made.byteLength, Math.max(...starts) + size - init.byteOffset);
-    assertEquals(made.strides, init.strides);
-    assertEquals(elementCount(made), starts.length);
-  }), { numRuns: 5000 });
+  fc.assert(
+    fc.property(anyStrided, (init) => {
+      const made = tried(init);
+      const starts = addresses(init);
+      const size = sizeOf(init.dtype);
+      if (made instanceof LayoutError) {
+        assert(/^strides\[\d\]$/.test(made.argument!), made.message);
+        return;
+      }
+      assert(!overlap(starts, size));
+      assertEquals(made.byteLength, Math.max(...starts) + size - init.byteOffset);
+      assertEquals(made.strides, init.strides);
+      assertEquals(elementCount(made), starts.length);
+    }),
+    { numRuns: 5000 },
+  );
 });
 
 Deno.test("elements that overlap are refused, and the strides are named", () => {
-  fc.assert(fc.property(anyStrided, (init) => {
-    fc.pre(overlap(addresses(init), sizeOf(init.dtype)));
-    assert(tried(init) instanceof LayoutError);
-  }), { numRuns: 3000 });
+  fc.assert(
+    fc.property(anyStrided, (init) => {
+      fc.pre(overlap(addresses(init), sizeOf(init.dtype)));
+      assert(tried(init) instanceof LayoutError);
+    }),
+    { numRuns: 3000 },
+  );
 });
 
 Deno.test("default strides leave no gap, and rowAlign pads only the rows", () => {
-  fc.assert(fc.property(anyContiguous, ({ shape, dtype, rowAlign }) => {
-    const plain = layout({ shape, dtype });
-    assert(isContiguous(plain));
-    assertEquals(addresses(plain), Array.from({ length: elementCount(plain) }, (_, i) => i * sizeOf(dtype)));
-    const padded = layout({ shape, dtype, rowAlign });
-    assertEquals(padded.strides.slice(1), plain.strides.slice(1));
-    if (shape.length > 0) {
-      assertEquals(padded.strides[0] % rowAlign, 0);
-      assert(padded.strides[0] >= plain.strides[0] && padded.strides[0] < plain.strides[0] + rowAlign);
-    }
-  }), { numRuns: 2000 });
+  fc.assert(
+    fc.property(anyContiguous, ({ shape, dtype, rowAlign }) => {
+      const plain = layout({ shape, dtype });
+      assert(isContiguous(plain));
+      assertEquals(addresses(plain), Array.from({ length: elementCount(plain) }, (_, i) => i * sizeOf(dtype)));
+      const padded = layout({ shape, dtype, rowAlign });
+      assertEquals(padded.strides.slice(1), plain.strides.slice(1));
+      if (shape.length > 0) {
+        assertEquals(padded.strides[0] % rowAlign, 0);
+        assert(padded.strides[0] >= plain.strides[0] && padded.strides[0] < plain.strides[0] + rowAlign);
+      }
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 Deno.test("isContiguous: the elements follow each other in order", () => {
-  fc.assert(fc.property(anyStrided, (init) => {
-    const made = tried(init);
-    if (made instanceof LayoutError) return;
-    const size = sizeOf(init.dtype);
-    const inOrder = addresses(made).every((start, i) => start === made.byteOffset + i * size);
-    assertEquals(isContiguous(made), inOrder);
-  }), { numRuns: 3000 });
+  fc.assert(
+    fc.property(anyStrided, (init) => {
+      const made = tried(init);
+      if (made instanceof LayoutError) return;
+      const size = sizeOf(init.dtype);
+      const inOrder = addresses(made).every((start, i) => start === made.byteOffset + i * size);
+      assertEquals(isContiguous(made), inOrder);
+    }),
+    { numRuns: 3000 },
+  );
 });
 
 Deno.test("a region has just the elements between its start and its end", () => {
@@ -112,20 +126,23 @@ Deno.test("a region has just the elements between its start and its end", () => 
       count: fc.tuple(...init.shape.map((n) => fc.integer({ min: 1, max: n }))),
     })
   );
-  fc.assert(fc.property(anyPart, ({ init, start, count }) => {
-    const whole = tried(init);
-    if (whole instanceof LayoutError) return;
-    const outside = start.findIndex((from, i) => from + count[i] > whole.shape[i]);
-    if (outside >= 0) {
-      assertEquals(assertThrows(() => region(whole, start, count), LayoutError).argument, `shape[${outside}]`);
-      return;
-    }
-    const origin = start.reduce((at, from, i) => at + from * whole.strides[i], whole.byteOffset);
-    const part = region(whole, start, count);
-    assertEquals(addresses(part), addresses({ shape: count, strides: whole.strides, byteOffset: origin }));
-    assert(part.byteOffset >= whole.byteOffset);
-    assert(part.byteOffset + part.byteLength <= whole.byteOffset + whole.byteLength);
-  }), { numRuns: 3000 });
+  fc.assert(
+    fc.property(anyPart, ({ init, start, count }) => {
+      const whole = tried(init);
+      if (whole instanceof LayoutError) return;
+      const outside = start.findIndex((from, i) => from + count[i] > whole.shape[i]);
+      if (outside >= 0) {
+        assertEquals(assertThrows(() => region(whole, start, count), LayoutError).argument, `shape[${outside}]`);
+        return;
+      }
+      const origin = start.reduce((at, from, i) => at + from * whole.strides[i], whole.byteOffset);
+      const part = region(whole, start, count);
+      assertEquals(addresses(part), addresses({ shape: count, strides: whole.strides, byteOffset: origin }));
+      assert(part.byteOffset >= whole.byteOffset);
+      assert(part.byteOffset + part.byteLength <= whole.byteOffset + whole.byteLength);
+    }),
+    { numRuns: 3000 },
+  );
 });
 
 Deno.test("every figure has to be a whole number in range", () => {

@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Allocation } from "../../src/core/allocation.ts";
 import { AccessError, InteropError } from "../../src/core/errors.ts";
+import type { Fence } from "../../src/core/fence.ts";
 import { Grant } from "../../src/core/grant.ts";
 import { Resource, type ResourceState } from "../../src/core/resource.ts";
 import { fakeAllocation, fakeContext, FakeFence, fakes, FakeWork } from "./fakes.ts";
@@ -45,6 +46,7 @@ interface Node {
   readonly holds: (() => void)[];
   released: number;
   gaveBack: boolean;
+  followed: boolean;
   state: ResourceState;
 }
 
@@ -95,24 +97,36 @@ class World {
       if (root && n === 0) allocation.leave();
       if (n === stepFails) throw this.failure();
     };
-    const submit = (waits: readonly FakeFence[]) => {
-      this.mayReturn(node, waits);
+    const back = (fails: boolean) => {
       if (backFails) throw this.failure();
-      const work = this.work({ ...op, fails: op.fails && op.more % 3 === 2 });
+      const work = this.work({ ...op, fails });
       node.works.push({ work, foreign: false });
       return new FakeFence(work);
+    };
+    const submit = (waits: readonly FakeFence[]) => {
+      this.mayReturn(node, waits);
+      return back(op.fails && op.more % 3 === 2);
+    };
+    const follow = () => {
+      this.mayFollow(node);
+      return back(false);
+    };
+    const giveBack = {
+      context: fakes,
+      submit: (waits: readonly Fence[]) => submit(waits as FakeFence[]),
+      ...(op.which % 2 === 0 ? {} : { follow }),
     };
     const resource = new Resource({
       name,
       grants: [grant],
       undo: Array.from({ length: STEPS }, (_, n) => step(n)),
       owners: owners.map((owner) => owner.resource),
-      ...(op.more % 2 === 0 ? {} : { giveBack: { context: fakes, submit: (waits) => submit(waits as FakeFence[]) } }),
+      ...(op.more % 2 === 0 ? {} : { giveBack }),
     });
     if (intermediate !== undefined) resource.own(intermediate.resource);
     const node: Node = {
       ...{ resource, grant, allocation, owners, intermediate },
-      ...{ works: [], holds: [], released: 0, gaveBack: false, state: "live" },
+      ...{ works: [], holds: [], released: 0, gaveBack: false, followed: false, state: "live" },
     };
     this.nodes.push(node);
     return node;
@@ -125,9 +139,20 @@ class World {
     assertEquals(node.resource.state, "returning");
     assertEquals(node.holds, [], `${name} was given back while a lend is in flight`);
     assertEquals(this.dependents(node).filter((each) => each.resource.state !== "freed"), []);
-    assert(node.works.every(({ work, foreign }) => !foreign || work.over), `${name} was given back before foreign work`);
+    assert(
+      node.works.every(({ work, foreign }) => !foreign || work.over),
+      `${name} was given back before foreign work`,
+    );
     const waited = new Set(waits.map((fence) => fence.work));
     assert(node.works.every(({ work }) => work.over || waited.has(work)), `${name} was given back beside its work`);
+  }
+
+  mayFollow(node: Node): void {
+    const { name, state } = node.resource;
+    assert(node.gaveBack && !node.followed, `${name}: the second half of the way back comes once, after the first`);
+    node.followed = true;
+    assertEquals(state, "returning");
+    assert(node.works.every(({ work }) => work.over), `${name}: the second half comes while work is in flight`);
   }
 
   mayRelease(node: Node): void {
@@ -135,7 +160,11 @@ class World {
     assertEquals(state, "returning", `${name} is released in this state`);
     assert(node.works.every(({ work }) => work.over), `${name} is released while work is in flight`);
     assertEquals(node.holds, [], `${name} is released while a lend is in flight`);
-    assertEquals(this.dependents(node).filter((each) => each.released < STEPS), [], `${name} is released before dependents`);
+    assertEquals(
+      this.dependents(node).filter((each) => each.released < STEPS),
+      [],
+      `${name} is released before dependents`,
+    );
   }
 
   /** Whatever happened: states only move forward, and grants end with their holders. */
@@ -144,7 +173,11 @@ class World {
       const { state, name } = node.resource;
       assert(STATES.indexOf(state) >= STATES.indexOf(node.state), `${name} went from ${node.state} to ${state}`);
       node.state = state;
-      assertEquals(node.grant.state === "ended", state === "freed", `${name} is ${state}, its grant ${node.grant.state}`);
+      assertEquals(
+        node.grant.state === "ended",
+        state === "freed",
+        `${name} is ${state}, its grant ${node.grant.state}`,
+      );
       assertEquals(node.released === STEPS, state === "freed");
       if (state === "live") assert(node.owners.every((owner) => owner.resource.state === "live"));
     }
@@ -193,7 +226,10 @@ class World {
     const held = this.nodes.filter(({ holds }) => holds.length > 0);
     if (op.what === "make" || node === undefined) {
       const second = live[op.more % live.length];
-      this.make(op, op.which % 4 === 0 || node === undefined ? [] : node === second || op.fails ? [node] : [node, second]);
+      this.make(
+        op,
+        op.which % 4 === 0 || node === undefined ? [] : node === second || op.fails ? [node] : [node, second],
+      );
     } else if (op.what === "hop") {
       // As the graph does it: every hop depends on it, and has the one before as owner and as intermediate.
       const graph = live[op.more % live.length];
@@ -220,7 +256,10 @@ class World {
   /** Lets everything come to its end; it has to. */
   async finish(): Promise<void> {
     for (let i = 0; this.nodes.some(({ resource }) => resource.state !== "freed"); i++) {
-      assert(i < 100, `never freed: ${this.nodes.filter((n) => n.resource.state !== "freed").map((n) => n.resource.name)}`);
+      assert(
+        i < 100,
+        `never freed: ${this.nodes.filter((n) => n.resource.state !== "freed").map((n) => n.resource.name)}`,
+      );
       for (const { holds } of this.nodes) for (const letGo of holds.splice(0)) letGo();
       for (const work of this.works) work.end();
       for (const { resource } of this.nodes) this.try(() => resource.dispose());

@@ -64,8 +64,17 @@ Deno.test("one failure is thrown as it is, several as one error with all of them
   assertStrictEquals(assertThrows(() => new Resource({ name: "r", undo: [fails(failure)] }).dispose()), failure);
   const others = [new Error("two"), new Error("three"), new Error("four")];
   const owner = new Resource({ name: "the owner", undo: [fails(others[0])] });
-  const member = new Resource({ name: "the member", owners: [owner], undo: [fails(others[2])], giveBack: { context: fakes, submit: fails(others[1]) } });
-  const error = assertThrows(() => owner.dispose(), InteropError, "3 failures while disposing the owner: three four two");
+  const member = new Resource({
+    name: "the member",
+    owners: [owner],
+    undo: [fails(others[2])],
+    giveBack: { context: fakes, submit: fails(others[1]) },
+  });
+  const error = assertThrows(
+    () => owner.dispose(),
+    InteropError,
+    "3 failures while disposing the owner: three four two",
+  );
   assertEquals(error.errors, [others[1], others[2], others[0]]);
   assertEquals([owner.state, member.state], ["freed", "freed"]);
   owner.dispose();
@@ -375,14 +384,15 @@ Deno.test("work that is done is forgotten while more is recorded", () => {
 
 Deno.test("an owner keeps nothing of what has ended", async () => {
   const owner = new Resource({ name: "owner" });
-  const dead = (() => Array.from({ length: 100 }, (_, i) => {
-    const member = new Resource({ name: "member", owners: [owner] });
-    const last = new Resource({ name: "last", owners: [member, owner] });
-    last.own(member);
-    if (i % 2 === 0) member.dispose();
-    else last.dispose();
-    return [new WeakRef(member), new WeakRef(last)];
-  }).flat())();
+  const dead = (() =>
+    Array.from({ length: 100 }, (_, i) => {
+      const member = new Resource({ name: "member", owners: [owner] });
+      const last = new Resource({ name: "last", owners: [member, owner] });
+      last.own(member);
+      if (i % 2 === 0) member.dispose();
+      else last.dispose();
+      return [new WeakRef(member), new WeakRef(last)];
+    }).flat())();
   await collectGarbage();
   assertEquals(dead.filter((ref) => ref.deref() !== undefined).length, 0);
   owner.dispose();

@@ -66,7 +66,9 @@ function mapperOf(edge: Edge, spell: Spelling): Mapper {
     probe(source, target, _access, waits): Plan | Refusal {
       const answer = edge.answers[formOf(source)];
       const name = `${edge.from}→${edge.to}`;
-      if (answer.refuses) return { edge: name, reason: `not form ${formOf(source)} from ${edge.answers.indexOf(answer)}` };
+      if (answer.refuses) {
+        return { edge: name, reason: `not form ${formOf(source)} from ${edge.answers.indexOf(answer)}` };
+      }
       const { transfer, form } = answer;
       const hostWait = answer.hostWait === "always" || answer.hostWait === "pending" && waits.length > 0;
       return { edge: name, transfer, hostWait, bytesMoved: transfer === "alias" ? 0 : 8, result: spell(target, form) };
@@ -120,34 +122,41 @@ function bruteForce(query: Query, mappers: readonly Mapper[], targets: readonly 
 }
 
 function checkAgainstBruteForce(spell: Spelling, contexts: readonly Context[]): void {
-  fc.assert(fc.property(anyCase, (given) => {
-    const targets = contexts.slice(0, given.twoContexts ? 2 : 1).flatMap((context) => context.targets);
-    const mappers = given.edges.map((edge) => mapperOf(edge, spell));
-    const query: Query = {
-      source: spell(targets[0], given.form),
-      goal: targets[given.goal % targets.length],
-      access: "read-write",
-      waits: given.waits ? WAITS : [],
-      copies: given.copies,
-      exhaustive: given.exhaustive,
-    };
-    const { hops, refused } = search(query, mappers, targets);
-    const expected = bruteForce(query, mappers, targets);
-    assertEquals(hops === undefined, expected === undefined);
-    assertEquals(new Set(refused.map((r) => `${r.edge}|${r.reason}`)).size, refused.length, "a refusal was told twice");
-    if (hops === undefined) return;
-    const count = (what: (plan: Plan) => boolean) => hops.filter(({ plan }) => what(plan)).length;
-    const found: Walk = {
-      figures: [
-        count((plan) => plan.transfer === "copy"),
-        count((plan) => plan.transfer === "migrate"),
-        count((plan) => plan.hostWait),
-        hops.length,
-      ],
-      order: hops.map(({ mapper, target }) => mappers.indexOf(mapper) * targets.length + targets.indexOf(target)),
-    };
-    assertEquals(found, expected);
-  }), { numRuns: 3000 });
+  fc.assert(
+    fc.property(anyCase, (given) => {
+      const targets = contexts.slice(0, given.twoContexts ? 2 : 1).flatMap((context) => context.targets);
+      const mappers = given.edges.map((edge) => mapperOf(edge, spell));
+      const query: Query = {
+        source: spell(targets[0], given.form),
+        goal: targets[given.goal % targets.length],
+        access: "read-write",
+        waits: given.waits ? WAITS : [],
+        copies: given.copies,
+        exhaustive: given.exhaustive,
+      };
+      const { hops, refused } = search(query, mappers, targets);
+      const expected = bruteForce(query, mappers, targets);
+      assertEquals(hops === undefined, expected === undefined);
+      assertEquals(
+        new Set(refused.map((r) => `${r.edge}|${r.reason}`)).size,
+        refused.length,
+        "a refusal was told twice",
+      );
+      if (hops === undefined) return;
+      const count = (what: (plan: Plan) => boolean) => hops.filter(({ plan }) => what(plan)).length;
+      const found: Walk = {
+        figures: [
+          count((plan) => plan.transfer === "copy"),
+          count((plan) => plan.transfer === "migrate"),
+          count((plan) => plan.hostWait),
+          hops.length,
+        ],
+        order: hops.map(({ mapper, target }) => mappers.indexOf(mapper) * targets.length + targets.indexOf(target)),
+      };
+      assertEquals(found, expected);
+    }),
+    { numRuns: 3000 },
+  );
 }
 
 const plane = { layout: layout({ shape: [8], dtype: "u8" }), allocation: fakeAllocation(8) };

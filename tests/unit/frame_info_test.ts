@@ -1,0 +1,124 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { sizeOf } from "../../src/core/dtype.ts";
+import { LayoutError } from "../../src/core/errors.ts";
+import {
+  type AudioInfo,
+  fourccOf,
+  type ImageFormat,
+  imageInfo,
+  type ImageInit,
+  planeLayouts,
+} from "../../src/core/frame_info.ts";
+
+/** Each format's name in drm_fourcc.h, its bytes for a picture of 4 by 2 pixels, and the shapes of its planes. */
+const FORMATS: Record<ImageFormat, { drm: string; bytes: number; shapes: number[][] }> = {
+  GRAY8: { drm: "R8", bytes: 8, shapes: [[2, 4]] },
+  RGB: { drm: "BGR888", bytes: 24, shapes: [[2, 4, 3]] },
+  BGR: { drm: "RGB888", bytes: 24, shapes: [[2, 4, 3]] },
+  RGBA: { drm: "ABGR8888", bytes: 32, shapes: [[2, 4, 4]] },
+  BGRA: { drm: "ARGB8888", bytes: 32, shapes: [[2, 4, 4]] },
+  NV12: { drm: "NV12", bytes: 12, shapes: [[2, 4], [1, 2, 2]] },
+  I420: { drm: "YUV420", bytes: 12, shapes: [[2, 4], [1, 2], [1, 2]] },
+  P010: { drm: "P010", bytes: 24, shapes: [[2, 4], [1, 2, 2]] },
+};
+const names = Object.keys(FORMATS) as ImageFormat[];
+
+const headers = ["/usr/include/drm/drm_fourcc.h", "/usr/include/libdrm/drm_fourcc.h"];
+const header = headers.find((path) => {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
+});
+
+Deno.test({
+  name: `fourcc codes are those of drm_fourcc.h${header === undefined ? " (not here: apt install libdrm-dev)" : ""}`,
+  ignore: header === undefined,
+  async fn() {
+    const path = await Deno.makeTempFile();
+    const lines = names.map((name) => `printf("%u\\n", (unsigned) DRM_FORMAT_${FORMATS[name].drm});`);
+    const source = `#include <stdio.h>\n#include "${header}"\nint main(void) { ${lines.join(" ")} }`;
+    await Deno.writeTextFile(`${path}.c`, source);
+    const cc = await new Deno.Command("cc", { args: ["-I/usr/include/libdrm", "-o", path, `${path}.c`] }).output();
+    assert(cc.success, new TextDecoder().decode(cc.stderr));
+    const { stdout } = await new Deno.Command(path).output();
+    await Promise.all([Deno.remove(path), Deno.remove(`${path}.c`)]);
+    const codes = new TextDecoder().decode(stdout).trim().split("\n").map(Number);
+    assertEquals(names.map((format) => imageInfo({ format, width: 2, height: 2 }).fourcc), codes);
+  },
+});
+
+Deno.test("a fourcc is four characters, the first in the low byte", () => {
+  assertEquals(fourccOf("AB24"), 0x34324241);
+  assertEquals(fourccOf("R8  "), 0x20203852);
+});
+
+Deno.test("each format's planes have its shapes, and together its bytes, without a gap", () => {
+  for (const format of names) {
+    const planes = planeLayouts(imageInfo({ format, width: 4, height: 2 }));
+    assertEquals(planes.map((plane) => plane.shape), FORMATS[format].shapes);
+    assertEquals(planes.reduce((sum, plane) => sum + plane.byteLength, 0), FORMATS[format].bytes);
+    planes.reduce((end, plane) => (assertEquals(plane.byteOffset, end), end + plane.byteLength), 0);
+  }
+});
+
+Deno.test("with rowAlign every row of every plane begins at a multiple of it, and no plane overlaps another", () => {
+  const anyImage = fc.record({
+    format: fc.constantFrom(...names),
+    width: fc.integer({ min: 1, max: 50 }).map((n) => 2 * n),
+    height: fc.integer({ min: 1, max: 50 }).map((n) => 2 * n),
+    rowAlign: fc.constantFrom(1, 2, 16, 64, 256),
+  });
+  fc.assert(fc.property(anyImage, ({ rowAlign, ...init }) => {
+    const planes = planeLayouts(imageInfo(init), rowAlign);
+    let end = 0;
+    for (const { byteOffset, byteLength, strides, dtype } of planes) {
+      assert(byteOffset >= end && byteOffset % sizeOf(dtype) === 0);
+      assertEquals([byteOffset % rowAlign, strides[0] % rowAlign], [0, 0]);
+      end = byteOffset + byteLength;
+    }
+  }));
+});
+
+Deno.test("what is wrong with an image is named", () => {
+  const wrong: [Partial<Record<keyof ImageInit, unknown>>, string][] = [
+    [{ format: "RGB565" }, "format"],
+    [{ format: "constructor" }, "format"],
+    [{ format: undefined }, "format"],
+    [{ width: 0 }, "width"],
+    [{ width: 3 }, "width"],
+    [{ height: 3 }, "height"],
+    [{ height: NaN }, "height"],
+  ];
+  for (const [part, argument] of wrong) {
+    const init = { format: "NV12", width: 4, height: 4, ...part } as ImageInit;
+    assertEquals(assertThrows(() => imageInfo(init), LayoutError).argument, argument);
+  }
+  assertEquals(imageInfo({ format: "GRAY8", width: 3, height: 3 }).width, 3);
+});
+
+Deno.test("an image keeps its modifier, all 64 bits, and its colour", () => {
+  const init = { format: "NV12", width: 2, height: 2 } as const;
+  const { modifier, colour } = imageInfo({ ...init, modifier: 0xffff_ffff_ffff_fffen, colour: { range: "full" } });
+  assertEquals([modifier, colour], [0xffff_ffff_ffff_fffen, { range: "full" }]);
+  assertEquals(imageInfo(init).modifier, 0n);
+});
+
+Deno.test("sound: one plane with the channels in turn, or a plane a channel", () => {
+  const info: AudioInfo = {
+    type: "audio",
+    format: "i16",
+    sampleRate: 48000,
+    channels: 3,
+    samples: 10,
+    layout: "planar",
+  };
+  assertEquals(planeLayouts(info).map((plane) => [plane.shape, plane.byteOffset]), [[[10], 0], [[10], 20], [[10], 40]]);
+  const [only] = planeLayouts({ ...info, layout: "interleaved" });
+  assertEquals([only.shape, only.strides, only.byteLength], [[10, 3], [6, 2], 60]);
+  for (const field of ["sampleRate", "channels", "samples"] as const) {
+    assertThrows(() => planeLayouts({ ...info, [field]: 0 }), LayoutError);
+  }
+});

@@ -1,0 +1,85 @@
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { LibraryNotFoundError } from "../../src/core/errors.ts";
+import { lazyLibrary, type LibrarySpec, setTap } from "../../src/core/library.ts";
+import { run } from "./process.ts";
+
+interface Functions {
+  getpid(): number;
+}
+
+const symbols = { getpid: { parameters: [], result: "i32" } } as const;
+const spec = (candidates: readonly string[], more: Partial<LibrarySpec<Deno.ForeignLibraryInterface>> = {}) =>
+  lazyLibrary<Functions>({ api: "unittest", candidates, symbols, hint: "Install it.", ...more });
+
+Deno.test("a library opens on the first call, once, from the first candidate that is there", () => {
+  const open = spec(["/nowhere/libnone.so", "libc.so.6"]);
+  const functions = open();
+  assertEquals(functions.getpid(), Deno.pid);
+  assertStrictEquals(open(), functions);
+});
+
+Deno.test("where none opens, the error lists every attempt with the loader's words, and the hint", () => {
+  const open = spec(["/nowhere/libone.so", "libtwo-is-missing.so"]);
+  for (let i = 0; i < 2; i++) {
+    const error = assertThrows(() => open(), LibraryNotFoundError, "Install it.");
+    assertEquals(error.attempts.map((attempt) => attempt.path), ["/nowhere/libone.so", "libtwo-is-missing.so"]);
+    assert(error.attempts.every(({ message }) => message.includes("cannot open shared object file")));
+    assertEquals([error.api, error.fn, error.hint], ["unittest", "dlopen", "Install it."]);
+    assert(error.message.includes("/nowhere/libone.so: "));
+  }
+});
+
+Deno.test("a library that lacks a symbol is an attempt that failed, and names the symbol", () => {
+  const missing = { samepage_no_such_symbol: symbols.getpid };
+  const error = assertThrows(() => spec(["libc.so.6"], { symbols: missing })(), LibraryNotFoundError);
+  assert(error.attempts[0].message.includes("samepage_no_such_symbol"));
+});
+
+Deno.test("SAMEPAGE_LIB_<API> is tried instead of the candidates", () => {
+  Deno.env.set("SAMEPAGE_LIB_UNITTEST", "/nowhere/liboverride.so");
+  try {
+    const error = assertThrows(() => spec(["libc.so.6"])(), LibraryNotFoundError);
+    assertEquals(error.attempts.map((attempt) => attempt.path), ["/nowhere/liboverride.so"]);
+    Deno.env.set("SAMEPAGE_LIB_UNITTEST", "libc.so.6");
+    assertEquals(spec(["/nowhere/libnone.so"])().getpid(), Deno.pid);
+    Deno.env.set("SAMEPAGE_LIB_UNITTEST", "");
+    assertEquals(spec(["libc.so.6"])().getpid(), Deno.pid);
+  } finally {
+    Deno.env.delete("SAMEPAGE_LIB_UNITTEST");
+  }
+});
+
+Deno.test("a tap sees a library as it is opened, and may put other functions in", () => {
+  const seen: string[] = [];
+  setTap((api, functions) => {
+    seen.push(api);
+    return { ...functions, getpid: () => -1 };
+  });
+  try {
+    assertEquals([spec(["libc.so.6"])().getpid(), seen], [-1, ["unittest"]]);
+  } finally {
+    setTap(undefined);
+  }
+  assertEquals(spec(["libc.so.6"])().getpid(), Deno.pid);
+});
+
+const use = `
+  import { lazyLibrary } from "./src/core/library.ts";
+  const symbols = { getpid: { parameters: [], result: "i32" } };
+  const open = lazyLibrary({ api: "unittest", candidates: ["libc.so.6"], symbols, hint: "" });
+  try {
+    console.log(open().getpid() > 0);
+  } catch (error) {
+    console.log(error.name, error.flag, error.cause?.name);
+  }
+`;
+
+Deno.test("the override is read only where that is permitted already, and nothing is asked for", async () => {
+  const env = { SAMEPAGE_LIB_UNITTEST: "/nowhere/liboverride.so" };
+  assertEquals((await run(use, ["--allow-ffi"], env)).out, "true");
+  assertEquals((await run(use, ["--allow-ffi", "--allow-env"], env)).out, "LibraryNotFoundError undefined undefined");
+});
+
+Deno.test("without permission: a PermissionError, with Deno's own as its cause", async () => {
+  assertEquals((await run(use, [])).out, "PermissionError --allow-ffi NotCapable");
+});

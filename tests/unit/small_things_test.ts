@@ -1,0 +1,99 @@
+import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
+import { type Access, covers, reads, writes } from "../../src/core/access.ts";
+import { type DType, dtypeOf, sizeOf, TYPED_ARRAYS } from "../../src/core/dtype.ts";
+import * as errors from "../../src/core/errors.ts";
+import { Ledger } from "../../src/core/ledger.ts";
+import { Metadata } from "../../src/core/metadata.ts";
+import { Route } from "../../src/core/route.ts";
+import { host } from "../../src/host/context.ts";
+import { withEmptyLedger } from "./ledger.ts";
+
+Deno.test("access: what covers what", () => {
+  const all: Access[] = ["read", "write", "read-write"];
+  const table = all.map((held) => all.filter((wanted) => covers(held, wanted)).join(" "));
+  assertEquals(table, ["read", "write", "read write read-write"]);
+  assertEquals([all.map(reads), all.map(writes)], [[true, false, true], [false, true, true]]);
+});
+
+Deno.test("dtype: the size is in the name, and a typed array tells its own", () => {
+  for (const [dtype, make] of Object.entries(TYPED_ARRAYS)) {
+    assertEquals(sizeOf(dtype as DType) * 8, Number(dtype.slice(1)));
+    assertEquals(dtypeOf(new make(new ArrayBuffer(8))), dtype as DType);
+  }
+  assertEquals(dtypeOf(new DataView(new ArrayBuffer(1))), undefined);
+  assertEquals(dtypeOf(new Uint8ClampedArray(1)), undefined);
+});
+
+Deno.test(
+  "dtype: f16 is seen as halves",
+  withEmptyLedger(() => {
+    using tensor = host.allocate({ shape: [2], dtype: "f16" });
+    const view = tensor.view();
+    assertInstanceOf(view, Float16Array);
+    view[0] = 1.5;
+    assertEquals([...tensor.bytes()], [0, 0x3e, 0, 0]);
+  }),
+);
+
+Deno.test("errors: one failure is thrown as it is, several as one", () => {
+  errors.throwAll([], "doing nothing");
+  const [one, two] = [new Error("one."), "two."];
+  assertStrictEquals(assertThrows(() => errors.throwAll([one], "x")), one);
+  const error = assertThrows(() => errors.throwAll([one, two], "doing much"), errors.InteropError);
+  assertEquals([error.message, error.errors], ["2 failures while doing much: one. two.", [one, two]]);
+});
+
+Deno.test("errors: every class has its name, extends InteropError, and shows its hint", () => {
+  const fields = { api: "core", argument: "shape", hint: "Do better.", cause: "cause" };
+  const made = [
+    new errors.InteropError("No.", fields),
+    new errors.LibraryNotFoundError("No.", [], fields),
+    new errors.PermissionError("No.", "--allow-ffi", fields),
+    new errors.NativeCallError("No.", fields),
+    new errors.ArgumentError("No.", fields),
+    new errors.LayoutError("No.", fields),
+    new errors.AccessError("No.", fields),
+    new errors.DisposedError("No.", fields),
+    new errors.NoRouteError("No.", [], fields),
+  ];
+  for (const error of made) {
+    assertInstanceOf(error, errors.InteropError);
+    assertEquals(error.name, error.constructor.name);
+    assertEquals([error.message, error.argument, error.cause, error.errors], ["No. Do better.", "shape", "cause", []]);
+  }
+  assertEquals("cause" in new errors.InteropError("No."), false);
+});
+
+Deno.test("ledger: counts by kind, and shows only what is alive", () => {
+  const ledger = new Ledger();
+  ledger.add("a");
+  ledger.add("a");
+  ledger.add("b");
+  ledger.remove("b");
+  ledger.quarantine(64);
+  assertEquals([ledger.alive, ledger.quarantinedBytes], [{ a: 2 }, 64]);
+});
+
+Deno.test("metadata: keys are set, read, unset", () => {
+  const metadata = new Metadata({ timestamp: 1n });
+  assertEquals(metadata.set("sequence", 2).set("stream", "door").get("timestamp"), 1n);
+  assertEquals([metadata.delete("timestamp"), metadata.delete("timestamp"), metadata.get("timestamp")], [
+    true,
+    false,
+    undefined,
+  ]);
+  assertEquals([...metadata.entries()], [["sequence", 2], ["stream", "door"]]);
+});
+
+Deno.test("route: a line a step, then a line a refusal", () => {
+  const step = { edge: "a→b", transfer: "migrate", hostWait: true, bytesMoved: 8, evidence: "asked" } as const;
+  const refusal = { edge: "b→c", reason: "too short.", remedy: "Make it longer." };
+  const route = new Route([step, { ...step, transfer: "alias", hostWait: false, bytesMoved: 0 }], [refusal]);
+  assertEquals(route.bytesMoved, 8);
+  assertEquals(Deno.inspect(route).split("\n"), [
+    "a→b: migrate, 8 bytes moved, the host waits first (asked)",
+    "a→b: alias (asked)",
+    "b→c: closed: too short. Make it longer.",
+  ]);
+  assert(new Route([], [refusal], false).toString().startsWith("no route\n"));
+});
