@@ -8,10 +8,13 @@
 // The last line counts tests and steps over all runs; each one that was skipped or failed is named before it.
 
 import { join, relative, resolve } from "@std/path";
+import { openclDevices } from "../src/opencl/mod.ts";
 import { readJUnit, type Report } from "./report.ts";
 
 const ROOT = resolve(import.meta.dirname!, "..");
 const TEST_FILE = /(^|[._])test\.ts$/;
+const DOCUMENT = /\.(ts|md)$/;
+const HAS_OPENCL = hasOpenCL();
 const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md"];
 /** A run that takes longer hangs, and is ended with SIGTERM. */
 const LIMIT = 10 * 60 * 1000;
@@ -25,17 +28,30 @@ async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
 }
 
-/** The test files at or below a path, in the order of their names. */
-async function testFiles(path: string): Promise<string[]> {
+/** The files at or below a path whose names fit, in the order of their names. */
+async function filesBelow(path: string, fits: RegExp): Promise<string[]> {
   if (!(await Deno.stat(path)).isDirectory) return [path];
   const entries = await Array.fromAsync(Deno.readDir(path));
   entries.sort((a, b) => a.name < b.name ? -1 : 1);
   const found = entries.map((entry) => {
     const child = join(path, entry.name);
-    if (entry.isDirectory) return testFiles(child);
-    return TEST_FILE.test(entry.name) ? [child] : [];
+    if (entry.isDirectory) return filesBelow(child, fits);
+    return fits.test(entry.name) ? [child] : [];
   });
   return (await Promise.all(found)).flat();
+}
+
+/** True for documentation whose examples open an OpenCL device, where there is none. */
+async function lacksDevice(file: string): Promise<boolean> {
+  return !HAS_OPENCL && (await Deno.readTextFile(join(ROOT, file))).includes('"@samepage/interop/opencl"');
+}
+
+function hasOpenCL(): boolean {
+  try {
+    return openclDevices().length > 0;
+  } catch {
+    return false;
+  }
 }
 
 async function deno(args: string[]): Promise<Deno.CommandStatus> {
@@ -80,10 +96,17 @@ const paths = Deno.args.filter((_, i) => isPath[i]).map((arg) => relative(ROOT, 
 const isTest = (path: string) => path === "tests" || path.startsWith("tests/");
 
 const wanted = paths.length > 0 ? paths : ["tests", ...DOCUMENTED];
-const files = (await Promise.all(wanted.filter(isTest).map((path) => testFiles(join(ROOT, path))))).flat();
+const files = (await Promise.all(wanted.filter(isTest).map((path) => filesBelow(join(ROOT, path), TEST_FILE)))).flat();
 const names = files.map((file) => relative(ROOT, file));
-const documents = [];
-for (const path of wanted) if (!isTest(path) && await exists(join(ROOT, path))) documents.push(path);
+const documents: string[] = [];
+const withoutDevice: string[] = [];
+for (const path of wanted) {
+  if (isTest(path) || !(await exists(join(ROOT, path)))) continue;
+  for (const file of await filesBelow(join(ROOT, path), DOCUMENT)) {
+    const name = relative(ROOT, file);
+    (await lacksDevice(name) ? withoutDevice : documents).push(name);
+  }
+}
 
 const runs: Run[] = [];
 if (names.length > 0) {
@@ -93,6 +116,8 @@ if (names.length > 0) {
 }
 for (const name of names) runs.push(await run(name, ["--no-check", ...flags, name]));
 if (documents.length > 0) runs.push(await run("documentation", ["--doc", ...flags, ...documents]));
+const skippedDocuments = withoutDevice.map((name) => `the examples of ${name} (no OpenCL device)`);
+runs.push({ name: "documentation", passed: [], failed: [], skipped: skippedDocuments });
 
 const skipped = list("Skipped", runs, "skipped");
 const failed = list("Failed", runs, "failed");

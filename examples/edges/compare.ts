@@ -23,8 +23,8 @@ const PROOF = [
  * each step.
  */
 export function compare(cl: OpenCLContext, byMapping: ByMapping, byCopying: ByCopying): void {
-  const { name, platform, version, driver } = cl.device;
-  print("device", `${name}, ${platform} (${version}, driver ${driver})`);
+  const { name, platform, driver } = cl.device;
+  print("device", `${name}, ${platform} (driver ${driver})`);
 
   const { routes, launches } = byMapping.run(() => {}); // the first run of each compiles, and is not measured
   byCopying.run(() => {});

@@ -13,5 +13,5 @@ export function reads(access: Access): boolean {
 
 /** True where somebody who holds `held` may pass on `wanted`. */
 export function covers(held: Access, wanted: Access): boolean {
-  return held === "read-write" || held === wanted;
+  return held === wanted || (held === "read-write" && (wanted === "read" || wanted === "write"));
 }

@@ -26,8 +26,13 @@ export abstract class Fence implements Disposable {
   /** The in-order line of work it belongs to (a queue); work submitted to the same line later runs after it anyway. */
   abstract readonly line: object;
 
-  /** True once the work is done. @throws what made the work fail. */
+  /** True once the work is done. @throws what made the work fail, or why the driver could not be asked. */
   abstract reached(): boolean;
+
+  /** True once the work is known to be over: what {@link reached} throws before that says nothing of it. */
+  get over(): boolean {
+    return true;
+  }
 
   /**
    * Blocks until the work is done.

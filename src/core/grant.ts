@@ -80,7 +80,7 @@ export class Grant {
 
   /** True once the holder is disposed and its bytes are on their way back. */
   get returning(): boolean {
-    return !this.#ended && this.resource?.state === "returning";
+    return !this.#ended && (this.resource?.onTheWayBack ?? false);
   }
 
   /**

@@ -48,11 +48,15 @@ export class Graph implements Disposable {
   map<T extends Tensor>(source: Tensor, target: Target<T>, options?: MapOptions): T;
   map(source: Mapped, target: Target, options: MapOptions = {}): Mapped {
     if (isScattered(source)) return this.#mapPlanes(source, target, options);
-    const { access, returning, waits } = this.#ready(source, target, options);
+    const { access } = this.#ready(source, target, options);
     source.raiseKept();
+    const waited = settleUnsubmitted(source.usable(access));
+    const { returning, waits } = this.#ready(source, target, options);
     const { hops, refused } = this.#search(source, target, access, waits, options, false);
     if (hops === undefined) throw noRoute(source, target, refused);
-    return this.#walk(source, hops, refused, access, waits, returning);
+    const mapped = this.#walk(source, hops, access, waits, returning);
+    mapped.arrivedBy(new Route(stepsOf(hops, waited), refused));
+    return mapped;
   }
 
   /**
@@ -62,9 +66,10 @@ export class Graph implements Disposable {
    */
   explain(source: Mapped, target: Target, options: MapOptions = {}): Route {
     if (isScattered(source)) return joined(source.planes.map((plane) => this.explain(plane, target, options)));
-    const { access, waits } = this.#ready(source, target, options);
+    const { access, returning, waits } = this.#ready(source, target, options);
     const { hops, refused } = this.#search(source, target, access, waits, options, true);
-    return hops === undefined ? new Route([], refused, false) : new Route(hops.map(stepOf), refused);
+    const waited = returning.some(isUnsubmitted);
+    return hops === undefined ? new Route([], refused, false) : new Route(stepsOf(hops, waited), refused);
   }
 
   /** Disposes what was mapped through this graph; the contexts stay. */
@@ -137,7 +142,6 @@ export class Graph implements Disposable {
   #walk(
     source: Mapped,
     hops: readonly Hop[],
-    refused: Found["refused"],
     access: Access,
     waits: readonly Fence[],
     returning: readonly Grant[],
@@ -157,7 +161,6 @@ export class Graph implements Disposable {
       if (at !== source) throwAll([error, ...failuresOf(() => at[Symbol.dispose]())], `mapping ${source.name}`);
       throw error;
     }
-    at.arrivedBy(new Route(hops.map(stepOf), refused));
     return at;
   }
 }
@@ -185,6 +188,21 @@ export function takeStep(
   }
 }
 
+/**
+ * True for bytes on their way back which no device can wait for: what gives them back has not been submitted, because
+ * it stands behind another context's work, or behind a later hop.
+ */
+function isUnsubmitted(grant: Grant): boolean {
+  return grant.resource!.state !== "returning";
+}
+
+/** The host sees such bytes arrive. True where there were any. */
+function settleUnsubmitted(returning: readonly Grant[]): boolean {
+  const unsubmitted = returning.filter(isUnsubmitted);
+  for (const grant of unsubmitted) grant.resource!.settle();
+  return unsubmitted.length > 0;
+}
+
 /** The host waits for work on the bytes, and sees those that are on their way back arrive. */
 function waitFor(waits: readonly Fence[], returning: readonly Grant[]): void {
   for (const fence of waits) fence.waitSync();
@@ -210,8 +228,9 @@ function failuresOf(action: () => void): unknown[] {
   }
 }
 
-function stepOf({ plan: { result: _, ...step } }: Hop): Step {
-  return step;
+/** The steps of a route. `waited`: the host has to wait before the first of them, whoever takes it. */
+function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
+  return hops.map(({ plan: { result: _, ...step } }, i) => i === 0 && waited ? { ...step, hostWait: true } : step);
 }
 
 function noRoute(source: Mapped, target: Target, refused: Found["refused"]): NoRouteError {

@@ -103,6 +103,7 @@ export class Resource {
   #links: Link[] = [];
   #intermediate: Resource | undefined;
   #drivesIntermediate = false;
+  #madeFor: Resource | undefined;
   #errors: unknown[] = [];
 
   /** Takes `undo` and `grants` over. */
@@ -119,6 +120,15 @@ export class Resource {
   /** Where in its life it is. */
   get state(): ResourceState {
     return this.#state;
+  }
+
+  /**
+   * True once its bytes are on their way back, and nothing but work in flight holds them: the bytes of an intermediate
+   * are when what it was made for is.
+   */
+  get onTheWayBack(): boolean {
+    if (this.#state === "live") return this.#madeFor?.onTheWayBack ?? false;
+    return this.#state === "returning" || (this.#state === "closing" && !this.held);
   }
 
   /** The work recorded on it that has not been seen done. */
@@ -160,6 +170,7 @@ export class Resource {
 
   /** This ends `intermediate` after itself: what the graph made on the way here. */
   own(intermediate: Resource): void {
+    intermediate.#madeFor = this;
     this.#intermediate = intermediate;
   }
 
@@ -213,8 +224,9 @@ export class Resource {
     this.#driveLater();
   }
 
-  /** Drives an end that has begun, blocking, as far as it goes. @throws what failed. */
+  /** Drives an end that has begun (an intermediate's: of what it was made for), blocking, as far as it goes. @throws what failed. */
   settle(): void {
+    if (this.#state === "live") return this.#madeFor?.settle();
     let failed: FailedWait | undefined;
     for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
       if (obstacle instanceof Promise) {
@@ -355,13 +367,13 @@ export class Resource {
     this.#state = "freed";
   }
 
-  /** True once a fence is reached, or failed: then its error is kept. */
+  /** True once a fence is reached, or failed: then its error is kept. Work that cannot be asked about goes on. */
   #over(fence: Fence): boolean {
     try {
       return fence.reached();
     } catch (error) {
-      this.#errors.push(error);
-      return true;
+      if (fence.over) this.#errors.push(error);
+      return fence.over;
     }
   }
 

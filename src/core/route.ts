@@ -57,7 +57,7 @@ export class Route {
 export const ORIGIN: Route = new Route([], []);
 
 /** `host→opencl: alias (proven …)`. */
-export function describeStep(step: Step): string {
+function describeStep(step: Step): string {
   const moved = step.bytesMoved > 0 ? `, ${step.bytesMoved} bytes moved` : "";
   const waits = step.hostWait ? ", the host waits first" : "";
   const evidence = step.evidence === undefined ? "" : ` (${step.evidence})`;

@@ -71,7 +71,7 @@ export function mapBlock(init: BlockInit): MappedBlock {
 }
 
 /** Closes an fd that samepage owns. */
-export function closeFd(fd: number): void {
+function closeFd(fd: number): void {
   ledger.remove("host.fd");
   if (libc().close(fd) !== 0) throw libcError("close");
 }

@@ -5,7 +5,6 @@ import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
-import type { Address } from "../../ffi/address.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
@@ -51,7 +50,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const cl = target.context as OpenCLContext;
     const [{ allocation, access }] = job.grants;
     const { address, byteLength } = rangeOf(source.describe());
-    const root = cl.memory.hostBuffers.acquire(allocation, address as Address, byteLength, job.undo);
+    const root = cl.memory.hostBuffers.acquire(allocation, address!, byteLength, job.undo);
     const planes = source instanceof Frame ? source.planes : [source];
     const parts = planes.map((plane) => {
       return cl.memory.part(root, Number(plane.address - root.hostAddress), plane.layout, job.undo);

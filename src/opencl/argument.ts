@@ -224,7 +224,7 @@ export class ArgumentSlot {
         "Pass its bytes as a typed array.",
       );
     }
-    const lanes = Array.isArray(value) ? value as readonly number[] : [value as number | bigint];
+    const lanes = Array.isArray(value) ? [...value as readonly number[]] : [value as number | bigint];
     if (lanes.length !== this.#lanes) throw this.#wrong(`it has ${this.#lanes} elements; got ${lanes.length}.`);
     // A vector of three takes the room of four (OpenCL C 6.3.5).
     const bytes = new DataView(new ArrayBuffer(scalar.size * (this.#lanes === 3 ? 4 : this.#lanes)));

@@ -1,12 +1,12 @@
 import { CL_COMPLETE, CL_EVENT_COMMAND_EXECUTION_STATUS } from "../../ffi/opencl/constants.ts";
-import { CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST } from "../../ffi/opencl/errors.ts";
+import { CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_INVALID_OPERATION } from "../../ffi/opencl/errors.ts";
 import type { ClEvent } from "../../ffi/opencl/handles.ts";
 import { AccessError, ArgumentError, DisposedError, type NativeCallError } from "../core/errors.ts";
 import { Fence } from "../core/fence.ts";
 import { ledger } from "../core/ledger.ts";
 import { Resource } from "../core/resource.ts";
 import type { OpenCLContext } from "./context.ts";
-import { check, errcode, made, workError } from "./errors.ts";
+import { check, errcode, made, openclError, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
 
 const list = new BigUint64Array(1);
@@ -102,6 +102,11 @@ export class OpenCLFence extends Fence {
     this.context = context;
     this.line = line;
     this.point = point.share();
+  }
+
+  /** True once the work was seen over. */
+  override get over(): boolean {
+    return this.point.event === undefined;
   }
 
   /** True once the work is done. @throws {NativeCallError} where it failed. */
@@ -257,6 +262,8 @@ class UserEventState implements Gate {
   }
 
   open(code: number): void {
+    // The event is released as soon as it is seen over: the driver cannot be asked.
+    if (this.set) throw openclError(CL_INVALID_OPERATION, "clSetUserEventStatus", { hint: "It was set already." });
     check(opencl().clSetUserEventStatus(this.#event, code), "clSetUserEventStatus");
     this.set = true;
     this.#tell();

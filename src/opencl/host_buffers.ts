@@ -51,7 +51,7 @@ export class HostBuffers {
    * A buffer over exactly this range, or a share of the live one that covers it. Not a byte more: where the driver
    * moves bytes, it would write a neighbour's back.
    */
-  acquire(allocation: Allocation, address: Address, byteLength: number, undo: Undo): HostBuffer {
+  acquire(allocation: Allocation, address: bigint, byteLength: number, undo: Undo): HostBuffer {
     const live = allocation.attachment<HostBuffer[]>(this.#space, () => []);
     const buffer = this.find(allocation, address, byteLength) ?? this.#create(address, byteLength, live);
     buffer.sharers++;
@@ -63,9 +63,9 @@ export class HostBuffers {
     return buffer;
   }
 
-  #create(hostAddress: Address, byteLength: number, live: HostBuffer[]): HostBuffer {
+  #create(hostAddress: bigint, byteLength: number, live: HostBuffer[]): HostBuffer {
     const undo: Undo = [];
-    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, hostAddress, undo);
+    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, hostAddress as Address, undo);
     const buffer: HostBuffer = { mem, hostAddress, byteLength, sharers: 0, undo };
     live.push(buffer);
     return buffer;

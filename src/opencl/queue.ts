@@ -27,6 +27,7 @@ export class OpenCLQueue implements Disposable {
   readonly #handle: ClCommandQueue;
   #last: Point | undefined;
   #pending: Point[] = [];
+  #forgetting: unknown;
   #gates: readonly Gate[] = [];
   #flushed = true;
 
@@ -72,8 +73,8 @@ export class OpenCLQueue implements Disposable {
     this.#flushed = false;
     const point = new Point(submitted[0] as ClEvent, fn, this.#gates, () => this.flush()).share();
     this.#last = point;
-    this.#forget();
     this.#pending.push(point);
+    this.#forget();
     return point;
   }
 
@@ -92,8 +93,8 @@ export class OpenCLQueue implements Disposable {
   /** Hands what was submitted to the device. Every wait does this by itself. */
   flush(): void {
     if (this.#flushed) return;
-    this.#flushed = true;
     check(opencl().clFlush(this.#handle), "clFlush");
+    this.#flushed = true;
   }
 
   /**
@@ -196,14 +197,22 @@ export class OpenCLQueue implements Disposable {
     this.#gates = [...new Set([...this.#gates, ...fence.point.gates])];
   }
 
-  /** Lets go of the commands that are over. */
+  /**
+   * Lets go of the commands that are over. What fails here concerns none that is asked for now: those that could not be
+   * asked are asked again next time, and the first failure is thrown with the end of the queue.
+   */
   #forget(): void {
-    while (this.#pending.length > 0 && this.#pending[0].over()) this.#pending.shift()!.drop();
+    try {
+      while (this.#pending.length > 0 && this.#pending[0].over()) this.#pending.shift()!.drop();
+    } catch (error) {
+      this.#forgetting ??= error;
+    }
   }
 
   #release(): void {
     this.#forget();
     ledger.remove("opencl.cl_command_queue");
     check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
+    if (this.#forgetting !== undefined) throw this.#forgetting;
   }
 }

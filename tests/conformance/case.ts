@@ -11,6 +11,8 @@ import type { End, Subject } from "./subject.ts";
 export interface Case {
   /** Stable, in kebab-case: rows are compared by it. */
   readonly name: string;
+  /** It ends contexts or the graph, or has native calls fail: so it gets contexts of its own. */
+  readonly alone?: true;
   /** Fails by throwing; a {@linkcode NotHere} says that the edge has nothing to be asked. */
   readonly run: (subject: Subject) => Promise<void> | void;
 }

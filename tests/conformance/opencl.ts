@@ -25,14 +25,22 @@ kernel void copy(global uchar* to, ulong at, global const uchar* from, ulong beg
   to[at + get_global_id(0)] = from[begin + get_global_id(0)];
 }`;
 
-/** Both edges between the host and OpenCL, on every device of every platform. */
-export function opencl(): Candidate[] {
+/**
+ * Both edges between the host and OpenCL, on every device of every platform.
+ *
+ * @param expected what they have to say of themselves
+ */
+export function opencl(expected: Subject["expected"] = "as proven"): Candidate[] {
   const edges = [hostToOpenCL, openCLToHost].map((mapper) => edgeOf(mapper as Mapper));
   try {
     const devices = openclDevices();
     if (devices.length === 0) return edges.map((edge) => ({ edge, open: "OpenCL has no device" }));
     return devices.flatMap((device) =>
-      edges.map((edge) => ({ edge, device: `${device.platform}: ${device.name}`, open: () => open(edge, device) }))
+      edges.map((edge) => ({
+        edge,
+        device: `${device.platform}: ${device.name}`,
+        open: () => open(edge, device, expected),
+      }))
     );
   } catch (error) {
     if (!(error instanceof InteropError)) throw error;
@@ -40,7 +48,7 @@ export function opencl(): Candidate[] {
   }
 }
 
-function open(edge: string, device: OpenCLDevice): Subject {
+function open(edge: string, device: OpenCLDevice, expected: Subject["expected"]): Subject {
   const choice = { platform: device.platform, device: device.name };
   const contexts = [OpenCLContext.open(choice), OpenCLContext.open(choice)];
   const ends = contexts.map((context) => new OpenCLEnd(context));
@@ -51,12 +59,12 @@ function open(edge: string, device: OpenCLDevice): Subject {
     source: fromHost ? hostEnd : ends[0],
     target: fromHost ? ends[0] : hostEnd,
     elsewhere: fromHost ? ends[1] : hostEnd,
-    expected: "as proven",
+    expected,
     gate: () => gateOf(contexts[0]),
+    quiet: () => ends.forEach((end) => end.quiet()),
     [Symbol.dispose]() {
-      graph[Symbol.dispose]();
-      for (const end of ends) end[Symbol.dispose]();
-      for (const context of contexts) context[Symbol.dispose]();
+      using all = new DisposableStack();
+      for (const one of [...contexts, ...ends, graph]) all.use(one);
     },
   };
 }
@@ -64,11 +72,21 @@ function open(edge: string, device: OpenCLDevice): Subject {
 /** OpenCL's end of an edge: kernels write and read, one with samepage's checks and one without. */
 class OpenCLEnd implements End, Disposable {
   readonly target: Context;
-  #kernel: OpenCLKernel | undefined;
-  #rawQueue: RawQueue | undefined;
+  readonly #copy: OpenCLKernel;
+  readonly #raw: RawQueue;
 
   constructor(context: Context) {
     this.target = context;
+    const program = context.program(SOURCE);
+    this.#copy = program.kernel("copy");
+    this.#raw = new RawQueue(context.handle, context.device.handle, program.kernel("copy").handle);
+  }
+
+  /** The queue keeps the last command's event; the last one has to go well, or waiting for it would fail. */
+  quiet(): void {
+    using scratch = this.#scratch(1);
+    this.target.queue.write(scratch, new Uint8Array(1));
+    this.target.queue.finish();
   }
 
   allocate(init: LayoutInit): OpenCLTensor {
@@ -103,24 +121,12 @@ class OpenCLEnd implements End, Disposable {
   }
 
   readonly raw = {
-    write: (tensor: OpenCLTensor, bytes: Uint8Array) => this.#raw().write(placeOf(tensor), bytes.slice()),
-    read: (tensor: OpenCLTensor) => Promise.resolve(this.#raw().read(placeOf(tensor))),
+    write: (tensor: OpenCLTensor, bytes: Uint8Array) => this.#raw.write(placeOf(tensor), bytes.slice()),
+    read: (tensor: OpenCLTensor) => Promise.resolve(this.#raw.read(placeOf(tensor))),
   };
 
   [Symbol.dispose](): void {
-    this.#rawQueue?.[Symbol.dispose]();
-  }
-
-  #copy(): OpenCLKernel {
-    return this.#kernel ??= this.target.program(SOURCE).kernel("copy");
-  }
-
-  #raw(): RawQueue {
-    return this.#rawQueue ??= new RawQueue(
-      this.target.rawHandle,
-      this.target.device.handle,
-      this.target.program(SOURCE).kernel("copy").handle,
-    );
+    this.#raw[Symbol.dispose]();
   }
 
   #scratch(byteLength: number): OpenCLTensor {
@@ -129,7 +135,7 @@ class OpenCLEnd implements End, Disposable {
 
   #run(to: OpenCLTensor, from: OpenCLTensor): void {
     const args = [to, from].flatMap((tensor) => [new BaseOf(tensor), tensor.layout.byteOffset]);
-    this.#copy().run([to.layout.byteLength], args);
+    this.#copy.run([to.layout.byteLength], args);
   }
 }
 

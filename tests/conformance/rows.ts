@@ -2,8 +2,9 @@ import { assertEquals } from "@std/assert";
 import { messageOf } from "../../src/core/errors.ts";
 import { ledger } from "../../src/core/ledger.ts";
 import { type Case, NotHere } from "./case.ts";
+import { assertTyped } from "../faults/sweep.ts";
 import { CASES } from "./cases/mod.ts";
-import type { Candidate } from "./subject.ts";
+import type { Candidate, Subject } from "./subject.ts";
 
 /** On what kind of machine the suite runs. */
 export type Where = "bare" | "guest" | "gpu";
@@ -26,24 +27,84 @@ export interface Row {
 
 /** Runs every case on every edge. */
 export async function* rowsOf(candidates: readonly Candidate[], where: Where): AsyncGenerator<Row> {
-  for (const candidate of candidates) for (const one of CASES) yield await rowOf(candidate, one, where);
+  for (const candidate of candidates) {
+    using run = new EdgeRun(candidate, where);
+    for (const one of CASES) yield await run.row(one);
+  }
 }
 
-/** Runs one case on one edge, which it opens for itself: nothing may be alive afterwards. */
-export async function rowOf(candidate: Candidate, one: Case, where: Where): Promise<Row> {
-  const { edge, device } = candidate;
-  const about = { where, ...(device === undefined ? {} : { device }) };
-  try {
-    if (typeof candidate.open === "string") throw new NotHere(candidate.open);
-    const before = ledger.alive;
-    {
-      using subject = candidate.open();
-      await one.run(subject);
+/** The cases of one edge: they share its contexts, but for those that have to be alone, and for what comes after a failure. */
+export class EdgeRun implements Disposable {
+  readonly #candidate: Candidate;
+  readonly #where: Where;
+  #shared: Subject | undefined;
+
+  constructor(candidate: Candidate, where: Where) {
+    this.#candidate = candidate;
+    this.#where = where;
+  }
+
+  /** Runs one case. Nothing that it made may be alive afterwards. */
+  async row(one: Case): Promise<Row> {
+    const { edge, device } = this.#candidate;
+    const row = { edge, case: one.name, where: this.#where, ...(device === undefined ? {} : { device }) };
+    try {
+      await (one.alone ? this.#runAlone(one) : this.#runShared(one));
+      return { ...row, result: "pass" };
+    } catch (error) {
+      if (error instanceof NotHere) return { ...row, result: "not-here", reason: error.message };
+      this.#giveUpShared();
+      return { ...row, result: "fail", reason: messageOf(error instanceof SuppressedError ? error.suppressed : error) };
     }
-    assertEquals(ledger.alive, before, "still alive after the test");
-    return { edge, case: one.name, result: "pass", ...about };
+  }
+
+  [Symbol.dispose](): void {
+    this.#shared?.[Symbol.dispose]();
+  }
+
+  #open(): Subject {
+    const { open } = this.#candidate;
+    if (typeof open === "string") throw new NotHere(open);
+    return open();
+  }
+
+  async #runShared(one: Case): Promise<void> {
+    const subject = this.#shared ??= this.#open();
+    subject.quiet?.();
+    const before = ledger.alive;
+    await one.run(subject);
+    subject.quiet?.();
+    assertEquals(ledger.alive, before, "alive after the case");
+  }
+
+  async #runAlone(one: Case): Promise<void> {
+    const before = ledger.alive;
+    const subject = this.#open();
+    try {
+      await one.run(subject);
+    } finally {
+      closeAfterFaults(subject);
+    }
+    assertEquals(ledger.alive, before, "alive after the case");
+  }
+
+  /** After a failure nothing is known of the contexts; the next case gets new ones. */
+  #giveUpShared(): void {
+    const subject = this.#shared;
+    this.#shared = undefined;
+    try {
+      subject?.[Symbol.dispose]();
+    } catch (error) {
+      console.warn(`closing ${this.#candidate.edge} after a failed case: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** What failed on the way, and concerned nobody then, is thrown by the end of its context. */
+function closeAfterFaults(subject: Subject): void {
+  try {
+    subject[Symbol.dispose]();
   } catch (error) {
-    const result = error instanceof NotHere ? "not-here" : "fail";
-    return { edge, case: one.name, result, reason: messageOf(error), ...about };
+    assertTyped(error, "closing the contexts");
   }
 }

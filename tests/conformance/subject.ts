@@ -59,6 +59,8 @@ export interface Subject extends Disposable {
   readonly expected: Transfer | "as proven";
   /** Work of one of the two ends. */
   gate(): Gate;
+  /** Has the APIs let go of what they keep until their next call. */
+  quiet?(): void;
   /** How many native objects the driver says are alive, where it can tell. */
   alive?(): number;
 }

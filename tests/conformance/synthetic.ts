@@ -1,10 +1,11 @@
+import { assertEquals } from "@std/assert";
 import { MapperGraph } from "../../mod.ts";
 import { edgeOf } from "../../src/core/mapper.ts";
 import type { Tensor } from "../../src/core/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { FakeContext, type FakeTarget } from "./fake/context.ts";
-import { fakeAlive } from "./fake/driver.ts";
+import { fakeAlive, misuses } from "./fake/driver.ts";
 import type { FakeFence } from "./fake/fence.ts";
 import { FAKE_MAPPERS, type FakeMapper, PRETENDERS } from "./fake/mapper.ts";
 import type { FakeTensor } from "./fake/tensor.ts";
@@ -34,8 +35,9 @@ function open(mapper: FakeMapper, mappers: readonly FakeMapper[]): Subject {
     gate: () => gate(contexts[mapper.to === "host" ? 0 : 1]),
     alive: fakeAlive,
     [Symbol.dispose]() {
-      graph[Symbol.dispose]();
-      for (const context of contexts) context[Symbol.dispose]();
+      using all = new DisposableStack();
+      all.defer(() => assertEquals(misuses.splice(0), []));
+      for (const one of [...contexts, graph]) all.use(one);
     },
   };
 }
@@ -72,13 +74,13 @@ class FakeEnd implements End {
   readonly raw = {
     write: (tensor: FakeTensor, bytes: Uint8Array) => {
       const own = bytesAt(tensor.address, tensor.layout.byteLength);
-      const fence = this.target.context.submit(() => own.set(bytes));
+      const fence = this.target.context.submit(() => own.set(bytes), []);
       return () => done(fence);
     },
     read: async (tensor: FakeTensor) => {
       const bytes = new Uint8Array(tensor.layout.byteLength);
       const own = bytesAt(tensor.address, tensor.layout.byteLength);
-      await done(this.target.context.submit(() => bytes.set(own)));
+      await done(this.target.context.submit(() => bytes.set(own), []));
       return bytes;
     },
   };

@@ -1,7 +1,7 @@
 // The demo as a user runs it: a process of its own, its words and its exit code.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { join } from "@std/path";
+import { join, toFileUrl } from "@std/path";
 import { openclDevices } from "@samepage/interop/opencl";
 import sharp from "sharp";
 import { buildLayer, layerEnv } from "../layer/mod.ts";
@@ -122,6 +122,22 @@ for (const { what, env, words, missing } of WITHOUT) {
     assertEquals(await sizeOf(out), [1024, 819, "png"]);
   });
 }
+
+Deno.test("demo: a photograph of 24 megapixels takes less than 2 GB", async () => {
+  await using folder = await temporaryFolder();
+  const [photo, program] = [join(folder.path, "photo.jpg"), join(folder.path, "measure.ts")];
+  await sharp(join(ROOT, "examples/edges/photo.jpg")).resize(6000, 4000, { fit: "fill" }).jpeg().toFile(photo);
+  await Deno.writeTextFile(
+    program,
+    `await import(${JSON.stringify(toFileUrl(join(ROOT, "examples/edges/main.ts")).href)});
+     console.log(Deno.readTextFileSync("/proc/self/status"));`,
+  );
+  const args = ["run", "-A", "--no-lock", "--config", join(ROOT, "deno.json"), program, photo];
+  const { code, stdout, stderr } = await exec(Deno.execPath(), [...args, "--out", join(folder.path, "edges.png")]);
+  assertEquals([code, stderr], [0, ""], stdout);
+  const peak = Number(/^VmHWM:\s+(\d+) kB$/m.exec(stdout)?.[1]);
+  assert(peak < 2e6, `${peak} kB of memory at the peak`);
+});
 
 Deno.test("demo: a file that is no picture ends in a sentence", async () => {
   await using folder = await temporaryFolder();

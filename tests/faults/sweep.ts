@@ -20,10 +20,11 @@ export interface Fault {
  * and everything intact.
  *
  * @param operation disposes what it makes, whatever happens
- * @param intact checks what must be as it was before
+ * @param intact checks what must be as it was before, by calls that go well
  */
 export async function sweep(operation: () => unknown, intact: () => unknown = () => {}): Promise<Fault[]> {
-  const alive = ledger.alive;
+  await intact();
+  const { alive } = ledger;
   const faults: Fault[] = [];
   for (let nth = 1; nth < MOST; nth++) {
     const { call, error } = await faulty(operation, nth);
@@ -33,12 +34,12 @@ export async function sweep(operation: () => unknown, intact: () => unknown = ()
     }
     const where = `after call ${nth}, ${call}, had failed`;
     assertTyped(error, where);
-    assertEquals(ledger.alive, alive, `alive ${where}`);
     try {
       await intact();
     } catch (cause) {
       throw new Error(`not intact ${where} (${error}): ${cause instanceof Error ? cause.message : cause}`, { cause });
     }
+    assertEquals(ledger.alive, alive, `alive ${where}`);
     faults.push({ call, error });
   }
   throw new Error(`the operation made more than ${MOST} native calls`);

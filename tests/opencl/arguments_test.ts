@@ -6,8 +6,8 @@ import {
   type DType,
   host,
   type HostTensor,
-  InteropError,
   LayoutError,
+  NativeCallError,
   region,
 } from "@samepage/interop";
 import { BaseOf, type KernelArgument, LocalMemory, type OpenCLContext } from "@samepage/interop/opencl";
@@ -136,7 +136,7 @@ testEach("a scalar's bytes may be passed, of its own size only", (platform) => {
   }
 });
 
-testEach("a struct is passed by its bytes; a wrong size is an error", (platform) => {
+testEach("a struct is passed by its bytes; what the driver says of a wrong size is an error", (platform) => {
   using b = bench(platform);
   using program = b.cl.program(`
     typedef struct { int a; float b; uchar c[4]; } thing;
@@ -152,8 +152,10 @@ testEach("a struct is passed by its bytes; a wrong size is an error", (platform)
     kernel.run([1], [mapped, bytes]);
     thrown(ArgumentError, () => kernel.run([1], [mapped, 5]));
     thrown(ArgumentError, () => kernel.run([1], [mapped, [1, 2, 3]]));
-    for (const length of [0, 1, 11, 13, 4096]) {
-      thrown(InteropError, () => kernel.run([1], [mapped, new Uint8Array(length)]));
+    thrown(ArgumentError, () => kernel.run([1], [mapped, new Uint8Array(0)]));
+    // No query tells a struct's size: PoCL 3.1 takes any, and the kernel reads what comes behind.
+    for (const length of platform === "pocl" ? [] : [1, 11, 13, 4096]) {
+      thrown(NativeCallError, () => kernel.run([1], [mapped, new Uint8Array(length)]));
     }
   }
   assertEquals([...out.view()], [-3, 2.5, 200]);
@@ -216,13 +218,13 @@ testEach("vector and struct pointers take tensors of their elements; void takes 
     typedef struct { uchar a, b; } pair;
     kernel void vectors(global uchar4* x) { x[get_global_id(0)] += (uchar4)(1, 2, 3, 4); }
     kernel void pairs(global pair* x) { x[get_global_id(0)].b = 9; }
-    kernel void any(global void* x) { ((global uchar*)x)[0] = 77; }`);
+    kernel void whatever(global void* x) { ((global uchar*)x)[0] = 77; }`);
   using source = host.allocate({ shape: [8], dtype: "u8" });
   {
     using mapped = b.graph.map(source, b.cl);
     program.kernel("vectors").run([2], [mapped]);
     program.kernel("pairs").run([4], [mapped]);
-    program.kernel("any").run([1], [mapped]);
+    program.kernel("whatever").run([1], [mapped]);
   }
   assertEquals([...source.view()], [77, 9, 3, 9, 1, 9, 3, 9]);
 });

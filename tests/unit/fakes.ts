@@ -31,6 +31,8 @@ export class FakeWork {
   readonly failure: Error | undefined;
   /** Set: every native wait fails with it, though the work goes on. */
   brokenWait: Error | undefined;
+  /** Set: the status cannot be asked for while the work is in flight. */
+  brokenStatus: Error | undefined;
   #over = false;
   readonly #ended = Promise.withResolvers<void>();
 
@@ -78,8 +80,14 @@ export class FakeFence extends Fence {
     FakeFence.alive++;
   }
 
+  override get over(): boolean {
+    this.#check();
+    return this.work.over;
+  }
+
   override reached(): boolean {
     this.#check();
+    if (!this.work.over && this.work.brokenStatus !== undefined) throw this.work.brokenStatus;
     if (this.work.over && this.work.failure !== undefined) throw this.work.failure;
     return this.work.over;
   }

@@ -95,7 +95,7 @@ Deno.test(
           } else if (op.what === "facet" && !node.ended) {
             add(node.grant.facet(start, end, "facet"), node.family, undefined);
           } else if (op.what === "return" && node.lender !== undefined) {
-            node.grant.resource = { state: "returning" } as Resource;
+            node.grant.resource = { state: "returning", onTheWayBack: true } as Resource;
             node.returning = true;
           } else if (op.what === "end") {
             // As resources end: what was lent goes first.
@@ -199,7 +199,7 @@ Deno.test(
     const allocation = allocationOf(BYTES);
     const root = Grant.root(allocation, 0, BYTES, "read-write", "root");
     const lent = root.lend("read-write", 0, 4, "borrower");
-    lent.resource = { state: "returning" } as Resource;
+    lent.resource = { state: "returning", onTheWayBack: true } as Resource;
     assertEquals(lent.state, "returning");
     assertEquals(root.conflicts("write"), [lent]);
     assertEquals(root.conflicts("write", 4, 8), []);

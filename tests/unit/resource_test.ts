@@ -119,7 +119,8 @@ Deno.test("the work of another context is waited for before the bytes are given 
     });
     resource.record(new FakeFence(own));
     resource.record(new FakeFence(work, fakeContext("other")));
-    setTimeout(() => [work, own].forEach((each) => each.end()), 5);
+    setTimeout(() => work.end(), 5);
+    setTimeout(() => own.end(), 20);
     if (how === "dispose") assertStrictEquals(assertThrows(() => resource.dispose()), failure);
     else assertStrictEquals(await assertRejects(() => resource.disposeAsync()), failure);
     assertEquals([seen, FakeFence.alive], [[true, [fakes], true], 0]);
@@ -166,6 +167,24 @@ Deno.test("a blocking dispose of work that waits for this isolate's event throws
   work.end();
   await moment();
   assertEquals([resource.state, FakeFence.alive], ["freed", 0]);
+});
+
+Deno.test("what others wait for in vain is given up as the end begins, so that a blocking dispose of both ends", () => {
+  const failure = new Error("the event could not be set");
+  const work = new FakeWork("event");
+  const owner = new Resource({ name: "owner" });
+  const event = new Resource({
+    name: "event",
+    owners: [owner],
+    giveUp: () => {
+      work.end();
+      throw failure;
+    },
+  });
+  const waiting = new Resource({ name: "waiting", owners: [owner] });
+  waiting.record(new FakeFence(work));
+  assertStrictEquals(assertThrows(() => owner.dispose()), failure);
+  assertEquals([event.state, waiting.state, owner.state, FakeFence.alive], ["freed", "freed", "freed", 0]);
 });
 
 Deno.test("disposeAsync does not block, and every caller waits for the end", async () => {
@@ -339,6 +358,19 @@ Deno.test("a native wait that fails is thrown, after the work was seen out", asy
     }
     assertEquals([resource.state, FakeFence.alive, FakeFence.misused], ["freed", 0, 0]);
   }
+});
+
+Deno.test("work whose status cannot be asked for is not over: its memory stays until it is", async () => {
+  const failure = new Error("no host memory to ask with");
+  const work = new FakeWork();
+  work.brokenWait = work.brokenStatus = failure;
+  const released: boolean[] = [];
+  const resource = new Resource({ name: "r", undo: [() => void released.push(work.over)] });
+  resource.record(new FakeFence(work));
+  assert(resource.busy);
+  setTimeout(() => work.end(), 20);
+  assertStrictEquals(await assertRejects(() => resource.disposeAsync()), failure);
+  assertEquals([released, FakeFence.alive, FakeFence.misused], [[true], 0, 0]);
 });
 
 Deno.test("two that wait for the same failing work use no fence after its dispose", async () => {

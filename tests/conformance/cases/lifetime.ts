@@ -76,6 +76,7 @@ export const LIFETIME: readonly Case[] = [
   },
   {
     name: "graph-disposed-first",
+    alone: true,
     async run(subject) {
       const { source: from, graph } = subject;
       const { source, bytes } = await filled(from);
@@ -91,6 +92,7 @@ export const LIFETIME: readonly Case[] = [
   },
   {
     name: "context-disposed-first",
+    alone: true,
     async run(subject) {
       const { source: from, target: to } = subject;
       const { source, bytes } = await filled(from);

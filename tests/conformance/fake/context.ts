@@ -113,10 +113,10 @@ export class FakeContext implements Context {
     return handle;
   }
 
-  /** Work for the device, after other work of any device of the fake. */
-  submit(work: () => void, after: readonly Fence[] = []): FakeFence {
+  /** Work for the device with some memory, after other work of any device of the fake. */
+  submit(work: () => void, memory: readonly bigint[], after: readonly Fence[] = []): FakeFence {
     const waits = after.map((fence) => (fence as FakeFence).event);
-    check(fake.fakeSubmit(this.#queue, work, waits, out), "fakeSubmit");
+    check(fake.fakeSubmit(this.#queue, work, memory, waits, out), "fakeSubmit");
     return new FakeFence(this, this, out[0]);
   }
 

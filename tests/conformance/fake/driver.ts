@@ -31,6 +31,7 @@ interface Event {
 
 interface Job {
   readonly work: () => void;
+  readonly memory: readonly bigint[];
   readonly waits: readonly Event[];
   readonly event: Event;
 }
@@ -44,6 +45,9 @@ let questions = 0;
 
 /** The device gets on with its work while the host asks for the status, at every so manieth question. */
 const PATIENCE = 8;
+
+/** What must not happen: memory that was released while the device had work on it. */
+export const misuses: string[] = [];
 
 /** How many objects are alive: what a test compares, beside the ledger. */
 export function fakeAlive(): number {
@@ -112,6 +116,8 @@ const functions = {
     return added(memories, { address, bytes: bytesAt(address, byteLength) }, out);
   },
   fakeRelease(memory: bigint): number {
+    const jobs = [...queues.values()].flat();
+    if (jobs.some((job) => job.memory.includes(memory))) misuses.push(`memory ${memory} was released under the device`);
     return memories.delete(memory) ? FAKE_OK : FAKE_INVALID_HANDLE;
   },
   fakeCreateQueue(out: BigUint64Array): number {
@@ -120,10 +126,16 @@ const functions = {
   fakeReleaseQueue(queue: bigint): number {
     return queues.delete(queue) ? FAKE_OK : FAKE_INVALID_HANDLE;
   },
-  /** Work for the device, in the order of the queue, after some events. */
-  fakeSubmit(queue: bigint, work: () => void, waits: readonly bigint[], out: BigUint64Array): number {
+  /** Work for the device with some of its memory, in the order of the queue, after some events. */
+  fakeSubmit(
+    queue: bigint,
+    work: () => void,
+    memory: readonly bigint[],
+    waits: readonly bigint[],
+    out: BigUint64Array,
+  ): number {
     const event: Event = { status: FAKE_PENDING, references: 1, ended: Promise.withResolvers<void>() };
-    queues.get(queue)!.push({ work, waits: waits.map((wait) => events.get(wait)!), event });
+    queues.get(queue)!.push({ work, memory, waits: waits.map((wait) => events.get(wait)!), event });
     turnSoon();
     return added(events, event, out);
   },

@@ -18,6 +18,7 @@ export class FakeFence extends Fence {
   /** The driver's event. */
   readonly event: bigint;
   #disposed = false;
+  #over = false;
 
   /** Takes the event over. */
   constructor(context: Context, line: object, event: bigint) {
@@ -28,9 +29,14 @@ export class FakeFence extends Fence {
     ledger.add("fake.event");
   }
 
+  override get over(): boolean {
+    return this.#over;
+  }
+
   reached(): boolean {
     check(fake.fakeEventStatus(this.event, status), "fakeEventStatus");
     if (status[0] === FAKE_PENDING) return false;
+    this.#over = true;
     check(status[0], "fakeSubmit");
     return true;
   }

@@ -98,7 +98,7 @@ export class FakeMapper implements Mapper {
     const copies = this.#transfer !== "alias" && reads(access);
     if (!copies && job.waits.length === 0) return undefined;
     const bring = () => regions.forEach(({ source, own }) => own.set(source));
-    const fence = context.submit(copies ? bring : () => {}, job.waits);
+    const fence = context.submit(copies ? bring : () => {}, regions.map(({ handle }) => handle), job.waits);
     if (this.to !== "host") return fence;
     job.undo.push(() => waitAndDispose(fence));
     fence.waitSync();
@@ -107,7 +107,8 @@ export class FakeMapper implements Mapper {
 }
 
 function sendBack(regions: readonly Region[], context: FakeContext, work: readonly Fence[]): Fence {
-  return context.submit(() => regions.forEach(({ source, own }) => source.set(own)), work);
+  const send = () => regions.forEach(({ source, own }) => source.set(own));
+  return context.submit(send, regions.map(({ handle }) => handle), work);
 }
 
 function waitAndDispose(fence: FakeFence): void {

@@ -34,7 +34,7 @@ export class FakeTensor extends Tensor<bigint> {
   #submit(work: (bytes: Uint8Array) => void, after: readonly Fence[]): FakeFence {
     const { byteOffset, byteLength } = this.layout;
     const bytes = fakeBytes(this.rawHandle).subarray(byteOffset, byteOffset + byteLength);
-    const fence = this.target.context.submit(() => work(bytes), after);
+    const fence = this.target.context.submit(() => work(bytes), [this.rawHandle], after);
     this.resource.record(fence);
     return fence.retain();
   }

@@ -1,0 +1,26 @@
+/**
+ * Every edge that the suite knows. A new API has a file like `opencl.ts` beside this one, and a line here.
+ *
+ * @module
+ */
+import { installTap } from "../faults/tap.ts";
+import { opencl } from "./opencl.ts";
+import type { Candidate, Subject } from "./subject.ts";
+import { synthetic } from "./synthetic.ts";
+
+// Before any library is opened: the suite makes native calls fail.
+installTap();
+
+/** Edges by the API that they lead to or from; `expected` is what theirs have to say that they do with the bytes. */
+const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candidate[] } = {
+  synthetic: () => synthetic(),
+  opencl,
+};
+
+/** The names of the APIs that have edges. */
+export const API_NAMES: readonly string[] = Object.keys(APIS);
+
+/** The edges of some APIs, on every device that is there. */
+export function edgesOf(apis: readonly string[], expected?: Subject["expected"]): Candidate[] {
+  return apis.flatMap((api) => APIS[api](expected));
+}

@@ -1,0 +1,47 @@
+/** The suite on a device that does not alias host memory: PoCL under the layer of tests/layer, in each of its disguises. */
+import { assert, assertEquals } from "@std/assert";
+import { fromFileUrl } from "@std/path";
+import { openclDevices } from "../../src/opencl/mod.ts";
+import { buildLayer, LAYER_MODES, layerEnv, type LayerMode } from "../layer/mod.ts";
+import type { Row } from "./rows.ts";
+
+const MAIN = fromFileUrl(new URL("main.ts", import.meta.url));
+const missing = await whatIsMissing();
+
+async function whatIsMissing(): Promise<string | undefined> {
+  try {
+    if (!openclDevices().some((device) => device.platform === "Portable Computing Language")) return "PoCL";
+  } catch {
+    return "libOpenCL.so.1";
+  }
+  return await buildLayer().then(() => undefined, () => "cc and OpenCL's headers");
+}
+
+async function rowsUnder(mode: LayerMode): Promise<Row[]> {
+  const args = ["run", "-A", "--no-check", MAIN, "--json", "--only=opencl", "--expect=migrate"];
+  // The layer needs PoCL's native kernels, so rusticl gets no device.
+  const env = { ...layerEnv(mode), RUSTICL_ENABLE: "" };
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, env }).output();
+  try {
+    return JSON.parse(new TextDecoder().decode(stdout));
+  } catch {
+    throw new Error(`the suite printed no rows:\n${new TextDecoder().decode(stderr)}`);
+  }
+}
+
+for (const mode of LAYER_MODES) {
+  const name = `conformance: a device that moves bytes, in disguise "${mode}", migrates, and keeps every rule`;
+  Deno.test({
+    name: missing === undefined ? name : `${name} (not here: ${missing})`,
+    ignore: missing !== undefined,
+    async fn() {
+      const rows = await rowsUnder(mode);
+      const failed = rows.filter((row) => row.result === "fail");
+      assertEquals(failed.map((row) => `${row.edge} ${row.case}: ${row.reason}`), []);
+      for (const edge of ["host→opencl", "opencl→host"]) {
+        const aliasing = rows.filter((row) => row.edge === edge && row.case.startsWith("aliasing-"));
+        assert(aliasing.length === 2 && aliasing.every((row) => row.result === "pass"), `${edge} has no proof`);
+      }
+    },
+  });
+}

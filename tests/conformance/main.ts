@@ -1,0 +1,37 @@
+// Runs the suite over every edge of this machine: `deno task conformance [--json] [--where=gpu] [--only=opencl]`.
+//
+// Prints a line a row, or with --json an array of rows. `--only=` names one of the APIs of edges.ts; `--expect=migrate`
+// fails where an edge says anything else of itself. The exit code is 1 where a row fails.
+
+import { API_NAMES, edgesOf } from "./edges.ts";
+import { type Row, rowsOf, type Where } from "./rows.ts";
+import type { Subject } from "./subject.ts";
+
+const MARKS = { "pass": "✓", "fail": "✗", "not-here": "–" };
+
+function option<T extends string>(name: string, values: readonly T[]): T | undefined {
+  const given = Deno.args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
+  if (given === undefined || values.includes(given as T)) return given as T | undefined;
+  console.error(`--${name}= is one of ${values.join(", ")}, not ${given}`);
+  Deno.exit(2);
+}
+
+function show({ edge, device, case: name, result, reason }: Row): void {
+  const where = device === undefined ? edge : `${edge} (${device})`;
+  console.log(`${MARKS[result]} ${where}  ${name}${reason === undefined ? "" : `: ${reason}`}`);
+}
+
+const where = option<Where>("where", ["bare", "guest", "gpu"]) ?? "bare";
+const only = option("only", API_NAMES);
+const expected = option<Subject["expected"]>("expect", ["alias", "migrate", "copy"]);
+const json = Deno.args.includes("--json");
+
+const rows: Row[] = [];
+for await (const row of rowsOf(edgesOf(only === undefined ? API_NAMES : [only], expected), where)) {
+  rows.push(row);
+  if (!json) show(row);
+}
+const count = (result: Row["result"]) => rows.filter((row) => row.result === result).length;
+if (json) console.log(JSON.stringify(rows, null, 2));
+else console.log(`\n${count("pass")} pass, ${count("fail")} fail, ${count("not-here")} not here`);
+Deno.exit(count("fail") > 0 ? 1 : 0);

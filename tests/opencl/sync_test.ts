@@ -1,0 +1,332 @@
+import { assert, assertEquals } from "@std/assert";
+import { AccessError, DisposedError, host, type HostTensor, InteropError, NativeCallError, region } from "@samepage/interop";
+import {
+  assertBytes,
+  type Bench,
+  bench,
+  filled,
+  LONG,
+  randomTensor,
+  rejection,
+  sleep,
+  testEach,
+  thrown,
+  until,
+} from "./help.ts";
+
+/** A context with a source of 4096 random bytes. */
+function stage(platform: "pocl" | "rusticl"): Bench & { source: HostTensor<"u8">; bytes: Uint8Array } {
+  const b = bench(platform);
+  const { tensor: source, bytes } = randomTensor(4096);
+  const end = () => {
+    source[Symbol.dispose]();
+    b[Symbol.dispose]();
+  };
+  return { ...b, source, bytes, [Symbol.dispose]: end, [Symbol.asyncDispose]: () => Promise.resolve(end()) };
+}
+
+testEach("a fence: reached, wait, waitSync, retain", async (platform) => {
+  using b = stage(platform);
+  using mapped = b.graph.map(b.source, b.cl);
+  b.kernels.slow.run([4096], [mapped, 1, LONG]);
+  const fence = b.cl.queue.fence();
+  const retained = fence.retain();
+  fence[Symbol.dispose]();
+  fence[Symbol.dispose]();
+  for (const action of [() => fence.reached(), () => fence.waitSync(), () => fence.retain()]) {
+    thrown(DisposedError, action);
+  }
+  await rejection(DisposedError, fence.wait());
+  await retained.wait();
+  assert(retained.reached());
+  retained.waitSync();
+  await retained.wait();
+  b.kernels.slow.run([4096], [mapped, 1, LONG]);
+  using second = b.cl.queue.fence();
+  second.waitSync();
+  assert(second.reached());
+  retained[Symbol.dispose]();
+});
+
+testEach("a wait goes on though its fence is disposed meanwhile", async (platform) => {
+  using b = stage(platform);
+  await using mapped = b.graph.map(b.source, b.cl);
+  using event = b.cl.userEvent();
+  b.kernels.fill.run([4096], [mapped, 1], { after: event.fence });
+  const fence = b.cl.queue.fence();
+  const waiting = fence.wait();
+  fence[Symbol.dispose]();
+  event.complete();
+  await waiting;
+});
+
+testEach("a signal ends the waiting, not the work", async (platform) => {
+  using b = stage(platform);
+  using event = b.cl.userEvent();
+  {
+    await using mapped = b.graph.map(b.source, b.cl);
+    b.kernels.fill.run([4096], [mapped, 5], { after: event.fence });
+    using fence = b.cl.queue.fence();
+    await rejection(RangeError, fence.wait({ signal: AbortSignal.abort(new RangeError("enough")) }));
+    const stop = new AbortController();
+    const waiting = fence.wait({ signal: stop.signal });
+    stop.abort(new RangeError("enough"));
+    await rejection(RangeError, waiting);
+    event.complete();
+    await fence.wait({ signal: new AbortController().signal });
+  }
+  assertBytes(b.source.view(), filled(4096, 5));
+});
+
+testEach("a queue that was given nothing has a fence, that is soon reached", async (platform) => {
+  using b = bench(platform);
+  using queue = b.cl.createQueue();
+  using fence = queue.fence();
+  await fence.wait();
+  queue.flush();
+  queue.finish();
+});
+
+testEach("a user event: completed, failed, set twice", async (platform) => {
+  using b = stage(platform);
+  using good = b.cl.userEvent();
+  assert(!good.fence.reached());
+  good.complete();
+  assert(good.fence.reached());
+  await good.fence.wait();
+  thrown(NativeCallError, () => good.complete());
+  thrown(NativeCallError, () => good.fail());
+  using bad = b.cl.userEvent();
+  for (const code of [0, 1, 0.5, NaN, -Infinity]) thrown(InteropError, () => bad.fail(code));
+  bad.fail(-5);
+  assertEquals(thrown(NativeCallError, () => bad.fence.reached()).code, -5);
+  assertEquals(thrown(NativeCallError, () => bad.fence.waitSync()).code, -5);
+  assertEquals((await rejection(NativeCallError, bad.fence.wait())).codeName, "CL_OUT_OF_RESOURCES");
+  const gone = b.cl.userEvent();
+  const { fence } = gone;
+  gone[Symbol.dispose]();
+  thrown(DisposedError, () => gone.complete());
+  thrown(DisposedError, () => gone.fence);
+  thrown(DisposedError, () => fence.reached());
+});
+
+testEach("a wait that could never end is an AccessError; awaited, it ends once the event is set", async (platform) => {
+  using b = stage(platform);
+  using event = b.cl.userEvent();
+  const mapped = b.graph.map(b.source, b.cl);
+  b.kernels.fill.run([4096], [mapped, 8], { after: event.fence });
+  using fence = b.cl.queue.fence();
+  using other = b.cl.createQueue();
+  using elsewhere = b.cl.allocate({ shape: [16], dtype: "u8" });
+  b.kernels.fill.run([16], [elsewhere, 8], { after: fence, queue: other });
+  for (
+    const action of [
+      () => event.fence.waitSync(),
+      () => fence.waitSync(),
+      () => b.cl.queue.finish(),
+      () => other.finish(),
+      () => b.cl.queue.read(elsewhere, new Uint8Array(16)),
+      () => other.read(elsewhere, new Uint8Array(16)),
+      () => b.graph.map(elsewhere, host),
+      () => b.graph.map(mapped, host),
+    ]
+  ) thrown(AccessError, action);
+  thrown(AccessError, () => mapped[Symbol.dispose]());
+  const ended = mapped[Symbol.asyncDispose]();
+  const waits = [fence.wait(), event.fence.wait(), ended];
+  event.complete();
+  await Promise.all(waits);
+  assertBytes(b.source.view(), filled(4096, 8));
+  const got = new Uint8Array(16);
+  b.cl.queue.read(elsewhere, got);
+  assertBytes(got, filled(16, 8));
+});
+
+testEach("disposing a user event unset fails the work behind it; nothing hangs", async (platform) => {
+  using b = stage(platform);
+  const event = b.cl.userEvent();
+  const mapped = b.graph.map(b.source, b.cl);
+  b.kernels.fill.run([4096], [mapped, 8], { after: event.fence });
+  using fence = b.cl.queue.fence();
+  event[Symbol.dispose]();
+  await rejection(NativeCallError, fence.wait());
+  thrown(InteropError, () => mapped[Symbol.dispose]());
+  assertBytes(b.source.view(), b.bytes);
+});
+
+testEach("a failed command: dispose gives the memory back, then throws", async (platform) => {
+  using b = stage(platform);
+  for (const how of ["dispose", "asyncDispose"] as const) {
+    using event = b.cl.userEvent();
+    const mapped = b.graph.map(b.source, b.cl);
+    b.kernels.fill.run([4096], [mapped, 8], { after: event.fence });
+    event.fail();
+    if (how === "dispose") thrown(InteropError, () => mapped[Symbol.dispose]());
+    else await rejection(InteropError, mapped[Symbol.asyncDispose]());
+    mapped[Symbol.dispose]();
+    assertBytes(b.source.view(), b.bytes);
+    using again = b.graph.map(b.source, b.cl);
+    b.kernels.add.run([4096], [again, 0]);
+  }
+});
+
+testEach("a failure after disposeAfter is kept, and thrown once by the next map, view or dispose", async (platform) => {
+  using b = stage(platform);
+  for (const next of ["map", "view", "dispose"] as const) {
+    const { tensor: source } = randomTensor(64);
+    using event = b.cl.userEvent();
+    const mapped = b.graph.map(source, b.cl);
+    b.kernels.fill.run([64], [mapped, 8], { after: event.fence });
+    using fence = b.cl.queue.fence();
+    mapped.disposeAfter(fence);
+    event.fail();
+    await until(() => mapped.resource.state === "freed", "the bytes come back");
+    await sleep(1);
+    if (next === "map") thrown(InteropError, () => b.graph.map(source, b.cl));
+    if (next === "view") thrown(InteropError, () => source.view());
+    if (next === "dispose") thrown(InteropError, () => source[Symbol.dispose]());
+    else {
+      source.view();
+      using _ = b.graph.map(source, b.cl);
+    }
+    source[Symbol.dispose]();
+  }
+});
+
+testEach("a fence that was reached or failed before: after it", (platform) => {
+  using b = stage(platform);
+  using good = b.cl.userEvent();
+  using bad = b.cl.userEvent();
+  good.complete();
+  bad.fail();
+  using own = b.cl.allocate({ shape: [64], dtype: "u8" });
+  b.kernels.fill.run([64], [own, 1], { after: good.fence });
+  thrown(NativeCallError, () => b.kernels.fill.run([64], [own, 2], { after: bad.fence }));
+  thrown(NativeCallError, () => b.kernels.fill.run([64], [own, 2], { after: bad.fence })); // seen over by now
+  const gone = b.cl.queue.fence();
+  gone[Symbol.dispose]();
+  thrown(DisposedError, () => b.kernels.fill.run([64], [own, 2], { after: gone }));
+  thrown(DisposedError, () => b.graph.map(b.source, b.cl, { after: gone }));
+  thrown(DisposedError, () => own.usedBy(gone));
+  thrown(DisposedError, () => own.disposeAfter(gone));
+  const got = new Uint8Array(64);
+  b.cl.queue.read(own, got);
+  assertBytes(got, filled(64, 1));
+});
+
+testEach("usedBy: the end waits for work that samepage did not submit", async (platform) => {
+  using b = stage(platform);
+  using event = b.cl.userEvent();
+  const mapped = b.graph.map(b.source, b.cl);
+  mapped.usedBy(event.fence);
+  const ended = mapped[Symbol.asyncDispose]();
+  await sleep(10);
+  assertEquals(mapped.resource.state, "returning");
+  thrown(AccessError, () => b.source.view());
+  event.complete();
+  await ended;
+  b.source.view();
+});
+
+testEach("usedBy on host memory: views wait, maps go behind it", async (platform) => {
+  using b = stage(platform);
+  using event = b.cl.userEvent();
+  b.source.usedBy(event.fence);
+  thrown(AccessError, () => b.source.view());
+  const mapped = b.graph.map(b.source, b.cl);
+  assertEquals(mapped.route.steps[0].hostWait, false);
+  b.kernels.fill.run([4096], [mapped, 3]);
+  using fence = b.cl.queue.fence();
+  assert(!fence.reached());
+  event.complete();
+  await mapped[Symbol.asyncDispose]();
+  assertBytes(b.source.view(), filled(4096, 3));
+});
+
+testEach("map after a fence: the device waits", async (platform) => {
+  using b = stage(platform);
+  using event = b.cl.userEvent();
+  const mapped = b.graph.map(b.source, b.cl, { after: event.fence });
+  b.kernels.fill.run([4096], [mapped, 3]);
+  using fence = b.cl.queue.fence();
+  await sleep(20);
+  assert(!fence.reached());
+  event.complete();
+  await fence.wait();
+  mapped[Symbol.dispose]();
+  assertBytes(b.source.view(), filled(4096, 3));
+});
+
+testEach("several queues: each waits for what the others did to a tensor", (platform) => {
+  using b = stage(platform);
+  const queues = Array.from({ length: 4 }, () => b.cl.createQueue());
+  const expected = b.bytes.slice();
+  {
+    using mapped = b.graph.map(b.source, b.cl);
+    for (let i = 0; i < 40; i++) {
+      const queue = queues[i % 4];
+      if (i % 3 === 0) b.kernels.doubleIt.run([4096], [mapped], { queue });
+      else b.kernels.add.run([4096], [mapped, i], { queue });
+      expected.forEach((byte, at) => expected[at] = i % 3 === 0 ? byte * 2 : byte + i);
+    }
+  }
+  assertBytes(b.source.view(), expected);
+});
+
+testEach("a slice waits for what was done to its parent, and the parent for the slice", (platform) => {
+  using b = stage(platform);
+  using queue = b.cl.createQueue();
+  using own = b.cl.allocate({ shape: [4096], dtype: "u8" });
+  b.cl.queue.write(own, new Uint8Array(4096));
+  b.kernels.slow.run([4096], [own, 1, LONG], { queue });
+  {
+    using part = own.slice(region(own.layout, [0], [16]));
+    b.kernels.doubleIt.run([16], [part]);
+    b.kernels.slow.run([16], [part, 1, LONG]);
+  }
+  b.kernels.doubleIt.run([4096], [own], { queue });
+  const got = new Uint8Array(4096);
+  b.cl.queue.read(own, got);
+  assertBytes(got, Uint8Array.from({ length: 4096 }, (_, i) => i < 16 ? 6 : 2));
+});
+
+testEach("a view of a slice waits for its parent's work", (platform) => {
+  using b = stage(platform);
+  using event = b.cl.userEvent();
+  b.source.usedBy(event.fence);
+  using part = b.source.slice(region(b.source.layout, [0], [16]));
+  thrown(AccessError, () => part.view());
+  event.complete();
+  part.view();
+});
+
+testEach("a frame waits for what was done to its planes", async (platform) => {
+  const { imageInfo } = await import("@samepage/interop");
+  using b = bench(platform);
+  using queue = b.cl.createQueue();
+  using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 64, height: 64 }));
+  using mapped = b.graph.map(frame, b.cl);
+  b.kernels.slow.run([4096], [mapped.planes[0], 1, LONG], { queue });
+  {
+    using back = b.graph.map(mapped, host, { access: "read" });
+    assert(back.planes[0].bytes().every((byte) => byte === 1), "mapped before the kernel was done");
+  }
+});
+
+testEach("disposeAfter: the next map in the context waits on the device", async (platform) => {
+  using b = stage(platform);
+  using event = b.cl.userEvent();
+  const first = b.graph.map(b.source, b.cl);
+  b.kernels.fill.run([4096], [first, 1], { after: event.fence });
+  using fence = b.cl.queue.fence();
+  first.disposeAfter(fence);
+  thrown(DisposedError, () => first.handle);
+  thrown(AccessError, () => b.source.view());
+  assertEquals(b.graph.explain(b.source, b.cl).steps[0].hostWait, false);
+  const second = b.graph.map(b.source, b.cl);
+  b.kernels.add.run([4096], [second, 1]);
+  event.complete();
+  await second[Symbol.asyncDispose]();
+  await until(() => b.source.grant.state === "live", "the first map's end");
+  assertBytes(b.source.view(), filled(4096, 1).map((byte) => byte + 1));
+});

@@ -1,0 +1,360 @@
+import { assert, assertEquals } from "@std/assert";
+import {
+  AccessError,
+  chain,
+  DisposedError,
+  host,
+  hostToOpenCL,
+  InteropError,
+  MapperGraph,
+  openCLToHost,
+  type Tensor,
+} from "@samepage/interop";
+import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
+import {
+  assertBytes,
+  filled,
+  type Kernels,
+  kernelsOf,
+  LONG,
+  open,
+  randomTensor,
+  rejection,
+  sleep,
+  test,
+  thrown,
+  until,
+} from "./help.ts";
+
+const SIZE = 8192;
+
+/** Two contexts on two platforms, and a graph over both and the host. */
+interface Two extends Disposable, AsyncDisposable {
+  readonly a: OpenCLContext;
+  readonly b: OpenCLContext;
+  readonly onA: Kernels;
+  readonly onB: Kernels;
+  readonly graph: MapperGraph;
+}
+
+function openTwo(first: "pocl" | "rusticl", second: "pocl" | "rusticl"): Two {
+  const a = open(first);
+  const b = open(second);
+  return {
+    a,
+    b,
+    onA: kernelsOf(a),
+    onB: kernelsOf(b),
+    graph: new MapperGraph([host, a, b]),
+    [Symbol.dispose]() {
+      using _b = b;
+      using _a = a;
+    },
+    async [Symbol.asyncDispose]() {
+      await using _b = b;
+      await using _a = a;
+    },
+  };
+}
+
+/** A test in both directions. */
+function testBoth(name: string, run: (two: Two) => Promise<void> | void) {
+  for (const [first, second] of [["pocl", "rusticl"], ["rusticl", "pocl"]] as const) {
+    test(`${first} → ${second}: ${name}`, ["pocl", "rusticl"], async () => {
+      await using two = openTwo(first, second);
+      await run(two);
+    });
+  }
+}
+
+testBoth("host → device → host → device, with work in flight on the first, and back", async ({ a, b, onA, onB, graph }) => {
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  {
+    await using first = graph.map(source, a);
+    onA.add.run([SIZE], [first, 2]);
+    onA.slow.run([SIZE], [first, 1, LONG]);
+    const explained = graph.explain(first, b);
+    assertEquals(explained.steps.map((step) => [step.edge, step.transfer, step.hostWait]), [
+      ["opencl→host", "alias", true],
+      ["host→opencl", "alias", false],
+    ]);
+    assert(`${explained}`.includes("the host waits first"), `${explained}`);
+    {
+      await using second = graph.map(first, b);
+      assertEquals(`${second.route}`.split("\n").slice(0, 2), `${explained}`.split("\n").slice(0, 2));
+      assertEquals(second.route.bytesMoved, 0);
+      thrown(AccessError, () => first.handle);
+      thrown(AccessError, () => source.view());
+      onB.doubleIt.run([SIZE], [second]);
+      {
+        await using third = graph.map(second, a);
+        onA.add.run([SIZE], [third, 5]);
+        await using fourth = graph.map(third, host, { access: "read" });
+        assertBytes(fourth.bytes(), bytes.map((byte) => (byte + 3) * 2 + 5), "seen from four maps down");
+      }
+      onB.add.run([SIZE], [second, 1]);
+    }
+    onA.doubleIt.run([SIZE], [first]);
+  }
+  assertBytes(source.view(), bytes.map((byte) => (((byte + 3) * 2 + 5) + 1) * 2));
+});
+
+testBoth("memory of the driver's own goes there and back", async ({ a, b, onA, onB, graph }) => {
+  await using own = a.allocate({ shape: [SIZE], dtype: "u8" });
+  onA.fill.run([SIZE], [own, 9]);
+  {
+    await using there = graph.map(own, b);
+    assertEquals(there.route.steps.map((step) => step.edge), ["opencl→host", "host→opencl"]);
+    onB.add.run([SIZE], [there, 1]);
+    await using back = graph.map(there, a);
+    onA.add.run([SIZE], [back, 1]);
+  }
+  onA.add.run([SIZE], [own, 1]);
+  await using seen = graph.map(own, host, { access: "read" });
+  assertBytes(seen.bytes(), filled(SIZE, 9).map((byte) => byte + 3));
+});
+
+testBoth("disposing what lies in the middle ends what hangs on it", ({ a, b, onA, onB, graph }) => {
+  for (const middle of [0, 1, 2]) {
+    const { tensor, bytes } = randomTensor(SIZE);
+    using source = tensor;
+    const first = graph.map(source, a);
+    onA.add.run([SIZE], [first, 1]);
+    const second = graph.map(first, b);
+    onB.add.run([SIZE], [second, 1]);
+    const third = graph.map(second, a);
+    onA.add.run([SIZE], [third, 1]);
+    const all: Tensor[] = [first, second, third];
+    all[middle][Symbol.dispose]();
+    for (const tensor of all.slice(middle)) thrown(DisposedError, () => tensor.handle);
+    if (middle > 0) void all[middle - 1].handle;
+    first[Symbol.dispose]();
+    assertBytes(source.view(), bytes.map((byte) => byte + 3), `disposed ${middle}`);
+  }
+});
+
+testBoth("the source disposed first ends all hops", ({ a, b, onA, onB, graph }) => {
+  const { tensor } = randomTensor(SIZE);
+  const first = graph.map(tensor, a);
+  onA.add.run([SIZE], [first, 1]);
+  const second = graph.map(first, b);
+  onB.add.run([SIZE], [second, 1]);
+  tensor[Symbol.dispose]();
+  for (const gone of [first, second]) thrown(DisposedError, () => gone.handle);
+  second[Symbol.dispose]();
+});
+
+testBoth("the graph disposed first ends all hops, newest first", ({ a, b, onA, onB, graph }) => {
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  const first = graph.map(source, a);
+  onA.add.run([SIZE], [first, 1]);
+  const second = graph.map(first, b);
+  onB.add.run([SIZE], [second, 1]);
+  graph[Symbol.dispose]();
+  thrown(DisposedError, () => second.handle);
+  thrown(DisposedError, () => graph.map(source, a));
+  assertBytes(source.view(), bytes.map((byte) => byte + 2));
+});
+
+testBoth("either context disposed in the middle of a chain", async ({ a, b, onA, onB, graph }) => {
+  for (const which of ["a", "b"] as const) {
+    const { OpenCLContext } = await import("@samepage/interop/opencl");
+    using a2 = OpenCLContext.attach(a.handle);
+    using b2 = OpenCLContext.attach(b.handle);
+    using own = new MapperGraph([host, a2, b2]);
+    const { tensor, bytes } = randomTensor(SIZE);
+    using source = tensor;
+    const first = own.map(source, a2);
+    const second = own.map(first, b2);
+    const third = own.map(second, a2);
+    kernelsOf(a2).add.run([SIZE], [third, 7]);
+    (which === "a" ? a2 : b2)[Symbol.dispose]();
+    thrown(DisposedError, () => third.handle);
+    thrown(DisposedError, () => second.handle);
+    if (which === "a") thrown(DisposedError, () => first.handle);
+    else {
+      void first.handle;
+      first[Symbol.dispose]();
+    }
+    assertBytes(source.view(), bytes.map((byte) => byte + 7), which);
+  }
+  void [onA, onB, graph];
+});
+
+testBoth("disposeAfter in the middle, with a fence of the other platform", async ({ a, b, onA, onB, graph }) => {
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  const first = graph.map(source, a);
+  onA.slow.run([SIZE], [first, 1, LONG]);
+  using event = b.userEvent();
+  const second = graph.map(first, b);
+  onB.add.run([SIZE], [second, 1], { after: event.fence });
+  using fence = b.queue.fence();
+  second.disposeAfter(fence);
+  thrown(DisposedError, () => second.handle);
+  // Its bytes are on their way back: others may have them, once the host has waited for what an event still holds.
+  const explained = graph.explain(first, b);
+  assert(explained.open && explained.steps[0].hostWait, `${explained}`);
+  thrown(AccessError, () => graph.map(first, b));
+  event.complete();
+  const third = graph.map(first, b);
+  onB.add.run([SIZE], [third, 1]);
+  third[Symbol.dispose]();
+  first[Symbol.dispose]();
+  assertBytes(source.view(), bytes.map((byte) => byte + 3));
+});
+
+testBoth("disposeAfter, then a map in the other platform: the host waits, and explain says so", async (two) => {
+  const { a, b, onA, onB, graph } = two;
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  const first = graph.map(source, a);
+  onA.slow.run([SIZE], [first, 1, LONG]);
+  using fence = a.queue.fence();
+  first.disposeAfter(fence);
+  const explained = graph.explain(source, b);
+  assertEquals(explained.steps.map((step) => [step.edge, step.hostWait]), [["host→opencl", true]]);
+  assert(`${explained}`.includes("the host waits first"));
+  {
+    await using second = graph.map(source, b);
+    assertEquals(second.route.steps[0].hostWait, true);
+    onB.doubleIt.run([SIZE], [second]);
+  }
+  assertBytes(source.view(), bytes.map((byte) => (byte + 1) * 2));
+});
+
+testBoth("usedBy a fence of the other platform: the end waits for it", async ({ a, b, onA, graph }) => {
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  using event = b.userEvent();
+  const first = graph.map(source, a);
+  onA.add.run([SIZE], [first, 1]);
+  first.usedBy(event.fence);
+  thrown(AccessError, () => onA.add.run([SIZE], [first, 1])); // the host would wait for ever
+  const ended = first[Symbol.asyncDispose]();
+  let over = false;
+  ended.then(() => over = true);
+  await sleep(20);
+  assert(!over);
+  thrown(AccessError, () => source.view());
+  event.complete();
+  await ended;
+  assertBytes(source.view(), bytes.map((byte) => byte + 1));
+});
+
+testBoth("a map after a fence of the other platform", async ({ a, b, onA, onB, graph }) => {
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  using other = b.allocate({ shape: [SIZE], dtype: "u8" });
+  onB.slow.run([SIZE], [other, 1, LONG]);
+  using fence = b.queue.fence();
+  {
+    assert(`${graph.explain(source, a, { after: fence })}`.includes("the host waits first"));
+    await using first = graph.map(source, a, { after: fence });
+    assert(fence.reached());
+    onA.add.run([SIZE], [first, 1]);
+    using event = b.userEvent();
+    thrown(AccessError, () => graph.map(first, b, { after: event.fence }));
+    event.complete();
+    await using _ = graph.map(first, b, { after: event.fence });
+  }
+  assertBytes(source.view(), bytes.map((byte) => byte + 1));
+});
+
+testBoth("the first hop's work fails: its dispose says so, and nothing is left", async ({ a, b, onA, graph }) => {
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  const first = graph.map(source, a);
+  using event = a.userEvent();
+  onA.add.run([SIZE], [first, 1], { after: event.fence });
+  thrown(AccessError, () => graph.map(first, b));
+  event.fail();
+  await rejection(InteropError, first[Symbol.asyncDispose]());
+  assertBytes(source.view(), bytes);
+});
+
+testBoth("the last hop's work fails: its own dispose says so, and the middle lives on", async (two) => {
+  const { a, b, onA, onB, graph } = two;
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  {
+    await using first = graph.map(source, a);
+    onA.add.run([SIZE], [first, 1]);
+    const second = graph.map(first, b);
+    using event = b.userEvent();
+    onB.add.run([SIZE], [second, 1], { after: event.fence });
+    event.fail();
+    thrown(InteropError, () => second[Symbol.dispose]());
+    onA.add.run([SIZE], [first, 1]);
+  }
+  assertBytes(source.view(), bytes.map((byte) => byte + 2));
+});
+
+testBoth("chain(…) does the same as the graph", async ({ a, b, onA, onB, graph }) => {
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  const there = chain([hostToOpenCL, a], openCLToHost, [hostToOpenCL, b]);
+  using chained = new MapperGraph([host, a, b], [there]);
+  {
+    const explained = chained.explain(source, b);
+    assertEquals(explained.steps.map((step) => [step.edge, step.transfer, step.bytesMoved]), [
+      ["host→opencl→host→opencl", "alias", 0],
+    ]);
+    await using mapped: OpenCLTensor = chained.map(source, b);
+    assertEquals(mapped.context, b);
+    onB.add.run([SIZE], [mapped, 3]);
+    thrown(AccessError, () => source.view());
+  }
+  {
+    const other = chain([openCLToHost, host], hostToOpenCL);
+    using across = new MapperGraph([host, a, b], [hostToOpenCL, other]);
+    await using first = graph.map(source, a);
+    onA.slow.run([SIZE], [first, 1, LONG]);
+    const route = across.explain(first, b);
+    assertEquals(route.steps.map((step) => [step.edge, step.hostWait]), [["opencl→host→opencl", true]]);
+    await using second = across.map(first, b);
+    onB.doubleIt.run([SIZE], [second]);
+  }
+  assertBytes(source.view(), bytes.map((byte) => (byte + 4) * 2));
+});
+
+testBoth("a chain whose second link fails leaves everything as it was", ({ a, b, graph }) => {
+  const { tensor, bytes } = randomTensor(SIZE);
+  using source = tensor;
+  const broken = {
+    ...openCLToHost,
+    from: "opencl",
+    to: "host",
+    map() {
+      throw new Error("broken");
+    },
+  };
+  using chained = new MapperGraph([host, a, b], [chain([hostToOpenCL, a], broken, [hostToOpenCL, b])]);
+  assertEquals(thrown(Error, () => chained.map(source, b)).message, "broken");
+  assertBytes(source.view(), bytes);
+  using _ = graph.map(source, b);
+});
+
+testBoth("many rounds trip, waits and all", async ({ a, b, onA, onB, graph }) => {
+  const { tensor, bytes } = randomTensor(512);
+  using source = tensor;
+  const expected = bytes.slice();
+  for (let i = 0; i < 30; i++) {
+    await using first = graph.map(source, i % 2 === 0 ? a : b);
+    const [near, far, other] = i % 2 === 0 ? [onA, onB, b] : [onB, onA, a];
+    near.add.run([512], [first, i]);
+    const second = graph.map(first, other);
+    far.doubleIt.run([512], [second]);
+    if (i % 3 === 0) second[Symbol.dispose]();
+    else if (i % 3 === 1) await second[Symbol.asyncDispose]();
+    else {
+      using fence = other.queue.fence();
+      second.disposeAfter(fence);
+    }
+    expected.forEach((byte, at) => expected[at] = (byte + i) * 2);
+  }
+  await until(() => source.grant.state === "live", "all maps have ended");
+  assertBytes(source.view(), expected);
+});
