@@ -30,6 +30,9 @@ export interface TypedArrays {
 /** Any of the typed arrays that a view can be. */
 export type TypedArray = TypedArrays[DType];
 
+/** The dtype of a typed array's elements. */
+export type DTypeOf<A extends TypedArray> = { [D in DType]: A extends TypedArrays[D] ? D : never }[DType];
+
 /** A typed array's constructor, as far as views need it. */
 export interface TypedArrayConstructor<A extends TypedArray = TypedArray> {
   /** Bytes an element. */

@@ -49,7 +49,7 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
     }
   }
   throw new LibraryNotFoundError(
-    `No ${spec.api} library could be opened: ${attempts.map((a) => `${a.path}: ${a.message}`).join("; ")}.`,
+    `No ${spec.api} library could be opened; tried ${attempts.map((attempt) => attempt.path).join(", ")}.`,
     attempts,
     { api: spec.api, fn: "dlopen", hint: spec.hint },
   );

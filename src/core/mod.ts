@@ -8,7 +8,7 @@ export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES 
 export type { Allocation, Block, Failure, Fate } from "./allocation.ts";
 export { chain, type Link } from "./chain.ts";
 export type { Context, DeviceId, Target } from "./context.ts";
-export { type DType, type TypedArray, type TypedArrayConstructor, type TypedArrays } from "./dtype.ts";
+export { type DType, type DTypeOf, type TypedArray, type TypedArrayConstructor, type TypedArrays } from "./dtype.ts";
 export * from "./errors.ts";
 export { Fence, type WaitOptions } from "./fence.ts";
 export { Frame, type FrameInit } from "./frame.ts";

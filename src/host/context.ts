@@ -4,7 +4,7 @@ import { AddressIndex } from "../core/address_index.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/alignment.ts";
 import { Allocation, type Block, type Fate } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
-import { type DType, dtypeOf } from "../core/dtype.ts";
+import { type DType, type DTypeOf, dtypeOf, type TypedArray } from "../core/dtype.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
 import { Frame } from "../core/frame.ts";
 import { type FrameInfo, planeLayouts } from "../core/frame_info.ts";
@@ -154,6 +154,8 @@ export class HostContext implements Context, Target<HostTensor> {
    * console.log(tensor.release().byteLength); // 16
    * ```
    */
+  wrap<A extends TypedArray>(array: A): HostTensor<DTypeOf<A>>;
+  /** The same with a layout of your own. */
   wrap<D extends DType>(buffer: ArrayBuffer | ArrayBufferView, init?: LayoutInit<D>): HostTensor<D>;
   /**
    * Wraps memory that somebody else owns. Every page is probed; a pointer to memory that goes away later ends the
@@ -299,7 +301,7 @@ export class HostContext implements Context, Target<HostTensor> {
     if (known === undefined) probePages(start, made.byteLength);
     const access = options.access ?? "read-write";
     const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, options.keepAlive));
-    return this.#own(allocation, address, made, access, {});
+    return this.#own(allocation, address, made, access, { keepAlive: options.keepAlive });
   }
 
   /** A tensor that owns its bytes, alone or with peers. */

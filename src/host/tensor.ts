@@ -15,6 +15,8 @@ export interface HostAbilities {
   readonly duplicateFd?: () => number;
   /** The JavaScript buffer that was taken over. */
   readonly taken?: ArrayBuffer;
+  /** What lives as long as the tensor does. */
+  readonly keepAlive?: unknown;
 }
 
 /** What a host tensor is made of. */
@@ -132,27 +134,29 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * Gives the JavaScript buffer back that `host.wrap` took over, and disposes the tensor. Where a view of it had been
-   * moved away, what comes back is a copy: the memory itself is kept for good.
+   * Gives the JavaScript buffer back that `host.wrap` took over, and disposes the tensor, unless it was disposed before.
+   * Where a view of it had been moved away, what comes back is a copy: the memory itself is kept for good. Where the
+   * dispose throws what went wrong before, call it again.
    *
    * @throws {ArgumentError} for memory that was not such a buffer.
    * @throws {AccessError} while a promise holds the memory.
    */
   release(): ArrayBuffer {
-    this.resource.assertLive();
     const { taken } = this.#abilities;
     if (taken === undefined) {
       throw new ArgumentError(`${this.name} was not made of a JavaScript buffer.`, { api: "host", fn: "release" });
     }
     const { allocation } = this.grant;
-    if (this.resource.held || allocation.peers > 1) {
+    const live = this.resource.state === "live";
+    if (this.resource.held || allocation.peers > Number(live)) {
       throw new AccessError(`${this.name} is held by a promise or shared with another tensor.`, {
         api: "host",
         fn: "release",
         hint: "Await the lend, and dispose the other tensor, first.",
       });
     }
-    this[Symbol.dispose]();
+    if (live) this[Symbol.dispose]();
+    if (this.resource.state !== "freed") this.resource.assertLive();
     return allocation.escaped ? taken.slice(0) : taken;
   }
 

@@ -13,6 +13,9 @@ import type { OpenCLTensor } from "./tensor.ts";
 
 const submitted = new BigUint64Array(1);
 
+/** Commands that may wait for a flush before the next one brings it about. */
+const MOST_UNFLUSHED = 64;
+
 /** One enqueue: is given what every clEnqueue… takes last, and answers its code. */
 export type Enqueue = (waits: number, waitList: BufferSource | null, event: BufferSource) => number;
 
@@ -66,6 +69,8 @@ export class OpenCLQueue implements Disposable {
    */
   submit(fn: string, waits: readonly Fence[], enqueue: Enqueue): Point {
     const events: ClEvent[] = [];
+    // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
+    if (this.#flushed || this.#pending.length >= MOST_UNFLUSHED) this.#forget();
     this.#closedGates();
     for (const fence of waits) this.#await(fence, events);
     const waitList = events.length === 0 ? null : new BigUint64Array(events);
@@ -74,7 +79,6 @@ export class OpenCLQueue implements Disposable {
     const point = new Point(submitted[0] as ClEvent, fn, this.#gates, () => this.flush()).share();
     this.#last = point;
     this.#pending.push(point);
-    this.#forget();
     return point;
   }
 

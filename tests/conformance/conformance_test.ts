@@ -5,7 +5,7 @@ import { edgeOf } from "../../src/core/mapper.ts";
 import { CASES } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
 import { EdgeRun } from "./rows.ts";
-import { type Candidate } from "./subject.ts";
+import type { Candidate } from "./subject.ts";
 import { pretenders } from "./synthetic.ts";
 
 const candidates = edgesOf(API_NAMES);

@@ -11,7 +11,7 @@ import { synthetic } from "./synthetic.ts";
 // Before any library is opened: the suite makes native calls fail.
 installTap();
 
-/** Edges by the API that they lead to or from; `expected` is what theirs have to say that they do with the bytes. */
+/** Edges by the API that they lead to or from; `expected` is what those from the host have to say of themselves. */
 const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candidate[] } = {
   synthetic: () => synthetic(),
   opencl,

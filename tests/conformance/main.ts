@@ -1,7 +1,7 @@
 // Runs the suite over every edge of this machine: `deno task conformance [--json] [--where=gpu] [--only=opencl]`.
 //
 // Prints a line a row, or with --json an array of rows. `--only=` names one of the APIs of edges.ts; `--expect=migrate`
-// fails where an edge says anything else of itself. The exit code is 1 where a row fails.
+// fails where an edge from the host says anything else of itself. The exit code is 1 where a row fails.
 
 import { API_NAMES, edgesOf } from "./edges.ts";
 import { type Row, rowsOf, type Where } from "./rows.ts";

@@ -28,7 +28,7 @@ kernel void copy(global uchar* to, ulong at, global const uchar* from, ulong beg
 /**
  * Both edges between the host and OpenCL, on every device of every platform.
  *
- * @param expected what they have to say of themselves
+ * @param expected what the edge from the host has to say of itself; of the driver's own memory nothing is known
  */
 export function opencl(expected: Subject["expected"] = "as proven"): Candidate[] {
   const edges = [hostToOpenCL, openCLToHost].map((mapper) => edgeOf(mapper as Mapper));
@@ -59,7 +59,7 @@ function open(edge: string, device: OpenCLDevice, expected: Subject["expected"])
     source: fromHost ? hostEnd : ends[0],
     target: fromHost ? ends[0] : hostEnd,
     elsewhere: fromHost ? ends[1] : hostEnd,
-    expected,
+    expected: fromHost ? expected : "as proven",
     gate: () => gateOf(contexts[0]),
     quiet: () => ends.forEach((end) => end.quiet()),
     [Symbol.dispose]() {
