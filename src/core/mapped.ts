@@ -85,7 +85,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     this.assertReturned(this.usable(access));
   }
 
-  /** @throws {AccessError} where there are grants whose bytes are on their way back. */
+  /** Throws an {@link AccessError} where there are grants whose bytes are on their way back. */
   protected assertReturned(returning: readonly Grant[]): void {
     if (returning.length === 0) return;
     throw new AccessError(

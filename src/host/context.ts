@@ -301,7 +301,7 @@ export class HostContext implements Context, Target<HostTensor> {
     if (known === undefined) probePages(start, made.byteLength);
     const access = options.access ?? "read-write";
     const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, options.keepAlive));
-    return this.#own(allocation, address, made, access, { keepAlive: options.keepAlive });
+    return this.#own(allocation, address, made, access, {}, options.keepAlive);
   }
 
   /** A tensor that owns its bytes, alone or with peers. */
@@ -311,6 +311,7 @@ export class HostContext implements Context, Target<HostTensor> {
     at: Layout<D>,
     access: Access,
     abilities: HostAbilities,
+    keepAlive?: unknown,
   ): HostTensor<D> {
     const start = Number(handle + BigInt(at.byteOffset) - allocation.block.address!);
     const end = start + at.byteLength;
@@ -325,7 +326,8 @@ export class HostContext implements Context, Target<HostTensor> {
     this.#join(allocation);
     const name = `host tensor ${describeLayout(at)}`;
     const grant = Grant.root(allocation, start, end, access, name);
-    const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation)] });
+    const letGo = () => void keepAlive; // held by the undo list, until it is run
+    const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation), letGo] });
     return new HostTensor({ target: this, handle, layout: at, resource, ...abilities });
   }
 

@@ -15,8 +15,6 @@ export interface HostAbilities {
   readonly duplicateFd?: () => number;
   /** The JavaScript buffer that was taken over. */
   readonly taken?: ArrayBuffer;
-  /** What lives as long as the tensor does. */
-  readonly keepAlive?: unknown;
 }
 
 /** What a host tensor is made of. */
