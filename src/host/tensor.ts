@@ -33,6 +33,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   declare readonly layout: Layout<D>;
   #views: Views | undefined;
   /** The arrays handed out before, each shown again while it is not revoked. */
+  #released = false;
   #shown: { [A in Access]?: TypedArrays[D] } = {};
 
   /** Takes the resource over. */
@@ -154,7 +155,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
       });
     }
     if (live) this[Symbol.dispose]();
-    if (this.resource.state !== "freed") this.resource.assertLive();
+    if (this.resource.state !== "freed" || this.#released) this.resource.assertLive();
+    this.#released = true;
     return allocation.escaped ? taken.slice(0) : taken;
   }
 

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
-import type { ClMem } from "../../ffi/opencl/handles.ts";
+import type { ClDeviceId, ClMem } from "../../ffi/opencl/handles.ts";
 import type { Fence } from "../core/fence.ts";
 import { addressOf } from "../core/pin.ts";
 import { type Undo, unwind } from "../core/resource.ts";
@@ -30,6 +30,9 @@ export interface Verdict {
   readonly evidence: string;
 }
 
+/** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
+const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
+
 /** The class of memory that the driver itself allocated. */
 const DRIVER_MEMORY = "driver";
 
@@ -45,19 +48,20 @@ const PATIENCE_MS = [30, 100, 300];
 /** How long a device may take to finish the kernel before the proof gives up, in milliseconds. */
 const LATEST_MS = 2000;
 
-/** Turns that a kernel works between two bytes: llvmpipe cuts a loop short at 65,535. */
-const TURNS = 60_000;
+/**
+ * Turns that a kernel works between two bytes: for a millisecond or so at first, and longer each time, up to where a
+ * busy machine gives this thread its turn meanwhile. llvmpipe cuts a loop short at 65,535.
+ */
+const TURNS = { first: 4_000, most: 60_000 };
 
 /** How often this thread has to see one of them without the other: a copy made afterwards brings both at once. */
 const SIGHTINGS = 100;
 
-/**
- * The second kernel takes a millisecond or so: no loop may take more turns than that on llvmpipe, so each does more. Its
- * steps are squares: a compiler makes one step of sixteen linear ones.
- */
+/** A turn of the second kernel is 256 squares: a compiler makes one step of as many linear ones. */
 const SOURCE = `
 #define STEP x = x * x + 1013904223u;
-#define STEPS STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP
+#define FOUR(x) x x x x
+#define STEPS FOUR(FOUR(FOUR(FOUR(STEP))))
 kernel void answer(global uchar* block, global const uchar* key, uint n) {
   size_t i = get_global_id(0);
   block[n + i] = block[i] ^ key[i];
@@ -90,11 +94,15 @@ export function classOf(address: bigint, byteLength: number): AlignmentClass {
  */
 export class AliasProofs {
   readonly #context: OpenCLContext;
-  readonly #verdicts = new Map<string, Verdict>();
+  readonly #verdicts: Map<string, Verdict>;
 
-  /** Nothing is run yet. */
+  /** Nothing is run yet; what other contexts of the device have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
+    const { handle } = context.device;
+    let verdicts = VERDICTS.get(handle);
+    if (verdicts === undefined) VERDICTS.set(handle, verdicts = new Map());
+    this.#verdicts = verdicts;
   }
 
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
@@ -175,7 +183,7 @@ class Trial {
     // Once beforehand: the device has read the bytes, and nothing is left to compile.
     this.#ask();
     this.#submitAnswer([]);
-    this.#submitEarlyLate(0, 0);
+    this.#submitEarlyLate(0, 0, 1);
     this.#queue.finish();
     if (!PATIENCE_MS.some((patience) => this.#answersDirectly(patience))) {
       return "the CPU did not see what the device wrote, before a finish or map";
@@ -205,19 +213,20 @@ class Trial {
 
   /** The kernel writes a byte, works for a while, and writes the next: is there a time when one is seen and not the other? */
   #showsWhileRunning(): boolean {
-    for (const end = performance.now() + LATEST_MS; performance.now() < end;) {
+    let turns = TURNS.first;
+    for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {
       const [early, late] = crypto.getRandomValues(new Uint8Array(2));
       const { bytes } = this.#block;
       bytes[0] = ~early;
       bytes[1] = ~late;
-      this.#submitEarlyLate(early, late);
+      this.#submitEarlyLate(early, late, turns);
       this.#queue.flush();
       let sightings = 0;
       until(() => {
         if (Atomics.load(bytes, 0) !== early) return false;
         if (Atomics.load(bytes, 1) === late) return true;
         return ++sightings === SIGHTINGS;
-      }, PATIENCE_MS[0]);
+      }, PATIENCE_MS[1]);
       this.#queue.finish();
       if (sightings === SIGHTINGS) return true;
     }
@@ -253,11 +262,11 @@ class Trial {
     return this.#submit(this.#answer, HALF, waits);
   }
 
-  #submitEarlyLate(early: number, late: number): Point {
+  #submitEarlyLate(early: number, late: number, turns: number): Point {
     set(this.#earlyLate, 0, new BigUint64Array([this.#block.mem]));
     set(this.#earlyLate, 1, new Uint8Array([early]));
     set(this.#earlyLate, 2, new Uint8Array([late]));
-    set(this.#earlyLate, 3, new Uint32Array([TURNS]));
+    set(this.#earlyLate, 3, new Uint32Array([turns]));
     return this.#submit(this.#earlyLate, 1, []);
   }
 

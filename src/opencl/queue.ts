@@ -1,10 +1,10 @@
 import { CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
-import { ArgumentError, LayoutError } from "../core/errors.ts";
+import { ArgumentError, LayoutError, throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { ledger } from "../core/ledger.ts";
 import { pinned } from "../core/pin.ts";
-import { Resource } from "../core/resource.ts";
+import { Resource, unwind } from "../core/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
 import { assertNoGates, type Gate, OpenCLFence, Point } from "./event.ts";
@@ -215,8 +215,13 @@ export class OpenCLQueue implements Disposable {
 
   #release(): void {
     this.#forget();
-    ledger.remove("opencl.cl_command_queue");
-    check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
-    if (this.#forgetting !== undefined) throw this.#forgetting;
+    const errors = this.#forgetting === undefined ? [] : [this.#forgetting];
+    const release = () => {
+      ledger.remove("opencl.cl_command_queue");
+      check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
+    };
+    // Its end has waited for the last command: what could not be asked is over as well.
+    errors.push(...unwind([release, ...this.#pending.splice(0).map((point) => () => point.drop())]));
+    throwAll(errors, `releasing ${this.resource.name}`);
   }
 }

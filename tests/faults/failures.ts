@@ -23,6 +23,8 @@ export interface Failure {
   readonly errno?: number;
   /** It gives something back: the real call is made, and the failure answered. Of all others the real call is not made. */
   readonly release?: true;
+  /** It is asked again and again until something is over: calls without another between them count as one. */
+  readonly poll?: true;
 }
 
 /** `undefined`: it cannot fail, and is not counted. */
@@ -90,7 +92,7 @@ const OPENCL: Failures<OpenCL> = {
   clEnqueueBarrierWithWaitList: code(CL_OUT_OF_RESOURCES),
   clWaitForEvents: code(CL_OUT_OF_RESOURCES),
   clWaitForEventsAsync: code(CL_OUT_OF_RESOURCES),
-  clGetEventInfo: code(CL_OUT_OF_RESOURCES),
+  clGetEventInfo: { ...code(CL_OUT_OF_RESOURCES), poll: true },
   clRetainEvent: code(CL_OUT_OF_RESOURCES),
   clReleaseEvent: release,
   clCreateUserEvent: create(CL_OUT_OF_RESOURCES),
@@ -107,7 +109,7 @@ const FAKE: Failures<FakeDriver> = {
   fakeSubmit: code(FAKE_OUT_OF_RESOURCES),
   fakeCreateUserEvent: code(FAKE_OUT_OF_RESOURCES),
   fakeSetUserEvent: code(FAKE_OUT_OF_RESOURCES),
-  fakeEventStatus: code(FAKE_OUT_OF_RESOURCES),
+  fakeEventStatus: { ...code(FAKE_OUT_OF_RESOURCES), poll: true },
   fakeWait: code(FAKE_OUT_OF_RESOURCES),
   fakeRetainEvent: code(FAKE_OUT_OF_RESOURCES),
   fakeReleaseEvent: { answer: FAKE_OUT_OF_RESOURCES, release: true },

@@ -21,6 +21,7 @@ let counting = false;
 let calls = 0;
 let failAt = 0;
 let failed: string | undefined;
+let last: string | undefined;
 
 /** Puts counting functions in the place of every library's own, from now on. */
 export function installTap(): void {
@@ -43,7 +44,10 @@ export function tapped(api: string, functions: Record<string, unknown>): Record<
 
 function tap(name: string, real: Native, failure: Failure, nonblocking: boolean): Native {
   return (...args) => {
-    if (!counting || ++calls !== failAt) return real(...args);
+    if (!counting) return real(...args);
+    const again = failure.poll === true && name === last;
+    last = name;
+    if (again || ++calls !== failAt) return real(...args);
     failed = name;
     if (failure.release) real(...args);
     if (failure.errcode !== undefined) new Int32Array(args[args.length - 1].buffer)[0] = failure.errcode;
@@ -64,7 +68,7 @@ export class Counted implements Disposable {
     counting = true;
     calls = 0;
     failAt = nth;
-    failed = undefined;
+    failed = last = undefined;
   }
 
   /** How many there were. */

@@ -85,7 +85,9 @@ testEach("what is outside of a type's range is refused, by name", (platform) => 
   const program = storeProgram(b.cl);
   for (const [type, { dtype, ends }] of Object.entries(SCALARS)) {
     if (type === "double" && !hasDouble(b.cl)) continue;
-    const outside = ends === undefined ? [] : [ends[0] - 1n, ends[1] + 1n, 0.5, NaN, Infinity, -Infinity, 2 ** 64, 1e300];
+    const outside = ends === undefined
+      ? []
+      : [ends[0] - 1n, ends[1] + 1n, 0.5, NaN, Infinity, -Infinity, 2 ** 64, 1e300];
     const wrong = [undefined, null, "1", true, {}, [], [1, 2], new LocalMemory(4), () => 1, Symbol("x")];
     for (const value of [...outside, ...wrong] as KernelArgument[]) {
       const error = thrown(ArgumentError, () => stored(b, program, type, { dtype, lanes: 1, value }));

@@ -3,7 +3,18 @@ import { ArgumentError, DisposedError, host, ledger, MapperGraph, NativeCallErro
 import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
 import { CL_CONTEXT_REFERENCE_COUNT, CL_MEM_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
-import { assertBytes, bench, filled, kernelsOf, open, PLATFORMS, randomTensor, test, testEach, thrown } from "./help.ts";
+import {
+  assertBytes,
+  bench,
+  filled,
+  kernelsOf,
+  open,
+  PLATFORMS,
+  randomTensor,
+  test,
+  testEach,
+  thrown,
+} from "./help.ts";
 
 /** The library by itself, as a user's own code would call it. */
 function raw() {

@@ -1,5 +1,13 @@
 import { assert, assertEquals } from "@std/assert";
-import { AccessError, DisposedError, host, type HostTensor, InteropError, NativeCallError, region } from "@samepage/interop";
+import {
+  AccessError,
+  DisposedError,
+  host,
+  type HostTensor,
+  InteropError,
+  NativeCallError,
+  region,
+} from "@samepage/interop";
 import {
   assertBytes,
   type Bench,

@@ -75,38 +75,41 @@ function testBoth(name: string, run: (two: Two) => Promise<void> | void) {
   }
 }
 
-testBoth("host → device → host → device, with work in flight on the first, and back", async ({ a, b, onA, onB, graph }) => {
-  const { tensor, bytes } = randomTensor(SIZE);
-  using source = tensor;
-  {
-    await using first = graph.map(source, a);
-    onA.add.run([SIZE], [first, 2]);
-    onA.slow.run([SIZE], [first, 1, LONG]);
-    const explained = graph.explain(first, b);
-    assertEquals(explained.steps.map((step) => [step.edge, step.transfer]), [
-      ["opencl→host", "alias"],
-      ["host→opencl", "alias"],
-    ]);
-    assertWaits(a, explained);
+testBoth(
+  "host → device → host → device, with work in flight on the first, and back",
+  async ({ a, b, onA, onB, graph }) => {
+    const { tensor, bytes } = randomTensor(SIZE);
+    using source = tensor;
     {
-      await using second = graph.map(first, b);
-      assertEquals(second.route.steps.map((step) => step.edge), ["opencl→host", "host→opencl"]);
-      assertEquals(second.route.bytesMoved, 0);
-      thrown(AccessError, () => first.handle);
-      thrown(AccessError, () => source.view());
-      onB.doubleIt.run([SIZE], [second]);
+      await using first = graph.map(source, a);
+      onA.add.run([SIZE], [first, 2]);
+      onA.slow.run([SIZE], [first, 1, LONG]);
+      const explained = graph.explain(first, b);
+      assertEquals(explained.steps.map((step) => [step.edge, step.transfer]), [
+        ["opencl→host", "alias"],
+        ["host→opencl", "alias"],
+      ]);
+      assertWaits(a, explained);
       {
-        await using third = graph.map(second, a);
-        onA.add.run([SIZE], [third, 5]);
-        await using fourth = graph.map(third, host, { access: "read" });
-        assertBytes(fourth.bytes(), bytes.map((byte) => (byte + 3) * 2 + 5), "seen from four maps down");
+        await using second = graph.map(first, b);
+        assertEquals(second.route.steps.map((step) => step.edge), ["opencl→host", "host→opencl"]);
+        assertEquals(second.route.bytesMoved, 0);
+        thrown(AccessError, () => first.handle);
+        thrown(AccessError, () => source.view());
+        onB.doubleIt.run([SIZE], [second]);
+        {
+          await using third = graph.map(second, a);
+          onA.add.run([SIZE], [third, 5]);
+          await using fourth = graph.map(third, host, { access: "read" });
+          assertBytes(fourth.bytes(), bytes.map((byte) => (byte + 3) * 2 + 5), "seen from four maps down");
+        }
+        onB.add.run([SIZE], [second, 1]);
       }
-      onB.add.run([SIZE], [second, 1]);
+      onA.doubleIt.run([SIZE], [first]);
     }
-    onA.doubleIt.run([SIZE], [first]);
-  }
-  assertBytes(source.view(), bytes.map((byte) => (((byte + 3) * 2 + 5) + 1) * 2));
-});
+    assertBytes(source.view(), bytes.map((byte) => (((byte + 3) * 2 + 5) + 1) * 2));
+  },
+);
 
 testBoth("memory of the driver's own goes there and back", async ({ a, b, onA, onB, graph }) => {
   await using own = a.allocate({ shape: [SIZE], dtype: "u8" });

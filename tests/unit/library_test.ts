@@ -25,7 +25,7 @@ Deno.test("where none opens, the error lists every attempt with the loader's wor
     assertEquals(error.attempts.map((attempt) => attempt.path), ["/nowhere/libone.so", "libtwo-is-missing.so"]);
     assert(error.attempts.every(({ message }) => message.includes("cannot open shared object file")));
     assertEquals([error.api, error.fn, error.hint], ["unittest", "dlopen", "Install it."]);
-    assert(error.message.includes("/nowhere/libone.so: "));
+    assert(error.message.includes("/nowhere/libone.so, libtwo-is-missing.so"));
   }
 });
 

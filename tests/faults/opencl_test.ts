@@ -1,0 +1,136 @@
+/** Every OpenCL call fails once: what comes of it is typed, nothing stays behind, and nothing is written too late. */
+import { assert } from "@std/assert";
+import { host, MapperGraph, region } from "../../mod.ts";
+import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
+import { assertSame, bytesAt } from "../conformance/bytes.ts";
+import { warningsOf } from "../conformance/case.ts";
+import { assertTyped, type Fault, sweep } from "./sweep.ts";
+import { installTap } from "./tap.ts";
+
+installTap();
+
+/** `slow` works for a while in every item, and then writes: what is given back before that is written too late. */
+const SOURCE = `
+kernel void fill(global uchar* out, uchar value) { out[get_global_id(0)] = value; }
+kernel void slow(global uchar* out) {
+  uint x = get_global_id(0);
+  for (uint i = 0; i < 5000; i++) x = x * 1664525u + 1013904223u;
+  out[get_global_id(0)] = (uchar)(x | 1u);
+}`;
+
+function devices(): OpenCLDevice[] | string {
+  try {
+    const found = openclDevices();
+    return found.length > 0 ? found : "an OpenCL device";
+  } catch {
+    return "libOpenCL.so.1";
+  }
+}
+
+function test(name: string, run: (cl: () => OpenCLContext) => Promise<unknown>): void {
+  const found = devices();
+  if (typeof found === "string") {
+    Deno.test({ name: `faults: ${name} (not here: ${found})`, ignore: true, fn() {} });
+    return;
+  }
+  for (const { platform, name: device } of found) {
+    Deno.test(`faults: ${name} on ${platform}`, () =>
+      run(() => OpenCLContext.open({ platform, device })).then(() => {}));
+  }
+}
+
+/** What a context kept of earlier failures is thrown by its end. */
+function close(cl: OpenCLContext): void {
+  try {
+    cl[Symbol.dispose]();
+  } catch (error) {
+    assertTyped(error, "closing the context");
+  }
+}
+
+function some(faults: readonly Fault[], fn: string): void {
+  assert(faults.some((fault) => fault.call === `opencl.${fn}`), `${fn} was not among the ${faults.length} calls`);
+}
+
+test("opening a context", async (open) => {
+  const faults = await sweep(() => {
+    using _ = open();
+  });
+  some(faults, "clCreateCommandQueue");
+});
+
+test("a program and its kernel", async (open) => {
+  const cl = open();
+  const faults = await sweep(() => {
+    using program = cl.program(SOURCE);
+    using _kernel = program.kernel("fill");
+  });
+  some(faults, "clGetKernelArgInfo");
+  close(cl);
+});
+
+test("a kernel, a user event, reading and writing", async (open) => {
+  const cl = open();
+  const kernel = cl.program(SOURCE).kernel("fill");
+  const bytes = new Uint8Array(256);
+  const quiet = () => {
+    using other = cl.allocate({ shape: [1], dtype: "u8" });
+    cl.queue.write(other, new Uint8Array(1));
+    cl.queue.finish();
+  };
+  const faults = await sweep(async () => {
+    await using tensor = cl.allocate({ shape: [256], dtype: "u8" });
+    using event = cl.userEvent();
+    kernel.run([256], [tensor, 7], { after: event.fence });
+    event.complete();
+    using fence = cl.queue.fence();
+    await fence.wait();
+    cl.queue.write(tensor, bytes);
+    cl.queue.read(tensor, bytes);
+  }, quiet);
+  for (const fn of ["clEnqueueNDRangeKernel", "clSetUserEventStatus", "clEnqueueReadBuffer"]) some(faults, fn);
+  close(cl);
+});
+
+test("the proof of aliasing, which then proves nothing", async (open) => {
+  const cl = open();
+  using graph = new MapperGraph([host, cl]);
+  using memory = host.allocate({ shape: [9000], dtype: "u8" });
+  // An address that is no multiple of 2 has a class of its own, which nothing before has asked about.
+  using odd = memory.slice(region(memory.layout, [4097], [1001]));
+  const transfers: string[] = [];
+  await warningsOf(async () => {
+    const faults = await sweep(() => {
+      using mapped = graph.map(odd, cl);
+      transfers.push(mapped.route.steps[0].transfer);
+    }, () => cl.queue.finish());
+    some(faults, "clEnqueueNDRangeKernel");
+  });
+  const unproven = transfers.slice(0, -2);
+  assert(unproven.every((transfer) => transfer === "migrate"), `called without a proof: ${new Set(unproven)}`);
+  graph[Symbol.dispose]();
+  close(cl);
+});
+
+test("a map whose kernel is at work", async (open) => {
+  const cl = open();
+  using graph = new MapperGraph([host, cl]);
+  const slow = cl.program(SOURCE).kernel("slow");
+  using source = host.allocate({ shape: [65536], dtype: "u8" });
+  const look = bytesAt(source.address, 65536);
+  const settled = async () => {
+    const before = look.slice();
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    assertSame(look, before, "what was given back is still written");
+    source.assertUsable("read-write");
+    source.view().fill(0);
+    cl.queue.finish();
+  };
+  const faults = await sweep(() => {
+    using mapped = graph.map(source, cl);
+    slow.run([65536], [mapped]);
+  }, settled);
+  some(faults, "clGetEventInfo");
+  graph[Symbol.dispose]();
+  close(cl);
+});

@@ -1,0 +1,347 @@
+import { assert, assertEquals } from "@std/assert";
+import {
+  AccessError,
+  DisposedError,
+  host,
+  imageInfo,
+  InteropError,
+  ledger,
+  MapperGraph,
+  region,
+} from "@samepage/interop";
+import {
+  assertBytes,
+  bench,
+  collect,
+  filled,
+  LONG,
+  random,
+  randomTensor,
+  sleep,
+  test,
+  testEach,
+  thrown,
+  until,
+  warningsOf,
+} from "./help.ts";
+
+/** Everything made in `make` is out of reach once it has returned. */
+function forget(make: () => void): void {
+  make();
+}
+
+test("the Y plane in one context, UV in another", ["pocl", "rusticl"], () => {
+  using one = bench("pocl");
+  using two = bench("rusticl");
+  using graph = new MapperGraph([host, one.cl, two.cl]);
+  using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 64, height: 32 }));
+  const [y, uv] = frame.planes;
+  {
+    using yOnOne = graph.map(y, one.cl);
+    using uvOnTwo = graph.map(uv, two.cl);
+    one.kernels.fill.run([2048], [yOnOne, 1]);
+    two.kernels.fill.run([1024], [uvOnTwo, 2]);
+    thrown(AccessError, () => graph.map(frame, one.cl));
+    thrown(AccessError, () => y.view());
+    yOnOne[Symbol.dispose]();
+    assertBytes(y.bytes(), filled(2048, 1));
+    thrown(AccessError, () => uv.view());
+  }
+  assertBytes(uv.bytes(), filled(1024, 2));
+  using _ = graph.map(frame, two.cl);
+});
+
+testEach("a map of a mapped tensor: to its own context, and to the host and back", (platform) => {
+  using b = bench(platform);
+  const { tensor, bytes } = randomTensor(4096);
+  using source = tensor;
+  {
+    using first = b.graph.map(source, b.cl);
+    using same = b.graph.map(first, b.cl);
+    thrown(AccessError, () => first.handle);
+    b.kernels.add.run([4096], [same, 1]);
+    using back = b.graph.map(same, host);
+    back.bytes()[0] = 0;
+    using again = b.graph.map(back, b.cl);
+    b.kernels.add.run([4096], [again, 1]);
+    thrown(AccessError, () => back.view());
+  }
+  assertBytes(source.view(), bytes.map((byte, i) => i === 0 ? 1 : byte + 2));
+});
+
+testEach("a file read in flight into lent memory when dispose is called", async (platform) => {
+  using b = bench(platform);
+  const path = await Deno.makeTempFile();
+  const bytes = random(1 << 20);
+  await Deno.writeFile(path, bytes);
+  try {
+    using file = await Deno.open(path);
+    const own = b.cl.allocate({ shape: [1 << 20], dtype: "u8" });
+    const mapped = b.graph.map(own, host);
+    let seen: Uint8Array<ArrayBuffer> | undefined;
+    const reading = mapped.lend(async (view) => {
+      seen = view as Uint8Array<ArrayBuffer>;
+      let at = 0;
+      while (at < seen.length) at += (await file.read(seen.subarray(at)))!;
+      return seen.slice();
+    });
+    await Promise.resolve();
+    mapped[Symbol.dispose]();
+    own[Symbol.dispose]();
+    thrown(DisposedError, () => mapped.view());
+    assert(ledger.alive["opencl.cl_mem"] > 0, "the memory is still there");
+    assertBytes(await reading, bytes);
+    assertEquals(seen!.length, 0);
+    await until(() => own.resource.state === "freed", "the memory is given back");
+  } finally {
+    await Deno.remove(path);
+  }
+});
+
+testEach("parent disposed first; a child used later names it", (platform) => {
+  using b = bench(platform);
+  const { tensor: source } = randomTensor(64);
+  const mapped = b.graph.map(source, b.cl);
+  const slice = mapped.slice(region(mapped.layout, [0], [32]));
+  source[Symbol.dispose]();
+  for (const gone of [mapped, slice]) {
+    const error = thrown(DisposedError, () => gone.handle);
+    assert(error.message.includes("was disposed"), error.message);
+  }
+  thrown(DisposedError, () => b.kernels.add.run([32], [slice, 1]));
+  assert(thrown(DisposedError, () => mapped.handle).message.includes(source.name));
+});
+
+testEach("with only a view held, the memory lives; let go, it is freed", async (platform) => {
+  using b = bench(platform);
+  let view: Uint8Array | undefined;
+  forget(() => {
+    const own = b.cl.allocate({ shape: [64], dtype: "u8" });
+    b.kernels.fill.run([64], [own, 5]);
+    view = b.graph.map(own, host).bytes();
+  });
+  await collect();
+  assertBytes(view!, filled(64, 5));
+  view = undefined;
+  const warnings = await warningsOf(async () => {
+    await collect();
+    await until(() => ledger.alive["opencl.buffer"] === undefined, "the memory is freed");
+  });
+  assert(warnings.length > 0 && warnings.every((warning) => warning.includes("never disposed")), warnings.join("\n"));
+});
+
+testEach("forgotten tensors, slices and maps are freed by the collector, with a warning", async (platform) => {
+  using b = bench(platform);
+  forget(() => {
+    for (let i = 0; i < 20; i++) {
+      const { tensor } = randomTensor(256);
+      const mapped = b.graph.map(tensor, b.cl);
+      b.kernels.add.run([256], [mapped, 1]);
+      mapped.slice(region(mapped.layout, [0], [16]));
+    }
+  });
+  const warnings = await warningsOf(async () => {
+    await collect();
+    await until(() => ledger.alive["host.block"] === undefined, "the memory is freed");
+    await until(() => ledger.alive["opencl.cl_mem"] === undefined, "the buffers are freed");
+  });
+  assert(warnings.length >= 20, `${warnings.length}`);
+});
+
+testEach("a finalizer while a kernel runs: the memory is freed after it", async (platform) => {
+  using b = bench(platform);
+  let fence: ReturnType<typeof b.cl.queue.fence> | undefined;
+  forget(() => {
+    const { tensor } = randomTensor(8192);
+    const mapped = b.graph.map(tensor, b.cl);
+    b.kernels.slow.run([8192], [mapped, 1, 60_000]);
+    fence = b.cl.queue.fence();
+  });
+  await warningsOf(async () => {
+    const { gc } = globalThis as unknown as { gc: () => void };
+    for (let i = 0; i < 200 && ledger.alive["host.block"] !== undefined; i++) {
+      gc();
+      await sleep(1);
+      if (ledger.alive["host.block"] === undefined || ledger.alive["opencl.cl_mem"] === undefined) {
+        assert(fence!.reached(), "freed before the kernel was done");
+      }
+      if (!fence!.reached()) assertEquals(ledger.alive["host.block"], 1);
+    }
+    await until(() => ledger.alive["host.block"] === undefined, "the memory is freed");
+    await until(() => ledger.alive["opencl.cl_mem"] === undefined, "the buffer is freed");
+  });
+  assert(fence!.reached());
+  fence![Symbol.dispose]();
+});
+
+testEach("a forgotten user event fails its work, and nothing hangs", async (platform) => {
+  using b = bench(platform);
+  const { tensor, bytes } = randomTensor(64);
+  using source = tensor;
+  const mapped = b.graph.map(source, b.cl);
+  forget(() => b.kernels.fill.run([64], [mapped, 1], { after: b.cl.userEvent().fence }));
+  await warningsOf(async () => {
+    await collect();
+    let error: unknown;
+    await mapped[Symbol.asyncDispose]().catch((caught) => error = caught);
+    assert(error instanceof InteropError, `${error}`);
+  });
+  assertBytes(source.view(), bytes);
+});
+
+testEach("two wraps of the same bytes are peers: one context", (platform) => {
+  using b = bench(platform);
+  using block = host.allocate({ shape: [4096], dtype: "u8" });
+  using one = host.wrap(block.handle, { shape: [4096], dtype: "u8" });
+  using two = host.wrap(block.handle, { shape: [4096], dtype: "u8" });
+  {
+    using mapped = b.graph.map(one, b.cl);
+    b.kernels.fill.run([4096], [mapped, 1]);
+    thrown(AccessError, () => b.graph.map(two, b.cl));
+    thrown(AccessError, () => two.view());
+    thrown(AccessError, () => block.view());
+  }
+  assertBytes(two.bytes(), filled(4096, 1));
+  using reader = b.graph.map(one, b.cl, { access: "read" });
+  using second = b.graph.map(two, b.cl, { access: "read" });
+  assertEquals(second.handle, reader.handle);
+});
+
+test("two wraps of the same bytes are peers: two contexts", ["pocl", "rusticl"], () => {
+  using one = bench("pocl");
+  using two = bench("rusticl");
+  using graph = new MapperGraph([host, one.cl, two.cl]);
+  using block = host.allocate({ shape: [4096], dtype: "u8" });
+  using peer = host.wrap(block.handle, { shape: [4096], dtype: "u8" });
+  {
+    using mapped = graph.map(block, one.cl);
+    thrown(AccessError, () => graph.map(peer, two.cl));
+    thrown(AccessError, () => graph.map(peer, two.cl, { access: "read" }));
+    one.kernels.fill.run([4096], [mapped, 1]);
+  }
+  using a = graph.map(block, one.cl, { access: "read" });
+  using b = graph.map(peer, two.cl, { access: "read" });
+  using to = two.cl.allocate({ shape: [4096], dtype: "u8" });
+  two.kernels.xorFrom.run([4096], [to, b, 0]);
+  const got = new Uint8Array(4096);
+  two.cl.queue.read(to, got);
+  assertBytes(got, filled(4096, 1));
+  assert(a.handle !== 0n);
+});
+
+testEach("an exception inside `using` is not masked", async (platform) => {
+  using b = bench(platform);
+  const { tensor } = randomTensor(64);
+  using source = tensor;
+  const boom = new Error("the program's own");
+  assertEquals(
+    thrown(Error, () => {
+      using mapped = b.graph.map(source, b.cl);
+      b.kernels.add.run([64], [mapped, 1]);
+      throw boom;
+    }),
+    boom,
+  );
+  source.view();
+  const both = thrown(SuppressedError, () => {
+    using mapped = b.graph.map(source, b.cl);
+    using event = b.cl.userEvent();
+    b.kernels.add.run([64], [mapped, 1], { after: event.fence });
+    event.fail();
+    throw boom;
+  });
+  assertEquals(both.suppressed, boom);
+  assert(both.error instanceof InteropError, `${both.error}`);
+  let caught: unknown;
+  try {
+    await using mapped = b.graph.map(source, b.cl);
+    using event = b.cl.userEvent();
+    b.kernels.add.run([64], [mapped, 1], { after: event.fence });
+    event.fail();
+    throw boom;
+  } catch (error) {
+    caught = error;
+  }
+  assert(caught instanceof SuppressedError && caught.suppressed === boom);
+  source.view();
+});
+
+testEach("a kernel whose tensor was disposed runs again with another", (platform) => {
+  using b = bench(platform);
+  const { tensor, bytes } = randomTensor(64);
+  using source = tensor;
+  const first = b.graph.map(source, b.cl);
+  b.kernels.add.run([64], [first, 1]);
+  first[Symbol.dispose]();
+  thrown(DisposedError, () => b.kernels.add.run([64], [first, 1]));
+  using second = b.graph.map(source, b.cl);
+  b.kernels.add.run([64], [second, 1]);
+  second[Symbol.dispose]();
+  assertBytes(source.view(), bytes.map((byte) => byte + 2));
+});
+
+testEach("views are revoked by a map for writing, the writable ones by a map for reading", (platform) => {
+  using b = bench(platform);
+  const { tensor } = randomTensor(64);
+  using source = tensor;
+  const writable = source.view();
+  const readable = source.view({ access: "read" });
+  {
+    using _ = b.graph.map(source, b.cl, { access: "read" });
+    assertEquals([writable.length, readable.length], [0, 64]);
+    source.view({ access: "read" });
+    thrown(AccessError, () => source.view());
+  }
+  {
+    using _ = b.graph.map(source, b.cl);
+    assertEquals(readable.length, 0);
+    thrown(AccessError, () => source.view({ access: "read" }));
+  }
+  const last = source.view();
+  source[Symbol.dispose]();
+  assertEquals(last.length, 0);
+});
+
+testEach("a view that was moved away keeps its memory for good, with a warning", async (platform) => {
+  using b = bench(platform);
+  const before = ledger.quarantinedBytes;
+  let moved: ArrayBuffer | undefined;
+  const warnings = await warningsOf(() => {
+    const own = b.cl.allocate({ shape: [64], dtype: "u8" });
+    b.kernels.fill.run([64], [own, 5]);
+    const mapped = b.graph.map(own, host);
+    moved = mapped.view().buffer.transfer();
+    mapped[Symbol.dispose]();
+    own[Symbol.dispose]();
+  });
+  assertEquals(new Uint8Array(moved!)[0], 5);
+  assertEquals(ledger.quarantinedBytes - before, 64);
+  assertEquals(warnings.length, 1);
+  // What was kept for good is counted no more.
+});
+
+testEach("32 pending waits do not keep a file from being read", async (platform) => {
+  using b = bench(platform);
+  const { tensor } = randomTensor(8192);
+  using source = tensor;
+  await using mapped = b.graph.map(source, b.cl);
+  b.kernels.slow.run([8192], [mapped, 1, LONG]);
+  using event = b.cl.userEvent();
+  b.kernels.add.run([8192], [mapped, 1], { after: event.fence });
+  const begin = performance.now();
+  const waits = Array.from({ length: 32 }, () => {
+    using fence = b.cl.queue.fence();
+    return fence.wait();
+  });
+  b.kernels.slow.run([8192], [mapped, 1, LONG]);
+  const more = Array.from({ length: 32 }, () => {
+    using fence = b.cl.queue.fence();
+    return fence.wait();
+  });
+  await Deno.readTextFile(new URL("../../deno.json", import.meta.url));
+  const took = performance.now() - begin;
+  event.complete();
+  await Deno.readTextFile(new URL("../../deno.json", import.meta.url));
+  await Promise.all([...waits, ...more]);
+  assert(took < 500, `a file read took ${took} ms`);
+});

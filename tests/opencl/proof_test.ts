@@ -1,0 +1,166 @@
+import { assert, assertEquals } from "@std/assert";
+import { host, VENDOR_RULES } from "@samepage/interop";
+import { classOf } from "../../src/opencl/alias.ts";
+import { buildLayer, LAYER_MODES, layerEnv } from "../layer/mod.ts";
+import { open, randomTensor, test, testEach } from "./help.ts";
+import { linesOf, runModule } from "./subprocess.ts";
+
+testEach("host memory of every class is aliased, down to 1 byte", (platform) => {
+  using cl = open(platform);
+  for (let address = 4096n; address >= 1n; address /= 2n) {
+    for (const length of [64, 1]) {
+      const { aliases, evidence } = cl.aliasing.prove(address, length);
+      assert(aliases, `${address}, ${length}: ${evidence}`);
+      assertEquals(cl.aliasing.judge(address, length).evidence, evidence);
+    }
+  }
+  assert(cl.aliasing.prove(undefined, 64).aliases, "memory of the driver's own");
+  const rule = cl.aliasRule()!;
+  assertEquals([rule.address, rule.length], [1, 1]);
+  const { tensor } = randomTensor(64);
+  using source = tensor;
+  assert(host.checkAlignment(source, rule).ok);
+  assert(host.checkAlignment(source, VENDOR_RULES.intel).ok);
+});
+
+testEach("a proof is run once", (platform) => {
+  using cl = open(platform);
+  const first = cl.aliasing.prove(4096n, 64);
+  const begin = performance.now();
+  for (let i = 0; i < 100; i++) assertEquals(cl.aliasing.prove(4096n, 64), first);
+  assert(performance.now() - begin < 20);
+});
+
+test("an address falls into the class of the largest power of two that divides it", [], () => {
+  assertEquals(classOf(0x1000n, 128), { address: 4096, length: 64 });
+  assertEquals(classOf(0x10000n, 100), { address: 4096, length: 1 });
+  assertEquals(classOf(0x1040n, 64), { address: 64, length: 64 });
+  assertEquals(classOf(0x1041n, 64), { address: 1, length: 64 });
+});
+
+/** What a program does on a device that may or may not alias: a map for writing, two queues, a slice, a way back. */
+const JOB = `
+const { cl, graph, kernels } = help.bench("pocl");
+const bytes = help.random(8192);
+let wrong = 0;
+const differs = (a, b) => a.some((byte, i) => byte !== b[i]);
+for (const offset of [0, 1, 64, 100]) {
+  const source = host.allocate({ shape: [8192 + 128], dtype: "u8" });
+  const part = source.slice({ ...source.layout, shape: [8192], byteLength: 8192, byteOffset: offset });
+  part.view().set(bytes);
+  {
+    using mapped = graph.map(part, cl);
+    kernels.add.run([8192], [mapped, 1]);
+    using queue = cl.createQueue();
+    kernels.doubleIt.run([8192], [mapped], { queue });
+    {
+      using seen = graph.map(mapped, host);
+      if (differs(seen.bytes(), bytes.map((byte) => (byte + 1) * 2))) wrong++;
+      seen.bytes()[5] = 99;
+    }
+    kernels.add.run([8192], [mapped, 3]);
+    const slice = mapped.slice({ ...mapped.layout, shape: [128], byteLength: 128 });
+    kernels.add.run([128], [slice, 1]);
+    slice[Symbol.dispose]();
+  }
+  const expected = bytes.map((byte, i) => ((i === 5 ? 99 : (byte + 1) * 2) + 3 + (i < 128 ? 1 : 0)));
+  if (differs(part.view(), expected)) wrong++;
+  const readOnly = graph.map(part, cl, { access: "read" });
+  console.log(readOnly.route.steps.map((step) => step.transfer + " " + step.bytesMoved).join());
+  readOnly[Symbol.dispose]();
+  source[Symbol.dispose]();
+}
+const own = cl.allocate({ shape: [64], dtype: "u8" });
+kernels.fill.run([64], [own, 7]);
+{
+  using seen = graph.map(own, host, { access: "read" });
+  if (differs(seen.bytes(), help.filled(64, 7))) wrong++;
+  console.log("own", seen.route.steps[0].transfer);
+}
+console.log("rule", cl.aliasRule()?.address ?? "none");
+cl[Symbol.dispose]();
+console.log("wrong", wrong, JSON.stringify(ledger.alive));
+`;
+
+test("the job on the device as it is", ["pocl"], async () => {
+  assertEquals(await linesOf(JOB), [...Array(4).fill("alias 0"), "own alias", "rule 1", "wrong 0 {}"]);
+});
+
+for (const mode of LAYER_MODES) {
+  test(
+    `a device that hides its copies, mode ${mode}: found out, named migrate, every byte right`,
+    ["pocl"],
+    async () => {
+      await buildLayer();
+      const job = JOB.replace("[0, 1, 64, 100]", "[0, 100]"); // a "no" takes its time
+      const lines = await linesOf(job, { env: layerEnv(mode), limit: 60 });
+      assertEquals(lines.slice(0, 2), Array(2).fill("migrate 8192"));
+      assertEquals(lines.slice(-2), ["rule none", "wrong 0 {}"]);
+    },
+  );
+}
+
+const BUSY = `
+const workers = Array.from({ length: 2 }, () =>
+  new Worker(URL.createObjectURL(new Blob(["for (;;) {}"])), { type: "module" }));
+await help.sleep(50);
+for (const platform of ["pocl", "rusticl"]) {
+  const cl = help.open(platform);
+  console.log(platform, cl.aliasing.prove(4096n, 64).aliases, cl.aliasing.prove(1n, 1).aliases);
+  cl[Symbol.dispose]();
+}
+Deno.exit(0);
+`;
+
+test("on a busy machine the proof is right as well", ["pocl", "rusticl"], async () => {
+  assertEquals(await linesOf(BUSY, { limit: 60 }), ["pocl true true", "rusticl true true"]);
+});
+
+test("on a busy machine a device that hides its copies is found out as well", ["pocl"], async () => {
+  await buildLayer();
+  const busy = BUSY.replace('["pocl", "rusticl"]', '["pocl"]');
+  assertEquals(await linesOf(busy, { env: layerEnv("kernel"), limit: 60 }), ["pocl false false"]);
+});
+
+/** A native function fails for a while, on a library that is opened with a tap. */
+const FAILING = `
+import { setTap } from "${new URL("../../src/core/library.ts", import.meta.url)}";
+const { OpenCLContext } = await import("@samepage/interop/opencl");
+`;
+
+testEach("a native failure in the proof leaves the class unproven, and it is tried again", async (platform) => {
+  // The helper file opens the library as it is imported: this program does without it.
+  const { code, stdout, stderr } = await runModule(`
+    import { host, ledger, MapperGraph } from "@samepage/interop";
+    ${FAILING}
+    let failing;
+    setTap((_, functions) => Object.fromEntries(Object.entries(functions).map(([name, fn]) => [name, (...args) => {
+      if (name !== failing) return fn(...args);
+      const last = args[args.length - 1];
+      if (last instanceof Int32Array) { last[0] = -6; return 0n; }
+      return -6;
+    }])));
+    const cl = OpenCLContext.open({ platform: "${platform === "pocl" ? "portable" : "rusticl"}" });
+    const graph = new MapperGraph([host, cl]);
+    const source = host.allocate({ shape: [64], dtype: "u8" });
+    console.warn = (message) => console.log("warned", message.includes("proof of aliasing"));
+    for (const name of ["clCreateKernel", "clBuildProgram", "clSetKernelArg", "clEnqueueNDRangeKernel", "clCreateUserEvent"]) {
+      failing = name;
+      using mapped = graph.map(source, cl);
+      console.log(name, mapped.route.steps[0].transfer, mapped.route.steps[0].evidence);
+      failing = undefined;
+    }
+    {
+      using mapped = graph.map(source, cl);
+      console.log(mapped.route.steps[0].transfer);
+    }
+    source[Symbol.dispose]();
+    cl[Symbol.dispose]();
+    console.log(JSON.stringify(ledger.alive));
+  `);
+  assertEquals(code, 0, stderr);
+  const lines = stdout.trim().split("\n");
+  assertEquals(lines.slice(-2), ["alias", "{}"], stdout);
+  assertEquals(lines.slice(0, -2).filter((line) => line === "warned true").length, 5, stdout);
+  assertEquals(lines.filter((line) => line.endsWith("migrate not proven")).length, 5, stdout);
+});
