@@ -215,7 +215,7 @@ export class OpenCLQueue implements Disposable {
 
   #release(): void {
     this.#forget();
-    const errors = this.#forgetting === undefined ? [] : [this.#forgetting];
+    const errors: unknown[] = this.#forgetting === undefined ? [] : [this.#forgetting];
     const release = () => {
       ledger.remove("opencl.cl_command_queue");
       check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");

@@ -26,6 +26,9 @@ const only = option("only", API_NAMES);
 const expected = option<Subject["expected"]>("expect", ["alias", "migrate", "copy"]);
 const json = Deno.args.includes("--json");
 
+// rusticl has no device unless it is asked for one.
+if (Deno.env.get("RUSTICL_ENABLE") === undefined) Deno.env.set("RUSTICL_ENABLE", "llvmpipe");
+
 const rows: Row[] = [];
 for await (const row of rowsOf(edgesOf(only === undefined ? API_NAMES : [only], expected), where)) {
   rows.push(row);

@@ -6,6 +6,9 @@ import { Counted } from "./tap.ts";
 /** More native calls than any operation makes: a sweep that comes here would go on for ever. */
 const MOST = 2000;
 
+/** Waiting takes a call more in one run than in another: a sweep is through when so many runs in a row had fewer. */
+const BEYOND = 4;
+
 /** One run of the operation, and which of its native calls failed. */
 export interface Fault {
   /** The call: `"opencl.clCreateBuffer"`. */
@@ -26,12 +29,14 @@ export async function sweep(operation: () => unknown, intact: () => unknown = ()
   await intact();
   const { alive } = ledger;
   const faults: Fault[] = [];
-  for (let nth = 1; nth < MOST; nth++) {
+  for (let nth = 1, beyond = 0; nth < MOST; nth++) {
     const { call, error } = await faulty(operation, nth);
     if (call === undefined) {
       if (error !== undefined) throw error;
-      return faults;
+      if (++beyond === BEYOND) return faults;
+      continue;
     }
+    beyond = 0;
     const where = `after call ${nth}, ${call}, had failed`;
     assertTyped(error, where);
     try {

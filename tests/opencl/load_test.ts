@@ -1,0 +1,89 @@
+import { assert, assertEquals } from "@std/assert";
+import { ledger } from "@samepage/interop";
+import { assertBytes, bench, collect, filled, randomTensor, testEach } from "./help.ts";
+
+const MAPS = 100_000;
+
+/** Maps before the first look at memory: pools and caches have their size by then. */
+const WARM_UP = 5_000;
+
+/** More growth than this over all maps is no noise: it would be 80 bytes a map. */
+const MOST_GROWTH = 8_000_000;
+
+function resident(): number {
+  return Deno.memoryUsage().rss;
+}
+
+function openFds(): number {
+  return [...Deno.readDirSync("/proc/self/fd")].length;
+}
+
+function assertFlat(before: { rss: number; fds: number; alive: unknown }): void {
+  assertEquals({ fds: openFds(), alive: ledger.alive }, { fds: before.fds, alive: before.alive });
+  const growth = resident() - before.rss;
+  assert(growth < MOST_GROWTH, `${MAPS} maps have left ${growth} bytes`);
+}
+
+testEach("100,000 maps in one synchronous loop leave nothing", async (platform) => {
+  using b = bench(platform);
+  const { tensor } = randomTensor(4096);
+  using source = tensor;
+  const turn = (i: number) => {
+    using mapped = b.graph.map(source, b.cl, { access: i % 2 === 0 ? "read" : "read-write" });
+    if (mapped.layout.byteLength !== 4096) throw new Error("not a map");
+  };
+  for (let i = 0; i < WARM_UP; i++) turn(i);
+  await collect();
+  const before = { rss: resident(), fds: openFds(), alive: ledger.alive };
+  for (let i = 0; i < MAPS; i++) turn(i);
+  assertFlat(before);
+});
+
+testEach("100,000 maps in an asynchronous loop leave nothing; every 100th runs a kernel", async (platform) => {
+  using b = bench(platform);
+  const { tensor } = randomTensor(4096);
+  using source = tensor;
+  const turn = async (i: number) => {
+    await using mapped = b.graph.map(source, b.cl);
+    if (i % 100 === 0) b.kernels.fill.run([4096], [mapped, i & 255]);
+  };
+  for (let i = 0; i < WARM_UP; i++) await turn(i);
+  await collect();
+  const before = { rss: resident(), fds: openFds(), alive: ledger.alive };
+  for (let i = 0; i < MAPS; i++) await turn(i);
+  await collect();
+  assertFlat(before);
+  assertBytes(source.view(), filled(4096, (MAPS - 100) & 255));
+});
+
+testEach("20,000 kernels submitted without a wait leave nothing", async (platform) => {
+  using b = bench(platform);
+  using own = b.cl.allocate({ shape: [64], dtype: "u8" });
+  b.cl.queue.write(own, new Uint8Array(64));
+  const before = { rss: resident(), fds: openFds(), alive: ledger.alive };
+  for (let i = 0; i < 20_000; i++) b.kernels.add.run([64], [own, 1]);
+  using fence = b.cl.queue.fence();
+  await fence.wait();
+  b.cl.queue.finish();
+  const got = new Uint8Array(64);
+  b.cl.queue.read(own, got);
+  assertBytes(got, new Uint8Array(64).fill(20_000 & 255));
+  fence[Symbol.dispose]();
+  b.cl.queue.finish();
+  assert(own.resource.work.length < 2000);
+  assertEquals(openFds(), before.fds);
+});
+
+testEach("1,000 contexts leave nothing", async (platform) => {
+  const { open } = await import("./help.ts");
+  const turn = () => {
+    using cl = open(platform);
+    using _ = cl.createQueue();
+  };
+  for (let i = 0; i < 200; i++) turn();
+  await collect();
+  const before = { rss: resident(), fds: openFds(), alive: ledger.alive };
+  for (let i = 0; i < 1000; i++) turn();
+  await collect();
+  assertEquals({ fds: openFds(), alive: ledger.alive }, { fds: before.fds, alive: before.alive });
+});
