@@ -7,7 +7,7 @@ import type { FrameInfo } from "./frame_info.ts";
 import type { Grant } from "./grant.ts";
 import type { Layout } from "./layout.ts";
 import type { Mapped } from "./mapped.ts";
-import type { Undo } from "./resource.ts";
+import type { Undo } from "./undo.ts";
 import type { Step } from "./route.ts";
 
 /** What a route can know of one plane that may not exist yet. */

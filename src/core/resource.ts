@@ -3,29 +3,15 @@ import type { Context } from "./context.ts";
 import { AccessError, DisposedError, messageOf, throwAll } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
+import { type Undo, unwind } from "./undo.ts";
 import { warn } from "./warn.ts";
+import { Work } from "./work.ts";
 
 /**
  * The end of life: `live` → `closing` (what depends on it, and the lends in flight, are being ended) → `returning`
  * (its bytes are on their way back: work in flight is being waited for) → `freed`.
  */
 export type ResourceState = "live" | "closing" | "returning" | "freed";
-
-/** Native objects to release, newest last; run from the end. A plain array was measured faster than DisposableStack. */
-export type Undo = (() => void)[];
-
-/** Runs an undo list, newest first and complete even when a step fails; answers the failures. */
-export function unwind(undo: Undo): unknown[] {
-  const errors: unknown[] = [];
-  for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
-    try {
-      step();
-    } catch (error) {
-      errors.push(error);
-    }
-  }
-  return errors;
-}
 
 /** What a resource is made of. Nothing in it may reach a view: finalizers hold it. */
 export interface ResourceInit {
@@ -96,15 +82,14 @@ export class Resource {
   #undo: Undo;
   #giveBack: GiveBack | undefined;
   readonly #giveUp: (() => void) | undefined;
-  #work: Fence[] = [];
-  #used = false;
+  readonly #work = new Work();
   #holds: Set<Promise<void>> | undefined;
   #newest: Link | undefined;
   #links: Link[] = [];
   #intermediate: Resource | undefined;
   #drivesIntermediate = false;
   #madeFor: Resource | undefined;
-  #errors: unknown[] = [];
+  readonly #errors: unknown[] = [];
 
   /** Takes `undo` and `grants` over. */
   constructor(init: ResourceInit) {
@@ -133,16 +118,12 @@ export class Resource {
 
   /** The work recorded on it that has not been seen done. */
   get work(): readonly Fence[] {
-    return this.#work;
+    return this.#work.fences;
   }
 
   /** Is any recorded work still unfinished? Work that failed counts as finished, and is thrown by the dispose. */
   get busy(): boolean {
-    while (this.#work.length > 0) {
-      if (!this.#over(this.#work[0])) return true;
-      this.#drop(this.#work[0]);
-    }
-    return false;
+    return this.#work.busy;
   }
 
   /** Is a lend in flight on it, or on what depends on it? */
@@ -176,9 +157,7 @@ export class Resource {
 
   /** Records work that uses it; takes the fence over. What is done already is forgotten on the way. */
   record(fence: Fence): void {
-    this.#used = true;
-    if (this.#work.length > 0 && this.#over(this.#work[0])) this.#drop(this.#work[0]);
-    this.#work.push(fence);
+    this.#work.record(fence);
   }
 
   /** Holds off the end until the answered function is called. */
@@ -279,11 +258,11 @@ export class Resource {
     }
     if (this.#holds !== undefined && this.#holds.size > 0) return this.#holds.values().next().value;
     if (this.#state === "closing") {
-      const foreign = this.#foreignWork();
+      const foreign = this.#giveBack && this.#work.nextForeignTo(this.#giveBack.context);
       if (foreign !== undefined) return foreign;
       this.#return();
     }
-    const work = this.#workLeft() ?? this.#follow();
+    const work = this.#work.next() ?? this.#follow();
     if (work !== undefined) return work;
     if (this.#state === "returning") this.#free();
     const obstacle = this.#advanceIntermediate();
@@ -306,34 +285,11 @@ export class Resource {
     return undefined;
   }
 
-  /** Work that the way back cannot be submitted behind. */
-  #foreignWork(): Fence | undefined {
-    const giveBack = this.#giveBack;
-    if (giveBack === undefined) return undefined;
-    for (const fence of this.#work.filter(({ context }) => context !== giveBack.context)) {
-      if (!this.#over(fence)) return fence;
-      this.#drop(fence);
-    }
-    return undefined;
-  }
-
-  /** Work that is not over, newest first. */
-  #workLeft(): Fence | undefined {
-    while (this.#work.length > 0) {
-      const fence = this.#work[this.#work.length - 1];
-      if (!this.#over(fence)) return fence;
-      this.#drop(fence);
-    }
-    return undefined;
-  }
-
   #return(): void {
     this.#state = "returning";
     // A driver may never end what is submitted behind work that has failed already: PoCL 3.1 does not.
-    if (this.#giveBack !== undefined) {
-      for (const fence of [...this.#work]) if (this.#over(fence)) this.#drop(fence);
-    }
-    this.#submit((giveBack) => giveBack.submit(this.#work, this.#used));
+    if (this.#giveBack !== undefined) this.#work.sweep();
+    this.#submit((giveBack) => giveBack.submit(this.#work.fences, this.#work.everUsed));
   }
 
   /** The second half of the way back, once the first is over. */
@@ -342,14 +298,14 @@ export class Resource {
     if (follow === undefined) return undefined;
     this.#submit((giveBack) => giveBack.follow!());
     this.#giveBack = undefined;
-    return this.#workLeft();
+    return this.#work.next();
   }
 
   #submit(half: (giveBack: GiveBack) => Fence | undefined): void {
     if (this.#giveBack === undefined) return;
     try {
       const back = half(this.#giveBack);
-      if (back !== undefined) this.#work.push(back);
+      if (back !== undefined) this.#work.record(back);
     } catch (error) {
       this.#errors.push(error);
     }
@@ -367,26 +323,6 @@ export class Resource {
     this.#state = "freed";
   }
 
-  /** True once a fence is reached, or failed: then its error is kept. Work that cannot be asked about goes on. */
-  #over(fence: Fence): boolean {
-    try {
-      return fence.reached();
-    } catch (error) {
-      if (fence.over) this.#errors.push(error);
-      return fence.over;
-    }
-  }
-
-  /** Forgets work that is over. */
-  #drop(fence: Fence): void {
-    this.#work.splice(this.#work.indexOf(fence), 1);
-    try {
-      fence[Symbol.dispose]();
-    } catch (error) {
-      this.#errors.push(error);
-    }
-  }
-
   /** The work whose wait failed goes on: keeps the error, once, and after a while gives the work up. */
   #outlast(failed: FailedWait): void {
     this.#errors.push(...failed.errors.splice(0));
@@ -395,19 +331,17 @@ export class Resource {
 
   /** Work that neither ends nor can be waited for: its memory is kept for good, so that nothing can write into it. */
   #abandon(fence: Fence): void {
-    if (this.#work.includes(fence)) {
+    if (this.#work.fences.includes(fence)) {
       warn(`work on ${this.name} could not be waited for; its memory is kept for good.`);
       for (const grant of this.grants) grant.allocation.escaped = true;
-      this.#drop(fence);
+      this.#work.forget(fence);
     }
     for (let link = this.#newest; link !== undefined; link = link.older) link.member.#abandon(fence);
     if (this.#intermediate !== undefined) this.#intermediate.#abandon(fence);
   }
 
   #takeErrors(): unknown[] {
-    const errors = this.#errors;
-    if (errors.length > 0) this.#errors = [];
-    return errors;
+    return [...this.#work.failures.splice(0), ...this.#errors.splice(0)];
   }
 
   /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
@@ -446,7 +380,7 @@ export class Resource {
   }
 
   #leave(link: Link): void {
-    if (this.#used) link.owner.#used = true;
+    if (this.#work.everUsed) link.owner.#work.everUsed = true;
     this.#links.splice(this.#links.indexOf(link), 1);
     if (link.older !== undefined) link.older.newer = link.newer;
     if (link.newer !== undefined) link.newer.older = link.older;

@@ -18,7 +18,7 @@ import {
 import type { Block, Fate } from "../core/allocation.ts";
 import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/ledger.ts";
-import { type Undo, unwind } from "../core/resource.ts";
+import { type Undo, unwind } from "../core/undo.ts";
 import { libc, libcError } from "./libc.ts";
 
 /** The page size of every Linux this runs on (x86-64, and aarch64 as Debian builds it). */

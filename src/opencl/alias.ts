@@ -3,7 +3,7 @@ import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from
 import type { ClDeviceId, ClMem } from "../../ffi/opencl/handles.ts";
 import type { Fence } from "../core/fence.ts";
 import { addressOf } from "../core/pin.ts";
-import { type Undo, unwind } from "../core/resource.ts";
+import { type Undo, unwind } from "../core/undo.ts";
 import { messageOf, throwAll } from "../core/errors.ts";
 import { warn } from "../core/warn.ts";
 import type { OpenCLContext } from "./context.ts";

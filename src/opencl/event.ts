@@ -13,23 +13,29 @@ const list = new BigUint64Array(1);
 const status = new Int32Array(1);
 
 /**
- * A `cl_event` and those who share it. It is released as soon as it is seen over: PoCL 3.1 aborts the process when a
- * command fails whose event nobody holds, so every command's event is held until then.
+ * A `cl_event` and those who share it. It is released as soon as it is seen done: PoCL 3.1 aborts the process when a
+ * command fails whose event nobody holds, so every command's event is held until then. That of a failed one is held
+ * longer: PoCL looks at it again when what the command had waited for ends, which may be later.
  */
 export class Point {
-  /** The event; undefined once it was seen over. */
   #event: ClEvent | undefined;
+  #over = false;
   #failure: NativeCallError | undefined;
   #gates: readonly Gate[];
+  #behind: readonly Point[];
   readonly #fn: string;
   readonly #flush: () => void;
   #sharers = 0;
 
-  /** Takes the event over. `gates` are the user events that were unset when the command was submitted. */
-  constructor(event: ClEvent, fn: string, gates: readonly Gate[], flush: () => void) {
+  /**
+   * Takes the event over. `gates` are the user events that were unset when the command was submitted, `behind` is what
+   * stands in its wait list.
+   */
+  constructor(event: ClEvent, fn: string, gates: readonly Gate[], behind: readonly Point[], flush: () => void) {
     this.#event = event;
     this.#fn = fn;
     this.#gates = gates;
+    this.#behind = behind;
     this.#flush = flush;
     ledger.add("opencl.cl_event");
   }
@@ -45,9 +51,21 @@ export class Point {
     if (--this.#sharers === 0 && this.#event !== undefined) this.#release();
   }
 
+  /** The queue has no more use for it, and with that nobody: whoever shares it is told by what was seen. */
+  letGo(): void {
+    this.#behind = [];
+    if (this.#over && this.#event !== undefined) this.#release();
+    this.drop();
+  }
+
   /** The event, for a wait list; undefined once it was seen over. */
   get event(): ClEvent | undefined {
-    return this.#event;
+    return this.#over ? undefined : this.#event;
+  }
+
+  /** What stands in its wait list and may not be over yet; empty once it is done itself. */
+  get behind(): readonly Point[] {
+    return this.#behind;
   }
 
   /** The user events of this isolate that have to be set before this can be reached. */
@@ -58,7 +76,7 @@ export class Point {
 
   /** True once the command is done, or failed. */
   over(): boolean {
-    if (this.#event === undefined) return true;
+    if (this.#over || this.#event === undefined) return true;
     if (this.gates.length > 0) return false;
     this.#flush();
     check(
@@ -66,10 +84,12 @@ export class Point {
       "clGetEventInfo",
     );
     if (status[0] > CL_COMPLETE) return false;
-    if (status[0] < CL_COMPLETE) {
-      this.#failure = workError(status[0], this.#fn);
+    this.#over = true;
+    if (status[0] < CL_COMPLETE) this.#failure = workError(status[0], this.#fn);
+    else {
+      this.#behind = [];
+      this.#release();
     }
-    this.#release();
     return true;
   }
 
@@ -248,7 +268,7 @@ class UserEventState implements Gate {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.opened = promise;
     this.#tell = resolve;
-    const point = new Point(this.#event, "clSetUserEventStatus", [this], () => {});
+    const point = new Point(this.#event, "clSetUserEventStatus", [this], [], () => {});
     this.fence = new OpenCLFence(context, point, point);
     const failUnset = () => {
       if (!this.set) this.open(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);

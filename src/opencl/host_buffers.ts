@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { Allocation } from "../core/allocation.ts";
 import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/resource.ts";
+import { type Undo, unwind } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import { createBuffer, type RootBuffer } from "./tensor.ts";
 

@@ -4,7 +4,8 @@ import { ArgumentError, LayoutError, throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { ledger } from "../core/ledger.ts";
 import { pinned } from "../core/pin.ts";
-import { Resource, unwind } from "../core/resource.ts";
+import { Resource } from "../core/resource.ts";
+import { unwind } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
 import { assertNoGates, type Gate, OpenCLFence, Point } from "./event.ts";
@@ -68,15 +69,15 @@ export class OpenCLQueue implements Disposable {
    * @throws {NativeCallError} with the name of the function.
    */
   submit(fn: string, waits: readonly Fence[], enqueue: Enqueue): Point {
-    const events: ClEvent[] = [];
+    const behind: Point[] = [];
     // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
     if (this.#flushed || this.#pending.length >= MOST_UNFLUSHED) this.#forget();
     this.#closedGates();
-    for (const fence of waits) this.#await(fence, events);
-    const waitList = events.length === 0 ? null : new BigUint64Array(events);
-    check(enqueue(events.length, waitList, submitted), fn);
+    for (const fence of waits) this.#await(fence, behind);
+    const waitList = behind.length === 0 ? null : BigUint64Array.from(behind, (point) => point.event!);
+    check(enqueue(behind.length, waitList, submitted), fn);
     this.#flushed = false;
-    const point = new Point(submitted[0] as ClEvent, fn, this.#gates, () => this.flush()).share();
+    const point = new Point(submitted[0] as ClEvent, fn, this.#gates, behind, () => this.flush()).share();
     this.#last = point;
     this.#pending.push(point);
     return point;
@@ -190,14 +191,14 @@ export class OpenCLQueue implements Disposable {
     return this.#gates = this.#gates.filter((gate) => !gate.set);
   }
 
-  /** Adds a fence to a wait list, or waits for it here. */
-  #await(fence: Fence, events: ClEvent[]): void {
+  /** Adds a fence's point to a wait list, or waits for it here. */
+  #await(fence: Fence, behind: Point[]): void {
     if (fence.line === this) return;
     if (!(fence instanceof OpenCLFence) || fence.context !== this.context) return fence.waitSync();
     if (fence.line instanceof OpenCLQueue) fence.line.flush();
     // PoCL 3.1 never ends a command that was submitted behind an event that had failed by then.
     if (fence.point.over()) return fence.point.raise();
-    events.push(fence.point.event!);
+    behind.push(fence.point);
     this.#gates = [...new Set([...this.#gates, ...fence.point.gates])];
   }
 
@@ -207,7 +208,7 @@ export class OpenCLQueue implements Disposable {
    */
   #forget(): void {
     try {
-      while (this.#pending.length > 0 && this.#pending[0].over()) this.#pending.shift()!.drop();
+      while (this.#pending.length > 0 && isPast(this.#pending[0])) this.#pending.shift()!.letGo();
     } catch (error) {
       this.#forgetting ??= error;
     }
@@ -220,8 +221,26 @@ export class OpenCLQueue implements Disposable {
       ledger.remove("opencl.cl_command_queue");
       check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
     };
-    // Its end has waited for the last command: what could not be asked is over as well.
-    errors.push(...unwind([release, ...this.#pending.splice(0).map((point) => () => point.drop())]));
+    // Its end has waited for the last command, which may have failed before those in front of it were done.
+    const left = this.#pending.splice(0);
+    for (const point of left.flatMap((each) => [each, ...each.behind])) this.#outlast(point);
+    errors.push(...unwind([release, ...left.map((point) => () => point.letGo())]));
     throwAll(errors, `releasing ${this.resource.name}`);
   }
+
+  /** Waits for what somebody else is told of. */
+  #outlast(point: Point): void {
+    if (point.event === undefined) return;
+    using fence = this.#fence(point);
+    try {
+      fence.waitSync();
+    } catch {
+      // Told by whoever used the work; what could not be asked is over as well.
+    }
+  }
+}
+
+/** True for a command that is done, or has failed and nothing is left that it had waited for. */
+function isPast(point: Point): boolean {
+  return point.over() && point.behind.every((each) => each.over());
 }

@@ -1,0 +1,68 @@
+import type { Context } from "./context.ts";
+import type { Fence } from "./fence.ts";
+
+/** The work in flight on one resource, and what of it failed. It owns the fences. */
+export class Work {
+  /** Was any ever recorded, here or on what depended on this? */
+  everUsed = false;
+  /** What failed, until somebody takes it. */
+  readonly failures: unknown[] = [];
+  readonly #fences: Fence[] = [];
+
+  /** The fences of what has not been seen over, oldest first. */
+  get fences(): readonly Fence[] {
+    return this.#fences;
+  }
+
+  /** One more; takes the fence over. What is over already is forgotten on the way. */
+  record(fence: Fence): void {
+    this.everUsed = true;
+    if (this.#fences.length > 0) this.forgetIfOver(this.#fences[0]);
+    this.#fences.push(fence);
+  }
+
+  /** What has to be waited for next, newest first: later work is over last. */
+  next(): Fence | undefined {
+    let fence = this.#fences.at(-1);
+    while (fence !== undefined && this.forgetIfOver(fence)) fence = this.#fences.at(-1);
+    return fence;
+  }
+
+  /** What has to be waited for, of other contexts than this one. */
+  nextForeignTo(context: Context): Fence | undefined {
+    return this.#fences.filter((fence) => fence.context !== context).find((fence) => !this.forgetIfOver(fence));
+  }
+
+  /** Is any of it unfinished? What failed is over. */
+  get busy(): boolean {
+    while (this.#fences.length > 0) if (!this.forgetIfOver(this.#fences[0])) return true;
+    return false;
+  }
+
+  /** Forgets all that is over. */
+  sweep(): void {
+    for (const fence of [...this.#fences]) this.forgetIfOver(fence);
+  }
+
+  /** Lets go of a fence once it is reached, or failed: then its error is kept. Work that cannot be asked about goes on. */
+  forgetIfOver(fence: Fence): boolean {
+    try {
+      if (!fence.reached()) return false;
+    } catch (error) {
+      if (!fence.over) return false;
+      this.failures.push(error);
+    }
+    this.forget(fence);
+    return true;
+  }
+
+  /** Lets go of a fence. */
+  forget(fence: Fence): void {
+    this.#fences.splice(this.#fences.indexOf(fence), 1);
+    try {
+      fence[Symbol.dispose]();
+    } catch (error) {
+      this.failures.push(error);
+    }
+  }
+}
