@@ -1,24 +1,20 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Access } from "../core/access.ts";
-import { AddressIndex } from "../core/address_index.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/alignment.ts";
-import { Allocation, type Block, type Fate } from "../core/allocation.ts";
+import { Allocation } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
-import { type DType, type DTypeOf, dtypeOf, type TypedArray } from "../core/dtype.ts";
-import { ArgumentError, LayoutError } from "../core/errors.ts";
+import type { DType, DTypeOf, TypedArray } from "../core/dtype.ts";
+import { LayoutError } from "../core/errors.ts";
 import { Frame } from "../core/frame.ts";
 import { type FrameInfo, planeLayouts } from "../core/frame_info.ts";
 import { Grant } from "../core/grant.ts";
-import { describeLayout, type Layout, layout, type LayoutInit, whole } from "../core/layout.ts";
+import { type Layout, layout, type LayoutInit, whole } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
-import { permitted } from "../core/library.ts";
 import type { Metadata } from "../core/metadata.ts";
 import { Resource } from "../core/resource.ts";
-import { addressOf } from "../core/pin.ts";
-import { isOurs } from "../core/view.ts";
 import { mapBlock, type MappedBlock, PAGE } from "./blocks.ts";
-import { probePages } from "./probe.ts";
-import { type HostAbilities, HostTensor } from "./tensor.ts";
+import { join, leave, ownedTensor } from "./owned.ts";
+import { HostTensor } from "./tensor.ts";
+import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";
 
 /** How a block of host memory is to be placed. */
 export interface Placement {
@@ -33,14 +29,6 @@ export interface Placement {
 /** What {@link HostContext.allocate} makes. */
 export interface HostAllocation<D extends DType> extends LayoutInit<D>, Placement {}
 
-/** Options of {@link HostContext.wrap} for a pointer. */
-export interface WrapOptions {
-  /** What the memory may be used for; read-write by default. */
-  readonly access?: Access;
-  /** Lives as long as the tensor does: whatever owns the memory. */
-  readonly keepAlive?: unknown;
-}
-
 /** What {@link HostContext.allocateFrame} makes. */
 export interface FrameAllocation extends Placement {
   /** Each row begins at a multiple of this many bytes; 1 by default. */
@@ -51,12 +39,6 @@ export interface FrameAllocation extends Placement {
 
 /** Lengths are rounded up to this: what GPUs that share memory with the CPU want, and a cache line. */
 const LENGTH_MULTIPLE = 64;
-
-/** Allocations of this isolate by address: tensors over the same bytes find each other here. */
-const index = new AddressIndex();
-
-/** What owns memory that can never be given back, because a view of it has escaped. */
-const keptForGood: unknown[] = [];
 
 /**
  * The CPU's memory. It is its own (only) target, and always open.
@@ -107,7 +89,7 @@ export class HostContext implements Context, Target<HostTensor> {
   allocate<D extends DType>(init: HostAllocation<D>): HostTensor<D> {
     const made = layout(init);
     const block = this.#block(made.byteOffset + made.byteLength, init);
-    return this.#own(new Allocation(block), block.address, made, "read-write", block);
+    return ownedTensor(this, new Allocation(block), block.address, made, "read-write", block);
   }
 
   /**
@@ -126,7 +108,7 @@ export class HostContext implements Context, Target<HostTensor> {
     const last = layouts[layouts.length - 1];
     const block = this.#block(last.byteOffset + last.byteLength, options);
     const allocation = new Allocation(block);
-    this.#join(allocation);
+    join(allocation);
     const end = last.byteOffset + last.byteLength;
     const name = `host frame ${info.format}`;
     const grant = Grant.root(allocation, 0, end, "read-write", name);
@@ -169,15 +151,9 @@ export class HostContext implements Context, Target<HostTensor> {
     init?: LayoutInit,
     options: WrapOptions = {},
   ): HostTensor {
-    if (memory instanceof ArrayBuffer || ArrayBuffer.isView(memory)) return this.#takeOver(memory, init);
-    if (typeof memory === "bigint") return this.#wrapPointer(memory as Address, init, options);
-    if (Object.prototype.toString.call(memory) === "[object SharedArrayBuffer]") {
-      throw refused(
-        "a SharedArrayBuffer cannot be taken over: other threads would keep it.",
-        "Copy it into host.allocate().",
-      );
-    }
-    return this.#wrapPointer(permitted("to look at a pointer", "host", () => valueOf(memory)), init, options);
+    if (memory instanceof ArrayBuffer || ArrayBuffer.isView(memory)) return wrapBuffer(this, memory, init);
+    if (typeof memory === "bigint") return wrapPointer(this, memory as Address, init, options);
+    return wrapPointer(this, addressIn(memory), init, options);
   }
 
   /**
@@ -243,142 +219,7 @@ export class HostContext implements Context, Target<HostTensor> {
       guard: placement.guard ?? false,
     });
   }
-
-  #takeOver(memory: ArrayBuffer | ArrayBufferView, init: LayoutInit | undefined): HostTensor {
-    const buffer = memory instanceof ArrayBuffer ? memory : memory.buffer;
-    if (!(buffer instanceof ArrayBuffer)) {
-      throw refused(
-        "a SharedArrayBuffer cannot be taken over: other threads would keep it.",
-        "Copy it into host.allocate().",
-      );
-    }
-    if (buffer.detached) throw refused("the buffer is detached.", "It was transferred, or taken over before.");
-    if (isOurs(buffer)) {
-      throw refused("the buffer is a view of a samepage tensor.", "Map or slice that tensor instead.");
-    }
-    if (buffer.resizable) {
-      throw refused("a resizable buffer can only be copied.", "Pass buffer.transferToFixedLength(), which copies it.");
-    }
-    const byteOffset = memory instanceof ArrayBuffer ? 0 : memory.byteOffset;
-    const byteLength = memory.byteLength;
-    if (byteLength === 0) throw refused("the buffer is empty.");
-    const address = addressOf(new Uint8Array(buffer), "host");
-    if (index.overlapping(address, buffer.byteLength) !== undefined) {
-      throw refused("samepage has a tensor over the buffer's memory.", "Map or slice that tensor instead.");
-    }
-    const dtype = memory instanceof ArrayBuffer ? "u8" : dtypeOf(memory) ?? "u8";
-    const count = dtype === "u8" ? byteLength : (memory as Uint16Array).length;
-    const asked = layout(init ?? { shape: [count], dtype });
-    if (asked.byteOffset + asked.byteLength > byteLength) {
-      throw new LayoutError(
-        `shape: the layout needs ${asked.byteOffset + asked.byteLength} bytes, the buffer has ${byteLength}.`,
-        {
-          api: "host",
-          argument: "shape",
-        },
-      );
-    }
-    const made = layout({ ...asked, byteOffset: asked.byteOffset + byteOffset });
-    const taken = transferred(buffer);
-    const block: Block = {
-      kind: "host.buffer",
-      address,
-      byteLength: taken.byteLength,
-      free: (fate) => {
-        if (fate !== "unused") keptForGood.push(taken);
-      },
-    };
-    return this.#own(new Allocation(block), address, made, "read-write", { taken });
-  }
-
-  #wrapPointer(address: Address, init: LayoutInit | undefined, options: WrapOptions): HostTensor {
-    if (init === undefined) throw refused("a pointer needs a layout.", "Pass { shape, dtype }.", "init");
-    if (address <= 0n) throw refused("the pointer is null.");
-    const made = layout(init);
-    const start = (address + BigInt(made.byteOffset)) as Address;
-    if (start + BigInt(made.byteLength) > 2n ** 64n) throw refused("the range reaches past the last address.");
-    const known = index.overlapping(start, made.byteLength);
-    if (known === undefined) probePages(start, made.byteLength);
-    const access = options.access ?? "read-write";
-    const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, options.keepAlive));
-    return this.#own(allocation, address, made, access, {}, options.keepAlive);
-  }
-
-  /** A tensor that owns its bytes, alone or with peers. */
-  #own<D extends DType>(
-    allocation: Allocation,
-    handle: Address,
-    at: Layout<D>,
-    access: Access,
-    abilities: HostAbilities,
-    keepAlive?: unknown,
-  ): HostTensor<D> {
-    const start = Number(handle + BigInt(at.byteOffset) - allocation.block.address!);
-    const end = start + at.byteLength;
-    if (start < 0 || end > allocation.block.byteLength) {
-      throw refused(
-        `the range overlaps ${allocation.block.byteLength} bytes at 0x${
-          allocation.block.address!.toString(16)
-        } in part.`,
-        "Wrap a range within those bytes, or dispose their tensor first.",
-      );
-    }
-    this.#join(allocation);
-    const name = `host tensor ${describeLayout(at)}`;
-    const grant = Grant.root(allocation, start, end, access, name);
-    const letGo = () => void keepAlive; // held by the undo list, until it is run
-    const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation), letGo] });
-    return new HostTensor({ target: this, handle, layout: at, resource, ...abilities });
-  }
-
-  #join(allocation: Allocation): void {
-    if (allocation.peers === 0) index.add(allocation);
-    allocation.join();
-  }
 }
 
 /** The CPU's memory: where every photograph begins. */
 export const host: HostContext = new HostContext();
-
-function leave(allocation: Allocation): void {
-  if (allocation.peers === 1) index.remove(allocation);
-  allocation.leave();
-}
-
-function foreignBlock(address: Address, byteLength: number, keepAlive: unknown): Block {
-  let kept = keepAlive;
-  const free = (fate: Fate) => {
-    if (fate !== "unused") keptForGood.push(kept);
-    kept = undefined;
-  };
-  return { kind: "host.foreign", address, byteLength, free };
-}
-
-function valueOf(pointer: Deno.PointerValue): Address {
-  try {
-    if (typeof pointer === "object") return BigInt(Deno.UnsafePointer.value(pointer)) as Address;
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-  }
-  throw refused(`${typeof pointer} is neither a buffer nor a pointer.`);
-}
-
-function transferred(buffer: ArrayBuffer): ArrayBuffer {
-  try {
-    return buffer.transfer();
-  } catch (error) {
-    throw refused(
-      `the buffer cannot be taken over (${error instanceof Error ? error.message : error}).`,
-      "Copy it into host.allocate().",
-    );
-  }
-}
-
-function refused(what: string, hint?: string, argument: string = "memory"): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, {
-    api: "host",
-    fn: "wrap",
-    argument,
-    ...(hint === undefined ? {} : { hint }),
-  });
-}

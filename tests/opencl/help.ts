@@ -158,7 +158,7 @@ export function assertBytes(actual: Uint8Array, expected: Uint8Array, what = "by
  * Turns of `slow` which, over some thousand work-items, take tens of milliseconds on a machine of today; llvmpipe cuts
  * a loop short at 65,535.
  */
-export const LONG = 15_000;
+export const LONG = 8_000;
 
 /** What was thrown; fails where nothing was. */
 export function thrown<E extends Error>(kind: abstract new (...args: never[]) => E, action: () => unknown): E {

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { ledger } from "@samepage/interop";
-import { assertBytes, bench, collect, filled, randomTensor, testEach } from "./help.ts";
+import { assertBytes, bench, collect, filled, open, randomTensor, testEach } from "./help.ts";
 
 const MAPS = 100_000;
 
@@ -56,34 +56,32 @@ testEach("100,000 maps in an asynchronous loop leave nothing; every 100th runs a
   assertBytes(source.view(), filled(4096, (MAPS - 100) & 255));
 });
 
-testEach("20,000 kernels submitted without a wait leave nothing", async (platform) => {
+testEach("5,000 kernels submitted without a wait leave nothing", async (platform) => {
   using b = bench(platform);
   using own = b.cl.allocate({ shape: [64], dtype: "u8" });
   b.cl.queue.write(own, new Uint8Array(64));
-  const before = { rss: resident(), fds: openFds(), alive: ledger.alive };
-  for (let i = 0; i < 20_000; i++) b.kernels.add.run([64], [own, 1]);
+  const fds = openFds();
+  for (let i = 0; i < 5_000; i++) b.kernels.add.run([64], [own, 1]);
   using fence = b.cl.queue.fence();
   await fence.wait();
   b.cl.queue.finish();
   const got = new Uint8Array(64);
   b.cl.queue.read(own, got);
-  assertBytes(got, new Uint8Array(64).fill(20_000 & 255));
+  assertBytes(got, new Uint8Array(64).fill(5_000 & 255));
   fence[Symbol.dispose]();
   b.cl.queue.finish();
-  assert(own.resource.work.length < 2000);
-  assertEquals(openFds(), before.fds);
+  assertEquals(openFds(), fds);
 });
 
-testEach("1,000 contexts leave nothing", async (platform) => {
-  const { open } = await import("./help.ts");
+testEach("300 contexts leave nothing", async (platform) => {
   const turn = () => {
     using cl = open(platform);
     using _ = cl.createQueue();
   };
-  for (let i = 0; i < 200; i++) turn();
+  for (let i = 0; i < 50; i++) turn();
   await collect();
   const before = { rss: resident(), fds: openFds(), alive: ledger.alive };
-  for (let i = 0; i < 1000; i++) turn();
+  for (let i = 0; i < 300; i++) turn();
   await collect();
   assertEquals({ fds: openFds(), alive: ledger.alive }, { fds: before.fds, alive: before.alive });
 });
