@@ -59,6 +59,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const begin = Number(address! - root.hostAddress);
     const written = writes(access) ? { mem: root.mem, begin, length: byteLength, aliases } : undefined;
     const resource = resourceOf(cl, job, source.resource, written);
+    if (written !== undefined) cl.memory.hostBuffers.write(root, resource);
     for (const fence of job.waits) resource.record(fence.retain());
     if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
     return cl.memory.tensor(resource, root, parts[0], source);

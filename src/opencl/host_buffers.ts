@@ -2,6 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { Allocation } from "../core/allocation.ts";
 import { throwAll } from "../core/errors.ts";
+import type { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import { createBuffer, type RootBuffer } from "./tensor.ts";
@@ -12,8 +13,10 @@ export interface HostBuffer extends RootBuffer {
   readonly hostAddress: bigint;
   /** Its length in bytes. */
   readonly byteLength: number;
-  /** How many maps use it. */
+  /** How many maps have it. */
   sharers: number;
+  /** Those that write through it, from the first map to the last way back. */
+  writers: Resource[];
   /** Its release. */
   readonly undo: Undo;
 }
@@ -63,10 +66,20 @@ export class HostBuffers {
     return buffer;
   }
 
+  /**
+   * A map that writes has it now. The ways back of those before it end before its own: NVIDIA's driver loses count where
+   * maps of one range overlap in time.
+   */
+  write(buffer: HostBuffer, writer: Resource): void {
+    buffer.writers = buffer.writers.filter(({ state }) => state !== "freed");
+    for (const earlier of buffer.writers) earlier.dependOn(writer);
+    buffer.writers.push(writer);
+  }
+
   #create(hostAddress: bigint, byteLength: number, live: HostBuffer[]): HostBuffer {
     const undo: Undo = [];
     const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, hostAddress as Address, undo);
-    const buffer: HostBuffer = { mem, hostAddress, byteLength, sharers: 0, undo };
+    const buffer: HostBuffer = { mem, hostAddress, byteLength, sharers: 0, writers: [], undo };
     live.push(buffer);
     return buffer;
   }
