@@ -1,10 +1,11 @@
 import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
-import type { Refusal } from "../core/errors.ts";
+import { NoRouteError, type Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
+import { describeRefusal } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
@@ -50,6 +51,14 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const cl = target.context as OpenCLContext;
     const [{ allocation, access }] = job.grants;
     const { address, byteLength } = rangeOf(source.describe());
+    // Asked again: a hop of the same route may have come between.
+    const refusal = refuse(source.describe(), cl);
+    if (refusal !== undefined) {
+      throw new NoRouteError(`No route from ${source.name} to ${cl.name}: ${describeRefusal(refusal)}`, [refusal], {
+        api: "core",
+        argument: "target",
+      });
+    }
     const root = cl.memory.hostBuffers.acquire(allocation, address!, byteLength, job.undo);
     const planes = source instanceof Frame ? source.planes : [source];
     const parts = planes.map((plane) => {
@@ -99,7 +108,15 @@ function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
   }
   const { hostBuffers } = cl.memory;
   const live = address === undefined ? undefined : hostBuffers.find(allocation, address, byteLength);
-  if (live === undefined || hostBuffers.covers(live, address!, byteLength)) return undefined;
+  if (live === undefined) return undefined;
+  if (live.hostWriters > 0 && !cl.aliasing.judge(live.hostAddress, live.byteLength).aliases) {
+    return {
+      edge: EDGE,
+      reason: `${cl.name} has a copy of its own of these bytes, which a map of it to the host may be changing.`,
+      remedy: "Dispose the host's map first.",
+    };
+  }
+  if (hostBuffers.covers(live, address!, byteLength)) return undefined;
   return {
     edge: EDGE,
     reason: `${byteLength} bytes at 0x${address!.toString(16)} overlap a live map in ${cl.name} in part, which has ` +

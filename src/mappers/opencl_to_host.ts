@@ -50,7 +50,12 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     const planes = source instanceof Frame ? source.planes : [source];
     const first = Math.min(...planes.map((plane) => plane.rootOffset));
     const length = Math.max(...planes.map((plane) => plane.rootOffset + plane.layout.byteLength)) - first;
-    const range = cl.memory.map(planes[0].root.mem, job.grants[0].access, first, length);
+    const { root } = planes[0];
+    const range = cl.memory.map(root.mem, job.grants[0].access, first, length);
+    if (writes(job.grants[0].access)) {
+      root.hostWriters++;
+      job.undo.push(() => void root.hostWriters--);
+    }
     const resource = resourceOf(cl, job, source.resource, range);
     const placed = planes.map((plane) => ({
       handle: range.address,

@@ -177,7 +177,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
       owners: [this.resource],
       undo: [() => allocation.leave()],
     });
-    const root = { mem, hostAddress: undefined };
+    const root = { mem, hostAddress: undefined, hostWriters: 0 };
     return new OpenCLTensor({ target: this, handle: mem, layout: at, resource, root, origin: 0 });
   }
 

@@ -72,14 +72,17 @@ export class HostBuffers {
    */
   write(buffer: HostBuffer, writer: Resource): void {
     buffer.writers = buffer.writers.filter(({ state }) => state !== "freed");
-    for (const earlier of buffer.writers) earlier.dependOn(writer);
+    for (const earlier of buffer.writers) {
+      // One that lives has other bytes, or is what this one was mapped from: that end is its own.
+      if (earlier.state !== "live") earlier.dependOn(writer);
+    }
     buffer.writers.push(writer);
   }
 
   #create(hostAddress: bigint, byteLength: number, live: HostBuffer[]): HostBuffer {
     const undo: Undo = [];
     const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, hostAddress as Address, undo);
-    const buffer: HostBuffer = { mem, hostAddress, byteLength, sharers: 0, writers: [], undo };
+    const buffer: HostBuffer = { mem, hostAddress, byteLength, hostWriters: 0, sharers: 0, writers: [], undo };
     live.push(buffer);
     return buffer;
   }

@@ -19,6 +19,8 @@ export interface RootBuffer {
   readonly mem: ClMem;
   /** The host address of its first byte, where it lies in host memory (CL_MEM_USE_HOST_PTR). */
   readonly hostAddress: bigint | undefined;
+  /** How many maps let the CPU write into it now: what a device with a copy of its own sees when they end. */
+  hostWriters: number;
 }
 
 /** What an OpenCL tensor is made of. */

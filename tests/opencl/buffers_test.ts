@@ -14,7 +14,9 @@ import {
   region,
 } from "@samepage/interop";
 import { BaseOf, type KernelArgument, type OpenCLTensor } from "@samepage/interop/opencl";
+import { buildLayer, layerEnv } from "../layer/mod.ts";
 import { assertBytes, bench, filled, random, randomTensor, test, testEach, thrown } from "./help.ts";
+import { linesOf } from "./subprocess.ts";
 
 /** A tensor and where it begins, for kernels that are told. */
 function baseOf(tensor: OpenCLTensor): KernelArgument[] {
@@ -258,4 +260,31 @@ test("a graph knows only its own contexts", ["pocl"], () => {
   using source = tensor;
   const error = thrown(ArgumentError, () => b.graph.map(source, other.cl));
   assertEquals(error.argument, "target");
+});
+
+test("a device with copies of its own does not share a buffer that the host is writing", ["pocl"], async () => {
+  await buildLayer();
+  const lines = await linesOf(
+    `
+    const { cl, graph } = help.bench("pocl");
+    const source = host.allocate({ shape: [64], dtype: "u8" });
+    const onDevice = graph.map(source, cl);
+    const back = graph.map(onDevice, host);
+    back.bytes().fill(9);
+    try {
+      graph.map(back, cl, { access: "read" });
+    } catch (error) {
+      console.log(error.name, error.refused[0].reason.includes("copy of its own"));
+    }
+    back[Symbol.dispose]();
+    const got = new Uint8Array(64);
+    cl.queue.read(onDevice, got);
+    console.log(got.every((byte) => byte === 9));
+    source[Symbol.dispose]();
+    cl[Symbol.dispose]();
+    console.log(JSON.stringify(ledger.alive));
+  `,
+    { env: layerEnv("map") },
+  );
+  assertEquals(lines, ["NoRouteError true", "true", "{}"]);
 });

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { ArgumentError, LibraryNotFoundError, PermissionError } from "@samepage/interop";
+import { ArgumentError } from "@samepage/interop";
 import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
 import { PLATFORMS, test, testEach, thrown } from "./help.ts";
 import { linesOf, runText } from "./subprocess.ts";

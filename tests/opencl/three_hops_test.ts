@@ -194,7 +194,7 @@ testBoth("either context disposed in the middle of a chain", async ({ a, b, onA,
   void [onA, onB, graph];
 });
 
-testBoth("disposeAfter in the middle, with a fence of the other platform", async ({ a, b, onA, onB, graph }) => {
+testBoth("disposeAfter in the middle, with a fence of the other platform", ({ a, b, onA, onB, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const first = graph.map(source, a);

@@ -1,0 +1,26 @@
+import { assertEquals } from "@std/assert";
+import { buildLayer, layerEnv } from "../layer/mod.ts";
+import { test } from "./help.ts";
+import { runPrograms } from "./random_programs.ts";
+import { linesOf } from "./subprocess.ts";
+
+test("random programs over two platforms leave the bytes that arithmetic gives", ["pocl", "rusticl"], async () => {
+  await runPrograms(["pocl", "rusticl"], 60);
+});
+
+test("random programs over one platform twice", ["pocl"], async () => {
+  await runPrograms(["pocl", "pocl"], 30);
+});
+
+test("random programs on a device that has copies of its own", ["pocl"], async () => {
+  await buildLayer();
+  const lines = await linesOf(
+    `
+    const { runPrograms } = await import("${new URL("./random_programs.ts", import.meta.url)}");
+    await runPrograms(["pocl", "pocl"], 70);
+    console.log(JSON.stringify(ledger.alive));
+  `,
+    { env: layerEnv("map"), limit: 60 },
+  );
+  assertEquals(lines, ["{}"]);
+});
