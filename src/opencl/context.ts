@@ -15,7 +15,7 @@ import type { Undo } from "../core/undo.ts";
 import { AliasProofs } from "./alias.ts";
 import { type DeviceChoice, deviceOf, matches, type OpenCLDevice, openclDevices } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
-import { OpenCLUserEvent } from "./event.ts";
+import { OpenCLUserEvent } from "./user_event.ts";
 import { infoU64s } from "./info.ts";
 import { opencl } from "./library.ts";
 import { OpenCLMemory } from "./memory.ts";

@@ -171,6 +171,9 @@ export class OpenCLKernel implements Disposable {
   }
 
   #range(global: readonly number[], { local, offset }: RunOptions) {
+    if (!Array.isArray(global)) {
+      throw this.#wrong("global", "it is no array.", "Pass the work-items of each dimension: [64].");
+    }
     if (global.length < 1 || global.length > 3) {
       throw this.#wrong("global", `${global.length} dimensions; it takes 1 to 3.`);
     }

@@ -7,8 +7,8 @@ const MAPS = 100_000;
 /** Maps before the first look at memory: pools and caches have their size by then. */
 const WARM_UP = 5_000;
 
-/** More growth than this over all maps is no noise: it would be 80 bytes a map. */
-const MOST_GROWTH = 8_000_000;
+/** More growth than this over all maps is no noise (one step of 8 MB is): it would be 160 bytes a map. */
+const MOST_GROWTH = 16_000_000;
 
 function resident(): number {
   return Deno.memoryUsage().rss;

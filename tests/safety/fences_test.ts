@@ -5,7 +5,7 @@ isolated(
   { limit: 25 },
   `
 const t = host.allocate({ shape: [64], dtype: "u8" });
-class Never extends OwnFence { waitSync() {} }
+class Never extends OwnFence { waitSync() {} async waitNonblocking() {} }
 t.usedBy(new Never());
 safe("dispose", () => t[Symbol.dispose]()); // after LOST_AFTER_MS at the latest
 `,
@@ -16,7 +16,8 @@ isolated(
   { limit: 25 },
   `
 const t = host.allocate({ shape: [64], dtype: "u8" });
-const fence = new (class extends OwnFence { waitSync() {} })();
+class Never extends OwnFence { waitSync() {} async waitNonblocking() {} }
+const fence = new Never();
 t.usedBy(fence);
 setTimeout(() => fence.done = true, 100);
 await t[Symbol.asyncDispose]();
@@ -26,7 +27,7 @@ await t[Symbol.asyncDispose]();
 for (const what of ["over", "reached", "line", "context", "waitSync", "wait", "retain"]) {
   isolated(
     `a fence whose ${what} throws ends nothing`,
-    { limit: 25 },
+    { limit: 60 },
     `
 const boom = () => { throw new Error("of the fence's own"); };
 function fence() {

@@ -42,7 +42,7 @@ class OwnFence extends Fence {
   waitSync() { this.done = true; }
   retain() { return this; }
   waitable() { return undefined; }
-  async waitNonblocking() {}
+  async waitNonblocking() { this.done = true; }
   [Symbol.dispose]() {}
 }
 `;

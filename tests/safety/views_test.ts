@@ -181,7 +181,7 @@ const operations = [
 ];
 for (const operation of operations) {
   const t = host.allocate({ shape: [1 << 14], dtype: "u8" });
-  try { operation(t, t.view()); } catch (error) { if (!(error instanceof TypeError || error instanceof RangeError)) throw error; }
+  try { operation(t, t.view()); } catch (error) { if (!(error instanceof TypeError || error instanceof RangeError || error instanceof DOMException)) throw error; }
   t[Symbol.dispose]();
 }
 `,
