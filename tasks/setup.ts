@@ -31,6 +31,7 @@ const PACKAGES: readonly Package[] = [
   { name: "clang", for: ["test"], why: "reads the C headers for ffi/, for x86-64 and for aarch64" },
   { name: "libc6-dev-arm64-cross", for: ["test"], why: "libc's headers for aarch64" },
   { name: "strace", for: ["test"], why: "shows that importing opens no library" },
+  { name: "libdrm-dev", for: ["test"], why: "drm_fourcc.h: the codes of the pixel formats" },
 ];
 
 /** Runs a command with its output captured; a command that does not exist is `undefined`. */
