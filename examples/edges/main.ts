@@ -7,7 +7,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { fromFileUrl, relative } from "@std/path";
+import { fromFileUrl, relative, resolve } from "@std/path";
 import { host, InteropError } from "@samepage/interop";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { ByCopying } from "./by_copying.ts";
@@ -66,7 +66,8 @@ function openDevice(): OpenCLContext | InteropError {
   try {
     return OpenCLContext.open();
   } catch (error) {
-    if (error instanceof InteropError) return error;
+    // A device that was asked for by name has to be that one.
+    if (error instanceof InteropError && !Deno.env.has("SAMEPAGE_OPENCL_DEVICE")) return error;
     throw error;
   }
 }
@@ -85,7 +86,13 @@ function parse(args: string[]): { photo: string; out: string } | undefined {
   const { values, positionals } = understood(() => parseArgs({ args, options, allowPositionals: true }));
   if (values.help) return undefined;
   if (positionals.length > 1) throw new UsageError(`One photo at a time, not ${positionals.length}.`);
-  return { photo: positionals[0] ?? bundled("photo.jpg"), out: values.out ?? bundled("../../out/edges.png") };
+  const photo = positionals[0] === undefined ? bundled("photo.jpg") : given(positionals[0]);
+  return { photo, out: values.out === undefined ? bundled("../../out/edges.png") : given(values.out) };
+}
+
+/** A path as the user means it: `deno task` runs here, and says in INIT_CWD where it was called. */
+function given(path: string): string {
+  return resolve(Deno.env.get("INIT_CWD") ?? Deno.cwd(), path);
 }
 
 /** The path of a file beside this one, as one would type it. */

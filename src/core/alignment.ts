@@ -1,3 +1,6 @@
+import { object } from "./argument.ts";
+import { whole } from "./layout.ts";
+
 /** What an API or a vendor wants of an address and a length. */
 export interface AlignmentRule {
   /** Whose rule it is. */
@@ -39,12 +42,16 @@ export const VENDOR_RULES: { readonly [name: string]: AlignmentRule } = {
 
 /** Holds an address and a length against a rule. */
 export function checkAlignment(address: bigint, byteLength: number, rule: AlignmentRule): AlignmentReport {
+  const multiple = whole(object(rule, "rule").address, "rule.address", 1);
+  const lengthMultiple = whole(rule.length, "rule.length", 1);
   const problems: string[] = [];
-  const off = Number(address % BigInt(rule.address));
+  const off = Number(address % BigInt(multiple));
   if (off !== 0) {
-    problems.push(`the address 0x${address.toString(16)} is ${off} bytes past a multiple of ${rule.address}.`);
+    problems.push(`the address 0x${address.toString(16)} is ${off} bytes past a multiple of ${multiple}.`);
   }
-  if (byteLength % rule.length !== 0) problems.push(`the length ${byteLength} is not a multiple of ${rule.length}.`);
-  const remedy = `Allocate it with host.allocate({ align: ${rule.address} }), which rounds the length up to 64 bytes.`;
+  if (byteLength % lengthMultiple !== 0) {
+    problems.push(`the length ${byteLength} is not a multiple of ${lengthMultiple}.`);
+  }
+  const remedy = `Allocate it with host.allocate({ align: ${multiple} }), which rounds the length up to 64 bytes.`;
   return { ok: problems.length === 0, problems, remedy: problems.length === 0 ? undefined : remedy };
 }

@@ -90,12 +90,12 @@ export class Allocation {
     this.#views = new WeakRef(views);
   }
 
-  /** A view was found moved away: its bytes can never be given back. */
-  markEscaped(): void {
+  /** A view was found that cannot be revoked, and why: its bytes can never be given back. */
+  markEscaped(how: string): void {
     if (this.escaped) return;
     this.escaped = true;
     warn(
-      `a view of ${this.block.byteLength} bytes (${this.block.kind}) was moved away with transfer() or postMessage; ` +
+      `a view of ${this.block.byteLength} bytes (${this.block.kind}) ${how}; ` +
         "its memory is kept for good. Copy the bytes instead, or use tensor.lend().",
     );
   }

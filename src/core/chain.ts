@@ -1,9 +1,10 @@
+import { object, shown } from "./argument.ts";
 import type { Target } from "./context.ts";
 import { ArgumentError, type Refusal } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import { takeStep } from "./graph.ts";
 import type { Mapped } from "./mapped.ts";
-import { type Described, edgeOf, isPlan, type MapJob, type Mapper, type Plan } from "./mapper.ts";
+import { ask, type Described, edgeOf, isPlan, make, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
 import type { Access } from "./access.ts";
 import type { Transfer } from "./route.ts";
 
@@ -18,7 +19,7 @@ const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
  *
  * Where a link names no target, its target is found in the contexts of the chain's own source and target.
  *
- * @throws {ArgumentError} where one link does not begin where the one before it ends.
+ * @throws {ArgumentError} where one link does not begin where the one before it ends, or leads elsewhere.
  *
  * @example
  * ```ts
@@ -47,8 +48,16 @@ function isPair(link: Link): link is readonly [Mapper, Target] {
   return Array.isArray(link);
 }
 
-function mapperOf(link: Link): Mapper {
-  return isPair(link) ? link[0] : link;
+function mapperOf(link: Link, i: number): Mapper {
+  const argument = `links[${i}]`;
+  const mapper = mapperIn(isPair(link) ? link[0] : link, argument);
+  if (isPair(link) && object(link[1], argument).kind !== mapper.to) {
+    throw new ArgumentError(`${argument}: ${edgeOf(mapper)} does not lead to ${shown(link[1].kind)}.`, {
+      api: "core",
+      argument,
+    });
+  }
+  return mapper;
 }
 
 class Chain implements Mapper {
@@ -74,8 +83,7 @@ class Chain implements Mapper {
       if (next === undefined) {
         return { edge, reason: `neither end has a ${mapper.to} for link ${i}.`, remedy: "Name it: [mapper, target]." };
       }
-      mapper.prepare?.(at, next);
-      const answer = mapper.probe(at, next, access, plans.some((plan) => plan.hostWait) ? [] : waits);
+      const answer = ask(mapper, at, next, access, plans.some((plan) => plan.hostWait) ? [] : waits);
       if (!isPlan(answer)) return answer;
       plans.push(answer);
       at = answer.result;
@@ -91,11 +99,11 @@ class Chain implements Mapper {
 
   map(source: Mapped, target: Target, job: MapJob): Mapped {
     const access = job.grants[0].access;
-    let at = this.#mappers[0].map(source, this.#target(0, source.target, target)!, job);
+    let at = make(this.#mappers[0], source, this.#target(0, source.target, target)!, job);
     try {
       for (let i = 1; i < this.#mappers.length; i++) {
         const to = this.#target(i, source.target, target)!;
-        const next = takeStep(this.#mappers[i], at, to, access, at.work);
+        const next = takeStep(this.#mappers[i], at, to, access, { waits: at.work, returning: [] });
         next.resource.own(at.resource);
         at = next;
       }

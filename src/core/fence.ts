@@ -1,4 +1,6 @@
+import { shown } from "./argument.ts";
 import type { Context } from "./context.ts";
+import { ArgumentError } from "./errors.ts";
 
 /** How long a wait polls before it goes to the driver, in milliseconds. */
 const POLL_MS = 0.05;
@@ -69,10 +71,11 @@ export abstract class Fence implements Disposable {
     do {
       if (this.reached()) return;
     } while (performance.now() < end);
-    do {
+    while (true) {
       if (inFlight < MOST_IN_FLIGHT) await this.#waitInFlight();
-      else await sleep(1);
-    } while (!this.reached());
+      if (this.reached()) return;
+      await sleep(1); // whatever the wait was, others have their turn
+    }
   }
 
   async #waitInFlight(): Promise<void> {
@@ -83,6 +86,12 @@ export abstract class Fence implements Disposable {
       inFlight--;
     }
   }
+}
+
+/** Another owner of a fence that a program gave. @throws {ArgumentError} for anything else. */
+export function retained(fence: unknown, argument: string): Fence {
+  if (fence instanceof Fence) return fence.retain();
+  throw new ArgumentError(`${argument}: ${shown(fence)} is no fence.`, { api: "core", argument });
 }
 
 function sleep(milliseconds: number): Promise<void> {

@@ -1,13 +1,15 @@
 import type { Access } from "./access.ts";
-import { ArgumentError } from "./errors.ts";
+import { object } from "./argument.ts";
+import { ArgumentError, LayoutError } from "./errors.ts";
 import type { Fence } from "./fence.ts";
-import type { FrameInfo } from "./frame_info.ts";
+import { type FrameInfo, planeLayouts } from "./frame_info.ts";
+import type { Layout } from "./layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import type { Described } from "./mapper.ts";
 import type { Grant } from "./grant.ts";
 import { Resource } from "./resource.ts";
 import { Metadata } from "./metadata.ts";
-import type { Tensor } from "./tensor.ts";
+import { Tensor } from "./tensor.ts";
 
 /** What a frame is made of. */
 export interface FrameInit<P extends Tensor> extends MappedInit {
@@ -31,35 +33,43 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   /** Takes the resource over; the planes are disposed with the frame. */
   constructor(init: FrameInit<P>) {
     super(init);
-    this.info = init.info;
+    this.info = Object.isFrozen(init.info) ? init.info : Object.freeze({ ...init.info });
     this.metadata = init.metadata ?? new Metadata();
-    this.planes = init.planes(this);
+    this.planes = Object.freeze([...init.planes(this)]);
   }
 
   /**
    * A frame of tensors that exist already: it takes them over.
    *
    * @throws {ArgumentError} where there is none, or they are not of one kind of memory.
+   * @throws {LayoutError} where they are not the planes that `info` has.
    */
-  static of<P extends Tensor>(planes: readonly P[], info: FrameInfo, metadata?: Metadata): Frame<P> {
-    if (planes.length === 0 || planes.some((plane) => plane.target !== planes[0].target)) {
+  static of<P extends Tensor>(tensors: readonly P[], info: FrameInfo, metadata?: Metadata): Frame<P> {
+    const planes = Array.isArray(tensors) ? [...tensors] as readonly P[] : [];
+    if (
+      planes.some((plane) => !(plane instanceof Tensor)) || planes.length === 0 ||
+      planes.some((plane) => plane.target !== planes[0].target)
+    ) {
       throw new ArgumentError("planes: a frame needs planes that are all of the same kind of memory.", {
         api: "core",
         argument: "planes",
       });
     }
     for (const plane of planes) plane.resource.assertLive();
+    checkPlanes(planes, info);
     const resource = new Resource({ name: `frame of ${planes.map((plane) => plane.name).join(", ")}` });
     for (const plane of planes) plane.resource.dependOn(resource);
     const { target, parent } = planes[0];
-    return new Frame({
+    const frame = new Frame<P>({
       target,
       resource,
-      info,
+      info: object(info, "info"),
       planes: () => planes,
       ...(parent === undefined ? {} : { parent }),
       ...(metadata === undefined ? {} : { metadata }),
     });
+    for (const plane of planes) plane.joinFrame(frame);
+    return frame;
   }
 
   /** The bytes it holds: its own, or its planes' where those were there before it. */
@@ -92,4 +102,17 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     const planes = this.planes.flatMap((plane) => plane.describe().planes);
     return { target: this.target, access: this.access, planes, info: this.info };
   }
+}
+
+/** Whoever trusts a frame's info must find the pixels there. */
+function checkPlanes(planes: readonly Tensor[], info: FrameInfo): void {
+  const describe = (layouts: readonly Layout[]) =>
+    layouts.map((l) => `[${l.shape.join(",")}] ${l.dtype}`).join(" and ");
+  const wanted = describe(planeLayouts(info));
+  const given = describe(planes.map((plane) => plane.layout));
+  if (given === wanted) return;
+  throw new LayoutError(`planes: ${info.format} of this size is ${wanted}; got ${given}.`, {
+    api: "core",
+    argument: "planes",
+  });
 }

@@ -1,3 +1,4 @@
+import { object, shown } from "./argument.ts";
 import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "./errors.ts";
 import { type Layout, layout, moved, whole } from "./layout.ts";
@@ -77,6 +78,9 @@ export interface AudioInfo {
 /** What a frame is. */
 export type FrameInfo = ImageInfo | AudioInfo;
 
+/** The most planes of a frame of sound: one for each channel. */
+const MOST_PLANES = 64;
+
 /** What {@link imageInfo} needs to know. */
 export interface ImageInit {
   /** The pixel format. */
@@ -102,37 +106,62 @@ export function fourccOf(characters: string): number {
  * @throws {LayoutError} for an unknown format or a size that its subsampling does not allow.
  */
 export function imageInfo(init: ImageInit): ImageInfo {
-  if (!Object.hasOwn(IMAGE_FORMATS, init.format)) {
-    throw new LayoutError(`format: ${String(init.format)} is no pixel format.`, {
+  const { format: name, width, height, modifier = 0n, colour } = object(init, "init");
+  if (typeof name !== "string" || !Object.hasOwn(IMAGE_FORMATS, name)) {
+    throw new LayoutError(`format: ${shown(name)} is no pixel format.`, {
       api: "core",
       argument: "format",
       hint: `Use one of ${Object.keys(IMAGE_FORMATS).join(", ")}.`,
     });
   }
-  const format = IMAGE_FORMATS[init.format];
-  for (const [argument, pixels, step] of [["width", init.width, "xStep"], ["height", init.height, "yStep"]] as const) {
+  const format = IMAGE_FORMATS[name];
+  for (const [argument, pixels, step] of [["width", width, "xStep"], ["height", height, "yStep"]] as const) {
     whole(pixels, argument, 1);
     const odd = format.planes.find((plane) => pixels % plane[step] !== 0);
     if (odd !== undefined) {
-      throw new LayoutError(`${argument}: ${pixels} is no multiple of ${odd[step]}, which ${init.format} needs.`, {
+      throw new LayoutError(`${argument}: ${pixels} is no multiple of ${odd[step]}, which ${name} needs.`, {
         api: "core",
         argument,
       });
     }
   }
-  return {
+  return Object.freeze({
     type: "image",
-    format: init.format,
-    width: init.width,
-    height: init.height,
+    format: name,
+    width,
+    height,
     fourcc: fourccOf(format.fourcc),
-    modifier: init.modifier ?? 0n,
-    ...(init.colour === undefined ? {} : { colour: init.colour }),
-  };
+    modifier,
+    ...(colour === undefined ? {} : { colour }),
+  });
 }
 
 /**
- * The planes of a frame that lies in one block, one after the other, without a gap.
+ * A frozen copy of what a frame is, checked; each property is read once.
+ *
+ * @throws {LayoutError} `argument` names what is wrong.
+ */
+export function frameInfo(given: FrameInfo): FrameInfo {
+  const info = { ...object(given, "info") };
+  if (info.type === "image") return imageInfo(info);
+  if (info.type !== "audio" || (info.layout !== "interleaved" && info.layout !== "planar")) {
+    throw new LayoutError('info: it is neither an image nor "interleaved" or "planar" audio.', {
+      api: "core",
+      argument: "info",
+    });
+  }
+  whole(info.sampleRate, "sampleRate", 1);
+  if (whole(info.channels, "channels", 1) > MOST_PLANES && info.layout === "planar") {
+    throw new LayoutError(`channels: ${info.channels} planes are more than ${MOST_PLANES}.`, {
+      api: "core",
+      argument: "channels",
+    });
+  }
+  return Object.freeze(info);
+}
+
+/**
+ * The planes of a frame (as {@link frameInfo} checked it) that lies in one block, one after the other, without a gap.
  *
  * @param rowAlign each row of an image begins at a multiple of this many bytes; 1 by default
  */
@@ -155,9 +184,7 @@ function imagePlanes(info: ImageInfo, rowAlign: number): Layout[] {
 }
 
 function audioPlanes(info: AudioInfo): Layout[] {
-  whole(info.sampleRate, "sampleRate", 1);
-  const channels = whole(info.channels, "channels", 1);
-  const dtype = info.format;
+  const { format: dtype, channels } = info;
   if (info.layout === "interleaved") return [layout({ shape: [info.samples, channels], dtype })];
   return Array.from({ length: channels }, () => layout({ shape: [info.samples], dtype }));
 }

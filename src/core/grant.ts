@@ -107,10 +107,13 @@ export class Grant {
 
   /** True where `ancestor` is this grant or lent the bytes that ended up here. */
   isWithin(ancestor: Grant): boolean {
-    return this === ancestor || (this.parent?.isWithin(ancestor) ?? false);
+    if (this === ancestor) return true;
+    let at = this.parent;
+    while (at !== undefined && at !== ancestor) at = at.parent;
+    return at !== undefined;
   }
 
-  /** Revokes the views that must not be used while this grant lives: all for a writer, the writable ones for a reader. */
+  /** Revokes the views that must not be used while this grant lives: all for a writer, the writable ones for a reader. @throws {AccessError} where one cannot be. */
   revokeConflicting(): void {
     if (this.allocation.liveViews > 0) this.allocation.views?.revokeRange(this.start, this.end, !writes(this.access));
   }

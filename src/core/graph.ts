@@ -1,11 +1,12 @@
-import type { Access } from "./access.ts";
+import { type Access, accessOf } from "./access.ts";
+import { object, shown } from "./argument.ts";
 import { type Context, nameOf, type Target } from "./context.ts";
-import { ArgumentError, NoRouteError, throwAll } from "./errors.ts";
-import type { Fence } from "./fence.ts";
+import { AccessError, ArgumentError, NoRouteError, throwAll } from "./errors.ts";
+import { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
 import { Frame } from "./frame.ts";
-import type { Mapped } from "./mapped.ts";
-import type { Mapper } from "./mapper.ts";
+import { Mapped } from "./mapped.ts";
+import { make, type Mapper, mapperIn } from "./mapper.ts";
 import { Resource } from "./resource.ts";
 import { type Undo, unwind } from "./undo.ts";
 import { describeRefusal, Route, type Step } from "./route.ts";
@@ -31,9 +32,12 @@ export class Graph implements Disposable {
 
   /** A graph over these contexts, which stay yours. Edges are tried in the order of the table, where all else is equal. */
   constructor(contexts: Iterable<Context>, mappers: Iterable<Mapper>) {
-    this.#contexts = [...new Set(contexts)];
+    this.#contexts = [...new Set(listed(contexts, "contexts"))];
+    for (const context of this.#contexts) {
+      if (!Array.isArray(object(context, "contexts").targets)) throw unfit("contexts", context, "no context");
+    }
     this.#targets = this.#contexts.flatMap((context) => context.targets);
-    this.#mappers = [...mappers];
+    this.#mappers = listed(mappers, "mappers").map((mapper, i) => mapperIn(mapper, `mappers[${i}]`));
   }
 
   /**
@@ -49,11 +53,14 @@ export class Graph implements Disposable {
   map<T extends Tensor>(source: Tensor, target: Target<T>, options?: MapOptions): T;
   map(source: Mapped, target: Target, options: MapOptions = {}): Mapped {
     if (isScattered(source)) return this.#mapPlanes(source, target, options);
-    const { access } = this.#ready(source, target, options);
+    const asked = optionsOf(options);
+    // Of our own: whatever becomes of the caller's while we map.
+    using after = asked.after?.retain();
+    const { access } = this.#ready(source, target, asked.access, after);
     source.raiseKept();
     const waited = settleUnsubmitted(source.usable(access));
-    const { returning, waits } = this.#ready(source, target, options);
-    const { hops, refused } = this.#search(source, target, access, waits, options, false);
+    const { returning, waits } = this.#ready(source, target, access, after);
+    const { hops, refused } = this.#search(source, target, access, waits, asked.copy, false);
     if (hops === undefined) throw noRoute(source, target, refused);
     const mapped = this.#walk(source, hops, access, waits, returning);
     mapped.arrivedBy(new Route(stepsOf(hops, waited), refused));
@@ -67,8 +74,9 @@ export class Graph implements Disposable {
    */
   explain(source: Mapped, target: Target, options: MapOptions = {}): Route {
     if (isScattered(source)) return joined(source.planes.map((plane) => this.explain(plane, target, options)));
-    const { access, returning, waits } = this.#ready(source, target, options);
-    const { hops, refused } = this.#search(source, target, access, waits, options, true);
+    const asked = optionsOf(options);
+    const { access, returning, waits } = this.#ready(source, target, asked.access, asked.after);
+    const { hops, refused } = this.#search(source, target, access, waits, asked.copy, true);
     const waited = returning.some(isUnsubmitted);
     return hops === undefined ? new Route([], refused, false) : new Route(stepsOf(hops, waited), refused);
   }
@@ -84,8 +92,10 @@ export class Graph implements Disposable {
   }
 
   /** Everything that can be checked before any native call. */
-  #ready(source: Mapped, target: Target, options: MapOptions) {
+  #ready(source: Mapped, target: Target, wanted: Access | undefined, after: Fence | undefined) {
     this.#resource.assertLive();
+    if (!(source instanceof Mapped)) throw unfit("source", source, "neither a tensor nor a frame");
+    object(object(target, "target").context, "target");
     target.context.resource?.assertLive();
     for (const needed of [source.target.context, target.context]) {
       if (!this.#contexts.includes(needed)) {
@@ -96,10 +106,10 @@ export class Graph implements Disposable {
         });
       }
     }
-    const access = options.access ?? source.access;
+    const access = wanted ?? source.access;
     const returning = source.usable(access);
     const waits = [...source.work, ...returning.flatMap((grant) => grant.resource!.work)];
-    if (options.after !== undefined) waits.push(options.after);
+    if (after !== undefined) waits.push(after);
     return { access, returning, waits };
   }
 
@@ -108,10 +118,10 @@ export class Graph implements Disposable {
     goal: Target,
     access: Access,
     waits: readonly Fence[],
-    options: MapOptions,
+    copy: MapOptions["copy"],
     exhaustive: boolean,
   ): Found {
-    const query = { source: source.describe(), goal, access, waits, copies: options.copy === "allow", exhaustive };
+    const query = { source: source.describe(), goal, access, waits, copies: copy === "allow", exhaustive };
     return search(query, this.#mappers, this.#targets);
   }
 
@@ -147,13 +157,17 @@ export class Graph implements Disposable {
     waits: readonly Fence[],
     returning: readonly Grant[],
   ): Mapped {
-    if (hops.length === 0) return this.#borrowed(source, access);
+    if (hops.length === 0) {
+      waitFor({ waits, returning });
+      return this.#borrowed(source, access);
+    }
     let at = source;
     try {
       for (const hop of hops) {
-        const pending = at === source ? waits : at.work;
-        if (hop.plan.hostWait) waitFor(pending, at === source ? returning : []);
-        const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? [] : pending);
+        const pending = at === source ? { waits, returning } : { waits: at.work, returning: [] };
+        if (hop.plan.hostWait) waitFor(pending);
+        this.#resource.assertLive(); // a fence's own code may have ended it
+        const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? NOTHING : pending);
         next.resource.dependOn(this.#resource);
         if (at !== source) next.resource.own(at.resource);
         at = next;
@@ -166,23 +180,41 @@ export class Graph implements Disposable {
   }
 }
 
-/** One hop: lends the bytes, maps, takes the views away; or leaves everything as it was. */
+/** What has to be waited for before bytes are touched. */
+export interface Pending {
+  /** Work on them. */
+  readonly waits: readonly Fence[];
+  /** Who has them, and is on the way back. */
+  readonly returning: readonly Grant[];
+}
+
+const NOTHING: Pending = { waits: [], returning: [] };
+
+/**
+ * One hop: lends the bytes, maps, takes the views away; or leaves everything as it was.
+ *
+ * @throws {AccessError} where the bytes have been lent since they were found free, or a view cannot be taken away.
+ */
 export function takeStep(
   mapper: Mapper,
   source: Mapped,
   target: Target,
   access: Access,
-  waits: readonly Fence[],
+  pending: Pending,
 ): Mapped {
+  // Asked again: probes and waits may have run a program's own code.
+  const back = source.usable(access).find((grant) => !pending.returning.includes(grant));
+  if (back !== undefined) throw new AccessError(`${source.name} has been lent to ${back.holder}.`, { api: "core" });
   const name = `${nameOf(target)} map of ${source.name}`;
   const grants = source.grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
   const undo: Undo = [];
+  let mapped: Mapped | undefined;
   try {
-    const mapped = mapper.map(source, target, { grants, waits, undo, name });
+    mapped = make(mapper, source, target, { grants, waits: pending.waits, undo, name });
     for (const grant of grants) grant.revokeConflicting();
     return mapped;
   } catch (error) {
-    const errors = [error, ...unwind(undo)];
+    const errors = [error, ...(mapped === undefined ? unwind(undo) : failuresOf(() => mapped![Symbol.dispose]()))];
     for (const grant of grants) grant.finish();
     throwAll(errors, `mapping ${source.name}`);
     throw error;
@@ -205,7 +237,7 @@ function settleUnsubmitted(returning: readonly Grant[]): boolean {
 }
 
 /** The host waits for work on the bytes, and sees those that are on their way back arrive. */
-function waitFor(waits: readonly Fence[], returning: readonly Grant[]): void {
+function waitFor({ waits, returning }: Pending): void {
   for (const fence of waits) fence.waitSync();
   for (const grant of returning) grant.resource!.settle();
 }
@@ -240,4 +272,20 @@ function noRoute(source: Mapped, target: Target, refused: Found["refused"]): NoR
     api: "core",
     argument: "target",
   });
+}
+
+/** The options of a map, each read once. */
+function optionsOf(given: MapOptions) {
+  const { access, after, copy } = object(given, "options");
+  if (after !== undefined && !(after instanceof Fence)) throw unfit("after", after, "no fence");
+  return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };
+}
+
+function listed<T>(given: Iterable<T>, argument: string): T[] {
+  if (typeof (given as Partial<Iterable<T>> | null)?.[Symbol.iterator] === "function") return [...given];
+  throw unfit(argument, given, "no list");
+}
+
+function unfit(argument: string, given: unknown, what: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${shown(given)} is ${what}.`, { api: "core", argument });
 }

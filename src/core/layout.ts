@@ -1,3 +1,4 @@
+import { shown } from "./argument.ts";
 import { type DType, sizeOf, TYPED_ARRAYS } from "./dtype.ts";
 import { LayoutError } from "./errors.ts";
 
@@ -29,8 +30,11 @@ export interface LayoutInit<D extends DType = DType> {
   readonly byteOffset?: number;
 }
 
+/** The most dimensions a layout can have. */
+const MOST_DIMENSIONS = 32;
+
 /**
- * Checks a layout and fills in what was left out.
+ * Checks a layout and fills in what was left out. Each property is read once; what is answered is frozen.
  *
  * Elements may not overlap; strides and offset are multiples of the element's size.
  *
@@ -45,22 +49,28 @@ export interface LayoutInit<D extends DType = DType> {
  * ```
  */
 export function layout<D extends DType>(init: LayoutInit<D>): Layout<D> {
-  if (!Object.hasOwn(TYPED_ARRAYS, init.dtype)) {
-    throw bad("dtype", `${String(init.dtype)} is no dtype.`, `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`);
+  if (typeof init !== "object" || init === null) throw bad("init", `${shown(init)} is no layout.`);
+  const { dtype, shape: givenShape, strides: given, rowAlign, byteOffset: givenOffset } = init;
+  if (given !== undefined && rowAlign !== undefined) throw bad("rowAlign", "give it or strides, not both.");
+  if (typeof dtype !== "string" || !Object.hasOwn(TYPED_ARRAYS, dtype)) {
+    throw bad("dtype", `${shown(dtype)} is no dtype.`, `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`);
   }
-  const size = sizeOf(init.dtype);
-  if (!Array.isArray(init.shape)) throw bad("shape", "the shape must be an array of element counts.");
-  const shape = init.shape.map((n, i) => whole(n, `shape[${i}]`, 1));
-  const byteOffset = whole(init.byteOffset ?? 0, "byteOffset", 0);
-  if (byteOffset % size !== 0) {
-    throw bad("byteOffset", `${byteOffset} is not a multiple of ${init.dtype}'s ${size} bytes.`);
-  }
-  const strides = init.strides === undefined
-    ? contiguousStrides(shape, size, init.rowAlign)
-    : givenStrides(init.strides, shape, size);
+  const size = sizeOf(dtype);
+  const shape = wholes(givenShape, "shape", 1);
+  const byteOffset = whole(givenOffset ?? 0, "byteOffset", 0);
+  if (byteOffset % size !== 0) throw bad("byteOffset", `${byteOffset} is not a multiple of ${dtype}'s ${size} bytes.`);
+  const strides = given === undefined
+    ? contiguousStrides(shape, size, rowAlign)
+    : givenStrides(wholes(given, "strides", 0), shape, size);
   const byteLength = boundingLength(shape, strides, size);
   safe(byteOffset + byteLength, "byteOffset");
-  return { shape, dtype: init.dtype, strides, byteOffset, byteLength };
+  return Object.freeze({
+    shape: Object.freeze(shape),
+    dtype,
+    strides: Object.freeze(strides),
+    byteOffset,
+    byteLength,
+  });
 }
 
 /** True where the elements lie in order without a gap. */
@@ -97,23 +107,25 @@ export function region<D extends DType>(
   start: readonly number[],
   shape: readonly number[],
 ): Layout<D> {
-  sameRank("start", start, l);
-  sameRank("shape", shape, l);
-  let byteOffset = l.byteOffset;
-  for (let i = 0; i < l.shape.length; i++) {
-    const from = whole(start[i], `start[${i}]`, 0);
-    const count = whole(shape[i], `shape[${i}]`, 1);
-    if (from + count > l.shape[i]) {
-      throw bad(`shape[${i}]`, `${from} + ${count} elements reach past the ${l.shape[i]} of dimension ${i}.`);
+  const all = layout(l);
+  const first = wholes(start, "start", 0);
+  const counts = wholes(shape, "shape", 1);
+  sameRank("start", first, all);
+  sameRank("shape", counts, all);
+  let byteOffset = all.byteOffset;
+  for (let i = 0; i < counts.length; i++) {
+    if (first[i] + counts[i] > all.shape[i]) {
+      const reach = `${first[i]} + ${counts[i]} elements reach past the ${all.shape[i]} of dimension ${i}.`;
+      throw bad(`shape[${i}]`, reach);
     }
-    byteOffset += from * l.strides[i];
+    byteOffset += first[i] * all.strides[i];
   }
-  return layout({ shape, dtype: l.dtype, strides: l.strides, byteOffset });
+  return layout({ shape: counts, dtype: all.dtype, strides: all.strides, byteOffset });
 }
 
 /** The same elements at another offset from another handle. */
 export function moved<D extends DType>(l: Layout<D>, byteOffset: number): Layout<D> {
-  return l.byteOffset === byteOffset ? l : { ...l, byteOffset };
+  return l.byteOffset === byteOffset ? l : Object.freeze({ ...l, byteOffset });
 }
 
 /** `[1080,1920,4] u8`, and the strides where they are not contiguous. */
@@ -125,10 +137,20 @@ export function describeLayout(l: Layout): string {
 /** A whole number in `[least, 2^53)`, or a LayoutError that names the argument. */
 export function whole(value: unknown, argument: string, least: number): number {
   if (typeof value !== "number" || !Number.isSafeInteger(value)) {
-    throw bad(argument, `${String(value)} is not a whole number below 2^53.`);
+    throw bad(argument, `${shown(value)} is not a whole number below 2^53.`);
   }
   if (value < least) throw bad(argument, `${value} is less than ${least}.`);
   return value;
+}
+
+/** A copy of an array of whole numbers, each read once. */
+function wholes(given: unknown, argument: string, least: number): number[] {
+  if (!Array.isArray(given)) throw bad(argument, `${shown(given)} is no array of whole numbers.`);
+  const { length } = given;
+  if (length > MOST_DIMENSIONS) throw bad(argument, `${length} dimensions are more than ${MOST_DIMENSIONS}.`);
+  const copy = new Array<number>(length);
+  for (let i = 0; i < length; i++) copy[i] = whole(given[i], `${argument}[${i}]`, least);
+  return copy;
 }
 
 /** A LayoutError in the house's words: `argument: what is wrong`. */
@@ -161,16 +183,15 @@ function contiguousStrides(shape: readonly number[], size: number, rowAlign = 1)
   return strides;
 }
 
-function givenStrides(given: readonly number[], shape: readonly number[], size: number): number[] {
-  if (!Array.isArray(given) || given.length !== shape.length) {
+function givenStrides(strides: number[], shape: readonly number[], size: number): number[] {
+  if (strides.length !== shape.length) {
     throw bad("strides", `${shape.length} strides are needed, one for each dimension.`);
   }
-  const strides = given.map((stride, i) => {
-    if (whole(stride, `strides[${i}]`, 0) % size !== 0) {
-      throw bad(`strides[${i}]`, `${stride} is not a multiple of the element's ${size} bytes.`);
+  for (let i = 0; i < strides.length; i++) {
+    if (strides[i] % size !== 0) {
+      throw bad(`strides[${i}]`, `${strides[i]} is not a multiple of the element's ${size} bytes.`);
     }
-    return stride;
-  });
+  }
   // From the smallest stride outwards, each dimension has to step over all that lies within it.
   const order = strides.map((_, i) => i).filter((i) => shape[i] > 1).sort((a, b) => strides[a] - strides[b]);
   let inner = size;

@@ -51,7 +51,13 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   throw new LibraryNotFoundError(
     `No ${spec.api} library could be opened; tried ${attempts.map((attempt) => attempt.path).join(", ")}.`,
     attempts,
-    { api: spec.api, fn: "dlopen", hint: spec.hint },
+    {
+      api: spec.api,
+      fn: "dlopen",
+      hint: override === undefined
+        ? spec.hint
+        : `SAMEPAGE_LIB_${spec.api.toUpperCase()} names it: correct it, or unset it.`,
+    },
   );
 }
 

@@ -2,12 +2,11 @@ import { type Access, reads } from "./access.ts";
 import type { Target } from "./context.ts";
 import { AccessError, throwAll } from "./errors.ts";
 import type { Fence } from "./fence.ts";
+import { finalizers } from "./finalizers.ts";
 import type { Grant } from "./grant.ts";
 import type { Described } from "./mapper.ts";
 import type { Resource } from "./resource.ts";
 import { ORIGIN, type Route } from "./route.ts";
-
-const finalizers = new FinalizationRegistry<Resource>((resource) => resource.finalize());
 
 /** What every tensor and frame is made of. */
 export interface MappedInit {
@@ -28,6 +27,8 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   /** Its end of life: for those who write mappers. */
   readonly resource: Resource;
   #route: Route = ORIGIN;
+  /** The frames that were made of it: it keeps them alive, as they keep it. */
+  #frames: Mapped[] | undefined;
 
   /** Takes the resource over. */
   constructor(init: MappedInit) {
@@ -65,6 +66,22 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     return this.resource.busy ? this.resource.work : [];
   }
 
+  /** Work in flight on it, or on what it is a part of: a resource that is busy. */
+  protected get unfinished(): Resource | undefined {
+    let busy = this.#busy;
+    for (let at = this.parent; busy === undefined && at?.target === this.target; at = at.parent) busy = at.#busy;
+    return busy;
+  }
+
+  get #busy(): Resource | undefined {
+    return this.resource.busy ? this.resource : this.#frames?.find(({ resource }) => resource.busy)?.resource;
+  }
+
+  /** It is a plane of `frame` now, and keeps it alive. */
+  joinFrame(frame: Mapped): void {
+    (this.#frames ??= []).push(frame);
+  }
+
   /** Lends all of it to a child of the same kind. */
   abstract borrow(access: Access): Mapped;
 
@@ -92,7 +109,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
       `${this.name} cannot be used yet: its bytes are on their way back from ${returning[0].holder}.`,
       {
         api: "core",
-        hint: "Await the fence that it was disposed after.",
+        hint: "Await the other's [Symbol.asyncDispose]() first: it waits until they are back.",
       },
     );
   }
@@ -117,8 +134,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
    * @throws {DisposedError} where it was disposed.
    */
   usedBy(fence: Fence): void {
-    this.resource.assertLive();
-    this.resource.record(fence.retain());
+    this.resource.usedBy(fence);
   }
 
   /**

@@ -1,12 +1,13 @@
 import type { Access } from "./access.ts";
 import type { Allocation } from "./allocation.ts";
 import type { Target } from "./context.ts";
-import type { Refusal } from "./errors.ts";
+import { shown } from "./argument.ts";
+import { ArgumentError, type Refusal } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import type { FrameInfo } from "./frame_info.ts";
 import type { Grant } from "./grant.ts";
 import type { Layout } from "./layout.ts";
-import type { Mapped } from "./mapped.ts";
+import { Mapped } from "./mapped.ts";
 import type { Undo } from "./undo.ts";
 import type { Step } from "./route.ts";
 
@@ -79,4 +80,42 @@ export function edgeOf(mapper: Mapper): string {
 /** Told from a refusal by what it makes. */
 export function isPlan(answer: Plan | Refusal): answer is Plan {
   return "result" in answer;
+}
+
+/** What a program gave as a mapper. @throws {ArgumentError} where it is none. */
+export function mapperIn(given: Mapper, argument: string): Mapper {
+  const { from, to, probe, map } = typeof given === "object" && given !== null ? given : {} as Partial<Mapper>;
+  const ends = typeof from === "string" && typeof to === "string";
+  if (ends && typeof probe === "function" && typeof map === "function") return given;
+  throw new ArgumentError(`${argument}: ${shown(given)} is no mapper.`, { api: "core", argument });
+}
+
+/** Asks a mapper. A plan that leads to another target than was asked for is a refusal. */
+export function ask(
+  mapper: Mapper,
+  source: Described,
+  target: Target,
+  access: Access,
+  waits: readonly Fence[],
+): Plan | Refusal {
+  mapper.prepare?.(source, target);
+  const answer = mapper.probe(source, target, access, waits);
+  if (typeof answer !== "object" || answer === null) throw rubbish(mapper, "probe", answer);
+  if (!isPlan(answer) || answer.result?.target === target) return answer;
+  return { edge: edgeOf(mapper), reason: `it would lead elsewhere than to ${target.context.name}.` };
+}
+
+/** Takes a mapper's step. @throws {ArgumentError} where what it makes did not take over what was lent for it. */
+export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob): Mapped {
+  const mapped: unknown = mapper.map(source, target, job);
+  if (mapped instanceof Mapped && job.grants.every((grant) => grant.resource !== undefined)) return mapped;
+  throw rubbish(mapper, "map", mapped);
+}
+
+function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {
+  return new ArgumentError(`${edgeOf(mapper)}: its ${fn} answered ${shown(answer)}, which is of no use.`, {
+    api: "core",
+    fn,
+    argument: "mappers",
+  });
 }

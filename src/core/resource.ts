@@ -1,7 +1,7 @@
 import type { Failure } from "./allocation.ts";
 import type { Context } from "./context.ts";
 import { AccessError, DisposedError, messageOf, throwAll } from "./errors.ts";
-import type { Fence } from "./fence.ts";
+import { type Fence, retained } from "./fence.ts";
 import type { Grant } from "./grant.ts";
 import { type Undo, unwind } from "./undo.ts";
 import { warn } from "./warn.ts";
@@ -45,10 +45,10 @@ export interface GiveBack {
 /** What an advance can stand before: work, or a lend in flight, on which nothing can block. */
 type Obstacle = Fence | Promise<void>;
 
-/** A native wait that failed. Whether its work did as well is seen by polling. */
-interface FailedWait {
+/** A wait that has ended; work that goes on all the same is seen out by polling. */
+interface EndedWait {
   readonly fence: Fence;
-  /** What it failed with, until that is kept. */
+  /** What the wait failed with, until that is kept. */
   readonly errors: unknown[];
   /** When the work is given up. */
   readonly until: number;
@@ -62,7 +62,7 @@ interface Link {
   older: Link | undefined;
 }
 
-/** How long a dispose polls work whose native wait failed, in milliseconds, before it gives its memory up for lost. */
+/** How long a dispose polls work whose wait has ended before it, in milliseconds, until it gives its memory up for lost. */
 const LOST_AFTER_MS = 10_000;
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -128,9 +128,7 @@ export class Resource {
 
   /** Is a lend in flight on it, or on what depends on it? */
   get held(): boolean {
-    if (this.#holds !== undefined && this.#holds.size > 0) return true;
-    for (let link = this.#newest; link !== undefined; link = link.older) if (link.member.held) return true;
-    return false;
+    return this.#subtree().some((resource) => resource.#holds !== undefined && resource.#holds.size > 0);
   }
 
   /** Throws a {@link DisposedError} unless it is live. */
@@ -158,6 +156,18 @@ export class Resource {
   /** Records work that uses it; takes the fence over. What is done already is forgotten on the way. */
   record(fence: Fence): void {
     this.#work.record(fence);
+  }
+
+  /** Records work that a program declares; retains the fence. @throws {DisposedError} unless it is live. */
+  usedBy(fence: Fence): void {
+    const own = retained(fence, "fence");
+    try {
+      this.assertLive(); // asked last: a fence's own code may end it
+      this.record(own);
+    } catch (error) {
+      own[Symbol.dispose]();
+      throw error;
+    }
   }
 
   /** Holds off the end until the answered function is called. */
@@ -190,8 +200,7 @@ export class Resource {
 
   /** Ends it once `fence` is reached, and returns at once; a failure is kept on the bytes. Retains the fence. */
   disposeAfter(fence: Fence): void {
-    this.assertLive();
-    this.record(fence.retain());
+    this.usedBy(fence);
     this.#begin(undefined);
     this.#driveLater();
   }
@@ -206,17 +215,18 @@ export class Resource {
   /** Drives an end that has begun (an intermediate's: of what it was made for), blocking, as far as it goes. @throws what failed. */
   settle(): void {
     if (this.#state === "live") return this.#madeFor?.settle();
-    let failed: FailedWait | undefined;
+    let ended: EndedWait | undefined;
     for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
       if (obstacle instanceof Promise) {
         this.#driveLater();
         break;
       }
-      if (obstacle === failed?.fence) {
-        this.#outlast(failed);
+      if (obstacle === ended?.fence) {
+        this.#outlast(ended);
         Atomics.wait(sleeper, 0, 0, 1);
         continue;
       }
+      ended = endedWait(obstacle);
       try {
         obstacle.waitSync();
       } catch (error) {
@@ -224,7 +234,7 @@ export class Resource {
           this.#driveLater();
           throw error;
         }
-        failed = failedWait(obstacle, error);
+        ended.errors.push(error);
       }
     }
     throwAll(this.#takeErrors(), `disposing ${this.name}`);
@@ -232,6 +242,18 @@ export class Resource {
 
   /** Marks the whole subtree as disposed, and takes its views away. False where it had begun before. */
   #begin(endedBy: string | undefined): boolean {
+    if (!this.#close(endedBy)) return false;
+    const closed: Resource[] = [this];
+    for (let i = 0; i < closed.length; i++) {
+      for (let link = closed[i].#newest; link !== undefined; link = link.older) {
+        if (link.member.#close(closed[i].name)) closed.push(link.member);
+      }
+    }
+    return true;
+  }
+
+  /** Marks it alone. */
+  #close(endedBy: string | undefined): boolean {
     if (this.#state !== "live") return false;
     this.#state = "closing";
     this.#endedBy = endedBy;
@@ -240,22 +262,46 @@ export class Resource {
     } catch (error) {
       this.#errors.push(error);
     }
-    for (let link = this.#newest; link !== undefined; link = link.older) link.member.#begin(this.name);
     for (const grant of this.grants) {
-      if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeWithin(grant);
+      try {
+        if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeWithin(grant);
+      } catch (error) {
+        this.#errors.push(error);
+      }
     }
     return true;
   }
 
-  /** Goes as far towards `freed` as it can without waiting; answers what it stands before. */
-  #advance(): Obstacle | undefined {
-    while (this.#newest !== undefined) {
-      const { member } = this.#newest;
-      member.#begin(this.name);
-      const obstacle = member.#advance();
-      if (obstacle !== undefined) return obstacle;
-      this.#errors.push(...member.#takeErrors());
+  /** It and all that depends on it, owners first. No recursion: a program may slice slices of slices as it likes. */
+  #subtree(): Resource[] {
+    const found: Resource[] = [this];
+    for (let i = 0; i < found.length; i++) {
+      for (let link = found[i].#newest; link !== undefined; link = link.older) found.push(link.member);
     }
+    return found;
+  }
+
+  /** Goes as far towards `freed` as it can without waiting, dependents first; answers what it stands before. */
+  #advance(): Obstacle | undefined {
+    const path: Resource[] = [this];
+    while (path.length > 0) {
+      const at = path[path.length - 1];
+      if (at.#newest !== undefined) {
+        const { member } = at.#newest;
+        member.#begin(at.name);
+        path.push(member);
+        continue;
+      }
+      const obstacle = at.#advanceAlone();
+      if (obstacle !== undefined) return obstacle;
+      path.pop();
+      if (path.length > 0) path[path.length - 1].#errors.push(...at.#takeErrors());
+    }
+    return undefined;
+  }
+
+  /** The same once nothing depends on it any more. */
+  #advanceAlone(): Obstacle | undefined {
     if (this.#holds !== undefined && this.#holds.size > 0) return this.#holds.values().next().value;
     if (this.#state === "closing") {
       const foreign = this.#giveBack && this.#work.nextForeignTo(this.#giveBack.context);
@@ -323,10 +369,10 @@ export class Resource {
     this.#state = "freed";
   }
 
-  /** The work whose wait failed goes on: keeps the error, once, and after a while gives the work up. */
-  #outlast(failed: FailedWait): void {
-    this.#errors.push(...failed.errors.splice(0));
-    if (performance.now() > failed.until) this.#abandon(failed.fence);
+  /** The work goes on though its wait has ended: keeps the error, once, and after a while gives the work up. */
+  #outlast(ended: EndedWait): void {
+    this.#errors.push(...ended.errors.splice(0));
+    if (performance.now() > ended.until) { for (const resource of this.#subtree()) resource.#abandon(ended.fence); }
   }
 
   /** Work that neither ends nor can be waited for: its memory is kept for good, so that nothing can write into it. */
@@ -336,8 +382,8 @@ export class Resource {
       for (const grant of this.grants) grant.allocation.escaped = true;
       this.#work.forget(fence);
     }
-    for (let link = this.#newest; link !== undefined; link = link.older) link.member.#abandon(fence);
-    if (this.#intermediate !== undefined) this.#intermediate.#abandon(fence);
+    if (this.#intermediate === undefined) return;
+    for (const resource of this.#intermediate.#subtree()) resource.#abandon(fence);
   }
 
   #takeErrors(): unknown[] {
@@ -351,17 +397,18 @@ export class Resource {
   }
 
   async #driveAsync(): Promise<void> {
-    let failed: FailedWait | undefined;
+    let ended: EndedWait | undefined;
     for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
       if (obstacle instanceof Promise) await obstacle;
-      else if (obstacle === failed?.fence) {
-        this.#outlast(failed);
+      else if (obstacle === ended?.fence) {
+        this.#outlast(ended);
         await new Promise((resolve) => setTimeout(resolve, 1));
       } else {
+        ended = endedWait(obstacle);
         try {
           await obstacle.wait();
         } catch (error) {
-          failed = failedWait(obstacle, error);
+          ended.errors.push(error);
         }
       }
     }
@@ -388,6 +435,6 @@ export class Resource {
   }
 }
 
-function failedWait(fence: Fence, error: unknown): FailedWait {
-  return { fence, errors: [error], until: performance.now() + LOST_AFTER_MS };
+function endedWait(fence: Fence): EndedWait {
+  return { fence, errors: [], until: performance.now() + LOST_AFTER_MS };
 }

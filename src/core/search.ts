@@ -2,7 +2,7 @@ import type { Access } from "./access.ts";
 import type { Target } from "./context.ts";
 import type { Refusal } from "./errors.ts";
 import type { Fence } from "./fence.ts";
-import { type Described, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
+import { ask, type Described, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
 
 /** One step of a way that was found. */
 export interface Hop {
@@ -85,7 +85,7 @@ export function search(query: Query, mappers: readonly Mapper[], targets: readon
       if (mapper.from !== reached.at.target.kind) continue;
       for (let t = 0; t < targets.length; t++) {
         if (targets[t].kind !== mapper.to || targets[t] === reached.at.target) continue;
-        const answer = ask(query, mapper, reached, targets[t]);
+        const answer = answerOf(query, mapper, reached, targets[t]);
         if (isPlan(answer)) {
           open.push(extend(reached, { mapper, target: targets[t], plan: answer }, index * targets.length + t));
         } else refused.set(`${answer.edge}|${answer.reason}`, answer);
@@ -95,9 +95,8 @@ export function search(query: Query, mappers: readonly Mapper[], targets: readon
   return { hops: best?.hops, refused: [...refused.values()] };
 }
 
-function ask(query: Query, mapper: Mapper, reached: Reached, target: Target): Plan | Refusal {
-  mapper.prepare?.(reached.at, target);
-  const answer = mapper.probe(reached.at, target, query.access, reached.waits);
+function answerOf(query: Query, mapper: Mapper, reached: Reached, target: Target): Plan | Refusal {
+  const answer = ask(mapper, reached.at, target, query.access, reached.waits);
   if (!isPlan(answer) || answer.transfer !== "copy" || query.copies) return answer;
   return {
     edge: edgeOf(mapper),

@@ -1,7 +1,9 @@
-import type { Access } from "./access.ts";
+import { type Access, accessOf } from "./access.ts";
+import { object, shown } from "./argument.ts";
 import { LayoutError } from "./errors.ts";
+import type { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
-import { describeLayout, type Layout } from "./layout.ts";
+import { describeLayout, type Layout, layout as checked } from "./layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import type { Described } from "./mapper.ts";
 
@@ -80,7 +82,20 @@ export abstract class Tensor<H = unknown> extends Mapped {
    * ```
    */
   slice(layout: Layout, options: SliceOptions = {}): Tensor<H> {
-    const access = options.access ?? this.access;
+    const at = layout === this.layout ? layout : whole(layout);
+    const access = accessOf(object(options, "options").access, this.access);
+    // All that is the caller's own code has run once these are retained.
+    const work = this.work.map((fence) => fence.retain());
+    try {
+      return this.#slice(at, access, work);
+    } catch (error) {
+      for (const fence of work) fence[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Takes `work` over where it succeeds. */
+  #slice(layout: Layout, access: Access, work: readonly Fence[]): Tensor<H> {
     const start = this.grant.start + layout.byteOffset - this.layout.byteOffset;
     const end = start + layout.byteLength;
     if (start < this.grant.start || end > this.grant.end) {
@@ -96,13 +111,15 @@ export abstract class Tensor<H = unknown> extends Mapped {
     this.assertReturned(this.grant.conflicts(access, start, end));
     const name = `slice ${describeLayout(layout)} of ${this.name}`;
     const grant = this.grant.lend(access, start, end, name);
+    let part: Tensor<H> | undefined;
     try {
-      const part = this.derive({ layout, grant, name });
-      for (const fence of this.work) part.resource.record(fence.retain());
+      part = this.derive({ layout, grant, name });
       grant.revokeConflicting();
+      for (const fence of work) part.resource.record(fence);
       return part;
     } catch (error) {
-      grant.finish();
+      if (part === undefined) grant.finish();
+      else part[Symbol.dispose]();
       throw error;
     }
   }
@@ -123,4 +140,15 @@ export abstract class Tensor<H = unknown> extends Mapped {
       planes: [{ layout: this.layout, allocation: this.grant.allocation }],
     };
   }
+}
+
+/** A copy of a layout that was given, checked. Unlike a LayoutInit it tells its length. */
+function whole(given: Layout): Layout {
+  const at = checked(given);
+  const { byteLength } = given;
+  if (byteLength === at.byteLength) return at;
+  throw new LayoutError(`byteLength: ${shown(byteLength)} is not the ${at.byteLength} that the layout covers.`, {
+    api: "core",
+    argument: "byteLength",
+  });
 }

@@ -1,5 +1,7 @@
 import type { Allocation } from "./allocation.ts";
+import { AccessError, messageOf } from "./errors.ts";
 import type { Grant } from "./grant.ts";
+import { isDetached, transfer } from "./intrinsics.ts";
 import { permitted } from "./library.ts";
 
 /** A buffer that was handed out, and what it shows. */
@@ -58,28 +60,49 @@ export class Views {
     return buffer;
   }
 
-  /** Revokes the buffers over any byte of a range; `onlyWritable` spares those that were handed out for reading. */
+  /**
+   * Revokes the buffers over any byte of a range; `onlyWritable` spares those that were handed out for reading.
+   *
+   * @throws {AccessError} where one cannot be detached; all others were.
+   */
   revokeRange(start: number, end: number, onlyWritable: boolean): void {
     this.#revoke((h) => h.start < end && start < h.end && (h.writable || !onlyWritable));
   }
 
-  /** Revokes the buffers of a grant's holder and of all that borrowed from it: the plain ones, or those lent to a promise. */
+  /**
+   * Revokes the buffers of a grant's holder and of all that borrowed from it: the plain ones, or those lent to a promise.
+   *
+   * @throws {AccessError} where one cannot be detached; all others were.
+   */
   revokeWithin(grant: Grant, which: "plain" | "lent" = "plain"): void {
     this.#revoke((h) => h.lent === (which === "lent") && h.grant.isWithin(grant));
   }
 
   #revoke(chosen: (handed: Handed) => boolean): void {
     const kept: Handed[] = [];
+    let failed: unknown;
     for (const handed of this.#handed) {
       if (!chosen(handed)) {
         kept.push(handed);
         continue;
       }
-      this.#allocation.liveViews--;
-      // Whoever detached it before us has moved the memory somewhere that we cannot reach.
-      if (handed.buffer.detached) this.#allocation.markEscaped();
-      else handed.buffer.transfer(0);
+      try {
+        // Whoever detached it before us has moved the memory somewhere that we cannot reach.
+        if (isDetached(handed.buffer)) this.#allocation.markEscaped("was moved away with transfer() or postMessage");
+        else transfer(handed.buffer, 0);
+        this.#allocation.liveViews--;
+      } catch (error) {
+        this.#allocation.markEscaped("cannot be detached");
+        kept.push(handed);
+        failed = error;
+      }
     }
     this.#handed = kept;
+    if (failed === undefined) return;
+    throw new AccessError(`A view of these bytes cannot be taken away (${messageOf(failed)}).`, {
+      api: "core",
+      cause: failed,
+      hint: "Do not mark the buffers of views as untransferable.",
+    });
   }
 }

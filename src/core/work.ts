@@ -30,7 +30,7 @@ export class Work {
 
   /** What has to be waited for, of other contexts than this one. */
   nextForeignTo(context: Context): Fence | undefined {
-    return this.#fences.filter((fence) => fence.context !== context).find((fence) => !this.forgetIfOver(fence));
+    return this.#fences.filter((fence) => isForeign(fence, context)).find((fence) => !this.forgetIfOver(fence));
   }
 
   /** Is any of it unfinished? What failed is over. */
@@ -49,7 +49,7 @@ export class Work {
     try {
       if (!fence.reached()) return false;
     } catch (error) {
-      if (!fence.over) return false;
+      if (!isOver(fence)) return false;
       this.failures.push(error);
     }
     this.forget(fence);
@@ -58,11 +58,31 @@ export class Work {
 
   /** Lets go of a fence. */
   forget(fence: Fence): void {
-    this.#fences.splice(this.#fences.indexOf(fence), 1);
+    const index = this.#fences.indexOf(fence);
+    if (index < 0) return; // a fence's own code may have come here before
+    this.#fences.splice(index, 1);
     try {
       fence[Symbol.dispose]();
     } catch (error) {
       this.failures.push(error);
     }
+  }
+}
+
+/** A fence that cannot say so is not known to be over. */
+function isOver(fence: Fence): boolean {
+  try {
+    return fence.over;
+  } catch {
+    return false;
+  }
+}
+
+/** A fence that cannot say whose it is has to be waited for by the host. */
+function isForeign(fence: Fence, context: Context): boolean {
+  try {
+    return fence.context !== context;
+  } catch {
+    return true;
   }
 }

@@ -16,7 +16,7 @@ import {
   PROT_WRITE,
 } from "../../ffi/libc/constants.ts";
 import type { Block, Fate } from "../core/allocation.ts";
-import { throwAll } from "../core/errors.ts";
+import { ArgumentError, throwAll } from "../core/errors.ts";
 import { ledger } from "../core/ledger.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { libc, libcError } from "./libc.ts";
@@ -26,6 +26,14 @@ export const PAGE = 4096;
 
 /** What `mmap` answers where it fails. */
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
+
+/**
+ * The most blocks with a guard page at a time. Each costs two of the process's mappings (vm.max_map_count: 65,530), and
+ * V8 ends the process where it gets none.
+ */
+const MOST_GUARDED = 16_384;
+
+let guarded = 0;
 
 /** A block of anonymous or memfd memory, and how to hand out its fd. */
 export interface MappedBlock extends Block {
@@ -50,19 +58,31 @@ export interface BlockInit {
 /**
  * Maps zeroed memory. The mapping is as long as alignment and guard page need; what is around the block is given back.
  *
+ * @throws {ArgumentError} where there are too many guard pages already.
  * @throws {NativeCallError} ENOMEM where there is not enough, EMFILE where a memfd meets the limit of open files.
  */
 export function mapBlock(init: BlockInit): MappedBlock {
+  if (init.guard && guarded === MOST_GUARDED) {
+    throw new ArgumentError(`guard: there are ${guarded} blocks with guard pages already.`, {
+      api: "host",
+      argument: "guard",
+      hint: "Dispose some of them, or allocate without.",
+    });
+  }
   const undo: Undo = [];
   try {
     const fd = init.sharable ? openMemfd(init.byteLength, undo) : undefined;
     const { address, span } = reserve(init, fd, undo);
+    guarded += Number(init.guard);
     return {
       kind: "host.block",
       address,
       byteLength: init.byteLength,
       ...(fd === undefined ? {} : { duplicateFd: () => duplicate(fd) }),
-      free: (fate) => free(fate, address, init.byteLength, span, fd),
+      free: (fate) => {
+        if (fate === "unused") guarded -= Number(init.guard);
+        free(fate, address, init.byteLength, span, fd);
+      },
     };
   } catch (error) {
     throwAll([error, ...unwind(undo)], "allocating host memory");

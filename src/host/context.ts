@@ -3,10 +3,12 @@ import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../cor
 import { Allocation } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
 import type { DType, DTypeOf, TypedArray } from "../core/dtype.ts";
-import { LayoutError } from "../core/errors.ts";
+import { ArgumentError, LayoutError } from "../core/errors.ts";
 import { Frame } from "../core/frame.ts";
-import { type FrameInfo, planeLayouts } from "../core/frame_info.ts";
+import { type FrameInfo, frameInfo, planeLayouts } from "../core/frame_info.ts";
+import { object } from "../core/argument.ts";
 import { Grant } from "../core/grant.ts";
+import { isArrayBuffer } from "../core/intrinsics.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import type { Metadata } from "../core/metadata.ts";
@@ -104,17 +106,19 @@ export class HostContext implements Context, Target<HostTensor> {
    * ```
    */
   allocateFrame(info: FrameInfo, options: FrameAllocation = {}): Frame<HostTensor> {
-    const layouts = planeLayouts(info, options.rowAlign);
+    const checked = frameInfo(info);
+    const { rowAlign, metadata } = object(options, "options");
+    const layouts = planeLayouts(checked, rowAlign);
     const last = layouts[layouts.length - 1];
     const block = this.#block(last.byteOffset + last.byteLength, options);
     const allocation = new Allocation(block);
     join(allocation);
     const end = last.byteOffset + last.byteLength;
-    const name = `host frame ${info.format}`;
+    const name = `host frame ${checked.format}`;
     const grant = Grant.root(allocation, 0, end, "read-write", name);
     const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation)] });
-    return this.frame(resource, info, layouts.map((l) => ({ handle: block.address, layout: l })), {
-      ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
+    return this.frame(resource, checked, layouts.map((l) => ({ handle: block.address, layout: l })), {
+      ...(metadata === undefined ? {} : { metadata }),
     });
   }
 
@@ -151,7 +155,7 @@ export class HostContext implements Context, Target<HostTensor> {
     init?: LayoutInit,
     options: WrapOptions = {},
   ): HostTensor {
-    if (memory instanceof ArrayBuffer || ArrayBuffer.isView(memory)) return wrapBuffer(this, memory, init);
+    if (isArrayBuffer(memory) || ArrayBuffer.isView(memory)) return wrapBuffer(this, memory, init);
     if (typeof memory === "bigint") return wrapPointer(this, memory as Address, init, options);
     return wrapPointer(this, addressIn(memory), init, options);
   }
@@ -168,6 +172,9 @@ export class HostContext implements Context, Target<HostTensor> {
    * ```
    */
   checkAlignment(tensor: HostTensor, rule: AlignmentRule): AlignmentReport {
+    if (!(tensor instanceof HostTensor)) {
+      throw new ArgumentError("tensor: it is no host tensor.", { api: "host", argument: "tensor" });
+    }
     return checkAlignment(tensor.address, tensor.layout.byteLength, rule);
   }
 

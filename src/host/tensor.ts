@@ -1,7 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
-import { type Access, writes } from "../core/access.ts";
+import { type Access, accessOf, writes } from "../core/access.ts";
 import { type DType, sizeOf, TYPED_ARRAYS, type TypedArrays } from "../core/dtype.ts";
 import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
+import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
+import { object, shown } from "../core/argument.ts";
 import type { Grant } from "../core/grant.ts";
 import type { Layout } from "../core/layout.ts";
 import type { Described } from "../core/mapper.ts";
@@ -21,9 +23,11 @@ export interface HostAbilities {
 export interface HostTensorInit extends TensorInit<Address>, HostAbilities {}
 
 /** Options of the ways to look at a host tensor. */
-export interface ViewOptions {
+export interface ViewOptions<D extends DType = DType> {
   /** What the view will be used for; the tensor's own access by default. */
   readonly access?: Access;
+  /** What the tensor holds, where its type does not say: checked, and gives the array its type. */
+  readonly dtype?: D;
 }
 
 /** Memory that the CPU sees. Its handle is its address. */
@@ -65,17 +69,23 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
    * console.log(tensor.view()[3]); // 4
    * ```
    */
-  view(options: ViewOptions = {}): TypedArrays[D] {
-    const access = options.access ?? this.access;
+  view<V extends D = D>(options: ViewOptions<V> = {}): TypedArrays[V] {
+    const { access: asked, dtype = this.layout.dtype } = object(options, "options");
+    if (dtype !== this.layout.dtype) {
+      throw new LayoutError(`dtype: ${this.name} does not hold ${shown(dtype)}.`, { api: "host", argument: "dtype" });
+    }
+    const access = accessOf(asked, this.access);
     this.#assertAtRest(access);
-    const shown = this.#shown[access];
-    if (shown !== undefined && !shown.buffer.detached) return shown;
-    return this.#shown[access] = this.#array(this.#open(this.grant, writes(access), false));
+    let array = this.#shown[access];
+    if (array === undefined || arrayLength(array) === 0) {
+      array = this.#shown[access] = this.#array(this.#open(this.grant, writes(access), false));
+    }
+    return array as TypedArrays[V];
   }
 
   /** The same memory as bytes. @throws like {@link view}. */
-  bytes(options: ViewOptions = {}): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(this.view(options).buffer);
+  bytes(options: ViewOptions<D> = {}): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(bufferOfArray(this.view(options)));
   }
 
   /**
@@ -95,9 +105,9 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
    * ```
    */
   async lend<R>(use: (view: TypedArrays[D]) => Promise<R> | R, options: ViewOptions = {}): Promise<R> {
-    const access = options.access ?? this.access;
+    const access = accessOf(object(options, "options").access, this.access);
     this.assertUsable(access);
-    while (this.resource.busy) await this.resource.work[0].wait();
+    for (let busy = this.unfinished; busy !== undefined; busy = this.unfinished) await busy.work[0].wait();
     this.#assertAtRest(access);
     const grant = this.grant.lend(access, this.grant.start, this.grant.end, `a lend of ${this.name}`);
     const letGo = this.resource.hold();
@@ -105,9 +115,12 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
       grant.revokeConflicting();
       return await use(this.#array(this.#open(grant, writes(access), true)));
     } finally {
-      this.#views?.revokeWithin(grant, "lent");
-      grant.finish();
-      letGo();
+      try {
+        this.#views?.revokeWithin(grant, "lent");
+      } finally {
+        grant.finish();
+        letGo();
+      }
     }
   }
 
@@ -178,9 +191,10 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   #assertAtRest(access: Access): void {
+    const { unfinished } = this; // first: a fence's own code may run
     this.assertUsable(access);
     this.raiseKept();
-    if (this.resource.busy) {
+    if (unfinished !== undefined) {
       throw new AccessError(`${this.name} is used by work that is not done.`, {
         api: "host",
         hint: "Await the fence that was given to usedBy().",

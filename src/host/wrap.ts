@@ -1,9 +1,11 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Access } from "../core/access.ts";
+import { type Access, accessOf } from "../core/access.ts";
+import { object } from "../core/argument.ts";
 import { Allocation, type Block, type Fate } from "../core/allocation.ts";
 import type { Target } from "../core/context.ts";
-import { dtypeOf } from "../core/dtype.ts";
+import { dtypeOf, sizeOf } from "../core/dtype.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
+import { bufferLength, bytesOf, isArrayBuffer, isDetached, isResizable, transfer } from "../core/intrinsics.ts";
 import { layout, type LayoutInit } from "../core/layout.ts";
 import { permitted } from "../core/library.ts";
 import { addressOf } from "../core/pin.ts";
@@ -34,42 +36,41 @@ export function wrapBuffer(
   memory: ArrayBuffer | ArrayBufferView,
   init: LayoutInit | undefined,
 ): HostTensor {
-  const buffer = memory instanceof ArrayBuffer ? memory : memory.buffer;
-  if (!(buffer instanceof ArrayBuffer)) {
-    throw refused(...SHARED);
-  }
-  if (buffer.detached) throw refused("the buffer is detached.", "It was transferred, or taken over before.");
+  const asked = init === undefined ? undefined : layout(init); // first: it may run the caller's own code
+  const whole = isArrayBuffer(memory);
+  const { buffer, byteOffset, byteLength } = whole
+    ? { buffer: memory, byteOffset: 0, byteLength: bufferLength(memory) }
+    : bytesOf(memory);
+  if (!isArrayBuffer(buffer)) throw refused(...SHARED);
+  if (isDetached(buffer)) throw refused("the buffer is detached.", "It was transferred, or taken over before.");
   if (isOurs(buffer)) {
     throw refused("the buffer is a view of a samepage tensor.", "Map or slice that tensor instead.");
   }
-  if (buffer.resizable) {
+  if (isResizable(buffer)) {
     throw refused("a resizable buffer can only be copied.", "Pass buffer.transferToFixedLength(), which copies it.");
   }
-  const byteOffset = memory instanceof ArrayBuffer ? 0 : memory.byteOffset;
-  const byteLength = memory.byteLength;
   if (byteLength === 0) throw refused("the buffer is empty.");
   const address = addressOf(new Uint8Array(buffer), "host");
-  if (findAllocation(address, buffer.byteLength) !== undefined) {
+  if (findAllocation(address, bufferLength(buffer)) !== undefined) {
     throw refused("samepage has a tensor over the buffer's memory.", "Map or slice that tensor instead.");
   }
-  const dtype = memory instanceof ArrayBuffer ? "u8" : dtypeOf(memory) ?? "u8";
-  const count = dtype === "u8" ? byteLength : (memory as Uint16Array).length;
-  const asked = layout(init ?? { shape: [count], dtype });
-  if (asked.byteOffset + asked.byteLength > byteLength) {
+  const dtype = whole ? "u8" : dtypeOf(memory) ?? "u8";
+  const at = asked ?? layout({ shape: [Math.floor(byteLength / sizeOf(dtype))], dtype });
+  if (at.byteOffset + at.byteLength > byteLength) {
     throw new LayoutError(
-      `shape: the layout needs ${asked.byteOffset + asked.byteLength} bytes, the buffer has ${byteLength}.`,
+      `shape: the layout needs ${at.byteOffset + at.byteLength} bytes, the buffer has ${byteLength}.`,
       {
         api: "host",
         argument: "shape",
       },
     );
   }
-  const made = layout({ ...asked, byteOffset: asked.byteOffset + byteOffset });
+  const made = layout({ ...at, byteOffset: at.byteOffset + byteOffset });
   const taken = transferred(buffer);
   const block: Block = {
     kind: "host.buffer",
     address,
-    byteLength: taken.byteLength,
+    byteLength: bufferLength(taken),
     free: (fate) => {
       if (fate !== "unused") keptForGood.push(taken);
     },
@@ -84,6 +85,8 @@ export function wrapPointer(
   init: LayoutInit | undefined,
   options: WrapOptions,
 ): HostTensor {
+  const { access: wanted, keepAlive } = object(options, "options");
+  const access = accessOf(wanted, "read-write");
   if (init === undefined) throw refused("a pointer needs a layout.", "Pass { shape, dtype }.", "init");
   if (address <= 0n) throw refused("the pointer is null.");
   const made = layout(init);
@@ -91,9 +94,8 @@ export function wrapPointer(
   if (start + BigInt(made.byteLength) > 2n ** 64n) throw refused("the range reaches past the last address.");
   const known = findAllocation(start, made.byteLength);
   if (known === undefined) probePages(start, made.byteLength);
-  const access = options.access ?? "read-write";
-  const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, options.keepAlive));
-  return ownedTensor(target, allocation, address, made, access, {}, options.keepAlive);
+  const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, keepAlive));
+  return ownedTensor(target, allocation, address, made, access, {}, keepAlive);
 }
 
 function foreignBlock(address: Address, byteLength: number, keepAlive: unknown): Block {
@@ -119,7 +121,7 @@ export function addressIn(pointer: Deno.PointerValue): Address {
 
 function transferred(buffer: ArrayBuffer): ArrayBuffer {
   try {
-    return buffer.transfer();
+    return transfer(buffer);
   } catch (error) {
     throw refused(
       `the buffer cannot be taken over (${error instanceof Error ? error.message : error}).`,

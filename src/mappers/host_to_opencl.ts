@@ -27,7 +27,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
   prepare(source: Described, target: Target): void {
     const cl = target.context as OpenCLContext;
     const range = rangeOf(source);
-    if (range.address === undefined || cl.resource.state !== "live") return;
+    if (range.address === undefined || cl.queue.resource.state !== "live") return;
     cl.aliasing.tryToProve(range.address, range.byteLength);
   },
 
@@ -59,6 +59,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
         argument: "target",
       });
     }
+    const waits = retained(job);
     const root = cl.memory.hostBuffers.acquire(allocation, address!, byteLength, job.undo);
     const planes = source instanceof Frame ? source.planes : [source];
     const parts = planes.map((plane) => {
@@ -69,11 +70,19 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const written = writes(access) ? { mem: root.mem, begin, length: byteLength, aliases } : undefined;
     const resource = resourceOf(cl, job, source.resource, written);
     if (written !== undefined) cl.memory.hostBuffers.write(root, resource);
-    for (const fence of job.waits) resource.record(fence.retain());
+    for (const fence of waits.splice(0)) resource.record(fence);
     if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
     return cl.memory.tensor(resource, root, parts[0], source);
   },
 };
+
+/** The work that has to be done first: given up with what else was made, unless a resource takes it over. */
+function retained({ waits, undo }: MapJob): Fence[] {
+  const fences: Fence[] = [];
+  undo.push(() => fences.splice(0).forEach((fence) => fence[Symbol.dispose]()));
+  for (const fence of waits) fences.push(fence.retain());
+  return fences;
+}
 
 /** What has to be published before the host may look. */
 interface Written {
@@ -86,7 +95,7 @@ interface Written {
 /** Apart from `map`, so that nothing the resource keeps reaches the source. */
 function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, written: Written | undefined): Resource {
   const { name, undo, grants } = job;
-  const init = { name, undo, grants, owners: [parent, cl.resource] };
+  const init = { name, undo, grants, owners: [parent, cl.queue.resource] };
   if (written === undefined) return new Resource(init);
   const { mem, begin, length, aliases } = written;
   const back = cl.memory.publish(mem, begin, length);
@@ -98,7 +107,7 @@ function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, written: W
 
 function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
   const { byteLength, allocation, address } = rangeOf(source);
-  if (cl.resource.state !== "live") return { edge: EDGE, reason: `${cl.name} was disposed.` };
+  if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
   if (byteLength > cl.device.maxAllocation) {
     return {
       edge: EDGE,

@@ -26,12 +26,12 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
   prepare(source: Described): void {
     const cl = source.target.context as OpenCLContext;
     const { address, byteLength } = rangeOf(source);
-    if (cl.resource.state === "live") cl.aliasing.tryToProve(address, byteLength);
+    if (cl.queue.resource.state === "live") cl.aliasing.tryToProve(address, byteLength);
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
-    if (cl.resource.state !== "live") return { edge: EDGE, reason: `${cl.name} was disposed.` };
+    if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
     const { address, byteLength } = rangeOf(source);
     const { aliases, evidence } = cl.aliasing.judge(address, byteLength);
     return {
@@ -72,7 +72,7 @@ function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, range: Map
     name: job.name,
     undo: job.undo,
     grants: job.grants,
-    owners: [parent, cl.resource],
+    owners: [parent, cl.queue.resource],
     giveBack: { context: cl, submit: (work) => range.unmap(work) },
   });
 }

@@ -1,8 +1,9 @@
 import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
-import { messageOf, throwAll } from "../core/errors.ts";
+import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
 import { type AlignmentClass, DRIVER_MEMORY, Trial } from "./alias_trial.ts";
+import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 
 /** What a proof came to. */
@@ -50,6 +51,12 @@ export class AliasProofs {
 
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
   prove(address: bigint | undefined, byteLength: number): Verdict {
+    if (address !== undefined && typeof address !== "bigint") {
+      throw new ArgumentError(`address: it is to be a bigint; got ${kindOf(address)}.`, {
+        api: "opencl",
+        argument: "address",
+      });
+    }
     const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
     const key = keyOf(which);
     let verdict = this.#verdicts.get(key);

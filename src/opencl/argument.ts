@@ -5,25 +5,37 @@ import {
   CL_KERNEL_ARG_ADDRESS_PRIVATE,
   CL_KERNEL_ARG_TYPE_CONST,
 } from "../../ffi/opencl/constants.ts";
+import { shown } from "../core/argument.ts";
 import { type Access, writes } from "../core/access.ts";
 import type { DType } from "../core/dtype.ts";
+import { Frame } from "../core/frame.ts";
 import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
+import { bytesIn, kindOf } from "./check.ts";
 import { OpenCLTensor } from "./tensor.ts";
 
 /** Local memory of a work-group, as a kernel argument. */
 export class LocalMemory {
-  /** Its size in bytes. */
-  readonly byteLength: number;
+  readonly #byteLength: number;
 
   /** `byteLength` is a whole number above 0, else this throws an ArgumentError. */
   constructor(byteLength: number) {
     if (!Number.isSafeInteger(byteLength) || byteLength <= 0) {
-      throw new ArgumentError(`byteLength: ${byteLength} is not a whole number above 0.`, {
+      throw new ArgumentError(`byteLength: ${shown(byteLength)} is not a whole number above 0.`, {
         api: "opencl",
         argument: "byteLength",
       });
     }
-    this.byteLength = byteLength;
+    this.#byteLength = byteLength;
+  }
+
+  /** Its size in bytes. */
+  get byteLength(): number {
+    return this.#byteLength;
+  }
+
+  /** The size that a LocalMemory was made with; undefined for anything else. */
+  static sizeOf(value: unknown): number | undefined {
+    return typeof value === "object" && value !== null && #byteLength in value ? value.#byteLength : undefined;
   }
 }
 
@@ -61,6 +73,8 @@ export interface ArgumentInfo {
   readonly address: number;
   /** CL_KERNEL_ARG_TYPE_… bits. */
   readonly qualifiers: bigint;
+  /** True for an image, a sampler and the like, whatever its type is called: its value is the driver's own object. */
+  readonly opaque: boolean;
 }
 
 /** How a scalar type is written: its size, its range, and the way into a DataView. */
@@ -100,6 +114,18 @@ const SCALARS: { readonly [type: string]: Scalar } = {
   double: float("f64", 8, (view, at, value) => view.setFloat64(at, Number(value), true)),
 };
 
+/** The scalar that a type, or what it points to, is made of, and how many of it; none where it is no such type. */
+function elementOf(type: string): [scalar: string | undefined, lanes: string | undefined] {
+  const [, base, lanes] = /^(?:const |volatile |restrict )*(unsigned \w+|[a-z]+?)(2|3|4|8|16)?\s*\**$/.exec(type) ?? [];
+  const scalar = base?.replace("unsigned ", "u");
+  return scalar !== undefined && Object.hasOwn(SCALARS, scalar) ? [scalar, lanes] : [undefined, undefined];
+}
+
+/** True for OpenCL C's own numbers and vectors, and pointers to them. */
+export function isNumeric(type: string): boolean {
+  return elementOf(type)[0] !== undefined;
+}
+
 /** What a program cannot pass: their values are the driver's own objects, and a false one ends the process. */
 const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|reserve_id_t|pipe)\b/;
 
@@ -121,19 +147,23 @@ export interface Prepared {
 export class ArgumentSlot {
   readonly #info: ArgumentInfo;
   readonly #where: string;
+  readonly #opaque: boolean;
   readonly #scalar: Scalar | undefined;
   readonly #lanes: number;
+  /** The size of a value, in bytes, and what the address of one is a multiple of; 1 where the type is not known. */
+  readonly #size: number;
   readonly #access: Access;
 
   /** `kernel` is named in messages. */
   constructor(kernel: string, index: number, info: ArgumentInfo) {
     this.#info = info;
+    this.#opaque = info.opaque || OPAQUE.test(info.type);
     this.#where = `${kernel}: argument ${index} (${info.type} ${info.name})`;
-    const [, base, lanes] =
-      /^(?:const |volatile |restrict )*(unsigned \w+|[a-z]+?)(2|3|4|8|16)?\s*\**$/.exec(info.type) ?? [];
-    const scalar = base?.replace("unsigned ", "u");
-    this.#scalar = scalar !== undefined && Object.hasOwn(SCALARS, scalar) ? SCALARS[scalar] : undefined;
+    const [name, lanes] = elementOf(info.type);
+    this.#scalar = name === undefined ? undefined : SCALARS[name];
     this.#lanes = Number(lanes ?? 1);
+    // A vector of three takes the room of four (OpenCL C 6.3.5).
+    this.#size = (this.#scalar?.size ?? 1) * (this.#lanes === 3 ? 4 : this.#lanes);
     const constant = info.address === CL_KERNEL_ARG_ADDRESS_CONSTANT ||
       (info.qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
     this.#access = constant ? "read" : "read-write";
@@ -147,7 +177,7 @@ export class ArgumentSlot {
    * @throws {DisposedError} where its tensor was disposed.
    */
   prepare(value: KernelArgument): Prepared {
-    if (OPAQUE.test(this.#info.type)) throw this.#wrong(`a ${this.#info.type} cannot be passed: samepage has none.`);
+    if (this.#opaque) throw this.#wrong(`a ${this.#info.type} cannot be passed: samepage has none.`);
     switch (this.#info.address) {
       case CL_KERNEL_ARG_ADDRESS_LOCAL:
         return this.#local(value);
@@ -162,10 +192,11 @@ export class ArgumentSlot {
   }
 
   #local(value: KernelArgument): Prepared {
-    if (!(value instanceof LocalMemory)) {
+    const size = LocalMemory.sizeOf(value);
+    if (size === undefined) {
       throw this.#wrong(`it is local memory; got ${kindOf(value)}.`, "Pass new LocalMemory(bytes).");
     }
-    return { size: value.byteLength, value: null };
+    return { size, value: null };
   }
 
   #pointer(value: KernelArgument): Prepared {
@@ -173,7 +204,7 @@ export class ArgumentSlot {
     if (!(tensor instanceof OpenCLTensor)) {
       throw this.#wrong(
         `it is a pointer to device memory; got ${kindOf(value)}.`,
-        "Map the tensor to the context first: graph.map(tensor, cl).",
+        remedyFor(value),
       );
     }
     tensor.resource.assertLive();
@@ -189,6 +220,7 @@ export class ArgumentSlot {
         },
       );
     }
+    this.#checkAlignment(tensor);
     return { size: 8, value: new BigUint64Array([tensor.rawHandle]), tensor, access: this.#use(tensor) };
   }
 
@@ -215,8 +247,21 @@ export class ArgumentSlot {
     );
   }
 
+  /** A vector's address is a multiple of its size (OpenCL C 6.3.5), and compilers count on it. */
+  #checkAlignment({ name, root, origin }: OpenCLTensor): void {
+    if (this.#lanes === 1) return;
+    const at = (root.hostAddress ?? 0n) + BigInt(origin);
+    if (at % BigInt(this.#size) === 0n) return;
+    throw new LayoutError(`${this.#where}: ${name} does not begin at a multiple of ${this.#size} bytes.`, {
+      api: "opencl",
+      argument: this.#info.name,
+      hint: "Map memory that is aligned for the vector, or take a pointer to its elements and use vload.",
+    });
+  }
+
   #byValue(value: KernelArgument): Prepared {
-    if (ArrayBuffer.isView(value)) return this.#bytes(value as ArrayBufferView<ArrayBuffer>);
+    const given = bytesIn(value);
+    if (given !== undefined) return this.#bytes(given);
     const scalar = this.#scalar;
     if (scalar === undefined) {
       throw this.#wrong(
@@ -224,20 +269,18 @@ export class ArgumentSlot {
         "Pass its bytes as a typed array.",
       );
     }
-    const lanes = Array.isArray(value) ? [...value as readonly number[]] : [value as number | bigint];
+    const lanes = Array.isArray(value) ? Array.from<number>(value) : [value as number | bigint];
     if (lanes.length !== this.#lanes) throw this.#wrong(`it has ${this.#lanes} elements; got ${lanes.length}.`);
-    // A vector of three takes the room of four (OpenCL C 6.3.5).
-    const bytes = new DataView(new ArrayBuffer(scalar.size * (this.#lanes === 3 ? 4 : this.#lanes)));
+    const bytes = new DataView(new ArrayBuffer(this.#size));
     lanes.forEach((lane, i) => scalar.write(bytes, i * scalar.size, this.#inRange(lane, scalar)));
     return { size: bytes.byteLength, value: bytes };
   }
 
-  #bytes(value: ArrayBufferView<ArrayBuffer>): Prepared {
-    const size = this.#scalar === undefined
-      ? value.byteLength
-      : this.#scalar.size * (this.#lanes === 3 ? 4 : this.#lanes);
-    if (value.byteLength !== size || size === 0) throw this.#wrong(`it takes ${size} bytes; got ${value.byteLength}.`);
-    return { size, value };
+  #bytes(given: Uint8Array<ArrayBuffer>): Prepared {
+    const { byteLength } = given;
+    const size = this.#scalar === undefined ? byteLength : this.#size;
+    if (byteLength !== size || size === 0) throw this.#wrong(`it takes ${size} bytes; got ${byteLength}.`);
+    return { size, value: given.slice() };
   }
 
   #inRange(value: number | bigint, scalar: Scalar): number | bigint {
@@ -262,7 +305,12 @@ export class ArgumentSlot {
   }
 }
 
-function kindOf(value: unknown): string {
-  if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;
-  return value.constructor?.name ?? "object";
+/** What somebody who passed this for a pointer will have meant. */
+function remedyFor(value: unknown): string {
+  if (value instanceof Frame) return "Pass one of its planes.";
+  if (typeof value === "bigint") return "Pass the tensor itself, not its handle.";
+  if (ArrayBuffer.isView(value)) {
+    return "Take it over with host.wrap(), and map that to the context: graph.map(tensor, cl).";
+  }
+  return "Map the tensor to the context first: graph.map(tensor, cl).";
 }

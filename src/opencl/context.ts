@@ -1,6 +1,7 @@
 import { NULL } from "../../ffi/address.ts";
 import { CL_CONTEXT_DEVICES, CL_CONTEXT_PLATFORM, CL_MEM_ALLOC_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClContext, ClDeviceId } from "../../ffi/opencl/handles.ts";
+import { object } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/alignment.ts";
 import { Allocation } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
@@ -14,6 +15,7 @@ import { Resource } from "../core/resource.ts";
 import type { Undo } from "../core/undo.ts";
 import { AliasProofs } from "./alias.ts";
 import { type DeviceChoice, deviceOf, matches, type OpenCLDevice, openclDevices } from "./device.ts";
+import { assertText } from "./check.ts";
 import { check, errcode, made } from "./errors.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import { infoU64s } from "./info.ts";
@@ -78,6 +80,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    * @throws {ArgumentError} where no device fits; the hint lists those that are there.
    */
   static open(choice: DeviceChoice = {}): OpenCLContext {
+    object(choice, "choice");
+    for (const [name, value] of Object.entries(choice)) if (value !== undefined) assertText(value, `choice.${name}`);
     const devices = openclDevices();
     const wanted = Object.keys(choice).length > 0 ? choice : fromEnvironment();
     const fitting = devices.filter((device) => matches(device, wanted));
@@ -183,19 +187,16 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
 
   /** Another in-order queue. */
   createQueue(): OpenCLQueue {
-    this.resource.assertLive();
     return new OpenCLQueue(this);
   }
 
   /** Builds OpenCL C. @throws {BuildError} with the compiler's log. */
   program(source: string, options: ProgramOptions = {}): OpenCLProgram {
-    this.resource.assertLive();
     return new OpenCLProgram(this, source, options);
   }
 
   /** An event that you set. */
   userEvent(): OpenCLUserEvent {
-    this.resource.assertLive();
     return new OpenCLUserEvent(this);
   }
 

@@ -1,4 +1,7 @@
 import {
+  CL_KERNEL_ARG_ACCESS_NONE,
+  CL_KERNEL_ARG_ACCESS_QUALIFIER,
+  CL_KERNEL_ARG_ADDRESS_PRIVATE,
   CL_KERNEL_ARG_ADDRESS_QUALIFIER,
   CL_KERNEL_ARG_NAME,
   CL_KERNEL_ARG_TYPE_NAME,
@@ -8,19 +11,23 @@ import {
   CL_KERNEL_NUM_ARGS,
   CL_KERNEL_WORK_GROUP_SIZE,
 } from "../../ffi/opencl/constants.ts";
+import { CL_INVALID_SAMPLER } from "../../ffi/opencl/errors.ts";
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
+import { object, shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
+import { Fence } from "../core/fence.ts";
+import { finalizers } from "../core/finalizers.ts";
 import { ledger } from "../core/ledger.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
-import { ArgumentSlot, type KernelArgument, type Prepared } from "./argument.ts";
+import { ArgumentSlot, isNumeric, type KernelArgument, type Prepared } from "./argument.ts";
+import { assertInstance, kindOf } from "./check.ts";
 import { check, errcode, made } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
 import { infoString, infoU32, infoU64, infoU64s, type Query } from "./info.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
-import type { OpenCLQueue } from "./queue.ts";
+import { OpenCLQueue } from "./queue.ts";
 
 /** Options of {@link OpenCLKernel.run}. */
 export interface RunOptions {
@@ -32,6 +39,19 @@ export interface RunOptions {
   readonly queue?: OpenCLQueue;
   /** Work that has to be done first. */
   readonly after?: Fence;
+}
+
+/** Work-items along one dimension: rusticl 22.3 ends the process for more. */
+const MOST_ITEMS = 2 ** 32 - 1;
+
+/** Groups of one run: drivers count them in 32 bits, and PoCL 3.1 and rusticl 22.3 end the process for more. */
+const MOST_GROUPS = 2 ** 31 - 1;
+
+/** Checked work sizes, as clEnqueueNDRangeKernel takes them. */
+interface WorkRange {
+  readonly global: BigUint64Array<ArrayBuffer>;
+  readonly offset: BigUint64Array<ArrayBuffer> | null;
+  readonly local: BigUint64Array<ArrayBuffer> | null;
 }
 
 /** What a kernel was compiled to need. */
@@ -76,6 +96,7 @@ export class OpenCLKernel implements Disposable {
       throw error;
     }
     this.resource = new Resource({ name: `opencl kernel ${name}`, owners: [program.resource], undo });
+    finalizers.register(this, this.resource, this);
   }
 
   /** The `cl_kernel`. */
@@ -115,38 +136,48 @@ export class OpenCLKernel implements Disposable {
    */
   run(global: readonly number[], args: readonly KernelArgument[], options: RunOptions = {}): void {
     this.resource.assertLive();
-    const queue = options.queue ?? this.program.context.queue;
+    object(options, "options");
+    const { queue = this.program.context.queue, after } = options;
+    assertInstance(queue, OpenCLQueue, "queue");
+    if (after !== undefined) assertInstance(after, Fence, "after");
     queue.resource.assertLive();
     if (queue.context !== this.program.context) throw this.#wrong("queue", "it is of another context.");
     const range = this.#range(global, options);
     const prepared = this.#prepare(args);
     const used = prepared.filter((p) => p.tensor !== undefined);
     const waits = used.flatMap((p) => p.tensor!.resource.work.filter((fence) => fence.line !== queue));
-    if (options.after !== undefined && !options.after.reached()) waits.push(options.after);
-    prepared.forEach((p, i) =>
-      check(opencl().clSetKernelArg(this.#handle, i, BigInt(p.size), p.value), "clSetKernelArg")
-    );
-    const point = queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
-      opencl().clEnqueueNDRangeKernel(
+    if (after !== undefined && !after.reached()) waits.push(after);
+    const point = queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) => {
+      // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
+      this.resource.assertLive();
+      queue.resource.assertLive();
+      for (const { tensor, access } of used) tensor!.assertUsable(access!);
+      prepared.forEach(({ size, value }, i) =>
+        check(opencl().clSetKernelArg(this.#handle, i, BigInt(size), value), "clSetKernelArg")
+      );
+      return opencl().clEnqueueNDRangeKernel(
         queue.rawHandle,
         this.#handle,
-        global.length,
+        range.global.length,
         range.offset,
         range.global,
         range.local,
         n,
         list,
         event,
-      ));
+      );
+    });
     for (const { tensor } of used) tensor!.resource.record(new OpenCLFence(queue.context, queue, point));
   }
 
   /** Releases it. */
   [Symbol.dispose](): void {
+    finalizers.unregister(this);
     this.resource.dispose();
   }
 
   #prepare(args: readonly KernelArgument[]): Prepared[] {
+    if (!Array.isArray(args)) throw this.#wrong("args", `it is no array; got ${kindOf(args)}.`);
     if (args.length !== this.#slots.length) {
       throw this.#wrong("args", `it takes ${this.#slots.length} arguments; got ${args.length}.`);
     }
@@ -170,38 +201,53 @@ export class OpenCLKernel implements Disposable {
     return prepared;
   }
 
-  #range(global: readonly number[], { local, offset }: RunOptions) {
-    if (!Array.isArray(global)) {
-      throw this.#wrong("global", "it is no array.", "Pass the work-items of each dimension: [64].");
+  /** The work sizes, read once. */
+  #range(global: readonly number[], { local, offset }: RunOptions): WorkRange {
+    const items = this.#sizes("global", global, undefined, 1, MOST_ITEMS);
+    const dimensions = items.length;
+    const most = 2 ** Math.min(this.program.context.device.addressBits, 53) - 1;
+    const begin = offset === undefined ? undefined : this.#sizes("offset", offset, dimensions, 0, most);
+    const required = this.#limits.requiredGroup?.slice(0, dimensions);
+    const group = local === undefined ? required : this.#sizes("local", local, dimensions, 1, MOST_ITEMS);
+    if (group !== undefined) this.#checkGroup(items, group, required);
+    const groups = items.reduce((product, n, i) => product * n / (group?.[i] ?? 1), 1);
+    if (groups > MOST_GROUPS) {
+      throw this.#wrong(
+        "global",
+        `${groups} groups are more than ${MOST_GROUPS}${group === undefined ? ", where each may have one item" : ""}.`,
+        "Give larger groups, as `local`, or run it in parts, with `offset`.",
+      );
     }
-    if (global.length < 1 || global.length > 3) {
-      throw this.#wrong("global", `${global.length} dimensions; it takes 1 to 3.`);
-    }
-    return {
-      global: this.#sizes("global", global, global.length, 1),
-      offset: offset === undefined ? null : this.#sizes("offset", offset, global.length, 0),
-      local: local === undefined && this.#limits.requiredGroup === undefined ? null : this.#group(global, local),
-    };
+    return { global: words(items), offset: begin ? words(begin) : null, local: group ? words(group) : null };
   }
 
-  #sizes(argument: string, sizes: readonly number[], dimensions: number, least: number): BigUint64Array<ArrayBuffer> {
-    if (sizes.length !== dimensions) {
+  #sizes(
+    argument: string,
+    given: readonly number[],
+    dimensions: number | undefined,
+    least: number,
+    most: number,
+  ): readonly number[] {
+    if (!Array.isArray(given)) {
+      throw this.#wrong(argument, `it is no array; got ${kindOf(given)}.`, "Pass a number for each dimension: [64].");
+    }
+    const sizes = Array.from<number>(given);
+    if (dimensions === undefined && (sizes.length < 1 || sizes.length > 3)) {
+      throw this.#wrong(argument, `${sizes.length} dimensions; it takes 1 to 3.`);
+    }
+    if (dimensions !== undefined && sizes.length !== dimensions) {
       throw this.#wrong(argument, `${sizes.length} dimensions; global has ${dimensions}.`);
     }
-    const most = 2 ** Math.min(this.program.context.device.addressBits, 53) - 1;
     sizes.forEach((size, i) => {
       if (!Number.isInteger(size) || size < least || size > most) {
-        throw this.#wrong(`${argument}[${i}]`, `${size} is no whole number from ${least} to ${most}.`);
+        throw this.#wrong(`${argument}[${i}]`, `${shown(size)} is no whole number from ${least} to ${most}.`);
       }
     });
-    return BigUint64Array.from(sizes, BigInt);
+    return sizes;
   }
 
-  #group(global: readonly number[], given: readonly number[] | undefined): BigUint64Array<ArrayBuffer> {
+  #checkGroup(global: readonly number[], local: readonly number[], required: readonly number[] | undefined): void {
     const { device } = this.program.context;
-    const required = this.#limits.requiredGroup?.slice(0, global.length);
-    const local = given ?? required!;
-    const sizes = this.#sizes("local", local, global.length, 1);
     const items = local.reduce((product, n) => product * n, 1);
     if (required !== undefined && required.some((n, i) => n !== local[i])) {
       throw this.#wrong("local", `the kernel requires groups of ${required.join(" × ")}.`);
@@ -224,7 +270,6 @@ export class OpenCLKernel implements Disposable {
         );
       }
     });
-    return sizes;
   }
 
   #wrong(argument: string, what: string, hint?: string): ArgumentError {
@@ -247,13 +292,28 @@ function slotsOf(handle: ClKernel, kernel: string): ArgumentSlot[] {
     const fn = "clGetKernelArgInfo";
     const query: Query = (name, size, value, written) =>
       opencl().clGetKernelArgInfo(handle, i, name, size, value, written);
+    const type = infoString(fn, query, CL_KERNEL_ARG_TYPE_NAME);
+    const address = infoU32(fn, query, CL_KERNEL_ARG_ADDRESS_QUALIFIER);
+    const isNamed = address === CL_KERNEL_ARG_ADDRESS_PRIVATE && !isNumeric(type);
     return new ArgumentSlot(kernel, i, {
       name: infoString(fn, query, CL_KERNEL_ARG_NAME),
-      type: infoString(fn, query, CL_KERNEL_ARG_TYPE_NAME),
-      address: infoU32(fn, query, CL_KERNEL_ARG_ADDRESS_QUALIFIER),
+      type,
+      address,
       qualifiers: infoU64(fn, query, CL_KERNEL_ARG_TYPE_QUALIFIER),
+      opaque: infoU32(fn, query, CL_KERNEL_ARG_ACCESS_QUALIFIER) !== CL_KERNEL_ARG_ACCESS_NONE ||
+        (isNamed && isObject(handle, i)),
     });
   });
+}
+
+/** Is what is passed by value an object of the driver's own? No value at all is an error for data, and for data only. */
+function isObject(handle: ClKernel, index: number): boolean {
+  const code = opencl().clSetKernelArg(handle, index, 8n, null);
+  return code === 0 || code === CL_INVALID_SAMPLER;
+}
+
+function words(sizes: readonly number[]): BigUint64Array<ArrayBuffer> {
+  return BigUint64Array.from(sizes, BigInt);
 }
 
 function limitsOf(handle: ClKernel, program: OpenCLProgram): Limits {

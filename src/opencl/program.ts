@@ -2,12 +2,15 @@ import { NULL } from "../../ffi/address.ts";
 import { CL_PROGRAM_BUILD_LOG, CL_PROGRAM_KERNEL_NAMES } from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
 import type { ClProgram } from "../../ffi/opencl/handles.ts";
+import { object } from "../core/argument.ts";
 import { ArgumentError, messageOf } from "../core/errors.ts";
+import { finalizers } from "../core/finalizers.ts";
 import { ledger } from "../core/ledger.ts";
 import { pinned } from "../core/pin.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
+import { assertText } from "./check.ts";
 import { BuildError, check, errcode, made, openclError } from "./errors.ts";
 import { infoString } from "./info.ts";
 import { OpenCLKernel } from "./kernel.ts";
@@ -37,14 +40,19 @@ export class OpenCLProgram implements Disposable {
   constructor(context: OpenCLContext, source: string, options: ProgramOptions = {}) {
     this.context = context;
     const undo: Undo = [];
+    assertText(source, "source");
+    object(options, "options");
+    const checked = buildOptions(options.options ?? "");
+    context.resource.assertLive();
     try {
       this.#handle = create(context, source, undo);
-      this.#build(`${ALWAYS} ${options.options ?? ""}`.trim());
+      this.#build(`${ALWAYS} ${checked}`.trim());
     } catch (error) {
       unwind(undo);
       throw error;
     }
     this.resource = new Resource({ name: `opencl program (${context.name})`, owners: [context.resource], undo });
+    finalizers.register(this, this.resource, this);
   }
 
   /** The `cl_program`. */
@@ -66,6 +74,7 @@ export class OpenCLProgram implements Disposable {
   /** One of its kernels, by name. @throws {ArgumentError} where it has none of that name. */
   kernel(name: string): OpenCLKernel {
     this.resource.assertLive();
+    assertText(name, "name");
     try {
       // C would take what stands before a zero for the whole name.
       if (name.includes("\0")) throw openclError(CL_INVALID_KERNEL_NAME, "clCreateKernel");
@@ -84,6 +93,7 @@ export class OpenCLProgram implements Disposable {
 
   /** Releases it, after its kernels. */
   [Symbol.dispose](): void {
+    finalizers.unregister(this);
     this.resource.dispose();
   }
 
@@ -114,6 +124,25 @@ export class OpenCLProgram implements Disposable {
       return `(no log: ${messageOf(error)})`;
     }
   }
+}
+
+/**
+ * Options in the form that every compiler takes: `-D` and `-I` with their operands in the same word. What is no option
+ * ends the process, in PoCL 3.1 (`-I` without an operand) or rusticl 22.3 (a word without `-`, quotes around a space).
+ */
+function buildOptions(given: unknown): string {
+  assertText(given, "options");
+  const words = given.trim().replaceAll(/(?<!\S)(-[DI])\s+(?=[^\s-])/g, "$1").split(/\s+/).filter((word) =>
+    word !== ""
+  );
+  const wrong = words.find((word) => !/^-[^\0"']/.test(word) || /^-[DI]$|\0/.test(word));
+  if (wrong === undefined) return words.join(" ");
+  throw new ArgumentError(`options: "${wrong}" is no option of the compiler's, or lacks its operand.`, {
+    api: "opencl",
+    fn: "clBuildProgram",
+    argument: "options",
+    hint: "Each begins with -, and none has spaces in it: -DTILE=64 -I/include.",
+  });
 }
 
 function create(context: OpenCLContext, source: string, undo: Undo): ClProgram {

@@ -7,10 +7,11 @@ import { pinned } from "../core/pin.ts";
 import { Resource } from "../core/resource.ts";
 import { unwind } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
+import { assertInstance, bytesIn, kindOf } from "./check.ts";
 import { check, errcode, made } from "./errors.ts";
 import { assertNoGates, type Gate, OpenCLFence, Point } from "./event.ts";
 import { opencl } from "./library.ts";
-import type { OpenCLTensor } from "./tensor.ts";
+import { OpenCLTensor } from "./tensor.ts";
 
 const submitted = new BigUint64Array(1);
 
@@ -39,7 +40,7 @@ export class OpenCLQueue implements Disposable {
   constructor(context: OpenCLContext) {
     this.context = context;
     this.#handle = made(
-      opencl().clCreateCommandQueue(context.rawHandle, context.device.handle, 0n, errcode),
+      opencl().clCreateCommandQueue(context.handle, context.device.handle, 0n, errcode),
       "clCreateCommandQueue",
     );
     ledger.add("opencl.cl_command_queue");
@@ -64,16 +65,23 @@ export class OpenCLQueue implements Disposable {
 
   /**
    * Submits one command behind `waits`: events of this context by its wait list, all others by waiting on the host.
-   * Answers the point at which it is done.
+   * Answers the point at which it is done. Once `enqueue` is called nothing runs but what it does: what it uses has to
+   * be checked there, because a wait may have run code of the program's.
    *
+   * @throws {DisposedError} where the queue was released.
    * @throws {NativeCallError} with the name of the function.
    */
   submit(fn: string, waits: readonly Fence[], enqueue: Enqueue): Point {
-    const behind: Point[] = [];
+    const own: OpenCLFence[] = [];
+    for (const fence of waits) {
+      if (fence instanceof OpenCLFence && fence.context === this.context) own.push(fence);
+      else fence.waitSync();
+    }
+    if (this.resource.state === "freed") this.resource.assertLive();
     // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
     if (this.#flushed || this.#pending.length >= MOST_UNFLUSHED) this.#forget();
     this.#closedGates();
-    for (const fence of waits) this.#await(fence, behind);
+    const behind = this.#unfinished(own);
     const waitList = behind.length === 0 ? null : BigUint64Array.from(behind, (point) => point.event!);
     check(enqueue(behind.length, waitList, submitted), fn);
     this.#flushed = false;
@@ -97,7 +105,7 @@ export class OpenCLQueue implements Disposable {
 
   /** Hands what was submitted to the device. Every wait does this by itself. */
   flush(): void {
-    if (this.#flushed) return;
+    if (this.#flushed || this.resource.state === "freed") return;
     check(opencl().clFlush(this.#handle), "clFlush");
     this.#flushed = true;
   }
@@ -150,6 +158,15 @@ export class OpenCLQueue implements Disposable {
     fn: "clEnqueueReadBuffer" | "clEnqueueWriteBuffer",
   ): void {
     this.resource.assertLive();
+    assertInstance(tensor, OpenCLTensor, "tensor");
+    const given = bytesIn(bytes);
+    if (given === undefined) {
+      throw new ArgumentError(`bytes: it is to be a typed array or DataView; got ${kindOf(bytes)}.`, {
+        api: "opencl",
+        fn,
+        argument: "bytes",
+      });
+    }
     const { layout } = tensor;
     tensor.assertUsable(access);
     if (tensor.context !== this.context) {
@@ -158,8 +175,8 @@ export class OpenCLQueue implements Disposable {
         { api: "opencl", fn, argument: "tensor" },
       );
     }
-    if (bytes.byteLength !== layout.byteLength) {
-      throw new LayoutError(`bytes: ${bytes.byteLength} bytes were given, ${tensor.name} has ${layout.byteLength}.`, {
+    if (given.byteLength !== layout.byteLength) {
+      throw new LayoutError(`bytes: ${given.byteLength} bytes were given, ${tensor.name} has ${layout.byteLength}.`, {
         api: "opencl",
         fn,
         argument: "bytes",
@@ -168,8 +185,14 @@ export class OpenCLQueue implements Disposable {
     const { work } = tensor;
     const gates = work.flatMap((fence) => fence instanceof OpenCLFence ? fence.point.gates : []);
     assertNoGates([...this.#closedGates(), ...gates], `${access}()`);
-    const point = pinned(bytes, "opencl", (address) =>
-      this.submit(fn, work, (n, list, event) =>
+    const point = this.submit(fn, work, (n, list, event) => {
+      // Waiting may have run code of the program's: it may have disposed the tensor, or moved the bytes away.
+      this.resource.assertLive();
+      tensor.assertUsable(access);
+      if (given.byteLength !== layout.byteLength) {
+        throw new ArgumentError("bytes: their buffer was moved away.", { api: "opencl", fn, argument: "bytes" });
+      }
+      return pinned(given, "opencl", (address) =>
         opencl()[fn](
           this.#handle,
           tensor.rawHandle,
@@ -180,7 +203,8 @@ export class OpenCLQueue implements Disposable {
           n,
           list,
           event,
-        )));
+        ));
+    });
     this.context.countCopied(layout.byteLength);
     using fence = new OpenCLFence(this.context, this, point);
     fence.waitSync();
@@ -191,15 +215,24 @@ export class OpenCLQueue implements Disposable {
     return this.#gates = this.#gates.filter((gate) => !gate.set);
   }
 
-  /** Adds a fence's point to a wait list, or waits for it here. */
-  #await(fence: Fence, behind: Point[]): void {
-    if (fence.line === this) return;
-    if (!(fence instanceof OpenCLFence) || fence.context !== this.context) return fence.waitSync();
-    if (fence.line instanceof OpenCLQueue) fence.line.flush();
-    // PoCL 3.1 never ends a command that was submitted behind an event that had failed by then.
-    if (fence.point.over()) return fence.point.raise();
-    behind.push(fence.point);
-    this.#gates = [...new Set([...this.#gates, ...fence.point.gates])];
+  /** The points of these fences that have to stand in a wait list. */
+  #unfinished(fences: readonly OpenCLFence[]): Point[] {
+    const points = new Set<Point>();
+    for (const { line, point } of fences) {
+      if (line === this) continue;
+      if (line instanceof OpenCLQueue) line.flush();
+      // PoCL 3.1 never ends a command that was submitted behind an event that had failed by then.
+      if (point.over()) point.raise();
+      else points.add(point);
+    }
+    // To ask about a later one may have shown that an earlier one is over.
+    const behind: Point[] = [];
+    for (const point of points) {
+      if (point.event === undefined) point.raise();
+      else behind.push(point);
+    }
+    if (behind.length > 0) this.#gates = [...new Set([...this.#gates, ...behind.flatMap((point) => point.gates)])];
+    return behind;
   }
 
   /**

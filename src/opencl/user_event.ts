@@ -1,7 +1,9 @@
 import { CL_COMPLETE } from "../../ffi/opencl/constants.ts";
 import { CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_INVALID_OPERATION } from "../../ffi/opencl/errors.ts";
 import type { ClEvent } from "../../ffi/opencl/handles.ts";
+import { shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { finalizers } from "../core/finalizers.ts";
 import { Resource } from "../core/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made, openclError } from "./errors.ts";
@@ -37,8 +39,11 @@ export class OpenCLUserEvent implements Disposable {
   /** Fails the work behind it, with a negative code. @throws {NativeCallError} where it was set already. */
   fail(code: number = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST): void {
     this.#state.resource.assertLive();
-    if (!Number.isInteger(code) || code >= 0) {
-      throw new ArgumentError(`code: ${code} is not a negative whole number.`, { api: "opencl", argument: "code" });
+    if (!Number.isInteger(code) || code >= 0 || code < -(2 ** 31)) {
+      throw new ArgumentError(`code: ${shown(code)} is not a negative whole number of 32 bits.`, {
+        api: "opencl",
+        argument: "code",
+      });
     }
     this.#state.open(code);
   }
@@ -50,8 +55,6 @@ export class OpenCLUserEvent implements Disposable {
   }
 }
 
-const finalizers = new FinalizationRegistry<Resource>((resource) => resource.finalize());
-
 /** What a user event is, but for the object in the program's hands: so that a forgotten one can be failed. */
 class UserEventState implements Gate {
   set = false;
@@ -62,11 +65,11 @@ class UserEventState implements Gate {
   readonly #tell: () => void;
 
   constructor(context: OpenCLContext) {
-    this.#event = made(opencl().clCreateUserEvent(context.rawHandle, errcode), "clCreateUserEvent");
+    this.#event = made(opencl().clCreateUserEvent(context.handle, errcode), "clCreateUserEvent");
     const { promise, resolve } = Promise.withResolvers<void>();
     this.opened = promise;
     this.#tell = resolve;
-    const point = new Point(this.#event, "clSetUserEventStatus", [this], [], () => {});
+    const point = new Point(this.#event, "clSetUserEventStatus", [this], [], () => {}).share();
     this.fence = new OpenCLFence(context, point, point);
     const failUnset = () => {
       if (!this.set) this.open(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
@@ -75,7 +78,7 @@ class UserEventState implements Gate {
       name: "opencl user event",
       owners: [context.resource],
       giveUp: failUnset,
-      undo: [() => this.fence[Symbol.dispose]()],
+      undo: [() => this.fence[Symbol.dispose](), () => point.drop()],
     });
   }
 

@@ -73,13 +73,16 @@ function open(edge: string, device: OpenCLDevice, expected: Subject["expected"])
 class OpenCLEnd implements End, Disposable {
   readonly target: Context;
   readonly #copy: OpenCLKernel;
+  /** Keeps the handle that the raw queue uses. */
+  readonly #rawCopy: OpenCLKernel;
   readonly #raw: RawQueue;
 
   constructor(context: Context) {
     this.target = context;
     const program = context.program(SOURCE);
     this.#copy = program.kernel("copy");
-    this.#raw = new RawQueue(context.handle, context.device.handle, program.kernel("copy").handle);
+    this.#rawCopy = program.kernel("copy");
+    this.#raw = new RawQueue(context.handle, context.device.handle, this.#rawCopy.handle);
   }
 
   /** The queue keeps the last command's event; the last one has to go well, or waiting for it would fail. */

@@ -100,13 +100,13 @@ const WITHOUT: readonly { what: string; env: Record<string, string>; words: stri
     words: "OpenCL has no device. Install a driver",
     missing: noPoCL,
   },
-  {
-    what: "the device asked for",
-    env: { SAMEPAGE_OPENCL_DEVICE: "no such platform" },
-    words: "There is",
-    missing: noPoCL,
-  },
 ];
+
+testWith(noPoCL, "demo: a device that was asked for by name has to be there", async () => {
+  const { code, stderr } = await demo([], { SAMEPAGE_OPENCL_DEVICE: "no such platform" });
+  assertEquals(code, 1);
+  assertMatch(stderr, /^No OpenCL device fits .*no such platform.* There is .*\n$/);
+});
 
 for (const { what, env, words, missing } of WITHOUT) {
   testWith(missing, `demo: without ${what} it runs on the host, and says what is missing`, async () => {

@@ -63,22 +63,6 @@ Deno.exit(0);
 }
 
 isolated(
-  "a kernel's first run without a free fd fails with a typed error",
-  { opencl: true, limit: 40 },
-  `
-using cl = open();
-using program = cl.program("kernel void k(global int* o) { o[0] = " + Math.floor(Math.random() * 1e9) + "; }");
-using k = program.kernel("k");
-const t = cl.allocate({ shape: [4], dtype: "i32" });
-const kept = [];
-safe("allocate", () => { for (;;) kept.push(host.allocate({ shape: [64], dtype: "u8", sharable: true })); });
-fails("exportFd", () => kept[0].exportFd(), "NativeCallError");
-safe("run", () => { k.run([1], [t]); cl.queue.finish(); });
-for (const tensor of kept) tensor[Symbol.dispose]();
-`,
-);
-
-isolated(
   "blocks with guard pages stop before the process has no mapping left",
   { limit: 60 },
   `

@@ -209,30 +209,18 @@ same("bytes", new Uint8Array(t.release())[0], 3);
 );
 
 isolated(
-  "contexts, queues, programs and kernels that were forgotten are released",
-  { opencl: true },
-  `
-(() => {
-  for (let i = 0; i < 5; i++) { const cl = open(); cl.createQueue(); cl.program("kernel void k() {}").kernel("k"); cl.queue.fence(); }
-})();
-await settled();
-same("ledger", JSON.stringify(ledger.alive), "{}");
-`,
-);
-
-isolated(
-  "memory that OpenCL has mapped is known to host.wrap",
+  "programs and kernels that were forgotten are released",
   { opencl: true },
   `
 using cl = open();
-using graph = new MapperGraph([host, cl]);
-const t = cl.allocate({ shape: [4096], dtype: "u8" });
-using h = graph.map(t, host);
-const peer = safe("wrap", () => host.wrap(h.handle, { shape: [4096], dtype: "u8" }));
-if (peer) {
-  using part = h.slice(h.layout);
-  fails("second writer", () => peer.slice(peer.layout), "AccessError");
-}
+(() => {
+  for (let i = 0; i < 5; i++) cl.program("kernel void k() {}").kernel("k").run([1], []);
+})();
+cl.queue.finish();
+await settled();
+await settled();
+same("programs", ledger.alive["opencl.cl_program"], undefined);
+same("kernels", ledger.alive["opencl.cl_kernel"], undefined);
 `,
 );
 
@@ -291,5 +279,26 @@ for (let round = 0; round < 120; round++) {
 safe("queue", () => second[Symbol.dispose]()); // throws what its last command failed with
 safe("context", () => cl[Symbol.dispose]());
 same("ledger", JSON.stringify(ledger.alive), "{}");
+`,
+);
+
+isolated(
+  "work that ends while others are put behind it is waited for once",
+  { opencl: true, limit: 60 },
+  `
+using cl = open();
+using program = cl.program("kernel void k(global int* a, global int* b, int turns) { int x = a[0]; for (int i = 0; i < turns; i++) x = x * x + i; a[0] = x; b[0] = x; }");
+using k = program.kernel("k");
+using second = cl.createQueue();
+const [a, b] = [0, 0].map(() => cl.allocate({ shape: [4], dtype: "i32" }));
+for (const tensor of [a, b]) cl.queue.write(tensor, new Int32Array(4));
+// Both tensors carry a fence of the same command, which may end between one look at it and the next.
+for (const end = performance.now() + 15_000; performance.now() < end;) {
+  k.run([1], [a, b, Math.floor(Math.random() * 3000)], { queue: second });
+  second.flush();
+  for (const until = performance.now() + Math.random() * 0.1; performance.now() < until;);
+  k.run([1], [a, b, 1]);
+  cl.queue.finish();
+}
 `,
 );

@@ -55,9 +55,11 @@ isolated(
   { opencl: true },
   `
 using cl = open();
-using graph = new MapperGraph([host, cl], [chain([hostToOpenCL, host])]);
+fails("chain", () => chain([hostToOpenCL, host]), "ArgumentError");
+using other = open();
+using graph = new MapperGraph([host, cl], [chain([hostToOpenCL, other])]);
 const h = host.allocate({ shape: [64], dtype: "u8" });
-fails("map", () => graph.map(h, cl));
+fails("map", () => graph.map(h, cl), "NoRouteError");
 h.view()[0] = 1;
 `,
 );

@@ -5,6 +5,7 @@ import { LayoutError } from "../../src/core/errors.ts";
 import {
   type AudioInfo,
   fourccOf,
+  frameInfo,
   type ImageFormat,
   imageInfo,
   type ImageInit,
@@ -119,6 +120,6 @@ Deno.test("sound: one plane with the channels in turn, or a plane a channel", ()
   const [only] = planeLayouts({ ...info, layout: "interleaved" });
   assertEquals([only.shape, only.strides, only.byteLength], [[10, 3], [6, 2], 60]);
   for (const field of ["sampleRate", "channels", "samples"] as const) {
-    assertThrows(() => planeLayouts({ ...info, [field]: 0 }), LayoutError);
+    assertThrows(() => planeLayouts(frameInfo({ ...info, [field]: 0 })), LayoutError);
   }
 });

@@ -9,7 +9,7 @@ import { ledger } from "../../../src/core/ledger.ts";
 import type { Mapped } from "../../../src/core/mapped.ts";
 import type { Transfer } from "../../../src/core/route.ts";
 import { Resource } from "../../../src/core/resource.ts";
-import { type Undo } from "../../../src/core/undo.ts";
+import type { Undo } from "../../../src/core/undo.ts";
 import { fake, FAKE_OK } from "./driver.ts";
 import { check, FakeFence } from "./fence.ts";
 import { fakeFrame, FakeTensor } from "./tensor.ts";

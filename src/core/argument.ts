@@ -1,0 +1,13 @@
+import { ArgumentError } from "./errors.ts";
+
+/** A value in words; whatever it is, none of its own code runs. */
+export function shown(value: unknown): string {
+  if (typeof value === "function") return "a function";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
+}
+
+/** What was given as an object: its properties may be read. @throws {ArgumentError} where it is none. */
+export function object<T>(given: T, argument: string): T & object {
+  if (typeof given === "object" && given !== null) return given;
+  throw new ArgumentError(`${argument}: ${shown(given)} is no object.`, { api: "core", argument });
+}

@@ -1,0 +1,58 @@
+/**
+ * What JavaScript itself says of buffers and of views of them: a program can give any of them properties of its own.
+ *
+ * @module
+ */
+
+const TypedArray = Object.getPrototypeOf(Uint8Array);
+
+function getter<R>(prototype: object, name: PropertyKey): (self: unknown) => R {
+  const get = Object.getOwnPropertyDescriptor(prototype, name)!.get!;
+  return (self) => Reflect.apply(get, self, []);
+}
+
+const transferIntrinsic = ArrayBuffer.prototype.transfer;
+
+/** True once its memory was moved away. @throws {TypeError} for what is no ArrayBuffer. */
+export const isDetached: (buffer: unknown) => boolean = getter(ArrayBuffer.prototype, "detached");
+
+/** True for a buffer whose length can change. @throws {TypeError} for what is no ArrayBuffer. */
+export const isResizable: (buffer: unknown) => boolean = getter(ArrayBuffer.prototype, "resizable");
+
+/** A buffer's length. @throws {TypeError} for what is no ArrayBuffer. */
+export const bufferLength: (buffer: unknown) => number = getter(ArrayBuffer.prototype, "byteLength");
+
+/** The buffer that a typed array shows. */
+export const bufferOfArray: (array: unknown) => ArrayBuffer = getter(TypedArray.prototype, "buffer");
+
+/** How many bytes a typed array shows; 0 once it was revoked. */
+export const arrayLength: (array: unknown) => number = getter(TypedArray.prototype, "byteLength");
+
+const arrayOffset: (array: unknown) => number = getter(TypedArray.prototype, "byteOffset");
+const dataViewBuffer: (view: unknown) => ArrayBuffer = getter(DataView.prototype, "buffer");
+const dataViewOffset: (view: unknown) => number = getter(DataView.prototype, "byteOffset");
+const dataViewLength: (view: unknown) => number = getter(DataView.prototype, "byteLength");
+const tagOf: (view: unknown) => string | undefined = getter(TypedArray.prototype, Symbol.toStringTag);
+
+/** Moves a buffer's memory into a new one. @throws {TypeError} where it cannot be detached. */
+export function transfer(buffer: ArrayBuffer, newByteLength?: number): ArrayBuffer {
+  return Reflect.apply(transferIntrinsic, buffer, newByteLength === undefined ? [] : [newByteLength]);
+}
+
+/** True for a real ArrayBuffer. */
+export function isArrayBuffer(value: unknown): value is ArrayBuffer {
+  try {
+    bufferLength(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Which bytes of which buffer a view shows. */
+export function bytesOf(view: ArrayBufferView): { buffer: ArrayBufferLike; byteOffset: number; byteLength: number } {
+  if (tagOf(view) === undefined) {
+    return { buffer: dataViewBuffer(view), byteOffset: dataViewOffset(view), byteLength: dataViewLength(view) };
+  }
+  return { buffer: bufferOfArray(view), byteOffset: arrayOffset(view), byteLength: arrayLength(view) };
+}
