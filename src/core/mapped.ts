@@ -18,6 +18,8 @@ export interface MappedInit {
   readonly resource: Resource;
 }
 
+const NOTHING: readonly Fence[] = [];
+
 /** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
 export abstract class Mapped implements Disposable, AsyncDisposable {
   /** The kind of memory, and its context. */
@@ -61,20 +63,22 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   /** What a route has to know of it. */
   abstract describe(): Described;
 
-  /** The work recorded on it that has not been seen done: what whoever uses its bytes next has to wait for. */
+  /** Work in flight on it, or on what it is a part of: what whoever uses its bytes next has to wait for. */
   get work(): readonly Fence[] {
-    return this.resource.busy ? this.resource.work : [];
+    const busy = this.#lineage().filter((resource) => resource.busy);
+    return busy.length === 0 ? NOTHING : busy.flatMap((resource) => resource.work);
   }
 
-  /** Work in flight on it, or on what it is a part of: a resource that is busy. */
+  /** The first resource that is busy, of it and of what it is a part of. */
   protected get unfinished(): Resource | undefined {
-    let busy = this.#busy;
-    for (let at = this.parent; busy === undefined && at?.target === this.target; at = at.parent) busy = at.#busy;
-    return busy;
+    return this.#lineage().find((resource) => resource.busy);
   }
 
-  get #busy(): Resource | undefined {
-    return this.resource.busy ? this.resource : this.#frames?.find(({ resource }) => resource.busy)?.resource;
+  /** Its own resource, and those of what it is a part of: the tensor it was sliced from, the frame it is a plane of. */
+  #lineage(): Resource[] {
+    const lineage = [this.resource, ...(this.#frames ?? []).map((frame) => frame.resource)];
+    for (let at = this.parent; at?.target === this.target; at = at.parent) lineage.push(at.resource);
+    return lineage;
   }
 
   /** It is a plane of `frame` now, and keeps it alive. */

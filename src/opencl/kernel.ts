@@ -145,7 +145,7 @@ export class OpenCLKernel implements Disposable {
     const range = this.#range(global, options);
     const prepared = this.#prepare(args);
     const used = prepared.filter((p) => p.tensor !== undefined);
-    const waits = used.flatMap((p) => p.tensor!.resource.work.filter((fence) => fence.line !== queue));
+    const waits = used.flatMap((p) => p.tensor!.work.filter((fence) => fence.line !== queue));
     if (after !== undefined && !after.reached()) waits.push(after);
     const point = queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) => {
       // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.

@@ -148,9 +148,10 @@ isolated(
 using cl = open();
 using graph = new MapperGraph([host, cl]);
 const [a, b, c, d] = [0, 0, 0, 0].map(() => host.allocate({ shape: [64], dtype: "u8" }));
-const plane = (() => Frame.of([a, b], info(8, 8)).planes[0])();
+const stereo = { type: "audio", format: "u8", sampleRate: 8000, channels: 2, samples: 64, layout: "planar" };
+const plane = (() => Frame.of([a, b], stereo).planes[0])();
 const view = plane.view();
-const source = Frame.of([c, d], info(8, 8));
+const source = Frame.of([c, d], stereo);
 const mapped = (() => graph.map(source, cl).planes[0])();
 await settled();
 view[1] = 9;
@@ -169,7 +170,7 @@ const far = host.allocate({ shape: [4096], dtype: "u8" });
 const frame = host.allocateFrame(info(64, 64));
 try { frame.planes.push(far); } catch { /* frozen */ }
 same("planes", frame.planes.length, 1);
-const planes = [host.allocate({ shape: [64], dtype: "u8" })];
+const planes = [host.allocate({ shape: [8, 8], dtype: "u8" })];
 const of = Frame.of(planes, info(8, 8));
 planes.length = 0;
 same("of", of.planes.length, 1);
