@@ -1,15 +1,7 @@
 /** Shows that the layer does in each mode what it says, and that PoCL without it aliases. The cases are in check.c. */
 import { assertEquals, assertRejects } from "@std/assert";
+import { hasDevice } from "../opencl/present.ts";
 import { buildLayer, compile, LAYER_MODES, layerEnv, type LayerMode } from "./mod.ts";
-
-function opens(library: string): boolean {
-  try {
-    Deno.dlopen(library, {}).close();
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 async function hasCompiler(): Promise<boolean> {
   try {
@@ -19,7 +11,7 @@ async function hasCompiler(): Promise<boolean> {
   }
 }
 
-const missing = !(await hasCompiler()) ? "cc" : !opens("libOpenCL.so.1") ? "libOpenCL.so.1" : undefined;
+const missing = !(await hasCompiler()) ? "cc" : hasDevice("Portable") ? undefined : "PoCL";
 
 /** Runs check.c's cases in a process of its own; the printed lines that do not begin with "ok". */
 async function failures(mode: "none" | LayerMode): Promise<string[]> {

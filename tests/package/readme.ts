@@ -1,4 +1,5 @@
 import { join } from "@std/path";
+import { hasDevice } from "../opencl/present.ts";
 import { ROOT } from "./project.ts";
 
 /** README's first TypeScript snippet, and the output that the ```text block right after it promises. */
@@ -24,17 +25,7 @@ export async function firstSnippet(): Promise<Snippet> {
 /** Why a snippet that uses OpenCL can not run here, in words for a test's name; `undefined` where it can. */
 export function missingFor({ code }: Snippet): string | undefined {
   if (!code.includes("@samepage/interop/opencl")) return undefined;
-  try {
-    Deno.dlopen("libOpenCL.so.1", {}).close();
-  } catch {
-    return "libOpenCL.so.1";
-  }
-  try {
-    const drivers = [...Deno.readDirSync("/etc/OpenCL/vendors")].filter((entry) => entry.name.endsWith(".icd"));
-    return drivers.length > 0 ? undefined : "an OpenCL driver in /etc/OpenCL/vendors";
-  } catch {
-    return "an OpenCL driver in /etc/OpenCL/vendors";
-  }
+  return hasDevice() ? undefined : "an OpenCL device";
 }
 
 /** A test's name, with what it lacks at its end. */

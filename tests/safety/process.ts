@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { hasDevice } from "../opencl/present.ts";
 import { assertEquals } from "@std/assert";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -58,9 +59,15 @@ export interface CaseOptions {
 /** A test whose body runs in a process of its own, and has to end with code 0 in time. */
 export function isolated(name: string, options: CaseOptions, body: string): void {
   for (const driver of options.opencl ? DRIVERS : [undefined]) {
-    Deno.test(driver === undefined ? name : `${name} (${driver})`, async () => {
-      const { code, said } = await run(body, driver, options.limit ?? 20);
-      assertEquals(code, 0, `exit code ${code} (139: memory fault, 134: abort, 137: hung)\n${said}`);
+    const ignore = driver !== undefined && !hasDevice(driver);
+    const title = driver === undefined ? name : `${name} (${ignore ? "not here: " : ""}${driver})`;
+    Deno.test({
+      name: title,
+      ignore,
+      async fn() {
+        const { code, said } = await run(body, driver, options.limit ?? 20);
+        assertEquals(code, 0, `exit code ${code} (139: memory fault, 134: abort, 137: hung)\n${said}`);
+      },
     });
   }
 }
