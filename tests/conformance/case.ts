@@ -7,6 +7,8 @@ import type { Tensor } from "../../src/core/tensor.ts";
 import { random } from "./bytes.ts";
 import type { End, Subject } from "./subject.ts";
 
+export { warningsOf } from "../warnings.ts";
+
 /** One thing that every edge has to keep. */
 export interface Case {
   /** Stable, in kebab-case: rows are compared by it. */
@@ -59,19 +61,6 @@ export async function filled(
 export function assertFree(tensor: Tensor, access: Access = "read-write"): void {
   tensor.assertUsable(access);
   assertEquals(tensor.grant.state, "live");
-}
-
-/** What was written to the console as warnings while `action` ran. */
-export async function warningsOf(action: () => Promise<void>): Promise<string[]> {
-  const { warn } = console;
-  const warnings: string[] = [];
-  console.warn = (...words: unknown[]) => void warnings.push(words.join(" "));
-  try {
-    await action();
-  } finally {
-    console.warn = warn;
-  }
-  return warnings;
 }
 
 /** What `action` throws. */

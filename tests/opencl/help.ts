@@ -8,6 +8,8 @@ import { ledger, LibraryNotFoundError, MapperGraph } from "@samepage/interop";
 import { host, type HostTensor } from "@samepage/interop";
 import { OpenCLContext, openclDevices, type OpenCLKernel, type OpenCLProgram } from "@samepage/interop/opencl";
 
+export { warningsOf } from "../warnings.ts";
+
 /** Part of the platforms' names. */
 export const PLATFORMS = { pocl: "portable computing", rusticl: "rusticl" } as const;
 
@@ -194,19 +196,6 @@ export async function until(holds: () => boolean, what: string, milliseconds = 5
 /** Lets the event loop turn. */
 export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-/** What `console.warn` was given meanwhile. */
-export async function warningsOf(action: () => unknown): Promise<string[]> {
-  const { warn } = console;
-  const warnings: string[] = [];
-  console.warn = (...words: unknown[]) => void warnings.push(words.join(" "));
-  try {
-    await action();
-  } finally {
-    console.warn = warn;
-  }
-  return warnings;
 }
 
 /** Collects garbage and lets finalizers run. */

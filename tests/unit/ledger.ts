@@ -1,6 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { ledger } from "../../src/core/ledger.ts";
 
+export { warningsOf } from "../warnings.ts";
+
 /** What a test that quarantines memory on purpose expects. */
 interface Expected {
   /** Bytes that are kept for good; none by default. */
@@ -15,19 +17,6 @@ export function withEmptyLedger(run: () => void | Promise<void>, expected: Expec
     assertEquals(ledger.alive, alive, "what is alive after the test, and what was before it");
     assertEquals(ledger.quarantinedBytes - quarantined, expected.quarantined ?? 0, "bytes quarantined by the test");
   };
-}
-
-/** Runs an action, and answers what `console.warn` was given meanwhile. */
-export async function warningsOf(action: () => void | Promise<void>): Promise<string[]> {
-  const warnings: string[] = [];
-  const { warn } = console;
-  console.warn = (...words: unknown[]) => void warnings.push(words.join(" "));
-  try {
-    await action();
-  } finally {
-    console.warn = warn;
-  }
-  return warnings;
 }
 
 /** Collects garbage, and lets finalizers run. Tests are run with --v8-flags=--expose-gc. */
