@@ -31,6 +31,32 @@ export const CL_PLATFORM_NUMERIC_VERSION = 0x0906;
 /** `#define CL_PLATFORM_EXTENSIONS_WITH_VERSION 0x0907` */
 export const CL_PLATFORM_EXTENSIONS_WITH_VERSION = 0x0907;
 
+// cl_device_affinity_domain
+
+/** `#define CL_DEVICE_AFFINITY_DOMAIN_NUMA (1 << 0)` */
+export const CL_DEVICE_AFFINITY_DOMAIN_NUMA = 1n;
+/** `#define CL_DEVICE_AFFINITY_DOMAIN_L4_CACHE (1 << 1)` */
+export const CL_DEVICE_AFFINITY_DOMAIN_L4_CACHE = 2n;
+/** `#define CL_DEVICE_AFFINITY_DOMAIN_L3_CACHE (1 << 2)` */
+export const CL_DEVICE_AFFINITY_DOMAIN_L3_CACHE = 4n;
+/** `#define CL_DEVICE_AFFINITY_DOMAIN_L2_CACHE (1 << 3)` */
+export const CL_DEVICE_AFFINITY_DOMAIN_L2_CACHE = 8n;
+/** `#define CL_DEVICE_AFFINITY_DOMAIN_L1_CACHE (1 << 4)` */
+export const CL_DEVICE_AFFINITY_DOMAIN_L1_CACHE = 16n;
+/** `#define CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE (1 << 5)` */
+export const CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE = 32n;
+
+// cl_device_partition_property
+
+/** `#define CL_DEVICE_PARTITION_EQUALLY 0x1086` */
+export const CL_DEVICE_PARTITION_EQUALLY = 0x1086n;
+/** `#define CL_DEVICE_PARTITION_BY_COUNTS 0x1087` */
+export const CL_DEVICE_PARTITION_BY_COUNTS = 0x1087n;
+/** `#define CL_DEVICE_PARTITION_BY_COUNTS_LIST_END 0x0` */
+export const CL_DEVICE_PARTITION_BY_COUNTS_LIST_END = 0x0n;
+/** `#define CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN 0x1088` */
+export const CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN = 0x1088n;
+
 // cl_device_type
 
 /** `#define CL_DEVICE_TYPE_DEFAULT (1 << 0)` */
@@ -193,6 +219,14 @@ export const CL_DEVICE_IMAGE_MAX_BUFFER_SIZE = 0x1040;
 export const CL_DEVICE_IMAGE_MAX_ARRAY_SIZE = 0x1041;
 /** `#define CL_DEVICE_PARENT_DEVICE 0x1042` */
 export const CL_DEVICE_PARENT_DEVICE = 0x1042;
+/** `#define CL_DEVICE_PARTITION_MAX_SUB_DEVICES 0x1043` */
+export const CL_DEVICE_PARTITION_MAX_SUB_DEVICES = 0x1043;
+/** `#define CL_DEVICE_PARTITION_PROPERTIES 0x1044` */
+export const CL_DEVICE_PARTITION_PROPERTIES = 0x1044;
+/** `#define CL_DEVICE_PARTITION_AFFINITY_DOMAIN 0x1045` */
+export const CL_DEVICE_PARTITION_AFFINITY_DOMAIN = 0x1045;
+/** `#define CL_DEVICE_PARTITION_TYPE 0x1046` */
+export const CL_DEVICE_PARTITION_TYPE = 0x1046;
 /** `#define CL_DEVICE_REFERENCE_COUNT 0x1047` */
 export const CL_DEVICE_REFERENCE_COUNT = 0x1047;
 /** `#define CL_DEVICE_PREFERRED_INTEROP_USER_SYNC 0x1048` */
@@ -278,6 +312,14 @@ export const CL_DEVICE_LUID_VALID_KHR = 0x106C;
 export const CL_DEVICE_LUID_KHR = 0x106D;
 /** `#define CL_DEVICE_PCI_BUS_INFO_KHR 0x410F` */
 export const CL_DEVICE_PCI_BUS_INFO_KHR = 0x410F;
+/** `#define CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR 0x204F` */
+export const CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR = 0x204F;
+/** `#define CL_DEVICE_SEMAPHORE_IMPORT_HANDLE_TYPES_KHR 0x204D` */
+export const CL_DEVICE_SEMAPHORE_IMPORT_HANDLE_TYPES_KHR = 0x204D;
+/** `#define CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR 0x204E` */
+export const CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR = 0x204E;
+/** `#define CL_DEVICE_SEMAPHORE_TYPES_KHR 0x204C` */
+export const CL_DEVICE_SEMAPHORE_TYPES_KHR = 0x204C;
 
 // cl_device_fp_config
 
@@ -421,6 +463,169 @@ export const CL_MEM_USES_SVM_POINTER = 0x1109;
 /** `#define CL_MEM_PROPERTIES 0x110A` */
 export const CL_MEM_PROPERTIES = 0x110A;
 
+// cl_svm_mem_flags
+
+/** `#define CL_MEM_SVM_FINE_GRAIN_BUFFER (1 << 10)` */
+export const CL_MEM_SVM_FINE_GRAIN_BUFFER = 1024n;
+/** `#define CL_MEM_SVM_ATOMICS (1 << 11)` */
+export const CL_MEM_SVM_ATOMICS = 2048n;
+
+// cl_mem_flags
+
+/** `#define CL_MEM_KERNEL_READ_AND_WRITE (1 << 12)` */
+export const CL_MEM_KERNEL_READ_AND_WRITE = 4096n;
+
+// cl_mem_migration_flags
+
+/** `#define CL_MIGRATE_MEM_OBJECT_HOST (1 << 0)` */
+export const CL_MIGRATE_MEM_OBJECT_HOST = 1n;
+/** `#define CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED (1 << 1)` */
+export const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2n;
+
+// cl_image_info
+
+/** `#define CL_IMAGE_FORMAT 0x1110` */
+export const CL_IMAGE_FORMAT = 0x1110;
+/** `#define CL_IMAGE_ELEMENT_SIZE 0x1111` */
+export const CL_IMAGE_ELEMENT_SIZE = 0x1111;
+/** `#define CL_IMAGE_ROW_PITCH 0x1112` */
+export const CL_IMAGE_ROW_PITCH = 0x1112;
+/** `#define CL_IMAGE_SLICE_PITCH 0x1113` */
+export const CL_IMAGE_SLICE_PITCH = 0x1113;
+/** `#define CL_IMAGE_WIDTH 0x1114` */
+export const CL_IMAGE_WIDTH = 0x1114;
+/** `#define CL_IMAGE_HEIGHT 0x1115` */
+export const CL_IMAGE_HEIGHT = 0x1115;
+/** `#define CL_IMAGE_DEPTH 0x1116` */
+export const CL_IMAGE_DEPTH = 0x1116;
+/** `#define CL_IMAGE_ARRAY_SIZE 0x1117` */
+export const CL_IMAGE_ARRAY_SIZE = 0x1117;
+/** `#define CL_IMAGE_BUFFER 0x1118` */
+export const CL_IMAGE_BUFFER = 0x1118;
+/** `#define CL_IMAGE_NUM_MIP_LEVELS 0x1119` */
+export const CL_IMAGE_NUM_MIP_LEVELS = 0x1119;
+/** `#define CL_IMAGE_NUM_SAMPLES 0x111A` */
+export const CL_IMAGE_NUM_SAMPLES = 0x111A;
+
+// cl_channel_order
+
+/** `#define CL_R 0x10B0` */
+export const CL_R = 0x10B0;
+/** `#define CL_A 0x10B1` */
+export const CL_A = 0x10B1;
+/** `#define CL_RG 0x10B2` */
+export const CL_RG = 0x10B2;
+/** `#define CL_RA 0x10B3` */
+export const CL_RA = 0x10B3;
+/** `#define CL_RGB 0x10B4` */
+export const CL_RGB = 0x10B4;
+/** `#define CL_RGBA 0x10B5` */
+export const CL_RGBA = 0x10B5;
+/** `#define CL_BGRA 0x10B6` */
+export const CL_BGRA = 0x10B6;
+/** `#define CL_ARGB 0x10B7` */
+export const CL_ARGB = 0x10B7;
+/** `#define CL_INTENSITY 0x10B8` */
+export const CL_INTENSITY = 0x10B8;
+/** `#define CL_LUMINANCE 0x10B9` */
+export const CL_LUMINANCE = 0x10B9;
+/** `#define CL_Rx 0x10BA` */
+export const CL_Rx = 0x10BA;
+/** `#define CL_RGx 0x10BB` */
+export const CL_RGx = 0x10BB;
+/** `#define CL_RGBx 0x10BC` */
+export const CL_RGBx = 0x10BC;
+/** `#define CL_DEPTH 0x10BD` */
+export const CL_DEPTH = 0x10BD;
+/** `#define CL_sRGB 0x10BF` */
+export const CL_sRGB = 0x10BF;
+/** `#define CL_sRGBx 0x10C0` */
+export const CL_sRGBx = 0x10C0;
+/** `#define CL_sRGBA 0x10C1` */
+export const CL_sRGBA = 0x10C1;
+/** `#define CL_sBGRA 0x10C2` */
+export const CL_sBGRA = 0x10C2;
+/** `#define CL_ABGR 0x10C3` */
+export const CL_ABGR = 0x10C3;
+
+// cl_channel_type
+
+/** `#define CL_SNORM_INT8 0x10D0` */
+export const CL_SNORM_INT8 = 0x10D0;
+/** `#define CL_SNORM_INT16 0x10D1` */
+export const CL_SNORM_INT16 = 0x10D1;
+/** `#define CL_UNORM_INT8 0x10D2` */
+export const CL_UNORM_INT8 = 0x10D2;
+/** `#define CL_UNORM_INT16 0x10D3` */
+export const CL_UNORM_INT16 = 0x10D3;
+/** `#define CL_UNORM_SHORT_565 0x10D4` */
+export const CL_UNORM_SHORT_565 = 0x10D4;
+/** `#define CL_UNORM_SHORT_555 0x10D5` */
+export const CL_UNORM_SHORT_555 = 0x10D5;
+/** `#define CL_UNORM_INT_101010 0x10D6` */
+export const CL_UNORM_INT_101010 = 0x10D6;
+/** `#define CL_SIGNED_INT8 0x10D7` */
+export const CL_SIGNED_INT8 = 0x10D7;
+/** `#define CL_SIGNED_INT16 0x10D8` */
+export const CL_SIGNED_INT16 = 0x10D8;
+/** `#define CL_SIGNED_INT32 0x10D9` */
+export const CL_SIGNED_INT32 = 0x10D9;
+/** `#define CL_UNSIGNED_INT8 0x10DA` */
+export const CL_UNSIGNED_INT8 = 0x10DA;
+/** `#define CL_UNSIGNED_INT16 0x10DB` */
+export const CL_UNSIGNED_INT16 = 0x10DB;
+/** `#define CL_UNSIGNED_INT32 0x10DC` */
+export const CL_UNSIGNED_INT32 = 0x10DC;
+/** `#define CL_HALF_FLOAT 0x10DD` */
+export const CL_HALF_FLOAT = 0x10DD;
+/** `#define CL_FLOAT 0x10DE` */
+export const CL_FLOAT = 0x10DE;
+/** `#define CL_UNORM_INT24 0x10DF` */
+export const CL_UNORM_INT24 = 0x10DF;
+/** `#define CL_UNORM_INT_101010_2 0x10E0` */
+export const CL_UNORM_INT_101010_2 = 0x10E0;
+
+// cl_addressing_mode
+
+/** `#define CL_ADDRESS_NONE 0x1130` */
+export const CL_ADDRESS_NONE = 0x1130;
+/** `#define CL_ADDRESS_CLAMP_TO_EDGE 0x1131` */
+export const CL_ADDRESS_CLAMP_TO_EDGE = 0x1131;
+/** `#define CL_ADDRESS_CLAMP 0x1132` */
+export const CL_ADDRESS_CLAMP = 0x1132;
+/** `#define CL_ADDRESS_REPEAT 0x1133` */
+export const CL_ADDRESS_REPEAT = 0x1133;
+/** `#define CL_ADDRESS_MIRRORED_REPEAT 0x1134` */
+export const CL_ADDRESS_MIRRORED_REPEAT = 0x1134;
+
+// cl_filter_mode
+
+/** `#define CL_FILTER_NEAREST 0x1140` */
+export const CL_FILTER_NEAREST = 0x1140;
+/** `#define CL_FILTER_LINEAR 0x1141` */
+export const CL_FILTER_LINEAR = 0x1141;
+
+// cl_sampler_info
+
+/** `#define CL_SAMPLER_REFERENCE_COUNT 0x1150` */
+export const CL_SAMPLER_REFERENCE_COUNT = 0x1150;
+/** `#define CL_SAMPLER_CONTEXT 0x1151` */
+export const CL_SAMPLER_CONTEXT = 0x1151;
+/** `#define CL_SAMPLER_NORMALIZED_COORDS 0x1152` */
+export const CL_SAMPLER_NORMALIZED_COORDS = 0x1152;
+/** `#define CL_SAMPLER_ADDRESSING_MODE 0x1153` */
+export const CL_SAMPLER_ADDRESSING_MODE = 0x1153;
+/** `#define CL_SAMPLER_FILTER_MODE 0x1154` */
+export const CL_SAMPLER_FILTER_MODE = 0x1154;
+/** `#define CL_SAMPLER_MIP_FILTER_MODE 0x1155` */
+export const CL_SAMPLER_MIP_FILTER_MODE = 0x1155;
+/** `#define CL_SAMPLER_LOD_MIN 0x1156` */
+export const CL_SAMPLER_LOD_MIN = 0x1156;
+/** `#define CL_SAMPLER_LOD_MAX 0x1157` */
+export const CL_SAMPLER_LOD_MAX = 0x1157;
+/** `#define CL_SAMPLER_PROPERTIES 0x1158` */
+export const CL_SAMPLER_PROPERTIES = 0x1158;
+
 // cl_buffer_create_type
 
 /** `#define CL_BUFFER_CREATE_TYPE_REGION 0x1220` */
@@ -554,6 +759,26 @@ export const CL_KERNEL_CONTEXT = 0x1193;
 export const CL_KERNEL_PROGRAM = 0x1194;
 /** `#define CL_KERNEL_ATTRIBUTES 0x1195` */
 export const CL_KERNEL_ATTRIBUTES = 0x1195;
+
+// cl_kernel_exec_info
+
+/** `#define CL_KERNEL_EXEC_INFO_SVM_PTRS 0x11B6` */
+export const CL_KERNEL_EXEC_INFO_SVM_PTRS = 0x11B6;
+/** `#define CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM 0x11B7` */
+export const CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM = 0x11B7;
+
+// cl_profiling_info
+
+/** `#define CL_PROFILING_COMMAND_QUEUED 0x1280` */
+export const CL_PROFILING_COMMAND_QUEUED = 0x1280;
+/** `#define CL_PROFILING_COMMAND_SUBMIT 0x1281` */
+export const CL_PROFILING_COMMAND_SUBMIT = 0x1281;
+/** `#define CL_PROFILING_COMMAND_START 0x1282` */
+export const CL_PROFILING_COMMAND_START = 0x1282;
+/** `#define CL_PROFILING_COMMAND_END 0x1283` */
+export const CL_PROFILING_COMMAND_END = 0x1283;
+/** `#define CL_PROFILING_COMMAND_COMPLETE 0x1284` */
+export const CL_PROFILING_COMMAND_COMPLETE = 0x1284;
 
 // cl_event_info
 

@@ -9,6 +9,7 @@ import type {
   ClMem,
   ClPlatformId,
   ClProgram,
+  ClSampler,
 } from "./handles.ts";
 
 /** The functions of `SYMBOLS`, with C's names and the handles told apart. `Deno.dlopen(path, SYMBOLS).symbols` is cast to it. */
@@ -42,6 +43,23 @@ export interface OpenCL {
     param_value: BufferSource | null,
     param_value_size_ret: BufferSource | null,
   ): number;
+
+  /** `cl_int clCreateSubDevices(cl_device_id in_device, const cl_device_partition_property *properties, cl_uint num_devices, cl_device_id *out_devices, cl_uint *num_devices_ret)` Null where the library lacks it. */
+  readonly clCreateSubDevices:
+    | ((
+      in_device: ClDeviceId,
+      properties: BufferSource | null,
+      num_devices: number,
+      out_devices: BufferSource | null,
+      num_devices_ret: BufferSource | null,
+    ) => number)
+    | null;
+
+  /** `cl_int clRetainDevice(cl_device_id device)` Null where the library lacks it. */
+  readonly clRetainDevice: ((device: ClDeviceId) => number) | null;
+
+  /** `cl_int clReleaseDevice(cl_device_id device)` Null where the library lacks it. */
+  readonly clReleaseDevice: ((device: ClDeviceId) => number) | null;
 
   /** `cl_context clCreateContext(const cl_context_properties *properties, cl_uint num_devices, const cl_device_id *devices, void (*pfn_notify)(const char *, const void *, size_t, void *), void *user_data, cl_int *errcode_ret)` */
   clCreateContext(
@@ -92,6 +110,15 @@ export interface OpenCL {
   /** `cl_int clReleaseCommandQueue(cl_command_queue command_queue)` */
   clReleaseCommandQueue(command_queue: ClCommandQueue): number;
 
+  /** `cl_int clGetCommandQueueInfo(cl_command_queue command_queue, cl_command_queue_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` */
+  clGetCommandQueueInfo(
+    command_queue: ClCommandQueue,
+    param_name: number,
+    param_value_size: bigint,
+    param_value: BufferSource | null,
+    param_value_size_ret: BufferSource | null,
+  ): number;
+
   /** `cl_int clFlush(cl_command_queue command_queue)` */
   clFlush(command_queue: ClCommandQueue): number;
 
@@ -131,6 +158,60 @@ export interface OpenCL {
     param_value_size_ret: BufferSource | null,
   ): number;
 
+  /** `cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *image_format, const cl_image_desc *image_desc, void *host_ptr, cl_int *errcode_ret)` Null where the library lacks it. */
+  readonly clCreateImage:
+    | ((
+      context: ClContext,
+      flags: bigint,
+      image_format: BufferSource | null,
+      image_desc: BufferSource | null,
+      host_ptr: Address,
+      errcode_ret: BufferSource | null,
+    ) => ClMem)
+    | null;
+
+  /** `cl_int clGetSupportedImageFormats(cl_context context, cl_mem_flags flags, cl_mem_object_type image_type, cl_uint num_entries, cl_image_format *image_formats, cl_uint *num_image_formats)` */
+  clGetSupportedImageFormats(
+    context: ClContext,
+    flags: bigint,
+    image_type: number,
+    num_entries: number,
+    image_formats: BufferSource | null,
+    num_image_formats: BufferSource | null,
+  ): number;
+
+  /** `cl_int clGetImageInfo(cl_mem image, cl_image_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` */
+  clGetImageInfo(
+    image: ClMem,
+    param_name: number,
+    param_value_size: bigint,
+    param_value: BufferSource | null,
+    param_value_size_ret: BufferSource | null,
+  ): number;
+
+  /** `cl_sampler clCreateSampler(cl_context context, cl_bool normalized_coords, cl_addressing_mode addressing_mode, cl_filter_mode filter_mode, cl_int *errcode_ret)` */
+  clCreateSampler(
+    context: ClContext,
+    normalized_coords: number,
+    addressing_mode: number,
+    filter_mode: number,
+    errcode_ret: BufferSource | null,
+  ): ClSampler;
+
+  /** `cl_sampler clCreateSamplerWithProperties(cl_context context, const cl_sampler_properties *sampler_properties, cl_int *errcode_ret)` Null where the library lacks it. */
+  readonly clCreateSamplerWithProperties:
+    | ((context: ClContext, sampler_properties: BufferSource | null, errcode_ret: BufferSource | null) => ClSampler)
+    | null;
+
+  /** `cl_int clReleaseSampler(cl_sampler sampler)` */
+  clReleaseSampler(sampler: ClSampler): number;
+
+  /** `void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)` Null where the library lacks it. */
+  readonly clSVMAlloc: ((context: ClContext, flags: bigint, size: bigint, alignment: number) => Address) | null;
+
+  /** `void clSVMFree(cl_context context, void *svm_pointer)` Null where the library lacks it. */
+  readonly clSVMFree: ((context: ClContext, svm_pointer: Address) => void) | null;
+
   /** `cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *errcode_ret)` */
   clCreateProgramWithSource(
     context: ClContext,
@@ -139,6 +220,20 @@ export interface OpenCL {
     lengths: BufferSource | null,
     errcode_ret: BufferSource | null,
   ): ClProgram;
+
+  /** `cl_program clCreateProgramWithBinary(cl_context context, cl_uint num_devices, const cl_device_id *device_list, const size_t *lengths, const unsigned char **binaries, cl_int *binary_status, cl_int *errcode_ret)` */
+  clCreateProgramWithBinary(
+    context: ClContext,
+    num_devices: number,
+    device_list: BufferSource | null,
+    lengths: BufferSource | null,
+    binaries: BufferSource | null,
+    binary_status: BufferSource | null,
+    errcode_ret: BufferSource | null,
+  ): ClProgram;
+
+  /** `cl_int clRetainProgram(cl_program program)` */
+  clRetainProgram(program: ClProgram): number;
 
   /** `cl_int clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id *device_list, const char *options, void (*pfn_notify)(cl_program, void *), void *user_data)` */
   clBuildProgram(
@@ -177,6 +272,14 @@ export interface OpenCL {
 
   /** `cl_int clSetKernelArg(cl_kernel kernel, cl_uint arg_index, size_t arg_size, const void *arg_value)` */
   clSetKernelArg(kernel: ClKernel, arg_index: number, arg_size: bigint, arg_value: BufferSource | null): number;
+
+  /** `cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint arg_index, const void *arg_value)` Null where the library lacks it. */
+  readonly clSetKernelArgSVMPointer: ((kernel: ClKernel, arg_index: number, arg_value: Address) => number) | null;
+
+  /** `cl_int clSetKernelExecInfo(cl_kernel kernel, cl_kernel_exec_info param_name, size_t param_value_size, const void *param_value)` Null where the library lacks it. */
+  readonly clSetKernelExecInfo:
+    | ((kernel: ClKernel, param_name: number, param_value_size: bigint, param_value: BufferSource | null) => number)
+    | null;
 
   /** `cl_int clGetKernelInfo(cl_kernel kernel, cl_kernel_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` */
   clGetKernelInfo(
@@ -273,6 +376,260 @@ export interface OpenCL {
     event: BufferSource | null,
   ): number;
 
+  /** `cl_int clEnqueueReadBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read, const size_t *buffer_origin, const size_t *host_origin, const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueReadBufferRect(
+    command_queue: ClCommandQueue,
+    buffer: ClMem,
+    blocking_read: number,
+    buffer_origin: BufferSource | null,
+    host_origin: BufferSource | null,
+    region: BufferSource | null,
+    buffer_row_pitch: bigint,
+    buffer_slice_pitch: bigint,
+    host_row_pitch: bigint,
+    host_slice_pitch: bigint,
+    ptr: Address,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueWriteBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write, const size_t *buffer_origin, const size_t *host_origin, const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueWriteBufferRect(
+    command_queue: ClCommandQueue,
+    buffer: ClMem,
+    blocking_write: number,
+    buffer_origin: BufferSource | null,
+    host_origin: BufferSource | null,
+    region: BufferSource | null,
+    buffer_row_pitch: bigint,
+    buffer_slice_pitch: bigint,
+    host_row_pitch: bigint,
+    host_slice_pitch: bigint,
+    ptr: Address,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueFillBuffer(cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueFillBuffer(
+    command_queue: ClCommandQueue,
+    buffer: ClMem,
+    pattern: BufferSource | null,
+    pattern_size: bigint,
+    offset: bigint,
+    size: bigint,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueCopyBuffer(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, size_t src_offset, size_t dst_offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueCopyBuffer(
+    command_queue: ClCommandQueue,
+    src_buffer: ClMem,
+    dst_buffer: ClMem,
+    src_offset: bigint,
+    dst_offset: bigint,
+    size: bigint,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueCopyBufferRect(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, const size_t *src_origin, const size_t *dst_origin, const size_t *region, size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch, size_t dst_slice_pitch, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueCopyBufferRect(
+    command_queue: ClCommandQueue,
+    src_buffer: ClMem,
+    dst_buffer: ClMem,
+    src_origin: BufferSource | null,
+    dst_origin: BufferSource | null,
+    region: BufferSource | null,
+    src_row_pitch: bigint,
+    src_slice_pitch: bigint,
+    dst_row_pitch: bigint,
+    dst_slice_pitch: bigint,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueMigrateMemObjects(cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueMigrateMemObjects(
+    command_queue: ClCommandQueue,
+    num_mem_objects: number,
+    mem_objects: BufferSource | null,
+    flags: bigint,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `void *clEnqueueMapImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags, const size_t *origin, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event, cl_int *errcode_ret)` */
+  clEnqueueMapImage(
+    command_queue: ClCommandQueue,
+    image: ClMem,
+    blocking_map: number,
+    map_flags: bigint,
+    origin: BufferSource | null,
+    region: BufferSource | null,
+    image_row_pitch: BufferSource | null,
+    image_slice_pitch: BufferSource | null,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+    errcode_ret: BufferSource | null,
+  ): Address;
+
+  /** `cl_int clEnqueueReadImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_read, const size_t *origin, const size_t *region, size_t row_pitch, size_t slice_pitch, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueReadImage(
+    command_queue: ClCommandQueue,
+    image: ClMem,
+    blocking_read: number,
+    origin: BufferSource | null,
+    region: BufferSource | null,
+    row_pitch: bigint,
+    slice_pitch: bigint,
+    ptr: Address,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueWriteImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin, const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueWriteImage(
+    command_queue: ClCommandQueue,
+    image: ClMem,
+    blocking_write: number,
+    origin: BufferSource | null,
+    region: BufferSource | null,
+    input_row_pitch: bigint,
+    input_slice_pitch: bigint,
+    ptr: Address,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueFillImage(cl_command_queue command_queue, cl_mem image, const void *fill_color, const size_t *origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueFillImage(
+    command_queue: ClCommandQueue,
+    image: ClMem,
+    fill_color: BufferSource | null,
+    origin: BufferSource | null,
+    region: BufferSource | null,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueCopyImage(cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image, const size_t *src_origin, const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueCopyImage(
+    command_queue: ClCommandQueue,
+    src_image: ClMem,
+    dst_image: ClMem,
+    src_origin: BufferSource | null,
+    dst_origin: BufferSource | null,
+    region: BufferSource | null,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueCopyImageToBuffer(cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer, const size_t *src_origin, const size_t *region, size_t dst_offset, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueCopyImageToBuffer(
+    command_queue: ClCommandQueue,
+    src_image: ClMem,
+    dst_buffer: ClMem,
+    src_origin: BufferSource | null,
+    region: BufferSource | null,
+    dst_offset: bigint,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueCopyBufferToImage(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_image, size_t src_offset, const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueCopyBufferToImage(
+    command_queue: ClCommandQueue,
+    src_buffer: ClMem,
+    dst_image: ClMem,
+    src_offset: bigint,
+    dst_origin: BufferSource | null,
+    region: BufferSource | null,
+    num_events_in_wait_list: number,
+    event_wait_list: BufferSource | null,
+    event: BufferSource | null,
+  ): number;
+
+  /** `cl_int clEnqueueSVMMap(cl_command_queue command_queue, cl_bool blocking_map, cl_map_flags flags, void *svm_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
+  readonly clEnqueueSVMMap:
+    | ((
+      command_queue: ClCommandQueue,
+      blocking_map: number,
+      flags: bigint,
+      svm_ptr: Address,
+      size: bigint,
+      num_events_in_wait_list: number,
+      event_wait_list: BufferSource | null,
+      event: BufferSource | null,
+    ) => number)
+    | null;
+
+  /** `cl_int clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
+  readonly clEnqueueSVMUnmap:
+    | ((
+      command_queue: ClCommandQueue,
+      svm_ptr: Address,
+      num_events_in_wait_list: number,
+      event_wait_list: BufferSource | null,
+      event: BufferSource | null,
+    ) => number)
+    | null;
+
+  /** `cl_int clEnqueueSVMMemcpy(cl_command_queue command_queue, cl_bool blocking_copy, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
+  readonly clEnqueueSVMMemcpy:
+    | ((
+      command_queue: ClCommandQueue,
+      blocking_copy: number,
+      dst_ptr: Address,
+      src_ptr: Address,
+      size: bigint,
+      num_events_in_wait_list: number,
+      event_wait_list: BufferSource | null,
+      event: BufferSource | null,
+    ) => number)
+    | null;
+
+  /** `cl_int clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
+  readonly clEnqueueSVMMemFill:
+    | ((
+      command_queue: ClCommandQueue,
+      svm_ptr: Address,
+      pattern: BufferSource | null,
+      pattern_size: bigint,
+      size: bigint,
+      num_events_in_wait_list: number,
+      event_wait_list: BufferSource | null,
+      event: BufferSource | null,
+    ) => number)
+    | null;
+
+  /** `cl_int clEnqueueSVMMigrateMem(cl_command_queue command_queue, cl_uint num_svm_pointers, const void **svm_pointers, const size_t *sizes, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
+  readonly clEnqueueSVMMigrateMem:
+    | ((
+      command_queue: ClCommandQueue,
+      num_svm_pointers: number,
+      svm_pointers: BufferSource | null,
+      sizes: BufferSource | null,
+      flags: bigint,
+      num_events_in_wait_list: number,
+      event_wait_list: BufferSource | null,
+      event: BufferSource | null,
+    ) => number)
+    | null;
+
   /** `cl_int clEnqueueMarkerWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
   clEnqueueMarkerWithWaitList(
     command_queue: ClCommandQueue,
@@ -310,8 +667,20 @@ export interface OpenCL {
     param_value_size_ret: BufferSource | null,
   ): number;
 
+  /** `cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` */
+  clGetEventProfilingInfo(
+    event: ClEvent,
+    param_name: number,
+    param_value_size: bigint,
+    param_value: BufferSource | null,
+    param_value_size_ret: BufferSource | null,
+  ): number;
+
   /** `cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)` */
   clWaitForEvents(num_events: number, event_list: BufferSource | null): number;
+
+  /** `void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *func_name)` */
+  clGetExtensionFunctionAddressForPlatform(platform: ClPlatformId, func_name: BufferSource | null): Address;
 
   /** `cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)` Runs on another thread. */
   clWaitForEventsAsync(num_events: number, event_list: BufferSource | null): Promise<number>;

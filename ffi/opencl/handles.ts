@@ -24,3 +24,6 @@ export type ClPlatformId = Branded<"cl_platform_id">;
 
 /** A `cl_program`. */
 export type ClProgram = Branded<"cl_program">;
+
+/** A `cl_sampler`. */
+export type ClSampler = Branded<"cl_sampler">;

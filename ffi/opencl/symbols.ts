@@ -10,6 +10,12 @@ export const SYMBOLS = {
   clGetDeviceIDs: { parameters: ["u64", "u64", "u32", "buffer", "buffer"], result: "i32" },
   // cl_int clGetDeviceInfo(cl_device_id device, cl_device_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
   clGetDeviceInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
+  // cl_int clCreateSubDevices(cl_device_id in_device, const cl_device_partition_property *properties, cl_uint num_devices, cl_device_id *out_devices, cl_uint *num_devices_ret)
+  clCreateSubDevices: { parameters: ["u64", "buffer", "u32", "buffer", "buffer"], result: "i32", optional: true },
+  // cl_int clRetainDevice(cl_device_id device)
+  clRetainDevice: { parameters: ["u64"], result: "i32", optional: true },
+  // cl_int clReleaseDevice(cl_device_id device)
+  clReleaseDevice: { parameters: ["u64"], result: "i32", optional: true },
   // cl_context clCreateContext(const cl_context_properties *properties, cl_uint num_devices, const cl_device_id *devices, void (*pfn_notify)(const char *, const void *, size_t, void *), void *user_data, cl_int *errcode_ret)
   clCreateContext: { parameters: ["buffer", "u32", "buffer", "u64", "buffer", "buffer"], result: "u64" },
   // cl_int clRetainContext(cl_context context)
@@ -26,6 +32,8 @@ export const SYMBOLS = {
   clRetainCommandQueue: { parameters: ["u64"], result: "i32" },
   // cl_int clReleaseCommandQueue(cl_command_queue command_queue)
   clReleaseCommandQueue: { parameters: ["u64"], result: "i32" },
+  // cl_int clGetCommandQueueInfo(cl_command_queue command_queue, cl_command_queue_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
+  clGetCommandQueueInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
   // cl_int clFlush(cl_command_queue command_queue)
   clFlush: { parameters: ["u64"], result: "i32" },
   // cl_int clFinish(cl_command_queue command_queue)
@@ -40,8 +48,31 @@ export const SYMBOLS = {
   clReleaseMemObject: { parameters: ["u64"], result: "i32" },
   // cl_int clGetMemObjectInfo(cl_mem memobj, cl_mem_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
   clGetMemObjectInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
+  // cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *image_format, const cl_image_desc *image_desc, void *host_ptr, cl_int *errcode_ret)
+  clCreateImage: { parameters: ["u64", "u64", "buffer", "buffer", "u64", "buffer"], result: "u64", optional: true },
+  // cl_int clGetSupportedImageFormats(cl_context context, cl_mem_flags flags, cl_mem_object_type image_type, cl_uint num_entries, cl_image_format *image_formats, cl_uint *num_image_formats)
+  clGetSupportedImageFormats: { parameters: ["u64", "u64", "u32", "u32", "buffer", "buffer"], result: "i32" },
+  // cl_int clGetImageInfo(cl_mem image, cl_image_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
+  clGetImageInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
+  // cl_sampler clCreateSampler(cl_context context, cl_bool normalized_coords, cl_addressing_mode addressing_mode, cl_filter_mode filter_mode, cl_int *errcode_ret)
+  clCreateSampler: { parameters: ["u64", "u32", "u32", "u32", "buffer"], result: "u64" },
+  // cl_sampler clCreateSamplerWithProperties(cl_context context, const cl_sampler_properties *sampler_properties, cl_int *errcode_ret)
+  clCreateSamplerWithProperties: { parameters: ["u64", "buffer", "buffer"], result: "u64", optional: true },
+  // cl_int clReleaseSampler(cl_sampler sampler)
+  clReleaseSampler: { parameters: ["u64"], result: "i32" },
+  // void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
+  clSVMAlloc: { parameters: ["u64", "u64", "usize", "u32"], result: "u64", optional: true },
+  // void clSVMFree(cl_context context, void *svm_pointer)
+  clSVMFree: { parameters: ["u64", "u64"], result: "void", optional: true },
   // cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *errcode_ret)
   clCreateProgramWithSource: { parameters: ["u64", "u32", "buffer", "buffer", "buffer"], result: "u64" },
+  // cl_program clCreateProgramWithBinary(cl_context context, cl_uint num_devices, const cl_device_id *device_list, const size_t *lengths, const unsigned char **binaries, cl_int *binary_status, cl_int *errcode_ret)
+  clCreateProgramWithBinary: {
+    parameters: ["u64", "u32", "buffer", "buffer", "buffer", "buffer", "buffer"],
+    result: "u64",
+  },
+  // cl_int clRetainProgram(cl_program program)
+  clRetainProgram: { parameters: ["u64"], result: "i32" },
   // cl_int clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id *device_list, const char *options, void (*pfn_notify)(cl_program, void *), void *user_data)
   clBuildProgram: { parameters: ["u64", "u32", "buffer", "buffer", "u64", "buffer"], result: "i32" },
   // cl_int clGetProgramInfo(cl_program program, cl_program_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
@@ -54,6 +85,10 @@ export const SYMBOLS = {
   clCreateKernel: { parameters: ["u64", "buffer", "buffer"], result: "u64" },
   // cl_int clSetKernelArg(cl_kernel kernel, cl_uint arg_index, size_t arg_size, const void *arg_value)
   clSetKernelArg: { parameters: ["u64", "u32", "usize", "buffer"], result: "i32" },
+  // cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
+  clSetKernelArgSVMPointer: { parameters: ["u64", "u32", "u64"], result: "i32", optional: true },
+  // cl_int clSetKernelExecInfo(cl_kernel kernel, cl_kernel_exec_info param_name, size_t param_value_size, const void *param_value)
+  clSetKernelExecInfo: { parameters: ["u64", "u32", "usize", "buffer"], result: "i32", optional: true },
   // cl_int clGetKernelInfo(cl_kernel kernel, cl_kernel_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
   clGetKernelInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
   // cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint arg_indx, cl_kernel_arg_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
@@ -84,6 +119,151 @@ export const SYMBOLS = {
     parameters: ["u64", "u64", "u32", "usize", "usize", "u64", "u32", "buffer", "buffer"],
     result: "i32",
   },
+  // cl_int clEnqueueReadBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read, const size_t *buffer_origin, const size_t *host_origin, const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueReadBufferRect: {
+    parameters: [
+      "u64",
+      "u64",
+      "u32",
+      "buffer",
+      "buffer",
+      "buffer",
+      "usize",
+      "usize",
+      "usize",
+      "usize",
+      "u64",
+      "u32",
+      "buffer",
+      "buffer",
+    ],
+    result: "i32",
+  },
+  // cl_int clEnqueueWriteBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write, const size_t *buffer_origin, const size_t *host_origin, const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueWriteBufferRect: {
+    parameters: [
+      "u64",
+      "u64",
+      "u32",
+      "buffer",
+      "buffer",
+      "buffer",
+      "usize",
+      "usize",
+      "usize",
+      "usize",
+      "u64",
+      "u32",
+      "buffer",
+      "buffer",
+    ],
+    result: "i32",
+  },
+  // cl_int clEnqueueFillBuffer(cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueFillBuffer: {
+    parameters: ["u64", "u64", "buffer", "usize", "usize", "usize", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // cl_int clEnqueueCopyBuffer(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, size_t src_offset, size_t dst_offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueCopyBuffer: {
+    parameters: ["u64", "u64", "u64", "usize", "usize", "usize", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // cl_int clEnqueueCopyBufferRect(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, const size_t *src_origin, const size_t *dst_origin, const size_t *region, size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch, size_t dst_slice_pitch, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueCopyBufferRect: {
+    parameters: [
+      "u64",
+      "u64",
+      "u64",
+      "buffer",
+      "buffer",
+      "buffer",
+      "usize",
+      "usize",
+      "usize",
+      "usize",
+      "u32",
+      "buffer",
+      "buffer",
+    ],
+    result: "i32",
+  },
+  // cl_int clEnqueueMigrateMemObjects(cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueMigrateMemObjects: { parameters: ["u64", "u32", "buffer", "u64", "u32", "buffer", "buffer"], result: "i32" },
+  // void *clEnqueueMapImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags, const size_t *origin, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event, cl_int *errcode_ret)
+  clEnqueueMapImage: {
+    parameters: [
+      "u64",
+      "u64",
+      "u32",
+      "u64",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "u32",
+      "buffer",
+      "buffer",
+      "buffer",
+    ],
+    result: "u64",
+  },
+  // cl_int clEnqueueReadImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_read, const size_t *origin, const size_t *region, size_t row_pitch, size_t slice_pitch, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueReadImage: {
+    parameters: ["u64", "u64", "u32", "buffer", "buffer", "usize", "usize", "u64", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // cl_int clEnqueueWriteImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin, const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueWriteImage: {
+    parameters: ["u64", "u64", "u32", "buffer", "buffer", "usize", "usize", "u64", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // cl_int clEnqueueFillImage(cl_command_queue command_queue, cl_mem image, const void *fill_color, const size_t *origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueFillImage: {
+    parameters: ["u64", "u64", "buffer", "buffer", "buffer", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // cl_int clEnqueueCopyImage(cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image, const size_t *src_origin, const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueCopyImage: {
+    parameters: ["u64", "u64", "u64", "buffer", "buffer", "buffer", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // cl_int clEnqueueCopyImageToBuffer(cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer, const size_t *src_origin, const size_t *region, size_t dst_offset, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueCopyImageToBuffer: {
+    parameters: ["u64", "u64", "u64", "buffer", "buffer", "usize", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // cl_int clEnqueueCopyBufferToImage(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_image, size_t src_offset, const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueCopyBufferToImage: {
+    parameters: ["u64", "u64", "u64", "usize", "buffer", "buffer", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // cl_int clEnqueueSVMMap(cl_command_queue command_queue, cl_bool blocking_map, cl_map_flags flags, void *svm_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueSVMMap: {
+    parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "buffer", "buffer"],
+    result: "i32",
+    optional: true,
+  },
+  // cl_int clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueSVMUnmap: { parameters: ["u64", "u64", "u32", "buffer", "buffer"], result: "i32", optional: true },
+  // cl_int clEnqueueSVMMemcpy(cl_command_queue command_queue, cl_bool blocking_copy, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueSVMMemcpy: {
+    parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "buffer", "buffer"],
+    result: "i32",
+    optional: true,
+  },
+  // cl_int clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueSVMMemFill: {
+    parameters: ["u64", "u64", "buffer", "usize", "usize", "u32", "buffer", "buffer"],
+    result: "i32",
+    optional: true,
+  },
+  // cl_int clEnqueueSVMMigrateMem(cl_command_queue command_queue, cl_uint num_svm_pointers, const void **svm_pointers, const size_t *sizes, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueSVMMigrateMem: {
+    parameters: ["u64", "u32", "buffer", "buffer", "u64", "u32", "buffer", "buffer"],
+    result: "i32",
+    optional: true,
+  },
   // cl_int clEnqueueMarkerWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueMarkerWithWaitList: { parameters: ["u64", "u32", "buffer", "buffer"], result: "i32" },
   // cl_int clEnqueueBarrierWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
@@ -98,8 +278,12 @@ export const SYMBOLS = {
   clReleaseEvent: { parameters: ["u64"], result: "i32" },
   // cl_int clGetEventInfo(cl_event event, cl_event_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
   clGetEventInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
+  // cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
+  clGetEventProfilingInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
   // cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)
   clWaitForEvents: { parameters: ["u32", "buffer"], result: "i32" },
+  // void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *func_name)
+  clGetExtensionFunctionAddressForPlatform: { parameters: ["u64", "buffer"], result: "u64" },
   // cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)
   clWaitForEventsAsync: { name: "clWaitForEvents", parameters: ["u32", "buffer"], result: "i32", nonblocking: true },
 } as const satisfies Deno.ForeignLibraryInterface;

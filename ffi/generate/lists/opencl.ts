@@ -11,6 +11,9 @@ export const opencl: Library = {
     "clGetPlatformInfo",
     "clGetDeviceIDs",
     "clGetDeviceInfo",
+    { name: "clCreateSubDevices", optional: true },
+    { name: "clRetainDevice", optional: true },
+    { name: "clReleaseDevice", optional: true },
 
     "clCreateContext",
     "clRetainContext",
@@ -21,6 +24,7 @@ export const opencl: Library = {
     { name: "clCreateCommandQueueWithProperties", optional: true },
     "clRetainCommandQueue",
     "clReleaseCommandQueue",
+    "clGetCommandQueueInfo",
     "clFlush",
     "clFinish",
 
@@ -30,7 +34,19 @@ export const opencl: Library = {
     "clReleaseMemObject",
     "clGetMemObjectInfo",
 
+    { name: "clCreateImage", address: ["host_ptr"], optional: true },
+    "clGetSupportedImageFormats",
+    "clGetImageInfo",
+    "clCreateSampler",
+    { name: "clCreateSamplerWithProperties", optional: true },
+    "clReleaseSampler",
+
+    { name: "clSVMAlloc", optional: true },
+    { name: "clSVMFree", address: ["svm_pointer"], optional: true },
+
     "clCreateProgramWithSource",
+    "clCreateProgramWithBinary",
+    "clRetainProgram",
     "clBuildProgram",
     "clGetProgramInfo",
     "clGetProgramBuildInfo",
@@ -38,6 +54,8 @@ export const opencl: Library = {
 
     "clCreateKernel",
     "clSetKernelArg",
+    { name: "clSetKernelArgSVMPointer", address: ["arg_value"], optional: true },
+    { name: "clSetKernelExecInfo", optional: true },
     "clGetKernelInfo",
     "clGetKernelArgInfo",
     "clGetKernelWorkGroupInfo",
@@ -48,6 +66,24 @@ export const opencl: Library = {
     { name: "clEnqueueUnmapMemObject", address: ["mapped_ptr"] },
     { name: "clEnqueueReadBuffer", address: ["ptr"] },
     { name: "clEnqueueWriteBuffer", address: ["ptr"] },
+    { name: "clEnqueueReadBufferRect", address: ["ptr"] },
+    { name: "clEnqueueWriteBufferRect", address: ["ptr"] },
+    "clEnqueueFillBuffer",
+    "clEnqueueCopyBuffer",
+    "clEnqueueCopyBufferRect",
+    "clEnqueueMigrateMemObjects",
+    "clEnqueueMapImage",
+    { name: "clEnqueueReadImage", address: ["ptr"] },
+    { name: "clEnqueueWriteImage", address: ["ptr"] },
+    "clEnqueueFillImage",
+    "clEnqueueCopyImage",
+    "clEnqueueCopyImageToBuffer",
+    "clEnqueueCopyBufferToImage",
+    { name: "clEnqueueSVMMap", address: ["svm_ptr"], optional: true },
+    { name: "clEnqueueSVMUnmap", address: ["svm_ptr"], optional: true },
+    { name: "clEnqueueSVMMemcpy", address: ["dst_ptr", "src_ptr"], optional: true },
+    { name: "clEnqueueSVMMemFill", address: ["svm_ptr"], optional: true },
+    { name: "clEnqueueSVMMigrateMem", optional: true },
     "clEnqueueMarkerWithWaitList",
     "clEnqueueBarrierWithWaitList",
 
@@ -56,7 +92,9 @@ export const opencl: Library = {
     "clRetainEvent",
     "clReleaseEvent",
     "clGetEventInfo",
+    "clGetEventProfilingInfo",
     "clWaitForEvents",
+    "clGetExtensionFunctionAddressForPlatform",
     { name: "clWaitForEvents", as: "clWaitForEventsAsync", nonblocking: true },
   ],
   constants: [
@@ -64,6 +102,12 @@ export const opencl: Library = {
     { type: "cl_bool", names: ["CL_FALSE", "CL_TRUE"] },
 
     { type: "cl_platform_info", names: ["CL_PLATFORM_*"], from: ["cl.h"] },
+    { type: "cl_device_affinity_domain", names: ["CL_DEVICE_AFFINITY_DOMAIN_*"], from: ["cl.h"] },
+    {
+      type: "cl_device_partition_property",
+      names: ["CL_DEVICE_PARTITION_EQUALLY", "CL_DEVICE_PARTITION_BY_*"],
+      from: ["cl.h"],
+    },
     { type: "cl_device_type", names: ["CL_DEVICE_TYPE_*"], from: ["cl.h"] },
     { type: "cl_device_svm_capabilities", names: ["CL_DEVICE_SVM_*", "!*_CAPABILITIES"], from: ["cl.h"] },
     {
@@ -71,8 +115,9 @@ export const opencl: Library = {
       names: [
         "CL_DEVICE_*",
         "CL_DRIVER_VERSION",
-        "!CL_DEVICE_*PARTITION_*", // sub-devices
-        "!CL_DEVICE_AFFINITY_*",
+        "!CL_DEVICE_PARTITION_EQUALLY",
+        "!CL_DEVICE_PARTITION_BY_*",
+        "!CL_DEVICE_AFFINITY_DOMAIN_*",
         "!CL_DEVICE_ATOMIC_ORDER_*", // OpenCL C atomics
         "!CL_DEVICE_ATOMIC_SCOPE_*",
         "!CL_DEVICE_*QUEUE_ON_DEVICE*", // queues on the device
@@ -83,7 +128,14 @@ export const opencl: Library = {
     },
     {
       type: "cl_device_info",
-      names: ["CL_DEVICE_HALF_FP_CONFIG", "CL_DEVICE_PCI_BUS_INFO_KHR", "CL_D*_UUID_KHR", "CL_DEVICE_LUID_*KHR"],
+      names: [
+        "CL_DEVICE_HALF_FP_CONFIG",
+        "CL_DEVICE_PCI_BUS_INFO_KHR",
+        "CL_D*_UUID_KHR",
+        "CL_DEVICE_LUID_*KHR",
+        "CL_DEVICE_EXTERNAL_MEMORY_*_KHR",
+        "CL_DEVICE_SEMAPHORE_*_KHR",
+      ],
     },
     { type: "cl_device_fp_config", names: ["CL_FP_*"] },
     { type: "int", names: ["CL_UUID_SIZE_KHR", "CL_LUID_SIZE_KHR"] },
@@ -114,6 +166,46 @@ export const opencl: Library = {
       names: ["CL_MEM_*", "!CL_MEM_SVM_*", "!CL_MEM_KERNEL_*"],
       from: ["cl.h"],
     },
+    {
+      type: "cl_svm_mem_flags",
+      names: ["CL_MEM_SVM_FINE_GRAIN_BUFFER", "CL_MEM_SVM_ATOMICS"],
+    },
+    { type: "cl_mem_flags", names: ["CL_MEM_KERNEL_READ_AND_WRITE"] },
+    { type: "cl_mem_migration_flags", names: ["CL_MIGRATE_*"], from: ["cl.h"] },
+    { type: "cl_image_info", names: ["CL_IMAGE_*"], from: ["cl.h"] },
+    {
+      type: "cl_channel_order",
+      names: [
+        "CL_R",
+        "CL_A",
+        "CL_RG",
+        "CL_RA",
+        "CL_RGB",
+        "CL_RGBA",
+        "CL_BGRA",
+        "CL_ARGB",
+        "CL_ABGR",
+        "CL_INTENSITY",
+        "CL_LUMINANCE",
+        "CL_Rx",
+        "CL_RGx",
+        "CL_RGBx",
+        "CL_DEPTH",
+        "CL_sRGB",
+        "CL_sRGBx",
+        "CL_sRGBA",
+        "CL_sBGRA",
+      ],
+      from: ["cl.h"],
+    },
+    {
+      type: "cl_channel_type",
+      names: ["CL_SNORM_*", "CL_UNORM_*", "CL_SIGNED_INT*", "CL_UNSIGNED_INT*", "CL_HALF_FLOAT", "CL_FLOAT"],
+      from: ["cl.h"],
+    },
+    { type: "cl_addressing_mode", names: ["CL_ADDRESS_*"], from: ["cl.h"] },
+    { type: "cl_filter_mode", names: ["CL_FILTER_*"], from: ["cl.h"] },
+    { type: "cl_sampler_info", names: ["CL_SAMPLER_*"], from: ["cl.h"] },
     { type: "cl_buffer_create_type", names: ["CL_BUFFER_CREATE_TYPE_REGION"] },
 
     { type: "cl_program_build_info", names: ["CL_PROGRAM_BUILD_*", "CL_PROGRAM_BINARY_TYPE"] },
@@ -133,7 +225,9 @@ export const opencl: Library = {
       from: ["cl.h"],
     },
     { type: "cl_kernel_info", names: ["CL_KERNEL_*", "!*_SUB_GROUP*", "!*_EXEC_INFO_*"], from: ["cl.h"] },
+    { type: "cl_kernel_exec_info", names: ["CL_KERNEL_EXEC_INFO_*"], from: ["cl.h"] },
 
+    { type: "cl_profiling_info", names: ["CL_PROFILING_*"], from: ["cl.h"] },
     { type: "cl_event_info", names: ["CL_EVENT_*"], from: ["cl.h"] },
     { type: "cl_int", names: ["CL_COMPLETE", "CL_RUNNING", "CL_SUBMITTED", "CL_QUEUED"] }, // execution status
   ],
@@ -143,5 +237,5 @@ export const opencl: Library = {
     from: ["cl.h", "cl_ext.h"],
     written: /^-\d+$/,
   },
-  structs: ["cl_buffer_region", "cl_device_pci_bus_info_khr"],
+  structs: ["cl_buffer_region", "cl_image_format", "cl_image_desc", "cl_device_pci_bus_info_khr"],
 };

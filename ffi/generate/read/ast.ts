@@ -9,6 +9,7 @@ interface Node {
   readonly type?: { readonly qualType: string; readonly desugaredQualType?: string };
   readonly variadic?: boolean;
   readonly isBitfield?: boolean;
+  readonly tagUsed?: string;
   readonly completeDefinition?: boolean;
   readonly value?: string;
   readonly ownedTagDecl?: { readonly id: string };
@@ -99,9 +100,13 @@ function prototype(node: Node, typedefs: ReadonlyMap<string, CType>): Prototype 
 }
 
 function members(node: Node, kind: string): Member[] {
-  return (node.inner ?? []).filter((child) => child.kind === kind).map((child) => (
-    { name: child.name ?? "", type: cType(child), bitField: child.isBitfield === true }
-  ));
+  const children = node.inner ?? [];
+  return children.filter((child) => child.kind === kind).map((child) => {
+    // A union without a name: its first member stands for it, by the name that C code uses.
+    const union = child.name ? undefined : children[children.indexOf(child) - 1];
+    const named = union?.tagUsed === "union" ? union.inner?.find(({ kind }) => kind === "FieldDecl") ?? child : child;
+    return { name: named.name ?? "", type: cType(named), bitField: named.isBitfield === true };
+  });
 }
 
 function cType(node: Node): CType {
