@@ -7,7 +7,7 @@ import type { Undo } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
-import type { Point } from "./event.ts";
+import type { Point } from "./point.ts";
 import type { OpenCLKernel } from "./kernel.ts";
 import { opencl } from "./library.ts";
 import { OpenCLQueue } from "./queue.ts";

@@ -1,5 +1,9 @@
 import { ArgumentError } from "../core/errors.ts";
+import { Fence } from "../core/fence.ts";
 import { bytesOf } from "../core/intrinsics.ts";
+
+/** Fences that one call waits for: more are a mistake, or a list that never ends. */
+const MOST_FENCES = 65_536;
 
 /** Throws unless a value is of a class of ours. */
 export function assertInstance<T>(
@@ -13,6 +17,46 @@ export function assertInstance<T>(
 /** Throws unless a value is a text. */
 export function assertText(value: unknown, argument: string): asserts value is string {
   if (typeof value !== "string") throw wrongKind(argument, "a string", value);
+}
+
+/**
+ * A handle that a program gave: any but null. Whether it is one, only its owner can know.
+ *
+ * @throws {ArgumentError} where it is null, negative, beyond 64 bits, or no bigint.
+ */
+export function handleIn<H extends bigint>(given: unknown, argument: string): H {
+  if (typeof given !== "bigint") throw wrongKind(argument, "a bigint", given);
+  if (given > 0n && given < 2n ** 64n) return given as H;
+  throw new ArgumentError(`${argument}: ${given === 0n ? "it is null" : `${given} is no handle`}.`, {
+    api: "opencl",
+    argument,
+  });
+}
+
+/**
+ * What is still to be waited for of the fences that a program gave, each read once.
+ *
+ * @throws {ArgumentError} where one is no fence.
+ * @throws {DisposedError} where one was disposed.
+ * @throws what made one fail.
+ */
+export function unreached(given: Fence | readonly Fence[] | undefined, argument: string): Fence[] {
+  if (given === undefined) return [];
+  if (!Array.isArray(given)) {
+    assertInstance(given, Fence, argument);
+    return given.reached() ? [] : [given];
+  }
+  const { length } = given;
+  if (length > MOST_FENCES) {
+    throw new ArgumentError(`${argument}: ${length} fences are more than ${MOST_FENCES}.`, { api: "opencl", argument });
+  }
+  const fences: Fence[] = [];
+  for (let i = 0; i < length; i++) {
+    const fence: Fence = given[i];
+    assertInstance(fence, Fence, `${argument}[${i}]`);
+    if (!fence.reached()) fences.push(fence);
+  }
+  return fences;
 }
 
 /** What a value is, for messages. */

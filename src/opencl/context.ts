@@ -15,14 +15,17 @@ import { Resource } from "../core/resource.ts";
 import type { Undo } from "../core/undo.ts";
 import { AliasProofs } from "./alias.ts";
 import { type DeviceChoice, deviceOf, matches, type OpenCLDevice, openclDevices } from "./device.ts";
-import { assertText } from "./check.ts";
+import { assertText, handleIn } from "./check.ts";
 import { check, errcode, made } from "./errors.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import { infoU64s } from "./info.ts";
 import { opencl } from "./library.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { OpenCLProgram, type ProgramOptions } from "./program.ts";
+import { attachedEvent } from "./attached_event.ts";
+import type { OpenCLFence } from "./event.ts";
 import { OpenCLQueue } from "./queue.ts";
+import { attachedQueue, createdQueue, type QueueOptions } from "./queue_handle.ts";
 import { createBuffer, OpenCLTensor } from "./tensor.ts";
 
 /**
@@ -102,8 +105,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    * @throws {NativeCallError} where the driver does not know it.
    */
   static attach(handle: bigint): OpenCLContext {
-    if (handle === 0n) throw new ArgumentError("handle: it is null.", { api: "opencl", argument: "handle" });
-    const context = handle as ClContext;
+    const context = handleIn<ClContext>(handle, "handle");
     const [first] = infoU64s(
       "clGetContextInfo",
       (name, size, value, written) => opencl().clGetContextInfo(context, name, size, value, written),
@@ -144,7 +146,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return this.#handle;
   }
 
-  /** Bytes that `queue.read` and `queue.write` have copied between host and device. */
+  /**
+   * Bytes that were copied between host and device because it was asked for: by `queue.read`, `write`, `readRect` and
+   * `writeRect`. `queue.copy` and `fill` stay on the device, and are not counted.
+   */
   get bytesCopied(): number {
     return this.#bytesCopied;
   }
@@ -185,9 +190,49 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return new OpenCLTensor({ target: this, handle: mem, layout: at, resource, root, origin: 0 });
   }
 
-  /** Another in-order queue. */
-  createQueue(): OpenCLQueue {
-    return new OpenCLQueue(this);
+  /**
+   * Another queue, in order unless told otherwise.
+   *
+   * @throws {ArgumentError} where the device can run commands in order only (`argument` is `"order"`).
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using queue = cl.createQueue({ profiling: true });
+   * console.log(queue.order, queue.profiling); // in-order true
+   * ```
+   */
+  createQueue(options: QueueOptions = {}): OpenCLQueue {
+    return new OpenCLQueue(this, createdQueue(this, options));
+  }
+
+  /**
+   * Uses a `cl_command_queue` that somebody else made, and retains it; its order and profiling are what it says. Our
+   * work is ordered by fences as on any queue. What others submit to it is theirs to declare, by `tensor.usedBy`; our
+   * end neither waits for it nor ends it, but `finish()`, and a blocking call of a driver's that finishes the queue
+   * (PoCL 3.1), wait for it: for ever where it waits for a user event that nobody sets.
+   *
+   * @param handle a live `cl_command_queue`: a false one ends the process
+   * @throws {ArgumentError} where it is of another context or device, or no handle.
+   */
+  attachQueue(handle: bigint): OpenCLQueue {
+    return new OpenCLQueue(this, attachedQueue(this, handle));
+  }
+
+  /**
+   * A fence at a `cl_event` that somebody else made, which is retained. The queue of its command is flushed.
+   *
+   * A user event that is not set is never waited for by blocking, nor is what stands behind it: who sets it may need
+   * this thread for that. Await it; that lasts until it is set. Of another event it is not known what it waits for:
+   * where that is a user event, a synchronous wait lasts until somebody sets it.
+   *
+   * @param handle a live `cl_event`: a false one ends the process
+   * @throws {ArgumentError} where it is of another context, or no handle.
+   */
+  attachEvent(handle: bigint): OpenCLFence {
+    return attachedEvent(this, handle);
   }
 
   /** Builds OpenCL C. @throws {BuildError} with the compiler's log. */
