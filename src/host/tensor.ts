@@ -172,7 +172,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     return allocation.escaped ? taken.slice(0) : taken;
   }
 
-  /** @see {@link Tensor.described} */
+  /** The same, for routes. */
   protected override get hostAddress(): bigint {
     return this.address;
   }
