@@ -7,6 +7,7 @@ import { Resource } from "../core/resource.ts";
 import { unwind } from "../core/undo.ts";
 import { unreached } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
+import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
 import { assertNoGates } from "./gate.ts";
@@ -35,6 +36,8 @@ export type Enqueue = (waits: number, waitList: BufferSource | null, event: Buff
 export class OpenCLQueue implements Disposable {
   /** The context it belongs to. */
   readonly context: OpenCLContext;
+  /** The device whose work it is. */
+  readonly device: OpenCLDevice;
   /** In which order commands run. */
   readonly order: QueueOrder;
   /** Do its fences tell {@link OpenCLFence.times}? */
@@ -48,6 +51,7 @@ export class OpenCLQueue implements Disposable {
   /** Made by `cl.createQueue()`; a context has one to begin with. Takes the handle over. */
   constructor(context: OpenCLContext, from: QueueHandle = createdQueue(context, {})) {
     this.context = context;
+    this.device = context.device;
     this.order = from.order;
     this.profiling = from.profiling;
     this.#handle = from.handle;

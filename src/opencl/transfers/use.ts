@@ -36,7 +36,7 @@ export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
 
 /** Submits a command behind the work on the tensors that it uses. It is not recorded on them yet. */
 export function submitUse(queue: OpenCLQueue, fn: string, uses: readonly Use[], enqueue: Enqueue): Point {
-  return queue.submit(fn, workOn(uses), (n, list, event) => {
+  return queue.submit(fn, workBeside(queue, uses), (n, list, event) => {
     assertUsable(queue, uses); // waiting may have run code of the program's: it may have disposed a tensor
     return enqueue(n, list, event);
   });
@@ -74,7 +74,9 @@ export function runBlocking(
   const what = `${use.access}()`;
   // The whole queue's: PoCL 3.1 finishes it in a blocking call.
   queue.assertUnblocked(what);
-  for (const fence of use.tensor.work) if (fence instanceof OpenCLFence) assertNoGates(fence.point.gates, what);
+  for (const fence of workBeside(queue, [use])) {
+    if (fence instanceof OpenCLFence) assertNoGates(fence.point.gates, what);
+  }
   const { byteLength } = bytes;
   const point = submitUse(queue, fn, [use], (n, list, event) => {
     if (bytes.byteLength !== byteLength) {
@@ -87,6 +89,9 @@ export function runBlocking(
   fence.waitSync();
 }
 
-function workOn(uses: readonly Use[]): Fence[] {
-  return uses.flatMap(({ tensor }) => tensor.work);
+/** The work on tensors that the order of the queue does not see to. */
+function workBeside(queue: OpenCLQueue, uses: readonly Use[]): Fence[] {
+  const work: Fence[] = [];
+  for (const { tensor } of uses) tensor.workBeside(queue, work);
+  return work;
 }
