@@ -79,6 +79,11 @@ export class AliasProofs {
     return this.#verdicts.get(keyOf(which)) ?? { aliases: false, evidence: "not proven" };
   }
 
+  /** Everything that was found out so far, a verdict for each class. No native call. */
+  verdicts(): readonly Verdict[] {
+    return [...this.#verdicts.values()];
+  }
+
   #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
     const undo: Undo = [];
     const failures: unknown[] = [];
