@@ -139,6 +139,15 @@ export const opencl: Library = {
       ],
     },
     { type: "cl_device_fp_config", names: ["CL_FP_*"] },
+    {
+      type: "cl_external_memory_handle_type_khr",
+      names: ["CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR", "CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR"],
+    },
+    {
+      type: "cl_external_semaphore_handle_type_khr",
+      names: ["CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR", "CL_SEMAPHORE_HANDLE_SYNC_FD_KHR"],
+    },
+    { type: "cl_semaphore_type_khr", names: ["CL_SEMAPHORE_TYPE_BINARY_KHR"] },
     { type: "int", names: ["CL_UUID_SIZE_KHR", "CL_LUID_SIZE_KHR"] },
 
     { type: "cl_context_properties", names: ["CL_CONTEXT_PLATFORM", "CL_CONTEXT_INTEROP_USER_SYNC"] },
