@@ -23,7 +23,7 @@ export interface Node {
 /** What was found of one API. */
 export interface Examined {
   /** For the report. */
-  readonly report: ApiReport;
+  readonly report: Omit<ApiReport, "variables">;
   /** For the graph. */
   readonly nodes: readonly Node[];
 }

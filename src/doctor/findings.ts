@@ -8,12 +8,12 @@ export function findingOf(error: unknown): Finding {
   return { what: message.replace(` ${error.hint}`, ""), remedy: error.hint };
 }
 
-/** Does something whose failure is only a finding; then undefined is answered. */
-export function attempt<T>(action: () => T, failed: (finding: Finding) => void): T | undefined {
+/** Does something whose failure is only a finding; then the answer is undefined. */
+export function attempt<T>(findings: Finding[], action: () => T): T | undefined {
   try {
     return action();
   } catch (error) {
-    failed(findingOf(error));
+    findings.push(findingOf(error));
     return undefined;
   }
 }

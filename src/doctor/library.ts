@@ -1,37 +1,58 @@
-import { type LibraryAttempt, LibraryNotFoundError } from "../core/errors.ts";
-import { environment, openingOf } from "../core/library.ts";
-import { loadedFrom } from "../host/loaded.ts";
-import { attempt } from "./findings.ts";
+import { type LibraryAttempt, LibraryNotFoundError, messageOf } from "../core/errors.ts";
+import { openingOf } from "../core/library.ts";
+import { fileOf } from "../host/loaded.ts";
+import { findingOf } from "./findings.ts";
 import { packageOf } from "./packages.ts";
 import type { Fact, Finding, LibraryReport } from "./report.ts";
 
-/** A library to look at. */
-export interface ExaminedLibrary {
-  /** The API whose it is. */
-  readonly api: string;
-  /** Its opener. */
-  readonly open: () => unknown;
-  /** A function that it has: where that lies, the library does. */
-  readonly symbol: string;
-  /** What it tells of itself, asked once it is open. */
-  readonly facts: () => readonly Fact[];
-  /** What it calls its version, from those facts. */
-  readonly version: (facts: readonly Fact[]) => string | undefined;
-}
-
-/** What came of opening a library; true where it is open. */
-export function examineLibrary(library: ExaminedLibrary, findings: Finding[]): [LibraryReport, boolean] {
-  const { api } = library;
+/**
+ * Opens a library, unless it is open, and says where it was found; where it was not, that is a finding.
+ *
+ * @param symbol a function that it has: where that lies, the library does
+ */
+export function examineLibrary(
+  api: string,
+  open: () => unknown,
+  symbol: string,
+  findings: Finding[],
+): LibraryReport {
   let attempts: readonly LibraryAttempt[] = [];
   try {
-    library.open();
+    open();
   } catch (error) {
     if (error instanceof LibraryNotFoundError) attempts = error.attempts;
-    attempt(() => {
-      throw error;
-    }, (finding) => findings.push(finding));
+    findings.push(findingOf(error));
   }
   const opening = openingOf(api);
-  const variable = opening?.variable ?? `SAMEPAGE_LIB_${api.toUpperCase()}`;
-  return [{ variable, attempts, facts: [] }, opening?.path !== undefined];
+  const { variable = `SAMEPAGE_LIB_${api.toUpperCase()}`, override, path } = opening ?? {};
+  return {
+    variable,
+    ...(override === undefined ? {} : { override }),
+    ...(path === undefined ? {} : { opened: path, ...located(() => fileOf(path, symbol)) }),
+    attempts: opening?.attempts ?? attempts,
+    facts: [],
+  };
+}
+
+/** Where a file lies, and whose it is, as far as that can be found out. */
+export function located(file: () => string | undefined): { readonly file?: string; readonly package?: string } {
+  let path: string | undefined;
+  try {
+    path = file();
+  } catch {
+    return {}; // libc, which is asked for it, is missing: a finding of its own
+  }
+  if (path === undefined) return {};
+  const owner = packageOf(path);
+  return { file: path, ...(owner === undefined ? {} : { package: owner }) };
+}
+
+/** Asks for one value; a failure is kept in its place. Undefined where there is no such thing. */
+export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] {
+  try {
+    const value = ask();
+    return value === undefined ? [] : [{ name, value }];
+  } catch (error) {
+    return [{ name, problem: messageOf(error) }];
+  }
 }

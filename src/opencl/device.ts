@@ -52,7 +52,8 @@ export function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
     (choice.uuid === undefined || device.id.uuid === choice.uuid.replaceAll("-", "").toLowerCase());
 }
 
-function platformHandles(): ClPlatformId[] {
+/** Every platform, in the loader's order. */
+export function platformHandles(): ClPlatformId[] {
   return listed<ClPlatformId>(
     "clGetPlatformIDs",
     CL_PLATFORM_NOT_FOUND_KHR,
@@ -60,7 +61,8 @@ function platformHandles(): ClPlatformId[] {
   );
 }
 
-function deviceHandles(platform: ClPlatformId): ClDeviceId[] {
+/** Every device of a platform. */
+export function deviceHandles(platform: ClPlatformId): ClDeviceId[] {
   return listed<ClDeviceId>(
     "clGetDeviceIDs",
     CL_DEVICE_NOT_FOUND,

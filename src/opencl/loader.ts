@@ -23,7 +23,7 @@ const SIGNATURE = { parameters: ["u32", "usize", "buffer", "buffer"], result: "i
 /** Asks the loader about itself; undefined where it has no such function. */
 export function loaderInfo(name: LoaderInfo): string | undefined {
   const address = opencl().clGetExtensionFunctionAddress?.(new TextEncoder().encode(`${FN}\0`)) ?? 0n;
-  const pointer = Deno.UnsafePointer.create(address);
+  const pointer: Deno.PointerValue<typeof SIGNATURE> = Deno.UnsafePointer.create(address);
   if (pointer === null) return undefined;
   const call = new Deno.UnsafeFnPointer(pointer, SIGNATURE);
   const query: Query = (...args) => call.call(...args);

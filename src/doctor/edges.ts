@@ -1,0 +1,135 @@
+import type { Context, Target } from "../core/context.ts";
+import type { Refusal } from "../core/errors.ts";
+import { Graph } from "../core/graph.ts";
+import type { Mapped } from "../core/mapped.ts";
+import { edgeOf, type Mapper } from "../core/mapper.ts";
+import { Route, type Transfer } from "../core/route.ts";
+import type { Node } from "./api.ts";
+import { attempt, findingOf } from "./findings.ts";
+import type { ApiReport, EdgeReport, Finding, RouteReport, TargetReport } from "./report.ts";
+
+/** The worst comes last. */
+const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
+
+/** A node with its name in the report, and a little memory of its kind where that could be made. */
+interface Source {
+  readonly id: string;
+  readonly target: Target;
+  readonly memory: Mapped | undefined;
+  readonly problem: string | undefined;
+}
+
+/** What the graph says of the memory that is here. */
+export interface Edges {
+  /** Its nodes. */
+  readonly targets: readonly TargetReport[];
+  /** Its edges, one by one. */
+  readonly edges: readonly EdgeReport[];
+  /** The best ways. */
+  readonly routes: readonly RouteReport[];
+}
+
+/**
+ * Asks the graph, with a little memory of each kind: of each mapper alone whether it is open between each two targets,
+ * and of all together what the best way is. Nothing is mapped.
+ */
+export function examineEdges(
+  nodes: readonly Node[],
+  mappers: readonly Mapper[],
+  proofs: boolean,
+  apis: readonly ApiReport[],
+): Edges {
+  using made = new DisposableStack();
+  const sources = nodes.map((node) => sourceOf(node, made));
+  const contexts = nodes.map(({ target }) => target.context);
+  const asked = proofs ? mappers : mappers.map(unproven);
+  return {
+    targets: sources.map(({ id, target, problem }, i) => ({
+      id,
+      kind: target.kind,
+      api: target.context.api,
+      device: nodes[i].device,
+      ...(problem === undefined ? {} : { problem }),
+    })),
+    edges: asked.flatMap((mapper) => edgesOf(mapper, sources, contexts, apis)),
+    routes: routesOf(asked, sources, contexts),
+  };
+}
+
+/** `opencl:0` where a device's main kind of memory is meant, `opencl:0 svm` for another. */
+function idOf({ device, target }: Node): string {
+  return target.kind === target.context.api ? device : `${device} ${target.kind}`;
+}
+
+function sourceOf(node: Node, made: DisposableStack): Source {
+  const findings: Finding[] = [];
+  const memory = node.make === undefined ? undefined : attempt(findings, () => made.use(node.make!()));
+  const problem = node.make === undefined ? `nothing here makes ${node.target.kind} memory to try` : findings[0]?.what;
+  return { id: idOf(node), target: node.target, memory, problem };
+}
+
+/** The same mapper, which finds nothing out before it is asked. */
+function unproven(mapper: Mapper): Mapper {
+  const { from, to } = mapper;
+  return { from, to, probe: (...args) => mapper.probe(...args), map: (...args) => mapper.map(...args) };
+}
+
+function edgesOf(
+  mapper: Mapper,
+  sources: readonly Source[],
+  contexts: readonly Context[],
+  apis: readonly ApiReport[],
+): EdgeReport[] {
+  const edge = edgeOf(mapper);
+  const missing = [mapper.from, mapper.to].filter((kind) => !sources.some(({ target }) => target.kind === kind));
+  if (missing.length > 0) return [{ edge, open: false, ...absent(missing, apis) }];
+  using graph = new Graph(contexts, [mapper]);
+  return pairs(sources)
+    .filter(([from, to]) => from.target.kind === mapper.from && to.target.kind === mapper.to)
+    .map(([from, to]) => {
+      const route = explain(graph, from, to, edge);
+      const ends = { edge, from: from.id, to: to.id, open: route.open };
+      const [step] = route.steps;
+      if (!route.open) return { ...ends, ...closed(route.refused) };
+      const { transfer, evidence } = step;
+      return { ...ends, transfer, ...(evidence === undefined ? {} : { evidence }) };
+    });
+}
+
+function routesOf(mappers: readonly Mapper[], sources: readonly Source[], contexts: readonly Context[]): RouteReport[] {
+  using graph = new Graph(contexts, mappers);
+  return pairs(sources).map(([from, to]) => {
+    const { open, steps, refused } = explain(graph, from, to, `${from.target.kind}→${to.target.kind}`);
+    const worst = Math.max(...steps.map(({ transfer }) => TRANSFERS.indexOf(transfer)));
+    return { from: from.id, to: to.id, open, ...(open ? { transfer: TRANSFERS[worst] } : {}), steps, refused };
+  });
+}
+
+/** What the graph answers; a failure is a refusal like any other. */
+function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
+  if (from.memory === undefined) return new Route([], [{ edge, reason: `${from.problem}.` }], false);
+  try {
+    return graph.explain(from.memory, to.target);
+  } catch (error) {
+    const { what, remedy } = findingOf(error);
+    return new Route([], [{ edge, reason: what, ...(remedy === undefined ? {} : { remedy }) }], false);
+  }
+}
+
+function closed(refused: readonly Refusal[]): Pick<EdgeReport, "reason" | "remedy"> {
+  const [first] = refused;
+  if (first === undefined) return { reason: "no edge leads there." };
+  const { reason, remedy } = first;
+  return { reason, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+/** Why kinds of memory are not here: the first thing that their API lacks. */
+function absent(kinds: readonly string[], apis: readonly ApiReport[]): Pick<EdgeReport, "reason" | "remedy"> {
+  const lacking = apis.filter(({ api }) => kinds.some((kind) => kind.startsWith(api)));
+  const remedy = lacking.flatMap(({ findings }) => findings).find((finding) => finding.remedy !== undefined)?.remedy;
+  return { reason: `there is no ${kinds.join(", no ")} memory here.`, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+function pairs(sources: readonly Source[]): (readonly [Source, Source])[] {
+  return sources.flatMap((from) => sources.filter((to) => to !== from).map((to) => [from, to] as const));
+}
