@@ -81,7 +81,7 @@ function edgesOf(
   apis: readonly ApiReport[],
 ): EdgeReport[] {
   const edge = edgeOf(mapper);
-  const missing = [mapper.from, mapper.to].filter((kind) => !sources.some(({ target }) => target.kind === kind));
+  const missing = [mapper.from, mapper.to].sort().filter((kind) => !sources.some(({ target }) => target.kind === kind));
   if (missing.length > 0) return [{ edge, open: false, ...absent(missing, apis) }];
   using graph = new Graph(contexts, [mapper]);
   return pairs(sources)

@@ -3,7 +3,7 @@ import { host } from "../host/context.ts";
 import { libcVersion } from "../host/version.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { attempt } from "./findings.ts";
-import { examineLibrary, factOf } from "./library.ts";
+import { examineLibrary, factOf, told } from "./library.ts";
 import { examineRenderNodes, RENDER_NODES } from "./render_nodes.ts";
 import type { Finding, Trait } from "./report.ts";
 
@@ -24,14 +24,15 @@ export const HOST: ApiExaminer = {
     if (library.opened === undefined) {
       return { report: { api: id, library, drivers: [], devices: [], findings }, nodes: [] };
     }
-    const version = libcVersion();
+    const facts = factOf("gnu_get_libc_version", libcVersion);
+    const version = told(facts, "gnu_get_libc_version");
     const traits: Trait[] = [{ label: "memory", text: `pages of ${LITTLE} bytes; ${sharable()}` }];
     const nodes = examineRenderNodes(findings);
     if (nodes !== undefined) traits.push({ label: "GPU nodes", text: nodes });
     return {
       report: {
         api: id,
-        library: { ...library, version: `glibc ${version}`, facts: factOf("gnu_get_libc_version", () => version) },
+        library: { ...library, ...(version === undefined ? {} : { version: `glibc ${version}` }), facts },
         drivers: [],
         devices: [{ id, name: "the CPU's memory", facts: [], traits, aliasing: [], findings: [] }],
         findings,

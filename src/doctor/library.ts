@@ -56,3 +56,9 @@ export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] 
     return [{ name, problem: messageOf(error) }];
   }
 }
+
+/** The value of a fact that is a text, where it could be read. */
+export function told(facts: readonly Fact[], name: string): string | undefined {
+  const value = facts.find((fact) => fact.name === name)?.value;
+  return typeof value === "string" ? value : undefined;
+}

@@ -87,9 +87,3 @@ export function platformFacts(platform: ClPlatformId): readonly Fact[] {
 export function loaderFacts(): readonly Fact[] {
   return LOADER_INFOS.flatMap((name) => factOf(name, () => loaderInfo(name)));
 }
-
-/** The value of a fact that is a text, where it could be read. */
-export function told(facts: readonly Fact[], name: string): string | undefined {
-  const value = facts.find((fact) => fact.name === name)?.value;
-  return typeof value === "string" ? value : undefined;
-}

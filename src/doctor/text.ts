@@ -23,8 +23,8 @@ export function textOf(report: Report): string {
   const { versions, apis } = report;
   const devices = apis.flatMap((api) => api.devices);
   const sections: Readonly<Record<string, readonly string[]>> = {
-    [`samepage ${versions.samepage} on this machine`]: [
-      ...wrap(`Deno ${versions.deno}, ${versions.system}${versions.kernel === undefined ? "" : ` ${versions.kernel}`}`),
+    "This machine": [
+      ...wrap(listed(`samepage ${versions.samepage}`, `Deno ${versions.deno}`, versions.system, versions.kernel)),
       ...apis.flatMap(namesOf),
     ],
     "What can be shared": sharingLines(report),
