@@ -34,12 +34,12 @@ export interface DoctorOptions {
 export function doctor(options: DoctorOptions = {}): Report {
   const { proofs = true } = options;
   const findings: Finding[] = [];
-  const opened = new DisposableStack();
-  const examined = APIS.map((api) => api.examine({ proofs, opened }));
+  const how = { proofs, opened: new DisposableStack() };
+  const examined = APIS.map((api) => api.examine(how));
   const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
   const nodes = examined.flatMap((it) => it.nodes);
-  const edges = attempt(findings, () => examineEdges(nodes, MAPPERS, proofs, apis));
-  attempt(findings, () => opened.dispose());
+  const edges = attempt(findings, () => examineEdges(nodes, MAPPERS, how, apis));
+  attempt(findings, () => how.opened.dispose());
   return {
     versions: versions(),
     permissions: permissionsOf(APIS),

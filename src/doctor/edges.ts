@@ -4,7 +4,7 @@ import { Graph } from "../core/graph.ts";
 import type { Mapped } from "../core/mapped.ts";
 import { edgeOf, type Mapper } from "../core/mapper.ts";
 import { Route, type Transfer } from "../core/route.ts";
-import type { Node } from "./api.ts";
+import type { Examination, Node } from "./api.ts";
 import { attempt, findingOf } from "./findings.ts";
 import type { ApiReport, EdgeReport, Finding, RouteReport, TargetReport } from "./report.ts";
 
@@ -36,11 +36,10 @@ export interface Edges {
 export function examineEdges(
   nodes: readonly Node[],
   mappers: readonly Mapper[],
-  proofs: boolean,
+  { proofs, opened }: Examination,
   apis: readonly ApiReport[],
 ): Edges {
-  using made = new DisposableStack();
-  const sources = nodes.map((node) => sourceOf(node, made));
+  const sources = nodes.map((node) => sourceOf(node, opened));
   const contexts = nodes.map(({ target }) => target.context);
   const asked = proofs ? mappers : mappers.map(unproven);
   return {
@@ -61,9 +60,9 @@ function idOf({ device, target }: Node): string {
   return target.kind === target.context.api ? device : `${device} ${target.kind}`;
 }
 
-function sourceOf(node: Node, made: DisposableStack): Source {
+function sourceOf(node: Node, opened: DisposableStack): Source {
   const findings: Finding[] = [];
-  const memory = node.make === undefined ? undefined : attempt(findings, () => made.use(node.make!()));
+  const memory = node.make === undefined ? undefined : attempt(findings, () => opened.use(node.make!()));
   const problem = node.make === undefined ? `nothing here makes ${node.target.kind} memory to try` : findings[0]?.what;
   return { id: idOf(node), target: node.target, memory, problem };
 }
