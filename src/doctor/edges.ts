@@ -55,9 +55,9 @@ export function examineEdges(
   };
 }
 
-/** `opencl:0` where a device's main kind of memory is meant, `opencl:0 svm` for another. */
-function idOf({ device, target }: Node): string {
-  return target.kind === target.context.api ? device : `${device} ${target.kind}`;
+/** `opencl:0` where a device's main kind of memory is meant, `opencl:0.svm` for another. */
+function idOf({ device, target: { kind, context: { api } } }: Node): string {
+  return kind.startsWith(api) ? `${device}${kind.slice(api.length)}` : `${device}.${kind}`;
 }
 
 function sourceOf(node: Node, opened: DisposableStack): Source {

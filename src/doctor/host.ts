@@ -1,14 +1,13 @@
 import { libc } from "../host/libc.ts";
 import { host } from "../host/context.ts";
+import { PAGE } from "../host/blocks.ts";
 import { libcVersion } from "../host/version.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { attempt } from "./findings.ts";
 import { examineLibrary, factOf, told } from "./library.ts";
+import { LITTLE } from "./little.ts";
 import { examineRenderNodes, RENDER_NODES } from "./render_nodes.ts";
 import type { Finding, Trait } from "./report.ts";
-
-/** Bytes of a try: a page, so that it is as well aligned as memory of samepage's own is. */
-const LITTLE = 4096;
 
 /** The CPU's memory, which libc gives. */
 export const HOST: ApiExaminer = {
@@ -19,14 +18,14 @@ export const HOST: ApiExaminer = {
   examine(): Examined {
     const findings: Finding[] = [];
     const library = examineLibrary("libc", libc, "getpid", findings);
-    const make = () => host.allocate({ shape: [LITTLE], dtype: "u8" });
+    const make = () => host.allocate(LITTLE);
     const id = "host";
     if (library.opened === undefined) {
       return { report: { api: id, library, drivers: [], devices: [], findings }, nodes: [] };
     }
     const facts = factOf("gnu_get_libc_version", libcVersion);
     const version = told(facts, "gnu_get_libc_version");
-    const traits: Trait[] = [{ label: "memory", text: `pages of ${LITTLE} bytes; ${sharable()}` }];
+    const traits: Trait[] = [{ label: "memory", text: `pages of ${PAGE} bytes; ${sharable()}` }];
     const nodes = examineRenderNodes(findings);
     if (nodes !== undefined) traits.push({ label: "GPU nodes", text: nodes });
     return {
@@ -45,6 +44,6 @@ export const HOST: ApiExaminer = {
 /** A memfd is what other processes and APIs can be given; a sandbox may forbid it. */
 function sharable(): string {
   const findings: Finding[] = [];
-  attempt(findings, () => host.allocate({ shape: [LITTLE], dtype: "u8", sharable: true })[Symbol.dispose]());
+  attempt(findings, () => host.allocate({ ...LITTLE, sharable: true })[Symbol.dispose]());
   return findings.length === 0 ? "as a memfd too, for other processes and APIs" : `not as a memfd: ${findings[0].what}`;
 }

@@ -6,7 +6,7 @@ import { addressInDriver } from "../opencl/loader.ts";
 import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
 import { attempt } from "./findings.ts";
 import { examineLibrary, located, told } from "./library.ts";
-import { makerOf, openDevice } from "./opencl_device.ts";
+import { nodesOf, openDevice } from "./opencl_device.ts";
 import { deviceFacts, loaderFacts, platformFacts } from "./opencl_facts.ts";
 import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./opencl_remedies.ts";
 import { traitsOf, unread } from "./opencl_traits.ts";
@@ -45,13 +45,7 @@ export const OPENCL: ApiExaminer = {
     const [name, version] = [told(facts, "CL_ICDL_NAME"), told(facts, "CL_ICDL_VERSION")];
     const described = name === undefined || version === undefined ? {} : { version: `${name} ${version}` };
     return {
-      report: {
-        api: OPENCL.api,
-        library: { ...library, ...described, facts },
-        drivers,
-        devices,
-        findings,
-      },
+      report: { api: OPENCL.api, library: { ...library, ...described, facts }, drivers, devices, findings },
       nodes,
     };
   },
@@ -80,7 +74,7 @@ function examineDevice(handle: ClDeviceId, how: Examination, found: Found): stri
   const facts = deviceFacts(handle);
   const findings: Finding[] = [];
   const cl = attempt(findings, () => how.opened.use(openDevice(handle)));
-  const traits = cl === undefined ? [] : attempt(findings, () => traitsOf(cl, how.proofs)) ?? [];
+  const traits = cl === undefined ? [] : traitsOf(cl, how.proofs);
   found.devices.push({
     id,
     name: told(facts, "CL_DEVICE_NAME") ?? "a device without a name",
@@ -89,8 +83,6 @@ function examineDevice(handle: ClDeviceId, how: Examination, found: Found): stri
     aliasing: cl?.aliasing.verdicts() ?? [],
     findings,
   });
-  if (cl !== undefined) {
-    for (const target of cl.targets) found.nodes.push({ device: id, target, make: makerOf(cl, target) });
-  }
+  if (cl !== undefined) found.nodes.push(...nodesOf(cl, id));
   return id;
 }

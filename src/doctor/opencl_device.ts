@@ -1,12 +1,9 @@
 import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
-import type { Target } from "../core/context.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { Mapped } from "../core/mapped.ts";
 import { OpenCLContext } from "../opencl/context.ts";
 import { deviceOf } from "../opencl/device.ts";
-
-/** Bytes of a try: as many as the host's, so that what a map of either would see is alike. */
-const LITTLE = 4096;
+import type { Node } from "./api.ts";
+import { LITTLE } from "./little.ts";
 
 /** Opens exactly this device. */
 export function openDevice(handle: ClDeviceId): OpenCLContext {
@@ -17,7 +14,9 @@ export function openDevice(handle: ClDeviceId): OpenCLContext {
   throw new ArgumentError(`Nothing tells ${name} from another device of that name.`, { api: "opencl" });
 }
 
-/** How to make a little memory of a target; undefined where the doctor does not know. */
-export function makerOf(cl: OpenCLContext, target: Target): (() => Mapped) | undefined {
-  return target === cl ? () => cl.allocate({ shape: [LITTLE], dtype: "u8" }) : undefined;
+/** The kinds of memory of a device, and how to make a little of each. */
+export function nodesOf(cl: OpenCLContext, device: string): Node[] {
+  const made: Node[] = [{ device, target: cl, make: () => cl.allocate(LITTLE) }];
+  const others = cl.targets.filter((target) => made.every((node) => node.target !== target));
+  return [...made, ...others.map((target) => ({ device, target, make: undefined }))];
 }

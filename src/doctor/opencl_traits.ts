@@ -1,22 +1,34 @@
+import { messageOf } from "../core/errors.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLDevice } from "../opencl/device.ts";
 import { bytes } from "./units.ts";
 import type { Fact, Trait } from "./report.ts";
 
-/** What of an open device matters for sharing, the most important first. */
+/** What of an open device matters for sharing, the most important first; each found out by itself. */
 export function traitsOf(cl: OpenCLContext, proofs: boolean): Trait[] {
   const { device } = cl;
-  const lines: Record<string, string | undefined> = {
-    "device": `${device.type}, ${device.computeUnits} compute units; ${device.version}; driver ${device.driver}`,
-    "memory": memoryOf(device),
-    "in place": proofs ? inPlace(cl) : "not tried (--no-proof)",
-    "parts": `a sub-buffer begins at a multiple of ${device.subBufferAlign} bytes`,
-    "SVM": svmOf(device),
-    "images": imagesOf(device),
-    "sharing": sharingOf(device),
-    "identity": identityOf(device),
+  const lines: Readonly<Record<string, () => string | undefined>> = {
+    "device": () => `${device.type}, ${device.computeUnits} compute units; ${device.version}; driver ${device.driver}`,
+    "memory": () => memoryOf(device),
+    "in place": () => proofs ? inPlace(cl) : "not tried (--no-proof)",
+    "parts": () => `a sub-buffer begins at a multiple of ${device.subBufferAlign} bytes`,
+    "SVM": () => svmOf(device),
+    "images": () => imagesOf(device),
+    "sharing": () => sharingOf(device),
+    "identity": () => identityOf(device),
   };
-  return Object.entries(lines).flatMap(([label, text]) => text === undefined ? [] : [{ label, text }]);
+  return Object.entries(lines).flatMap(([label, tell]) => {
+    const text = toldOrWhy(tell);
+    return text === undefined ? [] : [{ label, text }];
+  });
+}
+
+function toldOrWhy(tell: () => string | undefined): string | undefined {
+  try {
+    return tell();
+  } catch (error) {
+    return `could not be found out: ${messageOf(error)}`;
+  }
 }
 
 /** Which facts a driver would not tell. */
