@@ -1,10 +1,10 @@
-import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
 import { type AlignmentClass, DRIVER_MEMORY, Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
+import type { OpenCLDevice } from "./device.ts";
 
 /** What a proof came to. */
 export interface Verdict {
@@ -14,8 +14,8 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-/** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
-const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
+/** What was found out, by devices and class: a "no" takes a second, and several where a device is well disguised. */
+const VERDICTS = new Map<string, Map<string, Verdict>>();
 
 /** The class of an address and a length. */
 export function classOf(address: bigint, byteLength: number): AlignmentClass {
@@ -25,8 +25,9 @@ export function classOf(address: bigint, byteLength: number): AlignmentClass {
 }
 
 /**
- * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). All of it has to be
- * seen:
+ * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). Of a context with
+ * several devices each has to show all of it, on the same buffer in turn: a driver may move a buffer between devices that
+ * it leaves in place for one. All of it has to be seen:
  * 1. The device, which has read the bytes before, answers to what the CPU has written since; the CPU, polling, sees
  *    random bytes of the answer. Between: enqueue and flush, no finish, map, read or migrate.
  * 2. The same where the CPU writes after the enqueue, before a user event lets the kernel start: so that a device that
@@ -40,13 +41,10 @@ export class AliasProofs {
   readonly #context: OpenCLContext;
   readonly #verdicts: Map<string, Verdict>;
 
-  /** Nothing is run yet; what other contexts of the device have found out is known. */
+  /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-    const { handle } = context.device;
-    let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = new Map());
-    this.#verdicts = verdicts;
+    this.#verdicts = verdictsOn(context.devices);
   }
 
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
@@ -96,6 +94,15 @@ export class AliasProofs {
       ? { aliases: true, evidence: `proven by aliasing both ways, ${where}` }
       : { aliases: false, evidence: `${seen}, ${where}` };
   }
+}
+
+/** Sub-devices come and go, and their handles come again: what one has shown is not told of the next. */
+function verdictsOn(devices: readonly OpenCLDevice[]): Map<string, Verdict> {
+  if (devices.some((device) => device.parent !== undefined)) return new Map();
+  const key = devices.map((device) => device.handle).sort().join();
+  let verdicts = VERDICTS.get(key);
+  if (verdicts === undefined) VERDICTS.set(key, verdicts = new Map());
+  return verdicts;
 }
 
 function multiple(what: string, of: number): string {
