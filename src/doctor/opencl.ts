@@ -1,13 +1,14 @@
 import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { fileAt } from "../host/loaded.ts";
-import { deviceHandles, platformHandles } from "../opencl/device.ts";
+import { OpenCLContext } from "../opencl/context.ts";
+import { deviceHandles, deviceOf, platformHandles } from "../opencl/device.ts";
 import { opencl } from "../opencl/library.ts";
 import { addressInDriver } from "../opencl/loader.ts";
 import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
 import { attempt } from "./findings.ts";
 import { examineLibrary, located, told } from "./library.ts";
-import { nodesOf, openDevice } from "./opencl_device.ts";
 import { deviceFacts, loaderFacts, platformFacts } from "./opencl_facts.ts";
+import { nodesOf } from "./opencl_nodes.ts";
 import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./opencl_remedies.ts";
 import { traitsOf, unread } from "./opencl_traits.ts";
 import type { DeviceReport, DriverReport, Finding } from "./report.ts";
@@ -73,7 +74,7 @@ function examineDevice(handle: ClDeviceId, how: Examination, found: Found): stri
   const id = `opencl:${found.devices.length}`;
   const facts = deviceFacts(handle);
   const findings: Finding[] = [];
-  const cl = attempt(findings, () => how.opened.use(openDevice(handle)));
+  const cl = attempt(findings, () => how.opened.use(OpenCLContext.create([deviceOf(handle)])));
   const traits = cl === undefined ? [] : traitsOf(cl, how.proofs);
   found.devices.push({
     id,

@@ -15,6 +15,18 @@ export function assertText(value: unknown, argument: string): asserts value is s
   if (typeof value !== "string") throw wrongKind(argument, "a string", value);
 }
 
+/**
+ * A handle that a program gave. Whether an object stands behind it cannot be seen.
+ *
+ * @throws {ArgumentError} for what cannot be one: null, negative, of more than 64 bits, or no bigint.
+ */
+export function handleIn<H extends bigint>(value: unknown): H {
+  if (typeof value !== "bigint") throw wrongKind("handle", "a bigint", value);
+  if (value > 0n && value < 2n ** 64n) return value as H;
+  const what = value === 0n ? "it is null" : `${value} is no address`;
+  throw new ArgumentError(`handle: ${what}.`, { api: "opencl", argument: "handle" });
+}
+
 /** What a value is, for messages. */
 export function kindOf(value: unknown): string {
   if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;

@@ -1,7 +1,7 @@
 import { CL_DEVICE_PLATFORM, CL_DEVICE_TYPE_ALL } from "../../ffi/opencl/constants.ts";
 import { CL_DEVICE_NOT_FOUND, CL_PLATFORM_NOT_FOUND_KHR } from "../../ffi/opencl/errors.ts";
 import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
-import { type DeviceInfo, deviceInfo, type DeviceType, platformName } from "./device_info.ts";
+import { type DeviceInfo, deviceInfo, platformInfo } from "./device_info.ts";
 import { deviceQuery } from "./device_queries.ts";
 import { check } from "./errors.ts";
 import { infoU64 } from "./info.ts";
@@ -15,18 +15,8 @@ export interface OpenCLDevice extends DeviceInfo {
   readonly platformHandle: ClPlatformId;
   /** The platform's name (CL_PLATFORM_NAME). */
   readonly platform: string;
-}
-
-/** Which device to open; texts match as a part of the name, in any case. */
-export interface DeviceChoice {
-  /** Part of the platform's name. */
-  readonly platform?: string;
-  /** Part of the device's name. */
-  readonly device?: string;
-  /** What kind of device. */
-  readonly type?: DeviceType;
-  /** The device's UUID, as 32 hexadecimal digits. */
-  readonly uuid?: string;
+  /** CL_PLATFORM_VERSION: `"OpenCL 3.0 PoCL 3.1 …"`. */
+  readonly platformVersion: string;
 }
 
 /**
@@ -86,5 +76,5 @@ function listed<H extends bigint>(
 }
 
 function describe(handle: ClDeviceId, platformHandle: ClPlatformId): OpenCLDevice {
-  return { handle, platformHandle, platform: platformName(platformHandle), ...deviceInfo(handle) };
+  return Object.freeze({ handle, platformHandle, ...platformInfo(platformHandle), ...deviceInfo(handle) });
 }
