@@ -14,15 +14,13 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-<<<<<<< .merge_file_F1aSLd
-/** What was found out, by device and number of the class: a "no" takes a second, or several. */
-const VERDICTS = new Map<ClDeviceId, (Verdict | undefined)[]>();
+/** What was found out of each class, by number. */
+type Verdicts = (Verdict | undefined)[];
+
+/** What was found out, by devices: a "no" takes a second, and several where a device is well disguised. */
+const VERDICTS = new Map<string, Verdicts>();
 
 const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
-=======
-/** What was found out, by devices and class: a "no" takes a second, and several where a device is well disguised. */
-const VERDICTS = new Map<string, Map<string, Verdict>>();
->>>>>>> .merge_file_GEJWAn
 
 /** The class of an address and a length. */
 export function classOf(address: bigint, byteLength: number): AlignmentClass {
@@ -56,19 +54,12 @@ function numberOf(address: bigint | undefined, byteLength: number): number {
  */
 export class AliasProofs {
   readonly #context: OpenCLContext;
-  readonly #verdicts: (Verdict | undefined)[];
+  readonly #verdicts: Verdicts;
 
   /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-<<<<<<< .merge_file_F1aSLd
-    const { handle } = context.device;
-    let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = []);
-    this.#verdicts = verdicts;
-=======
     this.#verdicts = verdictsOn(context.devices);
->>>>>>> .merge_file_GEJWAn
   }
 
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
@@ -100,7 +91,7 @@ export class AliasProofs {
 
   /** Everything that was found out so far, a verdict for each class. No native call. */
   verdicts(): readonly Verdict[] {
-    return [...this.#verdicts.values()];
+    return this.#verdicts.filter((verdict) => verdict !== undefined);
   }
 
   #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
@@ -123,11 +114,11 @@ export class AliasProofs {
 }
 
 /** Sub-devices come and go, and their handles come again: what one has shown is not told of the next. */
-function verdictsOn(devices: readonly OpenCLDevice[]): Map<string, Verdict> {
-  if (devices.some((device) => device.parent !== undefined)) return new Map();
+function verdictsOn(devices: readonly OpenCLDevice[]): Verdicts {
+  if (devices.some((device) => device.parent !== undefined)) return [];
   const key = devices.map((device) => device.handle).sort().join();
   let verdicts = VERDICTS.get(key);
-  if (verdicts === undefined) VERDICTS.set(key, verdicts = new Map());
+  if (verdicts === undefined) VERDICTS.set(key, verdicts = []);
   return verdicts;
 }
 
