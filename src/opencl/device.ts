@@ -33,15 +33,6 @@ export function deviceOf(handle: ClDeviceId): OpenCLDevice {
   return describe(handle, infoU64("clGetDeviceInfo", deviceQuery(handle), CL_DEVICE_PLATFORM) as ClPlatformId);
 }
 
-/** True where a device is the one that was asked for. */
-export function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
-  const part = (text: string, wanted: string | undefined) =>
-    wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
-  return part(device.platform, choice.platform) && part(device.name, choice.device) &&
-    (choice.type === undefined || device.type === choice.type) &&
-    (choice.uuid === undefined || device.id.uuid === choice.uuid.replaceAll("-", "").toLowerCase());
-}
-
 /** Every platform, in the loader's order. */
 export function platformHandles(): ClPlatformId[] {
   return listed<ClPlatformId>(
