@@ -1,4 +1,4 @@
-import type { Context, Target } from "../core/context.ts";
+import type { Target } from "../core/context.ts";
 import type { Refusal } from "../core/errors.ts";
 import { Graph } from "../core/graph.ts";
 import type { Mapped } from "../core/mapped.ts";
@@ -40,7 +40,6 @@ export function examineEdges(
   apis: readonly ApiReport[],
 ): Edges {
   const sources = nodes.map((node) => sourceOf(node, opened));
-  const contexts = nodes.map(({ target }) => target.context);
   const asked = proofs ? mappers : mappers.map(unproven);
   return {
     targets: sources.map(({ id, target, problem }, i) => ({
@@ -50,8 +49,8 @@ export function examineEdges(
       device: nodes[i].device,
       ...(problem === undefined ? {} : { problem }),
     })),
-    edges: asked.flatMap((mapper) => edgesOf(mapper, sources, contexts, apis)),
-    routes: routesOf(asked, sources, contexts),
+    edges: asked.flatMap((mapper) => edgesOf(mapper, sources, apis)),
+    routes: routesOf(asked, sources),
   };
 }
 
@@ -73,30 +72,25 @@ function unproven(mapper: Mapper): Mapper {
   return { from, to, probe: (...args) => mapper.probe(...args), map: (...args) => mapper.map(...args) };
 }
 
-function edgesOf(
-  mapper: Mapper,
-  sources: readonly Source[],
-  contexts: readonly Context[],
-  apis: readonly ApiReport[],
-): EdgeReport[] {
+function edgesOf(mapper: Mapper, sources: readonly Source[], apis: readonly ApiReport[]): EdgeReport[] {
   const edge = edgeOf(mapper);
   const missing = [mapper.from, mapper.to].sort().filter((kind) => !sources.some(({ target }) => target.kind === kind));
   if (missing.length > 0) return [{ edge, open: false, ...absent(missing, apis) }];
-  using graph = new Graph(contexts, [mapper]);
   return pairs(sources)
     .filter(([from, to]) => from.target.kind === mapper.from && to.target.kind === mapper.to)
     .map(([from, to]) => {
-      const route = explain(graph, from, to, edge);
-      const ends = { edge, from: from.id, to: to.id, open: route.open };
-      const [step] = route.steps;
-      if (!route.open) return { ...ends, ...closed(route.refused) };
+      // Of these two alone: another device's refusal is no reason.
+      using graph = new Graph([from.target.context, to.target.context], [mapper]);
+      const { open, steps: [step], refused } = explain(graph, from, to, edge);
+      const ends = { edge, from: from.id, to: to.id, open };
+      if (!open) return { ...ends, ...closed(refused) };
       const { transfer, evidence } = step;
       return { ...ends, transfer, ...(evidence === undefined ? {} : { evidence }) };
     });
 }
 
-function routesOf(mappers: readonly Mapper[], sources: readonly Source[], contexts: readonly Context[]): RouteReport[] {
-  using graph = new Graph(contexts, mappers);
+function routesOf(mappers: readonly Mapper[], sources: readonly Source[]): RouteReport[] {
+  using graph = new Graph(sources.map(({ target }) => target.context), mappers);
   return pairs(sources).map(([from, to]) => {
     const { open, steps, refused } = explain(graph, from, to, `${from.target.kind}→${to.target.kind}`);
     const worst = Math.max(...steps.map(({ transfer }) => TRANSFERS.indexOf(transfer)));
@@ -104,11 +98,11 @@ function routesOf(mappers: readonly Mapper[], sources: readonly Source[], contex
   });
 }
 
-/** What the graph answers; a failure is a refusal like any other. */
+/** What the graph answers, where copies are asked for; a failure is a refusal like any other. */
 function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
   if (from.memory === undefined) return new Route([], [{ edge, reason: `${from.problem}.` }], false);
   try {
-    return graph.explain(from.memory, to.target);
+    return graph.explain(from.memory, to.target, { copy: "allow" });
   } catch (error) {
     const { what, remedy } = findingOf(error);
     return new Route([], [{ edge, reason: what, ...(remedy === undefined ? {} : { remedy }) }], false);
@@ -125,7 +119,8 @@ function closed(refused: readonly Refusal[]): Pick<EdgeReport, "reason" | "remed
 /** Why kinds of memory are not here: the first thing that their API lacks. */
 function absent(kinds: readonly string[], apis: readonly ApiReport[]): Pick<EdgeReport, "reason" | "remedy"> {
   const lacking = apis.filter(({ api }) => kinds.some((kind) => kind.startsWith(api)));
-  const remedy = lacking.flatMap(({ findings }) => findings).find((finding) => finding.remedy !== undefined)?.remedy;
+  const findings = lacking.flatMap((api) => [...api.findings, ...api.devices.flatMap((device) => device.findings)]);
+  const remedy = findings.find((finding) => finding.remedy !== undefined)?.remedy;
   return { reason: `there is no ${kinds.join(", no ")} memory here.`, ...(remedy === undefined ? {} : { remedy }) };
 }
 
