@@ -35,20 +35,20 @@ export function noDevices(platform: string): Finding {
 }
 
 /** Drivers that are installed and did not become platforms; nothing where the folder may not be read. */
-export function installedDrivers(loaded: readonly DriverReport[]): Finding[] {
+export function installedDrivers(loaded: readonly DriverReport[], folder: string = VENDORS): Finding[] {
   if (INSTEAD.some((name) => environment(name) !== undefined)) return [];
   const files = loaded.flatMap(({ file }) => file === undefined ? [] : [baseOf(file)]);
   if (files.length < loaded.length) return []; // what is not known cannot be missed
-  return vendorFiles().filter(({ library }) => !files.includes(baseOf(library))).map(({ icd, library }) => ({
-    what: `${VENDORS}/${icd} names ${library}, which the loader did not take.`,
+  return vendorFiles(folder).filter(({ library }) => !files.includes(baseOf(library))).map(({ icd, library }) => ({
+    what: `${folder}/${icd} names ${library}, which the loader did not take.`,
     remedy: "Is that library there, and all that it needs? ldd tells.",
   }));
 }
 
-function vendorFiles(): { readonly icd: string; readonly library: string }[] {
+function vendorFiles(folder: string): { readonly icd: string; readonly library: string }[] {
   try {
-    const names = [...Deno.readDirSync(VENDORS)].map(({ name }) => name).filter((name) => name.endsWith(".icd"));
-    return names.sort().map((icd) => ({ icd, library: Deno.readTextFileSync(`${VENDORS}/${icd}`).trim() }));
+    const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) => name.endsWith(".icd"));
+    return names.sort().map((icd) => ({ icd, library: Deno.readTextFileSync(`${folder}/${icd}`).trim() }));
   } catch {
     return []; // no such folder, or not permitted
   }

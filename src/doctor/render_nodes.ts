@@ -4,10 +4,10 @@ import type { Finding } from "./report.ts";
 export const RENDER_NODES = "/dev/dri";
 
 /** What of the GPUs' device files may be used; undefined where that may not be looked at (it takes --allow-all). */
-export function examineRenderNodes(findings: Finding[]): string | undefined {
-  const nodes = renderNodes();
+export function examineRenderNodes(findings: Finding[], folder: string = RENDER_NODES): string | undefined {
+  const nodes = renderNodes(folder);
   if (nodes === undefined) return undefined;
-  if (nodes.length === 0) return `no ${RENDER_NODES}/renderD*: no GPU, or none that its driver shows`;
+  if (nodes.length === 0) return `no ${folder}/renderD*: no GPU, or none that its driver shows`;
   const closed = nodes.filter((node) => !opens(node));
   if (closed.length > 0) {
     findings.push({
@@ -18,10 +18,10 @@ export function examineRenderNodes(findings: Finding[]): string | undefined {
   return nodes.map((node) => `${node} ${closed.includes(node) ? "closed" : "open"}`).join(", ");
 }
 
-function renderNodes(): string[] | undefined {
+function renderNodes(folder: string): string[] | undefined {
   try {
-    const entries = [...Deno.readDirSync(RENDER_NODES)].filter(({ name }) => name.startsWith("renderD"));
-    return entries.map(({ name }) => `${RENDER_NODES}/${name}`).sort();
+    const entries = [...Deno.readDirSync(folder)].filter(({ name }) => name.startsWith("renderD"));
+    return entries.map(({ name }) => `${folder}/${name}`).sort();
   } catch (error) {
     return error instanceof Deno.errors.NotFound ? [] : undefined;
   }
