@@ -62,7 +62,7 @@ function idOf({ device, target: { kind, context: { api } } }: Node): string {
 function sourceOf(node: Node, opened: DisposableStack): Source {
   const findings: Finding[] = [];
   const memory = node.make === undefined ? undefined : attempt(findings, () => opened.use(node.make!()));
-  const problem = node.make === undefined ? `nothing here makes ${node.target.kind} memory to try` : findings[0]?.what;
+  const problem = node.make === undefined ? `nothing here makes ${node.target.kind} memory to try.` : findings[0]?.what;
   return { id: idOf(node), target: node.target, memory, problem };
 }
 
@@ -75,7 +75,7 @@ function unproven(mapper: Mapper): Mapper {
 function edgesOf(mapper: Mapper, sources: readonly Source[], apis: readonly ApiReport[]): EdgeReport[] {
   const edge = edgeOf(mapper);
   const missing = [mapper.from, mapper.to].sort().filter((kind) => !sources.some(({ target }) => target.kind === kind));
-  if (missing.length > 0) return [{ edge, open: false, ...absent(missing, apis) }];
+  if (missing.length > 0) return [{ edge, open: false, ...absent(missing, sources, apis) }];
   return pairs(sources)
     .filter(([from, to]) => from.target.kind === mapper.from && to.target.kind === mapper.to)
     .map(([from, to]) => {
@@ -100,7 +100,7 @@ function routesOf(mappers: readonly Mapper[], sources: readonly Source[]): Route
 
 /** What the graph answers, where copies are asked for; a failure is a refusal like any other. */
 function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
-  if (from.memory === undefined) return new Route([], [{ edge, reason: `${from.problem}.` }], false);
+  if (from.memory === undefined) return new Route([], [{ edge, reason: from.problem! }], false);
   try {
     return graph.explain(from.memory, to.target, { copy: "allow" });
   } catch (error) {
@@ -116,9 +116,14 @@ function closed(refused: readonly Refusal[]): Pick<EdgeReport, "reason" | "remed
   return { reason, ...(remedy === undefined ? {} : { remedy }) };
 }
 
-/** Why kinds of memory are not here: the first thing that their API lacks. */
-function absent(kinds: readonly string[], apis: readonly ApiReport[]): Pick<EdgeReport, "reason" | "remedy"> {
-  const lacking = apis.filter(({ api }) => kinds.some((kind) => kind.startsWith(api)));
+/** Why kinds of memory are not here: where nothing of their API is, the first thing that it lacks. */
+function absent(
+  kinds: readonly string[],
+  sources: readonly Source[],
+  apis: readonly ApiReport[],
+): Pick<EdgeReport, "reason" | "remedy"> {
+  const here = new Set(sources.map(({ target }) => target.context.api));
+  const lacking = apis.filter(({ api }) => !here.has(api) && kinds.some((kind) => kind.startsWith(api)));
   const findings = lacking.flatMap((api) => [...api.findings, ...api.devices.flatMap((device) => device.findings)]);
   const remedy = findings.find((finding) => finding.remedy !== undefined)?.remedy;
   return { reason: `there is no ${kinds.join(", no ")} memory here.`, ...(remedy === undefined ? {} : { remedy }) };

@@ -10,7 +10,7 @@ const INSTEAD = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
 /** What a platform without devices wants, by a part of its name. */
 const WANTS: readonly (readonly [name: string, remedy: string])[] = [
   ["rusticl", "Set RUSTICL_ENABLE to the driver to use: llvmpipe (the CPU), iris (Intel), radeonsi (AMD), …"],
-  ["clover", "Nothing to mend: it is rusticl's predecessor, for older AMD GPUs."],
+  ["clover", "It is rusticl's predecessor, for older AMD GPUs: without one there is nothing to mend."],
   ["portable computing", "Unset POCL_DEVICES, or name a device in it that PoCL was built with: cpu."],
 ];
 

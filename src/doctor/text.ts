@@ -69,10 +69,10 @@ function wordOf({ open, transfer }: RouteReport): string {
 
 /** What is not an alias, and each edge that is closed; what has one reason stands together. */
 function whyLines({ routes, edges }: Report): string[] {
-  const reasons = new Map<string, string[]>();
+  const reasons = new Map<string, Set<string>>();
   const tell = (ends: string, word: string, ...why: readonly (string | undefined)[]) => {
     const reason = `${word}: ${why.filter((part) => part !== undefined && part !== "").join(" ")}`;
-    reasons.set(reason, [...reasons.get(reason) ?? [], ends]);
+    reasons.set(reason, (reasons.get(reason) ?? new Set()).add(ends));
   };
   for (const { from, to, open, transfer, steps, refused } of routes) {
     const worst = steps.find((step) => step.transfer === transfer);
@@ -83,7 +83,7 @@ function whyLines({ routes, edges }: Report): string[] {
   for (const { edge, from, to, open, reason, remedy } of edges) {
     if (!open) tell(from === undefined ? edge : `${from} → ${to}`, "closed", reason, remedy);
   }
-  return [...reasons].flatMap(([reason, ends]) => [...wrap(ends.join(", ")), ...row(ITEM, "", reason)]);
+  return [...reasons].flatMap(([reason, ends]) => [...wrap([...ends].join(", ")), ...row(ITEM, "", reason)]);
 }
 
 function findingsOf({ findings, apis }: Report): readonly Finding[] {

@@ -62,7 +62,7 @@ Deno.test("doctor: an edge of an API that is not here is closed, with what that 
 
 Deno.test("doctor: a kind that nothing here makes is said to be so, and is a target all the same", () => {
   const { targets, edges, routes } = examined(["fake.alias"], FAKE_MAPPERS, false);
-  assertEquals(targets[1].problem, "nothing here makes fake.alias memory to try");
+  assertEquals(targets[1].problem, "nothing here makes fake.alias memory to try.");
   assertEquals(edges.find(({ edge }) => edge === "host→fake.alias")?.open, true);
   assertEquals(edges.filter(({ edge }) => edge === "fake.alias→host").map(({ open, reason }) => [open, reason]), [
     [false, "nothing here makes fake.alias memory to try."],
