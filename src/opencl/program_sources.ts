@@ -78,7 +78,7 @@ export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): Op
 
 /** A program that somebody else made and built. */
 export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLProgram {
-  const handle = handleIn<ClProgram>(given);
+  const handle = handleIn<ClProgram>(given, "handle");
   context.resource.assertLive();
   const fn = "clGetProgramInfo";
   if (infoU64(fn, programQuery(handle), CL_PROGRAM_CONTEXT) !== context.rawHandle) {
