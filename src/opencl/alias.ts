@@ -14,11 +14,8 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-/** What was found out of each class, by number. */
-type Verdicts = (Verdict | undefined)[];
-
-/** What was found out, by devices: a "no" takes a second, and several where a device is well disguised. */
-const VERDICTS = new Map<string, Verdicts>();
+/** What was found out, by devices and number of the class: a "no" takes a second, or several. */
+const VERDICTS = new Map<string, (Verdict | undefined)[]>();
 
 const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
@@ -54,7 +51,7 @@ function numberOf(address: bigint | undefined, byteLength: number): number {
  */
 export class AliasProofs {
   readonly #context: OpenCLContext;
-  readonly #verdicts: Verdicts;
+  readonly #verdicts: (Verdict | undefined)[];
 
   /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
@@ -114,7 +111,7 @@ export class AliasProofs {
 }
 
 /** Sub-devices come and go, and their handles come again: what one has shown is not told of the next. */
-function verdictsOn(devices: readonly OpenCLDevice[]): Verdicts {
+function verdictsOn(devices: readonly OpenCLDevice[]): (Verdict | undefined)[] {
   if (devices.some((device) => device.parent !== undefined)) return [];
   const key = devices.map((device) => device.handle).sort().join();
   let verdicts = VERDICTS.get(key);

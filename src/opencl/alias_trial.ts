@@ -10,7 +10,7 @@ import { OpenCLUserEvent } from "./user_event.ts";
 import type { Point } from "./event.ts";
 import type { OpenCLKernel } from "./kernel.ts";
 import { opencl } from "./library.ts";
-import { OpenCLQueue } from "./queue.ts";
+import type { OpenCLQueue } from "./queue.ts";
 import { createBuffer } from "./tensor.ts";
 
 /** What a driver may look at when it decides whether to use host memory in place. */
@@ -80,7 +80,7 @@ export class Trial {
     this.#block = which === DRIVER_MEMORY ? driverBlock(context, undo) : hostBlock(context, which, undo);
     this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
     this.#queues = context.devices.map((device) => {
-      const queue = new OpenCLQueue(context, { device });
+      const queue = context.createQueue({ device });
       undo.push(() => queue[Symbol.dispose]());
       return queue;
     });

@@ -16,15 +16,17 @@ export function assertText(value: unknown, argument: string): asserts value is s
 }
 
 /**
- * A handle that a program gave. Whether an object stands behind it cannot be seen.
+ * A handle that a program gave: any but null. Whether it is one, only its owner can know.
  *
- * @throws {ArgumentError} for what cannot be one: null, negative, of more than 64 bits, or no bigint.
+ * @throws {ArgumentError} where it is null, negative, beyond 64 bits, or no bigint.
  */
-export function handleIn<H extends bigint>(value: unknown): H {
-  if (typeof value !== "bigint") throw wrongKind("handle", "a bigint", value);
-  if (value > 0n && value < 2n ** 64n) return value as H;
-  const what = value === 0n ? "it is null" : `${value} is no address`;
-  throw new ArgumentError(`handle: ${what}.`, { api: "opencl", argument: "handle" });
+export function handleIn<H extends bigint>(given: unknown, argument: string): H {
+  if (typeof given !== "bigint") throw wrongKind(argument, "a bigint", given);
+  if (given > 0n && given < 2n ** 64n) return given as H;
+  throw new ArgumentError(`${argument}: ${given === 0n ? "it is null" : `${given} is no handle`}.`, {
+    api: "opencl",
+    argument,
+  });
 }
 
 /** What a value is, for messages. */

@@ -110,7 +110,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    * @throws {NativeCallError} where the driver does not know it.
    */
   static attach(handle: bigint): OpenCLContext {
-    const context = handleIn<ClContext>(handle);
+    const context = handleIn<ClContext>(handle, "handle");
     const devices = devicesOf(context);
     return OpenCLContext.#made(devices, (undo) => retainContext(context, undo));
   }

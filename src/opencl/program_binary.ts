@@ -1,9 +1,9 @@
 import { CL_PROGRAM_BINARIES, CL_PROGRAM_BINARY_SIZES, CL_PROGRAM_DEVICES } from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_PROGRAM_EXECUTABLE } from "../../ffi/opencl/errors.ts";
-import type { ClProgram } from "../../ffi/opencl/handles.ts";
+import type { ClDeviceId, ClProgram } from "../../ffi/opencl/handles.ts";
 import { pinned } from "../core/pin.ts";
 import type { OpenCLContext } from "./context.ts";
-import type { OpenCLDevice } from "./device.ts";
+import { lineage } from "./device.ts";
 import { describeIdentity, identityOf, isSame } from "./device_identity.ts";
 import type { DeviceBinary, Envelope } from "./envelope.ts";
 import { BinaryError, check, openclError } from "./errors.ts";
@@ -17,7 +17,7 @@ export function contentOf(program: OpenCLProgram, source: string | undefined): E
   const { context, options } = program;
   const binaries = binariesOf(program.handle);
   const devices = context.devices.map((device) => {
-    const binary = binaries.get(device.handle);
+    const binary = lineage(device).map((handle) => binaries.get(handle)).find((each) => each !== undefined);
     if (binary !== undefined && binary.length > 0) return { identity: identityOf(device), binary };
     throw openclError(CL_INVALID_PROGRAM_EXECUTABLE, "clGetProgramInfo", {
       hint: `The driver has no binary for ${device.name}.`,
@@ -46,7 +46,7 @@ export function binariesFor(context: OpenCLContext, made: readonly DeviceBinary[
 }
 
 /** What the driver made of a program, by device: empty where it was built for others only. */
-function binariesOf(program: ClProgram): Map<OpenCLDevice["handle"], Uint8Array<ArrayBuffer>> {
+function binariesOf(program: ClProgram): Map<ClDeviceId, Uint8Array<ArrayBuffer>> {
   const fn = "clGetProgramInfo";
   const query = programQuery(program);
   const devices = infoU64s(fn, query, CL_PROGRAM_DEVICES);
@@ -59,6 +59,6 @@ function binariesOf(program: ClProgram): Map<OpenCLDevice["handle"], Uint8Array<
     check(opencl().clGetProgramInfo(program, CL_PROGRAM_BINARIES, BigInt(to.byteLength), to, null), fn);
   });
   return new Map(devices.map((device, i) => {
-    return [device as OpenCLDevice["handle"], all.slice(begins[i], begins[i] + sizes[i])];
+    return [device as ClDeviceId, all.slice(begins[i], begins[i] + sizes[i])];
   }));
 }

@@ -13,6 +13,7 @@ import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
 import { assertText, bytesIn, handleIn, kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
+import { lineage } from "./device.ts";
 import { type Envelope, pack, unpack } from "./envelope.ts";
 import { BinaryError, BuildError } from "./errors.ts";
 import { infoString, infoU32, infoU64, infoU64s } from "./info.ts";
@@ -77,7 +78,7 @@ export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): Op
 
 /** A program that somebody else made and built. */
 export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLProgram {
-  const handle = handleIn<ClProgram>(given);
+  const handle = handleIn<ClProgram>(given, "handle");
   context.resource.assertLive();
   const fn = "clGetProgramInfo";
   if (infoU64(fn, programQuery(handle), CL_PROGRAM_CONTEXT) !== context.rawHandle) {
@@ -85,7 +86,7 @@ export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLPr
   }
   const devices = infoU64s(fn, programQuery(handle), CL_PROGRAM_DEVICES);
   for (const device of context.devices) {
-    if (!devices.includes(device.handle) || buildStatus(handle, device) !== CL_BUILD_SUCCESS) {
+    if (!lineage(device).some((each) => devices.includes(each)) || buildStatus(handle, device) !== CL_BUILD_SUCCESS) {
       throw unfit(`the program is not built for ${device.name}.`, "Build it first: clBuildProgram.");
     }
     const type = infoU32("clGetProgramBuildInfo", buildQuery(handle, device), CL_PROGRAM_BINARY_TYPE);
