@@ -2,7 +2,8 @@ import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
-import { type AlignmentClass, DRIVER_MEMORY, Trial } from "./alias_trial.ts";
+import { classOf, DRIVER_MEMORY, hostMemory, MemoryKind } from "./alias_memory.ts";
+import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 
@@ -17,16 +18,15 @@ export interface Verdict {
 /** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
 const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
 
-/** The class of an address and a length. */
-export function classOf(address: bigint, byteLength: number): AlignmentClass {
-  let divisor = 4096;
-  while (address % BigInt(divisor) !== 0n) divisor /= 2;
-  return { address: divisor, length: byteLength % 64 === 0 ? 64 : 1 };
-}
+/**
+ * Which memory is asked about: that at a host address, behind a buffer; the driver's own (undefined); or memory of a
+ * kind that is not told by its address.
+ */
+export type MemoryAsked = bigint | undefined | MemoryKind;
 
 /**
- * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). All of it has to be
- * seen:
+ * Finds out, once per device and kind of memory, whether what the device uses is the memory that the CPU sees (law 1).
+ * All of it has to be seen:
  * 1. The device, which has read the bytes before, answers to what the CPU has written since; the CPU, polling, sees
  *    random bytes of the answer. Between: enqueue and flush, no finish, map, read or migrate.
  * 2. The same where the CPU writes after the enqueue, before a user event lets the kernel start: so that a device that
@@ -49,59 +49,55 @@ export class AliasProofs {
     this.#verdicts = verdicts;
   }
 
-  /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
-  prove(address: bigint | undefined, byteLength: number): Verdict {
-    if (address !== undefined && typeof address !== "bigint") {
-      throw new ArgumentError(`address: it is to be a bigint; got ${kindOf(address)}.`, {
+  /**
+   * Runs the proof for memory of this kind, or at this address and of this length, unless it was run before.
+   *
+   * @throws {ArgumentError} for what is neither.
+   */
+  prove(memory: MemoryAsked, byteLength: number = 0): Verdict {
+    if (memory !== undefined && typeof memory !== "bigint" && !(memory instanceof MemoryKind)) {
+      throw new ArgumentError(`address: it is to be a bigint; got ${kindOf(memory)}.`, {
         api: "opencl",
         argument: "address",
       });
     }
-    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
-    const key = keyOf(which);
-    let verdict = this.#verdicts.get(key);
-    if (verdict === undefined) this.#verdicts.set(key, verdict = this.#run(which));
+    const kind = kindAsked(memory, byteLength);
+    let verdict = this.#verdicts.get(kind.key);
+    if (verdict === undefined) this.#verdicts.set(kind.key, verdict = this.#run(kind));
     return verdict;
   }
 
-  /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
-  tryToProve(address: bigint | undefined, byteLength: number): void {
+  /** The same where a failure proves nothing: it leaves the kind unproven, to be tried again. */
+  tryToProve(memory: MemoryAsked, byteLength: number = 0): void {
     try {
-      this.prove(address, byteLength);
+      this.prove(memory, byteLength);
     } catch (error) {
       warn(`the proof of aliasing on ${this.#context.name} failed: ${messageOf(error)}`);
     }
   }
 
   /** What was found out: unproven is never alias. No native call. */
-  judge(address: bigint | undefined, byteLength: number): Verdict {
-    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
-    return this.#verdicts.get(keyOf(which)) ?? { aliases: false, evidence: "not proven" };
+  judge(memory: MemoryAsked, byteLength: number = 0): Verdict {
+    return this.#verdicts.get(kindAsked(memory, byteLength).key) ?? { aliases: false, evidence: "not proven" };
   }
 
-  #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
+  #run(kind: MemoryKind): Verdict {
     const undo: Undo = [];
     const failures: unknown[] = [];
     let seen: string | undefined;
     try {
-      seen = new Trial(this.#context, which, undo).run();
+      seen = new Trial(this.#context, kind, undo).run();
     } catch (error) {
       failures.push(error);
     }
     throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
-    const where = which === DRIVER_MEMORY
-      ? "memory of the driver's own"
-      : `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
     return seen === undefined
-      ? { aliases: true, evidence: `proven by aliasing both ways, ${where}` }
-      : { aliases: false, evidence: `${seen}, ${where}` };
+      ? { aliases: true, evidence: `proven by aliasing both ways, ${kind.name}` }
+      : { aliases: false, evidence: `${seen}, ${kind.name}` };
   }
 }
 
-function multiple(what: string, of: number): string {
-  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
-}
-
-function keyOf(which: AlignmentClass | typeof DRIVER_MEMORY): string {
-  return which === DRIVER_MEMORY ? which : `${which.address}/${which.length}`;
+function kindAsked(memory: MemoryAsked, byteLength: number): MemoryKind {
+  if (memory === undefined) return DRIVER_MEMORY;
+  return typeof memory === "bigint" ? hostMemory(classOf(memory, byteLength)) : memory;
 }

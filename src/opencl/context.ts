@@ -23,6 +23,7 @@ import { opencl } from "./library.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { OpenCLProgram, type ProgramOptions } from "./program.ts";
 import { OpenCLQueue } from "./queue.ts";
+import { OpenCLSvm } from "./svm.ts";
 import { createBuffer, OpenCLTensor } from "./tensor.ts";
 
 /**
@@ -43,8 +44,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly kind = "opencl";
   /** Itself. */
   readonly context: Context = this;
-  /** Itself. */
-  readonly targets: readonly Target[] = [this];
+  /** Where a route may lead or pass through: its buffers, and {@link svm} where that is all of the host's memory. */
+  readonly targets: readonly Target[];
   /** Its device. */
   readonly device: OpenCLDevice;
   /** Its end of life: queues, programs and tensors end first. */
@@ -55,6 +56,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly aliasing: AliasProofs;
   /** Its memory: for those who write mappers. */
   readonly memory: OpenCLMemory;
+  /** Its shared virtual memory. */
+  readonly svm: OpenCLSvm;
   readonly #handle: ClContext;
   #bytesCopied = 0;
 
@@ -64,6 +67,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
+    this.svm = new OpenCLSvm(this);
+    this.targets = device.svm.fineGrainSystem ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);
     } catch (error) {

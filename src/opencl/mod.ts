@@ -6,7 +6,8 @@
 export { LocalMemory } from "./arguments/local.ts";
 export type { KernelArgument } from "./arguments/mod.ts";
 export { BaseOf } from "./arguments/pointer.ts";
-export { AliasProofs, type Verdict } from "./alias.ts";
+export { AliasProofs, type MemoryAsked, type Verdict } from "./alias.ts";
+export { type MakeScratch, MemoryKind, type Scratch } from "./alias_memory.ts";
 export { OpenCLContext } from "./context.ts";
 export { type DeviceChoice, type OpenCLDevice, openclDevices } from "./device.ts";
 export type { DeviceImages, DeviceQueues, DeviceSvm } from "./device_features.ts";
@@ -21,5 +22,10 @@ export type { AffinityDomain, DevicePartition, PartitionKind } from "./partition
 export { OpenCLProgram, type ProgramOptions } from "./program.ts";
 export { type Enqueue, OpenCLQueue } from "./queue.ts";
 export type { DeviceSharing } from "./sharing.ts";
+export { OpenCLPointerTensor } from "./pointer_tensor.ts";
+export { OpenCLSvm, type SvmAllocation } from "./svm.ts";
+export type { SvmBlock, SvmGrain } from "./svm_block.ts";
+export { SvmMaps, type SvmRange } from "./svm_maps.ts";
+export { OpenCLSvmTensor } from "./svm_tensor.ts";
 export { type BufferPart, OpenCLTensor, type OpenCLTensorInit, type RootBuffer } from "./tensor.ts";
 export type * from "../../ffi/opencl/handles.ts";

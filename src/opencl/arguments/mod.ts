@@ -20,6 +20,7 @@ import { CL_INVALID_SAMPLER } from "../../../ffi/opencl/errors.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
+import type { OpenCLPointerTensor } from "../pointer_tensor.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { type LocalMemory, LocalParameter } from "./local.ts";
 import { OpaqueParameter } from "./opaque.ts";
@@ -34,6 +35,7 @@ import { ValueParameter } from "./value.ts";
  */
 export type KernelArgument =
   | OpenCLTensor
+  | OpenCLPointerTensor
   | BaseOf
   | LocalMemory
   | number
