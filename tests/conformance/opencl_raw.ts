@@ -17,10 +17,18 @@ function raw(): OpenCL {
   return library ??= Deno.dlopen("libOpenCL.so.1", SYMBOLS).symbols as unknown as OpenCL;
 }
 
+/** The functions that pass memory to a kernel; which of them depends on the kind of memory. */
+export const PASS = {
+  mem: (mem: ClMem) => (kernel: ClKernel, index: number) =>
+    raw().clSetKernelArg(kernel, index, 8n, new BigUint64Array([mem])),
+  svm: (address: Address) => (kernel: ClKernel, index: number) =>
+    raw().clSetKernelArgSVMPointer!(kernel, index, address),
+} as const;
+
 /** Where a kernel finds bytes. */
 export interface Place {
-  /** The buffer. */
-  readonly mem: ClMem;
+  /** Passes the memory that they are in; answers the driver's code. */
+  readonly pass: (kernel: ClKernel, index: number) => number;
   /** Where in it, in bytes. */
   readonly offset: number;
   /** How many bytes. */
@@ -42,7 +50,7 @@ export class RawQueue implements Disposable {
   /** Submits and flushes a kernel that writes `bytes`; what it answers polls until that is done. */
   write(to: Place, bytes: Uint8Array<ArrayBuffer>): () => Promise<void> {
     const from = this.#scratch(bytes);
-    const event = this.#run(to, { mem: from, offset: 0, length: to.length });
+    const event = this.#run(to, { pass: PASS.mem(from), offset: 0, length: to.length });
     return async () => {
       const status = new Int32Array(1);
       const over = await until(() => {
@@ -59,7 +67,7 @@ export class RawQueue implements Disposable {
   read(from: Place): Uint8Array {
     const bytes = new Uint8Array(new ArrayBuffer(from.length));
     const to = this.#scratch(bytes);
-    raw().clReleaseEvent(this.#run({ mem: to, offset: 0, length: from.length }, from));
+    raw().clReleaseEvent(this.#run({ pass: PASS.mem(to), offset: 0, length: from.length }, from));
     const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))) as Address;
     check(
       raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(from.length), address, 0, null, null),
@@ -80,8 +88,10 @@ export class RawQueue implements Disposable {
   }
 
   #run(to: Place, from: Place): ClEvent {
-    const args = [[to.mem], [BigInt(to.offset)], [from.mem], [BigInt(from.offset)]];
-    args.forEach((arg, i) => check(raw().clSetKernelArg(this.#copy, i, 8n, new BigUint64Array(arg))));
+    for (const [i, { pass, offset }] of [to, from].entries()) {
+      check(pass(this.#copy, 2 * i));
+      check(raw().clSetKernelArg(this.#copy, 2 * i + 1, 8n, new BigUint64Array([BigInt(offset)])));
+    }
     const [size, event] = [new BigUint64Array([BigInt(to.length)]), new BigUint64Array(1)];
     check(raw().clEnqueueNDRangeKernel(this.#queue, this.#copy, 1, null, size, null, 0, null, event));
     check(raw().clFlush(this.#queue));
