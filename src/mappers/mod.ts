@@ -7,9 +7,10 @@ import type { Mapper } from "../core/mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
 import { openCLSvmToHost } from "./opencl_svm_to_host.ts";
+import { openCLUsmToHost } from "./opencl_usm_to_host.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
 
-export { hostToOpenCL, hostToOpenCLSvm, openCLSvmToHost, openCLToHost };
+export { hostToOpenCL, hostToOpenCLSvm, openCLSvmToHost, openCLToHost, openCLUsmToHost };
 
 /** Every edge that samepage knows. */
 export const MAPPERS: readonly Mapper[] = [
@@ -17,4 +18,5 @@ export const MAPPERS: readonly Mapper[] = [
   openCLToHost,
   openCLSvmToHost,
   hostToOpenCLSvm,
+  openCLUsmToHost,
 ] as readonly unknown[] as readonly Mapper[];

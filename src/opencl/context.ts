@@ -17,6 +17,7 @@ import { AliasProofs } from "./alias.ts";
 import { type DeviceChoice, deviceOf, matches, type OpenCLDevice, openclDevices } from "./device.ts";
 import { assertText } from "./check.ts";
 import { check, errcode, made } from "./errors.ts";
+import { OpenCLUsm } from "./usm.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import { infoU64s } from "./info.ts";
 import { opencl } from "./library.ts";
@@ -58,6 +59,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly memory: OpenCLMemory;
   /** Its shared virtual memory. */
   readonly svm: OpenCLSvm;
+  /** Its unified shared memory (cl_intel_unified_shared_memory). */
+  readonly usm: OpenCLUsm;
   readonly #handle: ClContext;
   #bytesCopied = 0;
 
@@ -68,6 +71,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
     this.svm = new OpenCLSvm(this);
+    this.usm = new OpenCLUsm(this);
     this.targets = device.svm.fineGrainSystem ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);

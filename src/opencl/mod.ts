@@ -22,10 +22,15 @@ export type { AffinityDomain, DevicePartition, PartitionKind } from "./partition
 export { OpenCLProgram, type ProgramOptions } from "./program.ts";
 export { type Enqueue, OpenCLQueue } from "./queue.ts";
 export type { DeviceSharing } from "./sharing.ts";
+export { OpenCLPointerMemory, type PointerBlock } from "./pointer_memory.ts";
 export { OpenCLPointerTensor } from "./pointer_tensor.ts";
 export { OpenCLSvm, type SvmAllocation } from "./svm.ts";
 export type { SvmBlock, SvmGrain } from "./svm_block.ts";
 export { SvmMaps, type SvmRange } from "./svm_maps.ts";
 export { OpenCLSvmTensor } from "./svm_tensor.ts";
 export { type BufferPart, OpenCLTensor, type OpenCLTensorInit, type RootBuffer } from "./tensor.ts";
+export { OpenCLUsm, type UsmAllocation } from "./usm.ts";
+export type { UsmBlock, UsmKind } from "./usm_block.ts";
+export type { UsmAbility, UsmCapabilities } from "./usm_capabilities.ts";
+export { OpenCLUsmTensor } from "./usm_tensor.ts";
 export type * from "../../ffi/opencl/handles.ts";

@@ -1,20 +1,15 @@
 import type { Address } from "../../ffi/address.ts";
-import { Allocation } from "../core/allocation.ts";
+import type { Allocation } from "../core/allocation.ts";
 import { object, shown } from "../core/argument.ts";
 import type { DType } from "../core/dtype.ts";
-import { ArgumentError, LayoutError } from "../core/errors.ts";
-import { Frame, type PlacedPlane } from "../core/frame.ts";
-import type { FrameInfo } from "../core/frame_info.ts";
-import { Grant } from "../core/grant.ts";
-import { describeLayout, type Layout, layout, type LayoutInit, powerOfTwo } from "../core/layout.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { layout, type LayoutInit, powerOfTwo } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
-import type { Metadata } from "../core/metadata.ts";
-import { join, leave } from "../core/peers.ts";
-import { Resource } from "../core/resource.ts";
-import type { Target } from "../core/context.ts";
+import type { TensorInit } from "../core/tensor.ts";
 import type { MemoryKind } from "./alias_memory.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { DeviceSvm } from "./device_features.ts";
+import { OpenCLPointerMemory } from "./pointer_memory.ts";
 import { type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm_block.ts";
 import { SvmMaps } from "./svm_maps.ts";
 import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm_memory.ts";
@@ -43,17 +38,15 @@ const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm
  * Shared virtual memory of one context: `cl.svm`. A kernel is passed its tensors as pointers, and may find more pointers
  * behind those.
  */
-export class OpenCLSvm implements Target<OpenCLSvmTensor> {
+export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   /** The kind of memory. */
-  readonly kind = "opencl.svm";
-  /** The context whose memory it is. */
-  readonly context: OpenCLContext;
+  override readonly kind = "opencl.svm";
   /** What of it is mapped for the host: for those who write mappers. */
   readonly maps: SvmMaps;
 
   /** Made by the context. */
   constructor(context: OpenCLContext) {
-    this.context = context;
+    super(context);
     this.maps = new SvmMaps(context);
   }
 
@@ -63,7 +56,7 @@ export class OpenCLSvm implements Target<OpenCLSvmTensor> {
   }
 
   /** True for tensors of this memory. */
-  is(value: Mapped): value is OpenCLSvmTensor {
+  override is(value: Mapped): value is OpenCLSvmTensor {
     return value instanceof OpenCLSvmTensor && value.target === this;
   }
 
@@ -89,23 +82,8 @@ export class OpenCLSvm implements Target<OpenCLSvmTensor> {
     const { grain, atomics, align } = this.#asked(init);
     const at = layout(init);
     const byteLength = at.byteOffset + at.byteLength;
-    const most = this.context.device.maxAllocation;
-    if (byteLength + align > most) {
-      throw new LayoutError(
-        `shape: ${byteLength} bytes${align > 0 ? `, aligned to ${align},` : ""} are more than the ${most} ` +
-          `that ${this.context.name} takes in one piece.`,
-        { api: "opencl", fn: "clSVMAlloc", argument: "shape" },
-      );
-    }
     this.context.resource.assertLive(); // asked last: what was given may have run the program's own code
-    const block = svmBlock(this.context, { byteLength, grain, atomics, align });
-    const allocation = new Allocation(block);
-    join(allocation);
-    const name = `svm tensor ${describeLayout(at)}`;
-    const grant = Grant.root(allocation, at.byteOffset, byteLength, "read-write", name);
-    const undo = [() => leave(allocation)];
-    const resource = new Resource({ name, grants: [grant], owners: [this.context.resource], undo });
-    return new OpenCLSvmTensor({ target: this, handle: block.address, layout: at, resource });
+    return this.own(svmBlock(this.context, { byteLength, grain, atomics, align }), at);
   }
 
   /** The block of this context that an allocation is; undefined for other memory: for those who write mappers. */
@@ -120,24 +98,9 @@ export class OpenCLSvm implements Target<OpenCLSvmTensor> {
     return by === "pointer" ? SVM_MEMORY[block.grain].byPointer : SVM_MEMORY[block.grain].byBuffer;
   }
 
-  /** Makes the tensor of memory that is shared by its address: for those who write mappers. */
-  tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): OpenCLSvmTensor {
-    return new OpenCLSvmTensor({ target: this, handle, layout: at, resource, parent });
-  }
-
-  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
-  frame(
-    resource: Resource,
-    info: FrameInfo,
-    planes: readonly PlacedPlane[],
-    about: { readonly metadata?: Metadata; readonly parent?: Mapped },
-  ): Frame<OpenCLSvmTensor> {
-    const init = { target: this, resource, info, ...about };
-    return Frame.within<OpenCLSvmTensor>(
-      init,
-      planes,
-      (part, { handle, layout: at }, frame) => this.tensor(part, handle, at, frame),
-    );
+  /** @see {@link OpenCLPointerMemory.make} */
+  protected override make(init: TensorInit<Address>): OpenCLSvmTensor {
+    return new OpenCLSvmTensor(init);
   }
 
   /** What was asked for, each read once, as far as the device has it. */

@@ -1,11 +1,12 @@
-import { type Address, NULL } from "../../ffi/address.ts";
+import { NULL } from "../../ffi/address.ts";
 import { CL_MEM_READ_WRITE, CL_MEM_SVM_ATOMICS, CL_MEM_SVM_FINE_GRAIN_BUFFER } from "../../ffi/opencl/constants.ts";
-import type { Allocation, Block } from "../core/allocation.ts";
+import type { Allocation } from "../core/allocation.ts";
 import { NativeCallError, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import { newer, opencl } from "./library.ts";
 import { check } from "./errors.ts";
+import { placement, type PointerBlock } from "./pointer_memory.ts";
 
 /**
  * How finely host and device share a block: `"coarse"`, a range at a time, by mapping it for the host; `"fine"`, byte by
@@ -14,9 +15,7 @@ import { check } from "./errors.ts";
 export type SvmGrain = "coarse" | "fine";
 
 /** A block of shared virtual memory. */
-export interface SvmBlock extends Block {
-  /** The address of its first byte, for host and device. */
-  readonly address: Address;
+export interface SvmBlock extends PointerBlock {
   /** How finely it is shared. */
   readonly grain: SvmGrain;
   /** The `cl_context` that it belongs to. */
@@ -35,33 +34,29 @@ export interface SvmBlockInit {
   readonly align: number;
 }
 
-/** The most that clSVMAlloc has to align to: the size of a `long16`. */
-const LARGEST_TYPE = 128;
-
 /**
  * Allocates a block (clSVMAlloc). Its `cl_context` is retained until it is freed: the host may hold it for longer than
  * the context is open.
  *
+ * @throws {LayoutError} where it is more than the device takes in one piece.
  * @throws {NativeCallError} where the driver answers NULL; it never says why.
  */
 export function svmBlock(context: OpenCLContext, init: SvmBlockInit): SvmBlock {
   const { byteLength, grain, atomics, align } = init;
   const owner = context.rawHandle;
+  const place = placement(context, "clSVMAlloc", byteLength, align);
   const undo: Undo = [];
   check(opencl().clRetainContext(owner), "clRetainContext");
   undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
   try {
-    // What the driver does not align to is found in a longer block.
-    const slack = align > LARGEST_TYPE ? align : 0;
     const flags = CL_MEM_READ_WRITE | (grain === "fine" ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0n) |
       (atomics ? CL_MEM_SVM_ATOMICS : 0n);
-    const begin = newer("clSVMAlloc")(owner, flags, BigInt(byteLength + slack), Math.min(align, LARGEST_TYPE));
+    const begin = newer("clSVMAlloc")(owner, flags, place.size, place.align);
     if (begin === NULL) throw noMemory(context, init);
     undo.push(() => newer("clSVMFree")(owner, begin));
-    const address = (begin + (slack === 0 ? 0n : -begin & BigInt(align - 1))) as Address;
     return {
       kind: "opencl.svm",
-      address,
+      address: place.begin(begin),
       byteLength,
       grain,
       owner,
