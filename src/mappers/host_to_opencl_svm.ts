@@ -1,15 +1,15 @@
 import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
+import type { Described } from "../core/described.ts";
 import { NoRouteError, type Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
-import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
-import { rangeOf } from "./range.ts";
 import { retained } from "./retained.ts";
 
 const EDGE = "host→opencl.svm";
@@ -25,14 +25,14 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
 
   prepare(source: Described, target: Target): void {
     const svm = target as OpenCLSvm;
-    if (refuse(source, svm) === undefined) svm.context.aliasing.tryToProve(svm.memoryOf(rangeOf(source).allocation));
+    if (refuse(source, svm) === undefined) svm.context.aliasing.tryToProve(svm.memoryOf(source.range.allocation));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const svm = target as OpenCLSvm;
     const refusal = refuse(source, svm);
     if (refusal !== undefined) return refusal;
-    const { allocation, byteLength } = rangeOf(source);
+    const { allocation, byteLength } = source.range;
     const { aliases, evidence } = svm.context.aliasing.judge(svm.memoryOf(allocation));
     return {
       edge: EDGE,
@@ -40,14 +40,14 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
       hostWait: waits.some((fence) => fence.context !== svm.context),
       bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
       evidence,
-      result: { ...source, target, access },
+      result: source.as(target, access),
     };
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLSvmTensor | Frame<OpenCLSvmTensor> {
     const svm = target as OpenCLSvm;
     // Asked again: a hop of the same route may have come between.
-    const refusal = refuse(source.describe(), svm);
+    const refusal = refuse(source.described, svm);
     if (refusal !== undefined) {
       throw new NoRouteError(`No route from ${source.name} to shared memory: ${describeRefusal(refusal)}`, [refusal], {
         api: "core",
@@ -71,7 +71,7 @@ function resourceOf(svm: OpenCLSvm, { name, undo, grants }: MapJob, parent: Reso
 function refuse(source: Described, svm: OpenCLSvm): Refusal | undefined {
   const { queue, name } = svm.context;
   if (queue.resource.state !== "live") return { edge: EDGE, reason: `${name}, or its queue, was disposed.` };
-  const block = svm.blockOf(rangeOf(source).allocation);
+  const block = svm.blockOf(source.range.allocation);
   if (block?.grain === "coarse") {
     return {
       edge: EDGE,

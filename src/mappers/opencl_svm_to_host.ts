@@ -1,16 +1,16 @@
 import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
+import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
-import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { type GiveBack, Resource } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
-import { rangeOf } from "./range.ts";
 
 const EDGE = "opencl.svm→host";
 
@@ -26,14 +26,14 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
   prepare(source: Described): void {
     const svm = source.target as OpenCLSvm;
     if (svm.context.queue.resource.state !== "live") return;
-    svm.context.aliasing.tryToProve(svm.memoryOf(rangeOf(source).allocation));
+    svm.context.aliasing.tryToProve(svm.memoryOf(source.range.allocation));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const svm = source.target as OpenCLSvm;
     const { queue, aliasing, name } = svm.context;
     if (queue.resource.state !== "live") return { edge: EDGE, reason: `${name}, or its queue, was disposed.` };
-    const { allocation, byteLength } = rangeOf(source);
+    const { allocation, byteLength } = source.range;
     const { aliases, evidence } = aliasing.judge(svm.memoryOf(allocation));
     return {
       edge: EDGE,
@@ -41,7 +41,7 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
       hostWait: waits.length > 0,
       bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
       evidence,
-      result: { ...source, target, access },
+      result: source.as(target, access),
     };
   },
 
@@ -50,7 +50,7 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
     const host = target.context as HostContext;
     const planes = source instanceof Frame ? source.planes : [source];
     const handle = planes.reduce((first, { address }) => address < first ? address : first, planes[0].address);
-    const { byteLength } = rangeOf(source.describe());
+    const { byteLength } = source.described.range;
     const resource = resourceOf(svm, job, source.resource, giveBackOf(svm, job, handle, byteLength));
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - handle)) }));
     if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);

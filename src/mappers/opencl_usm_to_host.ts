@@ -1,16 +1,16 @@
 import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
+import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
-import type { Described, DescribedPlane, MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { type GiveBack, Resource } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
 import type { OpenCLUsmTensor } from "../opencl/usm_tensor.ts";
-import { rangeOf } from "./range.ts";
 
 const EDGE = "opencl.usm→host";
 
@@ -27,7 +27,7 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
 
   prepare(source: Described): void {
     const usm = source.target as OpenCLUsm;
-    const kind = usm.blockOf(rangeOf(source).allocation)?.usm;
+    const kind = usm.blockOf(source.range.allocation)?.usm;
     if (kind === undefined || kind === "device" || usm.context.queue.resource.state !== "live") return;
     usm.context.aliasing.tryToProve(usm.memoryOf(kind));
   },
@@ -36,24 +36,14 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const usm = source.target as OpenCLUsm;
     const { queue, aliasing, name } = usm.context;
     if (queue.resource.state !== "live") return { edge: EDGE, reason: `${name}, or its queue, was disposed.` };
-    const { allocation, byteLength } = rangeOf(source);
+    const { allocation, byteLength } = source.range;
     const block = usm.blockOf(allocation);
     if (block === undefined) return { edge: EDGE, reason: `it is no memory of ${name}.` };
     const moves = byteLength * (Number(reads(access)) + Number(writes(access)));
-    const common = { edge: EDGE, hostWait: waits.length > 0 };
-    if (block.usm === "device") {
-      // Where the copy will lie is not known before it is made.
-      const planes = source.planes.map(({ address: _, ...plane }): DescribedPlane => plane);
-      return { ...common, transfer: "copy", bytesMoved: moves, result: { ...source, planes, target, access } };
-    }
+    const common = { edge: EDGE, hostWait: waits.length > 0, result: source.as(target, access) };
+    if (block.usm === "device") return { ...common, transfer: "copy", bytesMoved: moves };
     const { aliases, evidence } = aliasing.judge(usm.memoryOf(block.usm));
-    return {
-      ...common,
-      transfer: aliases ? "alias" : "migrate",
-      bytesMoved: aliases ? 0 : moves,
-      evidence,
-      result: { ...source, target, access },
-    };
+    return { ...common, transfer: aliases ? "alias" : "migrate", bytesMoved: aliases ? 0 : moves, evidence };
   },
 
   map(source: OpenCLUsmTensor | Frame<OpenCLUsmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
@@ -61,7 +51,7 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const host = target.context as HostContext;
     const planes = source instanceof Frame ? source.planes : [source];
     const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
-    const { byteLength } = rangeOf(source.describe());
+    const { byteLength } = source.described.range;
     const isCopied = usm.blockOf(job.grants[0].allocation)?.usm === "device";
     const copied = isCopied ? copyOf(usm, host, job, first, byteLength) : undefined;
     const handle = copied?.address ?? first;

@@ -2,7 +2,7 @@ import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
-import { classOf, DRIVER_MEMORY, hostMemory, MemoryKind } from "./alias_memory.ts";
+import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias_memory.ts";
 import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
@@ -15,14 +15,22 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-/** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
-const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
+/** What was found out, by device and number of the kind: a "no" takes a second, or several. */
+const VERDICTS = new Map<ClDeviceId, (Verdict | undefined)[]>();
+
+const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
 /**
  * Which memory is asked about: that at a host address, behind a buffer; the driver's own (undefined); or memory of a
  * kind that is not told by its address.
  */
 export type MemoryAsked = bigint | undefined | MemoryKind;
+
+/** The kinds in a row: that of the driver's own memory first. */
+function numberOf(memory: MemoryAsked, byteLength: number): number {
+  if (memory === undefined) return DRIVER_MEMORY.number;
+  return typeof memory === "bigint" ? hostNumber(memory, byteLength) : memory.number;
+}
 
 /**
  * Finds out, once per device and kind of memory, whether what the device uses is the memory that the CPU sees (law 1).
@@ -38,14 +46,14 @@ export type MemoryAsked = bigint | undefined | MemoryKind;
  */
 export class AliasProofs {
   readonly #context: OpenCLContext;
-  readonly #verdicts: Map<string, Verdict>;
+  readonly #verdicts: (Verdict | undefined)[];
 
   /** Nothing is run yet; what other contexts of the device have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
     const { handle } = context.device;
     let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = new Map());
+    if (verdicts === undefined) VERDICTS.set(handle, verdicts = []);
     this.#verdicts = verdicts;
   }
 
@@ -61,10 +69,9 @@ export class AliasProofs {
         argument: "address",
       });
     }
-    const kind = kindAsked(memory, byteLength);
-    let verdict = this.#verdicts.get(kind.key);
-    if (verdict === undefined) this.#verdicts.set(kind.key, verdict = this.#run(kind));
-    return verdict;
+    return this.#verdicts[numberOf(memory, byteLength)] ??= this.#run(
+      typeof memory === "bigint" ? hostMemory(memory, byteLength) : memory ?? DRIVER_MEMORY,
+    );
   }
 
   /** The same where a failure proves nothing: it leaves the kind unproven, to be tried again. */
@@ -78,7 +85,7 @@ export class AliasProofs {
 
   /** What was found out: unproven is never alias. No native call. */
   judge(memory: MemoryAsked, byteLength: number = 0): Verdict {
-    return this.#verdicts.get(kindAsked(memory, byteLength).key) ?? { aliases: false, evidence: "not proven" };
+    return this.#verdicts[numberOf(memory, byteLength)] ?? UNPROVEN;
   }
 
   #run(kind: MemoryKind): Verdict {
@@ -95,9 +102,4 @@ export class AliasProofs {
       ? { aliases: true, evidence: `proven by aliasing both ways, ${kind.name}` }
       : { aliases: false, evidence: `${seen}, ${kind.name}` };
   }
-}
-
-function kindAsked(memory: MemoryAsked, byteLength: number): MemoryKind {
-  if (memory === undefined) return DRIVER_MEMORY;
-  return typeof memory === "bigint" ? hostMemory(classOf(memory, byteLength)) : memory;
 }

@@ -19,23 +19,6 @@ export interface Scratch {
 /** Makes a block of at least so many bytes; what has to be released goes on the undo list. */
 export type MakeScratch = (context: OpenCLContext, byteLength: number, undo: Undo) => Scratch;
 
-/** A kind of memory that a driver may share with the CPU or not, and how a block of it is made to try that on. */
-export class MemoryKind {
-  /** Tells it from every other kind of the same device. */
-  readonly key: string;
-  /** In words: `"address % 4096 = 0, any length"`. */
-  readonly name: string;
-  /** Makes a block of it. */
-  readonly scratch: MakeScratch;
-
-  /** Two with the same key are the same kind. */
-  constructor(key: string, name: string, scratch: MakeScratch) {
-    this.key = key;
-    this.name = name;
-    this.scratch = scratch;
-  }
-}
-
 /** What a driver may look at when it decides whether to use host memory in place. */
 export interface AlignmentClass {
   /** The largest power of two, up to 4096, that divides the address. */
@@ -46,38 +29,56 @@ export interface AlignmentClass {
 
 /** The class of an address and a length. */
 export function classOf(address: bigint, byteLength: number): AlignmentClass {
-  let divisor = 4096;
-  while (address % BigInt(divisor) !== 0n) divisor /= 2;
-  return { address: divisor, length: byteLength % 64 === 0 ? 64 : 1 };
+  return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
 }
 
-/** The kinds of host memory by their keys: there are 26. */
-const hostKinds = new Map<string, MemoryKind>();
-
-/** Host memory of one class, behind a buffer (CL_MEM_USE_HOST_PTR). */
-export function hostMemory(which: AlignmentClass): MemoryKind {
-  const key = `${which.address}/${which.length}`;
-  let kind = hostKinds.get(key);
-  if (kind === undefined) hostKinds.set(key, kind = hostKind(key, which));
-  return kind;
+/** The largest power of two, up to 4096, that divides an address. */
+function divisorOf(address: bigint): number {
+  const low = Number(BigInt.asUintN(12, address));
+  return low === 0 ? 4096 : low & -low;
 }
 
-function hostKind(key: string, which: AlignmentClass): MemoryKind {
-  return new MemoryKind(
-    key,
-    `${multiple("address", which.address)}, ${multiple("length", which.length)}`,
-    (context, byteLength, undo) => {
-      const length = byteLength + (which.length === 64 ? 0 : 1);
-      const bytes = hostBytes(which.address, length, undo);
-      const address = addressOf(bytes, "opencl");
-      return { bytes, bind: bound(createBuffer(context, CL_MEM_USE_HOST_PTR, length, address, undo)) };
-    },
-  );
+/** The classes of host memory: 13 powers of two, each with two kinds of length. */
+const CLASSES = 26;
+
+let kinds = 1 + CLASSES;
+
+/** The number of the kind that host memory is of; 0 is the driver's own memory. */
+export function hostNumber(address: bigint, byteLength: number): number {
+  return 1 + 2 * Math.log2(divisorOf(address)) + Number(byteLength % 64 === 0);
+}
+
+/** A kind of memory that a driver may share with the CPU or not, and how a block of it is made to try that on. */
+export class MemoryKind {
+  /** In words: `"address % 4096 = 0, any length"`. */
+  readonly name: string;
+  /** Makes a block of it. */
+  readonly scratch: MakeScratch;
+  /** Tells it from every other kind. */
+  readonly number: number;
+
+  /** One of its own, unless a number says which it is. */
+  constructor(name: string, scratch: MakeScratch, number: number = kinds++) {
+    this.name = name;
+    this.scratch = scratch;
+    this.number = number;
+  }
+}
+
+/** Host memory of the class of an address and a length, behind a buffer (CL_MEM_USE_HOST_PTR). */
+export function hostMemory(address: bigint, byteLength: number): MemoryKind {
+  const which = classOf(address, byteLength);
+  const scratch: MakeScratch = (context, atLeast, undo) => {
+    const length = atLeast + (which.length === 64 ? 0 : 1);
+    const bytes = hostBytes(which.address, length, undo);
+    return { bytes, bind: bound(createBuffer(context, CL_MEM_USE_HOST_PTR, length, addressOf(bytes, "opencl"), undo)) };
+  };
+  const name = `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
+  return new MemoryKind(name, scratch, hostNumber(address, byteLength));
 }
 
 /** Memory of the driver's own, mapped. It stays mapped while the device writes: else its address would be stale. */
 export const DRIVER_MEMORY: MemoryKind = new MemoryKind(
-  "driver",
   "memory of the driver's own",
   (context, byteLength, undo) => {
     const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
@@ -88,6 +89,7 @@ export const DRIVER_MEMORY: MemoryKind = new MemoryKind(
     });
     return { bytes: bytesAt(range.address, byteLength), bind: bound(mem) };
   },
+  0,
 );
 
 /** Bytes of a JavaScript buffer that stay where they are: at a multiple of `align`, and of nothing more than that. */

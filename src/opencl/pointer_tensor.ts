@@ -1,7 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import type { Layout } from "../core/layout.ts";
-import type { Described } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
@@ -32,11 +31,9 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
     return super.slice(layout, options) as this;
   }
 
-  /** What a route has to know of it. */
-  override describe(): Described {
-    const { allocation } = this.grant;
-    const { layout, address } = this;
-    return { target: this.target, access: this.access, planes: [{ layout, allocation, address }] };
+  /** The same, for routes: the host calls it so too, unless it cannot reach it. */
+  protected override get hostAddress(): bigint | undefined {
+    return this.address;
   }
 
   /** Makes the tensor of a part that was lent. */

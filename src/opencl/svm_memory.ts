@@ -24,13 +24,12 @@ interface SvmKinds {
 
 /** Memory of clSVMAlloc, by its grain. */
 export const SVM_MEMORY: { readonly [G in SvmGrain]: SvmKinds } = {
-  coarse: kinds("svm.coarse", "coarse-grained shared virtual memory", (...given) => svmScratch("coarse", ...given)),
-  fine: kinds("svm.fine", "fine-grained shared virtual memory", (...given) => svmScratch("fine", ...given)),
+  coarse: kinds("coarse-grained shared virtual memory", (...given) => svmScratch("coarse", ...given)),
+  fine: kinds("fine-grained shared virtual memory", (...given) => svmScratch("fine", ...given)),
 };
 
 /** Any memory of the host, where a device shares all of it. */
 export const SYSTEM_MEMORY: MemoryKind = new MemoryKind(
-  "svm.system",
   "memory of the host, shared by its address",
   (_, byteLength, undo) => {
     const bytes = hostBytes(64, byteLength, undo);
@@ -40,13 +39,12 @@ export const SYSTEM_MEMORY: MemoryKind = new MemoryKind(
 );
 
 function kinds(
-  key: string,
   name: string,
   scratch: (context: OpenCLContext, byteLength: number, undo: Undo) => SvmScratch,
 ): SvmKinds {
   return {
-    byPointer: new MemoryKind(key, name, scratch),
-    byBuffer: new MemoryKind(`${key}.buffer`, `a buffer over ${name}`, (context, byteLength, undo) => {
+    byPointer: new MemoryKind(name, scratch),
+    byBuffer: new MemoryKind(`a buffer over ${name}`, (context, byteLength, undo) => {
       const { bytes, address } = scratch(context, byteLength, undo);
       return { bytes, bind: bound(createBuffer(context, CL_MEM_USE_HOST_PTR, byteLength, address, undo)) };
     }),

@@ -10,7 +10,7 @@ export const USM_MEMORY: { readonly [K in Exclude<UsmKind, "device">]: MemoryKin
 };
 
 function kindOf(usm: Exclude<UsmKind, "device">): MemoryKind {
-  return new MemoryKind(`usm.${usm}`, `${usm} memory, unified`, (context, byteLength, undo) => {
+  return new MemoryKind(`${usm} memory, unified`, (context, byteLength, undo) => {
     const block = usmBlock(context, usm, byteLength, 0);
     const allocation = new Allocation(block);
     allocation.join();

@@ -4,6 +4,7 @@ import type { TensorInit } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { OpenCLPointerTensor } from "./pointer_tensor.ts";
+import { usmBlockOf } from "./usm_block.ts";
 import { usmOf } from "./usm_library.ts";
 
 /** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
@@ -11,6 +12,11 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
   /** @see {@link OpenCLPointerTensor.setArgument} */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
+  }
+
+  /** @see {@link OpenCLPointerTensor.hostAddress} */
+  protected override get hostAddress(): bigint | undefined {
+    return usmBlockOf(this.grant.allocation, this.context)?.usm === "device" ? undefined : this.address;
   }
 
   /** @see {@link OpenCLPointerTensor.another} */
