@@ -5,8 +5,9 @@ import {
   CL_TRUE,
 } from "../../ffi/opencl/constants.ts";
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
-import type { ClCommandQueue, ClContext, ClEvent, ClKernel, ClMem } from "../../ffi/opencl/handles.ts";
+import type { ClCommandQueue, ClContext, ClEvent, ClKernel, ClMem, ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
+import { SYMBOLS as USM } from "../../ffi/opencl_usm/symbols.ts";
 import type { Address } from "../../ffi/address.ts";
 import { until } from "./bytes.ts";
 
@@ -17,12 +18,22 @@ function raw(): OpenCL {
   return library ??= Deno.dlopen("libOpenCL.so.1", SYMBOLS).symbols as unknown as OpenCL;
 }
 
+/** clSetKernelArgMemPointerINTEL, as a driver has it. */
+function rawUsm(platform: ClPlatformId) {
+  const name = new TextEncoder().encode("clSetKernelArgMemPointerINTEL\0");
+  const address = raw().clGetExtensionFunctionAddressForPlatform(platform, name);
+  const { clSetKernelArgMemPointerINTEL: symbol } = USM;
+  return new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof symbol>(address)!, symbol);
+}
+
 /** The functions that pass memory to a kernel; which of them depends on the kind of memory. */
 export const PASS = {
   mem: (mem: ClMem) => (kernel: ClKernel, index: number) =>
     raw().clSetKernelArg(kernel, index, 8n, new BigUint64Array([mem])),
   svm: (address: Address) => (kernel: ClKernel, index: number) =>
     raw().clSetKernelArgSVMPointer!(kernel, index, address),
+  usm: (address: Address, platform: ClPlatformId) => (kernel: ClKernel, index: number) =>
+    rawUsm(platform).call(kernel, index, address),
 } as const;
 
 /** Where a kernel finds bytes. */
