@@ -13,7 +13,7 @@ import { OpenCLFence } from "./event.ts";
 import { assertNoGates } from "./gate.ts";
 import { opencl } from "./library.ts";
 import { Point } from "./point.ts";
-import { createdQueue, type QueueHandle, type QueueOrder } from "./queue_handle.ts";
+import { attachedQueue, createdQueue, type QueueOptions, type QueueOrder } from "./queue_handle.ts";
 import { type CommandKind, Submitted } from "./submitted.ts";
 import type { OpenCLTensor } from "./tensor.ts";
 import { copy } from "./transfers/copy.ts";
@@ -48,14 +48,15 @@ export class OpenCLQueue implements Disposable {
   readonly #submitted: Submitted;
   #flushed = true;
 
-  /** Made by `cl.createQueue()`; a context has one to begin with. Takes the handle over. */
-  constructor(context: OpenCLContext, from: QueueHandle = createdQueue(context, {})) {
+  /** Made by `cl.createQueue()`, or of a handle by `cl.attachQueue()`; a context has one to begin with. */
+  constructor(context: OpenCLContext, from: QueueOptions | bigint = {}) {
+    const made = typeof from === "bigint" ? attachedQueue(context, from) : createdQueue(context, from);
     this.context = context;
-    this.device = context.device;
-    this.order = from.order;
-    this.profiling = from.profiling;
-    this.#handle = from.handle;
-    this.#submitted = new Submitted(from.overtakes);
+    this.device = made.device;
+    this.order = made.order;
+    this.profiling = made.profiling;
+    this.#handle = made.handle;
+    this.#submitted = new Submitted(made.overtakes);
     this.resource = new Resource({
       name: `opencl queue (${context.name})`,
       owners: [context.resource],

@@ -1,5 +1,4 @@
 import {
-  CL_DEVICE_QUEUE_ON_HOST_PROPERTIES,
   CL_QUEUE_CONTEXT,
   CL_QUEUE_DEVICE,
   CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
@@ -26,12 +25,16 @@ export interface QueueOptions {
   readonly order?: QueueOrder;
   /** Does the driver keep the times of each command, for `fence.times()`? Not by default. */
   readonly profiling?: boolean;
+  /** Which of the context's devices; the first by default. */
+  readonly device?: OpenCLDevice;
 }
 
 /** A `cl_command_queue` of our own or retained, and what it does. */
 export interface QueueHandle {
   /** The `cl_command_queue`. */
   readonly handle: ClCommandQueue;
+  /** Whose commands it takes. */
+  readonly device: OpenCLDevice;
   /** In which order commands run. */
   readonly order: QueueOrder;
   /** Does it keep times? */
@@ -45,58 +48,52 @@ const ORDERS: { readonly [O in QueueOrder]: bigint } = {
   "out-of-order": CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
 };
 
-/** A new one. @throws {ArgumentError} where the device cannot do it. */
+/** A new one. @throws {ArgumentError} where the device cannot do it, or is not the context's. */
 export function createdQueue(context: OpenCLContext, options: QueueOptions): QueueHandle {
-  const { order = "in-order", profiling = false } = object(options, "options");
+  const { order = "in-order", profiling = false, device: wanted = context.device } = object(options, "options");
   if (typeof order !== "string" || !Object.hasOwn(ORDERS, order)) {
     throw wrong("order", `${shown(order)} is none.`, 'Use "in-order" or "out-of-order".');
   }
   if (typeof profiling !== "boolean") throw wrong("profiling", `${shown(profiling)} is neither true nor false.`);
-  const { device, handle: owner } = context;
-  const can = order === "in-order" && !profiling ? 0n : hostQueueProperties(device);
-  if ((ORDERS[order] & ~can) !== 0n) {
+  const device = context.deviceIn(wanted);
+  const overtakes = order === "out-of-order";
+  if (overtakes && !device.queues.outOfOrder) {
     throw wrong("order", `${device.name} runs commands in order only.`, 'Use "in-order" queues, several of them.');
   }
-  if (profiling && (can & CL_QUEUE_PROFILING_ENABLE) === 0n) {
+  if (profiling && !device.queues.profiling) {
     throw wrong("profiling", `${device.name} keeps no times of commands.`);
   }
   const properties = ORDERS[order] | (profiling ? CL_QUEUE_PROFILING_ENABLE : 0n);
   const { clCreateCommandQueueWithProperties: create, clCreateCommandQueue } = opencl();
   // The loader has the newer function for every driver; one of OpenCL 1 has nothing behind it.
   const handle = create === null || device.version.startsWith("OpenCL 1.")
-    ? made(clCreateCommandQueue(owner, device.handle, properties, errcode), "clCreateCommandQueue")
+    ? made(clCreateCommandQueue(context.handle, device.handle, properties, errcode), "clCreateCommandQueue")
     : made(
-      create(owner, device.handle, new BigUint64Array([BigInt(CL_QUEUE_PROPERTIES), properties, 0n]), errcode),
+      create(context.handle, device.handle, new BigUint64Array([BigInt(CL_QUEUE_PROPERTIES), properties, 0n]), errcode),
       "clCreateCommandQueueWithProperties",
     );
   ledger.add("opencl.cl_command_queue");
-  return { handle, order, profiling, overtakes: order === "out-of-order" };
+  return { handle, device, order, profiling, overtakes };
 }
 
-/** One that somebody else made, retained. @throws {ArgumentError} where it is of another context or device. */
+/** One that somebody else made, retained. @throws {ArgumentError} where it is of another context. */
 export function attachedQueue(context: OpenCLContext, given: bigint): QueueHandle {
   const handle = handleIn<ClCommandQueue>(given, "handle");
-  const { device, handle: owner } = context;
+  const { handle: owner } = context;
   const query: Query = (name, size, value, written) =>
     opencl().clGetCommandQueueInfo(handle, name, size, value, written);
   const info = (name: number) => infoU64("clGetCommandQueueInfo", query, name);
   if (info(CL_QUEUE_CONTEXT) !== owner) throw wrong("handle", "the queue is of another cl_context.");
-  if (info(CL_QUEUE_DEVICE) !== device.handle) throw wrong("handle", `the queue is not one of ${device.name}.`);
+  const deviceHandle = info(CL_QUEUE_DEVICE);
+  const device = context.devices.find((each) => each.handle === deviceHandle);
+  if (device === undefined) throw wrong("handle", `the queue is not one of ${context.name}.`);
   const properties = info(CL_QUEUE_PROPERTIES);
   const order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) === 0n ? "in-order" : "out-of-order";
-  const overtakes = (properties & hostQueueProperties(device) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n;
   check(opencl().clRetainCommandQueue(handle), "clRetainCommandQueue");
   ledger.add("opencl.cl_command_queue");
-  return { handle, order, profiling: (properties & CL_QUEUE_PROFILING_ENABLE) !== 0n, overtakes };
-}
-
-/** What queues of the host's a device can make. */
-function hostQueueProperties(device: OpenCLDevice): bigint {
-  return infoU64(
-    "clGetDeviceInfo",
-    (name, size, value, written) => opencl().clGetDeviceInfo(device.handle, name, size, value, written),
-    CL_DEVICE_QUEUE_ON_HOST_PROPERTIES,
-  );
+  // rusticl 22.3 makes such queues too, though its device runs commands in order.
+  const overtakes = order === "out-of-order" && device.queues.outOfOrder;
+  return { handle, device, order, profiling: (properties & CL_QUEUE_PROFILING_ENABLE) !== 0n, overtakes };
 }
 
 function wrong(argument: string, what: string, hint?: string): ArgumentError {
