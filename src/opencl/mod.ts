@@ -23,7 +23,7 @@ export { OpenCLProgram, type ProgramOptions } from "./program.ts";
 export { type Enqueue, OpenCLQueue } from "./queue.ts";
 export type { DeviceSharing } from "./sharing.ts";
 export { OpenCLPointerMemory, type PointerBlock } from "./pointer_memory.ts";
-export { OpenCLPointerTensor } from "./pointer_tensor.ts";
+export { type ExecInfo, OpenCLPointerTensor } from "./pointer_tensor.ts";
 export { OpenCLSvm, type SvmAllocation } from "./svm.ts";
 export type { SvmBlock, SvmGrain } from "./svm_block.ts";
 export { SvmMaps, type SvmRange } from "./svm_maps.ts";

@@ -1,14 +1,31 @@
 import type { Address } from "../../ffi/address.ts";
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
+import {
+  CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+  CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
+  CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+  CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL,
+} from "../../ffi/opencl_usm/constants.ts";
 import type { TensorInit } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
-import { OpenCLPointerTensor } from "./pointer_tensor.ts";
-import { usmBlockOf } from "./usm_block.ts";
+import { type ExecInfo, OpenCLPointerTensor } from "./pointer_tensor.ts";
+import { usmBlockOf, type UsmKind } from "./usm_block.ts";
 import { usmOf } from "./usm_library.ts";
+
+const FLAGS: { readonly [K in UsmKind]: number } = {
+  host: CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
+  device: CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+  shared: CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+};
 
 /** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
 export class OpenCLUsmTensor extends OpenCLPointerTensor {
+  /** @see {@link OpenCLPointerTensor.execInfo} */
+  override get execInfo(): ExecInfo {
+    return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
+  }
+
   /** @see {@link OpenCLPointerTensor.setArgument} */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
@@ -16,12 +33,16 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
 
   /** @see {@link OpenCLPointerTensor.hostAddress} */
   protected override get hostAddress(): bigint | undefined {
-    return usmBlockOf(this.grant.allocation, this.context)?.usm === "device" ? undefined : this.address;
+    return this.#kind === "device" ? undefined : this.address;
   }
 
   /** @see {@link OpenCLPointerTensor.another} */
   protected override another(init: TensorInit<Address>): OpenCLUsmTensor {
     return new OpenCLUsmTensor(init);
+  }
+
+  get #kind(): UsmKind {
+    return usmBlockOf(this.grant.allocation, this.context)!.usm;
   }
 }
 
