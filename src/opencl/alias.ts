@@ -1,4 +1,3 @@
-import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
@@ -6,6 +5,7 @@ import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias_memor
 import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
+import type { OpenCLDevice } from "./device.ts";
 
 /** What a proof came to. */
 export interface Verdict {
@@ -15,8 +15,8 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-/** What was found out, by device and number of the kind: a "no" takes a second, or several. */
-const VERDICTS = new Map<ClDeviceId, (Verdict | undefined)[]>();
+/** What was found out, by devices and number of the kind: a "no" takes a second, or several. */
+const VERDICTS = new Map<string, (Verdict | undefined)[]>();
 
 const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
@@ -34,7 +34,8 @@ function numberOf(memory: MemoryAsked, byteLength: number): number {
 
 /**
  * Finds out, once per device and kind of memory, whether what the device uses is the memory that the CPU sees (law 1).
- * All of it has to be seen:
+ * Of a context with several devices each has to show all of it, on the same memory in turn: a driver may move a buffer
+ * between devices that it leaves in place for one. All of it has to be seen:
  * 1. The device, which has read the bytes before, answers to what the CPU has written since; the CPU, polling, sees
  *    random bytes of the answer. Between: enqueue and flush, no finish, map, read or migrate.
  * 2. The same where the CPU writes after the enqueue, before a user event lets the kernel start: so that a device that
@@ -48,13 +49,10 @@ export class AliasProofs {
   readonly #context: OpenCLContext;
   readonly #verdicts: (Verdict | undefined)[];
 
-  /** Nothing is run yet; what other contexts of the device have found out is known. */
+  /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-    const { handle } = context.device;
-    let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = []);
-    this.#verdicts = verdicts;
+    this.#verdicts = verdictsOn(context.devices);
   }
 
   /**
@@ -102,4 +100,13 @@ export class AliasProofs {
       ? { aliases: true, evidence: `proven by aliasing both ways, ${kind.name}` }
       : { aliases: false, evidence: `${seen}, ${kind.name}` };
   }
+}
+
+/** Sub-devices come and go, and their handles come again: what one has shown is not told of the next. */
+function verdictsOn(devices: readonly OpenCLDevice[]): (Verdict | undefined)[] {
+  if (devices.some((device) => device.parent !== undefined)) return [];
+  const key = devices.map((device) => device.handle).sort().join();
+  let verdicts = VERDICTS.get(key);
+  if (verdicts === undefined) VERDICTS.set(key, verdicts = []);
+  return verdicts;
 }

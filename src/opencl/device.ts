@@ -1,7 +1,7 @@
 import { CL_DEVICE_PLATFORM, CL_DEVICE_TYPE_ALL } from "../../ffi/opencl/constants.ts";
 import { CL_DEVICE_NOT_FOUND, CL_PLATFORM_NOT_FOUND_KHR } from "../../ffi/opencl/errors.ts";
 import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
-import { type DeviceInfo, deviceInfo, type DeviceType, platformName } from "./device_info.ts";
+import { type DeviceInfo, deviceInfo, platformInfo } from "./device_info.ts";
 import { deviceQuery } from "./device_queries.ts";
 import { check } from "./errors.ts";
 import { infoU64 } from "./info.ts";
@@ -15,18 +15,8 @@ export interface OpenCLDevice extends DeviceInfo {
   readonly platformHandle: ClPlatformId;
   /** The platform's name (CL_PLATFORM_NAME). */
   readonly platform: string;
-}
-
-/** Which device to open; texts match as a part of the name, in any case. */
-export interface DeviceChoice {
-  /** Part of the platform's name. */
-  readonly platform?: string;
-  /** Part of the device's name. */
-  readonly device?: string;
-  /** What kind of device. */
-  readonly type?: DeviceType;
-  /** The device's UUID, as 32 hexadecimal digits. */
-  readonly uuid?: string;
+  /** CL_PLATFORM_VERSION: `"OpenCL 3.0 PoCL 3.1 …"`. */
+  readonly platformVersion: string;
 }
 
 /**
@@ -43,13 +33,11 @@ export function deviceOf(handle: ClDeviceId): OpenCLDevice {
   return describe(handle, infoU64("clGetDeviceInfo", deviceQuery(handle), CL_DEVICE_PLATFORM) as ClPlatformId);
 }
 
-/** True where a device is the one that was asked for. */
-export function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
-  const part = (text: string, wanted: string | undefined) =>
-    wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
-  return part(device.platform, choice.platform) && part(device.name, choice.device) &&
-    (choice.type === undefined || device.type === choice.type) &&
-    (choice.uuid === undefined || device.id.uuid === choice.uuid.replaceAll("-", "").toLowerCase());
+/** A device, and what it is a part of: PoCL 3.1 names the whole device where its parts are meant. */
+export function lineage(device: OpenCLDevice): ClDeviceId[] {
+  const handles = [device.handle];
+  for (let at = device.parent; at !== undefined; at = deviceOf(at).parent) handles.push(at);
+  return handles;
 }
 
 function platformHandles(): ClPlatformId[] {
@@ -84,5 +72,5 @@ function listed<H extends bigint>(
 }
 
 function describe(handle: ClDeviceId, platformHandle: ClPlatformId): OpenCLDevice {
-  return { handle, platformHandle, platform: platformName(platformHandle), ...deviceInfo(handle) };
+  return Object.freeze({ handle, platformHandle, ...platformInfo(platformHandle), ...deviceInfo(handle) });
 }

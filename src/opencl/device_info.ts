@@ -19,6 +19,7 @@ import {
   CL_DEVICE_VERSION,
   CL_DRIVER_VERSION,
   CL_PLATFORM_NAME,
+  CL_PLATFORM_VERSION,
 } from "../../ffi/opencl/constants.ts";
 import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
 import type { DeviceId } from "../core/context.ts";
@@ -44,9 +45,9 @@ import {
   word,
   words,
 } from "./device_queries.ts";
-import { infoString } from "./info.ts";
+import { infoString, type Query } from "./info.ts";
 import { opencl } from "./library.ts";
-import { type DevicePartition, PARTITION } from "./partition.ts";
+import { type DevicePartition, PARTITION } from "./device_partition.ts";
 import { type DeviceSharing, SHARING } from "./sharing.ts";
 
 /** What kind of device it is. */
@@ -132,13 +133,11 @@ export function deviceInfo(handle: ClDeviceId): DeviceInfo {
   return answers(QUESTIONS, { ...device, extensions });
 }
 
-/** CL_PLATFORM_NAME. */
-export function platformName(platform: ClPlatformId): string {
-  return infoString(
-    "clGetPlatformInfo",
-    (name, size, value, written) => opencl().clGetPlatformInfo(platform, name, size, value, written),
-    CL_PLATFORM_NAME,
-  );
+/** What a platform is called. */
+export function platformInfo(platform: ClPlatformId): { readonly platform: string; readonly platformVersion: string } {
+  const query: Query = (name, size, value, written) => opencl().clGetPlatformInfo(platform, name, size, value, written);
+  const text = (name: number) => infoString("clGetPlatformInfo", query, name);
+  return { platform: text(CL_PLATFORM_NAME), platformVersion: text(CL_PLATFORM_VERSION) };
 }
 
 function typeOf(bits: bigint): DeviceType {

@@ -25,10 +25,10 @@ export function deviceQuery(device: ClDeviceId): Query {
   return (name, size, value, written) => opencl().clGetDeviceInfo(device, name, size, value, written);
 }
 
-/** Asks every question of a table. */
+/** Asks every question of a table. The answers stay as they are: checks count on them. */
 export function answers<T extends object>(questions: Questions<T>, device: AskedDevice): T {
   const asks = Object.entries(questions) as [string, Ask<unknown>][];
-  return Object.fromEntries(asks.map(([field, ask]) => [field, ask(device)])) as T;
+  return Object.freeze(Object.fromEntries(asks.map(([field, ask]) => [field, Object.freeze(ask(device))])) as T);
 }
 
 /** Another answer where a driver refuses this one: a device that lacks it is a device all the same. */

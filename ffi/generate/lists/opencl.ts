@@ -219,6 +219,7 @@ export const opencl: Library = {
 
     { type: "cl_program_build_info", names: ["CL_PROGRAM_BUILD_*", "CL_PROGRAM_BINARY_TYPE"] },
     { type: "cl_program_info", names: ["CL_PROGRAM_*", "!CL_PROGRAM_BINARY_TYPE_*"], from: ["cl.h"] },
+    { type: "cl_program_binary_type", names: ["CL_PROGRAM_BINARY_TYPE_*"], from: ["cl.h"] },
     { type: "cl_build_status", names: ["CL_BUILD_*"] },
 
     { type: "cl_kernel_arg_address_qualifier", names: ["CL_KERNEL_ARG_ADDRESS_*", "!*_QUALIFIER"] },
