@@ -2,9 +2,27 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { Node } from "./api.ts";
 import { LITTLE } from "./little.ts";
 
+/** Where drivers put memory differs from run to run: what is found out of it does not, if all of it is aligned alike. */
+const PAGE = 4096;
+
 /** The kinds of memory of a device, and how to make a little of each. */
 export function nodesOf(cl: OpenCLContext, device: string): Node[] {
+  const { svm, usm } = cl;
   const made: Node[] = [{ device, target: cl, make: () => cl.allocate(LITTLE) }];
+  if (svm.capabilities.coarseGrainBuffer) {
+    made.push({
+      device,
+      target: svm,
+      make: () => svm.allocate({ ...LITTLE, align: PAGE }),
+    });
+  }
+  if (usm.available) {
+    made.push({
+      device,
+      target: usm,
+      make: () => usm.allocate({ ...LITTLE, kind: "shared", align: PAGE }),
+    });
+  }
   const others = cl.targets.filter((target) => made.every((node) => node.target !== target));
   return [...made, ...others.map((target) => ({ device, target, make: undefined }))];
 }

@@ -80,7 +80,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.memory = new OpenCLMemory(this);
     this.svm = new OpenCLSvm(this);
     this.usm = new OpenCLUsm(this);
-    this.targets = devices.every((device) => device.svm.fineGrainSystem) ? [this, this.svm] : [this];
+    this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);
     } catch (error) {

@@ -34,12 +34,12 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   override readonly kind = "opencl.usm";
   #capabilities: UsmCapabilities | undefined;
 
-  /** True where the device has the extension. */
+  /** True where every device of the context has the extension. */
   get available(): boolean {
-    return this.context.device.extensions.includes(USM);
+    return this.context.devices.every(({ extensions }) => extensions.includes(USM));
   }
 
-  /** What the device has of it; undefined where it lacks the extension. */
+  /** What the context's first device, for which it is allocated, has of it; undefined where one lacks the extension. */
   get capabilities(): UsmCapabilities | undefined {
     return this.#capabilities ??= this.available ? usmCapabilities(this.context.device) : undefined;
   }

@@ -19,7 +19,8 @@ function assertClosed(report: Report, remedy: string): void {
   const edges = report.edges.filter(({ edge }) => edge.includes("opencl"));
   assert(edges.length >= 2);
   for (const edge of edges) {
-    assertEquals([edge.open, edge.reason], [false, "there is no opencl memory here."]);
+    const kind = edge.edge.split("→").find((end) => end !== "host");
+    assertEquals([edge.open, edge.reason], [false, `there is no ${kind} memory here.`]);
     assert(edge.remedy?.includes(remedy), edge.remedy);
   }
 }
