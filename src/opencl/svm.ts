@@ -102,7 +102,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     return by === "pointer" ? SVM_MEMORY[block.grain].byPointer : SVM_MEMORY[block.grain].byBuffer;
   }
 
-  /** @see {@link OpenCLPointerMemory.make} */
+  /** Makes a tensor of this memory. */
   protected override make(init: TensorInit<Address>): OpenCLSvmTensor {
     return new OpenCLSvmTensor(init);
   }

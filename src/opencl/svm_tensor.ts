@@ -15,17 +15,17 @@ const SYSTEM: ExecInfo = { flag: CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM };
  * or of host memory where a device shares all of that.
  */
 export class OpenCLSvmTensor extends OpenCLPointerTensor {
-  /** @see {@link OpenCLPointerTensor.execInfo} */
+  /** What a kernel is told that finds its address in memory. */
   override get execInfo(): ExecInfo {
     return svmBlockOf(this.grant.allocation, this.context) === undefined ? SYSTEM : OWN;
   }
 
-  /** @see {@link OpenCLPointerTensor.setArgument} */
+  /** Passes it to a kernel. @throws {NativeCallError} where the driver refuses. */
   override setArgument(kernel: ClKernel, index: number): void {
     setSvmPointer(kernel, index, this.address);
   }
 
-  /** @see {@link OpenCLPointerTensor.another} */
+  /** Another one, over a part of these bytes. */
   protected override another(init: TensorInit<Address>): OpenCLSvmTensor {
     return new OpenCLSvmTensor(init);
   }

@@ -112,7 +112,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     return this.#copy(to, from, byteLength, waits, CL_FALSE);
   }
 
-  /** @see {@link OpenCLPointerMemory.make} */
+  /** Makes a tensor of this memory. */
   protected override make(init: TensorInit<Address>): OpenCLUsmTensor {
     return new OpenCLUsmTensor(init);
   }

@@ -21,22 +21,22 @@ const FLAGS: { readonly [K in UsmKind]: number } = {
 
 /** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
 export class OpenCLUsmTensor extends OpenCLPointerTensor {
-  /** @see {@link OpenCLPointerTensor.execInfo} */
+  /** What a kernel is told that finds its address in memory. */
   override get execInfo(): ExecInfo {
     return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
   }
 
-  /** @see {@link OpenCLPointerTensor.setArgument} */
+  /** Passes it to a kernel. @throws {NativeCallError} where the driver refuses. */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
   }
 
-  /** @see {@link OpenCLPointerTensor.hostAddress} */
+  /** Its address, where the host calls it so too. */
   protected override get hostAddress(): bigint | undefined {
     return this.#kind === "device" ? undefined : this.address;
   }
 
-  /** @see {@link OpenCLPointerTensor.another} */
+  /** Another one, over a part of these bytes. */
   protected override another(init: TensorInit<Address>): OpenCLUsmTensor {
     return new OpenCLUsmTensor(init);
   }
