@@ -39,7 +39,11 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     return this.context.devices.every(({ extensions }) => extensions.includes(USM));
   }
 
-  /** What the context's first device, for which it is allocated, has of it; undefined where one lacks the extension. */
+  /**
+   * What the context's first device, for which it is allocated, has of it; undefined where one lacks the extension.
+   *
+   * @throws {NativeCallError} where the driver does not answer.
+   */
   get capabilities(): UsmCapabilities | undefined {
     return this.#capabilities ??= this.available ? usmCapabilities(this.context.device) : undefined;
   }
