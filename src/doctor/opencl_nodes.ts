@@ -7,22 +7,11 @@ const PAGE = 4096;
 
 /** The kinds of memory of a device, and how to make a little of each. */
 export function nodesOf(cl: OpenCLContext, device: string): Node[] {
-  const { svm, usm } = cl;
-  const made: Node[] = [{ device, target: cl, make: () => cl.allocate(LITTLE) }];
-  if (svm.capabilities.coarseGrainBuffer) {
-    made.push({
-      device,
-      target: svm,
-      make: () => svm.allocate({ ...LITTLE, align: PAGE }),
-    });
-  }
-  if (usm.available) {
-    made.push({
-      device,
-      target: usm,
-      make: () => usm.allocate({ ...LITTLE, kind: "shared", align: PAGE }),
-    });
-  }
+  const made: Node[] = [
+    { device, target: cl, make: () => cl.allocate(LITTLE) },
+    { device, target: cl.svm, make: () => cl.svm.allocate({ ...LITTLE, align: PAGE }) },
+    { device, target: cl.usm, make: () => cl.usm.allocate({ ...LITTLE, kind: "shared", align: PAGE }) },
+  ];
   const others = cl.targets.filter((target) => made.every((node) => node.target !== target));
   return [...made, ...others.map((target) => ({ device, target, make: undefined }))];
 }
