@@ -40,7 +40,8 @@ export function lineage(device: OpenCLDevice): ClDeviceId[] {
   return handles;
 }
 
-function platformHandles(): ClPlatformId[] {
+/** Every platform, in the loader's order. */
+export function platformHandles(): ClPlatformId[] {
   return listed<ClPlatformId>(
     "clGetPlatformIDs",
     CL_PLATFORM_NOT_FOUND_KHR,
@@ -48,7 +49,8 @@ function platformHandles(): ClPlatformId[] {
   );
 }
 
-function deviceHandles(platform: ClPlatformId): ClDeviceId[] {
+/** Every device of a platform. */
+export function deviceHandles(platform: ClPlatformId): ClDeviceId[] {
   return listed<ClDeviceId>(
     "clGetDeviceIDs",
     CL_DEVICE_NOT_FOUND,

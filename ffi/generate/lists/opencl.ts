@@ -94,6 +94,7 @@ export const opencl: Library = {
     "clGetEventInfo",
     "clGetEventProfilingInfo",
     "clWaitForEvents",
+    { name: "clGetExtensionFunctionAddress", optional: true },
     "clGetExtensionFunctionAddressForPlatform",
     { name: "clWaitForEvents", as: "clWaitForEventsAsync", nonblocking: true },
   ],
