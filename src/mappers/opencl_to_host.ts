@@ -9,7 +9,6 @@ import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import type { MemoryAsked } from "../opencl/alias.ts";
 import type { BufferLimits } from "../opencl/buffer_limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { MappedRange } from "../opencl/memory.ts";
@@ -27,19 +26,19 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
 
   prepare(source: Described): void {
     const cl = source.target.context as OpenCLContext;
-    if (cl.queue.resource.state === "live") cl.aliasing.tryToProve(memoryOf(source), source.range.byteLength);
+    if (cl.queue.resource.state !== "live") return;
+    const { range } = source;
+    cl.aliasing.tryToProve(cl.memory.bufferOf(range)?.kind ?? range.address, range.byteLength);
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
     if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
-    const { byteLength } = source.range;
-    const limits = cl.memory.bufferOf(source.range)?.limits;
-    if (!hostMay(access, limits)) {
-      const reason = `the buffer was made with ${limits!.flags}: the host may not map it for "${access}".`;
-      return { edge: EDGE, reason, ...(limits!.host === undefined ? {} : { remedy: `Map it for "${limits!.host}".` }) };
-    }
-    const { aliases, evidence } = cl.aliasing.judge(memoryOf(source), byteLength);
+    const { address, byteLength } = source.range;
+    const buffer = cl.memory.bufferOf(source.range);
+    const refusal = refuse(access, buffer?.limits);
+    if (refusal !== undefined) return refusal;
+    const { aliases, evidence } = cl.aliasing.judge(buffer?.kind ?? address, byteLength);
     return {
       edge: EDGE,
       transfer: aliases ? "alias" : "migrate",
@@ -72,14 +71,11 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
   },
 };
 
-/** Which memory a proof has to be about. */
-function memoryOf({ target, range }: Described): MemoryAsked {
-  return (target.context as OpenCLContext).memory.bufferOf(range)?.kind ?? range.address;
-}
-
-/** True where the buffer's flags let the host map it so. */
-function hostMay(access: Access, limits: BufferLimits | undefined): boolean {
-  return limits === undefined || (limits.host !== undefined && covers(limits.host, access));
+/** The flags of a buffer that was attached to may close it to the host. */
+function refuse(access: Access, limits: BufferLimits | undefined): Refusal | undefined {
+  if (limits === undefined || (limits.host !== undefined && covers(limits.host, access))) return undefined;
+  const reason = `the buffer was made with ${limits.flags}: the host may not map it for "${access}".`;
+  return { edge: EDGE, reason, ...(limits.host === undefined ? {} : { remedy: `Map it for "${limits.host}".` }) };
 }
 
 /** Apart from `map`, so that nothing the resource keeps reaches the source. */

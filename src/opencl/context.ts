@@ -44,6 +44,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly context: Context = this;
   /** Where a route may lead or pass through: its buffers, and {@link svm} where that is all of the host's memory. */
   readonly targets: readonly Target[];
+  /** The names of its devices, for messages. */
+  readonly name: string;
+  /** UUID and PCI address, where it has one device, and that tells them. */
+  readonly id: DeviceId;
   /** Its first device. */
   readonly device: OpenCLDevice;
   /** All of them. */
@@ -71,6 +75,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.#handle = handle;
     this.devices = Object.freeze([...devices]);
     this.device = devices[0];
+    this.name = devices.map((device) => device.name).join(" + ");
+    this.id = devices.length === 1 ? devices[0].id : {};
     this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
     this.subBufferAlign = Math.max(...devices.map((device) => device.subBufferAlign));
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
@@ -134,16 +140,6 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
       unwind(undo);
       throw error;
     }
-  }
-
-  /** The names of its devices, for messages. */
-  get name(): string {
-    return this.devices.map((device) => device.name).join(" + ");
-  }
-
-  /** UUID and PCI address, where it has one device, and that tells them. */
-  get id(): DeviceId {
-    return this.devices.length === 1 ? this.device.id : {};
   }
 
   /** The `cl_context`. */

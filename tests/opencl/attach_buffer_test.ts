@@ -29,6 +29,7 @@ import { cl_image_desc, writeClBufferRegion, writeClImageFormat } from "../../ff
 import {
   assertBytes,
   bench,
+  collect,
   filled,
   kernelsOf,
   LONG,
@@ -38,6 +39,7 @@ import {
   test,
   testEach,
   thrown,
+  warningsOf,
 } from "./help.ts";
 import { addressOf, made, raw, told } from "./raw.ts";
 
@@ -470,4 +472,30 @@ testEach("a layout whose getters end the context: nothing is attached", (platfor
         return [1];
       },
     }));
+});
+
+testEach("a forgotten one is released, with a warning", async (platform) => {
+  using cl = open(platform);
+  const theirs = bufferOf(cl);
+  const before = ledger.alive;
+  const warnings = await warningsOf(async () => {
+    (() => void cl.attachBuffer(theirs, BYTES))();
+    await collect();
+  });
+  assertEquals(warnings.length, 1, warnings.join());
+  assertEquals(ledger.alive, before);
+  assertEquals(references(theirs), 1);
+  release(theirs);
+});
+
+testEach("ten thousand times attached and disposed, nothing grows", (platform) => {
+  using cl = open(platform);
+  const theirs = bufferOf(cl);
+  const before = ledger.alive;
+  for (let i = 0; i < 10_000; i++) cl.attachBuffer(theirs, BYTES)[Symbol.dispose]();
+  const many = Array.from({ length: 1000 }, () => cl.attachBuffer(theirs, BYTES));
+  for (const tensor of many.reverse()) tensor[Symbol.dispose]();
+  assertEquals(ledger.alive, before);
+  assertEquals(references(theirs), 1);
+  release(theirs);
 });
