@@ -9,6 +9,8 @@ export type { ParameterInfo } from "./arguments/parameter.ts";
 export { BaseOf } from "./arguments/pointer.ts";
 export { AliasProofs, type MemoryAsked, type Verdict } from "./alias.ts";
 export { type MakeScratch, MemoryKind, type Scratch } from "./alias_memory.ts";
+export type { AttachBufferOptions } from "./attached_buffer.ts";
+export type { BufferLimits } from "./buffer_limits.ts";
 export { OpenCLContext } from "./context.ts";
 export type { DeviceChoice } from "./choice.ts";
 export { type OpenCLDevice, openclDevices } from "./device.ts";
