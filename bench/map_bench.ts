@@ -1,0 +1,72 @@
+// Host memory as a buffer of OpenCL's: the map alone, with a view, with a kernel over a whole frame.
+
+import { c } from "./harness/c.ts";
+import { device, makeFrame, PIXELS } from "./harness/device.ts";
+import { figure } from "./harness/figure.ts";
+import { atMost, atMostMore } from "./harness/goal.ts";
+import { here } from "./harness/way.ts";
+
+figure({
+  id: "map-kernel-unmap",
+  title: "map a frame, invert it, unmap, see it on the host",
+  goal: atMost(1.1),
+  ways: [
+    c("map", "map_kernel_unmap"),
+    here("samepage", () => {
+      const { cl, graph, kernel } = device();
+      const frame = makeFrame();
+      const invert = kernel("invert");
+      const last = frame.layout.byteLength - 1;
+      return {
+        run(count) {
+          for (let i = 0; i < count; i++) {
+            const before = frame.view()[last];
+            const onDevice = graph.map(frame, cl);
+            invert.run([PIXELS], [onDevice]);
+            onDevice[Symbol.dispose]();
+            if (frame.view()[last] !== 255 - before) throw new Error("the frame was not inverted");
+          }
+        },
+      };
+    }),
+  ],
+});
+
+figure({
+  id: "map",
+  title: "map a frame and dispose it, on a warm graph",
+  goal: atMostMore(1.5),
+  ways: [
+    c("map", "create_release"),
+    here("samepage", () => {
+      const { cl, graph } = device();
+      const frame = makeFrame();
+      return {
+        run(count) {
+          for (let i = 0; i < count; i++) graph.map(frame, cl)[Symbol.dispose]();
+        },
+      };
+    }),
+  ],
+});
+
+figure({
+  id: "map-view",
+  title: "the same where one view is made, and revoked by the map",
+  goal: atMostMore(3),
+  ways: [
+    c("map", "create_release"),
+    here("samepage", () => {
+      const { cl, graph } = device();
+      const frame = makeFrame();
+      return {
+        run(count) {
+          for (let i = 0; i < count; i++) {
+            frame.view();
+            graph.map(frame, cl)[Symbol.dispose]();
+          }
+        },
+      };
+    }),
+  ],
+});
