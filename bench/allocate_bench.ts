@@ -2,8 +2,8 @@
 
 import { host } from "@samepage/interop";
 import { c } from "./harness/c.ts";
-import { FRAME } from "./harness/device.ts";
 import { figure } from "./harness/figure.ts";
+import { FRAME } from "./harness/frame.ts";
 import { atMostMore } from "./harness/goal.ts";
 import { here } from "./harness/way.ts";
 

@@ -1,10 +1,12 @@
 // Host memory as a buffer of OpenCL's: the map alone, with a view, with a kernel over a whole frame.
 
 import { c } from "./harness/c.ts";
-import { device, makeFrame, PIXELS } from "./harness/device.ts";
+import { device } from "./harness/device.ts";
 import { figure } from "./harness/figure.ts";
+import { makeFrame } from "./harness/frame.ts";
 import { atMost, atMostMore } from "./harness/goal.ts";
 import { here } from "./harness/way.ts";
+import { inverting } from "./operations/invert.ts";
 
 figure({
   id: "map-kernel-unmap",
@@ -12,23 +14,7 @@ figure({
   goal: atMost(1.1),
   ways: [
     c("map", "map_kernel_unmap"),
-    here("samepage", () => {
-      const { cl, graph, kernel } = device();
-      const frame = makeFrame();
-      const invert = kernel("invert");
-      const last = frame.layout.byteLength - 1;
-      return {
-        run(count) {
-          for (let i = 0; i < count; i++) {
-            const before = frame.view()[last];
-            const onDevice = graph.map(frame, cl);
-            invert.run([PIXELS], [onDevice]);
-            onDevice[Symbol.dispose]();
-            if (frame.view()[last] !== 255 - before) throw new Error("the frame was not inverted");
-          }
-        },
-      };
-    }),
+    here("samepage", inverting),
   ],
 });
 

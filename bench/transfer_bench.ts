@@ -1,8 +1,9 @@
 // The same bytes to the device and back: in place, and by copying.
 
 import { c } from "./harness/c.ts";
-import { device, FRAME, makeFrame } from "./harness/device.ts";
+import { device } from "./harness/device.ts";
 import { figure } from "./harness/figure.ts";
+import { FRAME, makeFrame } from "./harness/frame.ts";
 import { faster } from "./harness/goal.ts";
 import { here } from "./harness/way.ts";
 

@@ -1,4 +1,5 @@
-// Installs through apt what the demo, the tests or the bench need. `deno task setup [demo|test|bench]`, `test` when left out.
+// Installs through apt what the demo, the tests or the bench need: `deno task setup [demo|test|bench]`, `test` when left
+// out.
 //
 // It asks dpkg what is missing, says what it is about to install, and never removes a package. Where it can not
 // install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests count

@@ -6,7 +6,7 @@ static void setup(void) {}
 static void map_unmap(size_t length, long count) {
   for (long i = 0; i < count; i++) {
     void *pages = map_pages(length);
-    if (munmap(pages, length) != 0) check(-1, "munmap");
+    if (munmap(pages, length) != 0) fail("munmap failed");
   }
 }
 

@@ -31,6 +31,11 @@ static cl_device_id device;
 static cl_command_queue queue;
 static cl_program program;
 
+static inline void fail(const char *what) {
+  fprintf(stderr, "%s\n", what);
+  exit(1);
+}
+
 static inline void check(cl_int code, const char *function) {
   if (code == CL_SUCCESS) return;
   fprintf(stderr, "%s: %d\n", function, code);
@@ -40,18 +45,28 @@ static inline void check(cl_int code, const char *function) {
 // Zeroed pages, as host.allocate makes them.
 static inline void *map_pages(size_t length) {
   void *pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) {
-    perror("mmap");
-    exit(1);
-  }
+  if (pages == MAP_FAILED) fail("mmap failed");
   return pages;
 }
 
-// A frame whose pages are all there.
+// A frame of random bytes.
 static inline unsigned char *make_frame(void) {
   unsigned char *frame = map_pages(FRAME);
-  for (size_t i = 0; i < FRAME; i++) frame[i] = (unsigned char)(i * 7);
+  FILE *random = fopen("/dev/urandom", "rb");
+  if (random == NULL || fread(frame, 1, FRAME, random) != FRAME) fail("/dev/urandom cannot be read");
+  fclose(random);
   return frame;
+}
+
+// Fails unless one run makes every byte its inverse.
+static inline void check_inverts(unsigned char *frame, void (*run)(long count)) {
+  unsigned char *before = map_pages(FRAME);
+  memcpy(before, frame, FRAME);
+  run(1);
+  for (size_t i = 0; i < FRAME; i++) {
+    if (frame[i] != 255 - before[i]) fail("the frame is not the inverse of what it was");
+  }
+  munmap(before, FRAME);
 }
 
 // The device of exactly these names.
@@ -73,16 +88,12 @@ static inline void find_device(const char *platform_name, const char *device_nam
       return;
     }
   }
-  fprintf(stderr, "no device %s of %s\n", device_name, platform_name);
-  exit(1);
+  fail("no such device");
 }
 
 static inline void build_program(const char *path) {
   FILE *file = fopen(path, "rb");
-  if (file == NULL) {
-    perror(path);
-    exit(1);
-  }
+  if (file == NULL) fail("kernels.cl cannot be read");
   static char text[65536];
   const size_t length = fread(text, 1, sizeof text, file);
   fclose(file);

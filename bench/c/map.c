@@ -5,9 +5,7 @@ static unsigned char *frame;
 static cl_kernel invert;
 
 static void setup(void) {
-  if (frame != NULL) return;
-  frame = make_frame();
-  invert = make_kernel("invert");
+  if (frame == NULL) frame = make_frame();
 }
 
 static void create_release(long count) {
@@ -34,13 +32,19 @@ static void map_kernel_unmap(long count) {
     check(clWaitForEvents(1, &unmapped), "clWaitForEvents");
     check(clReleaseEvent(ran) | clReleaseEvent(mapped) | clReleaseEvent(unmapped), "clReleaseEvent");
     check(clReleaseMemObject(mem), "clReleaseMemObject");
-    if (((volatile unsigned char *)frame)[FRAME - 1] != 255 - before) check(-1, "the frame was not inverted");
+    if (((volatile unsigned char *)frame)[FRAME - 1] != 255 - before) fail("the frame was not inverted");
   }
+}
+
+static void setup_kernel(void) {
+  setup();
+  invert = make_kernel("invert");
+  check_inverts(frame, map_kernel_unmap);
 }
 
 static const struct operation OPERATIONS[] = {
   {"create_release", setup, create_release, NULL, 0},
-  {"map_kernel_unmap", setup, map_kernel_unmap, NULL, 0},
+  {"map_kernel_unmap", setup_kernel, map_kernel_unmap, NULL, 0},
 };
 
 SERVE(OPERATIONS)

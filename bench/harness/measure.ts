@@ -8,6 +8,8 @@ export interface Effort {
   readonly rounds: number;
   /** A batch takes about so many milliseconds. */
   readonly batchMs: number;
+  /** How often work is repeated that is to leave nothing behind. */
+  readonly repeats: number;
 }
 
 /** What was measured of one figure. */

@@ -1,3 +1,5 @@
+import { linesOf } from "./lines.ts";
+
 /** How a program is started. */
 export interface Command {
   /** The executable. */
@@ -14,18 +16,22 @@ export class Missing extends Error {}
  * operations took. Its first line is `ready`, or `missing: ` and what it lacks.
  */
 export class Program {
+  readonly #path: string;
   readonly #child: Deno.ChildProcess;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
-  readonly #output: ReadableStreamDefaultReader<string>;
-  readonly #path: string;
-  #text = "";
+  readonly #output: AsyncGenerator<string, void>;
 
-  /** Starts it. */
+  /** Starts it. @throws {Missing} where there is no such file. */
   constructor({ path, args }: Command) {
     this.#path = path;
-    this.#child = new Deno.Command(path, { args: [...args], stdin: "piped", stdout: "piped" }).spawn();
+    try {
+      this.#child = new Deno.Command(path, { args: [...args], stdin: "piped", stdout: "piped" }).spawn();
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) throw new Missing(`there is no ${path}`);
+      throw error;
+    }
     this.#input = this.#child.stdin.getWriter();
-    this.#output = this.#child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    this.#output = linesOf(this.#child.stdout);
   }
 
   /** Waits for its first line. @throws {Missing} with what it lacks. */
@@ -39,30 +45,22 @@ export class Program {
     await this.#input.write(new TextEncoder().encode(`${operation} ${count}\n`));
     const line = await this.#line();
     const spent = Number(line);
-    if (line === "" || !Number.isFinite(spent)) throw new Error(`${this.#path}: ${operation} answered "${line}".`);
+    if (!(spent > 0)) throw new Error(`${this.#path}: ${operation} answered "${line}".`);
     return spent;
   }
 
   /** Ends its input, and waits until it has ended. */
   async close(): Promise<void> {
     await this.#input.close().catch(() => {}); // it may have ended by itself
-    await this.#output.cancel();
+    await this.#output.return();
     await this.#child.status;
   }
 
   async #line(): Promise<string> {
-    while (!this.#text.includes("\n")) {
-      const { value, done } = await this.#output.read();
-      if (done) {
-        const { code, signal } = await this.#child.status;
-        throw new Error(`${this.#path} ended, with ${signal ?? `code ${code}`}.`);
-      }
-      this.#text += value;
-    }
-    const end = this.#text.indexOf("\n");
-    const line = this.#text.slice(0, end);
-    this.#text = this.#text.slice(end + 1);
-    return line;
+    const { value } = await this.#output.next();
+    if (value !== undefined) return value;
+    const { code, signal } = await this.#child.status;
+    throw new Error(`${this.#path} ended, with ${signal ?? `code ${code}`}.`);
   }
 }
 
@@ -84,21 +82,12 @@ export async function closeAll(): Promise<void> {
 }
 
 async function start(command: Command): Promise<Program> {
-  const program = spawn(command);
+  const program = new Program(command);
   try {
     await program.ready();
     return program;
   } catch (error) {
     await program.close();
-    throw error;
-  }
-}
-
-function spawn(command: Command): Program {
-  try {
-    return new Program(command);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) throw new Missing(`there is no ${command.path}`);
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import type { Figure } from "./figure.ts";
 import type { Comparison } from "./goal.ts";
+import type { GrowthResult } from "./growth.ts";
 import type { Measured } from "./measure.ts";
 import { summarize, type Summary } from "./statistics.ts";
 
@@ -30,6 +31,9 @@ export interface FigureResult {
   /** What the figure is to reach, and whether it did; null where it was not measured. */
   readonly goal?: { readonly text: string; readonly met: boolean | null };
 }
+
+/** A line of run_file.ts. */
+export type Result = { readonly figure: FigureResult } | { readonly growth: GrowthResult };
 
 /** Compares every way with the first. */
 export function resultOf({ id, title, goal, ways }: Figure, { samples, counts, missing }: Measured): FigureResult {

@@ -3,15 +3,17 @@
 
 import { toFileUrl } from "@std/path";
 import { figures } from "./figure.ts";
+import { growths, measureGrowth } from "./growth.ts";
 import { type Effort, measureFigure } from "./measure.ts";
 import { closeAll } from "./program.ts";
-import { resultOf } from "./result.ts";
+import { type Result, resultOf } from "./result.ts";
 
-const [file, effort, only = ""] = Deno.args;
+const [file, effortText, only = ""] = Deno.args;
+const effort: Effort = JSON.parse(effortText);
+const asked = ({ id }: { readonly id: string }) => id.includes(only);
+const print = (result: Result) => console.log(JSON.stringify(result));
+
 await import(toFileUrl(file).href);
-for (const figure of figures) {
-  if (!figure.id.includes(only)) continue;
-  const measured = await measureFigure(figure, JSON.parse(effort) as Effort);
-  console.log(JSON.stringify(resultOf(figure, measured)));
-}
+for (const figure of figures.filter(asked)) print({ figure: resultOf(figure, await measureFigure(figure, effort)) });
+for (const growth of growths.filter(asked)) print({ growth: measureGrowth(growth, effort.repeats) });
 await closeAll();

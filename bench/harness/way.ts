@@ -21,7 +21,10 @@ export function here(name: string, make: () => Operation): Way {
   return {
     name,
     operation,
-    open: () => Promise.resolve((count) => measure(operation(), count)),
+    open: () => {
+      const opened = operation();
+      return Promise.resolve((count) => measure(opened, count));
+    },
   };
 }
 
