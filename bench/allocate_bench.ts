@@ -15,7 +15,7 @@ const SIZES = {
 for (const [size, { what, init }] of Object.entries(SIZES)) {
   figure({
     id: `allocate-${size}`,
-    title: `allocate ${what} of host memory and dispose it`,
+    title: `allocate ${what} on the host and dispose it`,
     goal: atMostMore(2.5),
     ways: [
       c("allocate", size),

@@ -18,7 +18,7 @@ function withAlive(count: number): Way {
 
 figure({
   id: "live",
-  title: "map a page and dispose it, beside many live tensors",
+  title: "map a page and dispose it, many tensors alive",
   goal: withinNoise(),
   ways: [withAlive(1), withAlive(100_000)],
 });

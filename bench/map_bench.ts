@@ -10,7 +10,7 @@ import { inverting } from "./operations/invert.ts";
 
 figure({
   id: "map-kernel-unmap",
-  title: "map a frame, invert it, unmap, see it on the host",
+  title: "map a frame, invert it, unmap, look at it",
   goal: atMost(1.1),
   ways: [
     c("map", "map_kernel_unmap"),
@@ -20,7 +20,7 @@ figure({
 
 figure({
   id: "map",
-  title: "map a frame and dispose it, on a warm graph",
+  title: "map a frame and dispose it",
   goal: atMostMore(1.5),
   ways: [
     c("map", "create_release"),
@@ -38,7 +38,7 @@ figure({
 
 figure({
   id: "map-view",
-  title: "the same where one view is made, and revoked by the map",
+  title: "the same, a view made and revoked each time",
   goal: atMostMore(3),
   ways: [
     c("map", "create_release"),

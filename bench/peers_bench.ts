@@ -26,7 +26,7 @@ function webgpu(): Way {
 
 figure({
   id: "peers",
-  title: "a frame inverted by a device, and seen on the host",
+  title: "a frame inverted by a device and seen by the host",
   ways: [
     c("map", "map_kernel_unmap", "C"),
     here("samepage", inverting),

@@ -9,7 +9,7 @@ import { here } from "./harness/way.ts";
 
 figure({
   id: "transfer",
-  title: "a frame to the device and back, one byte changed there",
+  title: "a frame to the device and back",
   goal: faster(40),
   ways: [
     c("copy", "write_touch_read", "C, copying"),

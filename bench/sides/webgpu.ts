@@ -63,6 +63,8 @@ async function operation(gpu: GPUDevice): Promise<Operation> {
   };
 }
 
+// Mesa complains where it is not set, and needs it for nothing here.
+if (!Deno.env.has("XDG_RUNTIME_DIR")) Deno.env.set("XDG_RUNTIME_DIR", "/tmp");
 const adapter = await navigator.gpu?.requestAdapter();
 if (!adapter) {
   console.log("missing: no WebGPU adapter (apt install mesa-vulkan-drivers)");

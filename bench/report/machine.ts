@@ -1,4 +1,4 @@
-import { device, hasDevice } from "./device.ts";
+import { device, hasDevice } from "../harness/device.ts";
 
 /** Where and with what it was measured. */
 export interface Machine {
