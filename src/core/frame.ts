@@ -78,8 +78,9 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /** The work recorded on it and on its planes. */
-  override get work(): readonly Fence[] {
-    return [...super.work, ...this.planes.flatMap((plane) => plane.work)];
+  override workBeside(line: object | undefined, work: Fence[]): void {
+    super.workBeside(line, work);
+    for (const plane of this.planes) plane.workBeside(line, work);
   }
 
   /** Lends all planes to a child. */

@@ -18,7 +18,7 @@ export interface MappedInit {
   readonly resource: Resource;
 }
 
-const NOTHING: readonly Fence[] = [];
+const NO_FRAMES: readonly Mapped[] = [];
 
 /** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
 export abstract class Mapped implements Disposable, AsyncDisposable {
@@ -30,7 +30,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   readonly resource: Resource;
   #route: Route = ORIGIN;
   /** The frames that were made of it: it keeps them alive, as they keep it. */
-  #frames: Mapped[] | undefined;
+  #frames: readonly Mapped[] = NO_FRAMES;
 
   /** Takes the resource over. */
   constructor(init: MappedInit) {
@@ -65,25 +65,29 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
 
   /** Work in flight on it, or on what it is a part of: what whoever uses its bytes next has to wait for. */
   get work(): readonly Fence[] {
-    const busy = this.#lineage().filter((resource) => resource.busy);
-    return busy.length === 0 ? NOTHING : busy.flatMap((resource) => resource.work);
+    const work: Fence[] = [];
+    this.workBeside(undefined, work);
+    return work;
+  }
+
+  /** Adds to `work` what is in flight on it beside a line of work that whoever asks will stand in anyway. */
+  workBeside(line: object | undefined, work: Fence[]): void {
+    this.resource.workBeside(line, work);
+    for (let i = 0; i < this.#frames.length; i++) this.#frames[i].resource.workBeside(line, work);
+    for (let at = this.parent; at?.target === this.target; at = at.parent) at.resource.workBeside(line, work);
   }
 
   /** The first resource that is busy, of it and of what it is a part of. */
   protected get unfinished(): Resource | undefined {
-    return this.#lineage().find((resource) => resource.busy);
-  }
-
-  /** Its own resource, and those of what it is a part of: the tensor it was sliced from, the frame it is a plane of. */
-  #lineage(): Resource[] {
-    const lineage = [this.resource, ...(this.#frames ?? []).map((frame) => frame.resource)];
-    for (let at = this.parent; at?.target === this.target; at = at.parent) lineage.push(at.resource);
-    return lineage;
+    if (this.resource.busy) return this.resource;
+    for (let i = 0; i < this.#frames.length; i++) if (this.#frames[i].resource.busy) return this.#frames[i].resource;
+    for (let at = this.parent; at?.target === this.target; at = at.parent) if (at.resource.busy) return at.resource;
+    return undefined;
   }
 
   /** It is a plane of `frame` now, and keeps it alive. */
   joinFrame(frame: Mapped): void {
-    (this.#frames ??= []).push(frame);
+    this.#frames = [...this.#frames, frame];
   }
 
   /** Lends all of it to a child of the same kind. */

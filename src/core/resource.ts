@@ -121,6 +121,11 @@ export class Resource {
     return this.#work.fences;
   }
 
+  /** Adds to `work` what is unfinished and does not belong to a line. */
+  workBeside(line: object | undefined, work: Fence[]): void {
+    this.#work.beside(line, work);
+  }
+
   /** Is any recorded work still unfinished? Work that failed counts as finished, and is thrown by the dispose. */
   get busy(): boolean {
     return this.#work.busy;

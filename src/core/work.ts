@@ -8,17 +8,34 @@ export class Work {
   /** What failed, until somebody takes it. */
   readonly failures: unknown[] = [];
   readonly #fences: Fence[] = [];
+  /** How many there may be before those that are over are looked for. */
+  #most = 16;
 
   /** The fences of what has not been seen over, oldest first. */
   get fences(): readonly Fence[] {
     return this.#fences;
   }
 
-  /** One more; takes the fence over. What is over already is forgotten on the way. */
+  /** One more; takes the fence over. To ask about others costs native calls: it is done ever more rarely. */
   record(fence: Fence): void {
     this.everUsed = true;
-    if (this.#fences.length > 0) this.forgetIfOver(this.#fences[0]);
+    if (this.#fences.length >= this.#most) {
+      this.sweep();
+      this.#most = Math.max(16, 2 * this.#fences.length);
+    }
     this.#fences.push(fence);
+  }
+
+  /** Adds to `work` what is unfinished and does not belong to a line. */
+  beside(line: object | undefined, work: Fence[]): void {
+    for (let i = 0; i < this.#fences.length;) {
+      const fence = this.#fences[i];
+      if (line !== undefined && fence.line === line) i++;
+      else if (!this.forgetIfOver(fence)) {
+        work.push(fence);
+        i++;
+      }
+    }
   }
 
   /** What has to be waited for next, newest first: later work is over last. */

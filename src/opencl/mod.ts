@@ -3,7 +3,9 @@
  *
  * @module
  */
-export { BaseOf, type KernelArgument, LocalMemory } from "./argument.ts";
+export { LocalMemory } from "./arguments/local.ts";
+export type { KernelArgument } from "./arguments/mod.ts";
+export { BaseOf } from "./arguments/pointer.ts";
 export { AliasProofs, type Verdict } from "./alias.ts";
 export { OpenCLContext } from "./context.ts";
 export { type DeviceChoice, type DeviceType, type OpenCLDevice, openclDevices } from "./device.ts";

@@ -8,6 +8,7 @@ import { Resource } from "../core/resource.ts";
 import { unwind } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import { assertInstance, bytesIn, kindOf } from "./check.ts";
+import type { OpenCLDevice } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
 import { assertNoGates, type Gate, OpenCLFence, Point } from "./event.ts";
 import { opencl } from "./library.ts";
@@ -27,6 +28,8 @@ export type Enqueue = (waits: number, waitList: BufferSource | null, event: Buff
 export class OpenCLQueue implements Disposable {
   /** The context it belongs to. */
   readonly context: OpenCLContext;
+  /** The device whose work it is. */
+  readonly device: OpenCLDevice;
   /** Its end of life. */
   readonly resource: Resource;
   readonly #handle: ClCommandQueue;
@@ -39,8 +42,9 @@ export class OpenCLQueue implements Disposable {
   /** Made by `cl.createQueue()`; a context has one to begin with. */
   constructor(context: OpenCLContext) {
     this.context = context;
+    this.device = context.device;
     this.#handle = made(
-      opencl().clCreateCommandQueue(context.handle, context.device.handle, 0n, errcode),
+      opencl().clCreateCommandQueue(context.handle, this.device.handle, 0n, errcode),
       "clCreateCommandQueue",
     );
     ledger.add("opencl.cl_command_queue");

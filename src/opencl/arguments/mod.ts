@@ -1,0 +1,91 @@
+/**
+ * The arguments of kernels: one file for each kind of parameter.
+ *
+ * @module
+ */
+import {
+  CL_KERNEL_ARG_ACCESS_NONE,
+  CL_KERNEL_ARG_ACCESS_QUALIFIER,
+  CL_KERNEL_ARG_ADDRESS_CONSTANT,
+  CL_KERNEL_ARG_ADDRESS_GLOBAL,
+  CL_KERNEL_ARG_ADDRESS_LOCAL,
+  CL_KERNEL_ARG_ADDRESS_PRIVATE,
+  CL_KERNEL_ARG_ADDRESS_QUALIFIER,
+  CL_KERNEL_ARG_NAME,
+  CL_KERNEL_ARG_TYPE_NAME,
+  CL_KERNEL_ARG_TYPE_QUALIFIER,
+  CL_KERNEL_NUM_ARGS,
+} from "../../../ffi/opencl/constants.ts";
+import { CL_INVALID_SAMPLER } from "../../../ffi/opencl/errors.ts";
+import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { infoString, infoU32, infoU64, type Query } from "../info.ts";
+import { opencl } from "../library.ts";
+import type { OpenCLTensor } from "../tensor.ts";
+import { type LocalMemory, LocalParameter } from "./local.ts";
+import { OpaqueParameter } from "./opaque.ts";
+import type { Parameter, ParameterInfo } from "./parameter.ts";
+import { type BaseOf, PointerParameter } from "./pointer.ts";
+import { elementOf } from "./scalar.ts";
+import { ValueParameter } from "./value.ts";
+
+/**
+ * What a kernel argument can be: a tensor for a pointer; a number or bigint for a scalar; an array of them for a
+ * vector; {@link LocalMemory} for `local` memory; the bytes of anything else that is passed by value (a struct).
+ */
+export type KernelArgument =
+  | OpenCLTensor
+  | BaseOf
+  | LocalMemory
+  | number
+  | bigint
+  | readonly number[]
+  | ArrayBufferView<ArrayBuffer>;
+
+/** The kind of parameter for each address space; what is not here cannot be passed. */
+const KINDS: { readonly [address: number]: new (kernel: string, index: number, info: ParameterInfo) => Parameter } = {
+  [CL_KERNEL_ARG_ADDRESS_LOCAL]: LocalParameter,
+  [CL_KERNEL_ARG_ADDRESS_GLOBAL]: PointerParameter,
+  [CL_KERNEL_ARG_ADDRESS_CONSTANT]: PointerParameter,
+  [CL_KERNEL_ARG_ADDRESS_PRIVATE]: ValueParameter,
+};
+
+/** Types whose values are the driver's own objects, where a compiler does not say so: a false one ends the process. */
+const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|reserve_id_t|pipe)\b/;
+
+/** The parameters of a kernel, in order. */
+export function parametersOf(handle: ClKernel, kernel: string): Parameter[] {
+  const count = infoU32(
+    "clGetKernelInfo",
+    (name, size, value, written) => opencl().clGetKernelInfo(handle, name, size, value, written),
+    CL_KERNEL_NUM_ARGS,
+  );
+  return Array.from({ length: count }, (_, i) => {
+    const info = infoOf(handle, i);
+    const Kind = info.opaque || OPAQUE.test(info.type) ? OpaqueParameter : KINDS[info.address] ?? OpaqueParameter;
+    return new Kind(kernel, i, info);
+  });
+}
+
+function infoOf(handle: ClKernel, index: number): ParameterInfo {
+  const fn = "clGetKernelArgInfo";
+  const query: Query = (name, size, value, written) =>
+    opencl().clGetKernelArgInfo(handle, index, name, size, value, written);
+  const type = infoString(fn, query, CL_KERNEL_ARG_TYPE_NAME);
+  const address = infoU32(fn, query, CL_KERNEL_ARG_ADDRESS_QUALIFIER);
+  const access = infoU32(fn, query, CL_KERNEL_ARG_ACCESS_QUALIFIER);
+  const isNamed = address === CL_KERNEL_ARG_ADDRESS_PRIVATE && elementOf(type) === undefined;
+  return {
+    name: infoString(fn, query, CL_KERNEL_ARG_NAME),
+    type,
+    address,
+    qualifiers: infoU64(fn, query, CL_KERNEL_ARG_TYPE_QUALIFIER),
+    access,
+    opaque: access !== CL_KERNEL_ARG_ACCESS_NONE || (isNamed && isObject(handle, index)),
+  };
+}
+
+/** Is what is passed by value an object of the driver's own? No value at all is an error for data, and for data only. */
+function isObject(handle: ClKernel, index: number): boolean {
+  const code = opencl().clSetKernelArg(handle, index, 8n, null);
+  return code === 0 || code === CL_INVALID_SAMPLER;
+}

@@ -1,0 +1,118 @@
+import { CL_KERNEL_ARG_ADDRESS_CONSTANT, CL_KERNEL_ARG_TYPE_CONST } from "../../../ffi/opencl/constants.ts";
+import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { type Access, writes } from "../../core/access.ts";
+import { AccessError, LayoutError } from "../../core/errors.ts";
+import { Frame } from "../../core/frame.ts";
+import type { Tensor } from "../../core/tensor.ts";
+import { kindOf } from "../check.ts";
+import type { OpenCLContext } from "../context.ts";
+import { opencl } from "../library.ts";
+import { OpenCLTensor } from "../tensor.ts";
+import { Parameter, type ParameterInfo } from "./parameter.ts";
+import { type Element, elementOf } from "./scalar.ts";
+
+/** A tensor whose `layout.byteOffset` the kernel is told by an argument of its own. */
+export class BaseOf {
+  /** The tensor. */
+  readonly tensor: OpenCLTensor;
+
+  /** Passes the tensor's handle as it is. */
+  constructor(tensor: OpenCLTensor) {
+    this.tensor = tensor;
+  }
+}
+
+/** A pointer to global or constant memory: its argument is a tensor. */
+export class PointerParameter extends Parameter<OpenCLTensor> {
+  readonly #access: Access;
+  readonly #element: Element | undefined;
+  readonly #value = new BigUint64Array(1);
+
+  /** @see {@link Parameter} */
+  constructor(kernel: string, index: number, info: ParameterInfo) {
+    super(kernel, index, info);
+    this.#element = elementOf(info.type);
+    const constant = info.address === CL_KERNEL_ARG_ADDRESS_CONSTANT ||
+      (info.qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
+    this.#access = constant ? "read" : "read-write";
+  }
+
+  /** @see {@link Parameter.accept} */
+  accept(value: unknown, context: OpenCLContext): OpenCLTensor {
+    const tensor = value instanceof BaseOf ? value.tensor : value;
+    if (!(tensor instanceof OpenCLTensor)) {
+      throw this.wrong(`it is a pointer to device memory; got ${kindOf(value)}.`, remedyFor(value));
+    }
+    tensor.resource.assertLive();
+    this.assertAtHome(tensor.name, tensor.context, context);
+    this.#checkElements(tensor);
+    if (tensor.layout.byteOffset !== 0 && tensor === value) throw this.#offset(tensor);
+    this.#checkAlignment(tensor);
+    tensor.assertUsable(this.#accessTo(tensor));
+    return tensor;
+  }
+
+  /** @see {@link Parameter.set} */
+  set(kernel: ClKernel, tensor: OpenCLTensor): number {
+    tensor.assertUsable(this.#accessTo(tensor));
+    this.#value[0] = tensor.rawHandle;
+    return opencl().clSetKernelArg(kernel, this.index, 8n, this.#value);
+  }
+
+  /** @see {@link Parameter.tensorOf} */
+  override tensorOf(tensor: OpenCLTensor): OpenCLTensor {
+    return tensor;
+  }
+
+  /** What the kernel does to the tensor. @throws {AccessError} where that exceeds the tensor's own access. */
+  #accessTo(tensor: Tensor): Access {
+    if (!writes(this.#access)) return this.#access;
+    if (writes(tensor.access)) return tensor.access;
+    throw new AccessError(`${this.where} may be written, and ${tensor.name} was mapped for "read".`, {
+      api: "opencl",
+      argument: this.info.name,
+      hint: 'Declare the pointer const, or map with { access: "read-write" }.',
+    });
+  }
+
+  #checkElements(tensor: Tensor): void {
+    const { dtype } = tensor.layout;
+    if (this.#element === undefined || this.#element.scalar.dtype === dtype) return;
+    throw this.wrong(
+      `it points to ${this.#element.scalar.dtype}; ${tensor.name} holds ${dtype}.`,
+      "Slice the tensor with a layout of that dtype, where the bytes are meant so.",
+    );
+  }
+
+  /** A vector's address is a multiple of its size (OpenCL C 6.3.5), and compilers count on it. */
+  #checkAlignment({ name, root, origin }: OpenCLTensor): void {
+    if (this.#element === undefined || this.#element.lanes === 1) return;
+    const at = (root.hostAddress ?? 0n) + BigInt(origin);
+    if (at % BigInt(this.#element.size) === 0n) return;
+    throw new LayoutError(`${this.where}: ${name} does not begin at a multiple of ${this.#element.size} bytes.`, {
+      api: "opencl",
+      argument: this.info.name,
+      hint: "Map memory that is aligned for the vector, or take a pointer to its elements and use vload.",
+    });
+  }
+
+  #offset(tensor: Tensor): LayoutError {
+    const at = `${tensor.name} begins ${tensor.layout.byteOffset} bytes into its cl_mem.`;
+    return new LayoutError(`${this.where}: ${at}`, {
+      api: "opencl",
+      argument: this.info.name,
+      hint: "No sub-buffer can begin there. Pass new BaseOf(tensor), and tensor.layout.byteOffset as an argument of " +
+        "its own.",
+    });
+  }
+}
+
+/** What somebody who passed this for a pointer will have meant. */
+function remedyFor(value: unknown): string {
+  if (value instanceof Frame) return "Pass one of its planes.";
+  if (typeof value === "bigint") return "Pass the tensor itself, not its handle.";
+  if (ArrayBuffer.isView(value)) {
+    return "Take it over with host.wrap(), and map that to the context: graph.map(tensor, cl).";
+  }
+  return "Map the tensor to the context first: graph.map(tensor, cl).";
+}

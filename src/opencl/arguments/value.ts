@@ -1,0 +1,72 @@
+import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { bytesIn, kindOf } from "../check.ts";
+import { opencl } from "../library.ts";
+import { Parameter, type ParameterInfo } from "./parameter.ts";
+import { type Element, elementOf, type Scalar } from "./scalar.ts";
+
+/** A number, the numbers of a vector, or the bytes of anything; the last two are copies. */
+export type Value = number | bigint | readonly (number | bigint)[] | Uint8Array<ArrayBuffer>;
+
+/** What is passed by value: a scalar, a vector, a struct. */
+export class ValueParameter extends Parameter<Value> {
+  readonly #element: Element | undefined;
+  readonly #bytes: DataView<ArrayBuffer>;
+  readonly #size: bigint;
+
+  /** @see {@link Parameter} */
+  constructor(kernel: string, index: number, info: ParameterInfo) {
+    super(kernel, index, info);
+    this.#element = elementOf(info.type);
+    this.#bytes = new DataView(new ArrayBuffer(this.#element?.size ?? 0));
+    this.#size = BigInt(this.#bytes.byteLength);
+  }
+
+  /** @see {@link Parameter.accept} */
+  accept(value: unknown): Value {
+    if ((typeof value === "number" || typeof value === "bigint") && this.#element?.lanes === 1) {
+      return this.#inRange(value, this.#element.scalar);
+    }
+    const given = bytesIn(value);
+    if (given !== undefined) return this.#sized(given);
+    if (this.#element === undefined) {
+      throw this.wrong(
+        `it is a ${this.info.type}, passed by value; got ${kindOf(value)}.`,
+        "Pass its bytes as a typed array.",
+      );
+    }
+    const { scalar, lanes: count } = this.#element;
+    const lanes = Array.isArray(value) ? Array.from<unknown>(value) : [value];
+    if (lanes.length !== count) throw this.wrong(`it has ${count} elements; got ${lanes.length}.`);
+    return lanes.map((lane) => this.#inRange(lane, scalar));
+  }
+
+  /** @see {@link Parameter.set} */
+  set(kernel: ClKernel, value: Value): number {
+    if (value instanceof Uint8Array) {
+      return opencl().clSetKernelArg(kernel, this.index, BigInt(value.byteLength), value);
+    }
+    const { scalar } = this.#element!;
+    if (typeof value === "object") value.forEach((lane, i) => scalar.write(this.#bytes, i * scalar.size, lane));
+    else scalar.write(this.#bytes, 0, value);
+    return opencl().clSetKernelArg(kernel, this.index, this.#size, this.#bytes);
+  }
+
+  #sized(given: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    const { byteLength } = given;
+    const size = this.#element?.size ?? byteLength;
+    if (byteLength !== size || size === 0) throw this.wrong(`it takes ${size} bytes; got ${byteLength}.`);
+    return given.slice();
+  }
+
+  #inRange(value: unknown, { range }: Scalar): number | bigint {
+    if (typeof value !== "number" && typeof value !== "bigint") {
+      throw this.wrong(`it is a number; got ${kindOf(value)}.`);
+    }
+    if (range === undefined) return value;
+    const [least, most] = range;
+    if ((typeof value === "number" && !Number.isInteger(value)) || value < least || value > most) {
+      throw this.wrong(`${value} is no whole number from ${least} to ${most}.`);
+    }
+    return value;
+  }
+}
