@@ -31,7 +31,7 @@ const OTHERS = "#8c959f";
 
 /** A bar chart with a heading. `scale` says which part of the longest bar a value gets. */
 export function chart(heading: string, bars: readonly Bar[], scale: (value: number, most: number) => number): Picture {
-  const most = Math.max(...bars.map(({ value }) => value));
+  const most = Math.max(1, ...bars.map(({ value }) => value));
   const head = 2 * ROW;
   return {
     height: head + bars.length * ROW,
