@@ -14,14 +14,26 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-/** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
-const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
+/** What was found out, by device and number of the class: a "no" takes a second, or several. */
+const VERDICTS = new Map<ClDeviceId, (Verdict | undefined)[]>();
+
+const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
 /** The class of an address and a length. */
 export function classOf(address: bigint, byteLength: number): AlignmentClass {
-  let divisor = 4096;
-  while (address % BigInt(divisor) !== 0n) divisor /= 2;
-  return { address: divisor, length: byteLength % 64 === 0 ? 64 : 1 };
+  return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
+}
+
+/** The largest power of two, up to 4096, that divides an address. */
+function divisorOf(address: bigint): number {
+  const low = Number(BigInt.asUintN(12, address));
+  return low === 0 ? 4096 : low & -low;
+}
+
+/** Classes in a row: that of the driver's own memory first. */
+function numberOf(address: bigint | undefined, byteLength: number): number {
+  if (address === undefined) return 0;
+  return 1 + 2 * Math.log2(divisorOf(address)) + Number(byteLength % 64 === 0);
 }
 
 /**
@@ -38,14 +50,14 @@ export function classOf(address: bigint, byteLength: number): AlignmentClass {
  */
 export class AliasProofs {
   readonly #context: OpenCLContext;
-  readonly #verdicts: Map<string, Verdict>;
+  readonly #verdicts: (Verdict | undefined)[];
 
   /** Nothing is run yet; what other contexts of the device have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
     const { handle } = context.device;
     let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = new Map());
+    if (verdicts === undefined) VERDICTS.set(handle, verdicts = []);
     this.#verdicts = verdicts;
   }
 
@@ -57,11 +69,9 @@ export class AliasProofs {
         argument: "address",
       });
     }
-    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
-    const key = keyOf(which);
-    let verdict = this.#verdicts.get(key);
-    if (verdict === undefined) this.#verdicts.set(key, verdict = this.#run(which));
-    return verdict;
+    return this.#verdicts[numberOf(address, byteLength)] ??= this.#run(
+      address === undefined ? DRIVER_MEMORY : classOf(address, byteLength),
+    );
   }
 
   /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
@@ -75,8 +85,7 @@ export class AliasProofs {
 
   /** What was found out: unproven is never alias. No native call. */
   judge(address: bigint | undefined, byteLength: number): Verdict {
-    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
-    return this.#verdicts.get(keyOf(which)) ?? { aliases: false, evidence: "not proven" };
+    return this.#verdicts[numberOf(address, byteLength)] ?? UNPROVEN;
   }
 
   #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
@@ -100,8 +109,4 @@ export class AliasProofs {
 
 function multiple(what: string, of: number): string {
   return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
-}
-
-function keyOf(which: AlignmentClass | typeof DRIVER_MEMORY): string {
-  return which === DRIVER_MEMORY ? which : `${which.address}/${which.length}`;
 }
