@@ -14,8 +14,8 @@ static void page(long count) { map_unmap(4096, count); }
 static void whole_frame(long count) { map_unmap(FRAME, count); }
 
 static const struct operation OPERATIONS[] = {
-  {"page", setup, page, NULL, 0},
-  {"frame", setup, whole_frame, NULL, 0},
+  {"page", setup, page, NULL, 0, NULL},
+  {"frame", setup, whole_frame, NULL, 0, NULL},
 };
 
 SERVE(OPERATIONS)

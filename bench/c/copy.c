@@ -43,8 +43,8 @@ static void setup_invert(void) {
 }
 
 static const struct operation OPERATIONS[] = {
-  {"write_read", setup, write_read, NULL, 0},
-  {"write_invert_read", setup_invert, write_invert_read, NULL, 0},
+  {"write_read", setup, write_read, NULL, 0, NULL},
+  {"write_invert_read", setup_invert, write_invert_read, NULL, 0, NULL},
 };
 
 SERVE(OPERATIONS)

@@ -2,18 +2,29 @@
 // once HELD commands were submitted after it.
 #include "harness.h"
 
-enum { BYTES = 64, HELD = 64, MOST = 200 };
+enum { BYTES = 64, HELD = 64, MOST = 200, TURNS = 1000000 };
 
-static cl_kernel six;
+static cl_kernel six, work;
 static cl_mem a, b, to;
 static cl_event events[MOST];
 static long submitted;
 
 static void setup(void) {
+  if (six != NULL) return;
+  work = make_kernel("work");
   six = make_kernel("six");
   a = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, map_pages(BYTES));
   b = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, map_pages(BYTES));
   to = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, map_pages(BYTES));
+}
+
+// Keeps the device busy for a millisecond.
+static void start_work(void) {
+  const size_t items = 1;
+  const cl_uint turns = TURNS;
+  check(clSetKernelArg(work, 0, sizeof to, &to), "clSetKernelArg");
+  check(clSetKernelArg(work, 1, sizeof turns, &turns), "clSetKernelArg");
+  check(clEnqueueNDRangeKernel(queue, work, 1, NULL, &items, NULL, 0, NULL, NULL), "clEnqueueNDRangeKernel");
 }
 
 static void enqueue(long count) {
@@ -42,7 +53,8 @@ static void finish(void) {
 }
 
 static const struct operation OPERATIONS[] = {
-  {"six_arguments", setup, enqueue, finish, MOST},
+  {"busy", setup, enqueue, finish, MOST, start_work},
+  {"idle", setup, enqueue, finish, MOST, NULL},
 };
 
 SERVE(OPERATIONS)

@@ -24,6 +24,7 @@ struct operation {
   void (*run)(long count);   // what the clock is about
   void (*settle)(void);      // after each run, outside of the clock; may be NULL
   long most;                 // operations of one run at most; 0 for any number
+  void (*prepare)(void);     // before each run, outside of the clock; may be NULL
 };
 
 static cl_context context;
@@ -128,6 +129,7 @@ static inline uint64_t measure(const struct operation *operation, long count) {
   uint64_t spent = 0;
   while (count > 0) {
     const long n = operation->most > 0 && operation->most < count ? operation->most : count;
+    if (operation->prepare != NULL) operation->prepare();
     const uint64_t start = now();
     operation->run(n);
     spent += now() - start;

@@ -43,8 +43,8 @@ static void setup_kernel(void) {
 }
 
 static const struct operation OPERATIONS[] = {
-  {"create_release", setup, create_release, NULL, 0},
-  {"map_kernel_unmap", setup_kernel, map_kernel_unmap, NULL, 0},
+  {"create_release", setup, create_release, NULL, 0, NULL},
+  {"map_kernel_unmap", setup_kernel, map_kernel_unmap, NULL, 0, NULL},
 };
 
 SERVE(OPERATIONS)

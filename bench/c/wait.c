@@ -27,8 +27,8 @@ static void tiny(long count) { run_and_wait(touch, 0, count); }
 static void millisecond(long count) { run_and_wait(work, 1000000, count); }
 
 static const struct operation OPERATIONS[] = {
-  {"tiny", setup, tiny, NULL, 0},
-  {"millisecond", setup, millisecond, NULL, 0},
+  {"tiny", setup, tiny, NULL, 0, NULL},
+  {"millisecond", setup, millisecond, NULL, 0, NULL},
 };
 
 SERVE(OPERATIONS)

@@ -31,6 +31,7 @@ export function figure(figure: Figure): void {
       ignore: !hasDevice,
       fn: async (b) => {
         const op = operation();
+        op.prepare?.();
         b.start();
         await op.run(1);
         b.end();
