@@ -31,10 +31,10 @@ function launching(busy: boolean): Operation {
   };
 }
 
-for (const [id, state] of Object.entries({ busy: "behind another", idle: "on an idle device" })) {
+for (const [id, state] of Object.entries({ busy: "device busy", idle: "device idle" })) {
   figure({
     id: `enqueue-${id}`,
-    title: `enqueue a kernel with 6 arguments ${state}`,
+    title: `enqueue 6 arguments and a kernel, ${state}`,
     goal: either(atMost(1.15), atMostMore(1)),
     ways: [c("enqueue", id), here("samepage", () => launching(id === "busy"))],
   });

@@ -38,7 +38,7 @@ figure({
 
 figure({
   id: "map-view",
-  title: "the same, a view made and revoked each time",
+  title: "map a frame that has a view, and dispose it",
   goal: atMostMore(3),
   ways: [
     c("map", "create_release"),
