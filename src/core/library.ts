@@ -12,6 +12,26 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   readonly hint: string;
 }
 
+/** What came of opening a library: where it was looked for, and what opened. */
+export interface Opening {
+  /** The variable that overrides the candidates: `"SAMEPAGE_LIB_OPENCL"`. */
+  readonly variable: string;
+  /** What it says, where it is set and may be read. */
+  readonly override: string | undefined;
+  /** The name or path that opened; undefined where none did. */
+  readonly path: string | undefined;
+  /** Every other one that was tried, in order. */
+  readonly attempts: readonly LibraryAttempt[];
+}
+
+/** What came of it, by API: of the last try, where there were several. */
+const openings = new Map<string, Opening>();
+
+/** What came of opening an API's library; undefined where nobody has called it yet, or it was not permitted. */
+export function openingOf(api: string): Opening | undefined {
+  return openings.get(api);
+}
+
 /** Sees each library's functions as it is opened, and may put others in their place: for fault injection in tests. */
 export type Tap = (api: string, functions: Record<string, unknown>) => Record<string, unknown>;
 
@@ -38,27 +58,60 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   // Loading by soname under a prompt answered "allow" fails on that call itself, unless asked beforehand.
   Deno.permissions.requestSync({ name: "ffi" });
   const attempts: LibraryAttempt[] = [];
-  const override = environment(`SAMEPAGE_LIB_${spec.api.toUpperCase()}`);
+  const variable = `SAMEPAGE_LIB_${spec.api.toUpperCase()}`;
+  const override = environment(variable);
   for (const path of override === undefined ? spec.candidates : [override]) {
     try {
       const functions = Deno.dlopen(path, spec.symbols).symbols as Record<string, unknown>;
+      openings.set(spec.api, { variable, override, path, attempts });
       return tap === undefined ? functions : tap(spec.api, { ...functions });
     } catch (error) {
       if (error instanceof Deno.errors.NotCapable) throw notPermitted(`to open ${path}`, spec.api, error);
       attempts.push({ path, message: messageOf(error) });
     }
   }
+  openings.set(spec.api, { variable, override, path: undefined, attempts });
   throw new LibraryNotFoundError(
     `No ${spec.api} library could be opened; tried ${attempts.map((attempt) => attempt.path).join(", ")}.`,
     attempts,
     {
       api: spec.api,
       fn: "dlopen",
-      hint: override === undefined
-        ? spec.hint
-        : `SAMEPAGE_LIB_${spec.api.toUpperCase()} names it: correct it, or unset it.`,
+      hint: override === undefined ? spec.hint : `${variable} names it: correct it, or unset it.`,
     },
   );
+}
+
+/**
+ * Functions that no library exports, by their addresses; null where there is none.
+ *
+ * @param api as the tap knows it
+ * @param symbols what each function takes and answers
+ * @param addressOf asks whoever has them
+ */
+export function functionsByAddress(
+  api: string,
+  symbols: Record<string, Deno.ForeignFunction>,
+  addressOf: (name: string) => bigint,
+): Record<string, unknown> {
+  const functions: Record<string, unknown> = {};
+  for (const [name, symbol] of Object.entries(symbols)) {
+    const pointer = permitted(
+      "to make a pointer",
+      api,
+      () => Deno.UnsafePointer.create<Deno.ForeignFunction>(addressOf(name)),
+    );
+    functions[name] = pointer === null ? null : callerOf(pointer, symbol);
+  }
+  return tap === undefined ? functions : tap(api, functions);
+}
+
+function callerOf(
+  pointer: Deno.PointerObject<Deno.ForeignFunction>,
+  symbol: Deno.ForeignFunction,
+): (...args: never[]) => unknown {
+  const fn = new Deno.UnsafeFnPointer(pointer, symbol);
+  return (...args) => fn.call(...args);
 }
 
 /** Runs what needs FFI; Deno's NotCapable becomes a {@link PermissionError}. */

@@ -1,28 +1,16 @@
-import { type Address, NULL } from "../../ffi/address.ts";
-import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
-import type { ClMem } from "../../ffi/opencl/handles.ts";
+import { CL_MEM_COPY_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { Fence } from "../core/fence.ts";
 import { addressOf } from "../core/pin.ts";
 import type { Undo } from "../core/undo.ts";
+import { bound, type MemoryKind, type Scratch } from "./alias_memory.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import type { Point } from "./event.ts";
 import type { OpenCLKernel } from "./kernel.ts";
 import { opencl } from "./library.ts";
-import { OpenCLQueue } from "./queue.ts";
+import type { OpenCLQueue } from "./queue.ts";
 import { createBuffer } from "./tensor.ts";
-
-/** What a driver may look at when it decides whether to use host memory in place. */
-export interface AlignmentClass {
-  /** The largest power of two, up to 4096, that divides the address. */
-  readonly address: number;
-  /** 64 where the length is a multiple of 64 bytes, else 1. */
-  readonly length: 64 | 1;
-}
-
-/** The class of memory that the driver itself allocated. */
-export const DRIVER_MEMORY = "driver";
 
 /** Bytes that the device reads, and as many that it writes. */
 const HALF = 4096;
@@ -61,78 +49,90 @@ kernel void early_late(global volatile uchar* block, uchar early, uchar late, ui
   block[1] = late ^ (uchar)(x == 0u);
 }`;
 
-/** One run of the proof: a block of memory under test, a queue of its own, and the two kernels. */
+/** One run of the proof: a block of memory under test, a queue of its own for each device, and the two kernels. */
 export class Trial {
   readonly #context: OpenCLContext;
-  readonly #queue: OpenCLQueue;
+  readonly #queues: readonly OpenCLQueue[];
   readonly #answer: OpenCLKernel;
   readonly #earlyLate: OpenCLKernel;
-  readonly #block: Block;
+  readonly #block: Scratch;
   readonly #random: Uint8Array<ArrayBuffer> = crypto.getRandomValues(new Uint8Array(HALF));
-  readonly #key: ClMem;
+  readonly #bindKey: Scratch["bind"];
 
-  constructor(context: OpenCLContext, which: AlignmentClass | typeof DRIVER_MEMORY, undo: Undo) {
+  constructor(context: OpenCLContext, kind: MemoryKind, undo: Undo) {
     this.#context = context;
     const program = context.program(SOURCE);
     undo.push(() => program[Symbol.dispose]());
     this.#answer = program.kernel("answer");
     this.#earlyLate = program.kernel("early_late");
-    this.#block = which === DRIVER_MEMORY ? driverBlock(context, undo) : hostBlock(context, which, undo);
-    this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
-    const queue = this.#queue = new OpenCLQueue(context);
-    undo.push(() => queue[Symbol.dispose]());
+    this.#block = kind.scratch(context, 2 * HALF, undo);
+    const key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
+    this.#bindKey = bound(key);
+    this.#queues = context.devices.map((device) => {
+      const queue = context.createQueue({ device });
+      undo.push(() => queue[Symbol.dispose]());
+      return queue;
+    });
   }
 
   /** What kept it from being an alias; undefined where nothing did. */
   run(): string | undefined {
+    for (const queue of this.#queues) {
+      const seen = this.#runOn(queue);
+      if (seen !== undefined) return this.#queues.length === 1 ? seen : `${queue.device.name}: ${seen}`;
+    }
+    return undefined;
+  }
+
+  #runOn(queue: OpenCLQueue): string | undefined {
     // Once beforehand: the device has read the bytes, and nothing is left to compile.
     this.#ask();
-    this.#submitAnswer([]);
-    this.#submitEarlyLate(0, 0, 1);
-    this.#queue.finish();
-    if (!PATIENCE_MS.some((patience) => this.#answersDirectly(patience))) {
+    this.#submitAnswer(queue, []);
+    this.#submitEarlyLate(queue, 0, 0, 1);
+    queue.finish();
+    if (!PATIENCE_MS.some((patience) => this.#answersDirectly(queue, patience))) {
       return "the CPU did not see what the device wrote, before a finish or map";
     }
-    if (!PATIENCE_MS.some((patience) => this.#answersBehindGate(patience))) {
+    if (!PATIENCE_MS.some((patience) => this.#answersBehindGate(queue, patience))) {
       return "the device did not see what the CPU wrote after the enqueue";
     }
-    if (this.#context.device.type === "cpu" && !this.#showsWhileRunning()) {
+    if (queue.device.type === "cpu" && !this.#showsWhileRunning(queue)) {
       return "what the device wrote was seen only after the kernel had ended";
     }
     return undefined;
   }
 
-  #answersDirectly(patience: number): boolean {
+  #answersDirectly(queue: OpenCLQueue, patience: number): boolean {
     const expected = this.#ask();
-    return this.#sees(expected, this.#submitAnswer([]), patience);
+    return this.#sees(queue, expected, this.#submitAnswer(queue, []), patience);
   }
 
-  #answersBehindGate(patience: number): boolean {
+  #answersBehindGate(queue: OpenCLQueue, patience: number): boolean {
     using gate = new OpenCLUserEvent(this.#context);
-    const point = this.#submitAnswer([gate.fence]);
-    this.#queue.flush();
+    const point = this.#submitAnswer(queue, [gate.fence]);
+    queue.flush();
     const expected = this.#ask();
     gate.complete();
-    return this.#sees(expected, point, patience);
+    return this.#sees(queue, expected, point, patience);
   }
 
   /** The kernel writes a byte, works for a while, and writes the next: is there a time when one is seen and not the other? */
-  #showsWhileRunning(): boolean {
+  #showsWhileRunning(queue: OpenCLQueue): boolean {
     let turns = TURNS.first;
     for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {
       const [early, late] = crypto.getRandomValues(new Uint8Array(2));
       const { bytes } = this.#block;
       bytes[0] = ~early;
       bytes[1] = ~late;
-      this.#submitEarlyLate(early, late, turns);
-      this.#queue.flush();
+      this.#submitEarlyLate(queue, early, late, turns);
+      queue.flush();
       let sightings = 0;
       until(() => {
         if (Atomics.load(bytes, 0) !== early) return false;
         if (Atomics.load(bytes, 1) === late) return true;
         return ++sightings === SIGHTINGS;
       }, PATIENCE_MS[1]);
-      this.#queue.finish();
+      queue.finish();
       if (sightings === SIGHTINGS) return true;
     }
     return false;
@@ -148,8 +148,8 @@ export class Trial {
   }
 
   /** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
-  #sees(expected: Uint8Array, point: Point, patience: number): boolean {
-    this.#queue.flush();
+  #sees(queue: OpenCLQueue, expected: Uint8Array, point: Point, patience: number): boolean {
+    queue.flush();
     const end = performance.now() + LATEST_MS;
     const answer = this.#block.bytes.subarray(HALF, 2 * HALF);
     const there = () =>
@@ -160,25 +160,25 @@ export class Trial {
     return false;
   }
 
-  #submitAnswer(waits: readonly Fence[]): Point {
-    set(this.#answer, 0, new BigUint64Array([this.#block.mem]));
-    set(this.#answer, 1, new BigUint64Array([this.#key]));
+  #submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point {
+    this.#block.bind(this.#answer.handle, 0);
+    this.#bindKey(this.#answer.handle, 1);
     set(this.#answer, 2, new Uint32Array([HALF]));
-    return this.#submit(this.#answer, HALF, waits);
+    return this.#submit(queue, this.#answer, HALF, waits);
   }
 
-  #submitEarlyLate(early: number, late: number, turns: number): Point {
-    set(this.#earlyLate, 0, new BigUint64Array([this.#block.mem]));
+  #submitEarlyLate(queue: OpenCLQueue, early: number, late: number, turns: number): Point {
+    this.#block.bind(this.#earlyLate.handle, 0);
     set(this.#earlyLate, 1, new Uint8Array([early]));
     set(this.#earlyLate, 2, new Uint8Array([late]));
     set(this.#earlyLate, 3, new Uint32Array([turns]));
-    return this.#submit(this.#earlyLate, 1, []);
+    return this.#submit(queue, this.#earlyLate, 1, []);
   }
 
-  #submit(kernel: OpenCLKernel, items: number, waits: readonly Fence[]): Point {
-    return this.#queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
+  #submit(queue: OpenCLQueue, kernel: OpenCLKernel, items: number, waits: readonly Fence[]): Point {
+    return queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
       opencl().clEnqueueNDRangeKernel(
-        this.#queue.handle,
+        queue.handle,
         kernel.handle,
         1,
         null,
@@ -189,37 +189,6 @@ export class Trial {
         event,
       ));
   }
-}
-
-/** Memory under test: the CPU's look at it, and the device's. */
-interface Block {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly mem: ClMem;
-}
-
-/** Host memory of exactly this class: of a JavaScript buffer, which stays where it is. */
-function hostBlock(context: OpenCLContext, which: AlignmentClass, undo: Undo): Block {
-  const length = 2 * HALF + (which.length === 64 ? 0 : 1);
-  const room = new Uint8Array(length + 2 * 4096);
-  const base = addressOf(room, "opencl");
-  // The first address that the class divides and its double does not.
-  const step = BigInt(2 * which.address);
-  const address = base + ((BigInt(which.address) - base % step) + step) % step;
-  const bytes = room.subarray(Number(address - base), Number(address - base) + length);
-  undo.push(() => void room.fill(0)); // holds the buffer until the last cl_mem over it is gone
-  return { bytes, mem: createBuffer(context, CL_MEM_USE_HOST_PTR, length, address as Address, undo) };
-}
-
-/** Memory of the driver's own, mapped. It stays mapped while the device writes: else its address would be stale. */
-function driverBlock(context: OpenCLContext, undo: Undo): Block {
-  const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, 2 * HALF, NULL, undo);
-  const range = context.memory.map(mem, "read-write", 0, 2 * HALF);
-  undo.push(() => {
-    using unmapped = range.unmap([]);
-    unmapped.waitSync();
-  });
-  const pointer = Deno.UnsafePointer.create(range.address)!;
-  return { bytes: new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 2 * HALF) as ArrayBuffer), mem };
 }
 
 function set(kernel: OpenCLKernel, index: number, value: ArrayBufferView<ArrayBuffer>): void {

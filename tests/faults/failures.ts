@@ -7,6 +7,7 @@ import {
   type OpenCL,
 } from "../../ffi/opencl/mod.ts";
 import { EAGAIN, EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
+import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeDriver } from "../conformance/fake/driver.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 
@@ -49,6 +50,8 @@ const LIBC: Failures<LibC> = {
   sysconf: { answer: -1n, errno: EINVAL },
   getpid: undefined,
   __errno_location: undefined,
+  dladdr: { answer: 0 },
+  gnu_get_libc_version: undefined,
 };
 
 /** OpenCL. An unmap is no release: where it fails, nothing was unmapped. */
@@ -126,6 +129,7 @@ const OPENCL: Failures<OpenCL> = {
   clEnqueueBarrierWithWaitList: code(CL_OUT_OF_RESOURCES),
   clWaitForEvents: code(CL_OUT_OF_RESOURCES),
   clWaitForEventsAsync: code(CL_OUT_OF_RESOURCES),
+  clGetExtensionFunctionAddress: { answer: 0n },
   clGetExtensionFunctionAddressForPlatform: { answer: 0n },
   clGetEventInfo: { ...code(CL_OUT_OF_RESOURCES), poll: true },
   clGetEventProfilingInfo: code(CL_OUT_OF_RESOURCES),
@@ -133,6 +137,21 @@ const OPENCL: Failures<OpenCL> = {
   clReleaseEvent: release,
   clCreateUserEvent: create(CL_OUT_OF_RESOURCES),
   clSetUserEventStatus: code(CL_OUT_OF_RESOURCES),
+};
+
+/** OpenCL's unified shared memory. */
+const OPENCL_USM: Failures<Usm> = {
+  clHostMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
+  clDeviceMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
+  clSharedMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
+  clMemFreeINTEL: release,
+  clMemBlockingFreeINTEL: release,
+  clGetMemAllocInfoINTEL: code(CL_OUT_OF_RESOURCES),
+  clSetKernelArgMemPointerINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMemFillINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMemcpyINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMigrateMemINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMemAdviseINTEL: code(CL_OUT_OF_RESOURCES),
 };
 
 /** The API of the tests' own. */
@@ -155,5 +174,6 @@ const FAKE: Failures<FakeDriver> = {
 export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failure | undefined } } = {
   libc: LIBC,
   opencl: OPENCL,
+  opencl_usm: OPENCL_USM,
   fake: FAKE,
 };
