@@ -9,16 +9,19 @@ import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { AliasProofs } from "./alias.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./attached_buffer.ts";
+import { attachedEvent } from "./attached_event.ts";
 import { handleIn } from "./check.ts";
 import { chosenDevice, type DeviceChoice } from "./choice.ts";
 import { createContext, devicesOf, retainContext } from "./context_handle.ts";
 import type { OpenCLDevice } from "./device.ts";
+import type { OpenCLFence } from "./event.ts";
 import { devicesIn } from "./known_devices.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { allocatedTensor } from "./own_tensor.ts";
 import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./program_sources.ts";
-import { OpenCLQueue, type QueueOptions } from "./queue.ts";
+import { OpenCLQueue } from "./queue.ts";
+import type { QueueOptions } from "./queue_handle.ts";
 import { OpenCLSvm } from "./svm.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
@@ -153,7 +156,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return this.#handle;
   }
 
-  /** Bytes that `queue.read` and `queue.write` have copied between host and device. */
+  /**
+   * Bytes that were copied between host and device because it was asked for: by `queue.read`, `write`, `readRect` and
+   * `writeRect`. `queue.copy` and `fill` stay on the device, and are not counted.
+   */
   get bytesCopied(): number {
     return this.#bytesCopied;
   }
@@ -190,9 +196,50 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return attachedBuffer(this, handle, init, options);
   }
 
-  /** Another in-order queue, of its first device unless told otherwise. */
+  /**
+   * Another queue, in order and of its first device unless told otherwise.
+   *
+   * @throws {ArgumentError} for a device that is not its own, or can run commands in order only (`argument` is
+   * `"order"`).
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using queue = cl.createQueue({ profiling: true });
+   * console.log(queue.order, queue.profiling); // in-order true
+   * ```
+   */
   createQueue(options: QueueOptions = {}): OpenCLQueue {
     return new OpenCLQueue(this, options);
+  }
+
+  /**
+   * Uses a `cl_command_queue` that somebody else made, and retains it; its order and profiling are what it says. Our
+   * work is ordered by fences as on any queue. What others submit to it is theirs to declare, by `tensor.usedBy`; our
+   * end neither waits for it nor ends it, but `finish()`, and a blocking call of a driver's that finishes the queue
+   * (PoCL 3.1), wait for it: for ever where it waits for a user event that nobody sets.
+   *
+   * @param handle a live `cl_command_queue`: a false one ends the process
+   * @throws {ArgumentError} where it is of another context, or no handle.
+   */
+  attachQueue(handle: bigint): OpenCLQueue {
+    return new OpenCLQueue(this, handleIn(handle, "handle"));
+  }
+
+  /**
+   * A fence at a `cl_event` that somebody else made, which is retained. The queue of its command is flushed.
+   *
+   * A user event that is not set is never waited for by blocking, nor is what stands behind it: who sets it may need
+   * this thread for that. Await it; that lasts until it is set. Of another event it is not known what it waits for:
+   * where that is a user event, a synchronous wait lasts until somebody sets it.
+   *
+   * @param handle a live `cl_event`: a false one ends the process
+   * @throws {ArgumentError} where it is of another context, or no handle.
+   */
+  attachEvent(handle: bigint): OpenCLFence {
+    return attachedEvent(this, handle);
   }
 
   /**
