@@ -77,7 +77,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
-  /** The work recorded on it and on its planes. */
+  /** The same of it and of its planes: for those who write mappers. */
   override workBeside(line: object | undefined, work: Fence[]): void {
     super.workBeside(line, work);
     for (const plane of this.planes) plane.workBeside(line, work);

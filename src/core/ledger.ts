@@ -6,17 +6,17 @@ export class Ledger {
   readonly #alive = new Map<string, number>();
   #quarantined = 0;
 
-  /** One more of a kind. */
+  /** One more of a kind: for those who write mappers. */
   add(kind: string): void {
     this.#alive.set(kind, (this.#alive.get(kind) ?? 0) + 1);
   }
 
-  /** One less of a kind. */
+  /** One less of a kind: for those who write mappers. */
   remove(kind: string): void {
     this.#alive.set(kind, (this.#alive.get(kind) ?? 0) - 1);
   }
 
-  /** Bytes that are kept for good because a view of them had escaped. */
+  /** Bytes that are kept for good because a view of them had escaped: for those who write mappers. */
   quarantine(bytes: number): void {
     this.#quarantined += bytes;
   }

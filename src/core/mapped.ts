@@ -70,7 +70,10 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     return work;
   }
 
-  /** Adds to `work` what is in flight on it beside a line of work that whoever asks will stand in anyway. */
+  /**
+   * Adds to `work` what is in flight on it beside a line of work that whoever asks will stand in anyway: for those who
+   * write mappers.
+   */
   workBeside(line: object | undefined, work: Fence[]): void {
     this.resource.workBeside(line, work);
     for (let i = 0; i < this.#frames.length; i++) this.#frames[i].resource.workBeside(line, work);
@@ -85,7 +88,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     return undefined;
   }
 
-  /** It is a plane of `frame` now, and keeps it alive. */
+  /** It is a plane of `frame` now, and keeps it alive: for those who write mappers. */
   joinFrame(frame: Mapped): void {
     this.#frames = [...this.#frames, frame];
   }
@@ -154,7 +157,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     finalizers.unregister(this.resource);
   }
 
-  /** Set by the graph, once. */
+  /** Set by the graph, once: for those who write mappers. */
   arrivedBy(route: Route): void {
     this.#route = route;
   }

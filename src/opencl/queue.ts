@@ -62,7 +62,7 @@ export class OpenCLQueue implements Disposable {
     return this.#handle;
   }
 
-  /** The same without a check: the work that ends a resource runs while its context is being disposed. */
+  /** The same without a check, for those who write mappers: the work that ends a resource runs while its context ends. */
   get rawHandle(): ClCommandQueue {
     return this.#handle;
   }
@@ -70,7 +70,7 @@ export class OpenCLQueue implements Disposable {
   /**
    * Submits one command behind `waits`: events of this context by its wait list, all others by waiting on the host.
    * Answers the point at which it is done. Once `enqueue` is called nothing runs but what it does: what it uses has to
-   * be checked there, because a wait may have run code of the program's.
+   * be checked there, because a wait may have run code of the program's. For those who write mappers.
    *
    * @throws {DisposedError} where the queue was released.
    * @throws {NativeCallError} with the name of the function.
@@ -141,7 +141,7 @@ export class OpenCLQueue implements Disposable {
     this.#copy(tensor, bytes, "read", "clEnqueueReadBuffer");
   }
 
-  /** Throws where a blocking call on this queue could never end. */
+  /** Throws where a blocking call on this queue could never end: for those who write mappers. */
   assertUnblocked(what: string): void {
     assertNoGates(this.#closedGates(), what);
   }
