@@ -5,7 +5,7 @@
  */
 export type { Access } from "./access.ts";
 export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES } from "./alignment.ts";
-export type { Allocation, Block, Failure, Fate } from "./allocation.ts";
+export type { Allocation, Block, Closed, Failure, Fate } from "./allocation.ts";
 export { chain, type Link } from "./chain.ts";
 export type { Context, DeviceId, Target } from "./context.ts";
 export { type DType, type DTypeOf, type TypedArray, type TypedArrayConstructor, type TypedArrays } from "./dtype.ts";
@@ -26,7 +26,8 @@ export { Graph, type MapOptions } from "./graph.ts";
 export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout.ts";
 export { Ledger, ledger } from "./ledger.ts";
 export { Mapped, type MappedInit } from "./mapped.ts";
-export type { Described, DescribedPlane, MapJob, Mapper, Plan } from "./mapper.ts";
+export { type ByteRange, Described, type DescribedPlane } from "./described.ts";
+export type { MapJob, Mapper, Plan } from "./mapper.ts";
 export { Metadata, type MetadataFields } from "./metadata.ts";
 export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./resource.ts";
 export { type Undo } from "./undo.ts";

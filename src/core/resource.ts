@@ -54,16 +54,19 @@ interface EndedWait {
   readonly until: number;
 }
 
-/** Membership of a resource in its owner's list of dependents. */
+/** Membership of a resource in its owner's list of dependents; and a place in the list of its own memberships. */
 interface Link {
   readonly owner: Resource;
   readonly member: Resource;
   newer: Link | undefined;
   older: Link | undefined;
+  next: Link | undefined;
 }
 
 /** How long a dispose polls work whose wait has ended before it, in milliseconds, until it gives its memory up for lost. */
 const LOST_AFTER_MS = 10_000;
+
+const NONE: readonly unknown[] = [];
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
@@ -85,11 +88,11 @@ export class Resource {
   readonly #work = new Work();
   #holds: Set<Promise<void>> | undefined;
   #newest: Link | undefined;
-  #links: Link[] = [];
+  #memberships: Link | undefined;
   #intermediate: Resource | undefined;
   #drivesIntermediate = false;
   #madeFor: Resource | undefined;
-  readonly #errors: unknown[] = [];
+  #errors: readonly unknown[] = NONE;
 
   /** Takes `undo` and `grants` over. */
   constructor(init: ResourceInit) {
@@ -248,6 +251,7 @@ export class Resource {
   /** Marks the whole subtree as disposed, and takes its views away. False where it had begun before. */
   #begin(endedBy: string | undefined): boolean {
     if (!this.#close(endedBy)) return false;
+    if (this.#newest === undefined) return true;
     const closed: Resource[] = [this];
     for (let i = 0; i < closed.length; i++) {
       for (let link = closed[i].#newest; link !== undefined; link = link.older) {
@@ -265,13 +269,13 @@ export class Resource {
     try {
       this.#giveUp?.();
     } catch (error) {
-      this.#errors.push(error);
+      this.#failed([error]);
     }
     for (const grant of this.grants) {
       try {
         if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeWithin(grant);
       } catch (error) {
-        this.#errors.push(error);
+        this.#failed([error]);
       }
     }
     return true;
@@ -288,6 +292,7 @@ export class Resource {
 
   /** Goes as far towards `freed` as it can without waiting, dependents first; answers what it stands before. */
   #advance(): Obstacle | undefined {
+    if (this.#newest === undefined) return this.#advanceAlone();
     const path: Resource[] = [this];
     while (path.length > 0) {
       const at = path[path.length - 1];
@@ -300,7 +305,7 @@ export class Resource {
       const obstacle = at.#advanceAlone();
       if (obstacle !== undefined) return obstacle;
       path.pop();
-      if (path.length > 0) path[path.length - 1].#errors.push(...at.#takeErrors());
+      if (path.length > 0) path[path.length - 1].#failed(at.#takeErrors());
     }
     return undefined;
   }
@@ -318,7 +323,7 @@ export class Resource {
     if (this.#state === "returning") this.#free();
     const obstacle = this.#advanceIntermediate();
     if (obstacle !== undefined) return obstacle;
-    while (this.#links.length > 0) this.#leave(this.#links[this.#links.length - 1]);
+    while (this.#memberships !== undefined) this.#leave(this.#memberships);
     return undefined;
   }
 
@@ -330,7 +335,7 @@ export class Resource {
     if (this.#drivesIntermediate) {
       const obstacle = intermediate.#advance();
       if (obstacle !== undefined) return obstacle;
-      this.#errors.push(...intermediate.#takeErrors());
+      this.#failed(intermediate.#takeErrors());
     }
     this.#intermediate = undefined;
     return undefined;
@@ -358,25 +363,24 @@ export class Resource {
       const back = half(this.#giveBack);
       if (back !== undefined) this.#work.record(back);
     } catch (error) {
-      this.#errors.push(error);
+      this.#failed([error]);
     }
   }
 
   #free(): void {
     for (const { allocation, start, end } of this.grants) {
-      for (let kept; (kept = allocation.takeFailure(start, end));) this.#errors.push(kept.error);
+      for (let kept; (kept = allocation.takeFailure(start, end));) this.#failed([kept.error]);
     }
-    this.#errors.push(...unwind(this.#undo));
+    this.#failed(unwind(this.#undo));
     for (const grant of this.grants) grant.finish();
     // The other owners keep it until the intermediate, which must not wait for it, is gone as well.
-    const link = this.#links.find((l) => l.owner === this.#intermediate);
-    if (link !== undefined) this.#leave(link);
+    if (this.#intermediate !== undefined) this.#leaveOwner(this.#intermediate);
     this.#state = "freed";
   }
 
   /** The work goes on though its wait has ended: keeps the error, once, and after a while gives the work up. */
   #outlast(ended: EndedWait): void {
-    this.#errors.push(...ended.errors.splice(0));
+    this.#failed(ended.errors.splice(0));
     if (performance.now() > ended.until) { for (const resource of this.#subtree()) resource.#abandon(ended.fence); }
   }
 
@@ -391,8 +395,15 @@ export class Resource {
     for (const resource of this.#intermediate.#subtree()) resource.#abandon(fence);
   }
 
-  #takeErrors(): unknown[] {
-    return [...this.#work.failures.splice(0), ...this.#errors.splice(0)];
+  #takeErrors(): readonly unknown[] {
+    const failures = this.#work.takeFailures();
+    const errors = failures.length === 0 ? this.#errors : [...failures, ...this.#errors];
+    this.#errors = NONE;
+    return errors;
+  }
+
+  #failed(errors: readonly unknown[]): void {
+    if (errors.length > 0) this.#errors = [...this.#errors, ...errors];
   }
 
   /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
@@ -425,15 +436,26 @@ export class Resource {
   }
 
   #adopt(member: Resource): void {
-    const link: Link = { owner: this, member, newer: undefined, older: this.#newest };
+    const link: Link = { owner: this, member, newer: undefined, older: this.#newest, next: member.#memberships };
     if (this.#newest !== undefined) this.#newest.newer = link;
     this.#newest = link;
-    member.#links.push(link);
+    member.#memberships = link;
+  }
+
+  #leaveOwner(owner: Resource): void {
+    for (let link = this.#memberships; link !== undefined; link = link.next) {
+      if (link.owner === owner) this.#leave(link);
+    }
   }
 
   #leave(link: Link): void {
     if (this.#work.everUsed) link.owner.#work.everUsed = true;
-    this.#links.splice(this.#links.indexOf(link), 1);
+    if (this.#memberships === link) this.#memberships = link.next;
+    else {
+      let before = this.#memberships!;
+      while (before.next !== link) before = before.next!;
+      before.next = link.next;
+    }
     if (link.older !== undefined) link.older.newer = link.newer;
     if (link.newer !== undefined) link.newer.older = link.older;
     else link.owner.#newest = link.older;

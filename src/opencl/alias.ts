@@ -1,10 +1,10 @@
-import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
 import { type AlignmentClass, DRIVER_MEMORY, Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
+import type { OpenCLDevice } from "./device.ts";
 
 /** What a proof came to. */
 export interface Verdict {
@@ -14,19 +14,32 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-/** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
-const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
+/** What was found out, by devices and number of the class: a "no" takes a second, or several. */
+const VERDICTS = new Map<string, (Verdict | undefined)[]>();
+
+const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
 /** The class of an address and a length. */
 export function classOf(address: bigint, byteLength: number): AlignmentClass {
-  let divisor = 4096;
-  while (address % BigInt(divisor) !== 0n) divisor /= 2;
-  return { address: divisor, length: byteLength % 64 === 0 ? 64 : 1 };
+  return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
+}
+
+/** The largest power of two, up to 4096, that divides an address. */
+function divisorOf(address: bigint): number {
+  const low = Number(BigInt.asUintN(12, address));
+  return low === 0 ? 4096 : low & -low;
+}
+
+/** Classes in a row: that of the driver's own memory first. */
+function numberOf(address: bigint | undefined, byteLength: number): number {
+  if (address === undefined) return 0;
+  return 1 + 2 * Math.log2(divisorOf(address)) + Number(byteLength % 64 === 0);
 }
 
 /**
- * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). All of it has to be
- * seen:
+ * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). Of a context with
+ * several devices each has to show all of it, on the same buffer in turn: a driver may move a buffer between devices that
+ * it leaves in place for one. All of it has to be seen:
  * 1. The device, which has read the bytes before, answers to what the CPU has written since; the CPU, polling, sees
  *    random bytes of the answer. Between: enqueue and flush, no finish, map, read or migrate.
  * 2. The same where the CPU writes after the enqueue, before a user event lets the kernel start: so that a device that
@@ -38,15 +51,12 @@ export function classOf(address: bigint, byteLength: number): AlignmentClass {
  */
 export class AliasProofs {
   readonly #context: OpenCLContext;
-  readonly #verdicts: Map<string, Verdict>;
+  readonly #verdicts: (Verdict | undefined)[];
 
-  /** Nothing is run yet; what other contexts of the device have found out is known. */
+  /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-    const { handle } = context.device;
-    let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = new Map());
-    this.#verdicts = verdicts;
+    this.#verdicts = verdictsOn(context.devices);
   }
 
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
@@ -57,11 +67,9 @@ export class AliasProofs {
         argument: "address",
       });
     }
-    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
-    const key = keyOf(which);
-    let verdict = this.#verdicts.get(key);
-    if (verdict === undefined) this.#verdicts.set(key, verdict = this.#run(which));
-    return verdict;
+    return this.#verdicts[numberOf(address, byteLength)] ??= this.#run(
+      address === undefined ? DRIVER_MEMORY : classOf(address, byteLength),
+    );
   }
 
   /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
@@ -75,8 +83,12 @@ export class AliasProofs {
 
   /** What was found out: unproven is never alias. No native call. */
   judge(address: bigint | undefined, byteLength: number): Verdict {
-    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
-    return this.#verdicts.get(keyOf(which)) ?? { aliases: false, evidence: "not proven" };
+    return this.#verdicts[numberOf(address, byteLength)] ?? UNPROVEN;
+  }
+
+  /** Everything that was found out so far, a verdict for each class. No native call. */
+  verdicts(): readonly Verdict[] {
+    return this.#verdicts.filter((verdict) => verdict !== undefined);
   }
 
   #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
@@ -98,10 +110,15 @@ export class AliasProofs {
   }
 }
 
-function multiple(what: string, of: number): string {
-  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
+/** Sub-devices come and go, and their handles come again: what one has shown is not told of the next. */
+function verdictsOn(devices: readonly OpenCLDevice[]): (Verdict | undefined)[] {
+  if (devices.some((device) => device.parent !== undefined)) return [];
+  const key = devices.map((device) => device.handle).sort().join();
+  let verdicts = VERDICTS.get(key);
+  if (verdicts === undefined) VERDICTS.set(key, verdicts = []);
+  return verdicts;
 }
 
-function keyOf(which: AlignmentClass | typeof DRIVER_MEMORY): string {
-  return which === DRIVER_MEMORY ? which : `${which.address}/${which.length}`;
+function multiple(what: string, of: number): string {
+  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
 }

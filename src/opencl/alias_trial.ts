@@ -10,7 +10,7 @@ import { OpenCLUserEvent } from "./user_event.ts";
 import type { Point } from "./event.ts";
 import type { OpenCLKernel } from "./kernel.ts";
 import { opencl } from "./library.ts";
-import { OpenCLQueue } from "./queue.ts";
+import type { OpenCLQueue } from "./queue.ts";
 import { createBuffer } from "./tensor.ts";
 
 /** What a driver may look at when it decides whether to use host memory in place. */
@@ -61,10 +61,10 @@ kernel void early_late(global volatile uchar* block, uchar early, uchar late, ui
   block[1] = late ^ (uchar)(x == 0u);
 }`;
 
-/** One run of the proof: a block of memory under test, a queue of its own, and the two kernels. */
+/** One run of the proof: a block of memory under test, a queue of its own for each device, and the two kernels. */
 export class Trial {
   readonly #context: OpenCLContext;
-  readonly #queue: OpenCLQueue;
+  readonly #queues: readonly OpenCLQueue[];
   readonly #answer: OpenCLKernel;
   readonly #earlyLate: OpenCLKernel;
   readonly #block: Block;
@@ -79,60 +79,71 @@ export class Trial {
     this.#earlyLate = program.kernel("early_late");
     this.#block = which === DRIVER_MEMORY ? driverBlock(context, undo) : hostBlock(context, which, undo);
     this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
-    const queue = this.#queue = new OpenCLQueue(context);
-    undo.push(() => queue[Symbol.dispose]());
+    this.#queues = context.devices.map((device) => {
+      const queue = context.createQueue({ device });
+      undo.push(() => queue[Symbol.dispose]());
+      return queue;
+    });
   }
 
   /** What kept it from being an alias; undefined where nothing did. */
   run(): string | undefined {
+    for (const queue of this.#queues) {
+      const seen = this.#runOn(queue);
+      if (seen !== undefined) return this.#queues.length === 1 ? seen : `${queue.device.name}: ${seen}`;
+    }
+    return undefined;
+  }
+
+  #runOn(queue: OpenCLQueue): string | undefined {
     // Once beforehand: the device has read the bytes, and nothing is left to compile.
     this.#ask();
-    this.#submitAnswer([]);
-    this.#submitEarlyLate(0, 0, 1);
-    this.#queue.finish();
-    if (!PATIENCE_MS.some((patience) => this.#answersDirectly(patience))) {
+    this.#submitAnswer(queue, []);
+    this.#submitEarlyLate(queue, 0, 0, 1);
+    queue.finish();
+    if (!PATIENCE_MS.some((patience) => this.#answersDirectly(queue, patience))) {
       return "the CPU did not see what the device wrote, before a finish or map";
     }
-    if (!PATIENCE_MS.some((patience) => this.#answersBehindGate(patience))) {
+    if (!PATIENCE_MS.some((patience) => this.#answersBehindGate(queue, patience))) {
       return "the device did not see what the CPU wrote after the enqueue";
     }
-    if (this.#context.device.type === "cpu" && !this.#showsWhileRunning()) {
+    if (queue.device.type === "cpu" && !this.#showsWhileRunning(queue)) {
       return "what the device wrote was seen only after the kernel had ended";
     }
     return undefined;
   }
 
-  #answersDirectly(patience: number): boolean {
+  #answersDirectly(queue: OpenCLQueue, patience: number): boolean {
     const expected = this.#ask();
-    return this.#sees(expected, this.#submitAnswer([]), patience);
+    return this.#sees(queue, expected, this.#submitAnswer(queue, []), patience);
   }
 
-  #answersBehindGate(patience: number): boolean {
+  #answersBehindGate(queue: OpenCLQueue, patience: number): boolean {
     using gate = new OpenCLUserEvent(this.#context);
-    const point = this.#submitAnswer([gate.fence]);
-    this.#queue.flush();
+    const point = this.#submitAnswer(queue, [gate.fence]);
+    queue.flush();
     const expected = this.#ask();
     gate.complete();
-    return this.#sees(expected, point, patience);
+    return this.#sees(queue, expected, point, patience);
   }
 
   /** The kernel writes a byte, works for a while, and writes the next: is there a time when one is seen and not the other? */
-  #showsWhileRunning(): boolean {
+  #showsWhileRunning(queue: OpenCLQueue): boolean {
     let turns = TURNS.first;
     for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {
       const [early, late] = crypto.getRandomValues(new Uint8Array(2));
       const { bytes } = this.#block;
       bytes[0] = ~early;
       bytes[1] = ~late;
-      this.#submitEarlyLate(early, late, turns);
-      this.#queue.flush();
+      this.#submitEarlyLate(queue, early, late, turns);
+      queue.flush();
       let sightings = 0;
       until(() => {
         if (Atomics.load(bytes, 0) !== early) return false;
         if (Atomics.load(bytes, 1) === late) return true;
         return ++sightings === SIGHTINGS;
       }, PATIENCE_MS[1]);
-      this.#queue.finish();
+      queue.finish();
       if (sightings === SIGHTINGS) return true;
     }
     return false;
@@ -148,8 +159,8 @@ export class Trial {
   }
 
   /** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
-  #sees(expected: Uint8Array, point: Point, patience: number): boolean {
-    this.#queue.flush();
+  #sees(queue: OpenCLQueue, expected: Uint8Array, point: Point, patience: number): boolean {
+    queue.flush();
     const end = performance.now() + LATEST_MS;
     const answer = this.#block.bytes.subarray(HALF, 2 * HALF);
     const there = () =>
@@ -160,25 +171,25 @@ export class Trial {
     return false;
   }
 
-  #submitAnswer(waits: readonly Fence[]): Point {
+  #submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point {
     set(this.#answer, 0, new BigUint64Array([this.#block.mem]));
     set(this.#answer, 1, new BigUint64Array([this.#key]));
     set(this.#answer, 2, new Uint32Array([HALF]));
-    return this.#submit(this.#answer, HALF, waits);
+    return this.#submit(queue, this.#answer, HALF, waits);
   }
 
-  #submitEarlyLate(early: number, late: number, turns: number): Point {
+  #submitEarlyLate(queue: OpenCLQueue, early: number, late: number, turns: number): Point {
     set(this.#earlyLate, 0, new BigUint64Array([this.#block.mem]));
     set(this.#earlyLate, 1, new Uint8Array([early]));
     set(this.#earlyLate, 2, new Uint8Array([late]));
     set(this.#earlyLate, 3, new Uint32Array([turns]));
-    return this.#submit(this.#earlyLate, 1, []);
+    return this.#submit(queue, this.#earlyLate, 1, []);
   }
 
-  #submit(kernel: OpenCLKernel, items: number, waits: readonly Fence[]): Point {
-    return this.#queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
+  #submit(queue: OpenCLQueue, kernel: OpenCLKernel, items: number, waits: readonly Fence[]): Point {
+    return queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
       opencl().clEnqueueNDRangeKernel(
-        this.#queue.handle,
+        queue.handle,
         kernel.handle,
         1,
         null,

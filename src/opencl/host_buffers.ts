@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
-import type { Allocation } from "../core/allocation.ts";
+import type { ByteRange } from "../core/described.ts";
 import { throwAll } from "../core/errors.ts";
 import type { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
@@ -11,6 +11,8 @@ import { createBuffer, type RootBuffer } from "./tensor.ts";
 export interface HostBuffer extends RootBuffer {
   /** The address of its first byte. */
   readonly hostAddress: bigint;
+  /** Where that lies in its allocation. */
+  readonly start: number;
   /** Its length in bytes. */
   readonly byteLength: number;
   /** How many maps have it. */
@@ -41,23 +43,22 @@ export class HostBuffers {
   }
 
   /** The live buffer that shares bytes with a range, if any. */
-  find(allocation: Allocation, address: bigint, byteLength: number): HostBuffer | undefined {
+  find({ allocation, start, byteLength }: ByteRange): HostBuffer | undefined {
     const live = allocation.findAttachment<HostBuffer[]>(this.#space);
-    return live?.find((buffer) => buffer.hostAddress < address + BigInt(byteLength) && address < endOf(buffer));
-  }
-
-  /** True where a buffer holds every byte of a range. */
-  covers(buffer: HostBuffer, address: bigint, byteLength: number): boolean {
-    return buffer.hostAddress <= address && address + BigInt(byteLength) <= endOf(buffer);
+    if (live === undefined) return undefined;
+    for (let i = 0; i < live.length; i++) {
+      if (live[i].start < start + byteLength && start < live[i].start + live[i].byteLength) return live[i];
+    }
+    return undefined;
   }
 
   /**
-   * A buffer over exactly this range, or a share of the live one that covers it. Not a byte more: where the driver
-   * moves bytes, it would write a neighbour's back.
+   * A buffer over exactly this range, whose address is known, or a share of the live one that covers it. Not a byte
+   * more: where the driver moves bytes, it would write a neighbour's back.
    */
-  acquire(allocation: Allocation, address: bigint, byteLength: number, undo: Undo): HostBuffer {
-    const live = allocation.attachment<HostBuffer[]>(this.#space, () => []);
-    const buffer = this.find(allocation, address, byteLength) ?? this.#create(address, byteLength, live);
+  acquire(range: ByteRange, undo: Undo): HostBuffer {
+    const live = range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
+    const buffer = this.find(range) ?? this.#create(range, live);
     buffer.sharers++;
     undo.push(() => {
       if (--buffer.sharers > 0) return;
@@ -80,15 +81,20 @@ export class HostBuffers {
     buffer.writers.push(writer);
   }
 
-  #create(hostAddress: bigint, byteLength: number, live: HostBuffer[]): HostBuffer {
+  #create({ start, address, byteLength }: ByteRange, live: HostBuffer[]): HostBuffer {
     const undo: Undo = [];
-    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, hostAddress as Address, undo);
-    const buffer: HostBuffer = { mem, hostAddress, byteLength, hostWriters: 0, sharers: 0, writers: [], undo };
+    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address, undo);
+    const buffer: HostBuffer = {
+      mem,
+      hostAddress: address!,
+      start,
+      byteLength,
+      hostWriters: 0,
+      sharers: 0,
+      writers: [],
+      undo,
+    };
     live.push(buffer);
     return buffer;
   }
-}
-
-function endOf(buffer: HostBuffer): bigint {
-  return buffer.hostAddress + BigInt(buffer.byteLength);
 }

@@ -54,16 +54,15 @@ export class OpenCLMemory {
 
   /**
    * The way back of a range that the device has written: by OpenCL's own rule the host sees the bytes once they are
-   * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before.
+   * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before. Memory that it `aliases`, and that
+   * was never used, has nothing to publish.
    */
-  publish(
-    mem: ClMem,
-    offset: number,
-    length: number,
-  ): Pick<GiveBack, "follow"> & { submit(work: readonly Fence[]): Fence } {
+  publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
     let range: MappedRange | undefined;
     return {
-      submit: (work) => {
+      context: this.#context,
+      submit: (work, used) => {
+        if (aliases && !used) return undefined;
         range = this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work);
         return new OpenCLFence(this.#context, this.#context.queue, range.mapped);
       },

@@ -16,8 +16,9 @@ import {
   CL_KERNEL_ARG_TYPE_QUALIFIER,
   CL_KERNEL_NUM_ARGS,
 } from "../../../ffi/opencl/constants.ts";
-import { CL_INVALID_SAMPLER } from "../../../ffi/opencl/errors.ts";
+import { CL_INVALID_SAMPLER, CL_KERNEL_ARG_INFO_NOT_AVAILABLE } from "../../../ffi/opencl/errors.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLTensor } from "../tensor.ts";
@@ -52,17 +53,47 @@ const KINDS: { readonly [address: number]: new (kernel: string, index: number, i
 /** Types whose values are the driver's own objects, where a compiler does not say so: a false one ends the process. */
 const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|reserve_id_t|pipe)\b/;
 
-/** The parameters of a kernel, in order. */
-export function parametersOf(handle: ClKernel, kernel: string): Parameter[] {
+/**
+ * The parameters of a kernel, in order. Where the driver has forgotten them, they are what was kept with its binary.
+ *
+ * @throws {ArgumentError} where nothing is known of them: no argument could be checked.
+ */
+export function parametersOf(
+  handle: ClKernel,
+  kernel: string,
+  kept: readonly ParameterInfo[] | undefined,
+): Parameter[] {
   const count = infoU32(
     "clGetKernelInfo",
     (name, size, value, written) => opencl().clGetKernelInfo(handle, name, size, value, written),
     CL_KERNEL_NUM_ARGS,
   );
-  return Array.from({ length: count }, (_, i) => {
-    const info = infoOf(handle, i);
+  const infos = infosOf(handle, count) ?? kept;
+  if (infos?.length !== count) throw unknown(kernel);
+  return infos.map((info, i) => {
     const Kind = info.opaque || OPAQUE.test(info.type) ? OpaqueParameter : KINDS[info.address] ?? OpaqueParameter;
     return new Kind(kernel, i, info);
+  });
+}
+
+/** What the driver says of them; undefined where it has forgotten. */
+function infosOf(handle: ClKernel, count: number): ParameterInfo[] | undefined {
+  try {
+    return Array.from({ length: count }, (_, i) => infoOf(handle, i));
+  } catch (error) {
+    if ((error as { code?: number }).code === CL_KERNEL_ARG_INFO_NOT_AVAILABLE) return undefined;
+    throw error;
+  }
+}
+
+function unknown(kernel: string): ArgumentError {
+  return new ArgumentError(`${kernel}: nothing is known of its arguments, so none could be checked.`, {
+    api: "opencl",
+    fn: "clGetKernelArgInfo",
+    code: CL_KERNEL_ARG_INFO_NOT_AVAILABLE,
+    codeName: "CL_KERNEL_ARG_INFO_NOT_AVAILABLE",
+    argument: "name",
+    hint: "Build its program with -cl-kernel-arg-info.",
   });
 }
 
