@@ -1,4 +1,4 @@
-import type { Access } from "./access.ts";
+import { type Access, accessOf } from "./access.ts";
 import { object } from "./argument.ts";
 import { ArgumentError, LayoutError } from "./errors.ts";
 import type { Fence } from "./fence.ts";
@@ -56,14 +56,14 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
       });
     }
     for (const plane of planes) plane.resource.assertLive();
-    checkPlanes(planes, info);
+    checkPlanes(planes, object(info, "info"));
     const resource = new Resource({ name: `frame of ${planes.map((plane) => plane.name).join(", ")}` });
     for (const plane of planes) plane.resource.dependOn(resource);
     const { target, parent } = planes[0];
     const frame = new Frame<P>({
       target,
       resource,
-      info: object(info, "info"),
+      info,
       planes: () => planes,
       ...(parent === undefined ? {} : { parent }),
       ...(metadata === undefined ? {} : { metadata }),
@@ -84,7 +84,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /** Lends all planes to a child. */
-  borrow(access: Access): Frame<P> {
+  borrow(given: Access): Frame<P> {
+    const access = accessOf(given, this.access);
     this.assertUsable(access);
     const planes: P[] = [];
     try {

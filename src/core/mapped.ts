@@ -113,7 +113,8 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   abstract borrow(access: Access): Mapped;
 
   /**
-   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for.
+   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for: for
+   * those who write mappers.
    *
    * @throws {DisposedError} where it, or what it came from, was disposed.
    * @throws {AccessError} where its bytes are lent out, or its access does not cover this one.
@@ -124,7 +125,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     return this.grants.flatMap((grant) => grant.conflicts(access));
   }
 
-  /** Like {@link usable}, for who cannot wait: bytes on their way back are a conflict as well. */
+  /** Like {@link usable} where nobody can wait: bytes on their way back are a conflict. For those who write mappers. */
   assertUsable(access: Access): void {
     this.assertReturned(this.usable(access));
   }
@@ -141,7 +142,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     );
   }
 
-  /** Throws, once, all that failed on these bytes after its dispose had returned. */
+  /** Throws, once, all that failed on these bytes after its dispose had returned: for those who write mappers. */
   raiseKept(): void {
     const errors: unknown[] = [];
     for (const { allocation, start, end } of this.grants) {

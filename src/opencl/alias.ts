@@ -1,3 +1,4 @@
+import { shown } from "../core/argument.ts";
 import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
@@ -30,9 +31,11 @@ function divisorOf(address: bigint): number {
   return low === 0 ? 4096 : low & -low;
 }
 
-/** Classes in a row: that of the driver's own memory first. */
+/** Classes in a row: that of the driver's own memory first. @throws {ArgumentError} for what is no address or length. */
 function numberOf(address: bigint | undefined, byteLength: number): number {
   if (address === undefined) return 0;
+  if (typeof address !== "bigint") throw wrong("address", `it is to be a bigint; got ${kindOf(address)}.`);
+  if (!Number.isSafeInteger(byteLength)) throw wrong("byteLength", `${shown(byteLength)} is no whole number.`);
   return 1 + 2 * Math.log2(divisorOf(address)) + Number(byteLength % 64 === 0);
 }
 
@@ -61,12 +64,6 @@ export class AliasProofs {
 
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
   prove(address: bigint | undefined, byteLength: number): Verdict {
-    if (address !== undefined && typeof address !== "bigint") {
-      throw new ArgumentError(`address: it is to be a bigint; got ${kindOf(address)}.`, {
-        api: "opencl",
-        argument: "address",
-      });
-    }
     return this.#verdicts[numberOf(address, byteLength)] ??= this.#run(
       address === undefined ? DRIVER_MEMORY : classOf(address, byteLength),
     );
@@ -117,6 +114,10 @@ function verdictsOn(devices: readonly OpenCLDevice[]): (Verdict | undefined)[] {
   let verdicts = VERDICTS.get(key);
   if (verdicts === undefined) VERDICTS.set(key, verdicts = []);
   return verdicts;
+}
+
+function wrong(argument: string, what: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, { api: "opencl", argument });
 }
 
 function multiple(what: string, of: number): string {

@@ -1,5 +1,5 @@
 import { DisposedError, host, MapperGraph, region } from "@samepage/interop";
-import { OpenCLProgram, OpenCLQueue, OpenCLUserEvent } from "@samepage/interop/opencl";
+import { OpenCLQueue, OpenCLUserEvent } from "@samepage/interop/opencl";
 import { busy } from "../busy.ts";
 import { any, collected, fails, grey, open, safe, safely, same, say } from "../kit.ts";
 import { type Rows, table } from "../row.ts";
@@ -144,7 +144,7 @@ export default table(import.meta, {
       const makes: readonly (() => unknown)[] = [
         () => new OpenCLQueue(cl),
         () => new OpenCLUserEvent(cl),
-        () => new OpenCLProgram(cl, "kernel void k() {}"),
+        () => cl.program("kernel void k() {}"),
         () => cl.aliasRule(),
         () => cl.handle,
       ];

@@ -47,11 +47,10 @@ const throwing: Rows = Object.fromEntries(PARTS.map((part) => [
       const [a, b, c] = [0, 1, 2].map(() => host.allocate(bytes));
       attempt(() => a.disposeAfter(fence()));
       attempt(() => b.usedBy(fence()));
-      attempt(() => b[Symbol.dispose]());
       attempt(() => c.usedBy(fence()));
-      await c[Symbol.asyncDispose]().catch(() => {});
-      attempt(() => a[Symbol.dispose]());
-      await a[Symbol.asyncDispose]().catch(() => {});
+      const ends = [c[Symbol.asyncDispose](), a[Symbol.asyncDispose]()];
+      attempt(() => b[Symbol.dispose]());
+      await Promise.allSettled(ends);
     },
   },
 ]));

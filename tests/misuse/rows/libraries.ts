@@ -104,7 +104,7 @@ export default table(import.meta, {
     /apt install/,
   ),
   "a driver that offers no device": noDevice(
-    { RUSTICL_ENABLE: "" },
+    { RUSTICL_ENABLE: "", OCL_ICD_VENDORS: "/etc/OpenCL/vendors" }, // PoCL is there too
     "rusticl",
     /No OpenCL device fits {"platform":"rusticl"}/,
     /There is Portable/,

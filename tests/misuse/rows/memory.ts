@@ -33,11 +33,27 @@ export default table(import.meta, {
   },
   "more than 2^52, in shared memory": {
     run: () => host.allocate({ ...u8(2 ** 52), sharable: true }),
-    fails: { error: NativeCallError, api: "libc", fn: "mmap", code: 12, codeName: "ENOMEM", message: /ENOMEM/, hint: /bytes were asked for/ },
+    fails: {
+      error: NativeCallError,
+      api: "libc",
+      fn: "mmap",
+      code: 12,
+      codeName: "ENOMEM",
+      message: /ENOMEM/,
+      hint: /bytes were asked for/,
+    },
   },
   "an alignment beyond the address space": {
     run: () => host.allocate({ ...u8(64), align: 2 ** 50 }),
-    fails: { error: NativeCallError, api: "libc", fn: "mmap", code: 12, codeName: "ENOMEM", message: /ENOMEM/, hint: /bytes were asked for/ },
+    fails: {
+      error: NativeCallError,
+      api: "libc",
+      fn: "mmap",
+      code: 12,
+      codeName: "ENOMEM",
+      message: /ENOMEM/,
+      hint: /bytes were asked for/,
+    },
   },
   "an fd of memory that has none": {
     run() {
@@ -68,6 +84,7 @@ export default table(import.meta, {
     fails: {
       ...{ error: NativeCallError, api: "libc", fn: "fcntl", code: 9, codeName: "EBADF" },
       message: /failed with EBADF \(9\)/,
+      hint: /Close fds/,
     },
   },
   "samepage's own memfd, closed behind its back, and the dispose": {

@@ -1,5 +1,5 @@
 import { ArgumentError, DisposedError } from "@samepage/interop";
-import { BuildError, OpenCLProgram } from "@samepage/interop/opencl";
+import { BuildError } from "@samepage/interop/opencl";
 import { any, fails, open, safe } from "../kit.ts";
 import { type Rows, table } from "../row.ts";
 
@@ -107,7 +107,7 @@ export default table(import.meta, {
     run() {
       const cl = open();
       cl[Symbol.dispose]();
-      new OpenCLProgram(cl, "kernel void k() {}");
+      cl.program("kernel void k() {}");
     },
     fails: { error: DisposedError, api: "core", message: /opencl context .* was disposed/ },
   },
