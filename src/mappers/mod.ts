@@ -5,9 +5,18 @@
  */
 import type { Mapper } from "../core/mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
+import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
+import { openCLSvmToHost } from "./opencl_svm_to_host.ts";
+import { openCLUsmToHost } from "./opencl_usm_to_host.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
 
-export { hostToOpenCL, openCLToHost };
+export { hostToOpenCL, hostToOpenCLSvm, openCLSvmToHost, openCLToHost, openCLUsmToHost };
 
 /** Every edge that samepage knows. */
-export const MAPPERS: readonly Mapper[] = [hostToOpenCL, openCLToHost] as readonly unknown[] as readonly Mapper[];
+export const MAPPERS: readonly Mapper[] = [
+  hostToOpenCL,
+  openCLToHost,
+  openCLSvmToHost,
+  hostToOpenCLSvm,
+  openCLUsmToHost,
+] as readonly unknown[] as readonly Mapper[];

@@ -2,7 +2,8 @@ import { shown } from "../core/argument.ts";
 import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
-import { type AlignmentClass, DRIVER_MEMORY, Trial } from "./alias_trial.ts";
+import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias_memory.ts";
+import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
@@ -15,34 +16,30 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-/** What was found out, by devices and number of the class: a "no" takes a second, or several. */
+/** What was found out, by devices and number of the kind: a "no" takes a second, or several. */
 const VERDICTS = new Map<string, (Verdict | undefined)[]>();
 
 const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
-/** The class of an address and a length. */
-export function classOf(address: bigint, byteLength: number): AlignmentClass {
-  return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
-}
+/**
+ * Which memory is asked about: that at a host address, behind a buffer; the driver's own (undefined); or memory of a
+ * kind that is not told by its address.
+ */
+export type MemoryAsked = bigint | undefined | MemoryKind;
 
-/** The largest power of two, up to 4096, that divides an address. */
-function divisorOf(address: bigint): number {
-  const low = Number(BigInt.asUintN(12, address));
-  return low === 0 ? 4096 : low & -low;
-}
-
-/** Classes in a row: that of the driver's own memory first. @throws {ArgumentError} for what is no address or length. */
-function numberOf(address: bigint | undefined, byteLength: number): number {
-  if (address === undefined) return 0;
-  if (typeof address !== "bigint") throw wrong("address", `it is to be a bigint; got ${kindOf(address)}.`);
+/** The kinds in a row: that of the driver's own memory first. @throws {ArgumentError} for what is no kind of memory. */
+function numberOf(memory: MemoryAsked, byteLength: number): number {
+  if (memory === undefined) return DRIVER_MEMORY.number;
+  if (memory instanceof MemoryKind) return memory.number;
+  if (typeof memory !== "bigint") throw wrong("address", `it is to be a bigint; got ${kindOf(memory)}.`);
   if (!Number.isSafeInteger(byteLength)) throw wrong("byteLength", `${shown(byteLength)} is no whole number.`);
-  return 1 + 2 * Math.log2(divisorOf(address)) + Number(byteLength % 64 === 0);
+  return hostNumber(memory, byteLength);
 }
 
 /**
- * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). Of a context with
- * several devices each has to show all of it, on the same buffer in turn: a driver may move a buffer between devices that
- * it leaves in place for one. All of it has to be seen:
+ * Finds out, once per device and kind of memory, whether what the device uses is the memory that the CPU sees (law 1).
+ * Of a context with several devices each has to show all of it, on the same memory in turn: a driver may move a buffer
+ * between devices that it leaves in place for one. All of it has to be seen:
  * 1. The device, which has read the bytes before, answers to what the CPU has written since; the CPU, polling, sees
  *    random bytes of the answer. Between: enqueue and flush, no finish, map, read or migrate.
  * 2. The same where the CPU writes after the enqueue, before a user event lets the kernel start: so that a device that
@@ -62,25 +59,29 @@ export class AliasProofs {
     this.#verdicts = verdictsOn(context.devices);
   }
 
-  /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
-  prove(address: bigint | undefined, byteLength: number): Verdict {
-    return this.#verdicts[numberOf(address, byteLength)] ??= this.#run(
-      address === undefined ? DRIVER_MEMORY : classOf(address, byteLength),
+  /**
+   * Runs the proof for memory of this kind, or at this address and of this length, unless it was run before.
+   *
+   * @throws {ArgumentError} for what is neither.
+   */
+  prove(memory: MemoryAsked, byteLength: number = 0): Verdict {
+    return this.#verdicts[numberOf(memory, byteLength)] ??= this.#run(
+      typeof memory === "bigint" ? hostMemory(memory, byteLength) : memory ?? DRIVER_MEMORY,
     );
   }
 
-  /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
-  tryToProve(address: bigint | undefined, byteLength: number): void {
+  /** The same where a failure proves nothing: it leaves the kind unproven, to be tried again. */
+  tryToProve(memory: MemoryAsked, byteLength: number = 0): void {
     try {
-      this.prove(address, byteLength);
+      this.prove(memory, byteLength);
     } catch (error) {
       warn(`the proof of aliasing on ${this.#context.name} failed: ${messageOf(error)}`);
     }
   }
 
   /** What was found out: unproven is never alias. No native call. */
-  judge(address: bigint | undefined, byteLength: number): Verdict {
-    return this.#verdicts[numberOf(address, byteLength)] ?? UNPROVEN;
+  judge(memory: MemoryAsked, byteLength: number = 0): Verdict {
+    return this.#verdicts[numberOf(memory, byteLength)] ?? UNPROVEN;
   }
 
   /** Everything that was found out so far, a verdict for each class. No native call. */
@@ -88,22 +89,19 @@ export class AliasProofs {
     return this.#verdicts.filter((verdict) => verdict !== undefined);
   }
 
-  #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
+  #run(kind: MemoryKind): Verdict {
     const undo: Undo = [];
     const failures: unknown[] = [];
     let seen: string | undefined;
     try {
-      seen = new Trial(this.#context, which, undo).run();
+      seen = new Trial(this.#context, kind, undo).run();
     } catch (error) {
       failures.push(error);
     }
     throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
-    const where = which === DRIVER_MEMORY
-      ? "memory of the driver's own"
-      : `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
     return seen === undefined
-      ? { aliases: true, evidence: `proven by aliasing both ways, ${where}` }
-      : { aliases: false, evidence: `${seen}, ${where}` };
+      ? { aliases: true, evidence: `proven by aliasing both ways, ${kind.name}` }
+      : { aliases: false, evidence: `${seen}, ${kind.name}` };
   }
 }
 
@@ -118,8 +116,4 @@ function verdictsOn(devices: readonly OpenCLDevice[]): (Verdict | undefined)[] {
 
 function wrong(argument: string, what: string): ArgumentError {
   return new ArgumentError(`${argument}: ${what}`, { api: "opencl", argument });
-}
-
-function multiple(what: string, of: number): string {
-  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
 }

@@ -1,9 +1,8 @@
-import { type Address, NULL } from "../../ffi/address.ts";
-import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
-import type { ClMem } from "../../ffi/opencl/handles.ts";
+import { CL_MEM_COPY_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { Fence } from "../core/fence.ts";
 import { addressOf } from "../core/pin.ts";
 import type { Undo } from "../core/undo.ts";
+import { bound, type MemoryKind, type Scratch } from "./alias_memory.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
@@ -12,17 +11,6 @@ import type { OpenCLKernel } from "./kernel.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { createBuffer } from "./tensor.ts";
-
-/** What a driver may look at when it decides whether to use host memory in place. */
-export interface AlignmentClass {
-  /** The largest power of two, up to 4096, that divides the address. */
-  readonly address: number;
-  /** 64 where the length is a multiple of 64 bytes, else 1. */
-  readonly length: 64 | 1;
-}
-
-/** The class of memory that the driver itself allocated. */
-export const DRIVER_MEMORY = "driver";
 
 /** Bytes that the device reads, and as many that it writes. */
 const HALF = 4096;
@@ -67,18 +55,19 @@ export class Trial {
   readonly #queues: readonly OpenCLQueue[];
   readonly #answer: OpenCLKernel;
   readonly #earlyLate: OpenCLKernel;
-  readonly #block: Block;
+  readonly #block: Scratch;
   readonly #random: Uint8Array<ArrayBuffer> = crypto.getRandomValues(new Uint8Array(HALF));
-  readonly #key: ClMem;
+  readonly #bindKey: Scratch["bind"];
 
-  constructor(context: OpenCLContext, which: AlignmentClass | typeof DRIVER_MEMORY, undo: Undo) {
+  constructor(context: OpenCLContext, kind: MemoryKind, undo: Undo) {
     this.#context = context;
     const program = context.program(SOURCE);
     undo.push(() => program[Symbol.dispose]());
     this.#answer = program.kernel("answer");
     this.#earlyLate = program.kernel("early_late");
-    this.#block = which === DRIVER_MEMORY ? driverBlock(context, undo) : hostBlock(context, which, undo);
-    this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
+    this.#block = kind.scratch(context, 2 * HALF, undo);
+    const key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
+    this.#bindKey = bound(key);
     this.#queues = context.devices.map((device) => {
       const queue = context.createQueue({ device });
       undo.push(() => queue[Symbol.dispose]());
@@ -172,14 +161,14 @@ export class Trial {
   }
 
   #submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point {
-    set(this.#answer, 0, new BigUint64Array([this.#block.mem]));
-    set(this.#answer, 1, new BigUint64Array([this.#key]));
+    this.#block.bind(this.#answer.handle, 0);
+    this.#bindKey(this.#answer.handle, 1);
     set(this.#answer, 2, new Uint32Array([HALF]));
     return this.#submit(queue, this.#answer, HALF, waits);
   }
 
   #submitEarlyLate(queue: OpenCLQueue, early: number, late: number, turns: number): Point {
-    set(this.#earlyLate, 0, new BigUint64Array([this.#block.mem]));
+    this.#block.bind(this.#earlyLate.handle, 0);
     set(this.#earlyLate, 1, new Uint8Array([early]));
     set(this.#earlyLate, 2, new Uint8Array([late]));
     set(this.#earlyLate, 3, new Uint32Array([turns]));
@@ -200,37 +189,6 @@ export class Trial {
         event,
       ));
   }
-}
-
-/** Memory under test: the CPU's look at it, and the device's. */
-interface Block {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly mem: ClMem;
-}
-
-/** Host memory of exactly this class: of a JavaScript buffer, which stays where it is. */
-function hostBlock(context: OpenCLContext, which: AlignmentClass, undo: Undo): Block {
-  const length = 2 * HALF + (which.length === 64 ? 0 : 1);
-  const room = new Uint8Array(length + 2 * 4096);
-  const base = addressOf(room, "opencl");
-  // The first address that the class divides and its double does not.
-  const step = BigInt(2 * which.address);
-  const address = base + ((BigInt(which.address) - base % step) + step) % step;
-  const bytes = room.subarray(Number(address - base), Number(address - base) + length);
-  undo.push(() => void room.fill(0)); // holds the buffer until the last cl_mem over it is gone
-  return { bytes, mem: createBuffer(context, CL_MEM_USE_HOST_PTR, length, address as Address, undo) };
-}
-
-/** Memory of the driver's own, mapped. It stays mapped while the device writes: else its address would be stale. */
-function driverBlock(context: OpenCLContext, undo: Undo): Block {
-  const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, 2 * HALF, NULL, undo);
-  const range = context.memory.map(mem, "read-write", 0, 2 * HALF);
-  undo.push(() => {
-    using unmapped = range.unmap([]);
-    unmapped.waitSync();
-  });
-  const pointer = Deno.UnsafePointer.create(range.address)!;
-  return { bytes: new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 2 * HALF) as ArrayBuffer), mem };
 }
 
 function set(kernel: OpenCLKernel, index: number, value: ArrayBufferView<ArrayBuffer>): void {

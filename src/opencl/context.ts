@@ -21,8 +21,10 @@ import { OpenCLMemory } from "./memory.ts";
 import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./program_sources.ts";
 import { OpenCLQueue, type QueueOptions } from "./queue.ts";
+import { OpenCLSvm } from "./svm.ts";
 import { createBuffer, OpenCLTensor } from "./tensor.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
+import { OpenCLUsm } from "./usm.ts";
 
 /**
  * An OpenCL context, of one device or several, and an in-order queue of the first. It is its own target: buffers.
@@ -42,8 +44,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly kind = "opencl";
   /** Itself. */
   readonly context: Context = this;
-  /** Itself. */
-  readonly targets: readonly Target[] = [this];
+  /** Where a route may lead or pass through: its buffers, and {@link svm} where that is all of the host's memory. */
+  readonly targets: readonly Target[];
   /** Its first device. */
   readonly device: OpenCLDevice;
   /** All of them. */
@@ -60,6 +62,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly aliasing: AliasProofs;
   /** Its memory: for those who write mappers. */
   readonly memory: OpenCLMemory;
+  /** Its shared virtual memory. */
+  readonly svm: OpenCLSvm;
+  /** Its unified shared memory (cl_intel_unified_shared_memory). */
+  readonly usm: OpenCLUsm;
   readonly #handle: ClContext;
   #bytesCopied = 0;
 
@@ -72,6 +78,9 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
+    this.svm = new OpenCLSvm(this);
+    this.usm = new OpenCLUsm(this);
+    this.targets = devices.every((device) => device.svm.fineGrainSystem) ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);
     } catch (error) {

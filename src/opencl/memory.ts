@@ -24,7 +24,7 @@ import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
 
 /** clEnqueueMapBuffer's flags for each access. */
-const MAP_FLAGS: { readonly [A in Access]: bigint } = {
+export const MAP_FLAGS: { readonly [A in Access]: bigint } = {
   "read": CL_MAP_READ,
   "write": CL_MAP_WRITE_INVALIDATE_REGION,
   "read-write": CL_MAP_READ | CL_MAP_WRITE,

@@ -6,6 +6,7 @@
 import { installTap } from "../faults/tap.ts";
 import { opencl } from "./opencl.ts";
 import type { Candidate, Subject } from "./subject.ts";
+import { svm } from "./svm.ts";
 import { synthetic } from "./synthetic.ts";
 
 // Before any library is opened: the suite makes native calls fail.
@@ -15,6 +16,7 @@ installTap();
 const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candidate[] } = {
   synthetic: () => synthetic(),
   opencl,
+  svm: () => svm(),
 };
 
 /** The names of the APIs that have edges. */

@@ -5,8 +5,9 @@ import {
   CL_TRUE,
 } from "../../ffi/opencl/constants.ts";
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
-import type { ClCommandQueue, ClContext, ClEvent, ClKernel, ClMem } from "../../ffi/opencl/handles.ts";
+import type { ClCommandQueue, ClContext, ClEvent, ClKernel, ClMem, ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
+import { SYMBOLS as USM } from "../../ffi/opencl_usm/symbols.ts";
 import type { Address } from "../../ffi/address.ts";
 import { until } from "./bytes.ts";
 
@@ -17,10 +18,28 @@ function raw(): OpenCL {
   return library ??= Deno.dlopen("libOpenCL.so.1", SYMBOLS).symbols as unknown as OpenCL;
 }
 
+/** clSetKernelArgMemPointerINTEL, as a driver has it. */
+function rawUsm(platform: ClPlatformId) {
+  const name = new TextEncoder().encode("clSetKernelArgMemPointerINTEL\0");
+  const address = raw().clGetExtensionFunctionAddressForPlatform(platform, name);
+  const { clSetKernelArgMemPointerINTEL: symbol } = USM;
+  return new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof symbol>(address)!, symbol);
+}
+
+/** The functions that pass memory to a kernel; which of them depends on the kind of memory. */
+export const PASS = {
+  mem: (mem: ClMem) => (kernel: ClKernel, index: number) =>
+    raw().clSetKernelArg(kernel, index, 8n, new BigUint64Array([mem])),
+  svm: (address: Address) => (kernel: ClKernel, index: number) =>
+    raw().clSetKernelArgSVMPointer!(kernel, index, address),
+  usm: (address: Address, platform: ClPlatformId) => (kernel: ClKernel, index: number) =>
+    rawUsm(platform).call(kernel, index, address),
+} as const;
+
 /** Where a kernel finds bytes. */
 export interface Place {
-  /** The buffer. */
-  readonly mem: ClMem;
+  /** Passes the memory that they are in; answers the driver's code. */
+  readonly pass: (kernel: ClKernel, index: number) => number;
   /** Where in it, in bytes. */
   readonly offset: number;
   /** How many bytes. */
@@ -42,7 +61,7 @@ export class RawQueue implements Disposable {
   /** Submits and flushes a kernel that writes `bytes`; what it answers polls until that is done. */
   write(to: Place, bytes: Uint8Array<ArrayBuffer>): () => Promise<void> {
     const from = this.#scratch(bytes);
-    const event = this.#run(to, { mem: from, offset: 0, length: to.length });
+    const event = this.#run(to, { pass: PASS.mem(from), offset: 0, length: to.length });
     return async () => {
       const status = new Int32Array(1);
       const over = await until(() => {
@@ -59,7 +78,7 @@ export class RawQueue implements Disposable {
   read(from: Place): Uint8Array {
     const bytes = new Uint8Array(new ArrayBuffer(from.length));
     const to = this.#scratch(bytes);
-    raw().clReleaseEvent(this.#run({ mem: to, offset: 0, length: from.length }, from));
+    raw().clReleaseEvent(this.#run({ pass: PASS.mem(to), offset: 0, length: from.length }, from));
     const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))) as Address;
     check(
       raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(from.length), address, 0, null, null),
@@ -80,8 +99,10 @@ export class RawQueue implements Disposable {
   }
 
   #run(to: Place, from: Place): ClEvent {
-    const args = [[to.mem], [BigInt(to.offset)], [from.mem], [BigInt(from.offset)]];
-    args.forEach((arg, i) => check(raw().clSetKernelArg(this.#copy, i, 8n, new BigUint64Array(arg))));
+    for (const [i, { pass, offset }] of [to, from].entries()) {
+      check(pass(this.#copy, 2 * i));
+      check(raw().clSetKernelArg(this.#copy, 2 * i + 1, 8n, new BigUint64Array([BigInt(offset)])));
+    }
     const [size, event] = [new BigUint64Array([BigInt(to.length)]), new BigUint64Array(1)];
     check(raw().clEnqueueNDRangeKernel(this.#queue, this.#copy, 1, null, size, null, 0, null, event));
     check(raw().clFlush(this.#queue));

@@ -57,6 +57,8 @@ export interface Subject extends Disposable {
   readonly elsewhere?: End;
   /** What the edge must say that it does with the bytes; `"as proven"`: alias or migrate, as the device is found to do. */
   readonly expected: Transfer | "as proven";
+  /** Set where a map across it, and its end, take no native call at all. */
+  readonly withoutCalls?: true;
   /** Work of one of the two ends. */
   gate(): Gate;
   /** Has the APIs let go of what they keep until their next call. */

@@ -21,6 +21,7 @@ import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
+import type { OpenCLPointerTensor } from "../pointer_tensor.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { type LocalMemory, LocalParameter } from "./local.ts";
 import { OpaqueParameter } from "./opaque.ts";
@@ -35,6 +36,7 @@ import { ValueParameter } from "./value.ts";
  */
 export type KernelArgument =
   | OpenCLTensor
+  | OpenCLPointerTensor
   | BaseOf
   | LocalMemory
   | number

@@ -4,7 +4,9 @@ import { host } from "@samepage/interop";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { busy } from "../busy.ts";
 
-globalThis.onmessage = ({ data: platform }) => {
+const worker = globalThis as unknown as Worker;
+
+worker.onmessage = ({ data: platform }) => {
   const { cl, graph, mapped } = busy(OpenCLContext.open({ platform }), 60_000);
   cl.queue.fence().wait();
   mapped[Symbol.asyncDispose]();
@@ -13,7 +15,5 @@ globalThis.onmessage = ({ data: platform }) => {
   const event = cl.userEvent();
   event.fence.wait();
   host.allocate({ shape: [64], dtype: "u8", sharable: true });
-  postMessage("running");
+  worker.postMessage("running");
 };
-
-declare function postMessage(message: unknown): void;

@@ -3,7 +3,9 @@
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { busy } from "../busy.ts";
 
-globalThis.onmessage = ({ data: platform }) => {
+const worker = globalThis as unknown as Worker;
+
+worker.onmessage = ({ data: platform }) => {
   busy(OpenCLContext.open({ platform }), 60_000);
   throw new Error("the Worker's own");
 };

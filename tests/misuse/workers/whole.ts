@@ -4,14 +4,14 @@ import { ledger } from "@samepage/interop";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { busy } from "../busy.ts";
 
-globalThis.onmessage = async ({ data: platform }) => {
+const worker = globalThis as unknown as Worker;
+
+worker.onmessage = async ({ data: platform }) => {
   const { cl, source, mapped } = busy(OpenCLContext.open({ platform }));
   await mapped[Symbol.asyncDispose]();
   const right = source.view().every((byte) => byte === 8);
   source[Symbol.dispose]();
   cl[Symbol.dispose]();
-  postMessage([right, JSON.stringify(ledger.alive)].join(" "));
+  worker.postMessage([right, JSON.stringify(ledger.alive)].join(" "));
   globalThis.close();
 };
-
-declare function postMessage(message: unknown): void;
