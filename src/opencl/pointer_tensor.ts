@@ -20,7 +20,7 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
     return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
   }
 
-  /** Passes it to a kernel. @throws {NativeCallError} where the driver refuses. */
+  /** Passes it to a kernel: for those who write mappers. @throws {NativeCallError} where the driver refuses. */
   abstract setArgument(kernel: ClKernel, index: number): void;
 
   /** Another tensor of the same kind, over a part of these bytes. */

@@ -10,7 +10,7 @@ import { OpenCLPointerTensor } from "./pointer_tensor.ts";
  * or of host memory where a device shares all of that.
  */
 export class OpenCLSvmTensor extends OpenCLPointerTensor {
-  /** @see {@link OpenCLPointerTensor.setArgument} */
+  /** The same: for those who write mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setSvmPointer(kernel, index, this.address);
   }

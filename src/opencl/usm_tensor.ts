@@ -9,7 +9,7 @@ import { usmOf } from "./usm_library.ts";
 
 /** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
 export class OpenCLUsmTensor extends OpenCLPointerTensor {
-  /** @see {@link OpenCLPointerTensor.setArgument} */
+  /** The same: for those who write mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
   }
