@@ -4,7 +4,11 @@ import { LITTLE } from "./little.ts";
 
 /** The kinds of memory of a device, and how to make a little of each. */
 export function nodesOf(cl: OpenCLContext, device: string): Node[] {
-  const made: Node[] = [{ device, target: cl, make: () => cl.allocate(LITTLE) }];
+  const made: Node[] = [
+    { device, target: cl, make: () => cl.allocate(LITTLE) },
+    { device, target: cl.svm, make: () => cl.svm.allocate(LITTLE) },
+    { device, target: cl.usm, make: () => cl.usm.allocate({ ...LITTLE, kind: "shared" }) },
+  ];
   const others = cl.targets.filter((target) => made.every((node) => node.target !== target));
   return [...made, ...others.map((target) => ({ device, target, make: undefined }))];
 }
