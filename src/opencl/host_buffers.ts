@@ -31,6 +31,7 @@ const spaces = new Map<bigint, WeakRef<object>>();
 /**
  * The buffers of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL (clCreateBuffer,
  * CL_MEM_USE_HOST_PTR), so a map within a live one shares it, and one that overlaps it in part is impossible.
+ * For those who write mappers.
  */
 export class HostBuffers {
   readonly #context: OpenCLContext;
