@@ -73,7 +73,7 @@ const sleeper = new Int32Array(new SharedArrayBuffer(4));
 /**
  * The end of life of everything that owns something native, as one state machine: dependents × lends × work in flight
  * × release. `dispose`, `disposeAsync`, `disposeAfter` and the finalizer all drive the same {@link #advance}; they
- * differ only in how they wait.
+ * differ only in how they wait. For those who write mappers.
  */
 export class Resource {
   /** In words, for messages. */

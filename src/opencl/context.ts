@@ -1,17 +1,14 @@
-import { NULL } from "../../ffi/address.ts";
-import { CL_MEM_ALLOC_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object, shown } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/alignment.ts";
-import { Allocation } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { Grant } from "../core/grant.ts";
-import { describeLayout, layout, type LayoutInit } from "../core/layout.ts";
+import type { LayoutInit } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { AliasProofs } from "./alias.ts";
+import { type AttachBufferOptions, attachedBuffer } from "./attached_buffer.ts";
 import { attachedEvent } from "./attached_event.ts";
 import { handleIn } from "./check.ts";
 import { chosenDevice, type DeviceChoice } from "./choice.ts";
@@ -20,12 +17,13 @@ import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLFence } from "./event.ts";
 import { devicesIn } from "./known_devices.ts";
 import { OpenCLMemory } from "./memory.ts";
+import { allocatedTensor } from "./own_tensor.ts";
 import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./program_sources.ts";
 import { OpenCLQueue } from "./queue.ts";
 import type { QueueOptions } from "./queue_handle.ts";
 import { OpenCLSvm } from "./svm.ts";
-import { createBuffer, OpenCLTensor } from "./tensor.ts";
+import { OpenCLTensor } from "./tensor.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import { OpenCLUsm } from "./usm.ts";
 
@@ -49,6 +47,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly context: Context = this;
   /** Where a route may lead or pass through: its buffers, and {@link svm} where that is all of the host's memory. */
   readonly targets: readonly Target[];
+  /** The names of its devices, for messages. */
+  readonly name: string;
+  /** UUID and PCI address, where it has one device, and that tells them. */
+  readonly id: DeviceId;
   /** Its first device. */
   readonly device: OpenCLDevice;
   /** All of them. */
@@ -76,6 +78,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.#handle = handle;
     this.devices = Object.freeze([...devices]);
     this.device = devices[0];
+    this.name = devices.map((device) => device.name).join(" + ");
+    this.id = devices.length === 1 ? devices[0].id : {};
     this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
     this.subBufferAlign = Math.max(...devices.map((device) => device.subBufferAlign));
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
@@ -83,7 +87,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.memory = new OpenCLMemory(this);
     this.svm = new OpenCLSvm(this);
     this.usm = new OpenCLUsm(this);
-    this.targets = devices.every((device) => device.svm.fineGrainSystem) ? [this, this.svm] : [this];
+    this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);
     } catch (error) {
@@ -141,23 +145,13 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     }
   }
 
-  /** The names of its devices, for messages. */
-  get name(): string {
-    return this.devices.map((device) => device.name).join(" + ");
-  }
-
-  /** UUID and PCI address, where it has one device, and that tells them. */
-  get id(): DeviceId {
-    return this.devices.length === 1 ? this.device.id : {};
-  }
-
   /** The `cl_context`. */
   get handle(): ClContext {
     this.resource.assertLive();
     return this.#handle;
   }
 
-  /** The same without a check: what ends the context's objects runs while it is being disposed. */
+  /** The same without a check, for those who write mappers: what ends its objects runs while it is being disposed. */
   get rawHandle(): ClContext {
     return this.#handle;
   }
@@ -182,28 +176,24 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    * @throws {NativeCallError} where there is not enough memory.
    */
   allocate(init: LayoutInit): OpenCLTensor {
-    this.resource.assertLive();
-    const at = layout(init);
-    const undo: Undo = [];
-    const byteLength = at.byteOffset + at.byteLength;
-    const mem = createBuffer(this, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
-    const allocation = new Allocation({
-      kind: "opencl.buffer",
-      byteLength,
-      // A view of it that has escaped would be used after the driver has freed the memory.
-      free: (fate) => fate === "unused" ? undo[0]() : undefined,
-    });
-    allocation.join();
-    const name = `opencl tensor ${describeLayout(at)}`;
-    const grant = Grant.root(allocation, at.byteOffset, byteLength, "read-write", name);
-    const resource = new Resource({
-      name,
-      grants: [grant],
-      owners: [this.resource],
-      undo: [() => allocation.leave()],
-    });
-    const root = { mem, hostAddress: undefined, hostWriters: 0 };
-    return new OpenCLTensor({ target: this, handle: mem, layout: at, resource, root, origin: 0 });
+    return allocatedTensor(this, init);
+  }
+
+  /**
+   * Attaches to a `cl_mem` of this context that somebody else made, a buffer or sub-buffer, and retains it.
+   *
+   * What has the same bytes is its peer: another tensor over that `cl_mem`, over its root or a part of it; and where it
+   * lies in host memory (CL_MEM_USE_HOST_PTR), a host tensor over that. What one of them lends, none of the others may
+   * use against it, and each waits for the others' work. The buffer's flags stay in force (`limits`).
+   *
+   * @param handle a live `cl_mem`: a false one ends the process
+   * @param init where the elements lie, counted from its first byte
+   * @throws {ArgumentError} for what is no handle, an image, and a buffer of another context.
+   * @throws {LayoutError} where the layout reaches past its end.
+   * @throws {NativeCallError} where the driver does not know it.
+   */
+  attachBuffer(handle: bigint, init: LayoutInit, options: AttachBufferOptions = {}): OpenCLTensor {
+    return attachedBuffer(this, handle, init, options);
   }
 
   /**
@@ -321,7 +311,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     });
   }
 
-  /** Counts what was copied because it was asked for. */
+  /** Counts what was copied because it was asked for: for those who write mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }

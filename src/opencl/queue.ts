@@ -71,7 +71,7 @@ export class OpenCLQueue implements Disposable {
     return this.#handle;
   }
 
-  /** The same without a check: the work that ends a resource runs while its context is being disposed. */
+  /** The same without a check, for those who write mappers: the work that ends a resource runs while its context ends. */
   get rawHandle(): ClCommandQueue {
     return this.#handle;
   }
@@ -79,7 +79,7 @@ export class OpenCLQueue implements Disposable {
   /**
    * Submits one command behind `waits`: events of this context by its wait list, all others by waiting on the host.
    * Answers the point at which it is done. Once `enqueue` is called nothing runs but what it does: what it uses has to
-   * be checked there, because a wait may have run code of the program's.
+   * be checked there, because a wait may have run code of the program's. For those who write mappers.
    *
    * @throws {DisposedError} where the queue was released.
    * @throws {NativeCallError} with the name of the function.
@@ -229,7 +229,7 @@ export class OpenCLQueue implements Disposable {
     migrate(this, tensors, options);
   }
 
-  /** Throws where a blocking call on this queue could never end. */
+  /** Throws where a blocking call on this queue could never end: for those who write mappers. */
   assertUnblocked(what: string): void {
     assertNoGates(this.#submitted.gates, what);
   }
