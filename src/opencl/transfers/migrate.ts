@@ -39,7 +39,7 @@ export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], op
     throw wrong("contentUndefined", `${shown(contentUndefined)} is neither true nor false.`);
   }
   const uses = usesOf(tensors, contentUndefined);
-  assertUsable(queue, uses);
+  assertUsable(queue, FN, uses);
   if (contentUndefined) { for (const { tensor, argument } of uses) assertWhole(tensor, argument); }
   const handles = new BigUint64Array([...new Set(uses.map(({ tensor }) => tensor.rawHandle))]);
   const flags = FLAGS[to] | (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0n);

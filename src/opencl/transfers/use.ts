@@ -21,7 +21,7 @@ export interface Use {
 }
 
 /** May a queue use these tensors so? All that can be known before a native call. */
-export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
+export function assertUsable(queue: OpenCLQueue, fn: string, uses: readonly Use[]): void {
   queue.resource.assertLive();
   for (const { tensor, access, argument } of uses) {
     assertInstance(tensor, OpenCLTensor, argument);
@@ -29,7 +29,7 @@ export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
     if (tensor.context === queue.context) continue;
     throw new ArgumentError(
       `${argument}: ${tensor.name} belongs to ${tensor.context.name}, the queue to ${queue.context.name}.`,
-      { api: "opencl", argument },
+      { api: "opencl", fn, argument },
     );
   }
 }
@@ -45,7 +45,7 @@ export function submitUse(
   const waits = workBeside(queue, uses);
   if (after !== undefined) waits.push(after);
   return queue.submit(fn, waits, (n, list, event) => {
-    assertUsable(queue, uses); // waiting may have run code of the program's: it may have disposed a tensor
+    assertUsable(queue, fn, uses); // waiting may have run code of the program's: it may have disposed a tensor
     return enqueue(n, list, event);
   });
 }
@@ -56,11 +56,12 @@ export function recordUse(queue: OpenCLQueue, uses: readonly Use[], point: Point
 }
 
 /** A fresh look at bytes that a program gave. @throws {ArgumentError} where they are none. */
-export function given(bytes: unknown): Uint8Array<ArrayBuffer> {
+export function given(bytes: unknown, fn: string): Uint8Array<ArrayBuffer> {
   const view = bytesIn(bytes);
   if (view !== undefined) return view;
   throw new ArgumentError(`bytes: it is to be a typed array or DataView; got ${kindOf(bytes)}.`, {
     api: "opencl",
+    fn,
     argument: "bytes",
   });
 }
