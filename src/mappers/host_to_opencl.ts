@@ -127,6 +127,15 @@ export function refuseBuffer(source: Described, range: ByteRange, cl: OpenCLCont
       remedy: "Dispose the host's map first.",
     };
   }
+  if (live.limits !== undefined) {
+    return {
+      edge: EDGE,
+      reason:
+        `${cl.name} has a buffer over these bytes that was made with ${live.limits.flags}, and attached to: two ` +
+        "buffers over the same bytes are undefined in OpenCL.",
+      remedy: "Use the attached tensor, or dispose it first.",
+    };
+  }
   if (live.start <= range.start && range.start + byteLength <= live.start + live.byteLength) return undefined;
   return {
     edge: EDGE,

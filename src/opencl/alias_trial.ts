@@ -6,7 +6,7 @@ import { bound, type MemoryKind, type Scratch } from "./alias_memory.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
-import type { Point } from "./event.ts";
+import type { Point } from "./point.ts";
 import type { OpenCLKernel } from "./kernel.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLQueue } from "./queue.ts";

@@ -1,11 +1,13 @@
 import type { Address } from "../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ByteRange } from "../core/described.ts";
-import { throwAll } from "../core/errors.ts";
+import type { ClMem } from "../../ffi/opencl/handles.ts";
+import { ArgumentError, throwAll } from "../core/errors.ts";
 import type { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
+import type { BufferLimits } from "./buffer_limits.ts";
 import type { OpenCLContext } from "./context.ts";
-import { createBuffer, type RootBuffer } from "./tensor.ts";
+import { createBuffer, retainBuffer, type RootBuffer } from "./tensor.ts";
 
 /** A live `cl_mem` over a range of host memory, and how many maps share it. */
 export interface HostBuffer extends RootBuffer {
@@ -29,6 +31,7 @@ const spaces = new Map<bigint, WeakRef<object>>();
 /**
  * The buffers of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL (clCreateBuffer,
  * CL_MEM_USE_HOST_PTR), so a map within a live one shares it, and one that overlaps it in part is impossible.
+ * For those who write mappers.
  */
 export class HostBuffers {
   readonly #context: OpenCLContext;
@@ -57,15 +60,33 @@ export class HostBuffers {
    * more: where the driver moves bytes, it would write a neighbour's back.
    */
   acquire(range: ByteRange, undo: Undo): HostBuffer {
-    const live = range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
-    const buffer = this.find(range) ?? this.#create(range, live);
-    buffer.sharers++;
-    undo.push(() => {
-      if (--buffer.sharers > 0) return;
-      live.splice(live.indexOf(buffer), 1);
-      throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
-    });
-    return buffer;
+    const live = this.#live(range);
+    return share(this.find(range) ?? this.#create(range, live), live, undo);
+  }
+
+  /**
+   * A share of the buffer that somebody else made over exactly this range, which is retained for as long as somebody
+   * has one.
+   *
+   * @throws {ArgumentError} where another buffer is live over any of these bytes.
+   */
+  attach(range: ByteRange, mem: ClMem, limits: BufferLimits | undefined, undo: Undo): HostBuffer {
+    const live = this.#live(range);
+    const known = this.find(range);
+    if (known !== undefined && known.mem !== mem) {
+      throw new ArgumentError(
+        `handle: another buffer is in use over the same host memory: that is undefined in OpenCL.`,
+        {
+          api: "opencl",
+          argument: "handle",
+          hint: "Dispose what is mapped of that memory first.",
+        },
+      );
+    }
+    if (known !== undefined) return share(known, live, undo);
+    const release: Undo = [];
+    retainBuffer(mem, release);
+    return share(added(range, mem, limits, live, release), live, undo);
   }
 
   /**
@@ -81,22 +102,49 @@ export class HostBuffers {
     buffer.writers.push(writer);
   }
 
-  #create({ start, address, byteLength }: ByteRange, live: HostBuffer[]): HostBuffer {
-    const undo: Undo = [];
-    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address, undo);
-    const buffer: HostBuffer = {
-      mem,
-      hostAddress: address!,
-      start,
-      byteLength,
-      hostWriters: 0,
-      sharers: 0,
-      writers: [],
-      undo,
-    };
-    live.push(buffer);
-    return buffer;
+  #live(range: ByteRange): HostBuffer[] {
+    return range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
   }
+
+  #create(range: ByteRange, live: HostBuffer[]): HostBuffer {
+    const undo: Undo = [];
+    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, range.address as Address, undo);
+    return added(range, mem, undefined, live, undo);
+  }
+}
+
+/** A buffer that is live from now on; `undo` is its release. */
+function added(
+  { start, address, byteLength }: ByteRange,
+  mem: ClMem,
+  limits: BufferLimits | undefined,
+  live: HostBuffer[],
+  undo: Undo,
+): HostBuffer {
+  const buffer: HostBuffer = {
+    mem,
+    hostAddress: address!,
+    start,
+    byteLength,
+    limits,
+    hostWriters: 0,
+    sharers: 0,
+    writers: [],
+    undo,
+  };
+  live.push(buffer);
+  return buffer;
+}
+
+/** One more has it; the last one to give it back releases it. */
+function share(buffer: HostBuffer, live: HostBuffer[], undo: Undo): HostBuffer {
+  buffer.sharers++;
+  undo.push(() => {
+    if (--buffer.sharers > 0) return;
+    live.splice(live.indexOf(buffer), 1);
+    throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
+  });
+  return buffer;
 }
 
 /** False for bytes that lie elsewhere though they are of the same allocation: a copy of them. */
