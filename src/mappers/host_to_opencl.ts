@@ -128,7 +128,8 @@ function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
   if (hostBuffers.covers(live, address!, byteLength)) return undefined;
   return {
     edge: EDGE,
-    reason: `${byteLength} bytes at 0x${address!.toString(16)} overlap a live map in ${cl.name} in part, which has ` +
+    reason:
+      `${byteLength} bytes at 0x${address!.toString(16)} overlap a live map in ${cl.name} (${live.what}), which has ` +
       `${live.byteLength} bytes at 0x${
         live.hostAddress.toString(16)
       }: two buffers over the same bytes are undefined in OpenCL.`,

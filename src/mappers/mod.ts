@@ -5,9 +5,18 @@
  */
 import type { Mapper } from "../core/mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
+import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
+import { openCLImageToHost } from "./opencl_image_to_host.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
+import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
 
-export { hostToOpenCL, openCLToHost };
+export { hostToOpenCL, hostToOpenCLImage, openCLImageToHost, openCLToHost, openCLToOpenCLImage };
 
 /** Every edge that samepage knows. */
-export const MAPPERS: readonly Mapper[] = [hostToOpenCL, openCLToHost] as readonly unknown[] as readonly Mapper[];
+export const MAPPERS: readonly Mapper[] = [
+  hostToOpenCL,
+  openCLToHost,
+  hostToOpenCLImage,
+  openCLImageToHost,
+  openCLToOpenCLImage,
+] as readonly unknown[] as readonly Mapper[];

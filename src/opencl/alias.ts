@@ -1,27 +1,13 @@
-import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
-import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/undo.ts";
-import { warn } from "../core/warn.ts";
-import { type AlignmentClass, DRIVER_MEMORY, Trial } from "./alias_trial.ts";
+import { ArgumentError } from "../core/errors.ts";
+import type { Undo } from "../core/undo.ts";
+import { type AlignmentClass, BufferSpecimen, DRIVER_MEMORY } from "./alias_buffer.ts";
+import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
-import type { OpenCLContext } from "./context.ts";
-
-/** What a proof came to. */
-export interface Verdict {
-  /** True only where aliasing was seen, both ways. */
-  readonly aliases: boolean;
-  /** What was seen. */
-  readonly evidence: string;
-}
-
-/** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
-const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
+import { divisorOf, multiple, Proofs, type Verdict } from "./proofs.ts";
 
 /** The class of an address and a length. */
 export function classOf(address: bigint, byteLength: number): AlignmentClass {
-  let divisor = 4096;
-  while (address % BigInt(divisor) !== 0n) divisor /= 2;
-  return { address: divisor, length: byteLength % 64 === 0 ? 64 : 1 };
+  return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
 }
 
 /**
@@ -36,19 +22,7 @@ export function classOf(address: bigint, byteLength: number): AlignmentClass {
  *
  * A constant, a pointer that equals the one passed in, or anything seen after a finish, is no evidence.
  */
-export class AliasProofs {
-  readonly #context: OpenCLContext;
-  readonly #verdicts: Map<string, Verdict>;
-
-  /** Nothing is run yet; what other contexts of the device have found out is known. */
-  constructor(context: OpenCLContext) {
-    this.#context = context;
-    const { handle } = context.device;
-    let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = new Map());
-    this.#verdicts = verdicts;
-  }
-
+export class AliasProofs extends Proofs<AlignmentClass | typeof DRIVER_MEMORY> {
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
   prove(address: bigint | undefined, byteLength: number): Verdict {
     if (address !== undefined && typeof address !== "bigint") {
@@ -57,51 +31,36 @@ export class AliasProofs {
         argument: "address",
       });
     }
-    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
-    const key = keyOf(which);
-    let verdict = this.#verdicts.get(key);
-    if (verdict === undefined) this.#verdicts.set(key, verdict = this.#run(which));
-    return verdict;
+    return this.proveClass(classFor(address, byteLength));
   }
 
   /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
   tryToProve(address: bigint | undefined, byteLength: number): void {
-    try {
-      this.prove(address, byteLength);
-    } catch (error) {
-      warn(`the proof of aliasing on ${this.#context.name} failed: ${messageOf(error)}`);
-    }
+    this.tryToProveClass(classFor(address, byteLength));
   }
 
   /** What was found out: unproven is never alias. No native call. */
   judge(address: bigint | undefined, byteLength: number): Verdict {
-    const which = address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
-    return this.#verdicts.get(keyOf(which)) ?? { aliases: false, evidence: "not proven" };
+    return this.judgeClass(classFor(address, byteLength));
   }
 
-  #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
-    const undo: Undo = [];
-    const failures: unknown[] = [];
-    let seen: string | undefined;
-    try {
-      seen = new Trial(this.#context, which, undo).run();
-    } catch (error) {
-      failures.push(error);
-    }
-    throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
-    const where = which === DRIVER_MEMORY
-      ? "memory of the driver's own"
-      : `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
-    return seen === undefined
-      ? { aliases: true, evidence: `proven by aliasing both ways, ${where}` }
-      : { aliases: false, evidence: `${seen}, ${where}` };
+  /** @see {@link Proofs.keyOf} */
+  protected keyOf(which: AlignmentClass | typeof DRIVER_MEMORY): string {
+    return which === DRIVER_MEMORY ? which : `${which.address}/${which.length}`;
+  }
+
+  /** @see {@link Proofs.describe} */
+  protected describe(which: AlignmentClass | typeof DRIVER_MEMORY): string {
+    if (which === DRIVER_MEMORY) return "memory of the driver's own";
+    return `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
+  }
+
+  /** @see {@link Proofs.experiment} */
+  protected experiment(which: AlignmentClass | typeof DRIVER_MEMORY, undo: Undo): string | undefined {
+    return new Trial(this.context, new BufferSpecimen(this.context, which, undo)).run();
   }
 }
 
-function multiple(what: string, of: number): string {
-  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
-}
-
-function keyOf(which: AlignmentClass | typeof DRIVER_MEMORY): string {
-  return which === DRIVER_MEMORY ? which : `${which.address}/${which.length}`;
+function classFor(address: bigint | undefined, byteLength: number): AlignmentClass | typeof DRIVER_MEMORY {
+  return address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
 }

@@ -1,31 +1,11 @@
-import { type Address, NULL } from "../../ffi/address.ts";
-import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
-import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Fence } from "../core/fence.ts";
-import { addressOf } from "../core/pin.ts";
-import type { Undo } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
+import type { Point } from "./event.ts";
+import { opencl } from "./library.ts";
+import type { OpenCLKernel } from "./kernel.ts";
+import type { OpenCLQueue } from "./queue.ts";
 import { check } from "./errors.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
-import type { Point } from "./event.ts";
-import type { OpenCLKernel } from "./kernel.ts";
-import { opencl } from "./library.ts";
-import { OpenCLQueue } from "./queue.ts";
-import { createBuffer } from "./tensor.ts";
-
-/** What a driver may look at when it decides whether to use host memory in place. */
-export interface AlignmentClass {
-  /** The largest power of two, up to 4096, that divides the address. */
-  readonly address: number;
-  /** 64 where the length is a multiple of 64 bytes, else 1. */
-  readonly length: 64 | 1;
-}
-
-/** The class of memory that the driver itself allocated. */
-export const DRIVER_MEMORY = "driver";
-
-/** Bytes that the device reads, and as many that it writes. */
-const HALF = 4096;
 
 /**
  * How long to poll for what an aliasing device would have shown long ago, in milliseconds: one try each, because a busy
@@ -45,51 +25,44 @@ const TURNS = { first: 4_000, most: 60_000 };
 /** How often this thread has to see one of them without the other: a copy made afterwards brings both at once. */
 const SIGHTINGS = 100;
 
-/** A turn of the second kernel is 256 squares: a compiler makes one step of as many linear ones. */
-const SOURCE = `
+/** `STEPS`, in OpenCL C: a turn is 256 squares of `x`; a compiler makes one step of as many linear ones. */
+export const STEPS = `
 #define STEP x = x * x + 1013904223u;
 #define FOUR(x) x x x x
-#define STEPS FOUR(FOUR(FOUR(FOUR(STEP))))
-kernel void answer(global uchar* block, global const uchar* key, uint n) {
-  size_t i = get_global_id(0);
-  block[n + i] = block[i] ^ key[i];
-}
-kernel void early_late(global volatile uchar* block, uchar early, uchar late, uint turns) {
-  block[0] = early;
-  uint x = early;
-  for (uint i = 0; i < turns; i++) { STEPS }
-  block[1] = late ^ (uchar)(x == 0u);
-}`;
+#define STEPS FOUR(FOUR(FOUR(FOUR(STEP))))`;
 
-/** One run of the proof: a block of memory under test, a queue of its own, and the two kernels. */
+/** Memory under test, with the CPU's look at it, and the kernels that read and write it. */
+export interface Specimen {
+  /** The queue on which the kernels run. */
+  readonly queue: OpenCLQueue;
+  /**
+   * Puts fresh random bytes where the device reads, and spoils every byte where it answers; what it answers says, by
+   * looking at memory alone, whether the answer is there.
+   */
+  ask(): () => boolean;
+  /** Submits the kernel that answers. */
+  submitAnswer(waits: readonly Fence[]): Point;
+  /** Submits the kernel that writes one place, works for so many turns, and writes another; how each of them is seen. */
+  submitEarlyLate(turns: number): { early(): boolean; late(): boolean };
+}
+
+/** One run of the proof. */
 export class Trial {
   readonly #context: OpenCLContext;
-  readonly #queue: OpenCLQueue;
-  readonly #answer: OpenCLKernel;
-  readonly #earlyLate: OpenCLKernel;
-  readonly #block: Block;
-  readonly #random: Uint8Array<ArrayBuffer> = crypto.getRandomValues(new Uint8Array(HALF));
-  readonly #key: ClMem;
+  readonly #specimen: Specimen;
 
-  constructor(context: OpenCLContext, which: AlignmentClass | typeof DRIVER_MEMORY, undo: Undo) {
+  constructor(context: OpenCLContext, specimen: Specimen) {
     this.#context = context;
-    const program = context.program(SOURCE);
-    undo.push(() => program[Symbol.dispose]());
-    this.#answer = program.kernel("answer");
-    this.#earlyLate = program.kernel("early_late");
-    this.#block = which === DRIVER_MEMORY ? driverBlock(context, undo) : hostBlock(context, which, undo);
-    this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
-    const queue = this.#queue = new OpenCLQueue(context);
-    undo.push(() => queue[Symbol.dispose]());
+    this.#specimen = specimen;
   }
 
   /** What kept it from being an alias; undefined where nothing did. */
   run(): string | undefined {
     // Once beforehand: the device has read the bytes, and nothing is left to compile.
-    this.#ask();
-    this.#submitAnswer([]);
-    this.#submitEarlyLate(0, 0, 1);
-    this.#queue.finish();
+    this.#specimen.ask();
+    this.#specimen.submitAnswer([]);
+    this.#specimen.submitEarlyLate(1);
+    this.#specimen.queue.finish();
     if (!PATIENCE_MS.some((patience) => this.#answersDirectly(patience))) {
       return "the CPU did not see what the device wrote, before a finish or map";
     }
@@ -103,127 +76,72 @@ export class Trial {
   }
 
   #answersDirectly(patience: number): boolean {
-    const expected = this.#ask();
-    return this.#sees(expected, this.#submitAnswer([]), patience);
+    const there = this.#specimen.ask();
+    return this.#sees(there, this.#specimen.submitAnswer([]), patience);
   }
 
   #answersBehindGate(patience: number): boolean {
     using gate = new OpenCLUserEvent(this.#context);
-    const point = this.#submitAnswer([gate.fence]);
-    this.#queue.flush();
-    const expected = this.#ask();
+    const point = this.#specimen.submitAnswer([gate.fence]);
+    this.#specimen.queue.flush();
+    const there = this.#specimen.ask();
     gate.complete();
-    return this.#sees(expected, point, patience);
+    return this.#sees(there, point, patience);
   }
 
-  /** The kernel writes a byte, works for a while, and writes the next: is there a time when one is seen and not the other? */
+  /** The kernel writes a place, works for a while, and writes the next: is there a time when one is seen and not the other? */
   #showsWhileRunning(): boolean {
+    const { queue } = this.#specimen;
     let turns = TURNS.first;
     for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {
-      const [early, late] = crypto.getRandomValues(new Uint8Array(2));
-      const { bytes } = this.#block;
-      bytes[0] = ~early;
-      bytes[1] = ~late;
-      this.#submitEarlyLate(early, late, turns);
-      this.#queue.flush();
+      const { early, late } = this.#specimen.submitEarlyLate(turns);
+      queue.flush();
       let sightings = 0;
       until(() => {
-        if (Atomics.load(bytes, 0) !== early) return false;
-        if (Atomics.load(bytes, 1) === late) return true;
+        if (!early()) return false;
+        if (late()) return true;
         return ++sightings === SIGHTINGS;
       }, PATIENCE_MS[1]);
-      this.#queue.finish();
+      queue.finish();
       if (sightings === SIGHTINGS) return true;
     }
     return false;
   }
 
-  /** Fresh random bytes for the device to read, and every byte of the answer spoilt. Answers what it should become. */
-  #ask(): Uint8Array {
-    const question = crypto.getRandomValues(new Uint8Array(HALF));
-    const answer = question.map((byte, i) => byte ^ this.#random[i]);
-    this.#block.bytes.set(question);
-    this.#block.bytes.set(answer.map((byte) => ~byte), HALF);
-    return answer;
-  }
-
   /** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
-  #sees(expected: Uint8Array, point: Point, patience: number): boolean {
-    this.#queue.flush();
+  #sees(there: () => boolean, point: Point, patience: number): boolean {
+    this.#specimen.queue.flush();
     const end = performance.now() + LATEST_MS;
-    const answer = this.#block.bytes.subarray(HALF, 2 * HALF);
-    const there = () =>
-      Atomics.load(answer, HALF - 1) === expected[HALF - 1] && expected.every((byte, i) => byte === answer[i]);
     do {
       if (until(there, patience)) return true;
     } while (!point.over() && performance.now() < end);
     return false;
   }
-
-  #submitAnswer(waits: readonly Fence[]): Point {
-    set(this.#answer, 0, new BigUint64Array([this.#block.mem]));
-    set(this.#answer, 1, new BigUint64Array([this.#key]));
-    set(this.#answer, 2, new Uint32Array([HALF]));
-    return this.#submit(this.#answer, HALF, waits);
-  }
-
-  #submitEarlyLate(early: number, late: number, turns: number): Point {
-    set(this.#earlyLate, 0, new BigUint64Array([this.#block.mem]));
-    set(this.#earlyLate, 1, new Uint8Array([early]));
-    set(this.#earlyLate, 2, new Uint8Array([late]));
-    set(this.#earlyLate, 3, new Uint32Array([turns]));
-    return this.#submit(this.#earlyLate, 1, []);
-  }
-
-  #submit(kernel: OpenCLKernel, items: number, waits: readonly Fence[]): Point {
-    return this.#queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
-      opencl().clEnqueueNDRangeKernel(
-        this.#queue.handle,
-        kernel.handle,
-        1,
-        null,
-        new BigUint64Array([BigInt(items)]),
-        null,
-        n,
-        list,
-        event,
-      ));
-  }
 }
 
-/** Memory under test: the CPU's look at it, and the device's. */
-interface Block {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly mem: ClMem;
-}
-
-/** Host memory of exactly this class: of a JavaScript buffer, which stays where it is. */
-function hostBlock(context: OpenCLContext, which: AlignmentClass, undo: Undo): Block {
-  const length = 2 * HALF + (which.length === 64 ? 0 : 1);
-  const room = new Uint8Array(length + 2 * 4096);
-  const base = addressOf(room, "opencl");
-  // The first address that the class divides and its double does not.
-  const step = BigInt(2 * which.address);
-  const address = base + ((BigInt(which.address) - base % step) + step) % step;
-  const bytes = room.subarray(Number(address - base), Number(address - base) + length);
-  undo.push(() => void room.fill(0)); // holds the buffer until the last cl_mem over it is gone
-  return { bytes, mem: createBuffer(context, CL_MEM_USE_HOST_PTR, length, address as Address, undo) };
-}
-
-/** Memory of the driver's own, mapped. It stays mapped while the device writes: else its address would be stale. */
-function driverBlock(context: OpenCLContext, undo: Undo): Block {
-  const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, 2 * HALF, NULL, undo);
-  const range = context.memory.map(mem, "read-write", 0, 2 * HALF);
-  undo.push(() => {
-    using unmapped = range.unmap([]);
-    unmapped.waitSync();
-  });
-  const pointer = Deno.UnsafePointer.create(range.address)!;
-  return { bytes: new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 2 * HALF) as ArrayBuffer), mem };
-}
-
-function set(kernel: OpenCLKernel, index: number, value: ArrayBufferView<ArrayBuffer>): void {
-  check(opencl().clSetKernelArg(kernel.handle, index, BigInt(value.byteLength), value), "clSetKernelArg");
+/** Submits a kernel of a proof: its arguments as the bytes that clSetKernelArg takes. */
+export function submit(
+  queue: OpenCLQueue,
+  kernel: OpenCLKernel,
+  items: readonly number[],
+  args: readonly ArrayBufferView<ArrayBuffer>[],
+  waits: readonly Fence[] = [],
+): Point {
+  args.forEach((value, i) =>
+    check(opencl().clSetKernelArg(kernel.handle, i, BigInt(value.byteLength), value), "clSetKernelArg")
+  );
+  return queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
+    opencl().clEnqueueNDRangeKernel(
+      queue.handle,
+      kernel.handle,
+      items.length,
+      null,
+      BigUint64Array.from(items, BigInt),
+      null,
+      n,
+      list,
+      event,
+    ));
 }
 
 /** Polls until a condition holds; false where it does not, though it was looked at after all of that time. */

@@ -20,9 +20,14 @@ import { check, errcode, made } from "./errors.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import { infoU64s } from "./info.ts";
 import { opencl } from "./library.ts";
+import type { OpenCLImageFormat, PixelFormat } from "./image_format.ts";
+import type { ImageTarget } from "./image_target.ts";
+import { type ImageType, imageTypeOf } from "./image_type.ts";
+import { type ImageOptions, OpenCLImages } from "./images.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { OpenCLProgram, type ProgramOptions } from "./program.ts";
 import { OpenCLQueue } from "./queue.ts";
+import { OpenCLSampler, type SamplerInit } from "./sampler.ts";
 import { createBuffer, OpenCLTensor } from "./tensor.ts";
 
 /**
@@ -55,6 +60,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly aliasing: AliasProofs;
   /** Its memory: for those who write mappers. */
   readonly memory: OpenCLMemory;
+  /** Its images: for those who write mappers. */
+  readonly images: OpenCLImages;
   readonly #handle: ClContext;
   #bytesCopied = 0;
 
@@ -64,6 +71,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
+    this.images = new OpenCLImages(this);
     try {
       this.queue = new OpenCLQueue(this);
     } catch (error) {
@@ -183,6 +191,55 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     });
     const root = { mem, hostAddress: undefined, hostWriters: 0 };
     return new OpenCLTensor({ target: this, handle: mem, layout: at, resource, root, origin: 0 });
+  }
+
+  /**
+   * Images of a format, as a target to map to; the same object each time.
+   *
+   * A tensor `[height, width, channels]` becomes a 2D image, `[width, channels]` a 1D and
+   * `[depth, height, width, channels]` a 3D one. A format whose pixels are one element (one channel, or a packed type)
+   * may leave the channels' dimension out.
+   *
+   * @throws {ArgumentError} for a format or a kind of image that OpenCL does not have.
+   *
+   * @example
+   * ```ts
+   * import { host, MapperGraph } from "@samepage/interop";
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using graph = new MapperGraph([host, cl]);
+   * using program = cl.program(`
+   *   kernel void invert(read_only image2d_t from, write_only image2d_t to) {
+   *     int2 at = (int2)(get_global_id(0), get_global_id(1));
+   *     write_imagef(to, at, 1 - read_imagef(from, at));
+   *   }`);
+   * using invert = program.kernel("invert");
+   * const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });
+   * using from = host.allocate({ shape: [2, 2, 4], dtype: "u8" });
+   * using to = host.allocate({ shape: [2, 2, 4], dtype: "u8" });
+   * {
+   *   using a = graph.map(from, target, { access: "read" });
+   *   using b = graph.map(to, target, { access: "write" });
+   *   invert.run([2, 2], [a, b]);
+   * }
+   * console.log(to.view()[0]); // 255
+   * ```
+   */
+  image(format: OpenCLImageFormat, options: ImageOptions = {}): ImageTarget {
+    this.resource.assertLive();
+    return this.images.target(format, options);
+  }
+
+  /** The formats of images that kernels can read and write here (clGetSupportedImageFormats). */
+  imageFormats(type: ImageType = "2D"): readonly PixelFormat[] {
+    this.resource.assertLive();
+    return this.images.abilities.formats[imageTypeOf(type)];
+  }
+
+  /** How a kernel reads an image: an argument for its `sampler_t`. */
+  sampler(init: SamplerInit = {}): OpenCLSampler {
+    return new OpenCLSampler(this, init);
   }
 
   /** Another in-order queue. */

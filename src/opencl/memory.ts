@@ -23,8 +23,8 @@ import { opencl } from "./library.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
 
-/** clEnqueueMapBuffer's flags for each access. */
-const MAP_FLAGS: { readonly [A in Access]: bigint } = {
+/** The flags of clEnqueueMapBuffer and clEnqueueMapImage for each access. */
+export const MAP_FLAGS: { readonly [A in Access]: bigint } = {
   "read": CL_MAP_READ,
   "write": CL_MAP_WRITE_INVALIDATE_REGION,
   "read-write": CL_MAP_READ | CL_MAP_WRITE,
@@ -38,6 +38,12 @@ export interface MappedRange {
   readonly mapped: Point;
   /** Submits the unmap behind `waits`; answers the fence at which the bytes are the device's again. */
   unmap(waits: readonly Fence[]): OpenCLFence;
+}
+
+/** The two halves of a way back of what the device has written: a map that publishes it, then the unmap of that map. */
+export interface Publication extends Pick<GiveBack, "follow"> {
+  /** Submits the map behind `work`. */
+  submit(work: readonly Fence[]): Fence;
 }
 
 /** The memory of one context, as mappers need it: buffers over host memory, maps, and tensors over either. */
@@ -56,19 +62,8 @@ export class OpenCLMemory {
    * The way back of a range that the device has written: by OpenCL's own rule the host sees the bytes once they are
    * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before.
    */
-  publish(
-    mem: ClMem,
-    offset: number,
-    length: number,
-  ): Pick<GiveBack, "follow"> & { submit(work: readonly Fence[]): Fence } {
-    let range: MappedRange | undefined;
-    return {
-      submit: (work) => {
-        range = this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work);
-        return new OpenCLFence(this.#context, this.#context.queue, range.mapped);
-      },
-      follow: () => range?.unmap([]),
-    };
+  publish(mem: ClMem, offset: number, length: number): Publication {
+    return publication(this.#context, (work) => this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work));
   }
 
   /**
@@ -147,7 +142,20 @@ export class OpenCLMemory {
   }
 }
 
-function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
+/** The way back that a map is the first half of. */
+export function publication(context: OpenCLContext, map: (work: readonly Fence[]) => MappedRange): Publication {
+  let range: MappedRange | undefined;
+  return {
+    submit: (work) => {
+      range = map(work);
+      return new OpenCLFence(context, context.queue, range.mapped);
+    },
+    follow: () => range?.unmap([]),
+  };
+}
+
+/** Submits the unmap of what was mapped at an address. */
+export function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
   const point = queue.submit(
     "clEnqueueUnmapMemObject",
     waits,
