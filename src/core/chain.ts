@@ -4,7 +4,8 @@ import { ArgumentError, type Refusal } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import { takeStep } from "./graph.ts";
 import type { Mapped } from "./mapped.ts";
-import { ask, type Described, edgeOf, isPlan, make, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
+import type { Described } from "./described.ts";
+import { ask, edgeOf, isPlan, make, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
 import type { Access } from "./access.ts";
 import type { Transfer } from "./route.ts";
 

@@ -5,7 +5,7 @@ import type { Fence } from "./fence.ts";
 import { type FrameInfo, planeLayouts } from "./frame_info.ts";
 import type { Layout } from "./layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
-import type { Described } from "./mapper.ts";
+import { Described } from "./described.ts";
 import type { Grant } from "./grant.ts";
 import { Resource } from "./resource.ts";
 import { Metadata } from "./metadata.ts";
@@ -99,9 +99,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /** What a route has to know of it. */
-  describe(): Described {
-    const planes = this.planes.flatMap((plane) => plane.describe().planes);
-    return { target: this.target, access: this.access, planes, info: this.info };
+  protected describe(): Described {
+    return new Described(this.target, this.access, this.planes.flatMap((plane) => plane.described.planes), this.info);
   }
 }
 

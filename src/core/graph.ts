@@ -51,18 +51,22 @@ export class Graph implements Disposable {
   map<P extends Tensor>(source: Frame, target: Target<P>, options?: MapOptions): Frame<P>;
   /** The same for a tensor. */
   map<T extends Tensor>(source: Tensor, target: Target<T>, options?: MapOptions): T;
-  map(source: Mapped, target: Target, options: MapOptions = {}): Mapped {
+  map(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Mapped {
     if (isScattered(source)) return this.#mapPlanes(source, target, options);
     const asked = optionsOf(options);
-    // Of our own: whatever becomes of the caller's while we map.
-    using after = asked.after?.retain();
-    const { access } = this.#ready(source, target, asked.access, after);
+    if (asked.after === undefined) return this.#map(source, target, asked);
+    using after = asked.after.retain(); // of our own: whatever becomes of the caller's while we map
+    return this.#map(source, target, { ...asked, after });
+  }
+
+  #map(source: Mapped, target: Target, asked: Asked): Mapped {
+    let ready = this.#ready(source, target, asked);
     source.raiseKept();
-    const waited = settleUnsubmitted(source.usable(access));
-    const { returning, waits } = this.#ready(source, target, access, after);
-    const { hops, refused } = this.#search(source, target, access, waits, asked.copy, false);
+    const waited = settleUnsubmitted(ready.returning);
+    if (waited) ready = this.#ready(source, target, asked);
+    const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
     if (hops === undefined) throw noRoute(source, target, refused);
-    const mapped = this.#walk(source, hops, access, waits, returning);
+    const mapped = this.#walk(source, hops, ready);
     mapped.arrivedBy(new Route(stepsOf(hops, waited), refused));
     return mapped;
   }
@@ -75,9 +79,9 @@ export class Graph implements Disposable {
   explain(source: Mapped, target: Target, options: MapOptions = {}): Route {
     if (isScattered(source)) return joined(source.planes.map((plane) => this.explain(plane, target, options)));
     const asked = optionsOf(options);
-    const { access, returning, waits } = this.#ready(source, target, asked.access, asked.after);
-    const { hops, refused } = this.#search(source, target, access, waits, asked.copy, true);
-    const waited = returning.some(isUnsubmitted);
+    const ready = this.#ready(source, target, asked);
+    const { hops, refused } = this.#search(source, target, ready, asked.copy, true);
+    const waited = ready.returning.some(isUnsubmitted);
     return hops === undefined ? new Route([], refused, false) : new Route(stepsOf(hops, waited), refused);
   }
 
@@ -92,36 +96,39 @@ export class Graph implements Disposable {
   }
 
   /** Everything that can be checked before any native call. */
-  #ready(source: Mapped, target: Target, wanted: Access | undefined, after: Fence | undefined) {
-    this.#resource.assertLive();
+  #ready(source: Mapped, target: Target, asked: Asked): Ready {
     if (!(source instanceof Mapped)) throw unfit("source", source, "neither a tensor nor a frame");
     object(object(target, "target").context, "target");
+    const waits: Fence[] = [];
+    source.workBeside(undefined, waits); // first: a fence's own code may run
+    this.#resource.assertLive();
     target.context.resource?.assertLive();
-    for (const needed of [source.target.context, target.context]) {
-      if (!this.#contexts.includes(needed)) {
-        throw new ArgumentError(`${needed.name} is not in this graph.`, {
-          api: "core",
-          argument: needed === target.context ? "target" : "source",
-          hint: "Give its context to new MapperGraph([…]).",
-        });
-      }
-    }
-    const access = wanted ?? source.access;
+    this.#assertKnown(source.target.context, "source");
+    this.#assertKnown(target.context, "target");
+    const access = asked.access ?? source.access;
     const returning = source.usable(access);
-    const waits = [...source.work, ...returning.flatMap((grant) => grant.resource!.work)];
-    if (after !== undefined) waits.push(after);
+    for (let i = 0; i < returning.length; i++) waits.push(...returning[i].resource!.work);
+    if (asked.after !== undefined) waits.push(asked.after);
     return { access, returning, waits };
+  }
+
+  #assertKnown(context: Context, argument: string): void {
+    if (this.#contexts.includes(context)) return;
+    throw new ArgumentError(`${context.name} is not in this graph.`, {
+      api: "core",
+      argument,
+      hint: "Give its context to new MapperGraph([…]).",
+    });
   }
 
   #search(
     source: Mapped,
     goal: Target,
-    access: Access,
-    waits: readonly Fence[],
+    { access, waits }: Ready,
     copy: MapOptions["copy"],
     exhaustive: boolean,
   ): Found {
-    const query = { source: source.describe(), goal, access, waits, copies: copy === "allow", exhaustive };
+    const query = { source: source.described, goal, access, waits, copies: copy === "allow", exhaustive };
     return search(query, this.#mappers, this.#targets);
   }
 
@@ -150,21 +157,16 @@ export class Graph implements Disposable {
   }
 
   /** Takes the hops one after the other; a failure unwinds those that were taken, newest first. */
-  #walk(
-    source: Mapped,
-    hops: readonly Hop[],
-    access: Access,
-    waits: readonly Fence[],
-    returning: readonly Grant[],
-  ): Mapped {
+  #walk(source: Mapped, hops: readonly Hop[], ready: Ready): Mapped {
+    const { access } = ready;
     if (hops.length === 0) {
-      waitFor({ waits, returning });
+      waitFor(ready);
       return this.#borrowed(source, access);
     }
     let at = source;
     try {
       for (const hop of hops) {
-        const pending = at === source ? { waits, returning } : { waits: at.work, returning: [] };
+        const pending = at === source ? ready : { waits: at.work, returning: [] };
         if (hop.plan.hostWait) waitFor(pending);
         this.#resource.assertLive(); // a fence's own code may have ended it
         const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? NOTHING : pending);
@@ -188,6 +190,20 @@ export interface Pending {
   readonly returning: readonly Grant[];
 }
 
+/** The same, and what the bytes will be used for. */
+interface Ready extends Pending {
+  readonly access: Access;
+}
+
+/** The options of a map, each read once. */
+interface Asked {
+  readonly access: Access | undefined;
+  readonly after: Fence | undefined;
+  readonly copy: MapOptions["copy"];
+}
+
+const NO_OPTIONS: MapOptions = {};
+
 const NOTHING: Pending = { waits: [], returning: [] };
 
 /**
@@ -203,7 +219,8 @@ export function takeStep(
   pending: Pending,
 ): Mapped {
   // Asked again: probes and waits may have run a program's own code.
-  const back = source.usable(access).find((grant) => !pending.returning.includes(grant));
+  const returning = source.usable(access);
+  const back = returning.length === 0 ? undefined : returning.find((grant) => !pending.returning.includes(grant));
   if (back !== undefined) throw new AccessError(`${source.name} has been lent to ${back.holder}.`, { api: "core" });
   const name = `${nameOf(target)} map of ${source.name}`;
   const grants = source.grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
@@ -231,6 +248,7 @@ function isUnsubmitted(grant: Grant): boolean {
 
 /** The host sees such bytes arrive. True where there were any. */
 function settleUnsubmitted(returning: readonly Grant[]): boolean {
+  if (returning.length === 0) return false;
   const unsubmitted = returning.filter(isUnsubmitted);
   for (const grant of unsubmitted) grant.resource!.settle();
   return unsubmitted.length > 0;
@@ -263,7 +281,9 @@ function failuresOf(action: () => void): unknown[] {
 
 /** The steps of a route. `waited`: the host has to wait before the first of them, whoever takes it. */
 function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
-  return hops.map(({ plan: { result: _, ...step } }, i) => i === 0 && waited ? { ...step, hostWait: true } : step);
+  return hops.map(({ plan: { edge, transfer, hostWait, bytesMoved, evidence } }, i) => (
+    { edge, transfer, hostWait: hostWait || (waited && i === 0), bytesMoved, evidence }
+  ));
 }
 
 function noRoute(source: Mapped, target: Target, refused: Found["refused"]): NoRouteError {
@@ -274,8 +294,7 @@ function noRoute(source: Mapped, target: Target, refused: Found["refused"]): NoR
   });
 }
 
-/** The options of a map, each read once. */
-function optionsOf(given: MapOptions) {
+function optionsOf(given: MapOptions): Asked {
   const { access, after, copy } = object(given, "options");
   if (after !== undefined && !(after instanceof Fence)) throw unfit("after", after, "no fence");
   return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };

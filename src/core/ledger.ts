@@ -3,17 +3,21 @@
  * quarantined. After a program has disposed all that it made, {@link Ledger.alive} is empty.
  */
 export class Ledger {
-  readonly #alive = new Map<string, number>();
+  readonly #alive = new Map<string, { count: number }>();
   #quarantined = 0;
 
   /** One more of a kind. */
   add(kind: string): void {
-    this.#alive.set(kind, (this.#alive.get(kind) ?? 0) + 1);
+    const alive = this.#alive.get(kind);
+    if (alive === undefined) this.#alive.set(kind, { count: 1 });
+    else alive.count++;
   }
 
   /** One less of a kind. */
   remove(kind: string): void {
-    this.#alive.set(kind, (this.#alive.get(kind) ?? 0) - 1);
+    const alive = this.#alive.get(kind);
+    if (alive === undefined) this.#alive.set(kind, { count: -1 });
+    else alive.count--;
   }
 
   /** Bytes that are kept for good because a view of them had escaped. */
@@ -23,7 +27,7 @@ export class Ledger {
 
   /** What is alive now, by kind; kinds of which none is alive are left out. */
   get alive(): Readonly<Record<string, number>> {
-    return Object.fromEntries([...this.#alive].filter(([, count]) => count !== 0));
+    return Object.fromEntries([...this.#alive].flatMap(([kind, { count }]) => count === 0 ? [] : [[kind, count]]));
   }
 
   /** Bytes quarantined so far. */

@@ -4,7 +4,7 @@ import { AccessError, throwAll } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import { finalizers } from "./finalizers.ts";
 import type { Grant } from "./grant.ts";
-import type { Described } from "./mapper.ts";
+import type { Described } from "./described.ts";
 import type { Resource } from "./resource.ts";
 import { ORIGIN, type Route } from "./route.ts";
 
@@ -29,6 +29,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   /** Its end of life: for those who write mappers. */
   readonly resource: Resource;
   #route: Route = ORIGIN;
+  #described: Described | undefined;
   /** The frames that were made of it: it keeps them alive, as they keep it. */
   #frames: readonly Mapped[] = NO_FRAMES;
 
@@ -60,8 +61,13 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     return this.grants.find(({ access }) => access !== "read-write")?.access ?? "read-write";
   }
 
-  /** What a route has to know of it. */
-  abstract describe(): Described;
+  /** What a route has to know of it: nothing of that ever changes. */
+  get described(): Described {
+    return this.#described ??= this.describe();
+  }
+
+  /** Makes {@link described}. */
+  protected abstract describe(): Described;
 
   /** Work in flight on it, or on what it is a part of: what whoever uses its bytes next has to wait for. */
   get work(): readonly Fence[] {

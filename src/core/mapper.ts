@@ -1,37 +1,13 @@
 import type { Access } from "./access.ts";
-import type { Allocation } from "./allocation.ts";
 import type { Target } from "./context.ts";
+import { Described } from "./described.ts";
 import { shown } from "./argument.ts";
 import { ArgumentError, type Refusal } from "./errors.ts";
 import type { Fence } from "./fence.ts";
-import type { FrameInfo } from "./frame_info.ts";
 import type { Grant } from "./grant.ts";
-import type { Layout } from "./layout.ts";
 import { Mapped } from "./mapped.ts";
 import type { Undo } from "./undo.ts";
 import type { Step } from "./route.ts";
-
-/** What a route can know of one plane that may not exist yet. */
-export interface DescribedPlane {
-  /** Where its elements lie, counted from its handle. */
-  readonly layout: Layout;
-  /** The host address of its first element, where it has one that is known. */
-  readonly address?: bigint;
-  /** The block it lies in. */
-  readonly allocation: Allocation;
-}
-
-/** What a route can know of a tensor or frame that may not exist yet. */
-export interface Described {
-  /** The kind of memory, and its context. */
-  readonly target: Target;
-  /** What it may be used for. */
-  readonly access: Access;
-  /** One for a tensor; one a plane for a frame. */
-  readonly planes: readonly DescribedPlane[];
-  /** For a frame: what it is. */
-  readonly info?: FrameInfo;
-}
 
 /** A step that a mapper would take, and what the next one would find. */
 export interface Plan extends Step {
@@ -101,7 +77,9 @@ export function ask(
   mapper.prepare?.(source, target);
   const answer = mapper.probe(source, target, access, waits);
   if (typeof answer !== "object" || answer === null) throw rubbish(mapper, "probe", answer);
-  if (!isPlan(answer) || answer.result?.target === target) return answer;
+  if (!isPlan(answer)) return answer;
+  if (!(answer.result instanceof Described)) throw rubbish(mapper, "probe", answer.result);
+  if (answer.result.target === target) return answer;
   return { edge: edgeOf(mapper), reason: `it would lead elsewhere than to ${target.context.name}.` };
 }
 

@@ -65,6 +65,8 @@ interface Link {
 /** How long a dispose polls work whose wait has ended before it, in milliseconds, until it gives its memory up for lost. */
 const LOST_AFTER_MS = 10_000;
 
+const NONE: readonly unknown[] = [];
+
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 /**
@@ -248,6 +250,7 @@ export class Resource {
   /** Marks the whole subtree as disposed, and takes its views away. False where it had begun before. */
   #begin(endedBy: string | undefined): boolean {
     if (!this.#close(endedBy)) return false;
+    if (this.#newest === undefined) return true;
     const closed: Resource[] = [this];
     for (let i = 0; i < closed.length; i++) {
       for (let link = closed[i].#newest; link !== undefined; link = link.older) {
@@ -288,6 +291,7 @@ export class Resource {
 
   /** Goes as far towards `freed` as it can without waiting, dependents first; answers what it stands before. */
   #advance(): Obstacle | undefined {
+    if (this.#newest === undefined) return this.#advanceAlone();
     const path: Resource[] = [this];
     while (path.length > 0) {
       const at = path[path.length - 1];
@@ -366,10 +370,12 @@ export class Resource {
     for (const { allocation, start, end } of this.grants) {
       for (let kept; (kept = allocation.takeFailure(start, end));) this.#errors.push(kept.error);
     }
-    this.#errors.push(...unwind(this.#undo));
+    const failures = unwind(this.#undo);
+    if (failures.length > 0) this.#errors.push(...failures);
     for (const grant of this.grants) grant.finish();
     // The other owners keep it until the intermediate, which must not wait for it, is gone as well.
-    const link = this.#links.find((l) => l.owner === this.#intermediate);
+    const intermediate = this.#intermediate;
+    const link = intermediate && this.#links.find((l) => l.owner === intermediate);
     if (link !== undefined) this.#leave(link);
     this.#state = "freed";
   }
@@ -391,8 +397,10 @@ export class Resource {
     for (const resource of this.#intermediate.#subtree()) resource.#abandon(fence);
   }
 
-  #takeErrors(): unknown[] {
-    return [...this.#work.failures.splice(0), ...this.#errors.splice(0)];
+  #takeErrors(): readonly unknown[] {
+    const { failures } = this.#work;
+    if (failures.length === 0 && this.#errors.length === 0) return NONE;
+    return [...failures.splice(0), ...this.#errors.splice(0)];
   }
 
   /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
@@ -433,7 +441,8 @@ export class Resource {
 
   #leave(link: Link): void {
     if (this.#work.everUsed) link.owner.#work.everUsed = true;
-    this.#links.splice(this.#links.indexOf(link), 1);
+    if (this.#links[this.#links.length - 1] === link) this.#links.pop();
+    else this.#links.splice(this.#links.indexOf(link), 1);
     if (link.older !== undefined) link.older.newer = link.newer;
     if (link.newer !== undefined) link.newer.older = link.older;
     else link.owner.#newest = link.older;

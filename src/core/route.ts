@@ -17,7 +17,7 @@ export interface Step {
   /** Bytes that are moved by this step's map and unmap together; 0 for an alias. */
   readonly bytesMoved: number;
   /** How the transfer is known: `"proven by aliasing, address % 4096 = 0"`. */
-  readonly evidence?: string;
+  readonly evidence?: string | undefined;
 }
 
 /** How one tensor was, or would be, mapped to a target. Printing it gives a line a step. */

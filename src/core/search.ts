@@ -1,8 +1,9 @@
 import type { Access } from "./access.ts";
 import type { Target } from "./context.ts";
+import type { Described } from "./described.ts";
 import type { Refusal } from "./errors.ts";
 import type { Fence } from "./fence.ts";
-import { ask, type Described, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
+import { ask, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
 
 /** One step of a way that was found. */
 export interface Hop {
@@ -44,6 +45,8 @@ interface Cost {
   readonly order: readonly number[];
 }
 
+const NONE: readonly Refusal[] = [];
+
 /** Descriptions that are followed at one target; more come only of a mapper whose every probe describes something new. */
 const MOST_DESCRIPTIONS = 64;
 
@@ -58,7 +61,11 @@ interface Reached {
  * The cheapest way from a description to a target: Dijkstra over (target, what would be found there, is there still
  * something to wait for), because an edge may accept one description at a node and refuse another.
  */
-export function search(query: Query, mappers: readonly Mapper[], targets: readonly Target[]): Found {
+export function search(query: Query, mappers: readonly Mapper[], all: readonly Target[]): Found {
+  const asked: (Plan | Refusal | undefined)[] = [];
+  const direct = query.exhaustive ? undefined : unbeatable(query, mappers, asked);
+  if (direct !== undefined) return { hops: [direct], refused: NONE };
+  const targets = all.includes(query.goal) ? all : [...all, query.goal];
   const refused = new Map<string, Refusal>();
   const open: Reached[] = [{
     at: query.source,
@@ -85,7 +92,12 @@ export function search(query: Query, mappers: readonly Mapper[], targets: readon
       if (mapper.from !== reached.at.target.kind) continue;
       for (let t = 0; t < targets.length; t++) {
         if (targets[t].kind !== mapper.to || targets[t] === reached.at.target) continue;
-        const answer = answerOf(query, mapper, reached, targets[t]);
+        const known = reached.hops.length === 0 && targets[t] === query.goal ? asked[index] : undefined;
+        const answer = allowed(
+          known ?? ask(mapper, reached.at, targets[t], query.access, reached.waits),
+          mapper,
+          query,
+        );
         if (isPlan(answer)) {
           open.push(extend(reached, { mapper, target: targets[t], plan: answer }, index * targets.length + t));
         } else refused.set(`${answer.edge}|${answer.reason}`, answer);
@@ -95,12 +107,32 @@ export function search(query: Query, mappers: readonly Mapper[], targets: readon
   return { hops: best?.hops, refused: [...refused.values()] };
 }
 
-function answerOf(query: Query, mapper: Mapper, reached: Reached, target: Target): Plan | Refusal {
-  const answer = ask(mapper, reached.at, target, query.access, reached.waits);
-  if (!isPlan(answer) || answer.transfer !== "copy" || query.copies) return answer;
+/**
+ * One step that aliases, with no wait of the host, costs the least that any way can; among such, the table's order
+ * decides. So most maps need no search. What others answered is kept in `asked`.
+ */
+function unbeatable(
+  { source, goal, access, waits }: Query,
+  mappers: readonly Mapper[],
+  asked: (Plan | Refusal | undefined)[],
+): Hop | undefined {
+  if (source.target === goal) return undefined;
+  for (let i = 0; i < mappers.length; i++) {
+    const mapper = mappers[i];
+    if (mapper.from !== source.target.kind || mapper.to !== goal.kind) continue;
+    const plan = ask(mapper, source, goal, access, waits);
+    if (isPlan(plan) && plan.transfer === "alias" && !plan.hostWait) return { mapper, target: goal, plan };
+    asked[i] = plan;
+  }
+  return undefined;
+}
+
+/** A copy that was not asked for is a refusal. */
+function allowed(answer: Plan | Refusal, mapper: Mapper, { copies }: Query): Plan | Refusal {
+  if (!isPlan(answer) || answer.transfer !== "copy" || copies) return answer;
   return {
     edge: edgeOf(mapper),
-    reason: `it would copy ${answer.bytesMoved} bytes to ${target.context.name}.`,
+    reason: `it would copy ${answer.bytesMoved} bytes to ${answer.result.target.context.name}.`,
     remedy: 'Ask for it with { copy: "allow" }.',
   };
 }

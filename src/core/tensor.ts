@@ -5,7 +5,7 @@ import type { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
 import { describeLayout, type Layout, layout as checked } from "./layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
-import type { Described } from "./mapper.ts";
+import { Described } from "./described.ts";
 
 /** What a tensor is made of. */
 export interface TensorInit<H> extends MappedInit {
@@ -132,13 +132,16 @@ export abstract class Tensor<H = unknown> extends Mapped {
   /** Makes the object of a part that was lent; its resource takes the grant over. */
   protected abstract derive(part: Part): Tensor<H>;
 
+  /** The host address of its first element, where it has one: for routes, which check it. */
+  protected get hostAddress(): bigint | undefined {
+    return undefined;
+  }
+
   /** What a route has to know of it. */
-  describe(): Described {
-    return {
-      target: this.target,
-      access: this.access,
-      planes: [{ layout: this.layout, allocation: this.grant.allocation }],
-    };
+  protected describe(): Described {
+    const { layout, hostAddress, grant: { allocation, start } } = this;
+    const plane = { layout, allocation, start, ...(hostAddress === undefined ? {} : { address: hostAddress }) };
+    return new Described(this.target, this.access, [plane]);
   }
 }
 

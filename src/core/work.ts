@@ -1,64 +1,75 @@
 import type { Context } from "./context.ts";
 import type { Fence } from "./fence.ts";
 
+/** How many fences of a line there may be before those that are over are looked for. */
+const FEW = 16;
+
+/** Fences of one line of work, oldest first: the last is reached after all others. */
+interface Line {
+  readonly line: object;
+  readonly fences: Fence[];
+  /** How many there may be before those that are over are looked for: that takes native calls. */
+  most: number;
+}
+
 /** The work in flight on one resource, and what of it failed. It owns the fences. */
 export class Work {
   /** Was any ever recorded, here or on what depended on this? */
   everUsed = false;
   /** What failed, until somebody takes it. */
   readonly failures: unknown[] = [];
-  readonly #fences: Fence[] = [];
-  /** How many there may be before those that are over are looked for. */
-  #most = 16;
+  readonly #lines: Line[] = [];
+  #mostLines = FEW;
 
-  /** The fences of what has not been seen over, oldest first. */
+  /** The fences of what has not been seen over. */
   get fences(): readonly Fence[] {
-    return this.#fences;
+    return this.#lines.length === 1 ? this.#lines[0].fences : this.#lines.flatMap(({ fences }) => fences);
   }
 
-  /** One more; takes the fence over. To ask about others costs native calls: it is done ever more rarely. */
+  /** One more; takes the fence over. */
   record(fence: Fence): void {
     this.everUsed = true;
-    if (this.#fences.length >= this.#most) {
-      this.sweep();
-      this.#most = Math.max(16, 2 * this.#fences.length);
+    const at = this.#lineOf(fence);
+    if (at.fences.length >= at.most) {
+      this.#forgetOldest(at);
+      at.most = Math.max(FEW, 2 * at.fences.length);
     }
-    this.#fences.push(fence);
+    at.fences.push(fence);
   }
 
-  /** Adds to `work` what is unfinished and does not belong to a line. */
-  beside(line: object | undefined, work: Fence[]): void {
-    for (let i = 0; i < this.#fences.length;) {
-      const fence = this.#fences[i];
-      if (line !== undefined && fence.line === line) i++;
-      else if (!this.forgetIfOver(fence)) {
-        work.push(fence);
-        i++;
-      }
+  /** Adds to `work` what whoever stands in a line of their own has to wait for: the last of every other. */
+  beside(own: object | undefined, work: Fence[]): void {
+    for (let i = this.#lines.length - 1; i >= 0; i--) {
+      const other = this.#lines[i]; // a fence's own code may have taken it away
+      const last = other === undefined || other.line === own ? undefined : this.#unfinished(other);
+      if (last !== undefined) work.push(last);
     }
   }
 
-  /** What has to be waited for next, newest first: later work is over last. */
+  /** What has to be waited for next. */
   next(): Fence | undefined {
-    let fence = this.#fences.at(-1);
-    while (fence !== undefined && this.forgetIfOver(fence)) fence = this.#fences.at(-1);
-    return fence;
+    for (let line = this.#lines.at(-1); line !== undefined; line = this.#lines.at(-1)) {
+      const last = this.#unfinished(line);
+      if (last !== undefined) return last;
+      if (this.#lines.at(-1) === line) this.#lines.pop();
+    }
+    return undefined;
   }
 
   /** What has to be waited for, of other contexts than this one. */
   nextForeignTo(context: Context): Fence | undefined {
-    return this.#fences.filter((fence) => isForeign(fence, context)).find((fence) => !this.forgetIfOver(fence));
+    if (this.#lines.length === 0) return undefined;
+    return this.fences.filter((fence) => isForeign(fence, context)).find((fence) => !this.forgetIfOver(fence));
   }
 
   /** Is any of it unfinished? What failed is over. */
   get busy(): boolean {
-    while (this.#fences.length > 0) if (!this.forgetIfOver(this.#fences[0])) return true;
-    return false;
+    return this.#lines.length > 0 && this.next() !== undefined;
   }
 
   /** Forgets all that is over. */
   sweep(): void {
-    for (const fence of [...this.#fences]) this.forgetIfOver(fence);
+    for (const fence of [...this.fences]) this.forgetIfOver(fence);
   }
 
   /** Lets go of a fence once it is reached, or failed: then its error is kept. Work that cannot be asked about goes on. */
@@ -75,14 +86,53 @@ export class Work {
 
   /** Lets go of a fence. */
   forget(fence: Fence): void {
-    const index = this.#fences.indexOf(fence);
-    if (index < 0) return; // a fence's own code may have come here before
-    this.#fences.splice(index, 1);
+    const line = this.#lines.find(({ fences }) => fences.includes(fence));
+    if (line === undefined) return; // a fence's own code may have come here before
+    line.fences.splice(line.fences.indexOf(fence), 1);
     try {
       fence[Symbol.dispose]();
     } catch (error) {
       this.failures.push(error);
     }
+  }
+
+  /** The last fence of a line that is not over; those behind it are seen over first. */
+  #unfinished({ fences }: Line): Fence | undefined {
+    let last = fences.at(-1);
+    while (last !== undefined && this.forgetIfOver(last)) last = fences.at(-1);
+    return last;
+  }
+
+  #forgetOldest({ fences }: Line): void {
+    while (fences.length > 0 && this.forgetIfOver(fences[0]));
+  }
+
+  #lineOf(fence: Fence): Line {
+    const line = lineOf(fence);
+    for (let i = this.#lines.length - 1; i >= 0; i--) {
+      if (this.#lines[i].line === line) return this.#lines[i];
+    }
+    if (this.#lines.length >= this.#mostLines) this.#forgetEmpty();
+    const added = { line, fences: [], most: FEW };
+    this.#lines.push(added);
+    return added;
+  }
+
+  #forgetEmpty(): void {
+    for (let i = this.#lines.length - 1; i >= 0; i--) {
+      const line = this.#lines[i];
+      if (line !== undefined && this.#unfinished(line) === undefined) this.#lines.splice(this.#lines.indexOf(line), 1);
+    }
+    this.#mostLines = Math.max(FEW, 2 * this.#lines.length);
+  }
+}
+
+/** A fence that cannot say so stands in a line of its own. */
+function lineOf(fence: Fence): object {
+  try {
+    return fence.line;
+  } catch {
+    return fence;
   }
 }
 

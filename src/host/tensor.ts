@@ -6,7 +6,6 @@ import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { object, shown } from "../core/argument.ts";
 import type { Grant } from "../core/grant.ts";
 import type { Layout } from "../core/layout.ts";
-import type { Described } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
 import { Views } from "../core/view.ts";
@@ -173,14 +172,9 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     return allocation.escaped ? taken.slice(0) : taken;
   }
 
-  /** What a route has to know of it. */
-  override describe(): Described {
-    const { allocation } = this.grant;
-    return {
-      target: this.target,
-      access: this.access,
-      planes: [{ layout: this.layout, allocation, address: this.address }],
-    };
+  /** The same, for routes. */
+  protected override get hostAddress(): bigint {
+    return this.address;
   }
 
   /** Makes the tensor of a part that was lent. */

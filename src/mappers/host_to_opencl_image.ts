@@ -1,9 +1,10 @@
 import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
+import { Described } from "../core/described.ts";
 import { NoRouteError, type Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { moved } from "../core/layout.ts";
-import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
@@ -47,27 +48,28 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const { context: cl, format } = target as ImageTarget;
     const way = wayFor(source, target as ImageTarget);
     if ("reason" in way) return way;
-    const [{ address, allocation }] = source.planes;
+    const [plane] = source.planes;
+    const { address, allocation, start } = plane;
     const { image, copied } = way;
-    const layout = moved(source.planes[0].layout, 0);
+    const layout = moved(plane.layout, 0);
     const hostWait = waits.some((fence) => fence.context !== cl);
     const bytesMoved = layout.byteLength * (Number(reads(access)) + Number(writes(access)));
     if (copied !== undefined) {
-      const result = { target, access, planes: [{ layout, allocation }] };
+      const result = new Described(target, access, [{ layout, allocation, start }]);
       return { edge: EDGE, transfer: "copy", hostWait, bytesMoved, evidence: copied, result };
     }
     const { aliases, evidence } = address === undefined
       ? UNKNOWN
       : cl.images.aliasing.judge({ format, image, address });
     const transfer = aliases ? "alias" : "migrate";
-    const result = { target, access, planes: [{ ...source.planes[0], layout }] };
+    const result = new Described(target, access, [{ ...plane, layout }]);
     return { edge: EDGE, transfer, hostWait, bytesMoved: aliases ? 0 : bytesMoved, evidence, result };
   },
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
     // Asked again: a hop of the same route may have come between.
-    const way = wayFor(source.describe(), to);
+    const way = wayFor(source.described, to);
     if ("reason" in way) throw noRoute(source, to, way);
     return way.copied === undefined ? mapInPlace(source, to, way.image, job) : mapCopy(source, to, way.image, job);
   },
@@ -77,9 +79,9 @@ function mapInPlace(source: HostTensor, target: ImageTarget, image: ImageShape, 
   const { context: cl, format } = target;
   const { address } = source;
   const layout = moved(source.layout, 0);
-  const [{ allocation, access }] = job.grants;
+  const [{ access }] = job.grants;
   const waits = retained(job);
-  const root = cl.memory.hostBuffers.acquire(allocation, address, layout.byteLength, job.undo, {
+  const root = cl.memory.hostBuffers.acquire(source.described.range, job.undo, {
     what: whatOf(target, image),
     create: (at, undo) => cl.images.createOver(target, image, at, undo),
   });
@@ -100,12 +102,7 @@ function overMemory(
 ): Resource {
   const init = { name, undo, grants, owners: [parent, cl.queue.resource] };
   if (written === undefined) return new Resource(init);
-  const { root: { mem }, aliases } = written;
-  const back = cl.images.publish(mem, image);
-  return new Resource({
-    ...init,
-    giveBack: { ...back, context: cl, submit: (work, used) => aliases && !used ? undefined : back.submit(work) },
-  });
+  return new Resource({ ...init, giveBack: cl.images.publish(written.root.mem, image, written.aliases) });
 }
 
 function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job: MapJob): OpenCLImage {
@@ -153,17 +150,18 @@ function wayFor(source: Described, target: ImageTarget): Way | Refusal {
 
 /** Two objects over the same bytes are undefined in OpenCL. */
 function sharing(source: Described, target: ImageTarget, image: ImageShape): Refusal | undefined {
-  const [{ layout: { byteLength }, address, allocation }] = source.planes;
+  const { range } = source;
   const { memory: { hostBuffers }, images, name } = target.context;
-  const live = address === undefined ? undefined : hostBuffers.find(allocation, address, byteLength);
+  const live = hostBuffers.find(range);
   if (live === undefined) return undefined;
-  if (!hostBuffers.covers(live, address!, byteLength, whatOf(target, image))) {
+  if (!hostBuffers.shares(live, range, whatOf(target, image))) {
     return refusal(
       `${name} has ${live.what} over ${live.byteLength} bytes at 0x${live.hostAddress.toString(16)}, which are among ` +
         `these: two objects over the same bytes are undefined in OpenCL.`,
       "Dispose that map first.",
     );
   }
+  const { address } = range;
   if (live.hostWriters === 0 || images.aliasing.judge({ format: target.format, image, address }).aliases) {
     return undefined;
   }

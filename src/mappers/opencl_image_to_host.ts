@@ -1,16 +1,16 @@
 import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
+import { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
-import { moved } from "../core/layout.ts";
-import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageTarget } from "../opencl/image_target.ts";
-import type { MappedTensor } from "../opencl/images.ts";
+import type { MappedTensor } from "../opencl/image_map.ts";
 
 const EDGE = "opencl.image→host";
 
@@ -31,16 +31,16 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const { context: cl } = source.target as ImageTarget;
     if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
-    const [{ layout: { byteLength }, allocation }] = source.planes;
+    const [{ layout, allocation, start }] = source.planes;
     const { aliases, evidence } = cl.images.judgeMap(source);
     return {
       edge: EDGE,
       transfer: aliases ? "alias" : "migrate",
       hostWait: waits.length > 0,
-      bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
+      bytesMoved: aliases ? 0 : layout.byteLength * (Number(reads(access)) + Number(writes(access))),
       evidence,
       // Where it will lie is the driver's to say, and so are its pitches.
-      result: { target, access, planes: [{ layout: moved(source.planes[0].layout, 0), allocation }] },
+      result: new Described(target, access, [{ layout, allocation, start }]),
     };
   },
 

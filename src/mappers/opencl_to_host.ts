@@ -1,17 +1,17 @@
 import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
+import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
-import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { MappedRange } from "../opencl/memory.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { rangeOf } from "./range.ts";
 
 const EDGE = "opencl→host";
 
@@ -25,14 +25,14 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
 
   prepare(source: Described): void {
     const cl = source.target.context as OpenCLContext;
-    const { address, byteLength } = rangeOf(source);
+    const { address, byteLength } = source.range;
     if (cl.queue.resource.state === "live") cl.aliasing.tryToProve(address, byteLength);
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
     if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
-    const { address, byteLength } = rangeOf(source);
+    const { address, byteLength } = source.range;
     const { aliases, evidence } = cl.aliasing.judge(address, byteLength);
     return {
       edge: EDGE,
@@ -40,7 +40,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
       hostWait: waits.length > 0,
       bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
       evidence,
-      result: { ...source, target, access },
+      result: source.as(target, access),
     };
   },
 

@@ -1,9 +1,10 @@
 import type { Access } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
+import { Described } from "../core/described.ts";
 import { NoRouteError, type Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { moved } from "../core/layout.ts";
-import type { Described, MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
@@ -25,14 +26,16 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
   prepare(source: Described, target: Target): void {
     const { context: cl, format } = target as ImageTarget;
     const fit = fitOf(source, target as ImageTarget);
-    if (!("reason" in fit)) cl.images.overBuffers.tryToProve(fit.type, format);
+    if (!("reason" in fit)) cl.images.overBuffers.tryToProve({ type: fit.type, format, host: isOverHost(source) });
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const { context: cl, format } = target as ImageTarget;
     const fit = fitOf(source, target as ImageTarget);
     if ("reason" in fit) return fit;
-    const { aliases, evidence } = cl.images.overBuffers.judge(fit.type, format);
+    const which = { type: fit.type, format, host: isOverHost(source) };
+    const { aliases, evidence, impossible } = cl.images.overBuffers.judge(which);
+    if (impossible) return refusal(evidence);
     const [plane] = source.planes;
     return {
       edge: EDGE,
@@ -40,14 +43,14 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
       hostWait: waits.some((fence) => fence.context !== cl),
       bytesMoved: aliases ? 0 : plane.layout.byteLength,
       evidence,
-      result: { target, access, planes: [{ ...plane, layout: moved(plane.layout, 0) }] },
+      result: new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]),
     };
   },
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
     const { layout, root, rootOffset, rawHandle } = source;
-    const fit = layout.byteOffset === 0 ? fitOf(source.describe(), to) : offsetRefusal(to.context, layout.byteOffset);
+    const fit = layout.byteOffset === 0 ? fitOf(source.described, to) : offsetRefusal(to.context, layout.byteOffset);
     if ("reason" in fit) throw noRoute(source.name, to, fit);
     const waits = job.waits.map((fence) => fence.retain());
     job.undo.push(() => waits.splice(0).forEach((fence) => fence[Symbol.dispose]()));
@@ -70,6 +73,10 @@ function fitOf(source: Described, target: ImageTarget): ImageShape | Refusal {
   const [{ layout, address }] = source.planes;
   const fit = cl.images.overBuffers.fit(target, layout, address);
   return "problem" in fit ? refusal(`${fit.argument}: ${fit.problem}`, fit.remedy) : fit;
+}
+
+function isOverHost({ planes: [{ address }] }: Described): boolean {
+  return address !== undefined;
 }
 
 function offsetRefusal(cl: OpenCLContext, byteOffset: number): Refusal {

@@ -1,13 +1,23 @@
+import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { Undo } from "../core/undo.ts";
 import { type AlignmentClass, BufferSpecimen, DRIVER_MEMORY } from "./alias_buffer.ts";
 import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
-import { divisorOf, multiple, Proofs, type Verdict } from "./proofs.ts";
+import type { OpenCLContext } from "./context.ts";
+import { attempt, divisorOf, multiple, runProof, UNPROVEN, type Verdict } from "./proofs.ts";
+
+/** What was found out, by device and number of the class: a "no" takes a second, or several. */
+const VERDICTS = new Map<ClDeviceId, (Verdict | undefined)[]>();
 
 /** The class of an address and a length. */
 export function classOf(address: bigint, byteLength: number): AlignmentClass {
   return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
+}
+
+/** Classes in a row: that of the driver's own memory first. */
+function numberOf(address: bigint | undefined, byteLength: number): number {
+  if (address === undefined) return 0;
+  return 1 + 2 * Math.log2(divisorOf(address)) + Number(byteLength % 64 === 0);
 }
 
 /**
@@ -22,7 +32,19 @@ export function classOf(address: bigint, byteLength: number): AlignmentClass {
  *
  * A constant, a pointer that equals the one passed in, or anything seen after a finish, is no evidence.
  */
-export class AliasProofs extends Proofs<AlignmentClass | typeof DRIVER_MEMORY> {
+export class AliasProofs {
+  readonly #context: OpenCLContext;
+  readonly #verdicts: (Verdict | undefined)[];
+
+  /** Nothing is run yet; what other contexts of the device have found out is known. */
+  constructor(context: OpenCLContext) {
+    this.#context = context;
+    const { handle } = context.device;
+    let verdicts = VERDICTS.get(handle);
+    if (verdicts === undefined) VERDICTS.set(handle, verdicts = []);
+    this.#verdicts = verdicts;
+  }
+
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
   prove(address: bigint | undefined, byteLength: number): Verdict {
     if (address !== undefined && typeof address !== "bigint") {
@@ -31,36 +53,27 @@ export class AliasProofs extends Proofs<AlignmentClass | typeof DRIVER_MEMORY> {
         argument: "address",
       });
     }
-    return this.proveClass(classFor(address, byteLength));
+    return this.#verdicts[numberOf(address, byteLength)] ??= this.#run(
+      address === undefined ? DRIVER_MEMORY : classOf(address, byteLength),
+    );
   }
 
   /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
   tryToProve(address: bigint | undefined, byteLength: number): void {
-    this.tryToProveClass(classFor(address, byteLength));
+    attempt(this.#context, () => this.prove(address, byteLength));
   }
 
   /** What was found out: unproven is never alias. No native call. */
   judge(address: bigint | undefined, byteLength: number): Verdict {
-    return this.judgeClass(classFor(address, byteLength));
+    return this.#verdicts[numberOf(address, byteLength)] ?? UNPROVEN;
   }
 
-  /** @see {@link Proofs.keyOf} */
-  protected keyOf(which: AlignmentClass | typeof DRIVER_MEMORY): string {
-    return which === DRIVER_MEMORY ? which : `${which.address}/${which.length}`;
+  #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
+    const where = which === DRIVER_MEMORY
+      ? "memory of the driver's own"
+      : `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
+    return runProof(this.#context, where, (undo) => {
+      return new Trial(this.#context, new BufferSpecimen(this.#context, which, undo)).run();
+    });
   }
-
-  /** @see {@link Proofs.describe} */
-  protected describe(which: AlignmentClass | typeof DRIVER_MEMORY): string {
-    if (which === DRIVER_MEMORY) return "memory of the driver's own";
-    return `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
-  }
-
-  /** @see {@link Proofs.experiment} */
-  protected experiment(which: AlignmentClass | typeof DRIVER_MEMORY, undo: Undo): string | undefined {
-    return new Trial(this.context, new BufferSpecimen(this.context, which, undo)).run();
-  }
-}
-
-function classFor(address: bigint | undefined, byteLength: number): AlignmentClass | typeof DRIVER_MEMORY {
-  return address === undefined ? DRIVER_MEMORY : classOf(address, byteLength);
 }

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
-import type { Allocation } from "../core/allocation.ts";
+import type { ByteRange } from "../core/described.ts";
 import { throwAll } from "../core/errors.ts";
 import type { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
@@ -20,6 +20,8 @@ export interface HostImage {
 export interface HostBuffer extends RootBuffer {
   /** The address of its first byte. */
   readonly hostAddress: bigint;
+  /** Where that lies in its allocation. */
+  readonly start: number;
   /** Its length in bytes. */
   readonly byteLength: number;
   /** What it is: `"a buffer"`, or which image. */
@@ -55,25 +57,29 @@ export class HostBuffers {
   }
 
   /** The live buffer that shares bytes with a range, if any. */
-  find(allocation: Allocation, address: bigint, byteLength: number): HostBuffer | undefined {
+  find({ allocation, start, byteLength }: ByteRange): HostBuffer | undefined {
     const live = allocation.findAttachment<HostBuffer[]>(this.#space);
-    return live?.find((buffer) => buffer.hostAddress < address + BigInt(byteLength) && address < endOf(buffer));
+    if (live === undefined) return undefined;
+    for (let i = 0; i < live.length; i++) {
+      if (live[i].start < start + byteLength && start < live[i].start + live[i].byteLength) return live[i];
+    }
+    return undefined;
   }
 
-  /** True where a map of a range can share a live buffer, or a live image where it is to be that image. */
-  covers(live: HostBuffer, address: bigint, byteLength: number, what: string = BUFFER): boolean {
+  /** True where a map of a range can share a live buffer; or a live image, where it is to be that image. */
+  shares(live: HostBuffer, { start, byteLength }: ByteRange, what: string = BUFFER): boolean {
     if (live.what !== what) return false;
-    if (what !== BUFFER) return live.hostAddress === address && live.byteLength === byteLength;
-    return live.hostAddress <= address && address + BigInt(byteLength) <= endOf(live);
+    if (what !== BUFFER) return live.start === start && live.byteLength === byteLength;
+    return live.start <= start && start + byteLength <= live.start + live.byteLength;
   }
 
   /**
-   * A buffer over exactly this range (or an image), or a share of the live one that covers it. Not a byte more: where
-   * the driver moves bytes, it would write a neighbour's back.
+   * A buffer (or that image) over exactly this range, whose address is known, or a share of the live one that covers it.
+   * Not a byte more: where the driver moves bytes, it would write a neighbour's back.
    */
-  acquire(allocation: Allocation, address: bigint, byteLength: number, undo: Undo, image?: HostImage): HostBuffer {
-    const live = allocation.attachment<HostBuffer[]>(this.#space, () => []);
-    const buffer = this.find(allocation, address, byteLength) ?? this.#create(address, byteLength, live, image);
+  acquire(range: ByteRange, undo: Undo, image?: HostImage): HostBuffer {
+    const live = range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
+    const buffer = this.find(range) ?? this.#create(range, live, image);
     buffer.sharers++;
     undo.push(() => {
       if (--buffer.sharers > 0 || buffer.kept) return;
@@ -96,19 +102,24 @@ export class HostBuffers {
     buffer.writers.push(writer);
   }
 
-  #create(hostAddress: bigint, byteLength: number, live: HostBuffer[], image: HostImage | undefined): HostBuffer {
+  #create(range: ByteRange, live: HostBuffer[], image: HostImage | undefined): HostBuffer {
+    const { start, address, byteLength } = range;
     const undo: Undo = [];
-    const address = hostAddress as Address;
     const mem = image === undefined
-      ? createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address, undo)
-      : image.create(address, undo);
-    const what = image?.what ?? BUFFER;
-    const buffer: HostBuffer = { mem, hostAddress, byteLength, what, hostWriters: 0, sharers: 0, writers: [], undo };
+      ? createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address, undo)
+      : image.create(address as Address, undo);
+    const buffer: HostBuffer = {
+      mem,
+      what: image?.what ?? BUFFER,
+      hostAddress: address!,
+      start,
+      byteLength,
+      hostWriters: 0,
+      sharers: 0,
+      writers: [],
+      undo,
+    };
     live.push(buffer);
     return buffer;
   }
-}
-
-function endOf(buffer: HostBuffer): bigint {
-  return buffer.hostAddress + BigInt(buffer.byteLength);
 }

@@ -1,6 +1,5 @@
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import { LayoutError } from "../core/errors.ts";
-import type { Described } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { type Part, Tensor, type TensorInit } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
@@ -63,12 +62,10 @@ export class OpenCLImage extends Tensor<ClMem> {
     return this.image.extent[0];
   }
 
-  /** What a route has to know of it. */
-  override describe(): Described {
-    const { allocation } = this.grant;
+  /** Where its first pixel lies in host memory (CL_MEM_USE_HOST_PTR), if it does. */
+  protected override get hostAddress(): bigint | undefined {
     const { hostAddress } = this.root;
-    const address = hostAddress === undefined ? {} : { address: hostAddress + BigInt(this.bufferOffset ?? 0) };
-    return { target: this.target, access: this.access, planes: [{ layout: this.layout, allocation, ...address }] };
+    return hostAddress === undefined ? undefined : hostAddress + BigInt(this.bufferOffset ?? 0);
   }
 
   /** Lends all of it once more: OpenCL has no part of an image. @throws {LayoutError} for a part. */

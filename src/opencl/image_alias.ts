@@ -4,7 +4,7 @@ import type { PixelFormat } from "./image_format.ts";
 import type { ImageShape } from "./image_shape.ts";
 import { ImageSpecimen } from "./image_specimen.ts";
 import { IMAGE_TYPES, type ImageType } from "./image_type.ts";
-import { divisorOf, multiple, Proofs, type Verdict } from "./proofs.ts";
+import { divisorOf, multiple, type Outcome, Proofs, type Verdict } from "./proofs.ts";
 
 /** What a driver may look at in a pitch. */
 export interface PitchClass {
@@ -89,7 +89,7 @@ export class ImageProofs extends Proofs<ImageClass> {
   }
 
   /** @see {@link Proofs.experiment} */
-  protected experiment(which: ImageClass, undo: Undo): string | undefined {
+  protected experiment(which: ImageClass, undo: Undo): Outcome {
     if (which.type === "3D" && !this.context.device.extensions.includes("cl_khr_3d_image_writes")) {
       return "no kernel can write into a 3D image here, so nothing can be shown";
     }

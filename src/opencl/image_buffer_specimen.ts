@@ -1,14 +1,17 @@
-import { NULL } from "../../ffi/address.ts";
-import { CL_MEM_ALLOC_HOST_PTR } from "../../ffi/opencl/constants.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
+import { addressOf } from "../core/pin.ts";
 import type { Undo } from "../core/undo.ts";
+import { beginIn } from "./alias_buffer.ts";
 import { submit } from "./alias_trial.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { PixelFormat } from "./image_format.ts";
 import { createImage } from "./image_native.ts";
 import type { ImageShape } from "./image_shape.ts";
 import { randomPixels } from "./image_specimen.ts";
-import { definitionsOf, type ImageType } from "./image_type.ts";
+import type { BufferImageClass } from "./image_over_buffer.ts";
+import { definitionsOf } from "./image_type.ts";
 import type { OpenCLKernel } from "./kernel.ts";
 import { OpenCLQueue } from "./queue.ts";
 import { createBuffer } from "./tensor.ts";
@@ -43,24 +46,24 @@ export class BufferImageSpecimen {
   /** As the kernel takes them: two images, their buffers, the question, the answer. */
   readonly #mems: readonly ClMem[];
 
-  constructor(context: OpenCLContext, type: ImageType, format: PixelFormat, undo: Undo) {
+  constructor(context: OpenCLContext, { type, format, host }: BufferImageClass, undo: Undo) {
     this.#context = context;
     this.#format = format;
     const row = WIDTH * format.bytesPerPixel;
     const rows = type === "2D" ? 4 : 1;
     this.#byteLength = row * rows;
     this.#image = { type, extent: [WIDTH, rows, 1], pitch: { row, slice: this.#byteLength } };
-    const program = context.program(definitionsOf(type, format) + KERNEL);
-    undo.push(() => program[Symbol.dispose]());
-    this.#kernel = program.kernel("through");
     const buffers = Array.from(
       { length: 4 },
-      () => createBuffer(context, CL_MEM_ALLOC_HOST_PTR, this.#byteLength, NULL, undo),
+      (_, i) => host && i < 2 ? overHost(context, this.#byteLength, undo) : ofItsOwn(context, this.#byteLength, undo),
     );
     const images = buffers.slice(0, 2).map((buffer) =>
       createImage(context, format, this.#image, { flags: 0n, address: NULL, buffer }, undo)
     );
     this.#mems = [...images, ...buffers];
+    const program = context.program(definitionsOf(type, format) + KERNEL);
+    undo.push(() => program[Symbol.dispose]());
+    this.#kernel = program.kernel("through");
     const queue = this.#queue = new OpenCLQueue(context);
     undo.push(() => queue[Symbol.dispose]());
   }
@@ -87,4 +90,16 @@ export class BufferImageSpecimen {
       unmapped.waitSync();
     }
   }
+}
+
+function ofItsOwn(context: OpenCLContext, byteLength: number, undo: Undo): ClMem {
+  return createBuffer(context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
+}
+
+function overHost(context: OpenCLContext, byteLength: number, undo: Undo): ClMem {
+  const room = new Uint8Array(byteLength + 2 * 4096);
+  const base = addressOf(room, "opencl");
+  undo.push(() => void room.fill(0)); // holds the buffer until the last cl_mem over it is gone
+  const address = base + BigInt(beginIn(base, 4096)) as Address;
+  return createBuffer(context, CL_MEM_USE_HOST_PTR, byteLength, address, undo);
 }

@@ -39,7 +39,9 @@ const TYPES = {
 /** What a channel is: OpenCL's name without `CL_`. */
 export type ChannelType = keyof typeof TYPES;
 
-const PLAIN = (Object.keys(TYPES) as ChannelType[]).filter((type) => !("packed" in TYPES[type]));
+const PLAIN: readonly ChannelType[] = (Object.keys(TYPES) as ChannelType[]).filter((type) =>
+  !("packed" in TYPES[type])
+);
 const BYTES = ["UNORM_INT8", "SNORM_INT8", "SIGNED_INT8", "UNSIGNED_INT8"] as const;
 const NORMALIZED = ["UNORM_INT8", "UNORM_INT16", "SNORM_INT8", "SNORM_INT16", "HALF_FLOAT", "FLOAT"] as const;
 const PACKED = ["UNORM_SHORT_565", "UNORM_SHORT_555", "UNORM_INT_101010"] as const;

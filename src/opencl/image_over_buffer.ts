@@ -1,8 +1,9 @@
 import { NULL } from "../../ffi/address.ts";
+import { CL_INVALID_OPERATION } from "../../ffi/opencl/errors.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
+import { NativeCallError } from "../core/errors.ts";
 import type { Layout } from "../core/layout.ts";
 import type { Undo } from "../core/undo.ts";
-import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { BufferImageSpecimen } from "./image_buffer_specimen.ts";
 import type { PixelFormat } from "./image_format.ts";
@@ -10,15 +11,19 @@ import { createImage } from "./image_native.ts";
 import { type ImageProblem, type ImageShape, isProblem } from "./image_shape.ts";
 import type { ImageTarget } from "./image_target.ts";
 import type { ImageType } from "./image_type.ts";
-import { Proofs, type Verdict } from "./proofs.ts";
+import { type Outcome, Proofs, type Verdict } from "./proofs.ts";
 
 /** PoCL before this one ends the process when a kernel's only memory is an image over a buffer. */
 const FIRST_SOUND_POCL = 7;
 
-/** What an experiment is about: one kind of image, of one format. */
-interface BufferImageClass {
+/** What an experiment is about. */
+export interface BufferImageClass {
+  /** The kind of image. */
   readonly type: ImageType;
+  /** Its format. */
   readonly format: PixelFormat;
+  /** Is the buffer over memory of the host's? */
+  readonly host: boolean;
 }
 
 /**
@@ -69,28 +74,35 @@ export class BufferImages extends Proofs<BufferImageClass> {
   }
 
   /** Runs the proof, unless it was run before; a failure leaves the class unproven. */
-  tryToProve(type: ImageType, format: PixelFormat): void {
-    this.tryToProveClass({ type, format });
+  tryToProve(which: BufferImageClass): void {
+    this.tryToProveClass(which);
   }
 
   /** What was found out: unproven is never alias. No native call. */
-  judge(type: ImageType, format: PixelFormat): Verdict {
-    return this.judgeClass({ type, format });
+  judge(which: BufferImageClass): Verdict {
+    return this.judgeClass(which);
   }
 
   /** @see {@link Proofs.keyOf} */
-  protected keyOf({ type, format }: BufferImageClass): string {
-    return `${type} ${format.name} over a buffer`;
+  protected keyOf(which: BufferImageClass): string {
+    return this.describe(which);
   }
 
   /** @see {@link Proofs.describe} */
-  protected describe({ type, format }: BufferImageClass): string {
-    return `${type} ${format.name} over a buffer`;
+  protected describe({ type, format, host }: BufferImageClass): string {
+    return `${type} ${format.name} over a buffer ${host ? "over host memory" : "of the driver's own"}`;
   }
 
   /** @see {@link Proofs.experiment} */
-  protected experiment({ type, format }: BufferImageClass, undo: Undo): string | undefined {
-    const specimen = new BufferImageSpecimen(this.context, type, format, undo);
+  protected experiment(which: BufferImageClass, undo: Undo): Outcome {
+    let specimen: BufferImageSpecimen;
+    try {
+      specimen = new BufferImageSpecimen(this.context, which, undo);
+    } catch (error) {
+      // rusticl 22.3 has no images over buffers over host memory.
+      if (!(error instanceof NativeCallError && error.code === CL_INVALID_OPERATION)) throw error;
+      return { impossible: `the driver makes no ${this.describe(which)} (${error.codeName}).` };
+    }
     // Twice: what the device has kept of the first run would be old.
     if (specimen.passes() && specimen.passes()) return undefined;
     return "in one run of a kernel the image and the buffer were not seen to be the same memory";

@@ -9,7 +9,9 @@ import {
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/access.ts";
 import { object } from "../core/argument.ts";
-import type { Described } from "../core/mapper.ts";
+import type { Described } from "../core/described.ts";
+import type { Fence } from "../core/fence.ts";
+import type { GiveBack } from "../core/resource.ts";
 import type { Undo } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import { OpenCLImage, type OpenCLImageInit } from "./image.ts";
@@ -23,7 +25,7 @@ import type { ImageShape } from "./image_shape.ts";
 import { ImageTarget } from "./image_target.ts";
 import { type ImageCopy, imageCopy } from "./image_copy.ts";
 import { type ImageType, imageTypeOf } from "./image_type.ts";
-import { MAP_FLAGS, type Publication, publication } from "./memory.ts";
+import { MAP_FLAGS, publication } from "./memory.ts";
 import type { Verdict } from "./proofs.ts";
 import type { RootBuffer } from "./tensor.ts";
 
@@ -125,8 +127,9 @@ export class OpenCLImages {
   }
 
   /** The way back of an image that the device has written: @see {@link OpenCLMemory.publish}. */
-  publish(mem: ClMem, image: ImageShape): Publication {
-    return publication(this.#context, (work) => mapImage(this.#context, mem, image, CL_FALSE, CL_MAP_READ, work));
+  publish(mem: ClMem, image: ImageShape, aliases: boolean): GiveBack {
+    const map = (work: readonly Fence[]) => mapImage(this.#context, mem, image, CL_FALSE, CL_MAP_READ, work);
+    return publication(this.#context, aliases, map);
   }
 
   /** The tensor of an image that was made. */

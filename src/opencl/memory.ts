@@ -40,12 +40,6 @@ export interface MappedRange {
   unmap(waits: readonly Fence[]): OpenCLFence;
 }
 
-/** The two halves of a way back of what the device has written: a map that publishes it, then the unmap of that map. */
-export interface Publication extends Pick<GiveBack, "follow"> {
-  /** Submits the map behind `work`. */
-  submit(work: readonly Fence[]): Fence;
-}
-
 /** The memory of one context, as mappers need it: buffers over host memory, maps, and tensors over either. */
 export class OpenCLMemory {
   /** Its buffers over host memory. */
@@ -60,10 +54,11 @@ export class OpenCLMemory {
 
   /**
    * The way back of a range that the device has written: by OpenCL's own rule the host sees the bytes once they are
-   * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before.
+   * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before. Memory that it `aliases`, and that
+   * was never used, has nothing to publish.
    */
-  publish(mem: ClMem, offset: number, length: number): Publication {
-    return publication(this.#context, (work) => this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work));
+  publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
+    return publication(this.#context, aliases, (work) => this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work));
   }
 
   /**
@@ -142,11 +137,17 @@ export class OpenCLMemory {
   }
 }
 
-/** The way back that a map is the first half of. */
-export function publication(context: OpenCLContext, map: (work: readonly Fence[]) => MappedRange): Publication {
+/** The way back whose first half is a map. @see {@link OpenCLMemory.publish} */
+export function publication(
+  context: OpenCLContext,
+  aliases: boolean,
+  map: (work: readonly Fence[]) => MappedRange,
+): GiveBack {
   let range: MappedRange | undefined;
   return {
-    submit: (work) => {
+    context,
+    submit: (work, used) => {
+      if (aliases && !used) return undefined;
       range = map(work);
       return new OpenCLFence(context, context.queue, range.mapped);
     },

@@ -28,7 +28,7 @@ export type { ImageType } from "./image_type.ts";
 export type { ImageCopy } from "./image_copy.ts";
 export type { MappedImage, MappedTensor } from "./image_map.ts";
 export { type ImageOptions, OpenCLImages } from "./images.ts";
-export { type MappedRange, OpenCLMemory, type Publication } from "./memory.ts";
+export { type MappedRange, OpenCLMemory } from "./memory.ts";
 export { OpenCLProgram, type ProgramOptions } from "./program.ts";
 export { type Enqueue, OpenCLQueue } from "./queue.ts";
 export { type Addressing, type Filter, OpenCLSampler, type SamplerInit } from "./sampler.ts";

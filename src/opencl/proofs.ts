@@ -10,12 +10,20 @@ export interface Verdict {
   readonly aliases: boolean;
   /** What was seen. */
   readonly evidence: string;
+  /** True where the driver would not even make what was to be looked at. */
+  readonly impossible?: true;
 }
+
+/** What an experiment came to: nothing that kept the memory from being an alias, what did, or that there is no such. */
+export type Outcome = string | undefined | { readonly impossible: string };
+
+/** What is not proven is no alias. */
+export const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
 /** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
 const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
 
-/** One kind of experiment on one device, of which each class of memory needs one, once. */
+/** Experiments of one kind on one device: each class of memory needs one, once. */
 export abstract class Proofs<Class> {
   /** The context in which they are run. */
   protected readonly context: OpenCLContext;
@@ -34,47 +42,60 @@ export abstract class Proofs<Class> {
   protected proveClass(which: Class): Verdict {
     const key = this.keyOf(which);
     let verdict = this.#verdicts.get(key);
-    if (verdict === undefined) this.#verdicts.set(key, verdict = this.#run(which));
+    if (verdict === undefined) {
+      verdict = runProof(this.context, this.describe(which), (undo) => this.experiment(which, undo));
+      this.#verdicts.set(key, verdict);
+    }
     return verdict;
   }
 
   /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
   protected tryToProveClass(which: Class): void {
-    try {
-      this.proveClass(which);
-    } catch (error) {
-      warn(`the proof of aliasing on ${this.context.name} failed: ${messageOf(error)}`);
-    }
+    attempt(this.context, () => this.proveClass(which));
   }
 
   /** What was found out: unproven is never alias. No native call. */
   protected judgeClass(which: Class): Verdict {
-    return this.#verdicts.get(this.keyOf(which)) ?? { aliases: false, evidence: "not proven" };
+    return this.#verdicts.get(this.keyOf(which)) ?? UNPROVEN;
   }
 
-  /** A class by a text of its own among all kinds of experiments; what is known of it stands under that. */
+  /** A class by a text of its own; what is known of it stands under that. */
   protected abstract keyOf(which: Class): string;
 
   /** A class in words. */
   protected abstract describe(which: Class): string;
 
-  /** Runs the experiment: what kept the memory from being an alias, or undefined. What it makes goes on the undo list. */
-  protected abstract experiment(which: Class, undo: Undo): string | undefined;
+  /** Runs the experiment. What it makes goes on the undo list. */
+  protected abstract experiment(which: Class, undo: Undo): Outcome;
+}
 
-  #run(which: Class): Verdict {
-    const undo: Undo = [];
-    const failures: unknown[] = [];
-    let seen: string | undefined;
-    try {
-      seen = this.experiment(which, undo);
-    } catch (error) {
-      failures.push(error);
-    }
-    throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.context.name}`);
-    const where = this.describe(which);
-    return seen === undefined
-      ? { aliases: true, evidence: `proven by aliasing both ways, ${where}` }
-      : { aliases: false, evidence: `${seen}, ${where}` };
+/** Runs one experiment on memory that `where` names; what it made is released, whatever comes of it. */
+export function runProof(
+  context: OpenCLContext,
+  where: string,
+  experiment: (undo: Undo) => Outcome,
+): Verdict {
+  const undo: Undo = [];
+  const failures: unknown[] = [];
+  let seen: Outcome;
+  try {
+    seen = experiment(undo);
+  } catch (error) {
+    failures.push(error);
+  }
+  throwAll([...failures, ...unwind(undo)], `proving aliasing on ${context.name}`);
+  if (typeof seen === "object") return { aliases: false, evidence: seen.impossible, impossible: true };
+  return seen === undefined
+    ? { aliases: true, evidence: `proven by aliasing both ways, ${where}` }
+    : { aliases: false, evidence: `${seen}, ${where}` };
+}
+
+/** Runs a proof whose failure proves nothing. */
+export function attempt(context: OpenCLContext, prove: () => unknown): void {
+  try {
+    prove();
+  } catch (error) {
+    warn(`the proof of aliasing on ${context.name} failed: ${messageOf(error)}`);
   }
 }
 
@@ -85,7 +106,6 @@ export function multiple(what: string, of: number): string {
 
 /** The largest power of two, up to 4096, that divides a number. */
 export function divisorOf(value: bigint): number {
-  let divisor = 4096;
-  while (value % BigInt(divisor) !== 0n) divisor /= 2;
-  return divisor;
+  const low = Number(BigInt.asUintN(12, value));
+  return low === 0 ? 4096 : low & -low;
 }

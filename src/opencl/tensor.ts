@@ -5,7 +5,6 @@ import { cl_buffer_region, writeClBufferRegion } from "../../ffi/opencl/structs.
 import type { Layout } from "../core/layout.ts";
 import { moved } from "../core/layout.ts";
 import { ledger } from "../core/ledger.ts";
-import type { Described } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import type { Undo } from "../core/undo.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
@@ -72,12 +71,10 @@ export class OpenCLTensor extends Tensor<ClMem> {
     return super.slice(layout, options) as OpenCLTensor;
   }
 
-  /** What a route has to know of it. */
-  override describe(): Described {
-    const { allocation } = this.grant;
+  /** Where its first element lies in host memory (CL_MEM_USE_HOST_PTR), if it does. */
+  protected override get hostAddress(): bigint | undefined {
     const { hostAddress } = this.root;
-    const address = hostAddress === undefined ? {} : { address: hostAddress + BigInt(this.rootOffset) };
-    return { target: this.target, access: this.access, planes: [{ layout: this.layout, allocation, ...address }] };
+    return hostAddress === undefined ? undefined : hostAddress + BigInt(this.rootOffset);
   }
 
   /** Makes the tensor of a part that was lent. */

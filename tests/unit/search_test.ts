@@ -3,7 +3,8 @@ import fc from "fast-check";
 import type { Context, Target } from "../../src/core/context.ts";
 import type { Refusal } from "../../src/core/errors.ts";
 import { layout } from "../../src/core/layout.ts";
-import { type Described, edgeOf, isPlan, type Mapper, type Plan } from "../../src/core/mapper.ts";
+import { edgeOf, isPlan, type Mapper, type Plan } from "../../src/core/mapper.ts";
+import { Described } from "../../src/core/described.ts";
 import type { Transfer } from "../../src/core/route.ts";
 import { type Query, search } from "../../src/core/search.ts";
 import { fakeAllocation, fakeContext, FakeFence, FakeWork } from "./fakes.ts";
@@ -160,23 +161,23 @@ function checkAgainstBruteForce(spell: Spelling, contexts: readonly Context[]): 
   );
 }
 
-const plane = { layout: layout({ shape: [8], dtype: "u8" }), allocation: fakeAllocation(8) };
+const plane = { layout: layout({ shape: [8], dtype: "u8" }), allocation: fakeAllocation(8), start: 0 };
 const contexts = [fakeContext("one", KINDS), fakeContext("two", KINDS)];
 const access = "read-write";
 
 const spellings: Record<string, Spelling> = {
-  "the layout": (target, form) => ({
-    target,
-    access,
-    planes: [{ ...plane, layout: layout({ shape: [8], dtype: "u8", byteOffset: form }) }],
-  }),
-  "the address": (target, form) => ({ target, access, planes: [{ ...plane, address: BigInt(form) }] }),
-  "the image": (target, form) => ({
-    target,
-    access,
-    planes: [plane],
-    info: { type: "image", format: "RGBA", width: 2, height: 1, fourcc: 0, modifier: BigInt(form) },
-  }),
+  "the layout": (target, form) =>
+    new Described(target, access, [{ ...plane, layout: layout({ shape: [8], dtype: "u8", byteOffset: form }) }]),
+  "the address": (target, form) => new Described(target, access, [{ ...plane, address: BigInt(form) }]),
+  "the image": (target, form) =>
+    new Described(target, access, [plane], {
+      type: "image",
+      format: "RGBA",
+      width: 2,
+      height: 1,
+      fourcc: 0,
+      modifier: BigInt(form),
+    }),
 };
 
 for (const [what, spell] of Object.entries(spellings)) {
@@ -255,7 +256,7 @@ Deno.test("a way that never comes to an end is given up", () => {
     transfer: "copy",
     hostWait: false,
     bytesMoved: 8,
-    result: { target, access, planes: [{ ...plane, address: BigInt(++blocks) }] },
+    result: new Described(target, access, [{ ...plane, address: BigInt(++blocks) }]),
   });
   let blocks = 0;
   const mappers = [["a", "b"], ["b", "a"]].map(([from, to]): Mapper => ({

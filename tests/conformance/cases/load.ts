@@ -51,6 +51,7 @@ export const LOAD: readonly Case[] = [
       const intact = async () => {
         assertFree(source);
         assertSame(await subject.source.read(source), bytes, "the source's bytes");
+        assertEquals(source.work, [], "work that could not be asked about, asked again");
         subject.quiet?.();
       };
       mapAndUnmap("read-write");

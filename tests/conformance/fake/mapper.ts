@@ -7,7 +7,8 @@ import type { Grant } from "../../../src/core/grant.ts";
 import type { Layout } from "../../../src/core/layout.ts";
 import { moved } from "../../../src/core/layout.ts";
 import type { Mapped } from "../../../src/core/mapped.ts";
-import { type Described, edgeOf, type MapJob, type Mapper, type Plan } from "../../../src/core/mapper.ts";
+import { Described } from "../../../src/core/described.ts";
+import { edgeOf, type MapJob, type Mapper, type Plan } from "../../../src/core/mapper.ts";
 import { Resource } from "../../../src/core/resource.ts";
 import type { Transfer } from "../../../src/core/route.ts";
 import { host, type HostTensor } from "../../../src/host/mod.ts";
@@ -52,15 +53,14 @@ export class FakeMapper implements Mapper {
       transfer: this.label,
       hostWait: waits.length > 0 && (target === host || !waits.every((fence) => fence instanceof FakeFence)),
       bytesMoved: this.label === "alias" ? 0 : bytes * (Number(reads(access)) + Number(writes(access))),
-      result: {
-        ...source,
+      result: new Described(
         target,
         access,
-        planes: source.planes.map(({ layout, allocation }) => ({
-          allocation,
-          layout: moved(layout, layout.byteOffset - base),
-        })),
-      },
+        source.planes.map(({ layout, allocation, start }) => (
+          { allocation, start, layout: moved(layout, layout.byteOffset - base) }
+        )),
+        source.info,
+      ),
     };
   }
 
