@@ -16,7 +16,7 @@ import {
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { type Place, RawQueue } from "./opencl_raw.ts";
+import { RawQueue, words } from "./opencl_raw.ts";
 import type { Candidate, End, Gate, Subject } from "./subject.ts";
 
 /** A work-item a byte: loops are cut short on llvmpipe. */
@@ -70,7 +70,7 @@ function open(edge: string, device: OpenCLDevice, expected: Subject["expected"])
 }
 
 /** OpenCL's end of an edge: kernels write and read, one with samepage's checks and one without. */
-class OpenCLEnd implements End, Disposable {
+export class OpenCLEnd implements End, Disposable {
   readonly target: Context;
   readonly #copy: OpenCLKernel;
   /** Keeps the handle that the raw queue uses. */
@@ -82,7 +82,7 @@ class OpenCLEnd implements End, Disposable {
     const program = context.program(SOURCE);
     this.#copy = program.kernel("copy");
     this.#rawCopy = program.kernel("copy");
-    this.#raw = new RawQueue(context.handle, context.device.handle, this.#rawCopy.handle);
+    this.#raw = new RawQueue(context.handle, context.device.handle);
   }
 
   /** The queue keeps the last command's event; the last one has to go well, or waiting for it would fail. */
@@ -124,8 +124,14 @@ class OpenCLEnd implements End, Disposable {
   }
 
   readonly raw = {
-    write: (tensor: OpenCLTensor, bytes: Uint8Array) => this.#raw.write(placeOf(tensor), bytes.slice()),
-    read: (tensor: OpenCLTensor) => Promise.resolve(this.#raw.read(placeOf(tensor))),
+    write: (tensor: OpenCLTensor, bytes: Uint8Array) =>
+      this.#raw.from(bytes.slice(), (from) => this.#runRaw(placeOf(tensor), [from, 0n], bytes.length)),
+    read: (tensor: OpenCLTensor) => {
+      const { byteLength } = tensor.layout;
+      return Promise.resolve(
+        this.#raw.to(byteLength, (to) => this.#runRaw([to, 0n], placeOf(tensor), byteLength)),
+      );
+    },
   };
 
   [Symbol.dispose](): void {
@@ -134,6 +140,10 @@ class OpenCLEnd implements End, Disposable {
 
   #scratch(byteLength: number): OpenCLTensor {
     return this.target.allocate({ shape: [byteLength], dtype: "u8" });
+  }
+
+  #runRaw(to: Place, from: Place, length: number): bigint {
+    return this.#raw.run(this.#rawCopy.handle, [length], [...to, ...from].map((word) => words([word])));
   }
 
   #run(to: OpenCLTensor, from: OpenCLTensor): void {
@@ -148,12 +158,15 @@ function asBytes(tensor: OpenCLTensor, access = tensor.access): OpenCLTensor {
   return tensor.slice({ shape: [byteLength], dtype: "u8", strides: [1], byteOffset, byteLength }, { access });
 }
 
+/** A `cl_mem`, and an offset into it. */
+type Place = readonly [mem: bigint, offset: bigint];
+
 function placeOf(tensor: OpenCLTensor): Place {
-  const { byteOffset: offset, byteLength: length } = tensor.layout;
-  return { mem: tensor.rawHandle, offset, length };
+  return [tensor.rawHandle, BigInt(tensor.layout.byteOffset)];
 }
 
-function gateOf(context: Context): Gate {
+/** A gate of a user event. */
+export function gateOf(context: Context): Gate {
   const event = context.userEvent();
   return {
     fence: event.fence,

@@ -17,32 +17,29 @@ function raw(): OpenCL {
   return library ??= Deno.dlopen("libOpenCL.so.1", SYMBOLS).symbols as unknown as OpenCL;
 }
 
-/** Where a kernel finds bytes. */
-export interface Place {
-  /** The buffer. */
-  readonly mem: ClMem;
-  /** Where in it, in bytes. */
-  readonly offset: number;
-  /** How many bytes. */
-  readonly length: number;
-}
-
-/** A queue of the tests' own, on which `kernel(global uchar* to, ulong at, global const uchar* from, ulong begin)` runs. */
+/** A queue of the tests' own, past everything of samepage's. */
 export class RawQueue implements Disposable {
   readonly #context: ClContext;
   readonly #queue: ClCommandQueue;
-  readonly #copy: ClKernel;
 
-  constructor(context: ClContext, device: bigint, copy: ClKernel) {
+  constructor(context: ClContext, device: bigint) {
     this.#context = context;
-    this.#copy = copy;
     this.#queue = made((errcode) => raw().clCreateCommandQueue(context, device as never, 0n, errcode));
   }
 
-  /** Submits and flushes a kernel that writes `bytes`; what it answers polls until that is done. */
-  write(to: Place, bytes: Uint8Array<ArrayBuffer>): () => Promise<void> {
-    const from = this.#scratch(bytes);
-    const event = this.#run(to, { mem: from, offset: 0, length: to.length });
+  /** Submits and flushes a kernel, with the bytes of each argument; answers its event. */
+  run(kernel: ClKernel, items: readonly number[], args: readonly BigUint64Array<ArrayBuffer>[]): ClEvent {
+    args.forEach((arg, i) => check(raw().clSetKernelArg(kernel, i, 8n, arg)));
+    const [size, event] = [words(items.map(BigInt)), new BigUint64Array(1)];
+    check(raw().clEnqueueNDRangeKernel(this.#queue, kernel, items.length, null, size, null, 0, null, event));
+    check(raw().clFlush(this.#queue));
+    return event[0] as ClEvent;
+  }
+
+  /** Has `submit` run a kernel that uses a buffer of these bytes; what it answers polls until that is done. */
+  from(bytes: Uint8Array<ArrayBuffer>, submit: (buffer: ClMem) => bigint): () => Promise<void> {
+    const buffer = this.#scratch(bytes);
+    const event = submit(buffer) as ClEvent;
     return async () => {
       const status = new Int32Array(1);
       const over = await until(() => {
@@ -50,21 +47,21 @@ export class RawQueue implements Disposable {
         return status[0] <= CL_COMPLETE;
       });
       raw().clReleaseEvent(event);
-      raw().clReleaseMemObject(from);
+      raw().clReleaseMemObject(buffer);
       if (!over || status[0] < CL_COMPLETE) throw new Error(`the kernel that writes ended with ${status[0]}`);
     };
   }
 
-  /** Has a kernel read the bytes, and fetches what it read. */
-  read(from: Place): Uint8Array {
-    const bytes = new Uint8Array(new ArrayBuffer(from.length));
-    const to = this.#scratch(bytes);
-    raw().clReleaseEvent(this.#run({ mem: to, offset: 0, length: from.length }, from));
+  /** Has `submit` run a kernel that fills a buffer, and fetches what is in it then. */
+  to(byteLength: number, submit: (buffer: ClMem) => bigint): Uint8Array {
+    const bytes = new Uint8Array(new ArrayBuffer(byteLength));
+    const buffer = this.#scratch(bytes);
+    raw().clReleaseEvent(submit(buffer) as ClEvent);
     const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))) as Address;
     check(
-      raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(from.length), address, 0, null, null),
+      raw().clEnqueueReadBuffer(this.#queue, buffer, CL_TRUE, 0n, BigInt(byteLength), address, 0, null, null),
     );
-    raw().clReleaseMemObject(to);
+    raw().clReleaseMemObject(buffer);
     return bytes;
   }
 
@@ -78,15 +75,11 @@ export class RawQueue implements Disposable {
       raw().clCreateBuffer(this.#context, CL_MEM_COPY_HOST_PTR, BigInt(bytes.length), address, errcode)
     );
   }
+}
 
-  #run(to: Place, from: Place): ClEvent {
-    const args = [[to.mem], [BigInt(to.offset)], [from.mem], [BigInt(from.offset)]];
-    args.forEach((arg, i) => check(raw().clSetKernelArg(this.#copy, i, 8n, new BigUint64Array(arg))));
-    const [size, event] = [new BigUint64Array([BigInt(to.length)]), new BigUint64Array(1)];
-    check(raw().clEnqueueNDRangeKernel(this.#queue, this.#copy, 1, null, size, null, 0, null, event));
-    check(raw().clFlush(this.#queue));
-    return event[0] as ClEvent;
-  }
+/** 64-bit words. */
+export function words(values: readonly bigint[]): BigUint64Array<ArrayBuffer> {
+  return new BigUint64Array(values);
 }
 
 function check(code: number): void {
