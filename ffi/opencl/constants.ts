@@ -340,6 +340,25 @@ export const CL_FP_SOFT_FLOAT = 64n;
 /** `#define CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT (1 << 7)` */
 export const CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT = 128n;
 
+// cl_external_memory_handle_type_khr
+
+/** `#define CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR 0x2067` */
+export const CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR = 0x2067;
+/** `#define CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR 0x2060` */
+export const CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR = 0x2060;
+
+// cl_external_semaphore_handle_type_khr
+
+/** `#define CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR 0x2055` */
+export const CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR = 0x2055;
+/** `#define CL_SEMAPHORE_HANDLE_SYNC_FD_KHR 0x2058` */
+export const CL_SEMAPHORE_HANDLE_SYNC_FD_KHR = 0x2058;
+
+// cl_semaphore_type_khr
+
+/** `#define CL_SEMAPHORE_TYPE_BINARY_KHR 1` */
+export const CL_SEMAPHORE_TYPE_BINARY_KHR = 1;
+
 // int
 
 /** `#define CL_UUID_SIZE_KHR 16` */
@@ -670,6 +689,17 @@ export const CL_PROGRAM_IL = 0x1169;
 export const CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT = 0x116A;
 /** `#define CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT 0x116B` */
 export const CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT = 0x116B;
+
+// cl_program_binary_type
+
+/** `#define CL_PROGRAM_BINARY_TYPE_NONE 0x0` */
+export const CL_PROGRAM_BINARY_TYPE_NONE = 0x0;
+/** `#define CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT 0x1` */
+export const CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT = 0x1;
+/** `#define CL_PROGRAM_BINARY_TYPE_LIBRARY 0x2` */
+export const CL_PROGRAM_BINARY_TYPE_LIBRARY = 0x2;
+/** `#define CL_PROGRAM_BINARY_TYPE_EXECUTABLE 0x4` */
+export const CL_PROGRAM_BINARY_TYPE_EXECUTABLE = 0x4;
 
 // cl_build_status
 

@@ -679,6 +679,9 @@ export interface OpenCL {
   /** `cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)` */
   clWaitForEvents(num_events: number, event_list: BufferSource | null): number;
 
+  /** `void *clGetExtensionFunctionAddress(const char *func_name)` Null where the library lacks it. */
+  readonly clGetExtensionFunctionAddress: ((func_name: BufferSource | null) => Address) | null;
+
   /** `void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *func_name)` */
   clGetExtensionFunctionAddressForPlatform(platform: ClPlatformId, func_name: BufferSource | null): Address;
 

@@ -282,6 +282,8 @@ export const SYMBOLS = {
   clGetEventProfilingInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
   // cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)
   clWaitForEvents: { parameters: ["u32", "buffer"], result: "i32" },
+  // void *clGetExtensionFunctionAddress(const char *func_name)
+  clGetExtensionFunctionAddress: { parameters: ["buffer"], result: "u64", optional: true },
   // void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *func_name)
   clGetExtensionFunctionAddressForPlatform: { parameters: ["u64", "buffer"], result: "u64" },
   // cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)

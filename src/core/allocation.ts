@@ -10,6 +10,14 @@ import { warn } from "./warn.ts";
  */
 export type Fate = "unused" | "escaped" | "unknown";
 
+/** Why the CPU may not use memory by its address alone, and what to do instead. */
+export interface Closed {
+  /** Why. */
+  readonly reason: string;
+  /** What to do instead. */
+  readonly remedy: string;
+}
+
 /** How an allocation's memory is given back. */
 export interface Block {
   /** What the ledger counts it as: `"host.block"`. */
@@ -18,6 +26,8 @@ export interface Block {
   readonly address?: bigint;
   /** Its length in bytes. */
   readonly byteLength: number;
+  /** Set where it has an address that the CPU may not use as it is: `host.wrap` refuses it. */
+  readonly closed?: Closed;
   /** Gives the memory back, or what is safe of it. Called once. */
   free(fate: Fate): void;
 }
@@ -49,6 +59,8 @@ export class Allocation {
   readonly block: Block;
   /** What is lent directly of this block, by whichever of its tensors: peers are judged together. */
   readonly lends: Grant[] = [];
+  /** The grants of those tensors: whoever uses these bytes waits for what any of them has in flight. */
+  readonly roots: Grant[] = [];
   /** How many buffers over these bytes have been handed out and not been revoked. */
   liveViews = 0;
   /** Set once a tracked view was found to have been moved away. */

@@ -60,22 +60,32 @@ export abstract class Fence implements Disposable {
   async wait(options: WaitOptions = {}): Promise<void> {
     const { signal } = options;
     signal?.throwIfAborted();
+    const gated = this.waitable();
+    if (gated === undefined && this.#poll()) return;
     const held = this.retain();
-    const done = held.#settled().finally(() => held[Symbol.dispose]());
+    const done = held.#settled(gated).finally(() => held[Symbol.dispose]());
     await (signal === undefined ? done : unlessAborted(done, signal));
   }
 
-  async #settled(): Promise<void> {
-    await this.waitable();
-    const end = performance.now() + POLL_MS;
-    do {
-      if (this.reached()) return;
-    } while (performance.now() < end);
+  async #settled(gated: Promise<void> | undefined): Promise<void> {
+    if (gated !== undefined) {
+      await gated;
+      if (this.#poll()) return;
+    }
     while (true) {
       if (inFlight < MOST_IN_FLIGHT) await this.#waitInFlight();
       if (this.reached()) return;
       await sleep(1); // whatever the wait was, others have their turn
     }
+  }
+
+  /** Asks for a short while, in which short work is done. */
+  #poll(): boolean {
+    const end = performance.now() + POLL_MS;
+    do {
+      if (this.reached()) return true;
+    } while (performance.now() < end);
+    return false;
   }
 
   async #waitInFlight(): Promise<void> {

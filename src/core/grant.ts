@@ -58,7 +58,7 @@ export class Grant {
 
   /** The grant of a tensor that owns its bytes: what it lends is judged together with what its peers lend. */
   static root(allocation: Allocation, start: number, end: number, access: Access, holder: string): Grant {
-    return new Grant(allocation, start, end, access, holder, undefined, allocation.lends, undefined);
+    return new Grant(allocation, start, end, access, holder, undefined, allocation.lends, allocation.roots);
   }
 
   /** The same grant seen for a part of its range: what a plane of a frame lends is judged together with the frame's. */
@@ -84,6 +84,13 @@ export class Grant {
     if (this.#ended) return "ended";
     if (this.returning) return "returning";
     return this.#lends.some((lent) => lent.#overlaps(this.start, this.end)) ? "lent" : "live";
+  }
+
+  /** The grants of other tensors that own any of these bytes as well; none of what was lent. */
+  get peers(): readonly Grant[] {
+    const { roots } = this.allocation;
+    if (this.parent !== undefined || roots.length < 2) return NONE;
+    return roots.filter((root) => root !== this && root.#overlaps(this.start, this.end));
   }
 
   /** True once the holder is disposed and its bytes are on their way back. */
@@ -121,9 +128,13 @@ export class Grant {
     return at !== undefined;
   }
 
-  /** Revokes the views that must not be used while this grant lives: all for a writer, the writable ones for a reader. @throws {AccessError} where one cannot be. */
-  revokeConflicting(): void {
-    if (this.allocation.liveViews > 0) this.allocation.views?.revokeRange(this.start, this.end, !writes(this.access));
+  /**
+   * Revokes the views that must not be used while this grant is: all for a writer, the writable ones for a reader.
+   *
+   * @throws {AccessError} where one cannot be.
+   */
+  revokeConflicting(access: Access = this.access): void {
+    if (this.allocation.liveViews > 0) this.allocation.views?.revokeRange(this.start, this.end, !writes(access));
   }
 
   /** Gives the bytes back to the parent. Idempotent. */

@@ -12,6 +12,26 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   readonly hint: string;
 }
 
+/** What came of opening a library: where it was looked for, and what opened. */
+export interface Opening {
+  /** The variable that overrides the candidates: `"SAMEPAGE_LIB_OPENCL"`. */
+  readonly variable: string;
+  /** What it says, where it is set and may be read. */
+  readonly override: string | undefined;
+  /** The name or path that opened; undefined where none did. */
+  readonly path: string | undefined;
+  /** Every other one that was tried, in order. */
+  readonly attempts: readonly LibraryAttempt[];
+}
+
+/** What came of it, by API: of the last try, where there were several. */
+const openings = new Map<string, Opening>();
+
+/** What came of opening an API's library; undefined where nobody has called it yet, or it was not permitted. */
+export function openingOf(api: string): Opening | undefined {
+  return openings.get(api);
+}
+
 /** Sees each library's functions as it is opened, and may put others in their place: for fault injection in tests. */
 export type Tap = (api: string, functions: Record<string, unknown>) => Record<string, unknown>;
 
@@ -38,25 +58,26 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   // Loading by soname under a prompt answered "allow" fails on that call itself, unless asked beforehand.
   Deno.permissions.requestSync({ name: "ffi" });
   const attempts: LibraryAttempt[] = [];
-  const override = environment(`SAMEPAGE_LIB_${spec.api.toUpperCase()}`);
+  const variable = `SAMEPAGE_LIB_${spec.api.toUpperCase()}`;
+  const override = environment(variable);
   for (const path of override === undefined ? spec.candidates : [override]) {
     try {
       const functions = Deno.dlopen(path, spec.symbols).symbols as Record<string, unknown>;
+      openings.set(spec.api, { variable, override, path, attempts });
       return tap === undefined ? functions : tap(spec.api, { ...functions });
     } catch (error) {
       if (error instanceof Deno.errors.NotCapable) throw notPermitted(`to open ${path}`, spec.api, error);
       attempts.push({ path, message: messageOf(error) });
     }
   }
+  openings.set(spec.api, { variable, override, path: undefined, attempts });
   throw new LibraryNotFoundError(
     `No ${spec.api} library could be opened; tried ${attempts.map((attempt) => attempt.path).join(", ")}.`,
     attempts,
     {
       api: spec.api,
       fn: "dlopen",
-      hint: override === undefined
-        ? spec.hint
-        : `SAMEPAGE_LIB_${spec.api.toUpperCase()} names it: correct it, or unset it.`,
+      hint: override === undefined ? spec.hint : `${variable} names it: correct it, or unset it.`,
     },
   );
 }

@@ -8,6 +8,8 @@ import type { Described } from "./described.ts";
 import type { Resource } from "./resource.ts";
 import { ORIGIN, type Route } from "./route.ts";
 
+const NOBODY: readonly Grant[] = [];
+
 /** What every tensor and frame is made of. */
 export interface MappedInit {
   /** The kind of memory, and its context. */
@@ -69,7 +71,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   /** Makes {@link described}. */
   protected abstract describe(): Described;
 
-  /** Work in flight on it, or on what it is a part of: what whoever uses its bytes next has to wait for. */
+  /** Work in flight on it, on what it is a part of, or on its peers: what whoever uses its bytes next has to wait for. */
   get work(): readonly Fence[] {
     const work: Fence[] = [];
     this.workBeside(undefined, work);
@@ -81,14 +83,22 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     this.resource.workBeside(line, work);
     for (let i = 0; i < this.#frames.length; i++) this.#frames[i].resource.workBeside(line, work);
     for (let at = this.parent; at?.target === this.target; at = at.parent) at.resource.workBeside(line, work);
+    for (const { resource } of this.#peers) resource?.workBeside(line, work);
   }
 
-  /** The first resource that is busy, of it and of what it is a part of. */
+  /** The first resource that is busy, of it, of what it is a part of, and of its peers. */
   protected get unfinished(): Resource | undefined {
     if (this.resource.busy) return this.resource;
     for (let i = 0; i < this.#frames.length; i++) if (this.#frames[i].resource.busy) return this.#frames[i].resource;
     for (let at = this.parent; at?.target === this.target; at = at.parent) if (at.resource.busy) return at.resource;
-    return undefined;
+    return this.#peers.find(({ resource }) => resource?.busy)?.resource;
+  }
+
+  /** The grants of those who own the same bytes: of what it is a part of, where that was not lent either. */
+  get #peers(): readonly Grant[] {
+    let whole: Mapped = this;
+    while (whole.parent?.target === this.target) whole = whole.parent;
+    return whole.resource.grants[0]?.peers ?? NOBODY;
   }
 
   /** It is a plane of `frame` now, and keeps it alive. */

@@ -5,7 +5,7 @@
  */
 export type { Access } from "./access.ts";
 export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES } from "./alignment.ts";
-export type { Allocation, Block, Failure, Fate } from "./allocation.ts";
+export type { Allocation, Block, Closed, Failure, Fate } from "./allocation.ts";
 export { chain, type Link } from "./chain.ts";
 export type { Context, DeviceId, Target } from "./context.ts";
 export { type DType, type DTypeOf, type TypedArray, type TypedArrayConstructor, type TypedArrays } from "./dtype.ts";

@@ -54,12 +54,13 @@ interface EndedWait {
   readonly until: number;
 }
 
-/** Membership of a resource in its owner's list of dependents. */
+/** Membership of a resource in its owner's list of dependents; and a place in the list of its own memberships. */
 interface Link {
   readonly owner: Resource;
   readonly member: Resource;
   newer: Link | undefined;
   older: Link | undefined;
+  next: Link | undefined;
 }
 
 /** How long a dispose polls work whose wait has ended before it, in milliseconds, until it gives its memory up for lost. */
@@ -87,11 +88,11 @@ export class Resource {
   readonly #work = new Work();
   #holds: Set<Promise<void>> | undefined;
   #newest: Link | undefined;
-  #links: Link[] = [];
+  #memberships: Link | undefined;
   #intermediate: Resource | undefined;
   #drivesIntermediate = false;
   #madeFor: Resource | undefined;
-  readonly #errors: unknown[] = [];
+  #errors: readonly unknown[] = NONE;
 
   /** Takes `undo` and `grants` over. */
   constructor(init: ResourceInit) {
@@ -268,13 +269,13 @@ export class Resource {
     try {
       this.#giveUp?.();
     } catch (error) {
-      this.#errors.push(error);
+      this.#failed([error]);
     }
     for (const grant of this.grants) {
       try {
         if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeWithin(grant);
       } catch (error) {
-        this.#errors.push(error);
+        this.#failed([error]);
       }
     }
     return true;
@@ -304,7 +305,7 @@ export class Resource {
       const obstacle = at.#advanceAlone();
       if (obstacle !== undefined) return obstacle;
       path.pop();
-      if (path.length > 0) path[path.length - 1].#errors.push(...at.#takeErrors());
+      if (path.length > 0) path[path.length - 1].#failed(at.#takeErrors());
     }
     return undefined;
   }
@@ -322,7 +323,7 @@ export class Resource {
     if (this.#state === "returning") this.#free();
     const obstacle = this.#advanceIntermediate();
     if (obstacle !== undefined) return obstacle;
-    while (this.#links.length > 0) this.#leave(this.#links[this.#links.length - 1]);
+    while (this.#memberships !== undefined) this.#leave(this.#memberships);
     return undefined;
   }
 
@@ -334,7 +335,7 @@ export class Resource {
     if (this.#drivesIntermediate) {
       const obstacle = intermediate.#advance();
       if (obstacle !== undefined) return obstacle;
-      this.#errors.push(...intermediate.#takeErrors());
+      this.#failed(intermediate.#takeErrors());
     }
     this.#intermediate = undefined;
     return undefined;
@@ -362,27 +363,24 @@ export class Resource {
       const back = half(this.#giveBack);
       if (back !== undefined) this.#work.record(back);
     } catch (error) {
-      this.#errors.push(error);
+      this.#failed([error]);
     }
   }
 
   #free(): void {
     for (const { allocation, start, end } of this.grants) {
-      for (let kept; (kept = allocation.takeFailure(start, end));) this.#errors.push(kept.error);
+      for (let kept; (kept = allocation.takeFailure(start, end));) this.#failed([kept.error]);
     }
-    const failures = unwind(this.#undo);
-    if (failures.length > 0) this.#errors.push(...failures);
+    this.#failed(unwind(this.#undo));
     for (const grant of this.grants) grant.finish();
     // The other owners keep it until the intermediate, which must not wait for it, is gone as well.
-    const intermediate = this.#intermediate;
-    const link = intermediate && this.#links.find((l) => l.owner === intermediate);
-    if (link !== undefined) this.#leave(link);
+    if (this.#intermediate !== undefined) this.#leaveOwner(this.#intermediate);
     this.#state = "freed";
   }
 
   /** The work goes on though its wait has ended: keeps the error, once, and after a while gives the work up. */
   #outlast(ended: EndedWait): void {
-    this.#errors.push(...ended.errors.splice(0));
+    this.#failed(ended.errors.splice(0));
     if (performance.now() > ended.until) { for (const resource of this.#subtree()) resource.#abandon(ended.fence); }
   }
 
@@ -398,9 +396,14 @@ export class Resource {
   }
 
   #takeErrors(): readonly unknown[] {
-    const { failures } = this.#work;
-    if (failures.length === 0 && this.#errors.length === 0) return NONE;
-    return [...failures.splice(0), ...this.#errors.splice(0)];
+    const failures = this.#work.takeFailures();
+    const errors = failures.length === 0 ? this.#errors : [...failures, ...this.#errors];
+    this.#errors = NONE;
+    return errors;
+  }
+
+  #failed(errors: readonly unknown[]): void {
+    if (errors.length > 0) this.#errors = [...this.#errors, ...errors];
   }
 
   /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
@@ -429,20 +432,34 @@ export class Resource {
 
   #keep(failure: Failure): void {
     if (this.grants.length === 0) warn(`${this.name} failed after its dispose: ${messageOf(failure.error)}`);
-    for (const { allocation, start, end } of this.grants) allocation.keepFailure(start, end, failure);
+    // What nobody has any more asks nobody: it comes into account only where there is nothing else.
+    const had = this.grants.filter(({ allocation }) => allocation.peers > 0);
+    for (const { allocation, start, end } of had.length > 0 ? had : this.grants) {
+      allocation.keepFailure(start, end, failure);
+    }
   }
 
   #adopt(member: Resource): void {
-    const link: Link = { owner: this, member, newer: undefined, older: this.#newest };
+    const link: Link = { owner: this, member, newer: undefined, older: this.#newest, next: member.#memberships };
     if (this.#newest !== undefined) this.#newest.newer = link;
     this.#newest = link;
-    member.#links.push(link);
+    member.#memberships = link;
+  }
+
+  #leaveOwner(owner: Resource): void {
+    for (let link = this.#memberships; link !== undefined; link = link.next) {
+      if (link.owner === owner) this.#leave(link);
+    }
   }
 
   #leave(link: Link): void {
     if (this.#work.everUsed) link.owner.#work.everUsed = true;
-    if (this.#links[this.#links.length - 1] === link) this.#links.pop();
-    else this.#links.splice(this.#links.indexOf(link), 1);
+    if (this.#memberships === link) this.#memberships = link.next;
+    else {
+      let before = this.#memberships!;
+      while (before.next !== link) before = before.next!;
+      before.next = link.next;
+    }
     if (link.older !== undefined) link.older.newer = link.newer;
     if (link.newer !== undefined) link.newer.older = link.older;
     else link.owner.#newest = link.older;

@@ -12,18 +12,29 @@ interface Line {
   most: number;
 }
 
+const NONE: readonly unknown[] = [];
+const NO_LINES: Line[] = [];
+const NO_FENCES: readonly Fence[] = [];
+
 /** The work in flight on one resource, and what of it failed. It owns the fences. */
 export class Work {
   /** Was any ever recorded, here or on what depended on this? */
   everUsed = false;
-  /** What failed, until somebody takes it. */
-  readonly failures: unknown[] = [];
-  readonly #lines: Line[] = [];
+  #failures: readonly unknown[] = NONE;
+  #lines: Line[] = NO_LINES;
   #mostLines = FEW;
 
   /** The fences of what has not been seen over. */
   get fences(): readonly Fence[] {
+    if (this.#lines.length === 0) return NO_FENCES;
     return this.#lines.length === 1 ? this.#lines[0].fences : this.#lines.flatMap(({ fences }) => fences);
+  }
+
+  /** Hands out, once, what failed. */
+  takeFailures(): readonly unknown[] {
+    const failures = this.#failures;
+    this.#failures = NONE;
+    return failures;
   }
 
   /** One more; takes the fence over. */
@@ -51,7 +62,7 @@ export class Work {
     for (let line = this.#lines.at(-1); line !== undefined; line = this.#lines.at(-1)) {
       const last = this.#unfinished(line);
       if (last !== undefined) return last;
-      if (this.#lines.at(-1) === line) this.#lines.pop();
+      this.#drop(line);
     }
     return undefined;
   }
@@ -78,7 +89,7 @@ export class Work {
       if (!fence.reached()) return false;
     } catch (error) {
       if (!isOver(fence)) return false;
-      this.failures.push(error);
+      this.#failures = [...this.#failures, error];
     }
     this.forget(fence);
     return true;
@@ -92,7 +103,7 @@ export class Work {
     try {
       fence[Symbol.dispose]();
     } catch (error) {
-      this.failures.push(error);
+      this.#failures = [...this.#failures, error];
     }
   }
 
@@ -114,14 +125,20 @@ export class Work {
     }
     if (this.#lines.length >= this.#mostLines) this.#forgetEmpty();
     const added = { line, fences: [], most: FEW };
-    this.#lines.push(added);
+    if (this.#lines.length === 0) this.#lines = [added]; // most resources see one line, or none
+    else this.#lines.push(added);
     return added;
+  }
+
+  #drop(line: Line): void {
+    const index = this.#lines.indexOf(line);
+    if (index >= 0) this.#lines.splice(index, 1);
   }
 
   #forgetEmpty(): void {
     for (let i = this.#lines.length - 1; i >= 0; i--) {
       const line = this.#lines[i];
-      if (line !== undefined && this.#unfinished(line) === undefined) this.#lines.splice(this.#lines.indexOf(line), 1);
+      if (line !== undefined && this.#unfinished(line) === undefined) this.#drop(line);
     }
     this.#mostLines = Math.max(FEW, 2 * this.#lines.length);
   }

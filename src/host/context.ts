@@ -12,9 +12,10 @@ import { isArrayBuffer } from "../core/intrinsics.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import type { Metadata } from "../core/metadata.ts";
+import { join, leave } from "../core/peers.ts";
 import { Resource } from "../core/resource.ts";
 import { mapBlock, type MappedBlock, PAGE } from "./blocks.ts";
-import { join, leave, ownedTensor } from "./owned.ts";
+import { ownedTensor } from "./owned.ts";
 import { HostTensor } from "./tensor.ts";
 import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";
 

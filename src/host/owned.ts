@@ -1,34 +1,14 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Access } from "../core/access.ts";
-import { AddressIndex } from "../core/address_index.ts";
 import type { Allocation } from "../core/allocation.ts";
 import type { Target } from "../core/context.ts";
 import type { DType } from "../core/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { Grant } from "../core/grant.ts";
 import { describeLayout, type Layout } from "../core/layout.ts";
+import { join, leave } from "../core/peers.ts";
 import { Resource } from "../core/resource.ts";
 import { type HostAbilities, HostTensor } from "./tensor.ts";
-
-/** Allocations of this isolate by address: tensors over the same bytes find each other here. */
-const index = new AddressIndex();
-
-/** The allocation that shares a byte with a range, if samepage knows one. */
-export function findAllocation(address: bigint, byteLength: number): Allocation | undefined {
-  return index.overlapping(address, byteLength);
-}
-
-/** One more tensor or frame owns the bytes of an allocation. */
-export function join(allocation: Allocation): void {
-  if (allocation.peers === 0) index.add(allocation);
-  allocation.join();
-}
-
-/** One less; the last one gives the memory back. */
-export function leave(allocation: Allocation): void {
-  if (allocation.peers === 1) index.remove(allocation);
-  allocation.leave();
-}
 
 /** A tensor that owns its bytes, alone or with peers. */
 export function ownedTensor<D extends DType>(

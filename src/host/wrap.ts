@@ -8,9 +8,10 @@ import { ArgumentError, LayoutError } from "../core/errors.ts";
 import { bufferLength, bytesOf, isArrayBuffer, isDetached, isResizable, transfer } from "../core/intrinsics.ts";
 import { layout, type LayoutInit } from "../core/layout.ts";
 import { permitted } from "../core/library.ts";
+import { findAllocation } from "../core/peers.ts";
 import { addressOf } from "../core/pin.ts";
 import { isOurs } from "../core/view.ts";
-import { findAllocation, ownedTensor } from "./owned.ts";
+import { ownedTensor } from "./owned.ts";
 import { probePages } from "./probe.ts";
 import type { HostTensor } from "./tensor.ts";
 
@@ -93,6 +94,7 @@ export function wrapPointer(
   const start = (address + BigInt(made.byteOffset)) as Address;
   if (start + BigInt(made.byteLength) > 2n ** 64n) throw refused("the range reaches past the last address.");
   const known = findAllocation(start, made.byteLength);
+  if (known?.block.closed !== undefined) throw refused(known.block.closed.reason, known.block.closed.remedy);
   if (known === undefined) probePages(start, made.byteLength);
   const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, keepAlive));
   return ownedTensor(target, allocation, address, made, access, {}, keepAlive);

@@ -102,10 +102,10 @@ function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, written: W
 function refuse(range: ByteRange, cl: OpenCLContext): Refusal | undefined {
   const { byteLength } = range;
   if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
-  if (byteLength > cl.device.maxAllocation) {
+  if (byteLength > cl.maxAllocation) {
     return {
       edge: EDGE,
-      reason: `${byteLength} bytes are more than the ${cl.device.maxAllocation} that ${cl.name} takes in one buffer.`,
+      reason: `${byteLength} bytes are more than the ${cl.maxAllocation} that ${cl.name} takes in one buffer.`,
       remedy: "Map it in slices.",
     };
   }

@@ -1,13 +1,12 @@
-import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { type AlignmentClass, BufferSpecimen, DRIVER_MEMORY } from "./alias_buffer.ts";
 import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import { attempt, divisorOf, multiple, runProof, UNPROVEN, type Verdict } from "./proofs.ts";
+import { attempt, divisorOf, knownOf, multiple, runProof, UNPROVEN, type Verdict } from "./proofs.ts";
 
-/** What was found out, by device and number of the class: a "no" takes a second, or several. */
-const VERDICTS = new Map<ClDeviceId, (Verdict | undefined)[]>();
+/** What was found out, by devices and number of the class: a "no" takes a second, or several. */
+const VERDICTS = new Map<string, (Verdict | undefined)[]>();
 
 /** The class of an address and a length. */
 export function classOf(address: bigint, byteLength: number): AlignmentClass {
@@ -21,8 +20,9 @@ function numberOf(address: bigint | undefined, byteLength: number): number {
 }
 
 /**
- * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). All of it has to be
- * seen:
+ * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). Of a context with
+ * several devices each has to show all of it, on the same buffer in turn: a driver may move a buffer between devices that
+ * it leaves in place for one. All of it has to be seen:
  * 1. The device, which has read the bytes before, answers to what the CPU has written since; the CPU, polling, sees
  *    random bytes of the answer. Between: enqueue and flush, no finish, map, read or migrate.
  * 2. The same where the CPU writes after the enqueue, before a user event lets the kernel start: so that a device that
@@ -36,13 +36,10 @@ export class AliasProofs {
   readonly #context: OpenCLContext;
   readonly #verdicts: (Verdict | undefined)[];
 
-  /** Nothing is run yet; what other contexts of the device have found out is known. */
+  /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-    const { handle } = context.device;
-    let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = []);
-    this.#verdicts = verdicts;
+    this.#verdicts = knownOf(context.devices, VERDICTS, () => []);
   }
 
   /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
@@ -68,12 +65,17 @@ export class AliasProofs {
     return this.#verdicts[numberOf(address, byteLength)] ?? UNPROVEN;
   }
 
+  /** Everything that was found out so far, a verdict for each class. No native call. */
+  verdicts(): readonly Verdict[] {
+    return this.#verdicts.filter((verdict) => verdict !== undefined);
+  }
+
   #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
     const where = which === DRIVER_MEMORY
       ? "memory of the driver's own"
       : `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
     return runProof(this.#context, where, (undo) => {
-      return new Trial(this.#context, new BufferSpecimen(this.#context, which, undo)).run();
+      return new Trial(this.#context, new BufferSpecimen(this.#context, which, undo), undo).run();
     });
   }
 }

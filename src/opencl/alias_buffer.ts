@@ -8,7 +8,7 @@ import { type Specimen, STEPS, submit } from "./alias_trial.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { Point } from "./event.ts";
 import type { OpenCLKernel } from "./kernel.ts";
-import { OpenCLQueue } from "./queue.ts";
+import type { OpenCLQueue } from "./queue.ts";
 import { createBuffer } from "./tensor.ts";
 
 /** What a driver may look at when it decides whether to use host memory in place. */
@@ -39,8 +39,6 @@ kernel void early_late(global volatile uchar* block, uchar early, uchar late, ui
 
 /** A buffer under test: its first half is read, its second half written. */
 export class BufferSpecimen implements Specimen {
-  /** @see {@link Specimen.queue} */
-  readonly queue: OpenCLQueue;
   readonly #answer: OpenCLKernel;
   readonly #earlyLate: OpenCLKernel;
   readonly #block: Block;
@@ -54,8 +52,6 @@ export class BufferSpecimen implements Specimen {
     this.#earlyLate = program.kernel("early_late");
     this.#block = which === DRIVER_MEMORY ? driverBlock(context, undo) : hostBlock(context, which, undo);
     this.#key = createBuffer(context, CL_MEM_COPY_HOST_PTR, HALF, addressOf(this.#random, "opencl"), undo);
-    const queue = this.queue = new OpenCLQueue(context);
-    undo.push(() => queue[Symbol.dispose]());
   }
 
   /** @see {@link Specimen.ask} */
@@ -70,18 +66,18 @@ export class BufferSpecimen implements Specimen {
   }
 
   /** @see {@link Specimen.submitAnswer} */
-  submitAnswer(waits: readonly Fence[]): Point {
+  submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point {
     const args = [new BigUint64Array([this.#block.mem]), new BigUint64Array([this.#key]), new Uint32Array([HALF])];
-    return submit(this.queue, this.#answer, [HALF], args, waits);
+    return submit(queue, this.#answer, [HALF], args, waits);
   }
 
   /** @see {@link Specimen.submitEarlyLate} */
-  submitEarlyLate(turns: number): { early(): boolean; late(): boolean } {
+  submitEarlyLate(queue: OpenCLQueue, turns: number): { early(): boolean; late(): boolean } {
     const [early, late] = crypto.getRandomValues(new Uint8Array(2));
     const { bytes, mem } = this.#block;
     bytes[0] = ~early;
     bytes[1] = ~late;
-    submit(this.queue, this.#earlyLate, [1], [
+    submit(queue, this.#earlyLate, [1], [
       new BigUint64Array([mem]),
       new Uint8Array([early]),
       new Uint8Array([late]),

@@ -1,4 +1,5 @@
 import type { Fence } from "../core/fence.ts";
+import type { Undo } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { Point } from "./event.ts";
 import { opencl } from "./library.ts";
@@ -33,68 +34,79 @@ export const STEPS = `
 
 /** Memory under test, with the CPU's look at it, and the kernels that read and write it. */
 export interface Specimen {
-  /** The queue on which the kernels run. */
-  readonly queue: OpenCLQueue;
   /**
    * Puts fresh random bytes where the device reads, and spoils every byte where it answers; what it answers says, by
    * looking at memory alone, whether the answer is there.
    */
   ask(): () => boolean;
   /** Submits the kernel that answers. */
-  submitAnswer(waits: readonly Fence[]): Point;
+  submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point;
   /** Submits the kernel that writes one place, works for so many turns, and writes another; how each of them is seen. */
-  submitEarlyLate(turns: number): { early(): boolean; late(): boolean };
+  submitEarlyLate(queue: OpenCLQueue, turns: number): { early(): boolean; late(): boolean };
 }
 
-/** One run of the proof. */
+/** One run of the proof: a queue of its own for each device. */
 export class Trial {
   readonly #context: OpenCLContext;
   readonly #specimen: Specimen;
+  readonly #queues: readonly OpenCLQueue[];
 
-  constructor(context: OpenCLContext, specimen: Specimen) {
+  constructor(context: OpenCLContext, specimen: Specimen, undo: Undo) {
     this.#context = context;
     this.#specimen = specimen;
+    this.#queues = context.devices.map((device) => {
+      const queue = context.createQueue({ device });
+      undo.push(() => queue[Symbol.dispose]());
+      return queue;
+    });
   }
 
   /** What kept it from being an alias; undefined where nothing did. */
   run(): string | undefined {
+    for (const queue of this.#queues) {
+      const seen = this.#runOn(queue);
+      if (seen !== undefined) return this.#queues.length === 1 ? seen : `${queue.device.name}: ${seen}`;
+    }
+    return undefined;
+  }
+
+  #runOn(queue: OpenCLQueue): string | undefined {
     // Once beforehand: the device has read the bytes, and nothing is left to compile.
     this.#specimen.ask();
-    this.#specimen.submitAnswer([]);
-    this.#specimen.submitEarlyLate(1);
-    this.#specimen.queue.finish();
-    if (!PATIENCE_MS.some((patience) => this.#answersDirectly(patience))) {
+    this.#specimen.submitAnswer(queue, []);
+    this.#specimen.submitEarlyLate(queue, 1);
+    queue.finish();
+    if (!PATIENCE_MS.some((patience) => this.#answersDirectly(queue, patience))) {
       return "the CPU did not see what the device wrote, before a finish or map";
     }
-    if (!PATIENCE_MS.some((patience) => this.#answersBehindGate(patience))) {
+    if (!PATIENCE_MS.some((patience) => this.#answersBehindGate(queue, patience))) {
       return "the device did not see what the CPU wrote after the enqueue";
     }
-    if (this.#context.device.type === "cpu" && !this.#showsWhileRunning()) {
+    if (queue.device.type === "cpu" && !this.#showsWhileRunning(queue)) {
       return "what the device wrote was seen only after the kernel had ended";
     }
     return undefined;
   }
 
-  #answersDirectly(patience: number): boolean {
+  #answersDirectly(queue: OpenCLQueue, patience: number): boolean {
     const there = this.#specimen.ask();
-    return this.#sees(there, this.#specimen.submitAnswer([]), patience);
+    return sees(queue, there, this.#specimen.submitAnswer(queue, []), patience);
   }
 
-  #answersBehindGate(patience: number): boolean {
+  #answersBehindGate(queue: OpenCLQueue, patience: number): boolean {
     using gate = new OpenCLUserEvent(this.#context);
-    const point = this.#specimen.submitAnswer([gate.fence]);
-    this.#specimen.queue.flush();
+    const point = this.#specimen.submitAnswer(queue, [gate.fence]);
+    queue.flush();
     const there = this.#specimen.ask();
     gate.complete();
-    return this.#sees(there, point, patience);
+    return sees(queue, there, point, patience);
   }
 
   /** The kernel writes a place, works for a while, and writes the next: is there a time when one is seen and not the other? */
-  #showsWhileRunning(): boolean {
-    const { queue } = this.#specimen;
+  #showsWhileRunning(queue: OpenCLQueue): boolean {
     let turns = TURNS.first;
     for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {
-      const { early, late } = this.#specimen.submitEarlyLate(turns);
+      const { early, late } = this.#specimen.submitEarlyLate(queue, turns);
       queue.flush();
       let sightings = 0;
       until(() => {
@@ -107,16 +119,16 @@ export class Trial {
     }
     return false;
   }
+}
 
-  /** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
-  #sees(there: () => boolean, point: Point, patience: number): boolean {
-    this.#specimen.queue.flush();
-    const end = performance.now() + LATEST_MS;
-    do {
-      if (until(there, patience)) return true;
-    } while (!point.over() && performance.now() < end);
-    return false;
-  }
+/** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
+function sees(queue: OpenCLQueue, there: () => boolean, point: Point, patience: number): boolean {
+  queue.flush();
+  const end = performance.now() + LATEST_MS;
+  do {
+    if (until(there, patience)) return true;
+  } while (!point.over() && performance.now() < end);
+  return false;
 }
 
 /** Submits a kernel of a proof: its arguments as the bytes that clSetKernelArg takes. */

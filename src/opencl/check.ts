@@ -15,6 +15,20 @@ export function assertText(value: unknown, argument: string): asserts value is s
   if (typeof value !== "string") throw wrongKind(argument, "a string", value);
 }
 
+/**
+ * A handle that a program gave: any but null. Whether it is one, only its owner can know.
+ *
+ * @throws {ArgumentError} where it is null, negative, beyond 64 bits, or no bigint.
+ */
+export function handleIn<H extends bigint>(given: unknown, argument: string): H {
+  if (typeof given !== "bigint") throw wrongKind(argument, "a bigint", given);
+  if (given > 0n && given < 2n ** 64n) return given as H;
+  throw new ArgumentError(`${argument}: ${given === 0n ? "it is null" : `${given} is no handle`}.`, {
+    api: "opencl",
+    argument,
+  });
+}
+
 /** What a value is, for messages. */
 export function kindOf(value: unknown): string {
   if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;

@@ -1,37 +1,36 @@
 import { NULL } from "../../ffi/address.ts";
-import { CL_CONTEXT_DEVICES, CL_CONTEXT_PLATFORM, CL_MEM_ALLOC_HOST_PTR } from "../../ffi/opencl/constants.ts";
-import type { ClContext, ClDeviceId } from "../../ffi/opencl/handles.ts";
-import { object } from "../core/argument.ts";
+import { CL_MEM_ALLOC_HOST_PTR } from "../../ffi/opencl/constants.ts";
+import type { ClContext } from "../../ffi/opencl/handles.ts";
+import { object, shown } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/alignment.ts";
 import { Allocation } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
-import { ArgumentError, type InteropError } from "../core/errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { Grant } from "../core/grant.ts";
 import { describeLayout, layout, type LayoutInit } from "../core/layout.ts";
-import { ledger } from "../core/ledger.ts";
-import { environment } from "../core/library.ts";
 import type { Mapped } from "../core/mapped.ts";
 import { Resource } from "../core/resource.ts";
-import type { Undo } from "../core/undo.ts";
+import { type Undo, unwind } from "../core/undo.ts";
 import { AliasProofs } from "./alias.ts";
-import { type DeviceChoice, deviceOf, matches, type OpenCLDevice, openclDevices } from "./device.ts";
-import { assertText } from "./check.ts";
-import { check, errcode, made } from "./errors.ts";
-import { OpenCLUserEvent } from "./user_event.ts";
-import { infoU64s } from "./info.ts";
-import { opencl } from "./library.ts";
+import { handleIn } from "./check.ts";
+import { chosenDevice, type DeviceChoice } from "./choice.ts";
+import { createContext, devicesOf, retainContext } from "./context_handle.ts";
+import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLImageFormat, PixelFormat } from "./image_format.ts";
 import type { ImageTarget } from "./image_target.ts";
 import { type ImageType, imageTypeOf } from "./image_type.ts";
 import { type ImageOptions, OpenCLImages } from "./images.ts";
+import { devicesIn } from "./known_devices.ts";
 import { OpenCLMemory } from "./memory.ts";
-import { OpenCLProgram, type ProgramOptions } from "./program.ts";
-import { OpenCLQueue } from "./queue.ts";
+import type { OpenCLProgram } from "./program.ts";
+import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./program_sources.ts";
+import { OpenCLQueue, type QueueOptions } from "./queue.ts";
 import { OpenCLSampler, type SamplerInit } from "./sampler.ts";
 import { createBuffer, OpenCLTensor } from "./tensor.ts";
+import { OpenCLUserEvent } from "./user_event.ts";
 
 /**
- * An OpenCL context with one device and an in-order queue. It is its own target: buffers.
+ * An OpenCL context, of one device or several, and an in-order queue of the first. It is its own target: buffers.
  *
  * @example
  * ```ts
@@ -50,13 +49,19 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly context: Context = this;
   /** Itself. */
   readonly targets: readonly Target[] = [this];
-  /** Its device. */
+  /** Its first device. */
   readonly device: OpenCLDevice;
+  /** All of them. */
+  readonly devices: readonly OpenCLDevice[];
+  /** The most bytes that each of its devices takes in one buffer (CL_DEVICE_MAX_MEM_ALLOC_SIZE). */
+  readonly maxAllocation: number;
+  /** Where a sub-buffer may begin on each of its devices (CL_DEVICE_MEM_BASE_ADDR_ALIGN), in bytes. */
+  readonly subBufferAlign: number;
   /** Its end of life: queues, programs and tensors end first. */
   readonly resource: Resource;
   /** The queue that everything uses unless told otherwise. */
   readonly queue: OpenCLQueue;
-  /** What is known of this device and host memory. */
+  /** What is known of these devices and host memory. */
   readonly aliasing: AliasProofs;
   /** Its memory: for those who write mappers. */
   readonly memory: OpenCLMemory;
@@ -65,9 +70,12 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly #handle: ClContext;
   #bytesCopied = 0;
 
-  private constructor(handle: ClContext, device: OpenCLDevice, undo: Undo) {
+  private constructor(handle: ClContext, devices: readonly OpenCLDevice[], undo: Undo) {
     this.#handle = handle;
-    this.device = device;
+    this.devices = Object.freeze([...devices]);
+    this.device = devices[0];
+    this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
+    this.subBufferAlign = Math.max(...devices.map((device) => device.subBufferAlign));
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
@@ -88,57 +96,55 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    * @throws {ArgumentError} where no device fits; the hint lists those that are there.
    */
   static open(choice: DeviceChoice = {}): OpenCLContext {
-    object(choice, "choice");
-    for (const [name, value] of Object.entries(choice)) if (value !== undefined) assertText(value, `choice.${name}`);
-    const devices = openclDevices();
-    const wanted = Object.keys(choice).length > 0 ? choice : fromEnvironment();
-    const fitting = devices.filter((device) => matches(device, wanted));
-    const device = fitting.find((d) => d.type === "gpu") ?? fitting[0];
-    if (device === undefined) throw noDevice(wanted, devices);
-    const properties = new BigUint64Array([CL_CONTEXT_PLATFORM, device.platformHandle, 0n]);
-    const handle = made(
-      opencl().clCreateContext(properties, 1, new BigUint64Array([device.handle]), NULL, null, errcode),
-      "clCreateContext",
-    );
-    return OpenCLContext.#adopt(handle, device);
+    return OpenCLContext.#create([chosenDevice(choice)]);
   }
 
   /**
-   * Attaches to a `cl_context` that somebody else made, and retains it. Its first device is used.
+   * Opens several devices of one platform, or parts of them ({@link partition}): a buffer is all of theirs, a program is
+   * built for each, and a queue is one's own (`createQueue({ device })`).
+   *
+   * @throws {ArgumentError} for no device, one that is named twice, and devices of several platforms.
+   * @throws {DisposedError} for a sub-device that was released.
+   */
+  static create(devices: readonly OpenCLDevice[]): OpenCLContext {
+    return OpenCLContext.#create(devicesIn(devices));
+  }
+
+  /**
+   * Attaches to a `cl_context` that somebody else made, and retains it.
    *
    * @param handle a live `cl_context`: a false one ends the process
+   * @throws {ArgumentError} for what is no handle.
    * @throws {NativeCallError} where the driver does not know it.
    */
   static attach(handle: bigint): OpenCLContext {
-    if (handle === 0n) throw new ArgumentError("handle: it is null.", { api: "opencl", argument: "handle" });
-    const context = handle as ClContext;
-    const [first] = infoU64s(
-      "clGetContextInfo",
-      (name, size, value, written) => opencl().clGetContextInfo(context, name, size, value, written),
-      CL_CONTEXT_DEVICES,
-    );
-    const device = deviceOf(first as ClDeviceId);
-    check(opencl().clRetainContext(context), "clRetainContext");
-    return OpenCLContext.#adopt(context, device);
+    const context = handleIn<ClContext>(handle, "handle");
+    const devices = devicesOf(context);
+    return OpenCLContext.#made(devices, (undo) => retainContext(context, undo));
   }
 
-  static #adopt(handle: ClContext, device: OpenCLDevice): OpenCLContext {
-    ledger.add("opencl.cl_context");
-    const undo: Undo = [() => {
-      ledger.remove("opencl.cl_context");
-      check(opencl().clReleaseContext(handle), "clReleaseContext");
-    }];
-    return new OpenCLContext(handle, device, undo);
+  static #create(devices: readonly OpenCLDevice[]): OpenCLContext {
+    return OpenCLContext.#made(devices, (undo) => createContext(devices, undo));
   }
 
-  /** The device's name, for messages. */
+  static #made(devices: readonly OpenCLDevice[], make: (undo: Undo) => ClContext): OpenCLContext {
+    const undo: Undo = [];
+    try {
+      return new OpenCLContext(make(undo), devices, undo);
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+  }
+
+  /** The names of its devices, for messages. */
   get name(): string {
-    return this.device.name;
+    return this.devices.map((device) => device.name).join(" + ");
   }
 
-  /** UUID and PCI address, where the device tells them. */
+  /** UUID and PCI address, where it has one device, and that tells them. */
   get id(): DeviceId {
-    return this.device.id;
+    return this.devices.length === 1 ? this.device.id : {};
   }
 
   /** The `cl_context`. */
@@ -242,14 +248,40 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return new OpenCLSampler(this, init);
   }
 
-  /** Another in-order queue. */
-  createQueue(): OpenCLQueue {
-    return new OpenCLQueue(this);
+  /** Another in-order queue, of its first device unless told otherwise. */
+  createQueue(options: QueueOptions = {}): OpenCLQueue {
+    return new OpenCLQueue(this, options);
   }
 
-  /** Builds OpenCL C. @throws {BuildError} with the compiler's log. */
+  /**
+   * Builds OpenCL C for each of its devices, or takes what a cache has kept of it.
+   *
+   * @throws {BuildError} with the compiler's log.
+   * @throws whatever the cache does.
+   */
   program(source: string, options: ProgramOptions = {}): OpenCLProgram {
-    return new OpenCLProgram(this, source, options);
+    return programFromSource(this, source, options);
+  }
+
+  /**
+   * The program that {@link OpenCLProgram.binary} made bytes of.
+   *
+   * @throws {BinaryError} where they were changed, are for another device or driver, or the driver refuses them.
+   */
+  programFromBinary(bytes: Uint8Array): OpenCLProgram {
+    return programFromBinary(this, bytes);
+  }
+
+  /**
+   * Attaches to a `cl_program` of this context that somebody else made and built, and retains it. Its kernels can be
+   * used where it was built with `-cl-kernel-arg-info`.
+   *
+   * @param handle a live `cl_program`: a false one ends the process
+   * @throws {ArgumentError} for what is no handle, a program of another context, and one that is not built.
+   * @throws {NativeCallError} where the driver does not know it.
+   */
+  attachProgram(handle: bigint): OpenCLProgram {
+    return attachedProgram(this, handle);
   }
 
   /** An event that you set. */
@@ -258,8 +290,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   }
 
   /**
-   * The least alignment at which this device was proven to use host memory in place, as a rule for
-   * `host.checkAlignment`; undefined where it never does. Runs the proofs that it needs, once.
+   * The least alignment at which its devices were proven to use host memory in place, as a rule for
+   * `host.checkAlignment`; undefined where they never do. Runs the proofs that it needs, once.
    */
   aliasRule(): AlignmentRule | undefined {
     this.resource.assertLive();
@@ -275,7 +307,19 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   /** Where a sub-buffer may begin (CL_DEVICE_MEM_BASE_ADDR_ALIGN), as a rule. */
   subBufferRule(): AlignmentRule {
     const source = "CL_DEVICE_MEM_BASE_ADDR_ALIGN";
-    return { name: `${this.name}: sub-buffers`, address: this.device.subBufferAlign, length: 1, advice: false, source };
+    return { name: `${this.name}: sub-buffers`, address: this.subBufferAlign, length: 1, advice: false, source };
+  }
+
+  /** The one of its devices that a program gave. @throws {ArgumentError} for any other. */
+  deviceIn(given: OpenCLDevice): OpenCLDevice {
+    const { handle } = object(given, "device");
+    const device = this.devices.find((each) => each.handle === handle);
+    if (device !== undefined) return device;
+    throw new ArgumentError(`device: ${shown(given)} is none of ${this.name}.`, {
+      api: "opencl",
+      argument: "device",
+      hint: "Pass one of cl.devices.",
+    });
   }
 
   /** Counts what was copied because it was asked for. */
@@ -292,22 +336,4 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.resource.disposeAsync();
   }
-}
-
-function fromEnvironment(): DeviceChoice {
-  const [platform, device] = (environment("SAMEPAGE_OPENCL_DEVICE") ?? "").split(":");
-  return { ...(platform ? { platform } : {}), ...(device ? { device } : {}) };
-}
-
-function noDevice(wanted: DeviceChoice, devices: readonly OpenCLDevice[]): InteropError {
-  const there = devices.map((device) => `${device.platform}: ${device.name} (${device.type})`);
-  return new ArgumentError(
-    devices.length === 0 ? "OpenCL has no device." : `No OpenCL device fits ${JSON.stringify(wanted)}.`,
-    {
-      api: "opencl",
-      fn: "clGetDeviceIDs",
-      argument: "choice",
-      hint: devices.length === 0 ? "Install a driver: apt install pocl-opencl-icd." : `There is ${there.join("; ")}.`,
-    },
-  );
 }

@@ -1,5 +1,5 @@
 import * as cl from "../../ffi/opencl/errors.ts";
-import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import { ArgumentError, type ErrorFields, NativeCallError } from "../core/errors.ts";
 
 /** What to do about the codes whose cause is not in their name. */
 const HINTS: ReadonlyMap<number, string> = new Map([
@@ -60,5 +60,20 @@ export class BuildError extends NativeCallError {
   constructor(message: string, log: string, fields: ErrorFields) {
     super(message, fields);
     this.log = log;
+  }
+}
+
+/** Why a binary is of no use: it was changed, made for another device or driver, or this driver refuses it. */
+export type BinaryFault = "damaged" | "foreign" | "refused";
+
+/** A program binary is of no use here: the program has to be built from its source. */
+export class BinaryError extends ArgumentError {
+  /** Why. */
+  readonly fault: BinaryFault;
+
+  /** `fault` is why. */
+  constructor(message: string, fault: BinaryFault, fields: ErrorFields = {}) {
+    super(message, fields);
+    this.fault = fault;
   }
 }

@@ -1,5 +1,6 @@
 import type { Undo } from "../core/undo.ts";
 import { Trial } from "./alias_trial.ts";
+import type { OpenCLDevice } from "./device.ts";
 import type { PixelFormat } from "./image_format.ts";
 import type { ImageShape } from "./image_shape.ts";
 import { ImageSpecimen } from "./image_specimen.ts";
@@ -90,7 +91,7 @@ export class ImageProofs extends Proofs<ImageClass> {
 
   /** @see {@link Proofs.experiment} */
   protected experiment(which: ImageClass, undo: Undo): Outcome {
-    if (which.type === "3D" && !this.context.device.extensions.includes("cl_khr_3d_image_writes")) {
+    if (which.type === "3D" && !this.context.devices.every(writes3D)) {
       return "no kernel can write into a 3D image here, so nothing can be shown";
     }
     const best: ImageClass = { ...which, host: BEST };
@@ -98,6 +99,10 @@ export class ImageProofs extends Proofs<ImageClass> {
       if (!this.proveClass(best).aliases) return "not even images as well aligned as can be are used in place";
     }
     const specimen = new ImageSpecimen(this.context, which, undo);
-    return specimen.problem ?? new Trial(this.context, specimen).run();
+    return specimen.problem ?? new Trial(this.context, specimen, undo).run();
   }
+}
+
+function writes3D({ extensions }: OpenCLDevice): boolean {
+  return extensions.includes("cl_khr_3d_image_writes");
 }

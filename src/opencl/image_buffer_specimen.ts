@@ -13,7 +13,7 @@ import { randomPixels } from "./image_specimen.ts";
 import type { BufferImageClass } from "./image_over_buffer.ts";
 import { definitionsOf } from "./image_type.ts";
 import type { OpenCLKernel } from "./kernel.ts";
-import { OpenCLQueue } from "./queue.ts";
+import type { OpenCLQueue } from "./queue.ts";
 import { createBuffer } from "./tensor.ts";
 
 /** Pixels of a row: more than any device's pitch alignment. */
@@ -41,7 +41,7 @@ export class BufferImageSpecimen {
   readonly #format: PixelFormat;
   readonly #image: ImageShape;
   readonly #byteLength: number;
-  readonly #queue: OpenCLQueue;
+  readonly #queues: readonly OpenCLQueue[];
   readonly #kernel: OpenCLKernel;
   /** As the kernel takes them: two images, their buffers, the question, the answer. */
   readonly #mems: readonly ClMem[];
@@ -64,18 +64,25 @@ export class BufferImageSpecimen {
     const program = context.program(definitionsOf(type, format) + KERNEL);
     undo.push(() => program[Symbol.dispose]());
     this.#kernel = program.kernel("through");
-    const queue = this.#queue = new OpenCLQueue(context);
-    undo.push(() => queue[Symbol.dispose]());
+    this.#queues = context.devices.map((device) => {
+      const queue = context.createQueue({ device });
+      undo.push(() => queue[Symbol.dispose]());
+      return queue;
+    });
   }
 
-  /** Do random bytes come through? */
+  /** Do random bytes come through, on every device? */
   passes(): boolean {
+    return this.#queues.every((queue) => this.#passesOn(queue));
+  }
+
+  #passesOn(queue: OpenCLQueue): boolean {
     const question = randomPixels(this.#byteLength, this.#format);
     this.#look(4, "write", (bytes) => bytes.set(question));
     const args = this.#mems.map((mem) => new BigUint64Array([mem]));
     const items = this.#image.extent.slice(0, this.#image.type === "2D" ? 2 : 1);
-    submit(this.#queue, this.#kernel, items, [...args, new Uint32Array([this.#format.bytesPerPixel])]);
-    this.#queue.finish();
+    submit(queue, this.#kernel, items, [...args, new Uint32Array([this.#format.bytesPerPixel])]);
+    queue.finish();
     return this.#look(5, "read", (bytes) => question.every((byte, i) => byte === bytes[i]));
   }
 

@@ -15,7 +15,7 @@ import { createImage } from "./image_native.ts";
 import { footprintOf, type ImageShape } from "./image_shape.ts";
 import { definitionsOf, IMAGE_TYPES } from "./image_type.ts";
 import type { OpenCLKernel } from "./kernel.ts";
-import { OpenCLQueue } from "./queue.ts";
+import type { OpenCLQueue } from "./queue.ts";
 
 /** The answer is the question, turned by half a turn. */
 const KERNELS = `${STEPS}
@@ -46,8 +46,6 @@ const LEAST_ROW = 256;
 export class ImageSpecimen implements Specimen {
   /** What tells without an experiment that such memory is not used in place. */
   readonly problem: string | undefined;
-  /** @see {@link Specimen.queue} */
-  readonly queue: OpenCLQueue;
   readonly #format: PixelFormat;
   readonly #from: Picture;
   readonly #to: Picture;
@@ -64,8 +62,6 @@ export class ImageSpecimen implements Specimen {
     undo.push(() => program[Symbol.dispose]());
     this.#answer = program.kernel("answer");
     this.#earlyLate = program.kernel("early_late");
-    const queue = this.queue = new OpenCLQueue(context);
-    undo.push(() => queue[Symbol.dispose]());
   }
 
   /** @see {@link Specimen.ask} */
@@ -83,19 +79,19 @@ export class ImageSpecimen implements Specimen {
   }
 
   /** @see {@link Specimen.submitAnswer} */
-  submitAnswer(waits: readonly Fence[]): Point {
+  submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point {
     const extent = this.#to.image.extent.slice(0, IMAGE_TYPES[this.#to.image.type].rank);
-    return submit(this.queue, this.#answer, extent, this.#images(), waits);
+    return submit(queue, this.#answer, extent, this.#images(), waits);
   }
 
   /** @see {@link Specimen.submitEarlyLate} */
-  submitEarlyLate(turns: number): { early(): boolean; late(): boolean } {
+  submitEarlyLate(queue: OpenCLQueue, turns: number): { early(): boolean; late(): boolean } {
     const size = this.#format.bytesPerPixel;
     const pixels = randomPixels(2 * size, this.#format);
     const [row] = this.#to.rows;
     this.#from.rows[0].set(pixels);
     row.set(pixels.map((byte) => ~byte));
-    submit(this.queue, this.#earlyLate, [1], [...this.#images(), new Uint32Array([turns])]);
+    submit(queue, this.#earlyLate, [1], [...this.#images(), new Uint32Array([turns])]);
     return {
       early: () => Atomics.load(row, 0) === pixels[0],
       late: () => Atomics.load(row, size) === pixels[size],

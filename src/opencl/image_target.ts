@@ -9,8 +9,7 @@ import type { Undo } from "../core/undo.ts";
 import type { OpenCLContext } from "./context.ts";
 import { OpenCLImage } from "./image.ts";
 import type { PixelFormat } from "./image_format.ts";
-import { type ImageAbilities, nearestTo } from "./image_abilities.ts";
-import { limitProblem } from "./image_limits.ts";
+import { type ImageAbilities, limitProblem, nearestTo } from "./image_abilities.ts";
 import {
   type HostPlace,
   type ImageProblem,
@@ -101,7 +100,7 @@ export class ImageTarget implements Target<OpenCLImage> {
     const image = shapeOf(at, this.format, this.type);
     if (isProblem(image)) return image;
     const there = formats[image.type];
-    if (there.includes(this.format)) return limitProblem(limits, device.maxAllocation, image) ?? image;
+    if (there.includes(this.format)) return limitProblem(limits, image) ?? image;
     return {
       argument: "format",
       problem: `${device.name} has no ${image.type} images of ${this.format.name}.`,

@@ -4,6 +4,7 @@ import { check } from "./errors.ts";
 export type Query = (name: number, size: bigint, value: BufferSource | null, written: BufferSource | null) => number;
 
 const written = new BigUint64Array(1);
+const scalar = new BigUint64Array(1);
 
 /** The bytes of one piece of information, however many there are. */
 export function infoBytes(fn: string, query: Query, name: number): DataView<ArrayBuffer> {
@@ -20,12 +21,15 @@ export function infoString(fn: string, query: Query, name: number): string {
 
 /** A `cl_uint`, `cl_bool` or enumeration. */
 export function infoU32(fn: string, query: Query, name: number): number {
-  return infoBytes(fn, query, name).getUint32(0, true);
+  return Number(BigInt.asUintN(32, infoU64(fn, query, name)));
 }
 
 /** A `cl_ulong`, `size_t`, bitfield or handle. */
 export function infoU64(fn: string, query: Query, name: number): bigint {
-  return infoBytes(fn, query, name).getBigUint64(0, true);
+  // Room for the largest: what a driver answers in fewer bytes than the headers say is right as well.
+  scalar[0] = 0n;
+  check(query(name, 8n, scalar, null), fn);
+  return scalar[0];
 }
 
 /** A `size_t[]` or an array of handles. */

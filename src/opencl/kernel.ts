@@ -8,7 +8,7 @@ import { Resource } from "../core/resource.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { type KernelArgument, parametersOf } from "./arguments/mod.ts";
-import type { Parameter } from "./arguments/parameter.ts";
+import type { Parameter, ParameterInfo } from "./arguments/parameter.ts";
 import { assertInstance, kindOf } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
@@ -46,8 +46,8 @@ export class OpenCLKernel implements Disposable {
   /** What clEnqueueNDRangeKernel reads: global sizes, offsets and local sizes, written at every run. */
   readonly #words = [0, 1, 2].map(() => new BigUint64Array(3));
 
-  /** Made by `program.kernel()`. */
-  constructor(program: OpenCLProgram, name: string) {
+  /** Made by `program.kernel()`; `kept` is what its program's binary was kept with. */
+  constructor(program: OpenCLProgram, name: string, kept?: readonly ParameterInfo[]) {
     this.program = program;
     this.name = name;
     const undo: Undo = [];
@@ -62,7 +62,7 @@ export class OpenCLKernel implements Disposable {
         check(opencl().clReleaseKernel(handle), "clReleaseKernel");
       });
       this.#handle = handle;
-      this.#parameters = parametersOf(handle, name);
+      this.#parameters = parametersOf(handle, name, kept);
       this.#limitsOn(program.context.device);
     } catch (error) {
       unwind(undo);
@@ -76,6 +76,11 @@ export class OpenCLKernel implements Disposable {
   get handle(): ClKernel {
     this.resource.assertLive();
     return this.#handle;
+  }
+
+  /** What is known of its parameters, in order. */
+  get parameters(): readonly ParameterInfo[] {
+    return this.#parameters.map(({ info }) => ({ ...info }));
   }
 
   /**

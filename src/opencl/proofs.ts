@@ -1,8 +1,8 @@
-import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
 import type { OpenCLContext } from "./context.ts";
+import type { OpenCLDevice } from "./device.ts";
 
 /** What a proof came to. */
 export interface Verdict {
@@ -20,8 +20,8 @@ export type Outcome = string | undefined | { readonly impossible: string };
 /** What is not proven is no alias. */
 export const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
-/** What was found out, by device and class: a "no" takes a second, and several where a device is well disguised. */
-const VERDICTS = new Map<ClDeviceId, Map<string, Verdict>>();
+/** What was found out, by devices and class: a "no" takes a second, and several where a device is well disguised. */
+const VERDICTS = new Map<string, Map<string, Verdict>>();
 
 /** Experiments of one kind on one device: each class of memory needs one, once. */
 export abstract class Proofs<Class> {
@@ -29,13 +29,10 @@ export abstract class Proofs<Class> {
   protected readonly context: OpenCLContext;
   readonly #verdicts: Map<string, Verdict>;
 
-  /** Nothing is run yet; what other contexts of the device have found out is known. */
+  /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
     this.context = context;
-    const { handle } = context.device;
-    let verdicts = VERDICTS.get(handle);
-    if (verdicts === undefined) VERDICTS.set(handle, verdicts = new Map());
-    this.#verdicts = verdicts;
+    this.#verdicts = knownOf(context.devices, VERDICTS, () => new Map());
   }
 
   /** Runs the proof of a class, unless it was run before. @throws {NativeCallError} where it cannot be run. */
@@ -67,6 +64,18 @@ export abstract class Proofs<Class> {
 
   /** Runs the experiment. What it makes goes on the undo list. */
   protected abstract experiment(which: Class, undo: Undo): Outcome;
+}
+
+/**
+ * What is known of some devices. Sub-devices come and go, and their handles come again: what one has shown is not told of
+ * the next.
+ */
+export function knownOf<K>(devices: readonly OpenCLDevice[], known: Map<string, K>, none: () => K): K {
+  if (devices.some((device) => device.parent !== undefined)) return none();
+  const key = devices.map((device) => device.handle).sort().join();
+  let kept = known.get(key);
+  if (kept === undefined) known.set(key, kept = none());
+  return kept;
 }
 
 /** Runs one experiment on memory that `where` names; what it made is released, whatever comes of it. */

@@ -1,5 +1,6 @@
 import { CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
+import { object } from "../core/argument.ts";
 import { ArgumentError, LayoutError, throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { ledger } from "../core/ledger.ts";
@@ -22,6 +23,12 @@ const MOST_UNFLUSHED = 64;
 /** One enqueue: is given what every clEnqueue… takes last, and answers its code. */
 export type Enqueue = (waits: number, waitList: BufferSource | null, event: BufferSource) => number;
 
+/** Options of {@link OpenCLContext.createQueue}. */
+export interface QueueOptions {
+  /** Which of the context's devices; the first by default. */
+  readonly device?: OpenCLDevice;
+}
+
 /**
  * An in-order command queue. Every command's event is held until it is seen over, by the queue if by nobody else.
  */
@@ -40,9 +47,10 @@ export class OpenCLQueue implements Disposable {
   #flushed = true;
 
   /** Made by `cl.createQueue()`; a context has one to begin with. */
-  constructor(context: OpenCLContext) {
+  constructor(context: OpenCLContext, options: QueueOptions = {}) {
+    const { device } = object(options, "options");
     this.context = context;
-    this.device = context.device;
+    this.device = device === undefined ? context.device : context.deviceIn(device);
     this.#handle = made(
       opencl().clCreateCommandQueue(context.handle, this.device.handle, 0n, errcode),
       "clCreateCommandQueue",

@@ -49,6 +49,8 @@ const LIBC: Failures<LibC> = {
   sysconf: { answer: -1n, errno: EINVAL },
   getpid: undefined,
   __errno_location: undefined,
+  dladdr: { answer: 0 },
+  gnu_get_libc_version: undefined,
 };
 
 /** OpenCL. An unmap is no release: where it fails, nothing was unmapped. */
@@ -126,6 +128,7 @@ const OPENCL: Failures<OpenCL> = {
   clEnqueueBarrierWithWaitList: code(CL_OUT_OF_RESOURCES),
   clWaitForEvents: code(CL_OUT_OF_RESOURCES),
   clWaitForEventsAsync: code(CL_OUT_OF_RESOURCES),
+  clGetExtensionFunctionAddress: { answer: 0n },
   clGetExtensionFunctionAddressForPlatform: { answer: 0n },
   clGetEventInfo: { ...code(CL_OUT_OF_RESOURCES), poll: true },
   clGetEventProfilingInfo: code(CL_OUT_OF_RESOURCES),

@@ -53,6 +53,15 @@ function some(faults: readonly Fault[], fn: string): void {
   assert(faults.some((fault) => fault.call === `opencl.${fn}`), `${fn} was not among the ${faults.length} calls`);
 }
 
+test("listing devices: one that does not tell all of itself is a device", async () => {
+  const all = openclDevices().length;
+  const told: number[] = [];
+  const faults = await sweep(() => void told.push(openclDevices().length));
+  some(faults, "clGetDeviceInfo");
+  assert(told.every((count) => count === all), `${told}`);
+  assert(faults.filter((fault) => fault.error === undefined).length > 10, "an optional question ended the list");
+});
+
 test("opening a context", async (open) => {
   const faults = await sweep(() => {
     using _ = open();

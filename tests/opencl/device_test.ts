@@ -15,6 +15,27 @@ testEach("a device describes itself", (platform) => {
   assert(device.subBufferAlign >= 1 && Number.isInteger(Math.log2(device.subBufferAlign)));
   assert(device.localMemory > 0 && device.maxAllocation > 0);
   assertEquals(device.addressBits, 64);
+  assert(device.globalMemory >= device.maxAllocation);
+  assertEquals([device.unifiedMemory, device.parent], [true, undefined]); // a CPU, whole
+  assert(device.images !== undefined && device.images.max2d.every((n) => n >= 2048), "OpenCL's least");
+  assert(device.images.max3d.length === 3 && device.images.maxSamplers > 0);
+  assert(device.queues.profiling, "every device has it");
+});
+
+const SVM = { pocl: [true, true, false, true], rusticl: [false, false, false, false] };
+
+testEach("a device tells which shared virtual memory it has", (platform) => {
+  const { svm } = openclDevices().find((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]))!;
+  const told = [svm.coarseGrainBuffer, svm.fineGrainBuffer, svm.fineGrainSystem, svm.atomics];
+  assertEquals(told, SVM[platform]);
+});
+
+testEach("a device that shares with no other API says so", (platform) => {
+  const { extensions, sharing } = openclDevices().find((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]))!;
+  assertEquals(sharing.extensions.filter((name) => !extensions.includes(name)), []);
+  if (!extensions.includes("cl_khr_external_memory")) assertEquals(sharing.memoryImports, []);
+  if (!extensions.includes("cl_khr_external_semaphore")) assertEquals(sharing.semaphoreImports, []);
+  if (!extensions.includes("cl_khr_semaphore")) assertEquals(sharing.semaphores, []);
 });
 
 testEach("a device is chosen by platform, name and type, in any case", (platform) => {

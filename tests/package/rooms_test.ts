@@ -30,9 +30,15 @@ function codeFor(room: string): string[] {
   if (room === "src/core") return ["ffi"];
   if (room === "src/mappers") return ["src/core"];
   if (room === "src/pipeline") return ["src/core"];
-  if (room === "src/doctor") return ["ffi", "src/core", "src/mappers", ...apis];
+  // deno.json says which version of samepage it is.
+  if (room === "src/doctor") return ["deno.json", ...dataOf(apis), "src/core", "src/mappers", ...apis];
   if (room === "mod.ts") return ["src/core", "src/mappers", "src/host", "src/pipeline"];
   return ["src/core", "ffi", `ffi:${room}`];
+}
+
+/** What ffi/ says: of all, and of each API. */
+function dataOf(of: ReadonlySet<string>): string[] {
+  return ["ffi", ...[...of].map((api) => `ffi:${api}`)];
 }
 
 /** The rooms that a room may know as types besides. */

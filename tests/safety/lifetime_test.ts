@@ -60,7 +60,7 @@ isolated(
 const cl = open();
 cl[Symbol.dispose]();
 for (let i = 0; i < 3; i++) { using _ = open(); }
-for (const make of [() => new OpenCLQueue(cl), () => new OpenCLUserEvent(cl), () => new OpenCLProgram(cl, "kernel void k() {}")]) {
+for (const make of [() => new OpenCLQueue(cl), () => new OpenCLUserEvent(cl), () => cl.program("kernel void k() {}")]) {
   fails(String(make), make, "DisposedError");
 }
 `,

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { LibraryNotFoundError } from "../../src/core/errors.ts";
-import { lazyLibrary, type LibrarySpec, setTap } from "../../src/core/library.ts";
+import { lazyLibrary, type LibrarySpec, openingOf, setTap } from "../../src/core/library.ts";
 import { run } from "./process.ts";
 
 interface Functions {
@@ -26,6 +26,27 @@ Deno.test("where none opens, the error lists every attempt with the loader's wor
     assert(error.attempts.every(({ message }) => message.includes("cannot open shared object file")));
     assertEquals([error.api, error.fn, error.hint], ["unittest", "dlopen", "Install it."]);
     assert(error.message.includes("/nowhere/libone.so, libtwo-is-missing.so"));
+  }
+});
+
+Deno.test("what came of opening can be asked: what opened, what did not, and the override", () => {
+  const variable = "SAMEPAGE_LIB_OPENINGTEST";
+  const api = "openingtest";
+  assertEquals(openingOf(api), undefined);
+  assertThrows(() => spec(["/nowhere/libnone.so"], { api })(), LibraryNotFoundError);
+  const closed = openingOf(api);
+  assertEquals([closed?.path, closed?.attempts.map(({ path }) => path)], [undefined, ["/nowhere/libnone.so"]]);
+  const open = spec(["/nowhere/libnone.so", "libc.so.6"], { api });
+  assertEquals(openingOf(api), closed);
+  open();
+  const { attempts } = closed!;
+  assertEquals(openingOf(api), { variable, override: undefined, path: "libc.so.6", attempts });
+  Deno.env.set(variable, "/nowhere/liboverride.so");
+  try {
+    assertThrows(() => spec(["libc.so.6"], { api })(), LibraryNotFoundError, variable);
+    assertEquals([openingOf(api)?.override, openingOf(api)?.path], ["/nowhere/liboverride.so", undefined]);
+  } finally {
+    Deno.env.delete(variable);
   }
 });
 

@@ -4,7 +4,7 @@ import type { Library } from "../library.ts";
 export const libc: Library = {
   name: "libc",
   interface: "LibC",
-  headers: ["errno.h", "fcntl.h", "sys/mman.h", "sys/uio.h", "unistd.h"],
+  headers: ["dlfcn.h", "errno.h", "fcntl.h", "gnu/libc-version.h", "sys/mman.h", "sys/uio.h", "unistd.h"],
   defines: { _GNU_SOURCE: "" },
   functions: [
     { name: "mmap", address: ["addr"] },
@@ -19,6 +19,8 @@ export const libc: Library = {
     "sysconf",
     "getpid",
     "__errno_location",
+    { name: "dladdr", address: ["address"], optional: true }, // in libdl before glibc 2.34
+    "gnu_get_libc_version",
   ],
   constants: [
     {
@@ -44,5 +46,5 @@ export const libc: Library = {
     { type: "uintptr_t", names: ["MAP_FAILED"] },
   ],
   errors: { type: "int", names: ["E*"], from: ["errno.h", "errno-base.h"] },
-  structs: ["struct iovec"],
+  structs: ["struct iovec", "Dl_info"],
 };

@@ -94,6 +94,7 @@ export const opencl: Library = {
     "clGetEventInfo",
     "clGetEventProfilingInfo",
     "clWaitForEvents",
+    { name: "clGetExtensionFunctionAddress", optional: true },
     "clGetExtensionFunctionAddressForPlatform",
     { name: "clWaitForEvents", as: "clWaitForEventsAsync", nonblocking: true },
   ],
@@ -138,6 +139,15 @@ export const opencl: Library = {
       ],
     },
     { type: "cl_device_fp_config", names: ["CL_FP_*"] },
+    {
+      type: "cl_external_memory_handle_type_khr",
+      names: ["CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR", "CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR"],
+    },
+    {
+      type: "cl_external_semaphore_handle_type_khr",
+      names: ["CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR", "CL_SEMAPHORE_HANDLE_SYNC_FD_KHR"],
+    },
+    { type: "cl_semaphore_type_khr", names: ["CL_SEMAPHORE_TYPE_BINARY_KHR"] },
     { type: "int", names: ["CL_UUID_SIZE_KHR", "CL_LUID_SIZE_KHR"] },
 
     { type: "cl_context_properties", names: ["CL_CONTEXT_PLATFORM", "CL_CONTEXT_INTEROP_USER_SYNC"] },
@@ -210,6 +220,7 @@ export const opencl: Library = {
 
     { type: "cl_program_build_info", names: ["CL_PROGRAM_BUILD_*", "CL_PROGRAM_BINARY_TYPE"] },
     { type: "cl_program_info", names: ["CL_PROGRAM_*", "!CL_PROGRAM_BINARY_TYPE_*"], from: ["cl.h"] },
+    { type: "cl_program_binary_type", names: ["CL_PROGRAM_BINARY_TYPE_*"], from: ["cl.h"] },
     { type: "cl_build_status", names: ["CL_BUILD_*"] },
 
     { type: "cl_kernel_arg_address_qualifier", names: ["CL_KERNEL_ARG_ADDRESS_*", "!*_QUALIFIER"] },

@@ -16,8 +16,9 @@ import {
   CL_KERNEL_ARG_TYPE_QUALIFIER,
   CL_KERNEL_NUM_ARGS,
 } from "../../../ffi/opencl/constants.ts";
-import { CL_INVALID_SAMPLER } from "../../../ffi/opencl/errors.ts";
+import { CL_INVALID_SAMPLER, CL_KERNEL_ARG_INFO_NOT_AVAILABLE } from "../../../ffi/opencl/errors.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLImage } from "../image.ts";
@@ -62,17 +63,24 @@ const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|
 
 const SAMPLER_TYPE = /\bsampler_t\b/;
 
-/** The parameters of a kernel, in order. */
-export function parametersOf(handle: ClKernel, kernel: string): Parameter[] {
+/**
+ * The parameters of a kernel, in order. Where the driver has forgotten them, they are what was kept with its binary.
+ *
+ * @throws {ArgumentError} where nothing is known of them: no argument could be checked.
+ */
+export function parametersOf(
+  handle: ClKernel,
+  kernel: string,
+  kept: readonly ParameterInfo[] | undefined,
+): Parameter[] {
   const count = infoU32(
     "clGetKernelInfo",
     (name, size, value, written) => opencl().clGetKernelInfo(handle, name, size, value, written),
     CL_KERNEL_NUM_ARGS,
   );
-  return Array.from({ length: count }, (_, i) => {
-    const info = infoOf(handle, i);
-    return new (kindFor(info))(kernel, i, info);
-  });
+  const infos = infosOf(handle, count) ?? kept;
+  if (infos?.length !== count) throw unknown(kernel);
+  return infos.map((info, i) => new (kindFor(info))(kernel, i, info));
 }
 
 /** A program's own name for an image type is told by some compilers, and not what stands behind it: that is opaque. */
@@ -80,6 +88,27 @@ function kindFor(info: ParameterInfo): Kind {
   if (!info.opaque && !OPAQUE.test(info.type)) return KINDS[info.address] ?? OpaqueParameter;
   if (IMAGE_TYPE.test(info.type)) return ImageParameter;
   return SAMPLER_TYPE.test(info.type) ? SamplerParameter : OpaqueParameter;
+}
+
+/** What the driver says of them; undefined where it has forgotten. */
+function infosOf(handle: ClKernel, count: number): ParameterInfo[] | undefined {
+  try {
+    return Array.from({ length: count }, (_, i) => infoOf(handle, i));
+  } catch (error) {
+    if ((error as { code?: number }).code === CL_KERNEL_ARG_INFO_NOT_AVAILABLE) return undefined;
+    throw error;
+  }
+}
+
+function unknown(kernel: string): ArgumentError {
+  return new ArgumentError(`${kernel}: nothing is known of its arguments, so none could be checked.`, {
+    api: "opencl",
+    fn: "clGetKernelArgInfo",
+    code: CL_KERNEL_ARG_INFO_NOT_AVAILABLE,
+    codeName: "CL_KERNEL_ARG_INFO_NOT_AVAILABLE",
+    argument: "name",
+    hint: "Build its program with -cl-kernel-arg-info.",
+  });
 }
 
 function infoOf(handle: ClKernel, index: number): ParameterInfo {

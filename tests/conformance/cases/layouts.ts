@@ -3,7 +3,7 @@ import { Frame } from "../../../src/core/frame.ts";
 import { imageInfo } from "../../../src/core/frame_info.ts";
 import { type Layout, type LayoutInit, region } from "../../../src/core/layout.ts";
 import type { Tensor } from "../../../src/core/tensor.ts";
-import { across, assertFrames, type Case, frameOf, NotHere } from "../case.ts";
+import { across, assertFrames, type Case, frameOf, needsParts, NotHere } from "../case.ts";
 import { assertSame, elementsOf, random } from "../bytes.ts";
 import type { Subject, Variant, Variants } from "../subject.ts";
 
@@ -67,6 +67,7 @@ export const LAYOUTS: readonly Case[] = [
 async function kept(subject: Subject, which: keyof Variants): Promise<void> {
   const variants = (subject.variants ?? ANY)[which];
   if (variants.length === 0) throw new NotHere("the edge takes no such layout");
+  if (variants.some(({ part }) => part !== undefined)) needsParts(subject.source);
   for (const { name, whole, part } of variants) {
     using memory = subject.source.allocate(whole);
     using source = part === undefined ? memory.borrow("read-write") : memory.slice(part(memory.layout));

@@ -1,0 +1,41 @@
+import type { Mapped } from "../core/mapped.ts";
+import type { Target } from "../core/context.ts";
+import type { ApiReport } from "./report.ts";
+
+/** How to look. */
+export interface Examination {
+  /** May experiments be run, to find out which memory a device uses in place? */
+  readonly proofs: boolean;
+  /** What is opened goes here, to be disposed when the report is made. */
+  readonly opened: DisposableStack;
+}
+
+/** A node of the graph that was found: a kind of memory of a device that is open. */
+export interface Node {
+  /** The name, in the report, of its device. */
+  readonly device: string;
+  /** The target itself. */
+  readonly target: Target;
+  /** Makes a little memory of this kind, to ask the graph about; undefined where nothing here can. */
+  readonly make: (() => Mapped) | undefined;
+}
+
+/** What was found of one API. */
+export interface Examined {
+  /** For the report. */
+  readonly report: Omit<ApiReport, "variables">;
+  /** For the graph. */
+  readonly nodes: readonly Node[];
+}
+
+/** How to look at one API. Each has a file of its own; the table is in `apis.ts`. */
+export interface ApiExaminer {
+  /** The API's name. */
+  readonly api: string;
+  /** Environment variables that change what its library and drivers find. */
+  readonly variables: readonly string[];
+  /** Files and folders that tell more about it. */
+  readonly files: readonly string[];
+  /** Looks. Never throws: what fails is a finding. */
+  examine(how: Examination): Examined;
+}

@@ -1,0 +1,65 @@
+import config from "../../deno.json" with { type: "json" };
+import { environment } from "../core/library.ts";
+import { MAPPERS } from "../mappers/mod.ts";
+import type { ApiExaminer } from "./api.ts";
+import { APIS } from "./apis.ts";
+import { examineEdges } from "./edges.ts";
+import { attempt } from "./findings.ts";
+import { permissionsOf } from "./permissions.ts";
+import type { ApiReport, Finding, Report, Versions } from "./report.ts";
+
+/** How to look. */
+export interface DoctorOptions {
+  /**
+   * Run the experiments that show which memory a device uses in place; true by default. They take about a second for
+   * each device that does not. Without them nothing is called an alias.
+   */
+  readonly proofs?: boolean;
+}
+
+/**
+ * Looks at this machine: libraries, devices, and which edges are open or closed, with the reason and the remedy. It
+ * never throws for what it finds, and disposes all that it opens. It needs `--allow-ffi`, asks for nothing more, and
+ * says what it could see with more.
+ *
+ * @example
+ * ```ts
+ * import { doctor, textOf } from "@samepage/interop/doctor";
+ *
+ * const report = doctor({ proofs: false });
+ * console.log(textOf(report));
+ * console.log(report.edges.filter((edge) => edge.open).length);
+ * ```
+ */
+export function doctor(options: DoctorOptions = {}): Report {
+  const { proofs = true } = options;
+  const findings: Finding[] = [];
+  const how = { proofs, opened: new DisposableStack() };
+  const examined = APIS.map((api) => api.examine(how));
+  const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
+  const nodes = examined.flatMap((it) => it.nodes);
+  const edges = attempt(findings, () => examineEdges(nodes, MAPPERS, how, apis));
+  attempt(findings, () => how.opened.dispose());
+  return {
+    versions: versions(),
+    permissions: permissionsOf(APIS),
+    apis,
+    ...(edges ?? { targets: [], edges: [], routes: [] }),
+    findings,
+  };
+}
+
+function variablesOf({ variables }: ApiExaminer): Record<string, string> {
+  const set = variables.map((name) => [name, environment(name)] as const);
+  return Object.fromEntries(set.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+function versions(): Versions {
+  const mayTell = Deno.permissions.querySync({ name: "sys", kind: "osRelease" }).state === "granted";
+  return {
+    samepage: config.version,
+    deno: Deno.version.deno,
+    system: `${Deno.build.os} ${Deno.build.arch}`,
+    ...(mayTell ? { kernel: Deno.osRelease() } : {}),
+  };
+}

@@ -1,0 +1,134 @@
+import type { Target } from "../core/context.ts";
+import type { Refusal } from "../core/errors.ts";
+import { Graph } from "../core/graph.ts";
+import type { Mapped } from "../core/mapped.ts";
+import { edgeOf, type Mapper } from "../core/mapper.ts";
+import { Route, type Transfer } from "../core/route.ts";
+import type { Examination, Node } from "./api.ts";
+import { attempt, findingOf } from "./findings.ts";
+import type { ApiReport, EdgeReport, Finding, RouteReport, TargetReport } from "./report.ts";
+
+/** The worst comes last. */
+const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
+
+/** A node with its name in the report, and a little memory of its kind where that could be made. */
+interface Source {
+  readonly id: string;
+  readonly target: Target;
+  readonly memory: Mapped | undefined;
+  readonly problem: string | undefined;
+}
+
+/** What the graph says of the memory that is here. */
+export interface Edges {
+  /** Its nodes. */
+  readonly targets: readonly TargetReport[];
+  /** Its edges, one by one. */
+  readonly edges: readonly EdgeReport[];
+  /** The best ways. */
+  readonly routes: readonly RouteReport[];
+}
+
+/**
+ * Asks the graph, with a little memory of each kind: of each mapper alone whether it is open between each two targets,
+ * and of all together what the best way is. Nothing is mapped.
+ */
+export function examineEdges(
+  nodes: readonly Node[],
+  mappers: readonly Mapper[],
+  { proofs, opened }: Examination,
+  apis: readonly ApiReport[],
+): Edges {
+  const sources = nodes.map((node) => sourceOf(node, opened));
+  const asked = proofs ? mappers : mappers.map(unproven);
+  return {
+    targets: sources.map(({ id, target, problem }, i) => ({
+      id,
+      kind: target.kind,
+      api: target.context.api,
+      device: nodes[i].device,
+      ...(problem === undefined ? {} : { problem }),
+    })),
+    edges: asked.flatMap((mapper) => edgesOf(mapper, sources, apis)),
+    routes: routesOf(asked, sources),
+  };
+}
+
+/** `opencl:0` where a device's main kind of memory is meant, `opencl:0.svm` for another. */
+function idOf({ device, target: { kind, context: { api } } }: Node): string {
+  return kind.startsWith(api) ? `${device}${kind.slice(api.length)}` : `${device}.${kind}`;
+}
+
+function sourceOf(node: Node, opened: DisposableStack): Source {
+  const findings: Finding[] = [];
+  const memory = node.make === undefined ? undefined : attempt(findings, () => opened.use(node.make!()));
+  const problem = node.make === undefined ? `nothing here makes ${node.target.kind} memory to try.` : findings[0]?.what;
+  return { id: idOf(node), target: node.target, memory, problem };
+}
+
+/** The same mapper, which finds nothing out before it is asked. */
+function unproven(mapper: Mapper): Mapper {
+  const { from, to } = mapper;
+  return { from, to, probe: (...args) => mapper.probe(...args), map: (...args) => mapper.map(...args) };
+}
+
+function edgesOf(mapper: Mapper, sources: readonly Source[], apis: readonly ApiReport[]): EdgeReport[] {
+  const edge = edgeOf(mapper);
+  const missing = [mapper.from, mapper.to].sort().filter((kind) => !sources.some(({ target }) => target.kind === kind));
+  if (missing.length > 0) return [{ edge, open: false, ...absent(missing, sources, apis) }];
+  return pairs(sources)
+    .filter(([from, to]) => from.target.kind === mapper.from && to.target.kind === mapper.to)
+    .map(([from, to]) => {
+      // Of these two alone: another device's refusal is no reason.
+      using graph = new Graph([from.target.context, to.target.context], [mapper]);
+      const { open, steps: [step], refused } = explain(graph, from, to, edge);
+      const ends = { edge, from: from.id, to: to.id, open };
+      if (!open) return { ...ends, ...closed(refused) };
+      const { transfer, evidence } = step;
+      return { ...ends, transfer, ...(evidence === undefined ? {} : { evidence }) };
+    });
+}
+
+function routesOf(mappers: readonly Mapper[], sources: readonly Source[]): RouteReport[] {
+  using graph = new Graph(sources.map(({ target }) => target.context), mappers);
+  return pairs(sources).map(([from, to]) => {
+    const { open, steps, refused } = explain(graph, from, to, `${from.target.kind}→${to.target.kind}`);
+    const worst = Math.max(...steps.map(({ transfer }) => TRANSFERS.indexOf(transfer)));
+    return { from: from.id, to: to.id, open, ...(open ? { transfer: TRANSFERS[worst] } : {}), steps, refused };
+  });
+}
+
+/** What the graph answers, where copies are asked for; a failure is a refusal like any other. */
+function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
+  if (from.memory === undefined) return new Route([], [{ edge, reason: from.problem! }], false);
+  try {
+    return graph.explain(from.memory, to.target, { copy: "allow" });
+  } catch (error) {
+    const { what, remedy } = findingOf(error);
+    return new Route([], [{ edge, reason: what, ...(remedy === undefined ? {} : { remedy }) }], false);
+  }
+}
+
+function closed(refused: readonly Refusal[]): Pick<EdgeReport, "reason" | "remedy"> {
+  const [first] = refused;
+  if (first === undefined) return { reason: "no edge leads there." };
+  const { reason, remedy } = first;
+  return { reason, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+/** Why kinds of memory are not here: where nothing of their API is, the first thing that it lacks. */
+function absent(
+  kinds: readonly string[],
+  sources: readonly Source[],
+  apis: readonly ApiReport[],
+): Pick<EdgeReport, "reason" | "remedy"> {
+  const here = new Set(sources.map(({ target }) => target.context.api));
+  const lacking = apis.filter(({ api }) => !here.has(api) && kinds.some((kind) => kind.startsWith(api)));
+  const findings = lacking.flatMap((api) => [...api.findings, ...api.devices.flatMap((device) => device.findings)]);
+  const remedy = findings.find((finding) => finding.remedy !== undefined)?.remedy;
+  return { reason: `there is no ${kinds.join(", no ")} memory here.`, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+function pairs(sources: readonly Source[]): (readonly [Source, Source])[] {
+  return sources.flatMap((from) => sources.filter((to) => to !== from).map((to) => [from, to] as const));
+}

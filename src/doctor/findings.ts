@@ -1,0 +1,19 @@
+import { InteropError, messageOf } from "../core/errors.ts";
+import type { Finding } from "./report.ts";
+
+/** What was thrown, as a finding: an error's hint is its remedy. */
+export function findingOf(error: unknown): Finding {
+  const message = messageOf(error);
+  if (!(error instanceof InteropError) || error.hint === undefined) return { what: message };
+  return { what: message.replace(` ${error.hint}`, ""), remedy: error.hint };
+}
+
+/** Does something whose failure is only a finding; then the answer is undefined. */
+export function attempt<T>(findings: Finding[], action: () => T): T | undefined {
+  try {
+    return action();
+  } catch (error) {
+    findings.push(findingOf(error));
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { libc } from "../host/libc.ts";
+import { host } from "../host/context.ts";
+import { PAGE } from "../host/blocks.ts";
+import { libcVersion } from "../host/version.ts";
+import type { ApiExaminer, Examined } from "./api.ts";
+import { attempt } from "./findings.ts";
+import { examineLibrary, factOf, told } from "./library.ts";
+import { LITTLE } from "./little.ts";
+import { examineRenderNodes, RENDER_NODES } from "./render_nodes.ts";
+import type { Finding, Trait } from "./report.ts";
+
+/** The CPU's memory, which libc gives. */
+export const HOST: ApiExaminer = {
+  api: "host",
+  variables: ["SAMEPAGE_LIB_LIBC"],
+  files: [RENDER_NODES],
+
+  examine(): Examined {
+    const findings: Finding[] = [];
+    const library = examineLibrary("libc", libc, "getpid", findings);
+    const make = () => host.allocate(LITTLE);
+    const id = "host";
+    if (library.opened === undefined) {
+      return { report: { api: id, library, drivers: [], devices: [], findings }, nodes: [] };
+    }
+    const facts = factOf("gnu_get_libc_version", libcVersion);
+    const version = told(facts, "gnu_get_libc_version");
+    const traits: Trait[] = [{ label: "memory", text: `pages of ${PAGE} bytes; ${sharable()}` }];
+    const nodes = examineRenderNodes(findings);
+    if (nodes !== undefined) traits.push({ label: "GPU nodes", text: nodes });
+    return {
+      report: {
+        api: id,
+        library: { ...library, ...(version === undefined ? {} : { version: `glibc ${version}` }), facts },
+        drivers: [],
+        devices: [{ id, name: "the CPU's memory", facts: [], traits, aliasing: [], findings: [] }],
+        findings,
+      },
+      nodes: [{ device: id, target: host, make }],
+    };
+  },
+};
+
+/** A memfd is what other processes and APIs can be given; a sandbox may forbid it. */
+function sharable(): string {
+  const findings: Finding[] = [];
+  attempt(findings, () => host.allocate({ ...LITTLE, sharable: true })[Symbol.dispose]());
+  return findings.length === 0 ? "as a memfd too, for other processes and APIs" : `not as a memfd: ${findings[0].what}`;
+}

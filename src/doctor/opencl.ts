@@ -1,0 +1,89 @@
+import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
+import { fileAt } from "../host/loaded.ts";
+import { OpenCLContext } from "../opencl/context.ts";
+import { deviceHandles, deviceOf, platformHandles } from "../opencl/device.ts";
+import { opencl } from "../opencl/library.ts";
+import { addressInDriver } from "../opencl/loader.ts";
+import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
+import { attempt } from "./findings.ts";
+import { examineLibrary, located, told } from "./library.ts";
+import { deviceFacts, loaderFacts, platformFacts } from "./opencl_facts.ts";
+import { nodesOf } from "./opencl_nodes.ts";
+import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./opencl_remedies.ts";
+import { traitsOf, unread } from "./opencl_traits.ts";
+import type { DeviceReport, DriverReport, Finding } from "./report.ts";
+
+/** The variables that the loader and the drivers read, and ours. */
+const VARIABLES = [
+  "SAMEPAGE_LIB_OPENCL",
+  "SAMEPAGE_OPENCL_DEVICE",
+  "OCL_ICD_VENDORS",
+  "OCL_ICD_FILENAMES",
+  "OPENCL_LAYERS",
+  "RUSTICL_ENABLE",
+  "POCL_DEVICES",
+];
+
+/** OpenCL: the ICD loader, its platforms, their devices. */
+export const OPENCL: ApiExaminer = {
+  api: "opencl",
+  variables: VARIABLES,
+  files: [VENDORS],
+
+  examine(how: Examination): Examined {
+    const findings: Finding[] = [];
+    const library = examineLibrary("opencl", opencl, "clGetPlatformIDs", findings);
+    const drivers: DriverReport[] = [];
+    const devices: DeviceReport[] = [];
+    const nodes: Node[] = [];
+    const facts = library.opened === undefined ? [] : loaderFacts();
+    if (library.opened !== undefined) {
+      const platforms = attempt(findings, platformHandles) ?? [];
+      for (const platform of platforms) examinePlatform(platform, how, { findings, drivers, devices, nodes });
+      if (platforms.length === 0) findings.push(noPlatforms());
+      findings.push(...installedDrivers(drivers));
+    }
+    const [name, version] = [told(facts, "CL_ICDL_NAME"), told(facts, "CL_ICDL_VERSION")];
+    const described = name === undefined || version === undefined ? {} : { version: `${name} ${version}` };
+    return {
+      report: { api: OPENCL.api, library: { ...library, ...described, facts }, drivers, devices, findings },
+      nodes,
+    };
+  },
+};
+
+/** What is found on the way. */
+interface Found {
+  readonly findings: Finding[];
+  readonly drivers: DriverReport[];
+  readonly devices: DeviceReport[];
+  readonly nodes: Node[];
+}
+
+function examinePlatform(platform: ClPlatformId, how: Examination, found: Found): void {
+  const facts = platformFacts(platform);
+  const name = told(facts, "CL_PLATFORM_NAME") ?? "a platform without a name";
+  const handles = attempt(found.findings, () => deviceHandles(platform)) ?? [];
+  if (handles.length === 0) found.findings.push(noDevices(name));
+  const ids = handles.map((handle) => examineDevice(handle, how, found));
+  found.drivers.push({ name, ...located(() => fileAt(addressInDriver(platform))), facts, devices: ids });
+}
+
+/** Answers the device's name in the report. */
+function examineDevice(handle: ClDeviceId, how: Examination, found: Found): string {
+  const id = `opencl:${found.devices.length}`;
+  const facts = deviceFacts(handle);
+  const findings: Finding[] = [];
+  const cl = attempt(findings, () => how.opened.use(OpenCLContext.create([deviceOf(handle)])));
+  const traits = cl === undefined ? [] : traitsOf(cl, how.proofs);
+  found.devices.push({
+    id,
+    name: told(facts, "CL_DEVICE_NAME") ?? "a device without a name",
+    facts,
+    traits: [...traits, ...unread(facts)],
+    aliasing: cl?.aliasing.verdicts() ?? [],
+    findings,
+  });
+  if (cl !== undefined) found.nodes.push(...nodesOf(cl, id));
+  return id;
+}

@@ -1,0 +1,89 @@
+import * as cl from "../../ffi/opencl/constants.ts";
+import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
+import { type Ask, count, deviceQuery, flag, from, size, text, word } from "../opencl/device_queries.ts";
+import { infoString } from "../opencl/info.ts";
+import { opencl } from "../opencl/library.ts";
+import { LOADER_INFOS, loaderInfo } from "../opencl/loader.ts";
+import { factOf } from "./library.ts";
+import type { Fact } from "./report.ts";
+
+/** How a value is asked for. */
+type Asks = Partial<Record<keyof typeof cl, (name: number) => Ask<string | number | boolean>>>;
+
+const bits = (name: number) => from(word(name), Number);
+
+/** What is asked of a device: each value by itself, so that a driver which fails in one of them still tells the rest. */
+const DEVICE: Asks = {
+  CL_DEVICE_NAME: text,
+  CL_DEVICE_VENDOR: text,
+  CL_DEVICE_VENDOR_ID: count,
+  CL_DEVICE_TYPE: bits,
+  CL_DEVICE_VERSION: text,
+  CL_DRIVER_VERSION: text,
+  CL_DEVICE_OPENCL_C_VERSION: text,
+  CL_DEVICE_PROFILE: text,
+  CL_DEVICE_AVAILABLE: flag,
+  CL_DEVICE_COMPILER_AVAILABLE: flag,
+  CL_DEVICE_MAX_COMPUTE_UNITS: count,
+  CL_DEVICE_MAX_CLOCK_FREQUENCY: count,
+  CL_DEVICE_MAX_WORK_GROUP_SIZE: size,
+  CL_DEVICE_ADDRESS_BITS: count,
+  CL_DEVICE_ENDIAN_LITTLE: flag,
+  CL_DEVICE_GLOBAL_MEM_SIZE: size,
+  CL_DEVICE_MAX_MEM_ALLOC_SIZE: size,
+  CL_DEVICE_LOCAL_MEM_SIZE: size,
+  CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE: count,
+  CL_DEVICE_HOST_UNIFIED_MEMORY: flag,
+  CL_DEVICE_MEM_BASE_ADDR_ALIGN: count,
+  CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE: count,
+  CL_DEVICE_SVM_CAPABILITIES: bits,
+  CL_DEVICE_IMAGE_SUPPORT: flag,
+  CL_DEVICE_IMAGE2D_MAX_WIDTH: size,
+  CL_DEVICE_IMAGE2D_MAX_HEIGHT: size,
+  CL_DEVICE_IMAGE3D_MAX_WIDTH: size,
+  CL_DEVICE_IMAGE3D_MAX_HEIGHT: size,
+  CL_DEVICE_IMAGE3D_MAX_DEPTH: size,
+  CL_DEVICE_IMAGE_MAX_BUFFER_SIZE: size,
+  CL_DEVICE_IMAGE_MAX_ARRAY_SIZE: size,
+  CL_DEVICE_IMAGE_PITCH_ALIGNMENT: count,
+  CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT: count,
+  CL_DEVICE_MAX_SAMPLERS: count,
+  CL_DEVICE_QUEUE_ON_HOST_PROPERTIES: bits,
+  CL_DEVICE_PREFERRED_INTEROP_USER_SYNC: flag,
+  CL_DEVICE_PARTITION_MAX_SUB_DEVICES: count,
+  CL_DEVICE_PROFILING_TIMER_RESOLUTION: size,
+  CL_DEVICE_EXTENSIONS: text,
+};
+
+/** What is asked of a platform. */
+const PLATFORM = [
+  "CL_PLATFORM_NAME",
+  "CL_PLATFORM_VENDOR",
+  "CL_PLATFORM_VERSION",
+  "CL_PLATFORM_PROFILE",
+  "CL_PLATFORM_EXTENSIONS",
+] as const;
+
+/** What a device tells of itself. */
+export function deviceFacts(handle: ClDeviceId): readonly Fact[] {
+  const device = { handle, query: deviceQuery(handle), extensions: [] };
+  const asks = Object.entries(DEVICE) as [keyof typeof cl, (name: number) => Ask<string | number | boolean>][];
+  return asks.flatMap(([name, ask]) => factOf(name, () => ask(cl[name] as number)(device)));
+}
+
+/** What a platform tells of itself. */
+export function platformFacts(platform: ClPlatformId): readonly Fact[] {
+  return PLATFORM.flatMap((fact) =>
+    factOf(fact, () =>
+      infoString(
+        "clGetPlatformInfo",
+        (name, size, value, written) => opencl().clGetPlatformInfo(platform, name, size, value, written),
+        cl[fact],
+      ))
+  );
+}
+
+/** What the ICD loader tells of itself; nothing where it is older than that. */
+export function loaderFacts(): readonly Fact[] {
+  return LOADER_INFOS.flatMap((name) => factOf(name, () => loaderInfo(name)));
+}

@@ -1,0 +1,87 @@
+import { messageOf } from "../core/errors.ts";
+import type { OpenCLContext } from "../opencl/context.ts";
+import type { OpenCLDevice } from "../opencl/device.ts";
+import { bytes } from "./units.ts";
+import type { Fact, Trait } from "./report.ts";
+
+/** What of an open device matters for sharing, the most important first; each found out by itself. */
+export function traitsOf(cl: OpenCLContext, proofs: boolean): Trait[] {
+  const { device } = cl;
+  const lines: Readonly<Record<string, () => string | undefined>> = {
+    "device": () => `${device.type}, ${device.computeUnits} compute units; ${device.version}; driver ${device.driver}`,
+    "memory": () => memoryOf(device),
+    "in place": () => proofs ? inPlace(cl) : "not tried (--no-proof)",
+    "parts": () => `a sub-buffer begins at a multiple of ${device.subBufferAlign} bytes`,
+    "SVM": () => svmOf(device),
+    "images": () => imagesOf(device),
+    "sharing": () => sharingOf(device),
+    "identity": () => identityOf(device),
+  };
+  return Object.entries(lines).flatMap(([label, tell]) => {
+    const text = toldOrWhy(tell);
+    return text === undefined ? [] : [{ label, text }];
+  });
+}
+
+function toldOrWhy(tell: () => string | undefined): string | undefined {
+  try {
+    return tell();
+  } catch (error) {
+    return `could not be found out: ${messageOf(error)}`;
+  }
+}
+
+/** Which facts a driver would not tell. */
+export function unread(facts: readonly Fact[]): Trait[] {
+  const failed = facts.filter(({ problem }) => problem !== undefined);
+  return failed.map(({ name, problem }) => ({ label: "unread", text: `${name} could not be read: ${problem}` }));
+}
+
+function memoryOf(device: OpenCLDevice): string {
+  const unified = device.unifiedMemory ? "it says that it shares the CPU's" : "of its own";
+  return `${bytes(device.globalMemory)}, ${unified}; one buffer up to ${bytes(device.maxAllocation)}`;
+}
+
+/** Runs the proofs. */
+function inPlace(cl: OpenCLContext): string {
+  const rule = cl.aliasRule();
+  cl.aliasing.tryToProve(undefined, 0);
+  const own = cl.aliasing.judge(undefined, 0).aliases ? "its own memory is the CPU's too" : "not its own memory";
+  if (rule === undefined) return `not host memory; ${own}`;
+  const address = rule.address === 1 ? "any address" : `addresses % ${rule.address} = 0`;
+  const length = rule.length === 1 ? "any length" : `lengths % ${rule.length} = 0`;
+  return `host memory at ${address}, ${length}; ${own}`;
+}
+
+function svmOf({ svm }: OpenCLDevice): string {
+  const kinds = [
+    svm.coarseGrainBuffer ? "coarse buffers" : "",
+    svm.fineGrainBuffer ? "fine buffers" : "",
+    svm.fineGrainSystem ? "all of the host's memory" : "",
+    svm.atomics ? "atomics" : "",
+  ].filter((kind) => kind !== "");
+  return kinds.length === 0 ? "none" : kinds.join(", ");
+}
+
+function imagesOf({ images }: OpenCLDevice): string {
+  if (images === undefined) return "none";
+  const fromBuffers = images.pitchAlign === 0
+    ? "none from a buffer"
+    : `from a buffer: rows at multiples of ${images.pitchAlign} pixels`;
+  return `2D to ${images.max2d.join(" × ")}, 3D to ${images.max3d.join(" × ")}; ${fromBuffers}`;
+}
+
+function sharingOf({ sharing }: OpenCLDevice): string {
+  if (sharing.extensions.length === 0) return "no extension for it: only through the host";
+  const handles = [
+    ...sharing.memoryImports.map((type) => `memory in by ${type}`),
+    ...sharing.semaphoreImports.map((type) => `semaphores in by ${type}`),
+    ...sharing.semaphoreExports.map((type) => `semaphores out by ${type}`),
+  ];
+  return [sharing.extensions.join(" "), ...handles].join("; ");
+}
+
+function identityOf({ id }: OpenCLDevice): string | undefined {
+  const parts = [id.uuid && `UUID ${id.uuid}`, id.pci && `PCI ${id.pci}`].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join(", ");
+}

@@ -1,0 +1,7 @@
+import { libc } from "./libc.ts";
+import { textAt } from "./text.ts";
+
+/** The version of the C library: `"2.36"`. */
+export function libcVersion(): string {
+  return textAt(libc().gnu_get_libc_version())!;
+}

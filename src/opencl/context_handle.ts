@@ -1,0 +1,47 @@
+import { NULL } from "../../ffi/address.ts";
+import { CL_CONTEXT_DEVICES, CL_CONTEXT_PLATFORM } from "../../ffi/opencl/constants.ts";
+import type { ClContext, ClDeviceId } from "../../ffi/opencl/handles.ts";
+import { ledger } from "../core/ledger.ts";
+import type { Undo } from "../core/undo.ts";
+import { deviceOf, type OpenCLDevice } from "./device.ts";
+import { check, errcode, made } from "./errors.ts";
+import { infoU64s } from "./info.ts";
+import { opencl } from "./library.ts";
+import { retainDevice } from "./sub_devices.ts";
+
+/** A new `cl_context` with these devices, of one platform; its release goes on the undo list. */
+export function createContext(devices: readonly OpenCLDevice[], undo: Undo): ClContext {
+  for (const device of devices) retainDevice(device, undo);
+  const properties = new BigUint64Array([CL_CONTEXT_PLATFORM, devices[0].platformHandle, 0n]);
+  const handles = BigUint64Array.from(devices, (device) => device.handle);
+  const context = made(
+    opencl().clCreateContext(properties, handles.length, handles, NULL, null, errcode),
+    "clCreateContext",
+  );
+  return own(context, undo);
+}
+
+/** Retains a `cl_context` that somebody else made; the release goes on the undo list. */
+export function retainContext(context: ClContext, undo: Undo): ClContext {
+  check(opencl().clRetainContext(context), "clRetainContext");
+  return own(context, undo);
+}
+
+/** The devices of a `cl_context`, in its order. @throws {NativeCallError} where the driver does not know it. */
+export function devicesOf(context: ClContext): OpenCLDevice[] {
+  const handles = infoU64s(
+    "clGetContextInfo",
+    (name, size, value, written) => opencl().clGetContextInfo(context, name, size, value, written),
+    CL_CONTEXT_DEVICES,
+  );
+  return handles.map((handle) => deviceOf(handle as ClDeviceId));
+}
+
+function own(context: ClContext, undo: Undo): ClContext {
+  ledger.add("opencl.cl_context");
+  undo.push(() => {
+    ledger.remove("opencl.cl_context");
+    check(opencl().clReleaseContext(context), "clReleaseContext");
+  });
+  return context;
+}

@@ -1,0 +1,40 @@
+import type { Address } from "../../ffi/address.ts";
+import type { ClPlatformId } from "../../ffi/opencl/handles.ts";
+import { infoString, type Query } from "./info.ts";
+import { opencl } from "./library.ts";
+
+/**
+ * What the ICD loader tells of itself: cl_icdl_info of the extension cl_loader_info, in the OpenCL registry (cl.xml).
+ * Debian 12's headers are older than that.
+ */
+const LOADER_INFO = { CL_ICDL_OCL_VERSION: 1, CL_ICDL_VERSION: 2, CL_ICDL_NAME: 3, CL_ICDL_VENDOR: 4 } as const;
+
+/** A piece of information of the loader's. */
+export type LoaderInfo = keyof typeof LOADER_INFO;
+
+/** All of them. */
+export const LOADER_INFOS = Object.keys(LOADER_INFO) as readonly LoaderInfo[];
+
+const FN = "clGetICDLoaderInfoOCLICD";
+
+/** `cl_int clGetICDLoaderInfoOCLICD(cl_icdl_info, size_t, void *, size_t *)` */
+const SIGNATURE = { parameters: ["u32", "usize", "buffer", "buffer"], result: "i32" } as const;
+
+/** Asks the loader about itself; undefined where it has no such function. */
+export function loaderInfo(name: LoaderInfo): string | undefined {
+  const address = opencl().clGetExtensionFunctionAddress?.(new TextEncoder().encode(`${FN}\0`)) ?? 0n;
+  const pointer: Deno.PointerValue<typeof SIGNATURE> = Deno.UnsafePointer.create(address);
+  if (pointer === null) return undefined;
+  const call = new Deno.UnsafeFnPointer(pointer, SIGNATURE);
+  const query: Query = (...args) => call.call(...args);
+  return infoString(FN, query, LOADER_INFO[name]);
+}
+
+/**
+ * An address in the driver behind a platform: that of clIcdGetPlatformIDsKHR, which every driver has to tell its loader
+ * (cl_khr_icd). 0 where it does not.
+ */
+export function addressInDriver(platform: ClPlatformId): Address {
+  const name = new TextEncoder().encode("clIcdGetPlatformIDsKHR\0");
+  return opencl().clGetExtensionFunctionAddressForPlatform(platform, name);
+}

@@ -1,0 +1,71 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { doctor, type Report, textOf } from "@samepage/interop/doctor";
+import { row, table, WIDTH, wrap } from "../../src/doctor/columns.ts";
+
+/** Letters as a terminal has them in one column each. */
+const lengthOf = (line: string) => [...line].length;
+
+function assertFits(lines: readonly string[]): void {
+  for (const line of lines) assert(lengthOf(line) <= WIDTH && !/[\p{Cc}\p{Cf}]/u.test(line), JSON.stringify(line));
+}
+
+Deno.test("doctor: the text fits 80 columns, and has every device, driver, edge and remedy", () => {
+  const report = doctor();
+  const text = textOf(report);
+  assertFits(text.split("\n"));
+  const words = text.replace(/\s+/g, "");
+  const has = (part: string | undefined) => {
+    if (part !== undefined) assert(words.includes(part.replace(/\s+/g, "")), `${part} is not in\n${text}`);
+  };
+  const { apis, routes, edges, targets } = report;
+  for (const { library, drivers, devices, findings } of apis) {
+    [library.file, library.version, library.package].forEach(has);
+    for (const { name, file } of drivers) [name, file].forEach(has);
+    for (const { id, name, traits } of devices) [id, name, ...traits.map((trait) => trait.text)].forEach(has);
+    for (const { what, remedy } of findings) [what, remedy].forEach(has);
+  }
+  for (const { id } of targets) has(id);
+  for (const { transfer } of routes) has(transfer);
+  for (const { reason, remedy } of edges) [reason, remedy].forEach(has);
+});
+
+Deno.test("doctor: without proofs nothing is called an alias", () => {
+  const report = doctor({ proofs: false });
+  // Verdicts are kept by device: what another test has proven in this process stays proven.
+  assert(report.routes.every(({ transfer, steps }) => transfer !== "alias" || steps[0].evidence!.startsWith("proven")));
+});
+
+Deno.test("doctor: a driver's words cannot break the text", () => {
+  const nasty = "\u001b[31mred\u0007 \u202egnp.exe\n".repeat(9) + "x".repeat(200);
+  const spoilt = (value: unknown): unknown => {
+    if (typeof value === "string") return `${value}${nasty}`;
+    if (Array.isArray(value)) return value.map(spoilt);
+    if (typeof value !== "object" || value === null) return value;
+    const kept = new Set(["id", "from", "to", "device", "transfer", "edge", "kind"]);
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, kept.has(k) ? v : spoilt(v)]));
+  };
+  assertFits(textOf(spoilt(doctor({ proofs: false })) as Report).split("\n"));
+});
+
+Deno.test("columns: wrapped lines hold every letter, in order, and fit", () => {
+  fc.assert(fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 90 }), (text, width) => {
+    const lines = wrap(text, width);
+    assert(lines.every((line) => lengthOf(line) <= width && line !== ""));
+    const letters = (of: string) => of.replace(/[\s\p{Cc}\p{Cf}]+/gu, "");
+    assertEquals(letters(lines.join("")), letters(text));
+  }));
+});
+
+Deno.test("columns: a row fits whatever its cells are", () => {
+  const word = fc.string({ unit: "grapheme-ascii", maxLength: 120 });
+  fc.assert(fc.property(word, word, word, (a, b, c) => assertFits(row([2, 12, 10], "", a, b).concat(row([20], a, c)))));
+});
+
+Deno.test("columns: a table goes on below itself where it is too wide", () => {
+  const names = Array.from({ length: 12 }, (_, i) => `opencl:${i}`);
+  const lines = table(["from", ...names], names.map((name) => [name, ...names.map(() => "migrate")]));
+  assertFits(lines);
+  for (const name of names) assert(lines.some((line) => line.startsWith("from") && line.split(/\s+/).includes(name)));
+  assertEquals(lines.filter((line) => line === "").length, 1);
+});
