@@ -88,7 +88,8 @@ const KINDS: { readonly [T in ImageType]?: Kind } = {
 /** Each edge, and the kinds of image that it is asked about. */
 const EDGES: readonly (readonly [mapper: Mapper, types: readonly ImageType[]])[] = [
   [hostToOpenCLImage as unknown as Mapper, ["2D", "3D", "1D array"]],
-  [openCLImageToHost as unknown as Mapper, ["2D", "3D"]],
+  // Of these the driver chooses the pitches; the rows of SIZE bytes are as every driver here likes them.
+  [openCLImageToHost as unknown as Mapper, ["2D"]],
   [openCLToOpenCLImage as unknown as Mapper, ["1D buffer"]],
 ];
 
@@ -153,6 +154,7 @@ function plain(end: OpenCLEnd): End {
     write: (tensor, bytes) => end.write(tensor as OpenCLTensor, bytes),
     read: (tensor) => end.read(tensor as OpenCLTensor),
     raw: end.raw as unknown as End["raw"],
+    wholeOnly: true, // an image begins where a sub-buffer may
   };
 }
 
