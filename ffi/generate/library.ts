@@ -13,12 +13,14 @@ export interface Library {
   readonly headers: readonly string[];
   /** What is defined before them. */
   readonly defines: Readonly<Record<string, string>>;
+  /** Whether no library exports its functions: whoever has them is asked for their addresses, by name. */
+  readonly byPointer?: true;
   /** The functions, in the order in which they are written; a plain name where nothing more has to be said. */
   readonly functions: readonly (string | FunctionEntry)[];
   /** The constants. One that matches several groups belongs to the first; error codes belong to none. */
   readonly constants: readonly ConstantGroup[];
   /** The error codes, which get a table from code to name as well. A second name of a code has to be its alias. */
-  readonly errors: ConstantGroup;
+  readonly errors?: ConstantGroup;
   /** The structs, as C writes the type: `cl_buffer_region`, `struct iovec`. */
   readonly structs: readonly string[];
 }

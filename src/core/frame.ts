@@ -1,3 +1,4 @@
+import type { Address } from "../../ffi/address.ts";
 import type { Access } from "./access.ts";
 import { object } from "./argument.ts";
 import { ArgumentError, LayoutError } from "./errors.ts";
@@ -19,6 +20,14 @@ export interface FrameInit<P extends Tensor> extends MappedInit {
   readonly metadata?: Metadata;
   /** Makes the planes; their resources have the frame's as owner. */
   readonly planes: (frame: Frame<P>) => readonly P[];
+}
+
+/** Where a plane lies. */
+export interface PlacedPlane {
+  /** An address. */
+  readonly handle: Address;
+  /** Where its elements lie, counted from there. */
+  readonly layout: Layout;
 }
 
 /** Ordered tensors (planes) that belong together, and what they are. Maps like a tensor, all planes at once. */
@@ -70,6 +79,28 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     });
     for (const plane of planes) plane.joinFrame(frame);
     return frame;
+  }
+
+  /**
+   * A frame of planes which all lie in the bytes that its resource holds: for those who write mappers. `make` makes the
+   * tensor of a plane from the plane's own resource.
+   */
+  static within<P extends Tensor>(
+    init: Omit<FrameInit<P>, "planes">,
+    planes: readonly PlacedPlane[],
+    make: (resource: Resource, plane: PlacedPlane, frame: Frame<P>) => P,
+  ): Frame<P> {
+    const [grant] = init.resource.grants;
+    const addressOf = ({ handle, layout }: PlacedPlane) => handle + BigInt(layout.byteOffset);
+    const first = planes.map(addressOf).reduce((least, address) => address < least ? address : least);
+    const placed = (frame: Frame<P>) =>
+      planes.map((plane, i) => {
+        const name = `plane ${i} of ${init.resource.name}`;
+        const start = grant.start + Number(addressOf(plane) - first);
+        const facet = grant.facet(start, start + plane.layout.byteLength, name);
+        return make(new Resource({ name, grants: [facet], owners: [init.resource] }), plane, frame);
+      });
+    return new Frame<P>({ ...init, planes: placed });
   }
 
   /** The bytes it holds: its own, or its planes' where those were there before it. */

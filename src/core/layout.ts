@@ -143,6 +143,13 @@ export function whole(value: unknown, argument: string, least: number): number {
   return value;
 }
 
+/** A power of two, as an alignment is. @throws {LayoutError} for anything else. */
+export function powerOfTwo(value: unknown, argument: string): number {
+  const power = whole(value, argument, 1);
+  if (!Number.isInteger(Math.log2(power))) throw bad(argument, `${power} is not a power of two.`);
+  return power;
+}
+
 /** A copy of an array of whole numbers, each read once. */
 function wholes(given: unknown, argument: string, least: number): number[] {
   if (!Array.isArray(given)) throw bad(argument, `${shown(given)} is no array of whole numbers.`);

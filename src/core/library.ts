@@ -82,6 +82,38 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   );
 }
 
+/**
+ * Functions that no library exports, by their addresses; null where there is none.
+ *
+ * @param api as the tap knows it
+ * @param symbols what each function takes and answers
+ * @param addressOf asks whoever has them
+ */
+export function functionsByAddress(
+  api: string,
+  symbols: Record<string, Deno.ForeignFunction>,
+  addressOf: (name: string) => bigint,
+): Record<string, unknown> {
+  const functions: Record<string, unknown> = {};
+  for (const [name, symbol] of Object.entries(symbols)) {
+    const pointer = permitted(
+      "to make a pointer",
+      api,
+      () => Deno.UnsafePointer.create<Deno.ForeignFunction>(addressOf(name)),
+    );
+    functions[name] = pointer === null ? null : callerOf(pointer, symbol);
+  }
+  return tap === undefined ? functions : tap(api, functions);
+}
+
+function callerOf(
+  pointer: Deno.PointerObject<Deno.ForeignFunction>,
+  symbol: Deno.ForeignFunction,
+): (...args: never[]) => unknown {
+  const fn = new Deno.UnsafeFnPointer(pointer, symbol);
+  return (...args) => fn.call(...args);
+}
+
 /** Runs what needs FFI; Deno's NotCapable becomes a {@link PermissionError}. */
 export function permitted<T>(what: string, api: string, action: () => T): T {
   try {

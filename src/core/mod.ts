@@ -11,7 +11,7 @@ export type { Context, DeviceId, Target } from "./context.ts";
 export { type DType, type DTypeOf, type TypedArray, type TypedArrayConstructor, type TypedArrays } from "./dtype.ts";
 export * from "./errors.ts";
 export { Fence, type WaitOptions } from "./fence.ts";
-export { Frame, type FrameInit } from "./frame.ts";
+export { Frame, type FrameInit, type PlacedPlane } from "./frame.ts";
 export {
   type AudioInfo,
   type Colour,

@@ -3,13 +3,13 @@ import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../cor
 import { Allocation } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
 import type { DType, DTypeOf, TypedArray } from "../core/dtype.ts";
-import { ArgumentError, LayoutError } from "../core/errors.ts";
-import { Frame } from "../core/frame.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { Frame, type PlacedPlane } from "../core/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/frame_info.ts";
 import { object } from "../core/argument.ts";
 import { Grant } from "../core/grant.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
-import { type Layout, layout, type LayoutInit, whole } from "../core/layout.ts";
+import { type Layout, layout, type LayoutInit, powerOfTwo } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import type { Metadata } from "../core/metadata.ts";
 import { join, leave } from "../core/peers.ts";
@@ -188,38 +188,22 @@ export class HostContext implements Context, Target<HostTensor> {
   frame(
     resource: Resource,
     info: FrameInfo,
-    planes: readonly { readonly handle: Address; readonly layout: Layout }[],
+    planes: readonly PlacedPlane[],
     about: { readonly metadata?: Metadata; readonly parent?: Mapped },
   ): Frame<HostTensor> {
-    const grant = resource.grants[0];
-    const origin = planes[0].handle + BigInt(planes[0].layout.byteOffset);
-    return new Frame<HostTensor>({
-      target: this,
-      resource,
-      info,
-      ...about,
-      planes: (frame) =>
-        planes.map(({ handle, layout: at }, i) => {
-          const name = `plane ${i} of ${resource.name}`;
-          const start = grant.start + Number(handle + BigInt(at.byteOffset) - origin);
-          const part = new Resource({
-            name,
-            grants: [grant.facet(start, start + at.byteLength, name)],
-            owners: [resource],
-          });
-          return new HostTensor({ target: this, handle, layout: at, resource: part, parent: frame });
-        }),
-    });
+    const init = { target: this, resource, info, ...about };
+    return Frame.within<HostTensor>(
+      init,
+      planes,
+      (part, plane, parent) => new HostTensor({ target: this, resource: part, parent, ...plane }),
+    );
   }
 
   /** The host is always open: nothing happens. */
   [Symbol.dispose](): void {}
 
   #block(byteLength: number, placement: Placement): MappedBlock {
-    const align = whole(placement.align ?? PAGE, "align", 1);
-    if (!Number.isInteger(Math.log2(align))) {
-      throw new LayoutError(`align: ${align} is not a power of two.`, { api: "host", argument: "align" });
-    }
+    const align = powerOfTwo(placement.align ?? PAGE, "align");
     return mapBlock({
       byteLength: Math.ceil(byteLength / LENGTH_MULTIPLE) * LENGTH_MULTIPLE,
       align,

@@ -11,6 +11,7 @@ import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { HostBuffer } from "../opencl/host_buffers.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
+import { retained } from "./retained.ts";
 
 const EDGE = "host→opencl";
 
@@ -74,14 +75,6 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
   },
 };
 
-/** The work that has to be done first: given up with what else was made, unless a resource takes it over. */
-function retained({ waits, undo }: MapJob): Fence[] {
-  const fences: Fence[] = [];
-  if (waits.length > 0) undo.push(() => fences.splice(0).forEach((fence) => fence[Symbol.dispose]()));
-  for (const fence of waits) fences.push(fence.retain());
-  return fences;
-}
-
 /** What has to be published before the host may look. */
 interface Written {
   readonly root: HostBuffer;
@@ -107,6 +100,13 @@ function refuse(range: ByteRange, cl: OpenCLContext): Refusal | undefined {
       edge: EDGE,
       reason: `${byteLength} bytes are more than the ${cl.maxAllocation} that ${cl.name} takes in one buffer.`,
       remedy: "Map it in slices.",
+    };
+  }
+  if (cl.svm.blockOf(range.allocation)?.grain === "coarse") {
+    return {
+      edge: EDGE,
+      reason: `it is coarse-grained memory that is mapped for the host: ${cl.name} may not use it meanwhile.`,
+      remedy: "Dispose that map, and map the tensor that it was made of.",
     };
   }
   const live = cl.memory.hostBuffers.find(range);

@@ -1,28 +1,30 @@
 import { ArgumentError } from "../core/errors.ts";
-import { type AlignmentClass, BufferSpecimen, DRIVER_MEMORY } from "./alias_buffer.ts";
+import { BytesSpecimen } from "./alias_bytes.ts";
+import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias_memory.ts";
 import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import { attempt, divisorOf, knownOf, multiple, runProof, UNPROVEN, type Verdict } from "./proofs.ts";
+import { attempt, knownOf, runProof, UNPROVEN, type Verdict } from "./proofs.ts";
 
-/** What was found out, by devices and number of the class: a "no" takes a second, or several. */
+/** What was found out, by devices and number of the kind: a "no" takes a second, or several. */
 const VERDICTS = new Map<string, (Verdict | undefined)[]>();
 
-/** The class of an address and a length. */
-export function classOf(address: bigint, byteLength: number): AlignmentClass {
-  return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
-}
+/**
+ * Which memory is asked about: that at a host address, behind a buffer; the driver's own (undefined); or memory of a
+ * kind that is not told by its address.
+ */
+export type MemoryAsked = bigint | undefined | MemoryKind;
 
-/** Classes in a row: that of the driver's own memory first. */
-function numberOf(address: bigint | undefined, byteLength: number): number {
-  if (address === undefined) return 0;
-  return 1 + 2 * Math.log2(divisorOf(address)) + Number(byteLength % 64 === 0);
+/** The kinds in a row: that of the driver's own memory first. */
+function numberOf(memory: MemoryAsked, byteLength: number): number {
+  if (memory === undefined) return DRIVER_MEMORY.number;
+  return typeof memory === "bigint" ? hostNumber(memory, byteLength) : memory.number;
 }
 
 /**
- * Finds out, once per device and class, whether a buffer over host memory is that memory (law 1). Of a context with
- * several devices each has to show all of it, on the same buffer in turn: a driver may move a buffer between devices that
- * it leaves in place for one. All of it has to be seen:
+ * Finds out, once per device and kind of memory, whether what the device uses is the memory that the CPU sees (law 1).
+ * Of a context with several devices each has to show all of it, on the same memory in turn: a driver may move a buffer
+ * between devices that it leaves in place for one. All of it has to be seen:
  * 1. The device, which has read the bytes before, answers to what the CPU has written since; the CPU, polling, sees
  *    random bytes of the answer. Between: enqueue and flush, no finish, map, read or migrate.
  * 2. The same where the CPU writes after the enqueue, before a user event lets the kernel start: so that a device that
@@ -42,27 +44,31 @@ export class AliasProofs {
     this.#verdicts = knownOf(context.devices, VERDICTS, () => []);
   }
 
-  /** Runs the proof for memory at this address (the driver's own, where it is unknown), unless it was run before. */
-  prove(address: bigint | undefined, byteLength: number): Verdict {
-    if (address !== undefined && typeof address !== "bigint") {
-      throw new ArgumentError(`address: it is to be a bigint; got ${kindOf(address)}.`, {
+  /**
+   * Runs the proof for memory of this kind, or at this address and of this length, unless it was run before.
+   *
+   * @throws {ArgumentError} for what is neither.
+   */
+  prove(memory: MemoryAsked, byteLength: number = 0): Verdict {
+    if (memory !== undefined && typeof memory !== "bigint" && !(memory instanceof MemoryKind)) {
+      throw new ArgumentError(`address: it is to be a bigint; got ${kindOf(memory)}.`, {
         api: "opencl",
         argument: "address",
       });
     }
-    return this.#verdicts[numberOf(address, byteLength)] ??= this.#run(
-      address === undefined ? DRIVER_MEMORY : classOf(address, byteLength),
+    return this.#verdicts[numberOf(memory, byteLength)] ??= this.#run(
+      typeof memory === "bigint" ? hostMemory(memory, byteLength) : memory ?? DRIVER_MEMORY,
     );
   }
 
-  /** The same where a failure proves nothing: it leaves the class unproven, to be tried again. */
-  tryToProve(address: bigint | undefined, byteLength: number): void {
-    attempt(this.#context, () => this.prove(address, byteLength));
+  /** The same where a failure proves nothing: it leaves the kind unproven, to be tried again. */
+  tryToProve(memory: MemoryAsked, byteLength: number = 0): void {
+    attempt(this.#context, () => this.prove(memory, byteLength));
   }
 
   /** What was found out: unproven is never alias. No native call. */
-  judge(address: bigint | undefined, byteLength: number): Verdict {
-    return this.#verdicts[numberOf(address, byteLength)] ?? UNPROVEN;
+  judge(memory: MemoryAsked, byteLength: number = 0): Verdict {
+    return this.#verdicts[numberOf(memory, byteLength)] ?? UNPROVEN;
   }
 
   /** Everything that was found out so far, a verdict for each class. No native call. */
@@ -70,12 +76,9 @@ export class AliasProofs {
     return this.#verdicts.filter((verdict) => verdict !== undefined);
   }
 
-  #run(which: AlignmentClass | typeof DRIVER_MEMORY): Verdict {
-    const where = which === DRIVER_MEMORY
-      ? "memory of the driver's own"
-      : `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
-    return runProof(this.#context, where, (undo) => {
-      return new Trial(this.#context, new BufferSpecimen(this.#context, which, undo), undo).run();
+  #run(kind: MemoryKind): Verdict {
+    return runProof(this.#context, kind.name, (undo) => {
+      return new Trial(this.#context, new BytesSpecimen(this.#context, kind, undo), undo).run();
     });
   }
 }

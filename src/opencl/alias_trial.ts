@@ -1,5 +1,6 @@
 import type { Fence } from "../core/fence.ts";
 import type { Undo } from "../core/undo.ts";
+import type { Scratch } from "./alias_memory.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { Point } from "./event.ts";
 import { opencl } from "./library.ts";
@@ -131,17 +132,24 @@ function sees(queue: OpenCLQueue, there: () => boolean, point: Point, patience: 
   return false;
 }
 
-/** Submits a kernel of a proof: its arguments as the bytes that clSetKernelArg takes. */
+/** Passes an argument to a kernel. */
+export type Bind = Scratch["bind"];
+
+/** Passes an argument by its bytes. */
+export function value(bytes: ArrayBufferView<ArrayBuffer>): Bind {
+  return (kernel, index) =>
+    check(opencl().clSetKernelArg(kernel, index, BigInt(bytes.byteLength), bytes), "clSetKernelArg");
+}
+
+/** Submits a kernel of a proof. */
 export function submit(
   queue: OpenCLQueue,
   kernel: OpenCLKernel,
   items: readonly number[],
-  args: readonly ArrayBufferView<ArrayBuffer>[],
+  args: readonly Bind[],
   waits: readonly Fence[] = [],
 ): Point {
-  args.forEach((value, i) =>
-    check(opencl().clSetKernelArg(kernel.handle, i, BigInt(value.byteLength), value), "clSetKernelArg")
-  );
+  args.forEach((bind, i) => bind(kernel.handle, i));
   return queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
     opencl().clEnqueueNDRangeKernel(
       queue.handle,

@@ -26,8 +26,10 @@ import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./program_sources.ts";
 import { OpenCLQueue, type QueueOptions } from "./queue.ts";
 import { OpenCLSampler, type SamplerInit } from "./sampler.ts";
+import { OpenCLSvm } from "./svm.ts";
 import { createBuffer, OpenCLTensor } from "./tensor.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
+import { OpenCLUsm } from "./usm.ts";
 
 /**
  * An OpenCL context, of one device or several, and an in-order queue of the first. It is its own target: buffers.
@@ -47,8 +49,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly kind = "opencl";
   /** Itself. */
   readonly context: Context = this;
-  /** Itself. */
-  readonly targets: readonly Target[] = [this];
+  /** Where a route may lead or pass through: its buffers, and {@link svm} where that is all of the host's memory. */
+  readonly targets: readonly Target[];
   /** Its first device. */
   readonly device: OpenCLDevice;
   /** All of them. */
@@ -67,6 +69,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly memory: OpenCLMemory;
   /** Its images: for those who write mappers. */
   readonly images: OpenCLImages;
+  /** Its shared virtual memory. */
+  readonly svm: OpenCLSvm;
+  /** Its unified shared memory (cl_intel_unified_shared_memory). */
+  readonly usm: OpenCLUsm;
   readonly #handle: ClContext;
   #bytesCopied = 0;
 
@@ -80,6 +86,9 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
     this.images = new OpenCLImages(this);
+    this.svm = new OpenCLSvm(this);
+    this.usm = new OpenCLUsm(this);
+    this.targets = devices.every((device) => device.svm.fineGrainSystem) ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);
     } catch (error) {

@@ -57,11 +57,12 @@ export class HostBuffers {
   }
 
   /** The live buffer that shares bytes with a range, if any. */
-  find({ allocation, start, byteLength }: ByteRange): HostBuffer | undefined {
+  find({ allocation, start, address, byteLength }: ByteRange): HostBuffer | undefined {
     const live = allocation.findAttachment<HostBuffer[]>(this.#space);
     if (live === undefined) return undefined;
     for (let i = 0; i < live.length; i++) {
-      if (live[i].start < start + byteLength && start < live[i].start + live[i].byteLength) return live[i];
+      const apart = live[i].start >= start + byteLength || start >= live[i].start + live[i].byteLength;
+      if (!apart && isAt(live[i], start, address)) return live[i];
     }
     return undefined;
   }
@@ -122,4 +123,9 @@ export class HostBuffers {
     live.push(buffer);
     return buffer;
   }
+}
+
+/** False for bytes that lie elsewhere though they are of the same allocation: a copy of them. */
+function isAt(buffer: HostBuffer, start: number, address: bigint | undefined): boolean {
+  return address === undefined || buffer.hostAddress + BigInt(start - buffer.start) === address;
 }

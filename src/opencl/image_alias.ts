@@ -1,11 +1,12 @@
 import type { Undo } from "../core/undo.ts";
+import { divisorOf, multiple } from "./alias_memory.ts";
 import { Trial } from "./alias_trial.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { PixelFormat } from "./image_format.ts";
 import type { ImageShape } from "./image_shape.ts";
 import { ImageSpecimen } from "./image_specimen.ts";
 import { IMAGE_TYPES, type ImageType } from "./image_type.ts";
-import { divisorOf, multiple, type Outcome, Proofs, type Verdict } from "./proofs.ts";
+import { type Outcome, Proofs, type Verdict } from "./proofs.ts";
 
 /** What a driver may look at in a pitch. */
 export interface PitchClass {

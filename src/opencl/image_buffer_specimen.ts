@@ -1,10 +1,10 @@
-import { type Address, NULL } from "../../ffi/address.ts";
+import { NULL } from "../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import { addressOf } from "../core/pin.ts";
 import type { Undo } from "../core/undo.ts";
-import { beginIn } from "./alias_buffer.ts";
-import { submit } from "./alias_trial.ts";
+import { bound, bytesAt, hostBytes } from "./alias_memory.ts";
+import { submit, value } from "./alias_trial.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { PixelFormat } from "./image_format.ts";
 import { createImage } from "./image_native.ts";
@@ -79,9 +79,9 @@ export class BufferImageSpecimen {
   #passesOn(queue: OpenCLQueue): boolean {
     const question = randomPixels(this.#byteLength, this.#format);
     this.#look(4, "write", (bytes) => bytes.set(question));
-    const args = this.#mems.map((mem) => new BigUint64Array([mem]));
+    const size = value(new Uint32Array([this.#format.bytesPerPixel]));
     const items = this.#image.extent.slice(0, this.#image.type === "2D" ? 2 : 1);
-    submit(queue, this.#kernel, items, [...args, new Uint32Array([this.#format.bytesPerPixel])]);
+    submit(queue, this.#kernel, items, [...this.#mems.map(bound), size]);
     queue.finish();
     return this.#look(5, "read", (bytes) => question.every((byte, i) => byte === bytes[i]));
   }
@@ -90,8 +90,7 @@ export class BufferImageSpecimen {
   #look<R>(index: number, access: "read" | "write", use: (bytes: Uint8Array<ArrayBuffer>) => R): R {
     const range = this.#context.memory.map(this.#mems[index], access, 0, this.#byteLength);
     try {
-      const pointer = Deno.UnsafePointer.create(range.address)!;
-      return use(new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, this.#byteLength) as ArrayBuffer));
+      return use(bytesAt(range.address, this.#byteLength));
     } finally {
       using unmapped = range.unmap([]);
       unmapped.waitSync();
@@ -104,9 +103,6 @@ function ofItsOwn(context: OpenCLContext, byteLength: number, undo: Undo): ClMem
 }
 
 function overHost(context: OpenCLContext, byteLength: number, undo: Undo): ClMem {
-  const room = new Uint8Array(byteLength + 2 * 4096);
-  const base = addressOf(room, "opencl");
-  undo.push(() => void room.fill(0)); // holds the buffer until the last cl_mem over it is gone
-  const address = base + BigInt(beginIn(base, 4096)) as Address;
+  const address = addressOf(hostBytes(4096, byteLength, undo), "opencl");
   return createBuffer(context, CL_MEM_USE_HOST_PTR, byteLength, address, undo);
 }

@@ -5,8 +5,8 @@ import { sizeOf } from "../core/dtype.ts";
 import type { Fence } from "../core/fence.ts";
 import { addressOf } from "../core/pin.ts";
 import type { Undo } from "../core/undo.ts";
-import { beginIn } from "./alias_buffer.ts";
-import { type Specimen, STEPS, submit } from "./alias_trial.ts";
+import { bound, bytesAt, hostBytes } from "./alias_memory.ts";
+import { type Bind, type Specimen, STEPS, submit, value } from "./alias_trial.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { Point } from "./event.ts";
 import type { ImageClass } from "./image_alias.ts";
@@ -91,15 +91,15 @@ export class ImageSpecimen implements Specimen {
     const [row] = this.#to.rows;
     this.#from.rows[0].set(pixels);
     row.set(pixels.map((byte) => ~byte));
-    submit(queue, this.#earlyLate, [1], [...this.#images(), new Uint32Array([turns])]);
+    submit(queue, this.#earlyLate, [1], [...this.#images(), value(new Uint32Array([turns]))]);
     return {
       early: () => Atomics.load(row, 0) === pixels[0],
       late: () => Atomics.load(row, size) === pixels[size],
     };
   }
 
-  #images(): BigUint64Array<ArrayBuffer>[] {
-    return [this.#from.mem, this.#to.mem].map((mem) => new BigUint64Array([mem]));
+  #images(): Bind[] {
+    return [this.#from, this.#to].map(({ mem }) => bound(mem));
   }
 }
 
@@ -137,23 +137,17 @@ function shapeFor({ type, format, host }: ImageClass): ImageShape {
   };
 }
 
-/** Two images over host memory of exactly this class: of a JavaScript buffer, which stays where it is. */
+/** Two images over host memory of exactly this class. */
 function hostPictures(context: OpenCLContext, which: ImageClass, undo: Undo): [Picture, Picture] {
   const image = shapeFor(which);
-  const length = footprintOf(image);
-  const room = new Uint8Array(2 * (length + 2 * 4096));
-  const base = addressOf(room, "opencl");
-  undo.push(() => void room.fill(0)); // holds the buffer until the last cl_mem over it is gone
-  const picture = (after: number): Picture & { readonly end: number } => {
-    const begin = after + beginIn(base + BigInt(after), which.host!.address);
-    const address = base + BigInt(begin) as Address;
+  const picture = (): Picture => {
+    const bytes = hostBytes(which.host!.address, footprintOf(image), undo);
+    const address = addressOf(bytes, "opencl");
     const mem = createImage(context, which.format, image, { flags: CL_MEM_USE_HOST_PTR, address }, undo);
-    const rows = rowsOf(room.subarray(begin, begin + length), image, which.format);
     const problem = mapProblem(context, mem, image, address);
-    return { mem, image, rows, end: begin + length, ...(problem === undefined ? {} : { problem }) };
+    return { mem, image, rows: rowsOf(bytes, image, which.format), ...(problem === undefined ? {} : { problem }) };
   };
-  const from = picture(0);
-  return [from, picture(from.end)];
+  return [picture(), picture()];
 }
 
 /** By OpenCL's own rule a map of such an image lies in the memory that it was made over. */
@@ -178,9 +172,7 @@ function driverPictures(context: OpenCLContext, which: ImageClass, undo: Undo): 
       unmapped.waitSync();
     });
     const image = { ...tight, pitch: mapped.pitch };
-    const pointer = Deno.UnsafePointer.create(mapped.address)!;
-    const length = spanOf(image, which.format);
-    const bytes = new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, length) as ArrayBuffer);
+    const bytes = bytesAt(mapped.address, spanOf(image, which.format));
     return { mem, image, rows: rowsOf(bytes, image, which.format) };
   };
   return [picture(), picture()];

@@ -1,5 +1,6 @@
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
+import { InteropError } from "../core/errors.ts";
 import { lazyLibrary } from "../core/library.ts";
 
 /** The ICD loader, opened on the first call. */
@@ -15,3 +16,21 @@ export const opencl: () => OpenCL = lazyLibrary<OpenCL>({
   symbols: SYMBOLS,
   hint: "Install the loader and a driver: apt install ocl-icd-libopencl1 pocl-opencl-icd.",
 });
+
+/** The functions that a loader of OpenCL 1.2 lacks. */
+export type NewerName = { [Name in keyof OpenCL]: null extends OpenCL[Name] ? Name : never }[keyof OpenCL];
+
+/**
+ * A function that is newer than OpenCL 1.2.
+ *
+ * @throws {InteropError} where the loader lacks it.
+ */
+export function newer<Name extends NewerName>(name: Name): NonNullable<OpenCL[Name]> {
+  const fn = opencl()[name];
+  if (fn !== null && fn !== undefined) return fn;
+  throw new InteropError(`The OpenCL loader has no ${name}.`, {
+    api: "opencl",
+    fn: name,
+    hint: "Update it: apt install ocl-icd-libopencl1.",
+  });
+}

@@ -107,14 +107,3 @@ export function attempt(context: OpenCLContext, prove: () => unknown): void {
     warn(`the proof of aliasing on ${context.name} failed: ${messageOf(error)}`);
   }
 }
-
-/** `address % 64 = 0`, or `any address`. */
-export function multiple(what: string, of: number): string {
-  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
-}
-
-/** The largest power of two, up to 4096, that divides a number. */
-export function divisorOf(value: bigint): number {
-  const low = Number(BigInt.asUintN(12, value));
-  return low === 0 ? 4096 : low & -low;
-}

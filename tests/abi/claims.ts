@@ -37,7 +37,7 @@ export async function claims(library: Library): Promise<Claim[]> {
     .filter((entry): entry is [string, number | bigint] => ["number", "bigint"].includes(typeof entry[1]))
     .filter(([name]) => name !== "NULL") // ours, not C's
     .map(([expression, value]) => ({ expression, value: BigInt(value) }));
-  const errors = [...module.ERROR_NAMES as ReadonlyMap<number, string>]
+  const errors = [...(module.ERROR_NAMES ?? []) as ReadonlyMap<number, string>]
     .map(([code, expression]) => ({ expression, value: BigInt(code) }));
   const structs = library.structs.flatMap((type) => (
     structClaims(type, module[type.replace(/^struct /, "")] as StructLayout)

@@ -10,7 +10,8 @@ import { abiTest } from "./tools.ts";
 for (const library of LIBRARIES) {
   abiTest(`ffi/${library.name}: constants, error codes and structs are what a C program prints here`, async () => {
     const all = await claims(library);
-    assert(all.length > 50);
+    // Most groups of a list are patterns, which have to match something each.
+    assert(all.length > (library.byPointer ? 20 : 50));
     assertEquals(await contradictedHere(library, all), []);
   });
 

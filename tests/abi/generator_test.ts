@@ -55,6 +55,21 @@ abiTest("a function becomes a symbol with its prototype, and a typed method", as
   assertEquals(await lines(library, "handles.ts", "export"), ['export type Widget = Branded<"Widget">;']);
 });
 
+abiTest(
+  "functions that no library exports get the same table, which says how it is taken; no error codes, no file",
+  async () => {
+    const { errors: _, ...withoutErrors } = fixture({ functions: ["widget_open"], byPointer: true });
+    assertEquals(await lines(withoutErrors, "symbols.ts", "UnsafeFnPointer"), [
+      "/** The functions, each as `new Deno.UnsafeFnPointer` takes it. */",
+    ]);
+    assertEquals(await lines(withoutErrors, "symbols.ts", "widget_open:"), [
+      'widget_open: { parameters: ["buffer", "usize", "buffer", "u32"], result: "u64" },',
+    ]);
+    const files = await write(withoutErrors, await readModel(withoutErrors));
+    assertEquals([...files.keys()].sort(), ["functions.ts", "handles.ts", "mod.ts", "symbols.ts"]);
+  },
+);
+
 abiTest("a constant is a number or a bigint by the size of its C type", async () => {
   const library = fixture({
     constants: [

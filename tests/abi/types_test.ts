@@ -2,6 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import type { Address, Branded } from "../../ffi/libc/mod.ts";
 import * as libc from "../../ffi/libc/mod.ts";
 import * as opencl from "../../ffi/opencl/mod.ts";
+import * as usm from "../../ffi/opencl_usm/mod.ts";
 
 /** A typed function as the FFI sees it: without brands. */
 type Plain<T> = T extends Branded<infer _> ? bigint
@@ -21,6 +22,8 @@ Deno.test("the typed interfaces are those of the symbol tables, brands apart (ch
   agree<Symbols<{ getpid: { parameters: ["u32"]; result: "u64" } }>, PlainLibrary<Pick<libc.LibC, "getpid">>>();
   agree<keyof opencl.OpenCL, keyof typeof opencl.SYMBOLS>();
   agree<keyof libc.LibC, keyof typeof libc.SYMBOLS>();
+  agree<Symbols<typeof usm.SYMBOLS>, PlainLibrary<usm.Usm>>();
+  agree<keyof usm.Usm, keyof typeof usm.SYMBOLS>();
 });
 
 Deno.test("handles of two kinds, addresses and plain bigints are not mixed up (checked by the compiler)", () => {

@@ -7,6 +7,7 @@ import { installTap } from "../faults/tap.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
 import type { Candidate, Subject } from "./subject.ts";
+import { svm } from "./svm.ts";
 import { synthetic } from "./synthetic.ts";
 
 // Before any library is opened: the suite makes native calls fail.
@@ -17,6 +18,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   synthetic: () => synthetic(),
   opencl,
   image: openclImages,
+  svm: () => svm(),
 };
 
 /** The names of the APIs that have edges. */

@@ -18,8 +18,8 @@ import {
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { gateOf, OpenCLEnd } from "./opencl.ts";
-import { RawQueue, words } from "./opencl_raw.ts";
+import { buffersOf, gateOf, OpenCLEnd } from "./opencl_end.ts";
+import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import type { Candidate, End, Subject, Variant, Variants } from "./subject.ts";
 
 /** Images of one kind: their pixels, and the shape of so many bytes of them. */
@@ -121,7 +121,7 @@ function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Sub
   const choice = { platform: device.platform, device: device.name };
   const contexts = [OpenCLContext.open(choice), OpenCLContext.open(choice)];
   const ends = contexts.map((context) => new ImageEnd(context, type));
-  const buffers = contexts.map((context) => new OpenCLEnd(context));
+  const buffers = contexts.map((context) => new OpenCLEnd(context, buffersOf(context)));
   const graph = new MapperGraph([host, ...contexts]);
   const { shapeOf, variants } = KINDS[type]!;
   const [from, to] = edge.split("→");
@@ -150,10 +150,10 @@ function plain(end: OpenCLEnd): End {
   return {
     target: end.target,
     allocate: (init) => end.allocate(init),
-    submit: (tensor, bytes) => end.submit(tensor as OpenCLTensor, bytes),
-    write: (tensor, bytes) => end.write(tensor as OpenCLTensor, bytes),
-    read: (tensor) => end.read(tensor as OpenCLTensor),
-    raw: end.raw as unknown as End["raw"],
+    submit: (tensor, bytes) => end.submit(tensor, bytes),
+    write: (tensor, bytes) => end.write(tensor, bytes),
+    read: (tensor) => end.read(tensor),
+    raw: end.raw,
     wholeOnly: true, // an image begins where a sub-buffer may
   };
 }
@@ -228,9 +228,9 @@ class ImageEnd implements End, Disposable {
 
   readonly raw = {
     write: (image: OpenCLImage, bytes: Uint8Array) =>
-      this.#raw.from(bytes.slice(), (from) => this.#runRaw("store", image, from)),
+      this.#raw.write(bytes.slice(), (from) => this.#rawRun("store", image, from)),
     read: (image: OpenCLImage) =>
-      Promise.resolve(this.#raw.to(image.layout.byteLength, (to) => this.#runRaw("load", image, to))),
+      Promise.resolve(this.#raw.read(image.layout.byteLength, (to) => this.#rawRun("load", image, to))),
   };
 
   [Symbol.dispose](): void {
@@ -241,9 +241,9 @@ class ImageEnd implements End, Disposable {
     return this.#cl.allocate({ shape: [byteLength], dtype: "u8" });
   }
 
-  #runRaw(which: "store" | "load", image: OpenCLImage, bytes: bigint): bigint {
-    const args = [[image.rawHandle], [bytes], ...pitchesOf(image).map((pitch) => [pitch])].map(words);
-    return this.#raw.run(this.#rawKernels[which].handle, itemsOf(image), args);
+  #rawRun(which: "store" | "load", image: OpenCLImage, bytes: Place["pass"]): RawRun {
+    const pass = [PASS.mem(image.rawHandle), bytes, ...pitchesOf(image).map(ulong)];
+    return { kernel: this.#rawKernels[which].handle, items: itemsOf(image), pass };
   }
 }
 

@@ -5,8 +5,9 @@ import {
   CL_TRUE,
 } from "../../ffi/opencl/constants.ts";
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
-import type { ClCommandQueue, ClContext, ClEvent, ClKernel, ClMem } from "../../ffi/opencl/handles.ts";
+import type { ClCommandQueue, ClContext, ClEvent, ClKernel, ClMem, ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
+import { SYMBOLS as USM } from "../../ffi/opencl_usm/symbols.ts";
 import type { Address } from "../../ffi/address.ts";
 import { until } from "./bytes.ts";
 
@@ -17,7 +18,50 @@ function raw(): OpenCL {
   return library ??= Deno.dlopen("libOpenCL.so.1", SYMBOLS).symbols as unknown as OpenCL;
 }
 
-/** A queue of the tests' own, past everything of samepage's. */
+/** clSetKernelArgMemPointerINTEL, as a driver has it. */
+function rawUsm(platform: ClPlatformId) {
+  const name = new TextEncoder().encode("clSetKernelArgMemPointerINTEL\0");
+  const address = raw().clGetExtensionFunctionAddressForPlatform(platform, name);
+  const { clSetKernelArgMemPointerINTEL: symbol } = USM;
+  return new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof symbol>(address)!, symbol);
+}
+
+/** The functions that pass memory to a kernel; which of them depends on the kind of memory. */
+export const PASS = {
+  mem: (mem: ClMem) => (kernel: ClKernel, index: number) =>
+    raw().clSetKernelArg(kernel, index, 8n, new BigUint64Array([mem])),
+  svm: (address: Address) => (kernel: ClKernel, index: number) =>
+    raw().clSetKernelArgSVMPointer!(kernel, index, address),
+  usm: (address: Address, platform: ClPlatformId) => (kernel: ClKernel, index: number) =>
+    rawUsm(platform).call(kernel, index, address),
+} as const;
+
+/** Where a kernel finds bytes. */
+export interface Place {
+  /** Passes the memory that they are in; answers the driver's code. */
+  readonly pass: (kernel: ClKernel, index: number) => number;
+  /** Where in it, in bytes. */
+  readonly offset: number;
+  /** How many bytes. */
+  readonly length: number;
+}
+
+/** How a kernel is run on bytes, or on pixels: the passing of each argument, and its work-items. */
+export interface RawRun {
+  /** The kernel. */
+  readonly kernel: ClKernel;
+  /** Work-items along each dimension. */
+  readonly items: readonly number[];
+  /** Passes each argument; answers the driver's code. */
+  readonly pass: readonly Place["pass"][];
+}
+
+/** Passes a `ulong`. */
+export function ulong(value: bigint | number): Place["pass"] {
+  return (kernel, index) => raw().clSetKernelArg(kernel, index, 8n, new BigUint64Array([BigInt(value)]));
+}
+
+/** A queue of the tests' own. */
 export class RawQueue implements Disposable {
   readonly #context: ClContext;
   readonly #queue: ClCommandQueue;
@@ -27,19 +71,10 @@ export class RawQueue implements Disposable {
     this.#queue = made((errcode) => raw().clCreateCommandQueue(context, device as never, 0n, errcode));
   }
 
-  /** Submits and flushes a kernel, with the bytes of each argument; answers its event. */
-  run(kernel: ClKernel, items: readonly number[], args: readonly BigUint64Array<ArrayBuffer>[]): ClEvent {
-    args.forEach((arg, i) => check(raw().clSetKernelArg(kernel, i, 8n, arg)));
-    const [size, event] = [words(items.map(BigInt)), new BigUint64Array(1)];
-    check(raw().clEnqueueNDRangeKernel(this.#queue, kernel, items.length, null, size, null, 0, null, event));
-    check(raw().clFlush(this.#queue));
-    return event[0] as ClEvent;
-  }
-
-  /** Has `submit` run a kernel that uses a buffer of these bytes; what it answers polls until that is done. */
-  from(bytes: Uint8Array<ArrayBuffer>, submit: (buffer: ClMem) => bigint): () => Promise<void> {
-    const buffer = this.#scratch(bytes);
-    const event = submit(buffer) as ClEvent;
+  /** Submits and flushes a kernel that takes these bytes from a buffer; what it answers polls until it is done. */
+  write(bytes: Uint8Array<ArrayBuffer>, run: (from: Place["pass"]) => RawRun): () => Promise<void> {
+    const from = this.#scratch(bytes);
+    const event = this.#run(run(PASS.mem(from)));
     return async () => {
       const status = new Int32Array(1);
       const over = await until(() => {
@@ -47,21 +82,21 @@ export class RawQueue implements Disposable {
         return status[0] <= CL_COMPLETE;
       });
       raw().clReleaseEvent(event);
-      raw().clReleaseMemObject(buffer);
+      raw().clReleaseMemObject(from);
       if (!over || status[0] < CL_COMPLETE) throw new Error(`the kernel that writes ended with ${status[0]}`);
     };
   }
 
-  /** Has `submit` run a kernel that fills a buffer, and fetches what is in it then. */
-  to(byteLength: number, submit: (buffer: ClMem) => bigint): Uint8Array {
+  /** Has a kernel put so many bytes into a buffer, and fetches them. */
+  read(byteLength: number, run: (to: Place["pass"]) => RawRun): Uint8Array {
     const bytes = new Uint8Array(new ArrayBuffer(byteLength));
-    const buffer = this.#scratch(bytes);
-    raw().clReleaseEvent(submit(buffer) as ClEvent);
+    const to = this.#scratch(bytes);
+    raw().clReleaseEvent(this.#run(run(PASS.mem(to))));
     const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))) as Address;
     check(
-      raw().clEnqueueReadBuffer(this.#queue, buffer, CL_TRUE, 0n, BigInt(byteLength), address, 0, null, null),
+      raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(byteLength), address, 0, null, null),
     );
-    raw().clReleaseMemObject(buffer);
+    raw().clReleaseMemObject(to);
     return bytes;
   }
 
@@ -75,11 +110,14 @@ export class RawQueue implements Disposable {
       raw().clCreateBuffer(this.#context, CL_MEM_COPY_HOST_PTR, BigInt(bytes.length), address, errcode)
     );
   }
-}
 
-/** 64-bit words. */
-export function words(values: readonly bigint[]): BigUint64Array<ArrayBuffer> {
-  return new BigUint64Array(values);
+  #run({ kernel, items, pass }: RawRun): ClEvent {
+    pass.forEach((set, i) => check(set(kernel, i)));
+    const [size, event] = [BigUint64Array.from(items, BigInt), new BigUint64Array(1)];
+    check(raw().clEnqueueNDRangeKernel(this.#queue, kernel, items.length, null, size, null, 0, null, event));
+    check(raw().clFlush(this.#queue));
+    return event[0] as ClEvent;
+  }
 }
 
 function check(code: number): void {

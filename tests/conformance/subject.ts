@@ -82,6 +82,8 @@ export interface Subject extends Disposable {
   readonly expected: Transfer | "as proven";
   /** What the edge takes, where that is not any layout. */
   readonly variants?: Variants;
+  /** Set where a map across it, and its end, take no native call at all. */
+  readonly withoutCalls?: true;
   /** Work of one of the two ends. */
   gate(): Gate;
   /** Has the APIs let go of what they keep until their next call. */

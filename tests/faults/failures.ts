@@ -7,6 +7,7 @@ import {
   type OpenCL,
 } from "../../ffi/opencl/mod.ts";
 import { EAGAIN, EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
+import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeDriver } from "../conformance/fake/driver.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 
@@ -138,6 +139,21 @@ const OPENCL: Failures<OpenCL> = {
   clSetUserEventStatus: code(CL_OUT_OF_RESOURCES),
 };
 
+/** OpenCL's unified shared memory. */
+const OPENCL_USM: Failures<Usm> = {
+  clHostMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
+  clDeviceMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
+  clSharedMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
+  clMemFreeINTEL: release,
+  clMemBlockingFreeINTEL: release,
+  clGetMemAllocInfoINTEL: code(CL_OUT_OF_RESOURCES),
+  clSetKernelArgMemPointerINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMemFillINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMemcpyINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMigrateMemINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMemAdviseINTEL: code(CL_OUT_OF_RESOURCES),
+};
+
 /** The API of the tests' own. */
 const FAKE: Failures<FakeDriver> = {
   fakeAllocate: code(FAKE_OUT_OF_RESOURCES),
@@ -158,5 +174,6 @@ const FAKE: Failures<FakeDriver> = {
 export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failure | undefined } } = {
   libc: LIBC,
   opencl: OPENCL,
+  opencl_usm: OPENCL_USM,
   fake: FAKE,
 };

@@ -26,7 +26,8 @@ async function readModelFor(library: Library, target: Target): Promise<Model> {
     readFunction(typeof entry === "string" ? { name: entry } : entry, declarations)
   ));
   const taken = new Set<string>();
-  const groups = [library.errors, ...library.constants].map((group) => {
+  const none = { type: "int", names: [] };
+  const groups = [library.errors ?? none, ...library.constants].map((group) => {
     const chosen = select(group, candidates(macros, declarations)).filter(({ name }) => !taken.has(name));
     chosen.forEach(({ name }) => taken.add(name));
     return readConstants(library, target, group, chosen);

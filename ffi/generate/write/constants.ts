@@ -8,6 +8,7 @@ export function constants({ constants }: Model): string {
 
 /** `errors.ts`: the error codes, and their names. */
 export function errors({ errors }: Model): string {
+  if (errors.length === 0) return "";
   const isAlias = ({ text }: Constant) => errors.some(({ name }) => name === text);
   return `
 ${errors.map(constant).join("\n")}

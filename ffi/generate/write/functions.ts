@@ -3,8 +3,9 @@ import type { ForeignFunction, Model } from "../model.ts";
 
 /** `functions.ts`: the same functions with C's parameter names and our types. */
 export function functions(library: Library, model: Model): string {
+  const cast = library.byPointer ? "Their `call`s are" : "`Deno.dlopen(path, SYMBOLS).symbols` is";
   return `
-/** The functions of \`SYMBOLS\`, with C's names and the handles told apart. \`Deno.dlopen(path, SYMBOLS).symbols\` is cast to it. */
+/** The functions of \`SYMBOLS\`, with C's names and the handles told apart. ${cast} cast to it. */
 export interface ${library.interface} {
 ${model.functions.map(member).join("\n\n")}
 }

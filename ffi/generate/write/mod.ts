@@ -10,7 +10,7 @@ import { symbols } from "./symbols.ts";
 /** Writes a library: file name to formatted text. */
 export async function write(library: Library, model: Model): Promise<Map<string, string>> {
   const bodies = Object.entries({
-    "symbols.ts": symbols(model),
+    "symbols.ts": symbols(library, model),
     "functions.ts": functions(library, model),
     "handles.ts": handles(model),
     "constants.ts": constants(model),

@@ -1,9 +1,13 @@
+import type { Library } from "../library.ts";
 import type { ForeignFunction, Model } from "../model.ts";
 
-/** `symbols.ts`: the table that `Deno.dlopen` takes. */
-export function symbols({ functions }: Model): string {
+/** `symbols.ts`: the table that `Deno.dlopen` takes, or of which each entry is what `Deno.UnsafeFnPointer` takes. */
+export function symbols({ byPointer }: Library, { functions }: Model): string {
+  const taker = byPointer
+    ? "The functions, each as `new Deno.UnsafeFnPointer` takes it"
+    : "The functions, as `Deno.dlopen` takes them";
   return `
-/** The functions, as \`Deno.dlopen\` takes them. */
+/** ${taker}. */
 export const SYMBOLS = {
 ${functions.map(symbol).join("\n")}
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -21,6 +21,7 @@ import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
+import type { OpenCLPointerTensor } from "../pointer_tensor.ts";
 import type { OpenCLImage } from "../image.ts";
 import type { OpenCLSampler } from "../sampler.ts";
 import type { OpenCLTensor } from "../tensor.ts";
@@ -34,11 +35,12 @@ import { elementOf } from "./scalar.ts";
 import { ValueParameter } from "./value.ts";
 
 /**
- * What a kernel argument can be: a tensor for a pointer; an image or a sampler for what is one; a number or bigint for a scalar; an array of them for a
+ * What a kernel argument can be: a tensor for a pointer; a number or bigint for a scalar; an array of them for a
  * vector; {@link LocalMemory} for `local` memory; the bytes of anything else that is passed by value (a struct).
  */
 export type KernelArgument =
   | OpenCLTensor
+  | OpenCLPointerTensor
   | BaseOf
   | OpenCLImage
   | OpenCLSampler

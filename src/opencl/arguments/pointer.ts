@@ -7,6 +7,7 @@ import type { Tensor } from "../../core/tensor.ts";
 import { kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { opencl } from "../library.ts";
+import { OpenCLPointerTensor } from "../pointer_tensor.ts";
 import { OpenCLTensor } from "../tensor.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
 import { type Element, elementOf } from "./scalar.ts";
@@ -22,8 +23,11 @@ export class BaseOf {
   }
 }
 
+/** What a pointer can be passed: a buffer by its `cl_mem`, or memory that kernels reach by its address. */
+type Pointee = OpenCLTensor | OpenCLPointerTensor;
+
 /** A pointer to global or constant memory: its argument is a tensor. */
-export class PointerParameter extends Parameter<OpenCLTensor> {
+export class PointerParameter extends Parameter<Pointee> {
   readonly #access: Access;
   readonly #element: Element | undefined;
   readonly #value = new BigUint64Array(1);
@@ -38,29 +42,39 @@ export class PointerParameter extends Parameter<OpenCLTensor> {
   }
 
   /** @see {@link Parameter.accept} */
-  accept(value: unknown, context: OpenCLContext): OpenCLTensor {
+  accept(value: unknown, context: OpenCLContext): Pointee {
     const tensor = value instanceof BaseOf ? value.tensor : value;
-    if (!(tensor instanceof OpenCLTensor)) {
+    if (!(tensor instanceof OpenCLTensor || tensor instanceof OpenCLPointerTensor)) {
       throw this.wrong(`it is a pointer to device memory; got ${kindOf(value)}.`, remedyFor(value));
     }
     tensor.resource.assertLive();
     this.assertAtHome(tensor.name, tensor.context, context);
     this.#checkElements(tensor);
-    if (tensor.layout.byteOffset !== 0 && tensor === value) throw this.#offset(tensor);
-    this.#checkAlignment(tensor);
+    if (tensor instanceof OpenCLTensor) {
+      if (tensor.layout.byteOffset !== 0 && tensor === value) throw this.#offset(tensor);
+      this.#checkAlignment(tensor, (tensor.root.hostAddress ?? 0n) + BigInt(tensor.origin));
+    } else {
+      this.#checkAlignment(tensor, tensor.address);
+    }
     tensor.assertUsable(this.#accessTo(tensor));
     return tensor;
   }
 
   /** @see {@link Parameter.set} */
-  set(kernel: ClKernel, tensor: OpenCLTensor): number {
-    tensor.assertUsable(this.#accessTo(tensor));
+  set(kernel: ClKernel, tensor: Pointee): number {
+    const access = this.#accessTo(tensor);
+    tensor.assertUsable(access);
+    if (tensor instanceof OpenCLPointerTensor) {
+      tensor.grant.revokeConflicting(access); // a peer's, who wrapped the address
+      tensor.setArgument(kernel, this.index);
+      return 0;
+    }
     this.#value[0] = tensor.rawHandle;
     return opencl().clSetKernelArg(kernel, this.index, 8n, this.#value);
   }
 
   /** @see {@link Parameter.tensorOf} */
-  override tensorOf(tensor: OpenCLTensor): OpenCLTensor {
+  override tensorOf(tensor: Pointee): Pointee {
     return tensor;
   }
 
@@ -85,9 +99,8 @@ export class PointerParameter extends Parameter<OpenCLTensor> {
   }
 
   /** A vector's address is a multiple of its size (OpenCL C 6.3.5), and compilers count on it. */
-  #checkAlignment({ name, root, origin }: OpenCLTensor): void {
+  #checkAlignment({ name }: Tensor, at: bigint): void {
     if (this.#element === undefined || this.#element.lanes === 1) return;
-    const at = (root.hostAddress ?? 0n) + BigInt(origin);
     if (at % BigInt(this.#element.size) === 0n) return;
     throw new LayoutError(`${this.where}: ${name} does not begin at a multiple of ${this.#element.size} bytes.`, {
       api: "opencl",

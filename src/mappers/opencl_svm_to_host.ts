@@ -1,0 +1,79 @@
+import { type Access, reads, writes } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import type { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { Frame } from "../core/frame.ts";
+import { moved } from "../core/layout.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { type GiveBack, Resource } from "../core/resource.ts";
+import type { HostContext } from "../host/context.ts";
+import type { HostTensor } from "../host/tensor.ts";
+import type { OpenCLSvm } from "../opencl/svm.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
+
+const EDGE = "opencl.svm→host";
+
+/**
+ * Shared virtual memory as host memory, at the same address. Coarse-grained memory is mapped and unmapped
+ * (clEnqueueSVMMap, clEnqueueSVMUnmap); finer memory takes no native call: the host waits for the work on it, and no
+ * kernel may use it while the host holds it for writing. `alias` where that was proven on this device, else `migrate`.
+ */
+export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, HostTensor | Frame<HostTensor>> = {
+  from: "opencl.svm",
+  to: "host",
+
+  prepare(source: Described): void {
+    const svm = source.target as OpenCLSvm;
+    if (svm.context.queue.resource.state !== "live") return;
+    svm.context.aliasing.tryToProve(svm.memoryOf(source.range.allocation));
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const svm = source.target as OpenCLSvm;
+    const { queue, aliasing, name } = svm.context;
+    if (queue.resource.state !== "live") return { edge: EDGE, reason: `${name}, or its queue, was disposed.` };
+    const { allocation, byteLength } = source.range;
+    const { aliases, evidence } = aliasing.judge(svm.memoryOf(allocation));
+    return {
+      edge: EDGE,
+      transfer: aliases ? "alias" : "migrate",
+      hostWait: waits.length > 0,
+      bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
+      evidence,
+      result: source.as(target, access),
+    };
+  },
+
+  map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
+    const svm = source.target as OpenCLSvm;
+    const host = target.context as HostContext;
+    const planes = source instanceof Frame ? source.planes : [source];
+    const handle = planes.reduce((first, { address }) => address < first ? address : first, planes[0].address);
+    const { byteLength } = source.described.range;
+    const resource = resourceOf(svm, job, source.resource, giveBackOf(svm, job, handle, byteLength));
+    const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - handle)) }));
+    if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
+    return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+  },
+};
+
+/** Maps coarse-grained memory, and answers the way back; finer memory needs neither. */
+function giveBackOf(svm: OpenCLSvm, job: MapJob, address: OpenCLSvmTensor["address"], byteLength: number) {
+  const [{ allocation, access }] = job.grants;
+  if (svm.blockOf(allocation)?.grain !== "coarse") return undefined;
+  const range = svm.maps.map(allocation, address, byteLength, access);
+  return { context: svm.context, submit: (work) => range.unmap(work) } satisfies GiveBack;
+}
+
+/** Apart from `map`, so that nothing the resource keeps reaches the source. */
+function resourceOf(svm: OpenCLSvm, job: MapJob, parent: Resource, giveBack: GiveBack | undefined): Resource {
+  const { name, undo, grants } = job;
+  return new Resource({
+    name,
+    undo,
+    grants,
+    owners: [parent, svm.context.queue.resource],
+    ...(giveBack === undefined ? {} : { giveBack }),
+  });
+}

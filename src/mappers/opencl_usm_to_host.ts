@@ -1,0 +1,92 @@
+import { type Access, reads, writes } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import type { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { Frame } from "../core/frame.ts";
+import { moved } from "../core/layout.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { type GiveBack, Resource } from "../core/resource.ts";
+import type { HostContext } from "../host/context.ts";
+import type { HostTensor } from "../host/tensor.ts";
+import type { OpenCLUsm } from "../opencl/usm.ts";
+import type { OpenCLUsmTensor } from "../opencl/usm_tensor.ts";
+
+const EDGE = "opencl.usm→host";
+
+type Address = OpenCLUsmTensor["address"];
+
+/**
+ * Unified shared memory as host memory. Host and shared memory have the same address there, and take no native call: the
+ * host waits for the work on it. `alias` where that was proven on this device, else `migrate`. Memory of the device is
+ * copied, where that is allowed.
+ */
+export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, HostTensor | Frame<HostTensor>> = {
+  from: "opencl.usm",
+  to: "host",
+
+  prepare(source: Described): void {
+    const usm = source.target as OpenCLUsm;
+    const kind = usm.blockOf(source.range.allocation)?.usm;
+    if (kind === undefined || kind === "device" || usm.context.queue.resource.state !== "live") return;
+    usm.context.aliasing.tryToProve(usm.memoryOf(kind));
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const usm = source.target as OpenCLUsm;
+    const { queue, aliasing, name } = usm.context;
+    if (queue.resource.state !== "live") return { edge: EDGE, reason: `${name}, or its queue, was disposed.` };
+    const { allocation, byteLength } = source.range;
+    const block = usm.blockOf(allocation);
+    if (block === undefined) return { edge: EDGE, reason: `it is no memory of ${name}.` };
+    const moves = byteLength * (Number(reads(access)) + Number(writes(access)));
+    const common = { edge: EDGE, hostWait: waits.length > 0, result: source.as(target, access) };
+    if (block.usm === "device") return { ...common, transfer: "copy", bytesMoved: moves };
+    const { aliases, evidence } = aliasing.judge(usm.memoryOf(block.usm));
+    return { ...common, transfer: aliases ? "alias" : "migrate", bytesMoved: aliases ? 0 : moves, evidence };
+  },
+
+  map(source: OpenCLUsmTensor | Frame<OpenCLUsmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
+    const usm = source.target as OpenCLUsm;
+    const host = target.context as HostContext;
+    const planes = source instanceof Frame ? source.planes : [source];
+    const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+    const { byteLength } = source.described.range;
+    const isCopied = usm.blockOf(job.grants[0].allocation)?.usm === "device";
+    const copied = isCopied ? copyOf(usm, host, job, first, byteLength) : undefined;
+    const handle = copied?.address ?? first;
+    const resource = resourceOf(usm, job, source.resource, copied?.giveBack);
+    const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
+    if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
+    return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+  },
+};
+
+/** A copy in memory of the host, and how it is written back. */
+interface Copied {
+  readonly address: Address;
+  readonly giveBack: GiveBack | undefined;
+}
+
+function copyOf(usm: OpenCLUsm, host: HostContext, job: MapJob, device: Address, byteLength: number): Copied {
+  const [{ allocation, access }] = job.grants;
+  const copy = host.allocate({ shape: [byteLength], dtype: "u8" });
+  const own = copy.grant.allocation;
+  const address = copy.rawHandle;
+  job.undo.push(() => {
+    // Views of the copy count as views of what it is a copy of: where one has escaped, it is the copy that is kept.
+    own.escaped ||= allocation.escaped;
+    own.liveViews += allocation.liveViews;
+    copy[Symbol.dispose]();
+  });
+  if (reads(access)) usm.copy(address, device, byteLength);
+  const submit: GiveBack["submit"] = (work) => usm.submitCopy(device, address, byteLength, work);
+  return { address, giveBack: writes(access) ? { context: usm.context, submit } : undefined };
+}
+
+/** Apart from `map`, so that nothing the resource keeps reaches the source. */
+function resourceOf(usm: OpenCLUsm, job: MapJob, parent: Resource, giveBack: GiveBack | undefined): Resource {
+  const { name, undo, grants } = job;
+  const owners = [parent, usm.context.queue.resource];
+  return new Resource({ name, undo, grants, owners, ...(giveBack === undefined ? {} : { giveBack }) });
+}

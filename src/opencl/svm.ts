@@ -1,0 +1,136 @@
+import type { Address } from "../../ffi/address.ts";
+import type { Allocation } from "../core/allocation.ts";
+import { object, shown } from "../core/argument.ts";
+import type { DType } from "../core/dtype.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { layout, type LayoutInit, powerOfTwo } from "../core/layout.ts";
+import type { Mapped } from "../core/mapped.ts";
+import type { TensorInit } from "../core/tensor.ts";
+import type { MemoryKind } from "./alias_memory.ts";
+import type { OpenCLContext } from "./context.ts";
+import type { DeviceSvm } from "./device_features.ts";
+import { OpenCLPointerMemory } from "./pointer_memory.ts";
+import { type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm_block.ts";
+import { SvmMaps } from "./svm_maps.ts";
+import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm_memory.ts";
+import { OpenCLSvmTensor } from "./svm_tensor.ts";
+
+/** What {@link OpenCLSvm.allocate} makes. */
+export interface SvmAllocation<D extends DType = DType> extends LayoutInit<D> {
+  /**
+   * How finely it is shared: `"coarse"` by default, which every device with shared virtual memory has. The host maps it,
+   * and unmaps it; `"fine"` it uses in place.
+   */
+  readonly grain?: SvmGrain;
+  /** May host and device use atomics on it? Only fine-grained; false by default. */
+  readonly atomics?: boolean;
+  /** The address will be a multiple of this power of two; 128 at least, where the device has 64-bit vectors. */
+  readonly align?: number;
+}
+
+/** How finely a device has to share for each grain. */
+const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm; readonly name: string } } = {
+  coarse: { ability: "coarseGrainBuffer", name: "CL_DEVICE_SVM_COARSE_GRAIN_BUFFER" },
+  fine: { ability: "fineGrainBuffer", name: "CL_DEVICE_SVM_FINE_GRAIN_BUFFER" },
+};
+
+/**
+ * Shared virtual memory of one context: `cl.svm`. A kernel is passed its tensors as pointers, and may find more pointers
+ * behind those.
+ */
+export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
+  /** The kind of memory. */
+  override readonly kind = "opencl.svm";
+  /** What of it is mapped for the host: for those who write mappers. */
+  readonly maps: SvmMaps;
+
+  /** Made by the context. */
+  constructor(context: OpenCLContext) {
+    super(context);
+    this.maps = new SvmMaps(context);
+  }
+
+  /** What the device has of it (CL_DEVICE_SVM_CAPABILITIES). */
+  get capabilities(): DeviceSvm {
+    return this.context.device.svm;
+  }
+
+  /** True for tensors of this memory. */
+  override is(value: Mapped): value is OpenCLSvmTensor {
+    return value instanceof OpenCLSvmTensor && value.target === this;
+  }
+
+  /**
+   * Allocates shared virtual memory (clSVMAlloc), not initialised.
+   *
+   * @throws {LayoutError} for a wrong shape, dtype, stride or alignment, or more than the device takes in one piece.
+   * @throws {ArgumentError} where the device has none, none so fine, or no atomics.
+   * @throws {NativeCallError} where there is not enough memory.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * if (cl.svm.capabilities.coarseGrainBuffer) {
+   *   using samples = cl.svm.allocate({ shape: [1024], dtype: "f32" });
+   *   console.log(samples.handle % 4n); // 0n
+   * }
+   * ```
+   */
+  allocate(init: SvmAllocation): OpenCLSvmTensor {
+    const { grain, atomics, align } = this.#asked(init);
+    const at = layout(init);
+    const byteLength = at.byteOffset + at.byteLength;
+    this.context.resource.assertLive(); // asked last: what was given may have run the program's own code
+    return this.own(svmBlock(this.context, { byteLength, grain, atomics, align }), at);
+  }
+
+  /** The block of this context that an allocation is; undefined for other memory: for those who write mappers. */
+  blockOf(allocation: Allocation): SvmBlock | undefined {
+    return svmBlockOf(allocation, this.context);
+  }
+
+  /** What has to be proven of an allocation that kernels use by its pointer, or by a buffer over it. */
+  memoryOf(allocation: Allocation, by: "pointer" | "buffer" = "pointer"): MemoryKind {
+    const block = this.blockOf(allocation);
+    if (block === undefined) return SYSTEM_MEMORY;
+    return by === "pointer" ? SVM_MEMORY[block.grain].byPointer : SVM_MEMORY[block.grain].byBuffer;
+  }
+
+  /** @see {@link OpenCLPointerMemory.make} */
+  protected override make(init: TensorInit<Address>): OpenCLSvmTensor {
+    return new OpenCLSvmTensor(init);
+  }
+
+  /** What was asked for, each read once, as far as the device has it. */
+  #asked(init: SvmAllocation): { grain: SvmGrain; atomics: boolean; align: number } {
+    const { grain = "coarse", atomics = false, align } = object(init, "init");
+    if (grain !== "coarse" && grain !== "fine") {
+      throw this.#refused("grain", `${shown(grain)} is none.`, 'Use "coarse" or "fine".');
+    }
+    if (typeof atomics !== "boolean") throw this.#refused("atomics", `${shown(atomics)} is neither true nor false.`);
+    const { ability, name } = ABILITIES[grain];
+    const { capabilities } = this;
+    if (!capabilities[ability]) {
+      const hint = capabilities.coarseGrainBuffer ? 'Ask for grain: "coarse".' : "cl.allocate() has buffers.";
+      throw this.#refused("grain", `${this.context.name} shares no ${grain}-grained memory (${name}).`, hint);
+    }
+    if (atomics && grain !== "fine") {
+      throw this.#refused("atomics", "only fine-grained memory can have them.", 'Ask for grain: "fine".');
+    }
+    if (atomics && !capabilities.atomics) {
+      throw this.#refused("atomics", `${this.context.name} has none across host and device (CL_DEVICE_SVM_ATOMICS).`);
+    }
+    return { grain, atomics, align: align === undefined ? 0 : powerOfTwo(align, "align") };
+  }
+
+  #refused(argument: string, what: string, hint?: string): ArgumentError {
+    return new ArgumentError(`${argument}: ${what}`, {
+      api: "opencl",
+      fn: "clSVMAlloc",
+      argument,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}

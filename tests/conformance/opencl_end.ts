@@ -1,0 +1,150 @@
+import type { ClMem } from "../../ffi/opencl/handles.ts";
+import type { Target } from "../../src/core/context.ts";
+import type { Fence } from "../../src/core/fence.ts";
+import { Frame } from "../../src/core/frame.ts";
+import { type ImageInfo, planeLayouts } from "../../src/core/frame_info.ts";
+import type { LayoutInit } from "../../src/core/layout.ts";
+import type { Tensor } from "../../src/core/tensor.ts";
+import {
+  BaseOf,
+  type KernelArgument,
+  type OpenCLContext,
+  type OpenCLKernel,
+  type OpenCLTensor,
+} from "../../src/opencl/mod.ts";
+import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
+import type { End, Gate } from "./subject.ts";
+
+/** A work-item a byte: loops are cut short on llvmpipe. */
+const SOURCE = `
+kernel void copy(global uchar* to, ulong at, global const uchar* from, ulong begin) {
+  to[at + get_global_id(0)] = from[begin + get_global_id(0)];
+}`;
+
+/** One kind of memory of an OpenCL context, as the suite uses it. */
+export interface Memory {
+  /** The kind. */
+  readonly target: Target;
+  /** New memory of it. */
+  allocate(init: LayoutInit): Tensor;
+  /** A kernel's two arguments for it: a pointer, and where from there on. */
+  argumentsOf(tensor: Tensor): readonly [KernelArgument, number];
+  /** Where a kernel of the tests' own finds it. */
+  placeOf(tensor: Tensor): Place;
+}
+
+/** Buffers. */
+export function buffersOf(context: OpenCLContext): Memory {
+  return {
+    target: context,
+    allocate: (init) => context.allocate(init),
+    argumentsOf: (tensor) => [new BaseOf(tensor as OpenCLTensor), tensor.layout.byteOffset],
+    placeOf({ rawHandle, layout: { byteOffset: offset, byteLength: length } }) {
+      return { pass: PASS.mem(rawHandle as ClMem), offset, length };
+    },
+  };
+}
+
+/** OpenCL's end of an edge: kernels write and read, one with samepage's checks and one without. */
+export class OpenCLEnd implements End, Disposable {
+  readonly target: Target;
+  readonly #context: OpenCLContext;
+  readonly #memory: Memory;
+  readonly #copy: OpenCLKernel;
+  /** Keeps the handle that the raw queue uses. */
+  readonly #rawCopy: OpenCLKernel;
+  readonly #raw: RawQueue;
+
+  constructor(context: OpenCLContext, memory: Memory) {
+    this.target = memory.target;
+    this.#context = context;
+    this.#memory = memory;
+    const program = context.program(SOURCE);
+    this.#copy = program.kernel("copy");
+    this.#rawCopy = program.kernel("copy");
+    this.#raw = new RawQueue(context.handle, context.device.handle);
+  }
+
+  /** The queue keeps the last command's event; the last one has to go well, or waiting for it would fail. */
+  quiet(): void {
+    using scratch = this.#scratch(1);
+    this.#context.queue.write(scratch, new Uint8Array(1));
+    this.#context.queue.finish();
+  }
+
+  allocate(init: LayoutInit): Tensor {
+    return this.#memory.allocate(init);
+  }
+
+  allocateFrame(info: ImageInfo): Frame {
+    return Frame.of(planeLayouts(info).map((plane) => this.allocate({ ...plane, byteOffset: 0 })), info);
+  }
+
+  submit(tensor: Tensor, bytes: Uint8Array): Fence {
+    using from = this.#scratch(bytes.length);
+    this.#context.queue.write(from, bytes);
+    this.#run(this.#memory.argumentsOf(tensor), [from, 0], bytes.length);
+    return this.#context.queue.fence();
+  }
+
+  async write(tensor: Tensor, bytes: Uint8Array): Promise<void> {
+    await using whole = asBytes(tensor);
+    await using from = this.#scratch(bytes.length);
+    this.#context.queue.write(from, bytes);
+    this.#run(this.#memory.argumentsOf(whole), [from, 0], bytes.length);
+  }
+
+  async read(tensor: Tensor): Promise<Uint8Array> {
+    await using whole = asBytes(tensor, "read");
+    using to = this.#scratch(tensor.layout.byteLength);
+    this.#run([to, 0], this.#memory.argumentsOf(whole), to.layout.byteLength);
+    const bytes = new Uint8Array(tensor.layout.byteLength);
+    this.#context.queue.read(to, bytes);
+    return bytes;
+  }
+
+  readonly raw = {
+    write: (tensor: Tensor, bytes: Uint8Array) => {
+      const { pass, offset, length } = this.#memory.placeOf(tensor);
+      return this.#raw.write(bytes.slice(), (from) => this.#rawRun([pass, offset], [from, 0], length));
+    },
+    read: (tensor: Tensor) => {
+      const { pass, offset, length } = this.#memory.placeOf(tensor);
+      return Promise.resolve(this.#raw.read(length, (to) => this.#rawRun([to, 0], [pass, offset], length)));
+    },
+  };
+
+  [Symbol.dispose](): void {
+    this.#raw[Symbol.dispose]();
+  }
+
+  #scratch(byteLength: number): OpenCLTensor {
+    return this.#context.allocate({ shape: [byteLength], dtype: "u8" });
+  }
+
+  #rawRun(to: readonly [Place["pass"], number], from: readonly [Place["pass"], number], length: number): RawRun {
+    const pass = [to, from].flatMap(([pass, offset]) => [pass, ulong(offset)]);
+    return { kernel: this.#rawCopy.handle, items: [length], pass };
+  }
+
+  #run(to: readonly [KernelArgument, number], from: readonly [KernelArgument, number], byteLength: number): void {
+    this.#copy.run([byteLength], [...to, ...from]);
+  }
+}
+
+/** The tensor's whole range, padding included, as the bytes that it is. */
+function asBytes(tensor: Tensor, access = tensor.access): Tensor {
+  const { byteOffset, byteLength } = tensor.layout;
+  return tensor.slice({ shape: [byteLength], dtype: "u8", strides: [1], byteOffset, byteLength }, { access });
+}
+
+/** Work of a context that a test lets begin. */
+export function gateOf(context: OpenCLContext): Gate {
+  const event = context.userEvent();
+  return {
+    fence: event.fence,
+    open: () => event.complete(),
+    fail: () => event.fail(),
+    [Symbol.dispose]: () => event[Symbol.dispose](),
+  };
+}
