@@ -121,12 +121,9 @@ function refuse(range: ByteRange, cl: OpenCLContext): Refusal | undefined {
   if (cl.memory.hostBuffers.shares(live, range)) return undefined;
   return {
     edge: EDGE,
-    reason:
-      `${byteLength} bytes at 0x${range.address!.toString(16)} overlap a live map in ${cl.name}, ${live.what} of ` +
-      `${live.byteLength} bytes at 0x${
-        live.hostAddress.toString(16)
-      }: two objects over the same bytes are undefined in ` +
-      "OpenCL.",
+    reason: `${byteLength} bytes at 0x${range.address!.toString(16)} overlap a live map in ${cl.name} in part, or as ` +
+      `something else: it is ${live.what} of ${live.byteLength} bytes at 0x${live.hostAddress.toString(16)}, and two ` +
+      "objects over the same bytes are undefined in OpenCL.",
     remedy: "Dispose that map first, or map the whole range first.",
   };
 }
