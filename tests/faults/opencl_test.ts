@@ -1,12 +1,10 @@
 /** Every OpenCL call fails once: what comes of it is typed, nothing stays behind, and no memory is given back too early. */
 import { assert } from "@std/assert";
 import { host, MapperGraph, region } from "../../mod.ts";
-import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
+import { openclDevices } from "../../src/opencl/mod.ts";
 import { warningsOf } from "../conformance/case.ts";
-import { assertTyped, type Fault, sweep } from "./sweep.ts";
-import { installTap } from "./tap.ts";
-
-installTap();
+import { close, some, test } from "./opencl.ts";
+import { sweep } from "./sweep.ts";
 
 /** `slow` works for a while in every item. */
 const SOURCE = `
@@ -18,40 +16,6 @@ kernel void slow(global const uchar* in, global uchar* out) {
 }`;
 
 const ITEMS = 16_384;
-
-function devices(): OpenCLDevice[] | string {
-  try {
-    const found = openclDevices();
-    return found.length > 0 ? found : "an OpenCL device";
-  } catch {
-    return "libOpenCL.so.1";
-  }
-}
-
-function test(name: string, run: (cl: () => OpenCLContext) => Promise<unknown>): void {
-  const found = devices();
-  if (typeof found === "string") {
-    Deno.test({ name: `faults: ${name} (not here: ${found})`, ignore: true, fn() {} });
-    return;
-  }
-  for (const { platform, name: device } of found) {
-    Deno.test(`faults: ${name} on ${platform}`, () =>
-      run(() => OpenCLContext.open({ platform, device })).then(() => {}));
-  }
-}
-
-/** What a context kept of earlier failures is thrown by its end. */
-function close(cl: OpenCLContext): void {
-  try {
-    cl[Symbol.dispose]();
-  } catch (error) {
-    assertTyped(error, "closing the context");
-  }
-}
-
-function some(faults: readonly Fault[], fn: string): void {
-  assert(faults.some((fault) => fault.call === `opencl.${fn}`), `${fn} was not among the ${faults.length} calls`);
-}
 
 test("listing devices: one that does not tell all of itself is a device", async () => {
   const all = openclDevices().length;

@@ -1,16 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
-import { host, type LayoutInit, ledger, MapperGraph, NoRouteError, region } from "@samepage/interop";
-import {
-  type ImageType,
-  type OpenCLContext,
-  type OpenCLImageFormat,
-  type OpenCLKernel,
-  type PixelFormat,
-} from "@samepage/interop/opencl";
+import { host, imageInfo, layout, type LayoutInit, ledger, MapperGraph, NoRouteError, region } from "@samepage/interop";
+import type { ImageType, OpenCLContext, OpenCLImageFormat, OpenCLKernel, PixelFormat } from "@samepage/interop/opencl";
 import { definitionsOf } from "../../src/opencl/image_type.ts";
 import { randomPixels } from "../../src/opencl/image_specimen.ts";
 import { elementsOf } from "../conformance/bytes.ts";
-import { assertBytes, bench, open, random, test, testEach, thrown, warningsOf } from "./help.ts";
+import { assertBytes, bench, open, random, testEach, thrown, warningsOf } from "./help.ts";
 
 const R8: OpenCLImageFormat = { order: "R", type: "UNSIGNED_INT8" };
 const RGBA8: OpenCLImageFormat = { order: "RGBA", type: "UNSIGNED_INT8" };
