@@ -96,9 +96,9 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
 
   /** The grants of those who own the same bytes: of what it is a part of, where that was not lent either. */
   get #peers(): readonly Grant[] {
-    let whole: Mapped = this;
-    while (whole.parent?.target === this.target) whole = whole.parent;
-    return whole.resource.grants[0]?.peers ?? NOBODY;
+    let owner = this.resource;
+    for (let at = this.parent; at?.target === this.target; at = at.parent) owner = at.resource;
+    return owner.grants[0]?.peers ?? NOBODY;
   }
 
   /** It is a plane of `frame` now, and keeps it alive. */

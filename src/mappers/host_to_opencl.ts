@@ -118,6 +118,15 @@ function refuse(range: ByteRange, cl: OpenCLContext): Refusal | undefined {
       remedy: "Dispose the host's map first.",
     };
   }
+  if (live.limits !== undefined) {
+    return {
+      edge: EDGE,
+      reason:
+        `${cl.name} has a buffer over these bytes that was made with ${live.limits.flags}, and attached to: two ` +
+        "buffers over the same bytes are undefined in OpenCL.",
+      remedy: "Use the attached tensor, or dispose it first.",
+    };
+  }
   if (cl.memory.hostBuffers.shares(live, range)) return undefined;
   return {
     edge: EDGE,

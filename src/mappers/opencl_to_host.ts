@@ -1,4 +1,4 @@
-import { type Access, reads, writes } from "../core/access.ts";
+import { type Access, covers, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
 import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
@@ -9,6 +9,7 @@ import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
+import type { BufferLimits } from "../opencl/buffer_limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { MappedRange } from "../opencl/memory.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
@@ -25,15 +26,19 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
 
   prepare(source: Described): void {
     const cl = source.target.context as OpenCLContext;
-    const { address, byteLength } = source.range;
-    if (cl.queue.resource.state === "live") cl.aliasing.tryToProve(address, byteLength);
+    if (cl.queue.resource.state !== "live") return;
+    const { range } = source;
+    cl.aliasing.tryToProve(cl.memory.bufferOf(range)?.kind ?? range.address, range.byteLength);
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
     if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
     const { address, byteLength } = source.range;
-    const { aliases, evidence } = cl.aliasing.judge(address, byteLength);
+    const buffer = cl.memory.bufferOf(source.range);
+    const refusal = refuse(access, buffer?.limits);
+    if (refusal !== undefined) return refusal;
+    const { aliases, evidence } = cl.aliasing.judge(buffer?.kind ?? address, byteLength);
     return {
       edge: EDGE,
       transfer: aliases ? "alias" : "migrate",
@@ -65,6 +70,13 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
   },
 };
+
+/** The flags of a buffer that was attached to may close it to the host. */
+function refuse(access: Access, limits: BufferLimits | undefined): Refusal | undefined {
+  if (limits === undefined || (limits.host !== undefined && covers(limits.host, access))) return undefined;
+  const reason = `the buffer was made with ${limits.flags}: the host may not map it for "${access}".`;
+  return { edge: EDGE, reason, ...(limits.host === undefined ? {} : { remedy: `Map it for "${limits.host}".` }) };
+}
 
 /** Apart from `map`, so that nothing the resource keeps reaches the source. */
 function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, range: MappedRange): Resource {

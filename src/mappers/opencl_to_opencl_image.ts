@@ -7,7 +7,6 @@ import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/image_shape.ts";
 import type { ImageTarget } from "../opencl/image_target.ts";
@@ -50,7 +49,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
     const { layout, root, rootOffset, rawHandle } = source;
-    const fit = layout.byteOffset === 0 ? fitOf(source.described, to) : offsetRefusal(to.context, layout.byteOffset);
+    const fit = sourceRefusal(source) ?? fitOf(source.described, to);
     if ("reason" in fit) throw noRoute(source.name, to, fit);
     const waits = job.waits.map((fence) => fence.retain());
     job.undo.push(() => waits.splice(0).forEach((fence) => fence[Symbol.dispose]()));
@@ -79,10 +78,13 @@ function isOverHost({ planes: [{ address }] }: Described): boolean {
   return address !== undefined;
 }
 
-function offsetRefusal(cl: OpenCLContext, byteOffset: number): Refusal {
+/** What only the tensor itself tells. */
+function sourceRefusal({ layout: { byteOffset }, limits, context }: OpenCLTensor): Refusal | undefined {
+  if (limits !== undefined) return refusal(`the buffer was made with ${limits.flags}.`);
+  if (byteOffset === 0) return undefined;
   return refusal(
     `the tensor begins ${byteOffset} bytes into its cl_mem, and an image begins where a cl_mem does.`,
-    `Slice it at a multiple of ${cl.device.subBufferAlign} bytes.`,
+    `Slice it at a multiple of ${context.subBufferAlign} bytes.`,
   );
 }
 

@@ -71,11 +71,6 @@ export class AliasProofs {
     return this.#verdicts[numberOf(memory, byteLength)] ?? UNPROVEN;
   }
 
-  /** Everything that was found out so far, a verdict for each class. No native call. */
-  verdicts(): readonly Verdict[] {
-    return this.#verdicts.filter((verdict) => verdict !== undefined);
-  }
-
   #run(kind: MemoryKind): Verdict {
     return runProof(this.#context, kind.name, (undo) => {
       return new Trial(this.#context, new BytesSpecimen(this.#context, kind, undo), undo).run();

@@ -5,7 +5,7 @@ import type { Undo } from "../core/undo.ts";
 import { bound, type MemoryKind, type Scratch } from "./alias_memory.ts";
 import { type Specimen, STEPS, submit, value } from "./alias_trial.ts";
 import type { OpenCLContext } from "./context.ts";
-import type { Point } from "./event.ts";
+import type { Point } from "./point.ts";
 import type { OpenCLKernel } from "./kernel.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { createBuffer } from "./tensor.ts";

@@ -77,20 +77,24 @@ export function hostMemory(address: bigint, byteLength: number): MemoryKind {
   return new MemoryKind(name, scratch, hostNumber(address, byteLength));
 }
 
-/** Memory of the driver's own, mapped. It stays mapped while the device writes: else its address would be stale. */
-export const DRIVER_MEMORY: MemoryKind = new MemoryKind(
-  "memory of the driver's own",
-  (context, byteLength, undo) => {
-    const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
+/** Memory of the driver's own that it was asked to share with the host (CL_MEM_ALLOC_HOST_PTR). */
+export const DRIVER_MEMORY: MemoryKind = new MemoryKind("memory of the driver's own", mapped(CL_MEM_ALLOC_HOST_PTR), 0);
+
+/** Memory of the driver's own that it may keep from the host. */
+export const DEVICE_MEMORY: MemoryKind = new MemoryKind("memory of the device's own", mapped(0n));
+
+/** A buffer, mapped. It stays mapped while the device writes: else its address would be stale. */
+function mapped(flags: bigint): MakeScratch {
+  return (context, byteLength, undo) => {
+    const mem = createBuffer(context, flags, byteLength, NULL, undo);
     const range = context.memory.map(mem, "read-write", 0, byteLength);
     undo.push(() => {
       using unmapped = range.unmap([]);
       unmapped.waitSync();
     });
     return { bytes: bytesAt(range.address, byteLength), bind: bound(mem) };
-  },
-  0,
-);
+  };
+}
 
 /** Bytes of a JavaScript buffer that stay where they are: at a multiple of `align`, and of nothing more than that. */
 export function hostBytes(align: number, byteLength: number, undo: Undo): Uint8Array<ArrayBuffer> {

@@ -2,7 +2,7 @@ import type { Fence } from "../core/fence.ts";
 import type { Undo } from "../core/undo.ts";
 import type { Scratch } from "./alias_memory.ts";
 import type { OpenCLContext } from "./context.ts";
-import type { Point } from "./event.ts";
+import type { Point } from "./point.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLKernel } from "./kernel.ts";
 import type { OpenCLQueue } from "./queue.ts";

@@ -1,33 +1,34 @@
-import { NULL } from "../../ffi/address.ts";
-import { CL_MEM_ALLOC_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object, shown } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/alignment.ts";
-import { Allocation } from "../core/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { Grant } from "../core/grant.ts";
-import { describeLayout, layout, type LayoutInit } from "../core/layout.ts";
+import type { LayoutInit } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { AliasProofs } from "./alias.ts";
+import { type AttachBufferOptions, attachedBuffer } from "./attached_buffer.ts";
+import { attachedEvent } from "./attached_event.ts";
 import { handleIn } from "./check.ts";
 import { chosenDevice, type DeviceChoice } from "./choice.ts";
 import { createContext, devicesOf, retainContext } from "./context_handle.ts";
 import type { OpenCLDevice } from "./device.ts";
+import type { OpenCLFence } from "./event.ts";
 import type { OpenCLImageFormat, PixelFormat } from "./image_format.ts";
 import type { ImageTarget } from "./image_target.ts";
 import { type ImageType, imageTypeOf } from "./image_type.ts";
 import { type ImageOptions, OpenCLImages } from "./images.ts";
 import { devicesIn } from "./known_devices.ts";
 import { OpenCLMemory } from "./memory.ts";
+import { allocatedTensor } from "./own_tensor.ts";
 import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./program_sources.ts";
-import { OpenCLQueue, type QueueOptions } from "./queue.ts";
+import { OpenCLQueue } from "./queue.ts";
+import type { QueueOptions } from "./queue_handle.ts";
 import { OpenCLSampler, type SamplerInit } from "./sampler.ts";
 import { OpenCLSvm } from "./svm.ts";
-import { createBuffer, OpenCLTensor } from "./tensor.ts";
+import { OpenCLTensor } from "./tensor.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import { OpenCLUsm } from "./usm.ts";
 
@@ -51,6 +52,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly context: Context = this;
   /** Where a route may lead or pass through: its buffers, and {@link svm} where that is all of the host's memory. */
   readonly targets: readonly Target[];
+  /** The names of its devices, for messages. */
+  readonly name: string;
+  /** UUID and PCI address, where it has one device, and that tells them. */
+  readonly id: DeviceId;
   /** Its first device. */
   readonly device: OpenCLDevice;
   /** All of them. */
@@ -80,6 +85,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.#handle = handle;
     this.devices = Object.freeze([...devices]);
     this.device = devices[0];
+    this.name = devices.map((device) => device.name).join(" + ");
+    this.id = devices.length === 1 ? devices[0].id : {};
     this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
     this.subBufferAlign = Math.max(...devices.map((device) => device.subBufferAlign));
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
@@ -88,7 +95,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.images = new OpenCLImages(this);
     this.svm = new OpenCLSvm(this);
     this.usm = new OpenCLUsm(this);
-    this.targets = devices.every((device) => device.svm.fineGrainSystem) ? [this, this.svm] : [this];
+    this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);
     } catch (error) {
@@ -146,16 +153,6 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     }
   }
 
-  /** The names of its devices, for messages. */
-  get name(): string {
-    return this.devices.map((device) => device.name).join(" + ");
-  }
-
-  /** UUID and PCI address, where it has one device, and that tells them. */
-  get id(): DeviceId {
-    return this.devices.length === 1 ? this.device.id : {};
-  }
-
   /** The `cl_context`. */
   get handle(): ClContext {
     this.resource.assertLive();
@@ -167,7 +164,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return this.#handle;
   }
 
-  /** Bytes that `queue.read` and `queue.write` have copied between host and device. */
+  /**
+   * Bytes that were copied between host and device because it was asked for: by `queue.read`, `write`, `readRect` and
+   * `writeRect`. `queue.copy` and `fill` stay on the device, and are not counted.
+   */
   get bytesCopied(): number {
     return this.#bytesCopied;
   }
@@ -184,28 +184,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    * @throws {NativeCallError} where there is not enough memory.
    */
   allocate(init: LayoutInit): OpenCLTensor {
-    this.resource.assertLive();
-    const at = layout(init);
-    const undo: Undo = [];
-    const byteLength = at.byteOffset + at.byteLength;
-    const mem = createBuffer(this, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
-    const allocation = new Allocation({
-      kind: "opencl.buffer",
-      byteLength,
-      // A view of it that has escaped would be used after the driver has freed the memory.
-      free: (fate) => fate === "unused" ? undo[0]() : undefined,
-    });
-    allocation.join();
-    const name = `opencl tensor ${describeLayout(at)}`;
-    const grant = Grant.root(allocation, at.byteOffset, byteLength, "read-write", name);
-    const resource = new Resource({
-      name,
-      grants: [grant],
-      owners: [this.resource],
-      undo: [() => allocation.leave()],
-    });
-    const root = { mem, hostAddress: undefined, hostWriters: 0 };
-    return new OpenCLTensor({ target: this, handle: mem, layout: at, resource, root, origin: 0 });
+    return allocatedTensor(this, init);
   }
 
   /**
@@ -257,9 +236,67 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return new OpenCLSampler(this, init);
   }
 
-  /** Another in-order queue, of its first device unless told otherwise. */
+  /**
+   * Attaches to a `cl_mem` of this context that somebody else made, a buffer or sub-buffer, and retains it.
+   *
+   * What has the same bytes is its peer: another tensor over that `cl_mem`, over its root or a part of it; and where it
+   * lies in host memory (CL_MEM_USE_HOST_PTR), a host tensor over that. What one of them lends, none of the others may
+   * use against it, and each waits for the others' work. The buffer's flags stay in force (`limits`).
+   *
+   * @param handle a live `cl_mem`: a false one ends the process
+   * @param init where the elements lie, counted from its first byte
+   * @throws {ArgumentError} for what is no handle, an image, and a buffer of another context.
+   * @throws {LayoutError} where the layout reaches past its end.
+   * @throws {NativeCallError} where the driver does not know it.
+   */
+  attachBuffer(handle: bigint, init: LayoutInit, options: AttachBufferOptions = {}): OpenCLTensor {
+    return attachedBuffer(this, handle, init, options);
+  }
+
+  /**
+   * Another queue, in order and of its first device unless told otherwise.
+   *
+   * @throws {ArgumentError} for a device that is not its own, or can run commands in order only (`argument` is
+   * `"order"`).
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using queue = cl.createQueue({ profiling: true });
+   * console.log(queue.order, queue.profiling); // in-order true
+   * ```
+   */
   createQueue(options: QueueOptions = {}): OpenCLQueue {
     return new OpenCLQueue(this, options);
+  }
+
+  /**
+   * Uses a `cl_command_queue` that somebody else made, and retains it; its order and profiling are what it says. Our
+   * work is ordered by fences as on any queue. What others submit to it is theirs to declare, by `tensor.usedBy`; our
+   * end neither waits for it nor ends it, but `finish()`, and a blocking call of a driver's that finishes the queue
+   * (PoCL 3.1), wait for it: for ever where it waits for a user event that nobody sets.
+   *
+   * @param handle a live `cl_command_queue`: a false one ends the process
+   * @throws {ArgumentError} where it is of another context, or no handle.
+   */
+  attachQueue(handle: bigint): OpenCLQueue {
+    return new OpenCLQueue(this, handleIn(handle, "handle"));
+  }
+
+  /**
+   * A fence at a `cl_event` that somebody else made, which is retained. The queue of its command is flushed.
+   *
+   * A user event that is not set is never waited for by blocking, nor is what stands behind it: who sets it may need
+   * this thread for that. Await it; that lasts until it is set. Of another event it is not known what it waits for:
+   * where that is a user event, a synchronous wait lasts until somebody sets it.
+   *
+   * @param handle a live `cl_event`: a false one ends the process
+   * @throws {ArgumentError} where it is of another context, or no handle.
+   */
+  attachEvent(handle: bigint): OpenCLFence {
+    return attachedEvent(this, handle);
   }
 
   /**

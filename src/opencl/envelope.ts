@@ -155,5 +155,9 @@ function isList(value: unknown, isItem: (item: unknown) => boolean): value is re
 }
 
 function damaged(what: string): BinaryError {
-  return new BinaryError(`bytes: ${what}`, "damaged", { api: "opencl", argument: "bytes" });
+  return new BinaryError(`bytes: ${what}`, "damaged", {
+    api: "opencl",
+    argument: "bytes",
+    hint: "Build the program from its source.",
+  });
 }

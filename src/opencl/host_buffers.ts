@@ -2,11 +2,12 @@ import type { Address } from "../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { ByteRange } from "../core/described.ts";
-import { throwAll } from "../core/errors.ts";
+import { ArgumentError, throwAll } from "../core/errors.ts";
 import type { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
+import type { BufferLimits } from "./buffer_limits.ts";
 import type { OpenCLContext } from "./context.ts";
-import { createBuffer, type RootBuffer } from "./tensor.ts";
+import { createBuffer, retainBuffer, type RootBuffer } from "./tensor.ts";
 
 /** What else than a buffer a `cl_mem` over host memory is to be. */
 export interface HostImage {
@@ -79,15 +80,33 @@ export class HostBuffers {
    * Not a byte more: where the driver moves bytes, it would write a neighbour's back.
    */
   acquire(range: ByteRange, undo: Undo, image?: HostImage): HostBuffer {
-    const live = range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
-    const buffer = this.find(range) ?? this.#create(range, live, image);
-    buffer.sharers++;
-    undo.push(() => {
-      if (--buffer.sharers > 0 || buffer.kept) return;
-      live.splice(live.indexOf(buffer), 1);
-      throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
-    });
-    return buffer;
+    const live = this.#live(range);
+    return share(this.find(range) ?? this.#create(range, live, image), live, undo);
+  }
+
+  /**
+   * A share of the buffer that somebody else made over exactly this range, which is retained for as long as somebody
+   * has one.
+   *
+   * @throws {ArgumentError} where another buffer is live over any of these bytes.
+   */
+  attach(range: ByteRange, mem: ClMem, limits: BufferLimits | undefined, undo: Undo): HostBuffer {
+    const live = this.#live(range);
+    const known = this.find(range);
+    if (known !== undefined && known.mem !== mem) {
+      throw new ArgumentError(
+        `handle: another buffer is in use over the same host memory: that is undefined in OpenCL.`,
+        {
+          api: "opencl",
+          argument: "handle",
+          hint: "Dispose what is mapped of that memory first.",
+        },
+      );
+    }
+    if (known !== undefined) return share(known, live, undo);
+    const release: Undo = [];
+    retainBuffer(mem, release);
+    return share(added(range, mem, limits, live, release), live, undo);
   }
 
   /**
@@ -103,26 +122,54 @@ export class HostBuffers {
     buffer.writers.push(writer);
   }
 
-  #create(range: ByteRange, live: HostBuffer[], image: HostImage | undefined): HostBuffer {
-    const { start, address, byteLength } = range;
-    const undo: Undo = [];
-    const mem = image === undefined
-      ? createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address, undo)
-      : image.create(address as Address, undo);
-    const buffer: HostBuffer = {
-      mem,
-      what: image?.what ?? BUFFER,
-      hostAddress: address!,
-      start,
-      byteLength,
-      hostWriters: 0,
-      sharers: 0,
-      writers: [],
-      undo,
-    };
-    live.push(buffer);
-    return buffer;
+  #live(range: ByteRange): HostBuffer[] {
+    return range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
   }
+
+  #create(range: ByteRange, live: HostBuffer[], image: HostImage | undefined): HostBuffer {
+    const undo: Undo = [];
+    const address = range.address as Address;
+    const mem = image === undefined
+      ? createBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, address, undo)
+      : image.create(address, undo);
+    return added(range, mem, undefined, live, undo, image?.what);
+  }
+}
+
+/** A buffer that is live from now on; `undo` is its release. */
+function added(
+  { start, address, byteLength }: ByteRange,
+  mem: ClMem,
+  limits: BufferLimits | undefined,
+  live: HostBuffer[],
+  undo: Undo,
+  what: string = BUFFER,
+): HostBuffer {
+  const buffer: HostBuffer = {
+    mem,
+    what,
+    hostAddress: address!,
+    start,
+    byteLength,
+    limits,
+    hostWriters: 0,
+    sharers: 0,
+    writers: [],
+    undo,
+  };
+  live.push(buffer);
+  return buffer;
+}
+
+/** One more has it; the last one to give it back releases it. */
+function share(buffer: HostBuffer, live: HostBuffer[], undo: Undo): HostBuffer {
+  buffer.sharers++;
+  undo.push(() => {
+    if (--buffer.sharers > 0 || buffer.kept) return;
+    live.splice(live.indexOf(buffer), 1);
+    throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
+  });
+  return buffer;
 }
 
 /** False for bytes that lie elsewhere though they are of the same allocation: a copy of them. */

@@ -13,7 +13,7 @@ import { own } from "./tensor.ts";
 
 /** What an image is made over: nothing (`address` is null), memory of the host's, or a buffer. */
 export interface ImageMemory {
-  /** CL_MEM_… flags beside CL_MEM_READ_WRITE. */
+  /** CL_MEM_… flags; those of access are added. */
   readonly flags: bigint;
   /** The host's memory. */
   readonly address: Address;
@@ -68,7 +68,8 @@ export function createImage(
     num_samples: 0,
     buffer: memory.buffer ?? 0n as ClMem,
   });
-  const flags = memory.flags | CL_MEM_READ_WRITE;
+  // Over a buffer it has the buffer's own.
+  const flags = memory.buffer === undefined ? memory.flags | CL_MEM_READ_WRITE : memory.flags;
   const mem = opencl().clCreateImage!(context.rawHandle, flags, pixels, desc, memory.address, errcode);
   return own(made(mem, "clCreateImage"), undo);
 }

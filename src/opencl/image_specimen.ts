@@ -8,7 +8,7 @@ import type { Undo } from "../core/undo.ts";
 import { bound, bytesAt, hostBytes } from "./alias_memory.ts";
 import { type Bind, type Specimen, STEPS, submit, value } from "./alias_trial.ts";
 import type { OpenCLContext } from "./context.ts";
-import type { Point } from "./event.ts";
+import type { Point } from "./point.ts";
 import type { ImageClass } from "./image_alias.ts";
 import type { PixelFormat } from "./image_format.ts";
 import { createImage } from "./image_native.ts";

@@ -8,6 +8,7 @@ import {
 } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/access.ts";
+import type { ByteRange } from "../core/described.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { type Layout, moved } from "../core/layout.ts";
@@ -17,9 +18,11 @@ import type { Undo } from "../core/undo.ts";
 import type { Tensor } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
-import { OpenCLFence, type Point } from "./event.ts";
+import { driverBufferOf } from "./driver_buffers.ts";
+import { OpenCLFence } from "./event.ts";
 import { HostBuffers } from "./host_buffers.ts";
 import { opencl } from "./library.ts";
+import type { Point } from "./point.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
 
@@ -50,6 +53,11 @@ export class OpenCLMemory {
   constructor(context: OpenCLContext) {
     this.#context = context;
     this.hostBuffers = new HostBuffers(context);
+  }
+
+  /** The buffer that a described range of it is a part of; undefined where it is to be made. */
+  bufferOf(range: ByteRange): RootBuffer | undefined {
+    return driverBufferOf(range.allocation) ?? this.hostBuffers.find(range);
   }
 
   /**

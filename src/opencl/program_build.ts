@@ -124,6 +124,7 @@ export function refused(code: number, fn: string): BinaryError {
     fn,
     code,
     argument: "bytes",
+    hint: "Build the program from its source.",
     ...(codeName === undefined ? {} : { codeName }),
   });
 }

@@ -8,6 +8,8 @@ import { ledger } from "../core/ledger.ts";
 import { Resource } from "../core/resource.ts";
 import type { Undo } from "../core/undo.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
+import type { MemoryKind } from "./alias_memory.ts";
+import type { BufferLimits } from "./buffer_limits.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
 import { opencl } from "./library.ts";
@@ -22,6 +24,10 @@ export interface RootBuffer {
   hostWriters: number;
   /** True once a view of what a map of it showed has escaped, in memory of the driver's: it is never released. */
   kept?: boolean;
+  /** What its flags forbid; undefined where that is nothing. */
+  readonly limits?: BufferLimits | undefined;
+  /** Which memory it is, where neither its address nor the driver's own choice tells. */
+  readonly kind?: MemoryKind | undefined;
 }
 
 /** What an OpenCL tensor is made of. */
@@ -30,6 +36,8 @@ export interface OpenCLTensorInit extends TensorInit<ClMem> {
   readonly root: RootBuffer;
   /** Where the handle's first byte lies in the root: 0 unless the handle is a sub-buffer. */
   readonly origin: number;
+  /** What the handle's flags forbid, where it is a sub-buffer that forbids more than its root. */
+  readonly limits?: BufferLimits | undefined;
 }
 
 /** A part of a buffer: its own `cl_mem` where the device lets a sub-buffer begin there, else the root and an offset. */
@@ -48,12 +56,15 @@ export class OpenCLTensor extends Tensor<ClMem> {
   readonly root: RootBuffer;
   /** Where the handle's first byte lies in the root. */
   readonly origin: number;
+  /** What the buffer's flags forbid; undefined where that is nothing. */
+  readonly limits: BufferLimits | undefined;
 
   /** Takes the resource over. */
   constructor(init: OpenCLTensorInit) {
     super(init);
     this.root = init.root;
     this.origin = init.origin;
+    this.limits = init.limits ?? init.root.limits;
   }
 
   /** The context whose memory it is. */
@@ -82,7 +93,8 @@ export class OpenCLTensor extends Tensor<ClMem> {
     const undo: Undo = [];
     const { handle, origin, layout } = partOf(this.context, this.root.mem, this.origin, part.layout, undo);
     const resource = new Resource({ name: part.name, grants: [part.grant], owners: [this.resource], undo });
-    return new OpenCLTensor({ target: this.target, handle, layout, resource, parent: this, root: this.root, origin });
+    const { target, root, limits } = this;
+    return new OpenCLTensor({ target, handle, layout, resource, parent: this, root, origin, limits });
   }
 }
 
@@ -113,6 +125,12 @@ export function createBuffer(
 ): ClMem {
   const all = flags | CL_MEM_READ_WRITE;
   const mem = made(opencl().clCreateBuffer(context.rawHandle, all, BigInt(length), address, errcode), "clCreateBuffer");
+  return own(mem, undo);
+}
+
+/** A buffer that somebody else made, retained; the release goes on the undo list. */
+export function retainBuffer(mem: ClMem, undo: Undo): ClMem {
+  check(opencl().clRetainMemObject(mem), "clRetainMemObject");
   return own(mem, undo);
 }
 

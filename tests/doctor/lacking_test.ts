@@ -1,6 +1,6 @@
 // What a machine lacks is told, with what mends it: no library, no driver, no device, one that does not alias.
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Report } from "@samepage/interop/doctor";
 import { hasDevice } from "../opencl/present.ts";
 import { buildLayer, layerEnv } from "../layer/mod.ts";
@@ -19,7 +19,8 @@ function assertClosed(report: Report, remedy: string): void {
   const edges = report.edges.filter(({ edge }) => edge.includes("opencl"));
   assert(edges.length >= 2);
   for (const edge of edges) {
-    assertEquals([edge.open, edge.reason], [false, "there is no opencl memory here."]);
+    assertEquals(edge.open, false);
+    assertMatch(edge.reason ?? "", /^there is no opencl(\.\w+)? memory here\.$/);
     assert(edge.remedy?.includes(remedy), edge.remedy);
   }
 }

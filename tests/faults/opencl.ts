@@ -1,5 +1,5 @@
 /**
- * What the sweeps over OpenCL have in common. Importing it puts the tap in place, before the library is opened.
+ * What the sweeps over OpenCL share. It has to be imported before a library is opened.
  *
  * @module
  */
@@ -10,6 +10,15 @@ import { installTap } from "./tap.ts";
 
 installTap();
 
+/** `slow` works for a while in every item. */
+export const SOURCE = `
+kernel void fill(global uchar* out, uchar value) { out[get_global_id(0)] = value; }
+kernel void slow(global const uchar* in, global uchar* out) {
+  uint x = in[get_global_id(0)];
+  for (uint i = 0; i < 5000; i++) x = x * 1664525u + 1013904223u;
+  out[get_global_id(0)] = (uchar)(x | 1u);
+}`;
+
 function devices(): OpenCLDevice[] | string {
   try {
     const found = openclDevices();
@@ -19,7 +28,7 @@ function devices(): OpenCLDevice[] | string {
   }
 }
 
-/** A test on every device; ignored, under a name that says why, where there is none. */
+/** A test on every device of this machine; `cl` opens it. */
 export function test(name: string, run: (cl: () => OpenCLContext) => Promise<unknown>): void {
   const found = devices();
   if (typeof found === "string") {
@@ -41,7 +50,7 @@ export function close(cl: OpenCLContext): void {
   }
 }
 
-/** One of these calls was among those that failed. */
+/** One of the calls that failed has to be this. */
 export function some(faults: readonly Fault[], fn: string): void {
   assert(faults.some((fault) => fault.call === `opencl.${fn}`), `${fn} was not among the ${faults.length} calls`);
 }

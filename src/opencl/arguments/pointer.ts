@@ -51,6 +51,7 @@ export class PointerParameter extends Parameter<Pointee> {
     this.assertAtHome(tensor.name, tensor.context, context);
     this.#checkElements(tensor);
     if (tensor instanceof OpenCLTensor) {
+      this.#checkLimits(tensor);
       if (tensor.layout.byteOffset !== 0 && tensor === value) throw this.#offset(tensor);
       this.#checkAlignment(tensor, (tensor.root.hostAddress ?? 0n) + BigInt(tensor.origin));
     } else {
@@ -69,6 +70,7 @@ export class PointerParameter extends Parameter<Pointee> {
       tensor.setArgument(kernel, this.index);
       return 0;
     }
+    if (tensor.grant.parent === undefined) tensor.grant.revokeConflicting(access); // those of a peer in host memory
     this.#value[0] = tensor.rawHandle;
     return opencl().clSetKernelArg(kernel, this.index, 8n, this.#value);
   }
@@ -86,6 +88,19 @@ export class PointerParameter extends Parameter<Pointee> {
       api: "opencl",
       argument: this.info.name,
       hint: 'Declare the pointer const, or map with { access: "read-write" }.',
+    });
+  }
+
+  /** Throws where the flags of an attached buffer forbid what the kernel does. */
+  #checkLimits({ name, limits }: OpenCLTensor): void {
+    if (limits === undefined || limits.kernel === "read-write") return;
+    const forbidden = writes(this.#access) ? "read" : "write";
+    if (limits.kernel !== forbidden) return;
+    const what = writes(this.#access) ? "may be written" : "is read";
+    throw new AccessError(`${this.where} ${what}, and ${name} was made with ${limits.flags}.`, {
+      api: "opencl",
+      argument: this.info.name,
+      ...(writes(this.#access) ? { hint: "Declare the pointer const." } : {}),
     });
   }
 
