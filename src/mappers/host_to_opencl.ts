@@ -136,12 +136,12 @@ export function refuseBuffer(source: Described, range: ByteRange, cl: OpenCLCont
       remedy: "Use the attached tensor, or dispose it first.",
     };
   }
-  if (live.start <= range.start && range.start + byteLength <= live.start + live.byteLength) return undefined;
+  if (cl.memory.hostBuffers.shares(live, range)) return undefined;
   return {
     edge: EDGE,
-    reason: `${byteLength} bytes at 0x${range.address!.toString(16)} overlap a live map in ${cl.name} in part, which ` +
-      `has ${live.byteLength} bytes at 0x${live.hostAddress.toString(16)}: two buffers over the same bytes are ` +
-      "undefined in OpenCL.",
+    reason: `${byteLength} bytes at 0x${range.address!.toString(16)} overlap a live map in ${cl.name} in part, or as ` +
+      `something else: it is ${live.what} of ${live.byteLength} bytes at 0x${live.hostAddress.toString(16)}, and two ` +
+      "objects over the same bytes are undefined in OpenCL.",
     remedy: "Dispose that map first, or map the whole range first.",
   };
 }
