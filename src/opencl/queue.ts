@@ -13,6 +13,7 @@ import type { OpenCLDevice } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
 import { assertNoGates, type Gate, OpenCLFence, Point } from "./event.ts";
 import { opencl } from "./library.ts";
+import { outlastWorkers } from "./sub_devices.ts";
 import { OpenCLTensor } from "./tensor.ts";
 
 const submitted = new BigUint64Array(1);
@@ -266,10 +267,11 @@ export class OpenCLQueue implements Disposable {
       ledger.remove("opencl.cl_command_queue");
       check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
     };
+    const outlast = () => outlastWorkers(this.#handle, this.device);
     // Its end has waited for the last command, which may have failed before those in front of it were done.
     const left = this.#pending.splice(0);
     for (const point of left.flatMap((each) => [each, ...each.behind])) this.#outlast(point);
-    errors.push(...unwind([release, ...left.map((point) => () => point.letGo())]));
+    errors.push(...unwind([release, outlast, ...left.map((point) => () => point.letGo())]));
     throwAll(errors, `releasing ${this.resource.name}`);
   }
 
