@@ -1,10 +1,13 @@
-// Installs through apt what the demo or the tests need. `deno task setup [demo|test]`, `test` when left out.
+// Installs through apt what the demo, the tests or the bench need: `deno task setup [demo|test|bench]`, `test` when left
+// out.
 //
 // It asks dpkg what is missing, says what it is about to install, and never removes a package. Where it can not
 // install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests count
 // what they skip. Only in CI is that an error, for there a machine without OpenCL must not look like a green run.
 
-type For = "demo" | "test";
+const NEEDS = { demo: "the demo needs", test: "the tests need", bench: "the bench needs" } as const;
+
+type For = keyof typeof NEEDS;
 
 interface Package {
   readonly name: string;
@@ -18,19 +21,22 @@ const PACKAGES: readonly Package[] = [
   {
     name: "ocl-icd-libopencl1",
     or: "libopencl1",
-    for: ["demo", "test"],
+    for: ["demo", "test", "bench"],
     why: "the OpenCL loader, libOpenCL.so.1",
   },
-  { name: "pocl-opencl-icd", for: ["demo", "test"], why: "PoCL: OpenCL on the CPU" },
+  { name: "pocl-opencl-icd", for: ["demo", "test", "bench"], why: "PoCL: OpenCL on the CPU" },
   { name: "mesa-opencl-icd", for: ["test"], why: "rusticl: a second OpenCL, to test across platforms" },
   { name: "clinfo", for: ["test"], why: "lists the OpenCL platforms when one is missed" },
-  { name: "opencl-headers", for: ["test"], why: "the C headers that ffi/ is generated from" },
-  { name: "ocl-icd-opencl-dev", for: ["test"], why: "libOpenCL.so to link the C programs of the tests" },
-  { name: "gcc", for: ["test"], why: "cc: builds the C programs of the tests" },
-  { name: "libc6-dev", for: ["test"], why: "libc's headers" },
+  { name: "opencl-headers", for: ["test", "bench"], why: "the C headers that ffi/ is generated from" },
+  { name: "ocl-icd-opencl-dev", for: ["test", "bench"], why: "libOpenCL.so to link the C programs of the tests" },
+  { name: "gcc", for: ["test", "bench"], why: "cc: builds the C programs of the tests" },
+  { name: "libc6-dev", for: ["test", "bench"], why: "libc's headers" },
   { name: "clang", for: ["test"], why: "reads the C headers for ffi/, for x86-64 and for aarch64" },
   { name: "libc6-dev-arm64-cross", for: ["test"], why: "libc's headers for aarch64" },
   { name: "strace", for: ["test"], why: "shows that importing opens no library" },
+  { name: "python3-pyopencl", for: ["bench"], why: "a peer: OpenCL from Python" },
+  { name: "python3-numpy", for: ["bench"], why: "the arrays of that peer" },
+  { name: "mesa-vulkan-drivers", for: ["bench"], why: "a peer: Deno's WebGPU, on the CPU (lavapipe)" },
   { name: "libdrm-dev", for: ["test"], why: "drm_fourcc.h: the codes of the pixel formats" },
 ];
 
@@ -81,7 +87,7 @@ async function setup(purpose: For): Promise<void> {
   if (wanted.length === 0) return console.error("setup: everything is installed");
 
   const width = Math.max(...wanted.map((item) => item.name.length));
-  console.error(`setup: ${purpose === "demo" ? "the demo needs" : "the tests need"}, through apt:`);
+  console.error(`setup: ${NEEDS[purpose]}, through apt:`);
   for (const item of wanted) console.error(`  ${item.name.padEnd(width)}  ${item.why}`);
 
   const names = wanted.map((item) => item.name);
@@ -103,8 +109,8 @@ function namesOf(purpose: For): string {
 }
 
 const purpose = Deno.args[0] ?? "test";
-if (purpose !== "demo" && purpose !== "test") {
-  console.error(`setup: expected demo or test, not ${purpose}`);
+if (!Object.hasOwn(NEEDS, purpose)) {
+  console.error(`setup: expected ${Object.keys(NEEDS).join(", ")}, not ${purpose}`);
   Deno.exit(2);
 }
-await setup(purpose);
+await setup(purpose as For);

@@ -823,6 +823,11 @@ export const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3;
 /** `#define CL_EVENT_CONTEXT 0x11D4` */
 export const CL_EVENT_CONTEXT = 0x11D4;
 
+// cl_command_type
+
+/** `#define CL_COMMAND_USER 0x1204` */
+export const CL_COMMAND_USER = 0x1204;
+
 // cl_int
 
 /** `#define CL_COMPLETE 0x0` */

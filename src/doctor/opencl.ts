@@ -10,7 +10,7 @@ import { examineLibrary, located, told } from "./library.ts";
 import { deviceFacts, loaderFacts, platformFacts } from "./opencl_facts.ts";
 import { nodesOf } from "./opencl_nodes.ts";
 import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./opencl_remedies.ts";
-import { traitsOf, unread } from "./opencl_traits.ts";
+import { traitsOf, unread, verdictsOf } from "./opencl_traits.ts";
 import type { DeviceReport, DriverReport, Finding } from "./report.ts";
 
 /** The variables that the loader and the drivers read, and ours. */
@@ -81,7 +81,7 @@ function examineDevice(handle: ClDeviceId, how: Examination, found: Found): stri
     name: told(facts, "CL_DEVICE_NAME") ?? "a device without a name",
     facts,
     traits: [...traits, ...unread(facts)],
-    aliasing: cl?.aliasing.verdicts() ?? [],
+    aliasing: (cl !== undefined && how.proofs ? attempt(findings, () => verdictsOf(cl)) : undefined) ?? [],
     findings,
   });
   if (cl !== undefined) found.nodes.push(...nodesOf(cl, id));

@@ -1,4 +1,5 @@
 import { messageOf } from "../core/errors.ts";
+import type { Verdict } from "../opencl/proofs.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLDevice } from "../opencl/device.ts";
 import { bytes } from "./units.ts";
@@ -40,6 +41,17 @@ export function unread(facts: readonly Fact[]): Trait[] {
 function memoryOf(device: OpenCLDevice): string {
   const unified = device.unifiedMemory ? "it says that it shares the CPU's" : "of its own";
   return `${bytes(device.globalMemory)}, ${unified}; one buffer up to ${bytes(device.maxAllocation)}`;
+}
+
+/**
+ * What the proofs came to that {@link traitsOf} has run: for host memory as well aligned as can be, for the least that is
+ * used in place, and for the driver's own.
+ */
+export function verdictsOf(cl: OpenCLContext): readonly Verdict[] {
+  const { aliasing } = cl;
+  const rule = cl.aliasRule();
+  const least = rule === undefined ? [] : [aliasing.judge(BigInt(rule.address), rule.length)];
+  return [...new Set([aliasing.judge(4096n, 64), ...least, aliasing.judge(undefined)])];
 }
 
 /** Runs the proofs. */

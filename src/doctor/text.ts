@@ -48,18 +48,28 @@ function namesOf({ devices, drivers }: ApiReport): string[] {
   });
 }
 
-/** A table from (rows) and to (columns), and what its words mean. */
-function sharingLines({ targets, routes }: Report): string[] {
-  if (targets.length < 2) return [`nothing: ${targets.length === 0 ? "no memory" : `only ${targets[0].id}`} is here`];
+/** The kinds of memory from or to which any way leads, and those that stand alone. */
+function sharedAndAlone({ targets, routes }: Report): [shared: string[], alone: string[]] {
   const ids = targets.map(({ id }) => id);
+  const isShared = (id: string) => routes.some(({ from, to, open }) => open && (from === id || to === id));
+  return [ids.filter(isShared), ids.filter((id) => !isShared(id))];
+}
+
+/** A table from (rows) and to (columns), and what its words mean. */
+function sharingLines(report: Report): string[] {
+  const { routes } = report;
+  const [ids, alone] = sharedAndAlone(report);
+  if (ids.length === 0) return [`nothing: ${alone.length === 0 ? "no memory" : `only ${alone.join(", ")}`} is here`];
   const wordFor = (from: string, to: string) => {
     const route = routes.find((it) => it.from === from && it.to === to);
     return route === undefined ? "-" : wordOf(route);
   };
-  const words = Object.entries(WORDS).filter(([word]) => routes.some((route) => wordOf(route) === word));
+  const shown = routes.filter(({ from, to }) => ids.includes(from) && ids.includes(to));
+  const words = Object.entries(WORDS).filter(([word]) => shown.some((route) => wordOf(route) === word));
   return [
     ...table(["from \\ to", ...ids], ids.map((from) => [from, ...ids.map((to) => wordFor(from, to))])),
     ...words.flatMap(([word, meaning]) => row(NAME, word, meaning)),
+    ...(alone.length === 0 ? [] : row(NAME, "with nothing", alone.join(", "))),
   ];
 }
 
@@ -68,7 +78,9 @@ function wordOf({ open, transfer }: RouteReport): string {
 }
 
 /** What is not an alias, and each edge that is closed; what has one reason stands together. */
-function whyLines({ routes, edges }: Report): string[] {
+function whyLines(report: Report): string[] {
+  const { routes, edges } = report;
+  const [, alone] = sharedAndAlone(report);
   const reasons = new Map<string, Set<string>>();
   const tell = (ends: string, word: string, ...why: readonly (string | undefined)[]) => {
     const reason = `${word}: ${why.filter((part) => part !== undefined && part !== "").join(" ")}`;
@@ -77,7 +89,9 @@ function whyLines({ routes, edges }: Report): string[] {
   for (const { from, to, open, transfer, steps, refused } of routes) {
     const worst = steps.find((step) => step.transfer === transfer);
     const way = steps.length > 1 ? `by ${steps.map(({ edge }) => edge).join(" and ")};` : "";
-    if (!open && refused.length === 0) tell(`${from} → ${to}`, "closed", "no edge leads there.");
+    if (!open && refused.length === 0 && !alone.includes(from) && !alone.includes(to)) {
+      tell(`${from} → ${to}`, "closed", "no edge leads there.");
+    }
     if (open && transfer !== "alias") tell(`${from} → ${to}`, transfer!, way, worst?.evidence);
   }
   for (const { edge, from, to, open, reason, remedy } of edges) {

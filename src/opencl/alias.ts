@@ -1,24 +1,14 @@
-import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/undo.ts";
-import { warn } from "../core/warn.ts";
+import { shown } from "../core/argument.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { BytesSpecimen } from "./alias_bytes.ts";
 import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias_memory.ts";
 import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import type { OpenCLDevice } from "./device.ts";
-
-/** What a proof came to. */
-export interface Verdict {
-  /** True only where aliasing was seen, both ways. */
-  readonly aliases: boolean;
-  /** What was seen. */
-  readonly evidence: string;
-}
+import { attempt, knownOf, runProof, UNPROVEN, type Verdict } from "./proofs.ts";
 
 /** What was found out, by devices and number of the kind: a "no" takes a second, or several. */
 const VERDICTS = new Map<string, (Verdict | undefined)[]>();
-
-const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
 /**
  * Which memory is asked about: that at a host address, behind a buffer; the driver's own (undefined); or memory of a
@@ -26,10 +16,13 @@ const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
  */
 export type MemoryAsked = bigint | undefined | MemoryKind;
 
-/** The kinds in a row: that of the driver's own memory first. */
+/** The kinds in a row: that of the driver's own memory first. @throws {ArgumentError} for what is no kind of memory. */
 function numberOf(memory: MemoryAsked, byteLength: number): number {
   if (memory === undefined) return DRIVER_MEMORY.number;
-  return typeof memory === "bigint" ? hostNumber(memory, byteLength) : memory.number;
+  if (memory instanceof MemoryKind) return memory.number;
+  if (typeof memory !== "bigint") throw wrong("address", `it is to be a bigint; got ${kindOf(memory)}.`);
+  if (!Number.isSafeInteger(byteLength)) throw wrong("byteLength", `${shown(byteLength)} is no whole number.`);
+  return hostNumber(memory, byteLength);
 }
 
 /**
@@ -52,7 +45,7 @@ export class AliasProofs {
   /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-    this.#verdicts = verdictsOn(context.devices);
+    this.#verdicts = knownOf(context.devices, VERDICTS, () => []);
   }
 
   /**
@@ -61,12 +54,6 @@ export class AliasProofs {
    * @throws {ArgumentError} for what is neither.
    */
   prove(memory: MemoryAsked, byteLength: number = 0): Verdict {
-    if (memory !== undefined && typeof memory !== "bigint" && !(memory instanceof MemoryKind)) {
-      throw new ArgumentError(`address: it is to be a bigint; got ${kindOf(memory)}.`, {
-        api: "opencl",
-        argument: "address",
-      });
-    }
     return this.#verdicts[numberOf(memory, byteLength)] ??= this.#run(
       typeof memory === "bigint" ? hostMemory(memory, byteLength) : memory ?? DRIVER_MEMORY,
     );
@@ -74,11 +61,7 @@ export class AliasProofs {
 
   /** The same where a failure proves nothing: it leaves the kind unproven, to be tried again. */
   tryToProve(memory: MemoryAsked, byteLength: number = 0): void {
-    try {
-      this.prove(memory, byteLength);
-    } catch (error) {
-      warn(`the proof of aliasing on ${this.#context.name} failed: ${messageOf(error)}`);
-    }
+    attempt(this.#context, () => this.prove(memory, byteLength));
   }
 
   /** What was found out: unproven is never alias. No native call. */
@@ -86,32 +69,13 @@ export class AliasProofs {
     return this.#verdicts[numberOf(memory, byteLength)] ?? UNPROVEN;
   }
 
-  /** Everything that was found out so far, a verdict for each class. No native call. */
-  verdicts(): readonly Verdict[] {
-    return this.#verdicts.filter((verdict) => verdict !== undefined);
-  }
-
   #run(kind: MemoryKind): Verdict {
-    const undo: Undo = [];
-    const failures: unknown[] = [];
-    let seen: string | undefined;
-    try {
-      seen = new Trial(this.#context, kind, undo).run();
-    } catch (error) {
-      failures.push(error);
-    }
-    throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
-    return seen === undefined
-      ? { aliases: true, evidence: `proven by aliasing both ways, ${kind.name}` }
-      : { aliases: false, evidence: `${seen}, ${kind.name}` };
+    return runProof(this.#context, kind.name, (undo) => {
+      return new Trial(this.#context, new BytesSpecimen(this.#context, kind, undo), undo).run();
+    });
   }
 }
 
-/** Sub-devices come and go, and their handles come again: what one has shown is not told of the next. */
-function verdictsOn(devices: readonly OpenCLDevice[]): (Verdict | undefined)[] {
-  if (devices.some((device) => device.parent !== undefined)) return [];
-  const key = devices.map((device) => device.handle).sort().join();
-  let verdicts = VERDICTS.get(key);
-  if (verdicts === undefined) VERDICTS.set(key, verdicts = []);
-  return verdicts;
+function wrong(argument: string, what: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, { api: "opencl", argument });
 }

@@ -1,5 +1,9 @@
 import { ArgumentError } from "../core/errors.ts";
+import { Fence } from "../core/fence.ts";
 import { bytesOf } from "../core/intrinsics.ts";
+
+/** Fences that one call waits for: more are a mistake, or a list that never ends. */
+const MOST_FENCES = 65_536;
 
 /** Throws unless a value is of a class of ours. */
 export function assertInstance<T>(
@@ -27,6 +31,32 @@ export function handleIn<H extends bigint>(given: unknown, argument: string): H 
     api: "opencl",
     argument,
   });
+}
+
+/**
+ * What is still to be waited for of the fences that a program gave, each read once.
+ *
+ * @throws {ArgumentError} where one is no fence.
+ * @throws {DisposedError} where one was disposed.
+ * @throws what made one fail.
+ */
+export function unreached(given: Fence | readonly Fence[] | undefined, argument: string): Fence[] {
+  if (given === undefined) return [];
+  if (!Array.isArray(given)) {
+    assertInstance(given, Fence, argument);
+    return given.reached() ? [] : [given];
+  }
+  const { length } = given;
+  if (length > MOST_FENCES) {
+    throw new ArgumentError(`${argument}: ${length} fences are more than ${MOST_FENCES}.`, { api: "opencl", argument });
+  }
+  const fences: Fence[] = [];
+  for (let i = 0; i < length; i++) {
+    const fence: Fence = given[i];
+    assertInstance(fence, Fence, `${argument}[${i}]`);
+    if (!fence.reached()) fences.push(fence);
+  }
+  return fences;
 }
 
 /** What a value is, for messages. */

@@ -10,16 +10,24 @@ import { type Undo, unwind } from "../core/undo.ts";
 import { warn } from "../core/warn.ts";
 import { AliasProofs } from "./alias.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./attached_buffer.ts";
+import { attachedEvent } from "./attached_event.ts";
 import { handleIn } from "./check.ts";
 import { chosenDevice, type DeviceChoice } from "./choice.ts";
 import { createContext, devicesOf, retainContext } from "./context_handle.ts";
 import type { OpenCLDevice } from "./device.ts";
+import type { OpenCLFence } from "./event.ts";
+import type { OpenCLImageFormat, PixelFormat } from "./image_format.ts";
+import type { ImageTarget } from "./image_target.ts";
+import { type ImageType, imageTypeOf } from "./image_type.ts";
+import { type ImageOptions, OpenCLImages } from "./images.ts";
 import { devicesIn } from "./known_devices.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { allocatedTensor } from "./own_tensor.ts";
 import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./program_sources.ts";
-import { OpenCLQueue, type QueueOptions } from "./queue.ts";
+import { OpenCLQueue } from "./queue.ts";
+import type { QueueOptions } from "./queue_handle.ts";
+import { OpenCLSampler, type SamplerInit } from "./sampler.ts";
 import { OpenCLSvm } from "./svm.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
@@ -73,6 +81,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly aliasing: AliasProofs;
   /** Its memory: for those who write mappers. */
   readonly memory: OpenCLMemory;
+  /** Its images: for those who write mappers. */
+  readonly images: OpenCLImages;
   /** Its shared virtual memory. */
   readonly svm: OpenCLSvm;
   /** Its unified shared memory (cl_intel_unified_shared_memory). */
@@ -91,9 +101,10 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
+    this.images = new OpenCLImages(this);
     this.svm = new OpenCLSvm(this);
     this.usm = new OpenCLUsm(this);
-    this.targets = devices.every((device) => device.svm.fineGrainSystem) ? [this, this.svm] : [this];
+    this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);
     } catch (error) {
@@ -158,12 +169,15 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return this.#handle;
   }
 
-  /** The same without a check: what ends the context's objects runs while it is being disposed. */
+  /** The same without a check, for those who write mappers: what ends its objects runs while it is being disposed. */
   get rawHandle(): ClContext {
     return this.#handle;
   }
 
-  /** Bytes that `queue.read` and `queue.write` have copied between host and device. */
+  /**
+   * Bytes that were copied between host and device because it was asked for: by `queue.read`, `write`, `readRect` and
+   * `writeRect`. `queue.copy` and `fill` stay on the device, and are not counted.
+   */
   get bytesCopied(): number {
     return this.#bytesCopied;
   }
@@ -184,6 +198,55 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   }
 
   /**
+   * Images of a format, as a target to map to; the same object each time.
+   *
+   * A tensor `[height, width, channels]` becomes a 2D image, `[width, channels]` a 1D and
+   * `[depth, height, width, channels]` a 3D one. A format whose pixels are one element (one channel, or a packed type)
+   * may leave the channels' dimension out.
+   *
+   * @throws {ArgumentError} for a format or a kind of image that OpenCL does not have.
+   *
+   * @example
+   * ```ts
+   * import { host, MapperGraph } from "@samepage/interop";
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using graph = new MapperGraph([host, cl]);
+   * using program = cl.program(`
+   *   kernel void invert(read_only image2d_t from, write_only image2d_t to) {
+   *     int2 at = (int2)(get_global_id(0), get_global_id(1));
+   *     write_imagef(to, at, 1 - read_imagef(from, at));
+   *   }`);
+   * using invert = program.kernel("invert");
+   * const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });
+   * using from = host.allocate({ shape: [2, 2, 4], dtype: "u8" });
+   * using to = host.allocate({ shape: [2, 2, 4], dtype: "u8" });
+   * {
+   *   using a = graph.map(from, target, { access: "read" });
+   *   using b = graph.map(to, target, { access: "write" });
+   *   invert.run([2, 2], [a, b]);
+   * }
+   * console.log(to.view()[0]); // 255
+   * ```
+   */
+  image(format: OpenCLImageFormat, options: ImageOptions = {}): ImageTarget {
+    this.resource.assertLive();
+    return this.images.target(format, options);
+  }
+
+  /** The formats of images that kernels can read and write here (clGetSupportedImageFormats). */
+  imageFormats(type: ImageType = "2D"): readonly PixelFormat[] {
+    this.resource.assertLive();
+    return this.images.abilities.formats[imageTypeOf(type)];
+  }
+
+  /** How a kernel reads an image: an argument for its `sampler_t`. */
+  sampler(init: SamplerInit = {}): OpenCLSampler {
+    return new OpenCLSampler(this, init);
+  }
+
+  /**
    * Attaches to a `cl_mem` of this context that somebody else made, a buffer or sub-buffer, and retains it.
    *
    * What has the same bytes is its peer: another tensor over that `cl_mem`, over its root or a part of it; and where it
@@ -200,9 +263,50 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return attachedBuffer(this, handle, init, options);
   }
 
-  /** Another in-order queue, of its first device unless told otherwise. */
+  /**
+   * Another queue, in order and of its first device unless told otherwise.
+   *
+   * @throws {ArgumentError} for a device that is not its own, or can run commands in order only (`argument` is
+   * `"order"`).
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using queue = cl.createQueue({ profiling: true });
+   * console.log(queue.order, queue.profiling); // in-order true
+   * ```
+   */
   createQueue(options: QueueOptions = {}): OpenCLQueue {
     return new OpenCLQueue(this, options);
+  }
+
+  /**
+   * Uses a `cl_command_queue` that somebody else made, and retains it; its order and profiling are what it says. Our
+   * work is ordered by fences as on any queue. What others submit to it is theirs to declare, by `tensor.usedBy`; our
+   * end neither waits for it nor ends it, but `finish()`, and a blocking call of a driver's that finishes the queue
+   * (PoCL 3.1), wait for it: for ever where it waits for a user event that nobody sets.
+   *
+   * @param handle a live `cl_command_queue`: a false one ends the process
+   * @throws {ArgumentError} where it is of another context, or no handle.
+   */
+  attachQueue(handle: bigint): OpenCLQueue {
+    return new OpenCLQueue(this, handleIn(handle, "handle"));
+  }
+
+  /**
+   * A fence at a `cl_event` that somebody else made, which is retained. The queue of its command is flushed.
+   *
+   * A user event that is not set is never waited for by blocking, nor is what stands behind it: who sets it may need
+   * this thread for that. Await it; that lasts until it is set. Of another event it is not known what it waits for:
+   * where that is a user event, a synchronous wait lasts until somebody sets it.
+   *
+   * @param handle a live `cl_event`: a false one ends the process
+   * @throws {ArgumentError} where it is of another context, or no handle.
+   */
+  attachEvent(handle: bigint): OpenCLFence {
+    return attachedEvent(this, handle);
   }
 
   /**
@@ -274,7 +378,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     });
   }
 
-  /** Counts what was copied because it was asked for. */
+  /** Counts what was copied because it was asked for: for those who write mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }

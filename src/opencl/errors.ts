@@ -24,13 +24,17 @@ export function openclError(code: number, fn: string, fields: ErrorFields = {}):
   });
 }
 
-/** The error of a command that was accepted and failed when it ran; its status need not be one of OpenCL's codes. */
-export function workError(status: number, fn: string): NativeCallError {
+/**
+ * The error of a command that was accepted and failed when it ran; its status need not be one of OpenCL's codes.
+ *
+ * @param fn what submitted it; undefined where somebody else did
+ */
+export function workError(status: number, fn: string | undefined): NativeCallError {
   const known = status === cl.CL_DEVICE_NOT_FOUND ? undefined : cl.ERROR_NAMES.get(status);
   const codeName = known ?? "a status of the driver's own";
-  return new NativeCallError(`Work submitted by ${fn} ended with ${codeName} (${status}).`, {
+  return new NativeCallError(`Work submitted by ${fn ?? "somebody else"} ended with ${codeName} (${status}).`, {
     api: "opencl",
-    fn,
+    ...(fn === undefined ? {} : { fn }),
     code: status,
     codeName,
     hint: "It failed itself, or waited for something that did.",
@@ -73,7 +77,7 @@ export class BinaryError extends ArgumentError {
 
   /** `fault` is why. */
   constructor(message: string, fault: BinaryFault, fields: ErrorFields = {}) {
-    super(message, fields);
+    super(message, { hint: "Build the program from its source.", ...fields });
     this.fault = fault;
   }
 }

@@ -3,18 +3,20 @@ import { object } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { Fence } from "../core/fence.ts";
 import { finalizers } from "../core/finalizers.ts";
-import { ledger } from "../core/ledger.ts";
 import { Resource } from "../core/resource.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { type Undo, unwind } from "../core/undo.ts";
+import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirect.ts";
 import { type KernelArgument, parametersOf } from "./arguments/mod.ts";
 import type { Parameter, ParameterInfo } from "./arguments/parameter.ts";
 import { assertInstance, kindOf } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
-import { check, errcode, made } from "./errors.ts";
+import { check } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
+import { createKernel } from "./kernel_handle.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
+import type { OpenCLPointerTensor } from "./pointer_tensor.ts";
 import { OpenCLQueue } from "./queue.ts";
 import { WorkLimits, type WorkRange } from "./work_range.ts";
 
@@ -30,6 +32,11 @@ export interface RunOptions {
   readonly queue?: OpenCLQueue;
   /** Work that has to be done first. */
   readonly after?: Fence;
+  /**
+   * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers which it finds in memory. Their work is
+   * recorded, and their bytes are used as far as their access goes, as those of arguments.
+   */
+  readonly indirect?: readonly OpenCLPointerTensor[];
 }
 
 /** A kernel: checks every argument against what clGetKernelArgInfo says, at every run. */
@@ -52,15 +59,7 @@ export class OpenCLKernel implements Disposable {
     this.name = name;
     const undo: Undo = [];
     try {
-      const handle = made(
-        opencl().clCreateKernel(program.handle, new TextEncoder().encode(`${name}\0`), errcode),
-        "clCreateKernel",
-      );
-      ledger.add("opencl.cl_kernel");
-      undo.push(() => {
-        ledger.remove("opencl.cl_kernel");
-        check(opencl().clReleaseKernel(handle), "clReleaseKernel");
-      });
+      const handle = createKernel(program, name, undo);
       this.#handle = handle;
       this.#parameters = parametersOf(handle, name, kept);
       this.#limitsOn(program.context.device);
@@ -114,7 +113,7 @@ export class OpenCLKernel implements Disposable {
    */
   run(global: readonly number[], args: readonly KernelArgument[], options: RunOptions = {}): void {
     this.resource.assertLive();
-    const { queue = this.program.context.queue, after, local, offset } = object(options, "options");
+    const { queue = this.program.context.queue, after, local, offset, indirect } = object(options, "options");
     assertInstance(queue, OpenCLQueue, "queue");
     if (after !== undefined) assertInstance(after, Fence, "after");
     queue.resource.assertLive();
@@ -122,20 +121,24 @@ export class OpenCLKernel implements Disposable {
     const limits = this.#limitsOn(queue.device);
     const range = limits.check({ global, local, offset });
     const accepted = this.#accept(args, limits);
+    const hidden = acceptIndirect(indirect, this.name, this.program.context);
     const tensors = this.#tensorsIn(accepted);
+    if (hidden !== undefined) tensors.push(...hidden);
     const waits: Fence[] = [];
     for (const tensor of tensors) tensor.workBeside(queue, waits);
     if (after !== undefined && !after.reached()) waits.push(after);
-    const point = queue.submit(FN, waits, (n, list, event) => {
-      // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
-      this.resource.assertLive();
-      queue.resource.assertLive();
-      for (let i = 0; i < accepted.length; i++) {
-        check(this.#parameters[i].set(this.#handle, accepted[i]), "clSetKernelArg");
-      }
-      return this.#enqueue(queue, range, n, list, event);
-    });
-    for (const tensor of tensors) tensor.resource.record(new OpenCLFence(queue.context, queue, point));
+    const submit = (kernel: ClKernel) => {
+      const point = queue.submit(FN, waits, (n, list, event) => {
+        // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
+        this.resource.assertLive();
+        queue.resource.assertLive();
+        if (hidden !== undefined) tellIndirect(kernel, hidden);
+        return this.#enqueue(kernel, accepted, queue, range, n, list, event);
+      });
+      for (const tensor of tensors) tensor.resource.record(new OpenCLFence(queue.context, queue, point));
+    };
+    if (hidden === undefined) submit(this.#handle);
+    else withOwnKernel(this.program, this.name, submit);
   }
 
   /** Releases it. */
@@ -173,12 +176,15 @@ export class OpenCLKernel implements Disposable {
   }
 
   #enqueue(
+    kernel: ClKernel,
+    accepted: readonly unknown[],
     queue: OpenCLQueue,
     { global, offset, local }: WorkRange,
     waits: number,
     list: BufferSource | null,
     event: BufferSource,
   ): number {
+    for (let i = 0; i < accepted.length; i++) check(this.#parameters[i].set(kernel, accepted[i]), "clSetKernelArg");
     const [globalWords, offsetWords, localWords] = this.#words;
     for (let i = 0; i < global.length; i++) {
       globalWords[i] = BigInt(global[i]);
@@ -187,7 +193,7 @@ export class OpenCLKernel implements Disposable {
     }
     return opencl().clEnqueueNDRangeKernel(
       queue.rawHandle,
-      this.#handle,
+      kernel,
       global.length,
       offset === undefined ? null : offsetWords,
       globalWords,

@@ -18,14 +18,15 @@ import type { Undo } from "../core/undo.ts";
 import type { Tensor } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
-import { OpenCLFence, type Point } from "./event.ts";
 import { driverBufferOf } from "./driver_buffers.ts";
+import { OpenCLFence } from "./event.ts";
 import { HostBuffers } from "./host_buffers.ts";
 import { opencl } from "./library.ts";
+import type { Point } from "./point.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
 
-/** clEnqueueMapBuffer's flags for each access. */
+/** The flags of clEnqueueMapBuffer and clEnqueueMapImage for each access. */
 export const MAP_FLAGS: { readonly [A in Access]: bigint } = {
   "read": CL_MAP_READ,
   "write": CL_MAP_WRITE_INVALIDATE_REGION,
@@ -42,7 +43,7 @@ export interface MappedRange {
   unmap(waits: readonly Fence[]): OpenCLFence;
 }
 
-/** The memory of one context, as mappers need it: buffers over host memory, maps, and tensors over either. */
+/** The memory of one context, for those who write mappers: buffers over host memory, maps, and tensors over either. */
 export class OpenCLMemory {
   /** Its buffers over host memory. */
   readonly hostBuffers: HostBuffers;
@@ -65,16 +66,7 @@ export class OpenCLMemory {
    * was never used, has nothing to publish.
    */
   publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
-    let range: MappedRange | undefined;
-    return {
-      context: this.#context,
-      submit: (work, used) => {
-        if (aliases && !used) return undefined;
-        range = this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work);
-        return new OpenCLFence(this.#context, this.#context.queue, range.mapped);
-      },
-      follow: () => range?.unmap([]),
-    };
+    return publication(this.#context, aliases, (work) => this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work));
   }
 
   /**
@@ -153,7 +145,26 @@ export class OpenCLMemory {
   }
 }
 
-function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
+/** The way back whose first half is a map. @see {@link OpenCLMemory.publish} */
+export function publication(
+  context: OpenCLContext,
+  aliases: boolean,
+  map: (work: readonly Fence[]) => MappedRange,
+): GiveBack {
+  let range: MappedRange | undefined;
+  return {
+    context,
+    submit: (work, used) => {
+      if (aliases && !used) return undefined;
+      range = map(work);
+      return new OpenCLFence(context, context.queue, range.mapped);
+    },
+    follow: () => range?.unmap([]),
+  };
+}
+
+/** Submits the unmap of what was mapped at an address. */
+export function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
   const point = queue.submit(
     "clEnqueueUnmapMemObject",
     waits,

@@ -87,7 +87,7 @@ const LARGEST_TYPE = 128;
  */
 export function placement(context: OpenCLContext, fn: string, byteLength: number, align: number): Placement {
   const slack = align > LARGEST_TYPE ? align : 0;
-  const most = context.device.maxAllocation;
+  const most = context.maxAllocation;
   if (byteLength + slack > most) {
     const what = `${byteLength} bytes${slack > 0 ? `, aligned to ${align},` : ""}`;
     throw new LayoutError(`shape: ${what} are more than the ${most} that ${context.name} takes in one piece.`, {

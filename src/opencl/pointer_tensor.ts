@@ -5,6 +5,14 @@ import { Resource } from "../core/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 
+/** By which of CL_KERNEL_EXEC_INFO_… a kernel is told of memory that it finds the address of. */
+export interface ExecInfo {
+  /** A list of addresses, this one among them. */
+  readonly pointers?: number;
+  /** That it finds such memory at all. */
+  readonly flag?: number;
+}
+
 /**
  * Memory that kernels reach by an address of its own instead of a `cl_mem`. Its handle is that address; a part of it is
  * the same address with an offset, and may begin at any byte.
@@ -20,7 +28,10 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
     return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
   }
 
-  /** Passes it to a kernel. @throws {NativeCallError} where the driver refuses. */
+  /** What a kernel is told that finds its address in memory. */
+  abstract get execInfo(): ExecInfo;
+
+  /** Passes it to a kernel: for those who write mappers. @throws {NativeCallError} where the driver refuses. */
   abstract setArgument(kernel: ClKernel, index: number): void;
 
   /** Another tensor of the same kind, over a part of these bytes. */

@@ -1,67 +1,68 @@
-import { CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
-import { object } from "../core/argument.ts";
-import { ArgumentError, LayoutError, throwAll } from "../core/errors.ts";
+import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
+import type { LayoutInit } from "../core/layout.ts";
 import { ledger } from "../core/ledger.ts";
-import { pinned } from "../core/pin.ts";
 import { Resource } from "../core/resource.ts";
 import { unwind } from "../core/undo.ts";
+import { unreached } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import { assertInstance, bytesIn, kindOf } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
-import { check, errcode, made } from "./errors.ts";
-import { assertNoGates, type Gate, OpenCLFence, Point } from "./event.ts";
+import { check } from "./errors.ts";
+import { OpenCLFence } from "./event.ts";
+import { assertNoGates } from "./gate.ts";
 import { opencl } from "./library.ts";
+import { Point } from "./point.ts";
+import { attachedQueue, createdQueue, type QueueOptions, type QueueOrder } from "./queue_handle.ts";
+import { type CommandKind, Submitted } from "./submitted.ts";
 import { outlastWorkers } from "./sub_devices.ts";
-import { OpenCLTensor } from "./tensor.ts";
+import type { OpenCLTensor } from "./tensor.ts";
+import { copy } from "./transfers/copy.ts";
+import { fill } from "./transfers/fill.ts";
+import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
+import type { FillPattern } from "./transfers/pattern.ts";
+import { read, write } from "./transfers/read_write.ts";
+import { readRect, writeRect } from "./transfers/rect.ts";
 
 const submitted = new BigUint64Array(1);
-
-/** Commands that may wait for a flush before the next one brings it about. */
-const MOST_UNFLUSHED = 64;
 
 /** One enqueue: is given what every clEnqueue… takes last, and answers its code. */
 export type Enqueue = (waits: number, waitList: BufferSource | null, event: BufferSource) => number;
 
-/** Options of {@link OpenCLContext.createQueue}. */
-export interface QueueOptions {
-  /** Which of the context's devices; the first by default. */
-  readonly device?: OpenCLDevice;
-}
-
 /**
- * An in-order command queue. Every command's event is held until it is seen over, by the queue if by nobody else.
+ * A command queue. Every command's event is held until it is seen over, by the queue if by nobody else.
+ *
+ * Whatever its order, work on a tensor waits for the work on it that was submitted before.
  */
 export class OpenCLQueue implements Disposable {
   /** The context it belongs to. */
   readonly context: OpenCLContext;
   /** The device whose work it is. */
   readonly device: OpenCLDevice;
+  /** In which order commands run. */
+  readonly order: QueueOrder;
+  /** Do its fences tell {@link OpenCLFence.times}? */
+  readonly profiling: boolean;
   /** Its end of life. */
   readonly resource: Resource;
   readonly #handle: ClCommandQueue;
-  #last: Point | undefined;
-  #pending: Point[] = [];
-  #forgetting: unknown;
-  #gates: readonly Gate[] = [];
+  readonly #submitted: Submitted;
   #flushed = true;
 
-  /** Made by `cl.createQueue()`; a context has one to begin with. */
-  constructor(context: OpenCLContext, options: QueueOptions = {}) {
-    const { device } = object(options, "options");
+  /** Made by `cl.createQueue()`, or of a handle by `cl.attachQueue()`; a context has one to begin with. */
+  constructor(context: OpenCLContext, from: QueueOptions | bigint = {}) {
+    const made = typeof from === "bigint" ? attachedQueue(context, from) : createdQueue(context, from);
     this.context = context;
-    this.device = device === undefined ? context.device : context.deviceIn(device);
-    this.#handle = made(
-      opencl().clCreateCommandQueue(context.handle, this.device.handle, 0n, errcode),
-      "clCreateCommandQueue",
-    );
-    ledger.add("opencl.cl_command_queue");
+    this.device = made.device;
+    this.order = made.order;
+    this.profiling = made.profiling;
+    this.#handle = made.handle;
+    this.#submitted = new Submitted(made.overtakes);
     this.resource = new Resource({
       name: `opencl queue (${context.name})`,
       owners: [context.resource],
       undo: [() => this.#release()],
-      giveBack: { context, submit: () => this.#last === undefined ? undefined : this.#fence(this.#last) },
+      giveBack: { context, submit: () => this.#recordEnds() },
     });
   }
 
@@ -71,7 +72,7 @@ export class OpenCLQueue implements Disposable {
     return this.#handle;
   }
 
-  /** The same without a check: the work that ends a resource runs while its context is being disposed. */
+  /** The same without a check, for those who write mappers: the work that ends a resource runs while its context ends. */
   get rawHandle(): ClCommandQueue {
     return this.#handle;
   }
@@ -79,41 +80,45 @@ export class OpenCLQueue implements Disposable {
   /**
    * Submits one command behind `waits`: events of this context by its wait list, all others by waiting on the host.
    * Answers the point at which it is done. Once `enqueue` is called nothing runs but what it does: what it uses has to
-   * be checked there, because a wait may have run code of the program's.
+   * be checked there, because a wait may have run code of the program's. For those who write mappers.
    *
    * @throws {DisposedError} where the queue was released.
    * @throws {NativeCallError} with the name of the function.
    */
   submit(fn: string, waits: readonly Fence[], enqueue: Enqueue): Point {
-    const own: OpenCLFence[] = [];
-    for (const fence of waits) {
-      if (fence instanceof OpenCLFence && fence.context === this.context) own.push(fence);
-      else fence.waitSync();
-    }
-    if (this.resource.state === "freed") this.resource.assertLive();
-    // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
-    if (this.#flushed || this.#pending.length >= MOST_UNFLUSHED) this.#forget();
-    this.#closedGates();
-    const behind = this.#unfinished(own);
-    const waitList = behind.length === 0 ? null : BigUint64Array.from(behind, (point) => point.event!);
-    check(enqueue(behind.length, waitList, submitted), fn);
-    this.#flushed = false;
-    const point = new Point(submitted[0] as ClEvent, fn, this.#gates, behind, () => this.flush()).share();
-    this.#last = point;
-    this.#pending.push(point);
-    return point;
+    return this.#submit(fn, waits, enqueue, "command");
   }
 
-  /** A fence at all that was submitted so far. */
+  /** A fence at all that was submitted so far. Out of order, it is a marker of its own. */
   fence(): OpenCLFence {
     this.resource.assertLive();
-    const last = this.#last ??
-      this.submit(
-        "clEnqueueMarkerWithWaitList",
-        [],
-        (n, list, event) => opencl().clEnqueueMarkerWithWaitList(this.#handle, n, list, event),
-      );
-    return this.#fence(last);
+    const { whole } = this.#submitted;
+    return whole === undefined ? this.marker() : this.#fence(whole);
+  }
+
+  /** A fence at the command that was submitted last, and no other; at a marker where there was none. */
+  lastCommand(): OpenCLFence {
+    this.resource.assertLive();
+    const { last } = this.#submitted;
+    return last === undefined ? this.marker() : this.#fence(last);
+  }
+
+  /**
+   * Submits a marker (clEnqueueMarkerWithWaitList): a command that does nothing, after `after`. Where that is left out,
+   * empty or done, it is a fence at all that was submitted so far. A driver may let it wait for all of that in any case:
+   * PoCL 3.1 does.
+   *
+   * @param after fences of any context; those of others are waited for here
+   * @throws {ArgumentError} where one is no fence.
+   * @throws {NativeCallError} where one has failed.
+   */
+  marker(after?: Fence | readonly Fence[]): OpenCLFence {
+    return this.#join("clEnqueueMarkerWithWaitList", after, "marker");
+  }
+
+  /** The same, and what is submitted later begins only after it (clEnqueueBarrierWithWaitList). @throws like {@link marker}. */
+  barrier(after?: Fence | readonly Fence[]): OpenCLFence {
+    return this.#join("clEnqueueBarrierWithWaitList", after, "barrier");
   }
 
   /** Hands what was submitted to the device. Every wait does this by itself. */
@@ -124,35 +129,110 @@ export class OpenCLQueue implements Disposable {
   }
 
   /**
-   * Blocks until all that was submitted is done, by you on its handle too.
+   * Blocks until all that was submitted is done, by whomever on its handle.
    *
    * @throws {AccessError} where it waits for a user event that is not set.
-   * @throws {NativeCallError} where the last command failed.
+   * @throws {NativeCallError} where a command that it waited for failed.
    */
   finish(): void {
     this.assertUnblocked("finish()");
+    const { ends } = this.#submitted;
     check(opencl().clFinish(this.handle), "clFinish");
-    this.#forget();
-    if (this.#last === undefined) return;
-    // Completion is what the event says: rusticl's clFinish has been seen to return early.
-    using fence = this.fence();
-    fence.waitSync();
-    this.#forget();
+    // Completion is what the events say: rusticl's clFinish has been seen to return early.
+    const errors = ends.flatMap((point) => this.#outlast(point));
+    this.#submitted.forget();
+    throwAll(errors, `finishing ${this.resource.name}`);
   }
 
-  /** Copies `bytes` to the tensor, because you ask for it; blocks. Counted in `cl.bytesCopied`. */
+  /**
+   * Copies `bytes` to the tensor, because you ask for it; blocks. Counted in `cl.bytesCopied`.
+   *
+   * @throws {LayoutError} where they are not as long as the tensor, padding included.
+   * @throws {AccessError} where the tensor's bytes are lent, or the queue waits for a user event that is not set.
+   */
   write(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
-    this.#copy(tensor, bytes, "write", "clEnqueueWriteBuffer");
+    write(this, tensor, bytes);
   }
 
-  /** Copies the tensor to `bytes`, because you ask for it; blocks. Counted in `cl.bytesCopied`. */
+  /** Copies the tensor to `bytes`, because you ask for it; blocks. Counted in `cl.bytesCopied`. @throws like {@link write}. */
   read(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
-    this.#copy(tensor, bytes, "read", "clEnqueueReadBuffer");
+    read(this, tensor, bytes);
   }
 
-  /** Throws where a blocking call on this queue could never end. */
+  /**
+   * Copies elements to the tensor, and leaves what lies between them alone (clEnqueueWriteBufferRect); blocks. Counted
+   * in `cl.bytesCopied`.
+   *
+   * @param at where the elements lie in `bytes`: a layout of the same shape and dtype; contiguous by default
+   * @throws {LayoutError} where it is another shape or dtype, or no box of at most three dimensions of bytes.
+   * @throws {AccessError} like {@link write}.
+   */
+  writeRect(tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
+    writeRect(this, tensor, bytes, at);
+  }
+
+  /**
+   * Copies the tensor's elements to `bytes`, and leaves what lies between them alone (clEnqueueReadBufferRect); blocks.
+   * Counted in `cl.bytesCopied`.
+   *
+   * @param at where the elements go in `bytes`: a layout of the same shape and dtype; contiguous by default
+   * @throws like {@link writeRect}.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using image = cl.allocate({ shape: [2, 3], dtype: "u8", rowAlign: 64 });
+   * cl.queue.fill(image, 7);
+   * const elements = new Uint8Array(6); // without the padding of the rows
+   * cl.queue.readRect(image, elements);
+   * console.log(elements); // Uint8Array(6) [ 7, 7, 7, 7, 7, 7 ]
+   * ```
+   */
+  readRect(tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
+    readRect(this, tensor, bytes, at);
+  }
+
+  /**
+   * Fills the tensor's elements, on the device, and returns; what lies between them is left alone. Rows that are apart
+   * take a command each (clEnqueueFillBuffer), so a failure in the middle leaves a part of them filled.
+   *
+   * @param pattern a value of the tensor's dtype, or several in turn; or bytes, as a typed array: 1 to 128 of them, a
+   * power of two
+   * @throws {ArgumentError} where the pattern is of another kind, size or range.
+   * @throws {LayoutError} where a row is no multiple of it, or there are too many rows.
+   * @throws {AccessError} where the tensor's bytes may not be written.
+   */
+  fill(tensor: OpenCLTensor, pattern: FillPattern): void {
+    fill(this, tensor, pattern);
+  }
+
+  /**
+   * Copies one tensor to another, on the device, because you ask for it; returns. Only elements are copied, not what
+   * lies between them (clEnqueueCopyBuffer, clEnqueueCopyBufferRect). Not counted in `cl.bytesCopied`.
+   *
+   * @throws {LayoutError} where shape or dtype differ, the bytes overlap, or they are no box of at most three dimensions.
+   * @throws {AccessError} where the tensors' bytes may not be used so.
+   */
+  copy(from: OpenCLTensor, to: OpenCLTensor): void {
+    copy(this, from, to);
+  }
+
+  /**
+   * Has the driver move the tensors' buffers, whole, to the device or the host, ahead of their use
+   * (clEnqueueMigrateMemObjects); returns. It says where bytes are, not who may use them.
+   *
+   * @throws {LayoutError} where `contentUndefined` would spoil bytes that are not the tensor's.
+   * @throws {AccessError} where the tensors' bytes are lent.
+   */
+  migrate(tensors: readonly OpenCLTensor[], options: MigrateOptions): void {
+    migrate(this, tensors, options);
+  }
+
+  /** Throws where a blocking call on this queue could never end: for those who write mappers. */
   assertUnblocked(what: string): void {
-    assertNoGates(this.#closedGates(), what);
+    assertNoGates(this.#submitted.gates, what);
   }
 
   /** Releases it, after all that was submitted is done. */
@@ -164,68 +244,39 @@ export class OpenCLQueue implements Disposable {
     return new OpenCLFence(this.context, this, point);
   }
 
-  #copy(
-    tensor: OpenCLTensor,
-    bytes: ArrayBufferView,
-    access: "read" | "write",
-    fn: "clEnqueueReadBuffer" | "clEnqueueWriteBuffer",
-  ): void {
+  #join(
+    fn: "clEnqueueMarkerWithWaitList" | "clEnqueueBarrierWithWaitList",
+    after: Fence | readonly Fence[] | undefined,
+    kind: CommandKind,
+  ): OpenCLFence {
+    const waits = unreached(after, "after");
     this.resource.assertLive();
-    assertInstance(tensor, OpenCLTensor, "tensor");
-    const given = bytesIn(bytes);
-    if (given === undefined) {
-      throw new ArgumentError(`bytes: it is to be a typed array or DataView; got ${kindOf(bytes)}.`, {
-        api: "opencl",
-        fn,
-        argument: "bytes",
-      });
-    }
-    const { layout } = tensor;
-    tensor.assertUsable(access);
-    if (tensor.context !== this.context) {
-      throw new ArgumentError(
-        `tensor: ${tensor.name} belongs to ${tensor.context.name}, the queue to ${this.context.name}.`,
-        { api: "opencl", fn, argument: "tensor" },
-      );
-    }
-    if (given.byteLength !== layout.byteLength) {
-      throw new LayoutError(`bytes: ${given.byteLength} bytes were given, ${tensor.name} has ${layout.byteLength}.`, {
-        api: "opencl",
-        fn,
-        argument: "bytes",
-      });
-    }
-    const { work } = tensor;
-    const gates = work.flatMap((fence) => fence instanceof OpenCLFence ? fence.point.gates : []);
-    assertNoGates([...this.#closedGates(), ...gates], `${access}()`);
-    const point = this.submit(fn, work, (n, list, event) => {
-      // Waiting may have run code of the program's: it may have disposed the tensor, or moved the bytes away.
+    const point = this.#submit(fn, waits, (n, list, event) => {
       this.resource.assertLive();
-      tensor.assertUsable(access);
-      if (given.byteLength !== layout.byteLength) {
-        throw new ArgumentError("bytes: their buffer was moved away.", { api: "opencl", fn, argument: "bytes" });
-      }
-      return pinned(given, "opencl", (address) =>
-        opencl()[fn](
-          this.#handle,
-          tensor.rawHandle,
-          CL_TRUE,
-          BigInt(layout.byteOffset),
-          BigInt(layout.byteLength),
-          address,
-          n,
-          list,
-          event,
-        ));
-    });
-    this.context.countCopied(layout.byteLength);
-    using fence = new OpenCLFence(this.context, this, point);
-    fence.waitSync();
+      return opencl()[fn](this.#handle, n, list, event);
+    }, kind);
+    return this.#fence(point);
   }
 
-  /** The user events that what was submitted waits for. */
-  #closedGates(): readonly Gate[] {
-    return this.#gates = this.#gates.filter((gate) => !gate.set);
+  #submit(fn: string, waits: readonly Fence[], enqueue: Enqueue, kind: CommandKind): Point {
+    const own: OpenCLFence[] = [];
+    for (const fence of waits) {
+      if (fence instanceof OpenCLFence && fence.context === this.context) own.push(fence);
+      else fence.waitSync();
+    }
+    if (this.resource.state === "freed") this.resource.assertLive();
+    // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
+    if (this.#flushed || this.#submitted.crowded) this.#submitted.forget();
+    const listed = this.#unfinished(own);
+    const { behind, gates, follows } = this.#submitted.ahead(listed, kind);
+    const waitList = listed.length === 0 ? null : BigUint64Array.from(listed, (point) => point.event!);
+    check(enqueue(listed.length, waitList, submitted), fn);
+    this.#flushed = false;
+    const event = submitted[0] as ClEvent;
+    const { profiling: profiled } = this;
+    const point = new Point({ event, fn, gates, behind, follows, flush: () => this.flush(), profiled }).share();
+    this.#submitted.add(point, kind, gates, kind !== "command" && listed.length === 0);
+    return point;
   }
 
   /** The points of these fences that have to stand in a wait list. */
@@ -233,7 +284,7 @@ export class OpenCLQueue implements Disposable {
     const points = new Set<Point>();
     for (const { line, point } of fences) {
       if (line === this) continue;
-      if (line instanceof OpenCLQueue) line.flush();
+      point.flush();
       // PoCL 3.1 never ends a command that was submitted behind an event that had failed by then.
       if (point.over()) point.raise();
       else points.add(point);
@@ -244,50 +295,36 @@ export class OpenCLQueue implements Disposable {
       if (point.event === undefined) point.raise();
       else behind.push(point);
     }
-    if (behind.length > 0) this.#gates = [...new Set([...this.#gates, ...behind.flatMap((point) => point.gates)])];
     return behind;
   }
 
-  /**
-   * Lets go of the commands that are over. What fails here concerns none that is asked for now: those that could not be
-   * asked are asked again next time, and the first failure is thrown with the end of the queue.
-   */
-  #forget(): void {
-    try {
-      while (this.#pending.length > 0 && isPast(this.#pending[0])) this.#pending.shift()!.letGo();
-    } catch (error) {
-      this.#forgetting ??= error;
-    }
+  /** Its end waits for all that it was given. */
+  #recordEnds(): undefined {
+    for (const point of this.#submitted.ends) this.resource.record(this.#fence(point));
   }
 
   #release(): void {
-    this.#forget();
-    const errors: unknown[] = this.#forgetting === undefined ? [] : [this.#forgetting];
+    const { left, failures } = this.#submitted.takeAll();
+    // Its end has waited for the last command, which may have failed before those in front of it were done. What these
+    // failed with is told by whoever used the work.
+    for (const point of new Set(left.flatMap((each) => [each, ...each.behind]))) this.#outlast(point);
     const release = () => {
       ledger.remove("opencl.cl_command_queue");
       check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
     };
     const outlast = () => outlastWorkers(this.#handle, this.device);
-    // Its end has waited for the last command, which may have failed before those in front of it were done.
-    const left = this.#pending.splice(0);
-    for (const point of left.flatMap((each) => [each, ...each.behind])) this.#outlast(point);
-    errors.push(...unwind([release, outlast, ...left.map((point) => () => point.letGo())]));
+    const errors = [...failures, ...unwind([release, outlast, ...left.map((point) => () => point.letGo())])];
     throwAll(errors, `releasing ${this.resource.name}`);
   }
 
-  /** Waits for what somebody else is told of. */
-  #outlast(point: Point): void {
-    if (point.event === undefined) return;
+  /** Waits until it is over; answers what it failed with. */
+  #outlast(point: Point): unknown[] {
     using fence = this.#fence(point);
     try {
       fence.waitSync();
-    } catch {
-      // Told by whoever used the work; what could not be asked is over as well.
+      return [];
+    } catch (error) {
+      return [error];
     }
   }
-}
-
-/** True for a command that is done, or has failed and nothing is left that it had waited for. */
-function isPast(point: Point): boolean {
-  return point.over() && point.behind.every((each) => each.over());
 }

@@ -41,18 +41,22 @@ const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm
 export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   /** The kind of memory. */
   override readonly kind = "opencl.svm";
+  /** What every device of the context has of it (CL_DEVICE_SVM_CAPABILITIES). */
+  readonly capabilities: DeviceSvm;
   /** What of it is mapped for the host: for those who write mappers. */
   readonly maps: SvmMaps;
 
   /** Made by the context. */
   constructor(context: OpenCLContext) {
     super(context);
+    const all = (ability: keyof DeviceSvm) => context.devices.every(({ svm }) => svm[ability]);
+    this.capabilities = {
+      coarseGrainBuffer: all("coarseGrainBuffer"),
+      fineGrainBuffer: all("fineGrainBuffer"),
+      fineGrainSystem: all("fineGrainSystem"),
+      atomics: all("atomics"),
+    };
     this.maps = new SvmMaps(context);
-  }
-
-  /** What the device has of it (CL_DEVICE_SVM_CAPABILITIES). */
-  get capabilities(): DeviceSvm {
-    return this.context.device.svm;
   }
 
   /** True for tensors of this memory. */
@@ -91,14 +95,14 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     return svmBlockOf(allocation, this.context);
   }
 
-  /** What has to be proven of an allocation that kernels use by its pointer, or by a buffer over it. */
+  /** What has to be proven of an allocation used by pointer, or by a buffer over it: for those who write mappers. */
   memoryOf(allocation: Allocation, by: "pointer" | "buffer" = "pointer"): MemoryKind {
     const block = this.blockOf(allocation);
     if (block === undefined) return SYSTEM_MEMORY;
     return by === "pointer" ? SVM_MEMORY[block.grain].byPointer : SVM_MEMORY[block.grain].byBuffer;
   }
 
-  /** @see {@link OpenCLPointerMemory.make} */
+  /** Makes a tensor of this memory. */
   protected override make(init: TensorInit<Address>): OpenCLSvmTensor {
     return new OpenCLSvmTensor(init);
   }

@@ -46,9 +46,10 @@ export function svmBlock(context: OpenCLContext, init: SvmBlockInit): SvmBlock {
   const owner = context.rawHandle;
   const place = placement(context, "clSVMAlloc", byteLength, align);
   const undo: Undo = [];
-  check(opencl().clRetainContext(owner), "clRetainContext");
-  undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
   try {
+    // The ledger counts the block, and this share of the context with it.
+    check(opencl().clRetainContext(owner), "clRetainContext");
+    undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
     const flags = CL_MEM_READ_WRITE | (grain === "fine" ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0n) |
       (atomics ? CL_MEM_SVM_ATOMICS : 0n);
     const begin = newer("clSVMAlloc")(owner, flags, place.size, place.align);

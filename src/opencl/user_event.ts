@@ -7,8 +7,10 @@ import { finalizers } from "../core/finalizers.ts";
 import { Resource } from "../core/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made, openclError } from "./errors.ts";
-import { type Gate, OpenCLFence, Point } from "./event.ts";
+import { OpenCLFence } from "./event.ts";
+import type { Gate } from "./gate.ts";
 import { opencl } from "./library.ts";
+import { Point } from "./point.ts";
 
 /**
  * An event that the program sets: work submitted `after` its fence starts then.
@@ -69,8 +71,15 @@ class UserEventState implements Gate {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.opened = promise;
     this.#tell = resolve;
-    const point = new Point(this.#event, "clSetUserEventStatus", [this], [], () => {}).share();
-    this.fence = new OpenCLFence(context, point, point);
+    const point = new Point({
+      event: this.#event,
+      fn: "clSetUserEventStatus",
+      gates: [this],
+      behind: [],
+      flush: () => {},
+      profiled: false,
+    }).share();
+    this.fence = new OpenCLFence(context, undefined, point);
     const failUnset = () => {
       if (!this.set) this.open(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
     };

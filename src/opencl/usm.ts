@@ -34,12 +34,16 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   override readonly kind = "opencl.usm";
   #capabilities: UsmCapabilities | undefined;
 
-  /** True where the device has the extension. */
+  /** True where every device of the context has the extension. */
   get available(): boolean {
-    return this.context.device.extensions.includes(USM);
+    return this.context.devices.every(({ extensions }) => extensions.includes(USM));
   }
 
-  /** What the device has of it; undefined where it lacks the extension. */
+  /**
+   * What the context's first device, for which it is allocated, has of it; undefined where one lacks the extension.
+   *
+   * @throws {NativeCallError} where the driver does not answer.
+   */
   get capabilities(): UsmCapabilities | undefined {
     return this.#capabilities ??= this.available ? usmCapabilities(this.context.device) : undefined;
   }
@@ -91,7 +95,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     return usmBlockOf(allocation, this.context);
   }
 
-  /** What has to be proven of memory that the host can reach. */
+  /** What has to be proven of memory that the host can reach: for those who write mappers. */
   memoryOf(kind: Exclude<UsmKind, "device">): MemoryKind {
     return USM_MEMORY[kind];
   }
@@ -107,12 +111,12 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     using _ = this.#copy(to, from, byteLength, [], CL_TRUE);
   }
 
-  /** The same, only submitted behind `waits`. */
+  /** The same, only submitted behind `waits`: for those who write mappers. */
   submitCopy(to: Address, from: Address, byteLength: number, waits: readonly Fence[]): OpenCLFence {
     return this.#copy(to, from, byteLength, waits, CL_FALSE);
   }
 
-  /** @see {@link OpenCLPointerMemory.make} */
+  /** Makes a tensor of this memory. */
   protected override make(init: TensorInit<Address>): OpenCLUsmTensor {
     return new OpenCLUsmTensor(init);
   }

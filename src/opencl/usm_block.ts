@@ -61,9 +61,10 @@ export function usmBlock(context: OpenCLContext, kind: UsmKind, byteLength: numb
   const usm = usmOf(context.device);
   const owner = context.rawHandle;
   const undo: Undo = [];
-  check(opencl().clRetainContext(owner), "clRetainContext");
-  undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
   try {
+    // The ledger counts the block, and this share of the context with it.
+    check(opencl().clRetainContext(owner), "clRetainContext");
+    undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
     const begin = made(allocate(usm, owner, context.device.handle, place), fn);
     undo.push(() => check(usm.clMemFreeINTEL(owner, begin), "clMemFreeINTEL"));
     return {

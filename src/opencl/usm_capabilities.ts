@@ -9,8 +9,10 @@ import {
   CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ACCESS_INTEL,
   CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ATOMIC_ACCESS_INTEL,
 } from "../../ffi/opencl_usm/constants.ts";
+import { CL_INVALID_VALUE } from "../../ffi/opencl/errors.ts";
+import { NativeCallError } from "../core/errors.ts";
 import type { OpenCLDevice } from "./device.ts";
-import { answers, type Ask, deviceQuery, from, optional, type Questions, word } from "./device_queries.ts";
+import { answers, type Ask, deviceQuery, from, type Questions, word } from "./device_queries.ts";
 
 /** What a device may do with one kind of unified shared memory. */
 export interface UsmAbility {
@@ -46,16 +48,28 @@ const QUESTIONS: Questions<UsmCapabilities> = {
   system: ability(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL),
 };
 
-/** Asks a device that lists the extension. */
+/** Asks a device that lists the extension. @throws {NativeCallError} where it does not answer. */
 export function usmCapabilities({ handle, extensions }: OpenCLDevice): UsmCapabilities {
   return answers(QUESTIONS, { handle, query: deviceQuery(handle), extensions });
 }
 
 function ability(name: number): Ask<UsmAbility> {
-  return from(optional(word(name), 0n), (bits) => ({
+  return from(known(word(name)), (bits) => ({
     access: (bits & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL) !== 0n,
     atomicAccess: (bits & CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL) !== 0n,
     concurrentAccess: (bits & CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ACCESS_INTEL) !== 0n,
     concurrentAtomicAccess: (bits & CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ATOMIC_ACCESS_INTEL) !== 0n,
   }));
+}
+
+/** What a driver does not know it does not have; any other failure says nothing, and is to be told. */
+function known(ask: Ask<bigint>): Ask<bigint> {
+  return (device) => {
+    try {
+      return ask(device);
+    } catch (error) {
+      if (error instanceof NativeCallError && error.code === CL_INVALID_VALUE) return 0n;
+      throw error;
+    }
+  };
 }

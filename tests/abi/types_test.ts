@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import type { Address, Branded } from "../../ffi/libc/mod.ts";
 import * as libc from "../../ffi/libc/mod.ts";
 import * as opencl from "../../ffi/opencl/mod.ts";
-import * as usm from "../../ffi/opencl_usm/mod.ts";
+import type * as usm from "../../ffi/opencl_usm/mod.ts";
 
 /** A typed function as the FFI sees it: without brands. */
 type Plain<T> = T extends Branded<infer _> ? bigint

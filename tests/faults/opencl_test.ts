@@ -1,57 +1,12 @@
 /** Every OpenCL call fails once: what comes of it is typed, nothing stays behind, and no memory is given back too early. */
 import { assert } from "@std/assert";
 import { host, MapperGraph, region } from "../../mod.ts";
-import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
+import { openclDevices } from "../../src/opencl/mod.ts";
 import { warningsOf } from "../conformance/case.ts";
-import { assertTyped, type Fault, sweep } from "./sweep.ts";
-import { installTap } from "./tap.ts";
-
-installTap();
-
-/** `slow` works for a while in every item. */
-const SOURCE = `
-kernel void fill(global uchar* out, uchar value) { out[get_global_id(0)] = value; }
-kernel void slow(global const uchar* in, global uchar* out) {
-  uint x = in[get_global_id(0)];
-  for (uint i = 0; i < 5000; i++) x = x * 1664525u + 1013904223u;
-  out[get_global_id(0)] = (uchar)(x | 1u);
-}`;
+import { close, some, SOURCE, test } from "./opencl.ts";
+import { sweep } from "./sweep.ts";
 
 const ITEMS = 16_384;
-
-function devices(): OpenCLDevice[] | string {
-  try {
-    const found = openclDevices();
-    return found.length > 0 ? found : "an OpenCL device";
-  } catch {
-    return "libOpenCL.so.1";
-  }
-}
-
-function test(name: string, run: (cl: () => OpenCLContext) => Promise<unknown>): void {
-  const found = devices();
-  if (typeof found === "string") {
-    Deno.test({ name: `faults: ${name} (not here: ${found})`, ignore: true, fn() {} });
-    return;
-  }
-  for (const { platform, name: device } of found) {
-    Deno.test(`faults: ${name} on ${platform}`, () =>
-      run(() => OpenCLContext.open({ platform, device })).then(() => {}));
-  }
-}
-
-/** What a context kept of earlier failures is thrown by its end. */
-function close(cl: OpenCLContext): void {
-  try {
-    cl[Symbol.dispose]();
-  } catch (error) {
-    assertTyped(error, "closing the context");
-  }
-}
-
-function some(faults: readonly Fault[], fn: string): void {
-  assert(faults.some((fault) => fault.call === `opencl.${fn}`), `${fn} was not among the ${faults.length} calls`);
-}
 
 test("listing devices: one that does not tell all of itself is a device", async () => {
   const all = openclDevices().length;
@@ -66,7 +21,7 @@ test("opening a context", async (open) => {
   const faults = await sweep(() => {
     using _ = open();
   });
-  some(faults, "clCreateCommandQueue");
+  some(faults, "clCreateCommandQueueWithProperties");
 });
 
 test("a program and its kernel", async (open) => {

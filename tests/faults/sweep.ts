@@ -6,8 +6,8 @@ import { Counted } from "./tap.ts";
 /** More native calls than any operation makes: a sweep that comes here would go on for ever. */
 const MOST = 2000;
 
-/** Waiting takes a call more in one run than in another: a sweep is through when so many runs in a row had fewer. */
-const BEYOND = 4;
+/** Waiting takes some calls more in one run than in another: a sweep is through when so many runs in a row had fewer. */
+const BEYOND = 12;
 
 /** One run of the operation, and which of its native calls failed. */
 export interface Fault {

@@ -1,6 +1,7 @@
 import { assert, AssertionError } from "@std/assert";
 import {
   AccessError,
+  ArgumentError,
   host,
   HostTensor,
   InteropError,
@@ -10,7 +11,7 @@ import {
   type Target,
   type Tensor,
 } from "@samepage/interop";
-import { OpenCLTensor } from "@samepage/interop/opencl";
+import { type OpenCLContext, type OpenCLQueue, OpenCLTensor } from "@samepage/interop/opencl";
 import { bench, type Platform } from "./help.ts";
 
 const SIZE = 1024;
@@ -34,14 +35,15 @@ interface Held {
 }
 
 /**
- * Programs of random maps, slices, kernels on several queues, looks and ends over one block of memory, in two contexts
- * and the host. What is refused changes nothing; what is not refused has to leave the bytes that plain arithmetic gives.
+ * Programs of random maps, slices, kernels and transfers on several queues (one of them out of order, where the device
+ * can), markers, barriers, looks and ends over one block of memory, in two contexts and the host. What is refused changes nothing; what is not refused has to leave the bytes that plain arithmetic gives.
  */
 export async function runPrograms(platforms: readonly [Platform, Platform], programs: number): Promise<void> {
   await using a = bench(platforms[0]);
   await using b = bench(platforms[1]);
   const benches = [a, b];
-  const queues = benches.map(({ cl }) => [cl.queue, cl.createQueue()]);
+  const queues = benches.map(({ cl }) => [cl.queue, cl.createQueue(), anyOrder(cl)]);
+  const which = queues[0].map((_, i) => i);
   using graph = new MapperGraph([host, a.cl, b.cl]);
   const counts = { done: 0, refused: 0 };
   for (let seed = 1; seed <= programs; seed++) {
@@ -81,7 +83,7 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
         const { tensor, start, length } = pick(held);
         if (!(tensor instanceof OpenCLTensor) || tensor.layout.byteOffset !== 0) return;
         const at = tensor.context === a.cl ? 0 : 1;
-        const [n, queue, double] = [random(256), pick([0, 1]), random(2) === 0];
+        const [n, queue, double] = [random(256), pick(which), random(2) === 0];
         log.push(`kernel on ${tensor.name}, queue ${queue}, ${double ? "* 2" : `+ ${n}`}`);
         const { kernels } = benches[at];
         const options = { queue: queues[at][queue] };
@@ -113,8 +115,50 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
         if (!(tensor instanceof OpenCLTensor)) return;
         log.push(`read ${tensor.name}`);
         const got = new Uint8Array(length);
-        queues[tensor.context === a.cl ? 0 : 1][pick([0, 1])].read(tensor, got);
+        queuesOf(tensor)[pick(which)].read(tensor, got);
         if (got.some((byte, i) => byte !== model[start + i])) throw new AssertionError("other bytes were read");
+      },
+      fill() {
+        const { tensor, start, length } = pick(held);
+        if (!(tensor instanceof OpenCLTensor)) return;
+        const [n, queue] = [random(256), pick(which)];
+        log.push(`fill ${tensor.name} with ${n}, queue ${queue}`);
+        queuesOf(tensor)[queue].fill(tensor, n);
+        model.fill(n, start, start + length);
+      },
+      copy() {
+        const { tensor, start, length } = pick(held);
+        if (!(tensor instanceof OpenCLTensor)) return;
+        const [there, elsewhere] = [pick(queuesOf(tensor)), pick(queuesOf(tensor))];
+        using scratch = tensor.context.allocate({ shape: [length], dtype: "u8" });
+        const bytes = Uint8Array.from({ length }, () => random(256));
+        if (random(2) === 0) {
+          log.push(`copy ${tensor.name} to another`);
+          there.copy(tensor, scratch);
+          elsewhere.readRect(scratch, bytes);
+          if (bytes.some((byte, i) => byte !== model[start + i])) throw new AssertionError("other bytes were copied");
+        } else {
+          log.push(`copy another to ${tensor.name}`);
+          there.writeRect(scratch, bytes);
+          elsewhere.copy(scratch, tensor);
+          model.set(bytes, start);
+        }
+      },
+      migrate() {
+        const { tensor } = pick(held);
+        if (!(tensor instanceof OpenCLTensor)) return;
+        const to = pick(["device", "host"] as const);
+        log.push(`migrate ${tensor.name} to the ${to}`);
+        queuesOf(tensor)[pick(which)].migrate([tensor], { to });
+      },
+      order() {
+        const [mine, others] = [pick(queues), pick(queues)];
+        const after = random(2) === 0 ? [] : [pick(others).lastCommand(), pick(others).fence()];
+        const barrier = random(2) === 0;
+        log.push(`${barrier ? "barrier" : "marker"} behind ${after.length} fences`);
+        const queue = pick(mine);
+        using _ = barrier ? queue.barrier(after) : queue.marker(after);
+        for (const fence of after) fence[Symbol.dispose]();
       },
       async end() {
         const at = 1 + random(held.length);
@@ -135,6 +179,7 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
         await new Promise((resolve) => setTimeout(resolve, random(2)));
       },
     };
+    const queuesOf = (tensor: OpenCLTensor) => queues[tensor.context === a.cl ? 0 : 1];
     const names = Object.keys(steps);
     const often = [...names, "map", "map", "kernel", "kernel", "kernel", "kernel", "end", "end"];
     for (let step = 0; step < STEPS; step++) {
@@ -156,5 +201,15 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
     held.length = 1;
     await steps.look();
     source[Symbol.dispose]();
+  }
+}
+
+/** A queue that runs commands in any order, where the device can. */
+function anyOrder(cl: OpenCLContext): OpenCLQueue {
+  try {
+    return cl.createQueue({ order: "out-of-order" });
+  } catch (error) {
+    if (error instanceof ArgumentError && error.argument === "order") return cl.createQueue();
+    throw error;
   }
 }

@@ -240,6 +240,7 @@ export const opencl: Library = {
 
     { type: "cl_profiling_info", names: ["CL_PROFILING_*"], from: ["cl.h"] },
     { type: "cl_event_info", names: ["CL_EVENT_*"], from: ["cl.h"] },
+    { type: "cl_command_type", names: ["CL_COMMAND_USER"] },
     { type: "cl_int", names: ["CL_COMPLETE", "CL_RUNNING", "CL_SUBMITTED", "CL_QUEUED"] }, // execution status
   ],
   errors: {

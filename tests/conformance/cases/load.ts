@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { ledger } from "../../../src/core/ledger.ts";
 import type { Tensor } from "../../../src/core/tensor.ts";
 import { assertTyped, sweep } from "../../faults/sweep.ts";

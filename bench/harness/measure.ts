@@ -1,0 +1,66 @@
+import type { Figure } from "./figure.ts";
+import { Missing } from "./program.ts";
+import type { Batch } from "./way.ts";
+
+/** How long and how often. */
+export interface Effort {
+  /** Rounds of a batch of each way. */
+  readonly rounds: number;
+  /** A batch takes about so many milliseconds. */
+  readonly batchMs: number;
+  /** How often work is repeated that is to leave nothing behind. */
+  readonly repeats: number;
+}
+
+/** What was measured of one figure. */
+export interface Measured {
+  /** Nanoseconds of one operation, a number a round, by way. All have the same length. */
+  readonly samples: Readonly<Record<string, readonly number[]>>;
+  /** Operations of one batch, by way. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** Why a way is not among them. */
+  readonly missing: Readonly<Record<string, string>>;
+}
+
+/** Rounds that are run and not counted: compilers and drivers have warmed up by then. */
+const WARM_UP = 2;
+
+/** Runs batches of all ways in turn, on one machine, so that what disturbs it disturbs all of them. */
+export async function measureFigure(figure: Figure, { rounds, batchMs }: Effort): Promise<Measured> {
+  const ways: { name: string; batch: Batch; count: number; samples: number[] }[] = [];
+  const missing: Record<string, string> = {};
+  for (const way of figure.ways) {
+    try {
+      const batch = await way.open();
+      ways.push({ name: way.name, batch, count: await calibrate(batch, batchMs), samples: [] });
+    } catch (error) {
+      if (!(error instanceof Missing)) throw error;
+      missing[way.name] = error.message;
+    }
+  }
+  for (let round = -WARM_UP; round < rounds; round++) {
+    // Each begins in turn, so that none always runs in the wake of the same other.
+    for (let i = 0; i < ways.length; i++) {
+      const { batch, count, samples } = ways[(i + round + WARM_UP) % ways.length];
+      const spent = await batch(count);
+      if (round >= 0) samples.push(spent / count);
+    }
+  }
+  return {
+    samples: Object.fromEntries(ways.map(({ name, samples }) => [name, samples])),
+    counts: Object.fromEntries(ways.map(({ name, count }) => [name, count])),
+    missing,
+  };
+}
+
+/** How many operations make a batch: more and more, until they take long enough. */
+async function calibrate(batch: Batch, milliseconds: number): Promise<number> {
+  const wanted = milliseconds * 1e6;
+  await batch(1);
+  for (let count = 1;;) {
+    const spent = await batch(count);
+    if (spent >= wanted) return count;
+    // A guess by what was seen, but not by more than ten times: the first operations are slower.
+    count = Math.ceil(count * Math.min(10, Math.max(1.2, wanted / spent)));
+  }
+}

@@ -1,0 +1,40 @@
+import { measure, type Operation } from "./operation.ts";
+import { type Command, open } from "./program.ts";
+
+/** Runs `count` operations, and answers the nanoseconds that they took. */
+export type Batch = (count: number) => Promise<number>;
+
+/** One way of doing what a figure is about. */
+export interface Way {
+  /** Whose way it is: `"C"`, `"samepage"`. */
+  readonly name: string;
+  /** Makes it ready. @throws {Missing} where something that it needs is not on this machine. */
+  open(): Promise<Batch>;
+  /** The same for `deno bench`, where it runs in this process. */
+  readonly operation?: () => Operation;
+}
+
+/** In this process. `make` is called once, before the first batch. */
+export function here(name: string, make: () => Operation): Way {
+  let made: Operation | undefined;
+  const operation = () => made ??= make();
+  return {
+    name,
+    operation,
+    open: () => {
+      const opened = operation();
+      return Promise.resolve((count) => measure(opened, count));
+    },
+  };
+}
+
+/** An operation of a program that speaks the protocol of c/harness.h. */
+export function program(name: string, command: () => Command, operation: string): Way {
+  return {
+    name,
+    open: async () => {
+      const opened = await open(command());
+      return (count) => opened.run(operation, count);
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import type { FigureResult } from "../harness/result.ts";
+import { extra, gaugeCells, middleHalf, ratio, time, verdict } from "./format.ts";
+import type { Machine } from "./machine.ts";
+import type { Record } from "./record.ts";
+
+/** The table as a page, to be formatted; `json` is where the numbers lie beside it. */
+export function markdownOf({ machine, effort, figures, growths }: Record, json: string): string {
+  return [
+    "# Results",
+    "",
+    `Written by \`deno task bench\`; [README.md](README.md) says how it measures. ${effort.rounds} rounds of batches of ` +
+    `about ${effort.batchMs} ms; every number of every round is in [${json}](${json}).`,
+    "",
+    ...table(["", ""], describe(machine)),
+    "",
+    "## Times of one operation",
+    "",
+    "The middle half is where half of all rounds lie. The ratio and the difference are the medians of what was compared " +
+    "round by round.",
+    "",
+    ...table(
+      ["figure", "way", "median", "p10", "middle half", "ratio to the first", "difference", "goal"],
+      figures.flatMap(figureRows),
+    ),
+    "",
+    "## What is left behind",
+    ...growths.flatMap(({ title, count, gauges }) => [
+      "",
+      `${count.toLocaleString("en")} ${title}:`,
+      "",
+      ...table(["", "before", "after", "growth", "goal"], gauges.map(gaugeCells)),
+    ]),
+    "",
+  ].join("\n");
+}
+
+function describe(machine: Machine): string[][] {
+  return [
+    ["CPU", `${machine.cpu}, ${machine.cores} cores`],
+    ["system", machine.system],
+    ["Deno", machine.deno],
+    ["OpenCL", machine.opencl ?? "none"],
+    ["C", machine.cc ?? "none"],
+    ["commit", machine.commit],
+    ["date", `${machine.date} UTC; load ${machine.load.toFixed(2)} at the start`],
+  ];
+}
+
+function figureRows(figure: FigureResult): string[][] {
+  const rows = figure.ways.map(({ name, time: ns, against }) => [
+    "",
+    name,
+    time(ns.median),
+    time(ns.p10),
+    middleHalf(ns),
+    against === undefined ? "" : ratio(against),
+    against === undefined ? "" : extra(against),
+    "",
+  ]);
+  const missing = Object.entries(figure.missing).map((
+    [name, why],
+  ) => ["", name, `not here: ${why}`, "", "", "", "", ""]);
+  const all = [...rows, ...missing];
+  all[0][0] = figure.title;
+  all[0][7] = verdict(figure);
+  return all;
+}
+
+function table(heading: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const cells = [heading, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
+  const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
+  return [line(cells[0]), line(heading.map(() => "---")), ...cells.slice(1).map(line)];
+}

@@ -1,0 +1,85 @@
+import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
+import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { ArgumentError, throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import { kindOf } from "../check.ts";
+import type { OpenCLContext } from "../context.ts";
+import { check } from "../errors.ts";
+import { createKernel } from "../kernel_handle.ts";
+import { newer } from "../library.ts";
+import { OpenCLPointerTensor } from "../pointer_tensor.ts";
+import type { OpenCLProgram } from "../program.ts";
+
+const FN = "clSetKernelExecInfo";
+
+/**
+ * Checks the tensors that a kernel will reach by pointers which it finds in memory.
+ *
+ * @throws {ArgumentError} where one is no memory that has an address for kernels, or of another context.
+ * @throws {AccessError} where its bytes may not be used.
+ * @throws {DisposedError} where it was disposed.
+ */
+export function acceptIndirect(
+  given: unknown,
+  kernel: string,
+  context: OpenCLContext,
+): readonly OpenCLPointerTensor[] | undefined {
+  if (given === undefined) return undefined;
+  if (!Array.isArray(given)) throw wrong(kernel, "indirect", `it is no array; got ${kindOf(given)}.`);
+  const tensors = Array.from(given, (tensor: unknown, i) => {
+    const argument = `indirect[${i}]`;
+    if (!(tensor instanceof OpenCLPointerTensor)) {
+      const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";
+      throw wrong(kernel, argument, `it is to be a tensor of cl.svm or cl.usm; got ${kindOf(tensor)}.`, hint);
+    }
+    tensor.resource.assertLive();
+    if (tensor.context !== context) {
+      throw wrong(kernel, argument, `${tensor.name} belongs to another context, of ${tensor.context.name}.`);
+    }
+    tensor.assertUsable(tensor.access);
+    return tensor;
+  });
+  return tensors.length === 0 ? undefined : tensors;
+}
+
+/**
+ * Calls `use` with a kernel of its own, and releases it: one that was told of pointers can be told of others, but not of
+ * none, and would be run with those of memory that is gone.
+ */
+export function withOwnKernel(program: OpenCLProgram, name: string, use: (kernel: ClKernel) => void): void {
+  const undo: Undo = [];
+  const errors: unknown[] = [];
+  try {
+    use(createKernel(program, name, undo));
+  } catch (error) {
+    errors.push(error);
+  }
+  throwAll([...errors, ...unwind(undo)], `running ${name}`);
+}
+
+/** Tells a kernel of all of them (clSetKernelExecInfo), once it is seen that they may still be used. */
+export function tellIndirect(kernel: ClKernel, tensors: readonly OpenCLPointerTensor[]): void {
+  const flags = new Set<number>();
+  const lists = new Map<number, bigint[]>();
+  for (const tensor of tensors) {
+    tensor.assertUsable(tensor.access);
+    tensor.grant.revokeConflicting(); // a peer's, who wrapped the address
+    const { flag, pointers } = tensor.execInfo;
+    if (flag !== undefined) flags.add(flag);
+    if (pointers !== undefined) lists.set(pointers, [...lists.get(pointers) ?? [], tensor.address]);
+  }
+  for (const flag of flags) check(newer(FN)(kernel, flag, 4n, new Uint32Array([CL_TRUE])), FN);
+  for (const [pointers, addresses] of lists) {
+    const list = BigUint64Array.from(addresses);
+    check(newer(FN)(kernel, pointers, BigInt(list.byteLength), list), FN);
+  }
+}
+
+function wrong(kernel: string, argument: string, what: string, hint?: string): ArgumentError {
+  return new ArgumentError(`${kernel}: ${argument}: ${what}`, {
+    api: "opencl",
+    fn: FN,
+    argument,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}

@@ -1,0 +1,91 @@
+import { LayoutError } from "../../core/errors.ts";
+import { sizeOf } from "../../core/dtype.ts";
+import type { Layout } from "../../core/layout.ts";
+
+/** Elements along one dimension, and the bytes from one to the next in each of several layouts. */
+interface Dimension {
+  readonly count: number;
+  readonly strides: readonly number[];
+}
+
+/** Elements of one shape and dtype, as bytes: what lies side by side in every layout is one run. */
+export interface Runs {
+  /** The bytes of one run. */
+  readonly length: number;
+  /** How runs are repeated, innermost first; empty where there is one. */
+  readonly dimensions: readonly Dimension[];
+}
+
+/** Three sizes, or offsets: bytes in a row, rows, slices. */
+export type Triple = readonly [number, number, number];
+
+/** The box of bytes that two layouts have in common, as clEnqueue…BufferRect take it. */
+export interface Box {
+  /** Bytes of a row, rows, slices. */
+  readonly region: Triple;
+  /** Bytes from one row to the next, in each of the two. */
+  readonly rowPitches: readonly number[];
+  /** Bytes from one slice to the next, in each of the two. */
+  readonly slicePitches: readonly number[];
+}
+
+/** Joins dimensions as far as all layouts allow. Their shapes and dtypes are the same. */
+export function runsOf(layouts: readonly Layout[]): Runs {
+  const [{ shape, dtype }] = layouts;
+  const inward = shape
+    .map((count, i) => ({ count, strides: layouts.map(({ strides }) => strides[i]) }))
+    .filter(({ count }) => count > 1)
+    .sort((a, b) => a.strides[0] - b.strides[0]);
+  let length = sizeOf(dtype);
+  const dimensions: Dimension[] = [];
+  for (const { count, strides } of inward) {
+    const inner = dimensions.at(-1);
+    if (inner === undefined && strides.every((stride) => stride === length)) length *= count;
+    else if (inner !== undefined && strides.every((stride, i) => stride === inner.strides[i] * inner.count)) {
+      dimensions[dimensions.length - 1] = { count: inner.count * count, strides: inner.strides };
+    } else dimensions.push({ count, strides });
+  }
+  return { length, dimensions };
+}
+
+/**
+ * The runs of two layouts as a box.
+ *
+ * @throws {LayoutError} where they are none: OpenCL knows three dimensions, of which the second steps over whole rows
+ * and the third over whole slices, by a multiple of a row (clEnqueueCopyBufferRect).
+ */
+export function boxOf({ length, dimensions }: Runs, fn: string, argument: string): Box {
+  if (dimensions.length > 2) {
+    throw noBox(`the elements lie in ${dimensions.length + 1} dimensions of bytes, ${fn} takes 3.`, fn, argument);
+  }
+  const [rows, slices] = dimensions;
+  for (const i of [0, 1]) {
+    const [row, slice] = [rows?.strides[i] ?? length, slices?.strides[i]];
+    if (row < length || (slice !== undefined && slice < row * rows.count)) {
+      throw noBox("the dimensions of the two lie in memory in different orders.", fn, argument);
+    }
+    if (slice !== undefined && slice % row !== 0) {
+      throw noBox(`its slices are ${slice} bytes apart, which is no multiple of the ${row} of a row.`, fn, argument);
+    }
+  }
+  const pitches = (dimension: Dimension | undefined) => dimension?.strides ?? [0, 0];
+  return {
+    region: [length, rows?.count ?? 1, slices?.count ?? 1],
+    rowPitches: pitches(rows),
+    slicePitches: pitches(slices),
+  };
+}
+
+/** As the functions take it. */
+export function sizes(triple: Triple): BigUint64Array<ArrayBuffer> {
+  return BigUint64Array.from(triple, BigInt);
+}
+
+function noBox(why: string, fn: string, argument: string): LayoutError {
+  return new LayoutError(`${argument}: ${why}`, {
+    api: "opencl",
+    fn,
+    argument,
+    hint: "Transfer it in parts: slice(region(…)).",
+  });
+}

@@ -1,0 +1,88 @@
+import {
+  CL_MEM_SIZE,
+  CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
+  CL_MIGRATE_MEM_OBJECT_HOST,
+} from "../../../ffi/opencl/constants.ts";
+import { reads } from "../../core/access.ts";
+import { object, shown } from "../../core/argument.ts";
+import { ArgumentError, LayoutError } from "../../core/errors.ts";
+import { isContiguous } from "../../core/layout.ts";
+import { assertInstance } from "../check.ts";
+import { infoU64 } from "../info.ts";
+import { opencl } from "../library.ts";
+import type { OpenCLQueue } from "../queue.ts";
+import { OpenCLTensor } from "../tensor.ts";
+import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
+
+/** Options of {@link OpenCLQueue.migrate}. */
+export interface MigrateOptions {
+  /** Where the bytes are wanted next. */
+  readonly to: "device" | "host";
+  /** Need their contents not come along? By default they do. Else they are undefined afterwards. */
+  readonly contentUndefined?: boolean;
+}
+
+const FN = "clEnqueueMigrateMemObjects";
+
+const FLAGS: { readonly [To in MigrateOptions["to"]]: bigint } = { device: 0n, host: CL_MIGRATE_MEM_OBJECT_HOST };
+
+/** Tensors in one call: more are a mistake, or a list that never ends. */
+const MOST_TENSORS = 65_536;
+
+/** Moves the buffers of tensors to the device or the host. */
+export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], options: MigrateOptions): void {
+  const { to, contentUndefined = false } = object(options, "options");
+  if (typeof to !== "string" || !Object.hasOwn(FLAGS, to)) {
+    throw wrong("to", `${shown(to)} is neither "device" nor "host".`);
+  }
+  if (typeof contentUndefined !== "boolean") {
+    throw wrong("contentUndefined", `${shown(contentUndefined)} is neither true nor false.`);
+  }
+  const uses = usesOf(tensors, contentUndefined);
+  assertUsable(queue, uses);
+  if (contentUndefined) { for (const { tensor, argument } of uses) assertWhole(tensor, argument); }
+  const handles = new BigUint64Array([...new Set(uses.map(({ tensor }) => tensor.rawHandle))]);
+  const flags = FLAGS[to] | (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0n);
+  const point = submitUse(
+    queue,
+    FN,
+    uses,
+    (...rest) => opencl().clEnqueueMigrateMemObjects(queue.rawHandle, handles.length, handles, flags, ...rest),
+  );
+  recordUse(queue, uses, point);
+}
+
+function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use[] {
+  if (!Array.isArray(given)) throw wrong("tensors", `${shown(given)} is no array.`);
+  const { length } = given;
+  if (length < 1 || length > MOST_TENSORS) throw wrong("tensors", `${length} are not between 1 and ${MOST_TENSORS}.`);
+  const uses: Use[] = [];
+  for (let i = 0; i < length; i++) {
+    const tensor: OpenCLTensor = given[i];
+    const argument = `tensors[${i}]`;
+    assertInstance(tensor, OpenCLTensor, argument);
+    const access = !contentUndefined && reads(tensor.access) ? "read" : "write";
+    uses.push({ tensor, access, argument });
+  }
+  return uses;
+}
+
+/** A buffer is moved whole: without its contents, only where all of it is the tensor's. */
+function assertWhole({ name, layout, rawHandle }: OpenCLTensor, argument: string): void {
+  const size = infoU64(
+    "clGetMemObjectInfo",
+    (query, length, value, written) => opencl().clGetMemObjectInfo(rawHandle, query, length, value, written),
+    CL_MEM_SIZE,
+  );
+  if (isContiguous(layout) && BigInt(layout.byteLength) === size) return;
+  throw new LayoutError(`${argument}: ${name} is not all of its buffer, which has ${size} bytes.`, {
+    api: "opencl",
+    fn: FN,
+    argument,
+    hint: "Migrate it with its contents.",
+  });
+}
+
+function wrong(argument: string, what: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, { api: "opencl", fn: FN, argument });
+}

@@ -1,0 +1,44 @@
+import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
+import { LayoutError } from "../../core/errors.ts";
+import { opencl } from "../library.ts";
+import type { OpenCLQueue } from "../queue.ts";
+import type { OpenCLTensor } from "../tensor.ts";
+import { assertUsable, given, runBlocking, type Use } from "./use.ts";
+
+/** The tensor's bytes, padding included, to the program's. */
+export function read(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView): void {
+  transfer(queue, "clEnqueueReadBuffer", { tensor, access: "read", argument: "tensor" }, bytes);
+}
+
+/** The program's bytes to the tensor's, padding included. */
+export function write(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView): void {
+  transfer(queue, "clEnqueueWriteBuffer", { tensor, access: "write", argument: "tensor" }, bytes);
+}
+
+function transfer(
+  queue: OpenCLQueue,
+  fn: "clEnqueueReadBuffer" | "clEnqueueWriteBuffer",
+  use: Use,
+  bytes: ArrayBufferView,
+): void {
+  const view = given(bytes);
+  assertUsable(queue, [use]);
+  const { tensor } = use;
+  const { byteOffset, byteLength } = tensor.layout;
+  if (view.byteLength !== byteLength) {
+    throw new LayoutError(`bytes: ${view.byteLength} bytes were given, ${tensor.name} has ${byteLength}.`, {
+      api: "opencl",
+      fn,
+      argument: "bytes",
+    });
+  }
+  const [offset, length] = [BigInt(byteOffset), BigInt(byteLength)];
+  runBlocking(
+    queue,
+    fn,
+    use,
+    view,
+    byteLength,
+    (address, ...rest) => opencl()[fn](queue.rawHandle, tensor.rawHandle, CL_TRUE, offset, length, address, ...rest),
+  );
+}

@@ -1,0 +1,61 @@
+import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
+import { LayoutError } from "../../core/errors.ts";
+import { describeLayout, elementCount, layout, type LayoutInit } from "../../core/layout.ts";
+import { sizeOf } from "../../core/dtype.ts";
+import { opencl } from "../library.ts";
+import type { OpenCLQueue } from "../queue.ts";
+import type { OpenCLTensor } from "../tensor.ts";
+import { boxOf, runsOf, sizes } from "./box.ts";
+import { assertSameElements } from "./same_elements.ts";
+import { assertUsable, given, runBlocking, type Use } from "./use.ts";
+
+/** The tensor's elements to the program's bytes, as `at` says. */
+export function readRect(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
+  transfer(queue, "clEnqueueReadBufferRect", { tensor, access: "read", argument: "tensor" }, bytes, at);
+}
+
+/** Elements among the program's bytes, as `at` says, to the tensor's. */
+export function writeRect(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
+  transfer(queue, "clEnqueueWriteBufferRect", { tensor, access: "write", argument: "tensor" }, bytes, at);
+}
+
+function transfer(
+  queue: OpenCLQueue,
+  fn: "clEnqueueReadBufferRect" | "clEnqueueWriteBufferRect",
+  use: Use,
+  bytes: ArrayBufferView,
+  at: LayoutInit | undefined,
+): void {
+  const wanted = at === undefined ? undefined : layout(at);
+  const view = given(bytes);
+  assertUsable(queue, [use]);
+  const { tensor } = use;
+  const { shape, dtype } = tensor.layout;
+  const inHost = wanted ?? layout({ shape, dtype });
+  assertSameElements(tensor.layout, inHost, "at", fn);
+  const end = inHost.byteOffset + inHost.byteLength;
+  if (at === undefined ? view.byteLength !== end : view.byteLength < end) {
+    throw new LayoutError(`bytes: ${view.byteLength} bytes were given; ${describeLayout(inHost)} takes ${end}.`, {
+      api: "opencl",
+      fn,
+      argument: "bytes",
+    });
+  }
+  const { region, rowPitches, slicePitches } = boxOf(runsOf([tensor.layout, inHost]), fn, "tensor");
+  const origins = [tensor.layout, inHost].map(({ byteOffset }) => sizes([byteOffset, 0, 0]));
+  runBlocking(queue, fn, use, view, elementCount(inHost) * sizeOf(dtype), (address, ...rest) =>
+    opencl()[fn](
+      queue.rawHandle,
+      tensor.rawHandle,
+      CL_TRUE,
+      origins[0],
+      origins[1],
+      sizes(region),
+      BigInt(rowPitches[0]),
+      BigInt(slicePitches[0]),
+      BigInt(rowPitches[1]),
+      BigInt(slicePitches[1]),
+      address,
+      ...rest,
+    ));
+}

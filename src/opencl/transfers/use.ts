@@ -1,0 +1,103 @@
+import type { Address } from "../../../ffi/address.ts";
+import type { Access } from "../../core/access.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import type { Fence } from "../../core/fence.ts";
+import { pinned } from "../../core/pin.ts";
+import { assertInstance, bytesIn, kindOf } from "../check.ts";
+import { OpenCLFence } from "../event.ts";
+import { assertNoGates } from "../gate.ts";
+import type { Point } from "../point.ts";
+import type { Enqueue, OpenCLQueue } from "../queue.ts";
+import { OpenCLTensor } from "../tensor.ts";
+
+/** A tensor that a transfer uses, and what for. */
+export interface Use {
+  /** The tensor. */
+  readonly tensor: OpenCLTensor;
+  /** What is done to it. */
+  readonly access: Access;
+  /** What the caller knows it as. */
+  readonly argument: string;
+}
+
+/** May a queue use these tensors so? All that can be known before a native call. */
+export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
+  queue.resource.assertLive();
+  for (const { tensor, access, argument } of uses) {
+    assertInstance(tensor, OpenCLTensor, argument);
+    tensor.assertUsable(access);
+    if (tensor.context === queue.context) continue;
+    throw new ArgumentError(
+      `${argument}: ${tensor.name} belongs to ${tensor.context.name}, the queue to ${queue.context.name}.`,
+      { api: "opencl", argument },
+    );
+  }
+}
+
+/** Submits a command behind the work on the tensors that it uses, and `after`. It is not recorded on them yet. */
+export function submitUse(
+  queue: OpenCLQueue,
+  fn: string,
+  uses: readonly Use[],
+  enqueue: Enqueue,
+  after?: Fence,
+): Point {
+  const waits = workBeside(queue, uses);
+  if (after !== undefined) waits.push(after);
+  return queue.submit(fn, waits, (n, list, event) => {
+    assertUsable(queue, uses); // waiting may have run code of the program's: it may have disposed a tensor
+    return enqueue(n, list, event);
+  });
+}
+
+/** Records a command on the tensors that it uses. */
+export function recordUse(queue: OpenCLQueue, uses: readonly Use[], point: Point): void {
+  for (const { tensor } of uses) tensor.resource.record(new OpenCLFence(queue.context, queue, point));
+}
+
+/** A fresh look at bytes that a program gave. @throws {ArgumentError} where they are none. */
+export function given(bytes: unknown): Uint8Array<ArrayBuffer> {
+  const view = bytesIn(bytes);
+  if (view !== undefined) return view;
+  throw new ArgumentError(`bytes: it is to be a typed array or DataView; got ${kindOf(bytes)}.`, {
+    api: "opencl",
+    argument: "bytes",
+  });
+}
+
+/** An enqueue that blocks, with the address of the host's bytes in front. */
+export type EnqueueBlocking = (address: Address, ...rest: Parameters<Enqueue>) => number;
+
+/** Runs a command between a tensor and the program's bytes, and blocks until it is done. `copied` bytes are counted. */
+export function runBlocking(
+  queue: OpenCLQueue,
+  fn: string,
+  use: Use,
+  bytes: Uint8Array<ArrayBuffer>,
+  copied: number,
+  enqueue: EnqueueBlocking,
+): void {
+  const what = `${use.access}()`;
+  // The whole queue's: PoCL 3.1 finishes it in a blocking call.
+  queue.assertUnblocked(what);
+  for (const fence of workBeside(queue, [use])) {
+    if (fence instanceof OpenCLFence) assertNoGates(fence.point.gates, what);
+  }
+  const { byteLength } = bytes;
+  const point = submitUse(queue, fn, [use], (n, list, event) => {
+    if (bytes.byteLength !== byteLength) {
+      throw new ArgumentError("bytes: their buffer was moved away.", { api: "opencl", fn, argument: "bytes" });
+    }
+    return pinned(bytes, "opencl", (address) => enqueue(address, n, list, event));
+  });
+  queue.context.countCopied(copied);
+  using fence = new OpenCLFence(queue.context, queue, point);
+  fence.waitSync();
+}
+
+/** The work on tensors that the order of the queue does not see to. */
+function workBeside(queue: OpenCLQueue, uses: readonly Use[]): Fence[] {
+  const work: Fence[] = [];
+  for (const { tensor } of uses) tensor.workBeside(queue, work);
+  return work;
+}

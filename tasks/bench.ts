@@ -1,0 +1,125 @@
+// Measures samepage beside C and other peers: `deno task bench`; `--help` lists the options.
+//
+// Every bench file has a process of its own. Within it, batches of all ways of a figure run in turn (bench/README.md).
+
+import { parseArgs } from "node:util";
+import { basename, fromFileUrl, join } from "@std/path";
+import { build } from "../bench/harness/c.ts";
+import { hasDevice } from "../bench/harness/device.ts";
+import { linesOf } from "../bench/harness/lines.ts";
+import type { Effort } from "../bench/harness/measure.ts";
+import type { Result } from "../bench/harness/result.ts";
+import { describeMachine, type Machine, nameOf } from "../bench/report/machine.ts";
+import { markdownOf } from "../bench/report/markdown.ts";
+import { pictureOf } from "../bench/report/picture.ts";
+import type { Record } from "../bench/report/record.ts";
+import { figureLines, growthLines, HEADING } from "../bench/report/table.ts";
+
+const HELP = `Measures samepage beside C and other peers.
+
+Usage: deno task bench [--only=word] [--rounds=21] [--smoke] [--json] [--out=folder]
+
+  --only=word    only figures whose id has this in it
+  --rounds=n     rounds of one batch of each way
+  --smoke        everything, once or twice: does it run?
+  --json         prints JSON in place of the table
+  --out=folder   writes RESULTS.md, results.svg and results/<machine>.json there; bench/ where all was measured`;
+
+/** The bench files, in the order of the table. */
+const FILES = ["map", "transfer", "edges", "enqueue", "allocate", "wait", "live", "peers"];
+
+const BENCH = fromFileUrl(new URL("../bench", import.meta.url));
+const RUN_FILE = join(BENCH, "harness", "run_file.ts");
+const FULL: Effort = { rounds: 21, batchMs: 40, repeats: 1_000_000 };
+const SMOKE: Effort = { rounds: 2, batchMs: 1, repeats: 1_000 };
+
+/** The results of one file, as they come. */
+async function* measureFile(file: string, effort: Effort, only: string): AsyncGenerator<Result, void> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", "--v8-flags=--expose-gc", RUN_FILE, file, JSON.stringify(effort), only],
+    stdin: "null",
+    stdout: "piped",
+  }).spawn();
+  for await (const line of linesOf(child.stdout)) yield JSON.parse(line);
+  const { success, code, signal } = await child.status;
+  if (success) return;
+  console.error(`bench: ${basename(file)} ended with ${signal ?? `code ${code}`}`);
+  Deno.exitCode = 1;
+}
+
+function linesFor(result: Result): string[] {
+  return "figure" in result ? figureLines(result.figure) : growthLines(result.growth);
+}
+
+async function measureAll(
+  machine: Machine,
+  effort: Effort,
+  only: string,
+  show: (text: string) => void,
+): Promise<Record> {
+  const results: Result[] = [];
+  show(HEADING);
+  for (const file of FILES) {
+    for await (const result of measureFile(join(BENCH, `${file}_bench.ts`), effort, only)) {
+      results.push(result);
+      show(linesFor(result).join("\n"));
+    }
+  }
+  return {
+    machine,
+    effort,
+    figures: results.flatMap((result) => "figure" in result ? [result.figure] : []),
+    growths: results.flatMap((result) => "growth" in result ? [result.growth] : []),
+  };
+}
+
+/** More digits of a measurement say nothing. */
+function sixDigits(_: string, value: unknown): unknown {
+  return typeof value === "number" ? Number(value.toPrecision(6)) : value;
+}
+
+async function write(folder: string, record: Record): Promise<void> {
+  const { machine: { cpu, cores, opencl, deno, commit, date } } = record;
+  const json = `results/${nameOf(record.machine)}.json`;
+  const paths = { json: join(folder, json), page: join(folder, "RESULTS.md"), picture: join(folder, "results.svg") };
+  const caption = `${cpu}, ${cores} cores; ${opencl?.split(",")[0]}; Deno ${deno}; ${commit}, ${date.slice(0, 10)}`;
+  await Deno.mkdir(join(folder, "results"), { recursive: true });
+  await Deno.writeTextFile(paths.json, JSON.stringify(record, sixDigits));
+  await Deno.writeTextFile(paths.page, markdownOf(record, json));
+  await Deno.writeTextFile(paths.picture, pictureOf(record.figures, caption));
+  await new Deno.Command(Deno.execPath(), { args: ["fmt", "-q", "--line-width=120", paths.json, paths.page] }).output();
+}
+
+const { values: asked } = parseArgs({
+  args: Deno.args,
+  options: {
+    only: { type: "string", default: "" },
+    rounds: { type: "string" },
+    out: { type: "string" },
+    smoke: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+const chosen = asked.smoke ? SMOKE : FULL;
+const rounds = Number(asked.rounds ?? chosen.rounds);
+if (asked.help || !Number.isInteger(rounds) || rounds < 1) {
+  console.log(HELP);
+  Deno.exit(asked.help ? 0 : 2);
+}
+if (!hasDevice) {
+  console.error("bench: OpenCL has no device here. Install one: apt install pocl-opencl-icd");
+  Deno.exit(1);
+}
+
+const show = (text: string) => asked.json ? undefined : console.log(text);
+try {
+  await build();
+} catch (error) {
+  console.error(`bench: going on without C: ${error instanceof Error ? error.message : error}`);
+}
+const record = await measureAll(await describeMachine(), { ...chosen, rounds }, asked.only, show);
+if (asked.json) console.log(JSON.stringify(record, null, 2));
+const out = asked.out ?? (asked.only === "" && !asked.smoke && Deno.exitCode === 0 ? BENCH : undefined);
+if (out !== undefined) await write(out, record);
+Deno.exit(Deno.exitCode);

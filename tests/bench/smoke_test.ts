@@ -1,0 +1,106 @@
+// `deno task bench --smoke`: every figure comes out, and so do the page, the JSON and the picture. No time is judged.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { join } from "@std/path";
+import type { FigureResult } from "../../bench/harness/result.ts";
+import type { Record as BenchRecord } from "../../bench/report/record.ts";
+import { hasDevice } from "../opencl/present.ts";
+import { exec, ROOT, temporaryFolder } from "../package/project.ts";
+import { assertWellFormed } from "./xml.ts";
+
+/** The figures of issue 4, and the ways of each that have to be there wherever this test runs. */
+const FIGURES: Readonly<Record<string, readonly string[]>> = {
+  "map-kernel-unmap": ["C", "samepage"],
+  "map": ["C", "samepage"],
+  "map-view": ["C", "samepage"],
+  "transfer": ["C, copying", "samepage", "samepage, copying"],
+  "edges": ["samepage, copying", "samepage"],
+  "enqueue-busy": ["C", "samepage"],
+  "enqueue-idle": ["C", "samepage"],
+  "allocate-page": ["C", "samepage"],
+  "allocate-frame": ["C", "samepage"],
+  "wait-tiny": ["C", "samepage"],
+  "wait-millisecond": ["C", "samepage"],
+  "live": ["samepage, 1 alive", "samepage, 100,000 alive"],
+  "peers": ["C", "samepage", "C, copying", "samepage, copying"],
+};
+
+/** The ways that need more than the tests install: measured, or named with what is missing. */
+const PEERS = ["pyopencl + NumPy", "Deno's WebGPU"];
+
+const missing = !(await hasCompiler()) ? "cc" : hasDevice() ? undefined : "an OpenCL device";
+
+async function hasCompiler(): Promise<boolean> {
+  try {
+    return (await new Deno.Command("cc", { args: ["--version"], stdout: "null", stderr: "null" }).output()).success;
+  } catch {
+    return false;
+  }
+}
+
+function assertMeasured({ id, ways }: FigureResult): void {
+  for (const { name, time, samples } of ways) {
+    const numbers = [...samples, ...Object.values(time)];
+    assert(numbers.length > 5 && numbers.every((n) => Number.isFinite(n) && n > 0), `${id}, ${name}: ${numbers}`);
+  }
+}
+
+/** All rows of each table have as many cells as its heading. */
+function assertTables(markdown: string): void {
+  const tables = markdown.split(/\n\n+/).filter((block) => block.startsWith("|")).map((block) =>
+    block.trim().split("\n")
+  );
+  assertEquals(tables.length, 3, "tables");
+  for (const rows of tables) {
+    const cells = rows.map((row) => row.split("|").length);
+    assertEquals(cells, cells.map(() => cells[0]), rows[0]);
+    assertMatch(rows[1], /^[| -]+$/);
+  }
+}
+
+Deno.test({
+  name: `bench: every figure comes out, with a page, JSON and a picture${
+    missing ? ` (skipped: needs ${missing})` : ""
+  }`,
+  ignore: missing !== undefined,
+  fn: async () => {
+    await using folder = await temporaryFolder();
+    const { code, stdout, stderr } = await exec(
+      Deno.execPath(),
+      ["run", "-A", "--no-check", "tasks/bench.ts", "--smoke", `--out=${folder.path}`],
+    );
+    assertEquals(code, 0, `${stdout}\n${stderr}`);
+
+    const [{ name: json }] = await Array.fromAsync(Deno.readDir(join(folder.path, "results")));
+    const { machine, figures, growths }: BenchRecord = JSON.parse(
+      await Deno.readTextFile(join(folder.path, "results", json)),
+    );
+    assertEquals(figures.map(({ id }) => id), Object.keys(FIGURES));
+    for (const figure of figures) {
+      const names = figure.ways.map(({ name }) => name);
+      assertEquals(names.filter((name) => !PEERS.includes(name)), FIGURES[figure.id], figure.id);
+      if (figure.id === "peers") {
+        assertEquals(
+          [...names, ...Object.keys(figure.missing)].filter((name) => PEERS.includes(name)).sort(),
+          PEERS.toSorted(),
+        );
+      }
+      assertMeasured(figure);
+    }
+    assertEquals(growths.map(({ id, gauges }) => [id, gauges.length]), [["flat", 4]]);
+    assert(Object.values(machine).every((value) => value !== null && value !== ""), JSON.stringify(machine));
+
+    const page = await Deno.readTextFile(join(folder.path, "RESULTS.md"));
+    assertTables(page);
+    assert(page.includes(`results/${json}`), "the page says where the JSON lies");
+    assertWellFormed(await Deno.readTextFile(join(folder.path, "results.svg")));
+  },
+});
+
+Deno.test("bench: every bench file is one that the task measures", async () => {
+  const files = await Array.fromAsync(Deno.readDir(join(ROOT, "bench")));
+  const task = await Deno.readTextFile(join(ROOT, "tasks/bench.ts"));
+  const listed = /const FILES = (\[.*?\]);/.exec(task)![1];
+  const there = files.flatMap(({ name }) => /^(.+)_bench\.ts$/.exec(name)?.[1] ?? []);
+  assertEquals(there.sort(), (JSON.parse(listed) as string[]).sort());
+});

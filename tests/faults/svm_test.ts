@@ -1,0 +1,145 @@
+/** Every native call of shared memory fails once: what comes of it is typed, nothing stays behind, nothing is freed too early. */
+import { assert, assertEquals } from "@std/assert";
+import { host, MapperGraph } from "../../mod.ts";
+import { OpenCLContext, type OpenCLDevice, openclDevices, type OpenCLPointerTensor } from "../../src/opencl/mod.ts";
+import { assertTyped, type Fault, sweep } from "./sweep.ts";
+import { installTap } from "./tap.ts";
+
+installTap();
+
+const SOURCE = `
+kernel void add(global uchar* x, uchar n) { x[get_global_id(0)] += n; }
+kernel void follow(global const ulong* pointers, uchar n) {
+  ((global uchar*) pointers[0])[get_global_id(0)] += n;
+}`;
+
+/** A kind of shared memory, where a device has it. */
+interface Kind {
+  readonly name: string;
+  readonly lacks: (device: OpenCLDevice) => boolean;
+  readonly allocate: (cl: OpenCLContext, byteLength: number) => OpenCLPointerTensor;
+  /** What its allocation calls. */
+  readonly call: string;
+}
+
+const isWithoutUsm = ({ extensions }: OpenCLDevice) => !extensions.includes("cl_intel_unified_shared_memory");
+
+const KINDS: readonly Kind[] = [
+  {
+    name: "coarse-grained memory",
+    lacks: ({ svm }) => !svm.coarseGrainBuffer,
+    allocate: (cl, n) => cl.svm.allocate({ shape: [n], dtype: "u8" }),
+    call: "opencl.clSVMAlloc",
+  },
+  {
+    name: "fine-grained memory",
+    lacks: ({ svm }) => !svm.fineGrainBuffer,
+    allocate: (cl, n) => cl.svm.allocate({ shape: [n], dtype: "u8", grain: "fine", align: 4096 }),
+    call: "opencl.clSVMAlloc",
+  },
+  ...([["host", "clHostMemAllocINTEL"], ["shared", "clSharedMemAllocINTEL"], [
+    "device",
+    "clDeviceMemAllocINTEL",
+  ]] as const)
+    .map(([kind, fn]): Kind => ({
+      name: `unified memory (${kind})`,
+      lacks: isWithoutUsm,
+      allocate: (cl, n) => cl.usm.allocate({ kind, shape: [n], dtype: "u8" }),
+      call: `opencl_usm.${fn}`,
+    })),
+];
+
+function devices(): readonly OpenCLDevice[] {
+  try {
+    return openclDevices();
+  } catch {
+    return [];
+  }
+}
+
+function test(name: string, run: (open: () => OpenCLContext, kind: Kind) => Promise<void>): void {
+  for (const kind of KINDS) {
+    const here = devices().filter((device) => !kind.lacks(device));
+    const title = `faults: ${name}, ${kind.name}`;
+    if (here.length === 0) Deno.test({ name: `${title} (not here: no device has it)`, ignore: true, fn() {} });
+    for (const { platform, name: device } of here) {
+      Deno.test(`${title} on ${platform}`, () => run(() => OpenCLContext.open({ platform, device }), kind));
+    }
+  }
+}
+
+/** What a context kept of earlier failures is thrown by its end. */
+function close(cl: OpenCLContext): void {
+  try {
+    cl[Symbol.dispose]();
+  } catch (error) {
+    assertTyped(error, "closing the context");
+  }
+}
+
+function some(faults: readonly Fault[], call: string): void {
+  assert(faults.some((fault) => fault.call === call), `${call} was not among ${faults.map((fault) => fault.call)}`);
+}
+
+test("an allocation", async (open, { allocate, call }) => {
+  const cl = open();
+  const once = () => allocate(cl, 5000)[Symbol.dispose]();
+  await sweep(once); // what is asked for once is known afterwards, and not counted again
+  const faults = await sweep(once);
+  some(faults, call);
+  assert(faults.every(({ error }) => error !== undefined), "a failure was swallowed");
+  close(cl);
+});
+
+test("a kernel, and the way to the host and back", async (open, { allocate }) => {
+  const cl = open();
+  using graph = new MapperGraph([host, cl]);
+  const add = cl.program(SOURCE).kernel("add");
+  const memory = allocate(cl, 4096);
+  const settled = () => {
+    memory.assertUsable("read-write");
+    cl.queue.finish();
+  };
+  const round = (access: "read" | "write" | "read-write") => {
+    add.run([4096], [memory, 1]);
+    using seen = graph.map(memory, host, { access, copy: "allow" });
+    assertEquals(seen.bytes({ access }).length, 4096);
+  };
+  round("read"); // the first map runs the proof
+  for (const access of ["read", "write", "read-write"] as const) {
+    some(await sweep(() => round(access), settled), "opencl.clEnqueueNDRangeKernel");
+  }
+  graph[Symbol.dispose]();
+  close(cl);
+});
+
+test("a kernel that follows a pointer", async (open, { allocate }) => {
+  const cl = open();
+  using graph = new MapperGraph([host, cl]);
+  const follow = cl.program(SOURCE).kernel("follow");
+  const target = allocate(cl, 64);
+  const pointers = cl.allocate({ shape: [1], dtype: "u64" });
+  cl.queue.write(pointers, new BigUint64Array([target.handle]));
+  const faults = await sweep(() => follow.run([64], [pointers, 1], { indirect: [target] }), () => {
+    cl.queue.finish();
+    using last = cl.queue.fence();
+    assert(last.reached());
+  });
+  for (const fn of ["clCreateKernel", "clSetKernelExecInfo", "clReleaseKernel"]) some(faults, `opencl.${fn}`);
+  assert(faults.every(({ error }) => error !== undefined), "a failure was swallowed");
+  graph[Symbol.dispose]();
+  close(cl);
+});
+
+test("what is disposed while a kernel uses it", async (open, { allocate }) => {
+  const cl = open();
+  const add = cl.program(SOURCE).kernel("add");
+  const faults = await sweep(() => {
+    using memory = allocate(cl, 65_536);
+    add.run([65_536], [memory, 1]);
+  }, () => {
+    cl.queue.finish();
+  });
+  some(faults, "opencl.clGetEventInfo");
+  close(cl);
+});

@@ -1,0 +1,393 @@
+import { assert, assertEquals } from "@std/assert";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  host,
+  InteropError,
+  ledger,
+  NativeCallError,
+} from "@samepage/interop";
+import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
+import {
+  CL_COMPLETE,
+  CL_EVENT_REFERENCE_COUNT,
+  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
+  CL_QUEUE_PROFILING_ENABLE,
+  CL_QUEUE_PROPERTIES,
+  CL_QUEUE_REFERENCE_COUNT,
+} from "../../ffi/opencl/constants.ts";
+import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
+import { errcode } from "../../src/opencl/errors.ts";
+import { infoU32 } from "../../src/opencl/info.ts";
+import { opencl } from "../../src/opencl/library.ts";
+import {
+  assertBytes,
+  bench,
+  collect,
+  filled,
+  LONG,
+  open,
+  random,
+  rejection,
+  sleep,
+  testEach,
+  thrown,
+  until,
+  warningsOf,
+} from "./help.ts";
+import { linesOf } from "./subprocess.ts";
+
+/** OpenCL calls of somebody else, who knows nothing of samepage; all of it ends with the context of the test. */
+class Stranger {
+  readonly #cl: OpenCLContext;
+
+  constructor(cl: OpenCLContext) {
+    this.#cl = cl;
+  }
+
+  queue(properties = 0n): ClCommandQueue {
+    const list = new BigUint64Array([BigInt(CL_QUEUE_PROPERTIES), properties, 0n]);
+    const create = opencl().clCreateCommandQueueWithProperties!;
+    const queue = create(this.#cl.handle, this.#cl.device.handle, list, errcode);
+    assertEquals(errcode[0], 0);
+    return queue;
+  }
+
+  userEvent(): ClEvent {
+    const event = opencl().clCreateUserEvent(this.#cl.handle, errcode);
+    assertEquals(errcode[0], 0);
+    return event;
+  }
+
+  set(event: ClEvent, status: number = CL_COMPLETE): void {
+    assertEquals(opencl().clSetUserEventStatus(event, status), 0);
+  }
+
+  /** Fills a tensor's buffer, behind an event; not flushed. */
+  fill(queue: ClCommandQueue, tensor: OpenCLTensor, value: number, after?: ClEvent): ClEvent {
+    const event = new BigUint64Array(1);
+    const list = after === undefined ? null : new BigUint64Array([after]);
+    const bytes = BigInt(tensor.layout.byteLength);
+    const pattern = new Uint8Array([value]);
+    const code = opencl().clEnqueueFillBuffer(
+      queue,
+      tensor.handle,
+      pattern,
+      1n,
+      0n,
+      bytes,
+      list === null ? 0 : 1,
+      list,
+      event,
+    );
+    assertEquals(code, 0);
+    return event[0] as ClEvent;
+  }
+
+  release(...events: ClEvent[]): void {
+    for (const event of events) assertEquals(opencl().clReleaseEvent(event), 0);
+  }
+
+  end(queue: ClCommandQueue): void {
+    assertEquals(opencl().clFinish(queue), 0);
+    assertEquals(opencl().clReleaseCommandQueue(queue), 0);
+  }
+}
+
+function references(queue: ClCommandQueue): number {
+  return infoU32("", (...args) => opencl().clGetCommandQueueInfo(queue, ...args), CL_QUEUE_REFERENCE_COUNT);
+}
+
+function referencesTo(event: ClEvent): number {
+  return infoU32("", (...args) => opencl().clGetEventInfo(event, ...args), CL_EVENT_REFERENCE_COUNT);
+}
+
+const PROPERTIES = [0n, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 3n];
+
+testEach("an attached queue is retained, does what it says, and outlives us", (platform) => {
+  using b = bench(platform);
+  const stranger = new Stranger(b.cl);
+  for (const properties of PROPERTIES) {
+    const raw = stranger.queue(properties); // rusticl 22.3 makes those that its device says it cannot
+    using tensor = b.cl.allocate({ shape: [4096], dtype: "u8" });
+    {
+      using queue = b.cl.attachQueue(raw);
+      assertEquals(queue.handle, raw);
+      assertEquals(queue.order, (properties & 1n) === 0n ? "in-order" : "out-of-order");
+      assertEquals(queue.profiling, (properties & 2n) !== 0n);
+      assertEquals(references(raw) >= 2, true);
+      b.kernels.fill.run([4096], [tensor, 1], { queue });
+      b.kernels.slow.run([4096], [tensor, 2, LONG / 4], { queue });
+      b.kernels.add.run([4096], [tensor, 3]);
+      using fence = queue.lastCommand();
+      if (queue.profiling) {
+        fence.waitSync();
+        const { started, ended } = fence.times();
+        assert(started <= ended);
+      } else assertEquals(thrown(ArgumentError, () => fence.times()).argument, "profiling");
+    }
+    const got = new Uint8Array(4096);
+    b.cl.queue.read(tensor, got);
+    assertBytes(got, filled(4096, 1).map((byte) => byte + 5));
+    stranger.release(stranger.fill(raw, tensor, 9));
+    stranger.end(raw);
+    b.cl.queue.read(tensor, got);
+    assertBytes(got, new Uint8Array(4096).fill(9));
+  }
+});
+
+testEach("attached twice, and our own queue attached: work is ordered all the same", (platform) => {
+  using b = bench(platform);
+  const queues = [b.cl.queue, b.cl.attachQueue(b.cl.queue.handle), b.cl.attachQueue(b.cl.queue.handle)];
+  using tensor = b.cl.allocate({ shape: [1024], dtype: "u8" });
+  b.cl.queue.fill(tensor, 0);
+  const expected = new Uint8Array(1024);
+  for (let i = 0; i < 30; i++) {
+    const queue = queues[i % 3];
+    if (i % 4 === 0) b.kernels.doubleIt.run([1024], [tensor], { queue });
+    else b.kernels.slow.run([1024], [tensor, i, 100], { queue });
+    expected.forEach((byte, at) => expected[at] = i % 4 === 0 ? byte * 2 : byte + i);
+  }
+  queues[2][Symbol.dispose]();
+  const got = new Uint8Array(1024);
+  queues[1].read(tensor, got);
+  assertBytes(got, expected);
+});
+
+testEach("our end neither waits for what others submitted, nor ends it", async (platform) => {
+  using b = bench(platform);
+  const stranger = new Stranger(b.cl);
+  const raw = stranger.queue();
+  using theirs = b.cl.allocate({ shape: [64], dtype: "u8" });
+  using ours = b.cl.allocate({ shape: [64], dtype: "u8" });
+  const gate = stranger.userEvent();
+  const queue = b.cl.attachQueue(raw);
+  queue.fill(ours, 1);
+  using done = queue.fence();
+  const event = stranger.fill(raw, theirs, 7, gate);
+  using fence = b.cl.attachEvent(event);
+  theirs.usedBy(fence);
+  queue[Symbol.dispose](); // does not hang
+  assert(done.reached() && !fence.reached());
+  stranger.set(gate);
+  await fence.wait();
+  const got = new Uint8Array(64);
+  b.cl.queue.read(theirs, got);
+  assertBytes(got, new Uint8Array(64).fill(7));
+  stranger.release(event, gate);
+  stranger.end(raw);
+});
+
+testEach("an attached event: in a wait list, waited for, awaited, in a map", async (platform) => {
+  using b = bench(platform);
+  const stranger = new Stranger(b.cl);
+  const raw = stranger.queue(CL_QUEUE_PROFILING_ENABLE);
+  using tensor = b.cl.allocate({ shape: [4096], dtype: "u8" });
+  for (const how of ["wait list", "waitSync", "wait", "marker", "dispose"] as const) {
+    const value = 1 + random(1)[0] % 100;
+    const event = stranger.fill(raw, tensor, value); // not flushed
+    const fence = b.cl.attachEvent(event);
+    tensor.usedBy(fence);
+    stranger.release(event); // ours is one of our own
+    if (how === "waitSync") fence.waitSync();
+    if (how === "wait") await fence.wait();
+    if (how === "marker") b.cl.queue.marker([fence]).waitSync();
+    if (how === "wait list") {
+      b.kernels.add.run([4096], [tensor, 1], { after: fence });
+      b.kernels.add.run([4096], [tensor, 255]);
+    }
+    if (how === "waitSync") {
+      const { queued, started, ended } = fence.times();
+      assert(queued <= started && started <= ended);
+    }
+    fence[Symbol.dispose]();
+    thrown(DisposedError, () => fence.reached());
+    const got = new Uint8Array(4096);
+    b.cl.queue.read(tensor, got);
+    assertBytes(got, new Uint8Array(4096).fill(value), how);
+  }
+  using source = host.allocate({ shape: [64], dtype: "u8" });
+  const gate = stranger.userEvent();
+  using opened = b.cl.attachEvent(gate);
+  const mapped = b.graph.map(source, b.cl, { after: opened });
+  b.kernels.fill.run([64], [mapped, 3]);
+  stranger.set(gate);
+  mapped[Symbol.dispose]();
+  assertBytes(source.view(), filled(64, 3));
+  stranger.release(gate);
+  stranger.end(raw);
+});
+
+testEach(
+  "a user event that somebody else sets never blocks this thread; awaited, it ends once it is set",
+  async (platform) => {
+    using b = bench(platform);
+    const stranger = new Stranger(b.cl);
+    using tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
+    using other = b.cl.createQueue();
+    const gate = stranger.userEvent();
+    using fence = b.cl.attachEvent(gate);
+    assert(!fence.reached());
+    assertEquals(thrown(ArgumentError, () => fence.times()).argument, "profiling");
+    b.kernels.fill.run([64], [tensor, 1], { after: fence });
+    using behind = b.cl.queue.fence();
+    using marker = other.marker([behind]);
+    for (
+      const action of [
+        () => fence.waitSync(),
+        () => behind.waitSync(),
+        () => marker.waitSync(),
+        () => b.cl.queue.finish(),
+        () => other.finish(),
+        () => b.cl.queue.read(tensor, new Uint8Array(64)),
+        () => b.graph.map(tensor, host),
+      ]
+    ) assertEquals(thrown(AccessError, action).argument, "fence");
+    const waits = [fence.wait(), behind.wait(), marker.wait()];
+    const stop = new AbortController();
+    const stopped = rejection(RangeError, fence.wait({ signal: stop.signal }));
+    stop.abort(new RangeError("enough"));
+    await stopped;
+    await sleep(5);
+    stranger.set(gate);
+    await Promise.all(waits);
+    fence.waitSync();
+    const got = new Uint8Array(64);
+    b.cl.queue.read(tensor, got);
+    assertBytes(got, filled(64, 1));
+    stranger.release(gate);
+  },
+);
+
+testEach("a user event that somebody else fails", async (platform) => {
+  using b = bench(platform);
+  const stranger = new Stranger(b.cl);
+  const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
+  const gate = stranger.userEvent();
+  using fence = b.cl.attachEvent(gate);
+  b.kernels.fill.run([64], [tensor, 1], { after: fence });
+  stranger.set(gate, -7);
+  const error = await rejection(NativeCallError, fence.wait());
+  assertEquals([error.code, error.fn], [-7, undefined]);
+  assert(error.message.includes("somebody else"), error.message);
+  await rejection(InteropError, tensor[Symbol.asyncDispose]());
+  thrown(NativeCallError, () => b.cl.queue.marker(fence));
+  b.cl.queue.marker().waitSync();
+  stranger.release(gate);
+});
+
+testEach("a fence at a user event is disposed while work behind it waits", async (platform) => {
+  using b = bench(platform);
+  const stranger = new Stranger(b.cl);
+  using tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
+  const gate = stranger.userEvent();
+  const fence = b.cl.attachEvent(gate);
+  b.kernels.fill.run([64], [tensor, 1], { after: fence });
+  fence[Symbol.dispose]();
+  thrown(AccessError, () => b.cl.queue.finish());
+  assert(referencesTo(gate) >= 2, "it is asked, so it is held");
+  using behind = b.cl.queue.fence();
+  const waiting = behind.wait();
+  stranger.set(gate);
+  stranger.release(gate);
+  await waiting;
+  b.cl.queue.finish();
+});
+
+testEach("a fence at an event is all that holds it", async (platform) => {
+  using b = bench(platform);
+  const stranger = new Stranger(b.cl);
+  const gate = stranger.userEvent();
+  const before = referencesTo(gate);
+  const { alive } = ledger;
+  const fence = b.cl.attachEvent(gate);
+  const second = fence.retain();
+  assertEquals(referencesTo(gate), before + 1);
+  fence[Symbol.dispose]();
+  fence[Symbol.dispose]();
+  assertEquals(referencesTo(gate), before + 1);
+  second[Symbol.dispose]();
+  assertEquals([referencesTo(gate), ledger.alive], [before, alive]);
+  const warnings = await warningsOf(async () => {
+    (() => void b.cl.attachEvent(gate))();
+    await collect();
+  });
+  assertEquals([referencesTo(gate), ledger.alive], [before, alive]);
+  assert(warnings.some((line) => line.includes("attached opencl event")), warnings.join("\n"));
+  stranger.set(gate);
+  stranger.release(gate);
+});
+
+testEach("an attached event outlives its context's object", async (platform) => {
+  const cl = open(platform);
+  const stranger = new Stranger(cl);
+  const raw = stranger.queue();
+  const tensor = cl.allocate({ shape: [64], dtype: "u8" });
+  const event = stranger.fill(raw, tensor, 1);
+  const fence = cl.attachEvent(event);
+  tensor.usedBy(fence);
+  stranger.release(event);
+  stranger.end(raw);
+  cl[Symbol.dispose]();
+  await fence.wait();
+  assert(fence.reached());
+  fence[Symbol.dispose]();
+});
+
+testEach("what is no handle, or of another context, is refused", (platform) => {
+  using b = bench(platform);
+  using other = open(platform);
+  // deno-lint-ignore no-explicit-any -- what JavaScript passes
+  for (const handle of [0n, -1n, 2n ** 64n, 5, "5", null, undefined, {}] as any[]) {
+    assertEquals(thrown(ArgumentError, () => b.cl.attachQueue(handle)).argument, "handle");
+    assertEquals(thrown(ArgumentError, () => b.cl.attachEvent(handle)).argument, "handle");
+  }
+  const before = references(other.queue.handle);
+  assertEquals(thrown(ArgumentError, () => b.cl.attachQueue(other.queue.handle)).argument, "handle");
+  assertEquals(references(other.queue.handle), before);
+  const gate = new Stranger(other).userEvent();
+  assertEquals(thrown(ArgumentError, () => b.cl.attachEvent(gate)).argument, "handle");
+  assertEquals(referencesTo(gate), 1);
+  new Stranger(other).release(gate);
+  const raw = b.cl.queue.handle;
+  b.cl[Symbol.dispose]();
+  thrown(DisposedError, () => b.cl.attachQueue(raw));
+  thrown(DisposedError, () => b.cl.attachEvent(raw));
+});
+
+testEach("work of others behind a user event: an async end waits until it is set", async (platform) => {
+  const b = bench(platform);
+  const stranger = new Stranger(b.cl);
+  const gate = stranger.userEvent();
+  const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
+  {
+    using fence = b.cl.attachEvent(gate);
+    b.kernels.fill.run([64], [tensor, 1], { after: fence });
+  }
+  thrown(AccessError, () => b.cl[Symbol.dispose]());
+  let ended = false;
+  const end = b.cl[Symbol.asyncDispose]().then(() => ended = true);
+  await sleep(20);
+  assert(!ended);
+  stranger.set(gate);
+  stranger.release(gate);
+  await end;
+  await until(() => tensor.resource.state === "freed", "its end");
+});
+
+testEach("the process ends with attached events that nobody sets", async (platform) => {
+  const lines = await linesOf(
+    `
+    const { opencl } = await import("${new URL("../../src/opencl/library.ts", import.meta.url)}");
+    const { cl, kernels } = help.bench("${platform}");
+    const code = new Int32Array(1);
+    const event = opencl().clCreateUserEvent(cl.handle, code);
+    const tensor = cl.allocate({ shape: [64], dtype: "u8" });
+    kernels.fill.run([64], [tensor, 1], { after: cl.attachEvent(event) });
+    try { cl.queue.finish(); } catch (error) { console.log(error.name); }
+  `,
+    { limit: 20 },
+  );
+  assertEquals(lines, ["AccessError"]);
+});

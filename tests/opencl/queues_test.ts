@@ -1,0 +1,410 @@
+import { assert, assertEquals } from "@std/assert";
+import { AccessError, ArgumentError, DisposedError, host, InteropError, NativeCallError } from "@samepage/interop";
+import type { OpenCLContext, OpenCLQueue, OpenCLTensor } from "@samepage/interop/opencl";
+import {
+  ALL,
+  assertBytes,
+  type Bench,
+  bench,
+  filled,
+  LONG,
+  rejection,
+  sleep,
+  test,
+  testEach,
+  thrown,
+  until,
+} from "./help.ts";
+
+/** Bytes of the context's own, all 0. */
+function zeroed(cl: OpenCLContext, byteLength: number): OpenCLTensor {
+  const tensor = cl.allocate({ shape: [byteLength], dtype: "u8" });
+  cl.queue.write(tensor, new Uint8Array(byteLength));
+  return tensor;
+}
+
+function contents(queue: OpenCLQueue, tensor: OpenCLTensor): Uint8Array {
+  const bytes = new Uint8Array(tensor.layout.byteLength);
+  queue.read(tensor, bytes);
+  return bytes;
+}
+
+/** PoCL's device runs commands out of order; rusticl's says that it cannot. */
+function outOfOrder(name: string, run: (b: Bench, queue: OpenCLQueue) => void | Promise<void>): void {
+  test(`pocl, out of order: ${name}`, ["pocl"], async () => {
+    await using b = bench("pocl");
+    using queue = b.cl.createQueue({ order: "out-of-order" });
+    assertEquals(queue.order, "out-of-order");
+    await run(b, queue);
+  });
+}
+
+test("rusticl: a device that cannot run commands out of order says so", ["rusticl"], () => {
+  using b = bench("rusticl");
+  const error = thrown(ArgumentError, () => b.cl.createQueue({ order: "out-of-order" }));
+  assertEquals([error.argument, error.api], ["order", "opencl"]);
+  assert(error.message.includes("in order only"), error.message);
+});
+
+testEach("what createQueue cannot understand is refused", (platform) => {
+  using b = bench(platform);
+  // deno-lint-ignore no-explicit-any -- what JavaScript passes
+  const create = (options: any) => () => b.cl.createQueue(options);
+  for (const order of ["", "outOfOrder", 1, null, {}, "toString", Symbol.iterator]) {
+    assertEquals(thrown(ArgumentError, create({ order })).argument, "order");
+  }
+  for (const profiling of [1, "yes", null, {}]) {
+    assertEquals(thrown(ArgumentError, create({ profiling })).argument, "profiling");
+  }
+  for (const options of [null, 5, "in-order"]) thrown(ArgumentError, create(options));
+  using queue = b.cl.createQueue();
+  assertEquals([queue.order, queue.profiling], ["in-order", false]);
+});
+
+outOfOrder("a command overtakes one that waits, and its fence says so", async (b, queue) => {
+  using event = b.cl.userEvent();
+  using first = zeroed(b.cl, 64);
+  using second = zeroed(b.cl, 64);
+  b.kernels.add.run([64], [first, 1], { queue, after: event.fence });
+  using waiting = queue.lastCommand();
+  b.kernels.add.run([64], [second, 2], { queue });
+  using overtaking = queue.lastCommand();
+  using all = queue.fence();
+  await overtaking.wait();
+  overtaking.waitSync(); // no user event is in its way
+  assert(!waiting.reached() && !all.reached());
+  thrown(AccessError, () => waiting.waitSync());
+  thrown(AccessError, () => all.waitSync());
+  assertBytes(contents(b.cl.queue, second), new Uint8Array(64).fill(2));
+  event.complete();
+  all.waitSync();
+  assert(waiting.reached());
+  assertBytes(contents(b.cl.queue, first), new Uint8Array(64).fill(1));
+});
+
+outOfOrder("work on one tensor is done in the order in which it was submitted", (b, queue) => {
+  using tensor = zeroed(b.cl, 2048);
+  const expected = new Uint8Array(2048);
+  for (let i = 0; i < 60; i++) {
+    const on = { queue: i % 7 === 0 ? b.cl.queue : queue };
+    if (i % 3 === 0) b.kernels.doubleIt.run([2048], [tensor], on);
+    else b.kernels.slow.run([2048], [tensor, i, i % 5 === 0 ? LONG / 8 : 1], on);
+    expected.forEach((byte, at) => expected[at] = i % 3 === 0 ? byte * 2 : byte + i);
+  }
+  assertBytes(contents(queue, tensor), expected);
+});
+
+outOfOrder(
+  "commands that wait for each other are a chain: whoever comes next waits for the last of them",
+  (b, queue) => {
+    using event = b.cl.userEvent();
+    using one = zeroed(b.cl, 64);
+    using two = zeroed(b.cl, 64);
+    one.usedBy(event.fence);
+    two.usedBy(event.fence);
+    for (let i = 0; i < 100; i++) {
+      queue.fill(one, i);
+      queue.fill(two, i);
+    }
+    // The event, which the first fill of one follows, and the fills of the other.
+    assertEquals([one.work.length, two.work.length], [1, 2]);
+    queue.copy(one, two);
+    using copied = queue.lastCommand();
+    assertEquals(one.work.map(({ line }) => line), [copied.line]);
+    event.complete();
+    assertBytes(contents(b.cl.queue, two), new Uint8Array(64).fill(99));
+  },
+);
+
+outOfOrder("reading and writing it: each waits for what the other did to the tensor", (b, queue) => {
+  using from = zeroed(b.cl, 4096);
+  using to = zeroed(b.cl, 4096);
+  for (let i = 0; i < 20; i++) {
+    b.kernels.slow.run([4096], [from, 1, LONG / 8], { queue });
+    b.kernels.xorFrom.run([4096], [to, from, 0x5a], { queue });
+  }
+  assertBytes(contents(queue, to), new Uint8Array(4096).fill(20 ^ 0x5a));
+});
+
+outOfOrder("a map, and its way back, wait for work on it", async (b, queue) => {
+  using source = host.allocate({ shape: [4096], dtype: "u8" });
+  {
+    await using mapped = b.graph.map(source, b.cl);
+    b.kernels.slow.run([4096], [mapped, 3, LONG], { queue });
+  }
+  assertBytes(source.view(), new Uint8Array(4096).fill(3));
+});
+
+outOfOrder("the end of the queue, finish() and fence() wait for all of it", async (b, queue) => {
+  const tensors = Array.from({ length: 8 }, () => zeroed(b.cl, 2048));
+  const submit = (on: OpenCLQueue) => {
+    // The longest first: the last is done before it.
+    tensors.forEach((tensor, i) => b.kernels.slow.run([2048], [tensor, 1, i === 0 ? 2 * LONG : 1], { queue: on }));
+  };
+  const busy = () => tensors.filter((tensor) => tensor.resource.busy).length;
+  submit(queue);
+  queue.finish();
+  assertEquals(busy(), 0, "after finish");
+  submit(queue);
+  using fence = queue.fence();
+  fence.waitSync();
+  assertEquals(busy(), 0, "after fence");
+  submit(queue);
+  await queue.fence().wait();
+  assertEquals(busy(), 0, "after awaiting a fence");
+  const other = b.cl.createQueue({ order: "out-of-order" });
+  submit(other);
+  other[Symbol.dispose]();
+  assertEquals(busy(), 0, "after its end");
+  for (const tensor of tensors) {
+    assertBytes(contents(queue, tensor), new Uint8Array(2048).fill(4));
+    tensor[Symbol.dispose]();
+  }
+});
+
+outOfOrder("fence() makes one marker until something else is submitted", (b, queue) => {
+  using tensor = zeroed(b.cl, 64);
+  b.kernels.add.run([64], [tensor, 1], { queue });
+  using one = queue.fence();
+  using two = queue.fence();
+  assertEquals(one.point, two.point);
+  b.kernels.add.run([64], [tensor, 1], { queue });
+  using three = queue.fence();
+  assert(three.point !== one.point);
+  queue.finish();
+});
+
+outOfOrder("a barrier: what comes later waits for it, and for its user events", async (b, queue) => {
+  using event = b.cl.userEvent();
+  using first = zeroed(b.cl, 64);
+  using second = zeroed(b.cl, 64);
+  b.kernels.add.run([64], [first, 1], { queue, after: event.fence });
+  using barrier = queue.barrier();
+  b.kernels.add.run([64], [second, 2], { queue });
+  using behind = queue.lastCommand();
+  queue.flush();
+  await sleep(30);
+  assert(!barrier.reached() && !behind.reached());
+  thrown(AccessError, () => behind.waitSync());
+  thrown(AccessError, () => b.cl.queue.read(second, new Uint8Array(64)));
+  event.complete();
+  await behind.wait();
+  assert(barrier.reached());
+  assertBytes(contents(b.cl.queue, second), new Uint8Array(64).fill(2));
+});
+
+outOfOrder("a command that fails takes what stands behind it along, and nothing else", async (b, queue) => {
+  using event = b.cl.userEvent();
+  const doomed = zeroed(b.cl, 64);
+  using spared = zeroed(b.cl, 64);
+  b.kernels.add.run([64], [doomed, 1], { queue, after: event.fence });
+  using failing = queue.lastCommand();
+  using marker = queue.marker();
+  using barrier = queue.barrier();
+  b.kernels.add.run([64], [spared, 2], { queue });
+  using behind = queue.lastCommand();
+  event.fail();
+  for (const fence of [failing, marker, barrier, behind]) await rejection(NativeCallError, fence.wait());
+  thrown(InteropError, () => doomed[Symbol.dispose]());
+  await until(() => !spared.resource.busy, "the command behind the barrier is over");
+  b.kernels.add.run([64], [spared, 3], { queue });
+  using after = queue.fence();
+  await after.wait();
+  assertEquals(
+    thrown(NativeCallError, () => b.kernels.add.run([64], [spared, 1], { queue, after: failing })).api,
+    "opencl",
+  );
+  thrown(NativeCallError, () => queue.marker([after, failing]));
+  thrown(InteropError, () => spared[Symbol.dispose]());
+});
+
+outOfOrder("many commands behind one that waits: their events are let go of", async (b, queue) => {
+  using event = b.cl.userEvent();
+  using stuck = zeroed(b.cl, 64);
+  b.kernels.add.run([64], [stuck, 1], { queue, after: event.fence });
+  const { ledger } = await import("@samepage/interop");
+  for (let i = 0; i < 1000; i++) {
+    using tensor = b.cl.allocate({ shape: [16], dtype: "u8" });
+    b.kernels.fill.run([16], [tensor, i % 256], { queue });
+  }
+  const events = ledger.alive["opencl.cl_event"];
+  assert(events < 200, `${events} events are held`);
+  event.complete();
+  queue.finish();
+});
+
+outOfOrder("a read, or finish(), of a queue with a command that waits for a user event never hangs", (b, queue) => {
+  using event = b.cl.userEvent();
+  using stuck = zeroed(b.cl, 64);
+  using free = zeroed(b.cl, 64);
+  b.kernels.add.run([64], [stuck, 1], { queue, after: event.fence });
+  thrown(AccessError, () => queue.finish());
+  thrown(AccessError, () => queue.read(free, new Uint8Array(64)));
+  thrown(AccessError, () => queue.write(free, new Uint8Array(64)));
+  thrown(AccessError, () => queue.readRect(free, new Uint8Array(64)));
+  b.cl.queue.read(free, new Uint8Array(64));
+  event.complete();
+  queue.read(free, new Uint8Array(64));
+});
+
+outOfOrder("disposing the context in the middle of it", async (b, queue) => {
+  const tensor = zeroed(b.cl, 2048);
+  const event = b.cl.userEvent();
+  b.kernels.slow.run([2048], [tensor, 1, LONG], { queue });
+  b.kernels.add.run([2048], [tensor, 1], { queue, after: event.fence });
+  queue.barrier();
+  await rejection(InteropError, b.cl[Symbol.asyncDispose]());
+  thrown(DisposedError, () => queue.fence());
+  thrown(DisposedError, () => queue.lastCommand());
+  thrown(DisposedError, () => queue.marker());
+  thrown(DisposedError, () => queue.barrier());
+});
+
+for (const order of ["in-order", "out-of-order"] as const) {
+  for (const platform of order === "in-order" ? ALL : ["pocl"] as const) {
+    test(`${platform}: times of commands, ${order}`, [platform], async () => {
+      using b = bench(platform);
+      using queue = b.cl.createQueue({ order, profiling: true });
+      assert(queue.profiling);
+      using tensor = zeroed(b.cl, 2048);
+      using other = b.cl.allocate({ shape: [2048], dtype: "u8" });
+      const commands: Record<string, () => void> = {
+        kernel: () => b.kernels.slow.run([2048], [tensor, 1, LONG / 8], { queue }),
+        fill: () => queue.fill(tensor, 5),
+        copy: () => queue.copy(tensor, other),
+        migrate: () => queue.migrate([tensor], { to: "device" }),
+        read: () => queue.read(tensor, new Uint8Array(2048)),
+        marker: () => queue.marker()[Symbol.dispose](),
+        barrier: () => queue.barrier()[Symbol.dispose](),
+      };
+      let earlier = 0n;
+      for (const [name, submit] of Object.entries(commands)) {
+        submit();
+        using fence = queue.lastCommand();
+        await fence.wait();
+        const { queued, submitted, started, ended } = fence.times();
+        assert(earlier <= queued, `${name}: queued before the one in front of it`);
+        assert(queued <= submitted && submitted <= started && started <= ended, name);
+        assertEquals(fence.times(), { queued, submitted, started, ended });
+        earlier = platform === "rusticl" ? 0n : queued; // rusticl 22.3 answers 0, 1, 2, 3
+        if (name === "kernel" && platform === "pocl") assert(ended > started);
+      }
+    });
+  }
+}
+
+testEach(
+  "times are refused before the end, without profiling, after a failure, of a disposed fence",
+  async (platform) => {
+    using b = bench(platform);
+    using queue = b.cl.createQueue({ profiling: true });
+    using event = b.cl.userEvent();
+    using bad = b.cl.userEvent();
+    using tensor = zeroed(b.cl, 64);
+    b.kernels.add.run([64], [tensor, 1], { queue, after: event.fence });
+    using fence = queue.fence();
+    assertEquals(thrown(ArgumentError, () => fence.times()).argument, "fence");
+    event.complete();
+    fence.waitSync();
+    const times = fence.times();
+    const kept = fence.retain();
+    assertEquals(kept.times(), times);
+    kept[Symbol.dispose]();
+    thrown(DisposedError, () => kept.times());
+    assertEquals(thrown(ArgumentError, () => event.fence.times()).argument, "profiling");
+    b.kernels.add.run([64], [tensor, 1]);
+    using untimed = b.cl.queue.fence();
+    untimed.waitSync();
+    assertEquals(thrown(ArgumentError, () => untimed.times()).argument, "profiling");
+    const doomed = b.cl.allocate({ shape: [64], dtype: "u8" });
+    b.kernels.add.run([64], [doomed, 1], { queue, after: bad.fence });
+    using failed = queue.fence();
+    bad.fail(-5);
+    await rejection(NativeCallError, failed.wait());
+    thrown(NativeCallError, () => failed.times());
+    thrown(InteropError, () => doomed[Symbol.dispose]());
+    queue.marker().waitSync(); // the queue's end tells what became of the last command
+  },
+);
+
+testEach("times are kept after the queue is gone", (platform) => {
+  using b = bench(platform);
+  const queue = b.cl.createQueue({ profiling: true });
+  using tensor = zeroed(b.cl, 64);
+  b.kernels.add.run([64], [tensor, 1], { queue });
+  using fence = queue.fence();
+  queue[Symbol.dispose]();
+  const { started, ended } = fence.times();
+  assert(started <= ended);
+});
+
+testEach("markers and barriers wait for fences of any kind", async (platform) => {
+  using one = bench(platform);
+  using other = bench(platform);
+  using event = one.cl.userEvent();
+  using elsewhere = other.cl.userEvent();
+  using queue = one.cl.createQueue();
+  using marker = queue.marker([event.fence, event.fence]);
+  using barrier = queue.barrier(marker);
+  assert(!marker.reached() && !barrier.reached());
+  event.complete();
+  await barrier.wait();
+  assert(marker.reached());
+  // Of another context: the host would wait for it, which could never end.
+  thrown(AccessError, () => queue.marker([elsewhere.fence]));
+  elsewhere.complete();
+  using far = queue.marker([elsewhere.fence, marker]);
+  far.waitSync();
+  for (const nothing of [undefined, []]) {
+    using all = queue.marker(nothing);
+    all.waitSync();
+  }
+  using failed = one.cl.userEvent();
+  failed.fail(-9);
+  assertEquals(thrown(NativeCallError, () => queue.marker(failed.fence)).code, -9);
+  assertEquals(thrown(NativeCallError, () => queue.barrier([far, failed.fence])).code, -9);
+});
+
+testEach("what a marker cannot wait for is refused", (platform) => {
+  using b = bench(platform);
+  // deno-lint-ignore no-explicit-any -- what JavaScript passes
+  const marker = (after: any) => () => b.cl.queue.marker(after);
+  for (const after of [null, 5, "x", {}, [undefined], [null], new Array(3), [Promise.resolve()], new Set()]) {
+    thrown(ArgumentError, marker(after));
+  }
+  thrown(ArgumentError, marker(new Array(2 ** 32 - 1)));
+  const gone = b.cl.queue.fence();
+  gone[Symbol.dispose]();
+  thrown(DisposedError, marker([gone]));
+});
+
+testEach("an element that disposes the queue, or another element", (platform) => {
+  using b = bench(platform);
+  const queue = b.cl.createQueue();
+  using event = b.cl.userEvent();
+  const first = event.fence.retain();
+  const after = [first, event.fence];
+  Object.defineProperty(after, 1, {
+    get() {
+      first[Symbol.dispose]();
+      queue[Symbol.dispose]();
+      return event.fence;
+    },
+  });
+  thrown(DisposedError, () => queue.marker(after));
+  event.complete();
+});
+
+testEach("fence() and lastCommand() are one on a queue that runs commands in order", (platform) => {
+  using b = bench(platform);
+  using queue = b.cl.createQueue();
+  using empty = queue.lastCommand();
+  empty.waitSync();
+  using tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
+  b.kernels.fill.run([64], [tensor, 1], { queue });
+  using one = queue.fence();
+  using two = queue.lastCommand();
+  assertEquals(one.point, two.point);
+  one.waitSync();
+  assertBytes(contents(queue, tensor), filled(64, 1));
+});
