@@ -3,6 +3,7 @@ import type { Access } from "../../core/access.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { Fence } from "../../core/fence.ts";
 import { pinned } from "../../core/pin.ts";
+import { assertHostMay } from "../buffer_limits.ts";
 import { assertInstance, bytesIn, kindOf } from "../check.ts";
 import { OpenCLFence } from "../event.ts";
 import { assertNoGates } from "../gate.ts";
@@ -78,6 +79,7 @@ export function runBlocking(
   enqueue: EnqueueBlocking,
 ): void {
   const what = `${use.access}()`;
+  assertHostMay(use.access, use.tensor.limits, use.tensor.name, use.argument);
   // The whole queue's: PoCL 3.1 finishes it in a blocking call.
   queue.assertUnblocked(what);
   for (const fence of workBeside(queue, [use])) {
