@@ -431,7 +431,11 @@ export class Resource {
 
   #keep(failure: Failure): void {
     if (this.grants.length === 0) warn(`${this.name} failed after its dispose: ${messageOf(failure.error)}`);
-    for (const { allocation, start, end } of this.grants) allocation.keepFailure(start, end, failure);
+    // What nobody has any more asks nobody: it comes into account only where there is nothing else.
+    const had = this.grants.filter(({ allocation }) => allocation.peers > 0);
+    for (const { allocation, start, end } of had.length > 0 ? had : this.grants) {
+      allocation.keepFailure(start, end, failure);
+    }
   }
 
   #adopt(member: Resource): void {

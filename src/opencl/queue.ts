@@ -267,13 +267,13 @@ export class OpenCLQueue implements Disposable {
     // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
     if (this.#flushed || this.#submitted.crowded) this.#submitted.forget();
     const listed = this.#unfinished(own);
-    const { behind, gates } = this.#submitted.ahead(listed, kind);
+    const { behind, gates, follows } = this.#submitted.ahead(listed, kind);
     const waitList = listed.length === 0 ? null : BigUint64Array.from(listed, (point) => point.event!);
     check(enqueue(listed.length, waitList, submitted), fn);
     this.#flushed = false;
     const event = submitted[0] as ClEvent;
     const { profiling: profiled } = this;
-    const point = new Point({ event, fn, gates, behind, flush: () => this.flush(), profiled }).share();
+    const point = new Point({ event, fn, gates, behind, follows, flush: () => this.flush(), profiled }).share();
     this.#submitted.add(point, kind, gates, kind !== "command" && listed.length === 0);
     return point;
   }

@@ -94,6 +94,28 @@ outOfOrder("work on one tensor is done in the order in which it was submitted", 
   assertBytes(contents(queue, tensor), expected);
 });
 
+outOfOrder(
+  "commands that wait for each other are a chain: whoever comes next waits for the last of them",
+  (b, queue) => {
+    using event = b.cl.userEvent();
+    using one = zeroed(b.cl, 64);
+    using two = zeroed(b.cl, 64);
+    one.usedBy(event.fence);
+    two.usedBy(event.fence);
+    for (let i = 0; i < 100; i++) {
+      queue.fill(one, i);
+      queue.fill(two, i);
+    }
+    // The event, which the first fill of one follows, and the fills of the other.
+    assertEquals([one.work.length, two.work.length], [1, 2]);
+    queue.copy(one, two);
+    using copied = queue.lastCommand();
+    assertEquals(one.work.map(({ line }) => line), [copied.line]);
+    event.complete();
+    assertBytes(contents(b.cl.queue, two), new Uint8Array(64).fill(99));
+  },
+);
+
 outOfOrder("reading and writing it: each waits for what the other did to the tensor", (b, queue) => {
   using from = zeroed(b.cl, 4096);
   using to = zeroed(b.cl, 4096);
@@ -385,4 +407,22 @@ testEach("fence() and lastCommand() are one on a queue that runs commands in ord
   assertEquals(one.point, two.point);
   one.waitSync();
   assertBytes(contents(queue, tensor), filled(64, 1));
+});
+
+testEach("a kernel runs after all that it is told to wait for", async (platform) => {
+  using b = bench(platform);
+  using tensor = zeroed(b.cl, 64);
+  const events = [b.cl.userEvent(), b.cl.userEvent()];
+  using queue = b.cl.createQueue();
+  b.kernels.fill.run([64], [tensor, 7], { queue, after: events.map((event) => event.fence) });
+  using done = queue.lastCommand();
+  for (const event of events) {
+    assert(!done.reached());
+    event.complete();
+  }
+  await done.wait();
+  assertBytes(contents(queue, tensor), filled(64, 7));
+  // deno-lint-ignore no-explicit-any -- what JavaScript passes
+  thrown(ArgumentError, () => b.kernels.fill.run([64], [tensor, 1], { after: [done, 5] as any }));
+  for (const event of events) event[Symbol.dispose]();
 });
