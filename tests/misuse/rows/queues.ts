@@ -42,7 +42,7 @@ export default table(import.meta, {
       fence.waitSync();
       say(outcome(() => fence.times()));
     },
-    says: ["", ""],
+    says: ["ArgumentError profiling", "ArgumentError profiling"],
   },
   "a pattern that is out of range": refused((cl) => {
     using t = cl.allocate(bytes);
