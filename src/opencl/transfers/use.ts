@@ -4,7 +4,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { Fence } from "../../core/fence.ts";
 import { pinned } from "../../core/pin.ts";
 import { assertHostMay } from "../buffer_limits.ts";
-import { assertInstance, bytesIn, kindOf } from "../check.ts";
+import { assertInstance, bytesIn, kindOf, ofAnother } from "../check.ts";
 import { OpenCLFence } from "../event.ts";
 import { assertNoGates } from "../gate.ts";
 import type { Point } from "../point.ts";
@@ -28,10 +28,8 @@ export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
     assertInstance(tensor, OpenCLTensor, argument);
     tensor.assertUsable(access);
     if (tensor.context === queue.context) continue;
-    throw new ArgumentError(
-      `${argument}: ${tensor.name} belongs to ${tensor.context.name}, the queue to ${queue.context.name}.`,
-      { api: "opencl", argument },
-    );
+    const what = ofAnother(tensor.name, tensor.context, "the queue", queue.context);
+    throw new ArgumentError(`${argument}: ${what}`, { api: "opencl", argument });
   }
 }
 
