@@ -40,8 +40,11 @@ export interface SamplerInit {
   readonly filter?: Filter;
 }
 
-/** How a kernel reads an image: an argument for its `sampler_t`. */
-export class OpenCLSampler implements Disposable {
+/**
+ * How a kernel reads an image: an argument for its `sampler_t`. Its end waits for the kernels that use it: PoCL 3.1 does
+ * not keep it for them.
+ */
+export class OpenCLSampler implements Disposable, AsyncDisposable {
   /** The context it belongs to. */
   readonly context: OpenCLContext;
   /** Its end of life. */
@@ -79,16 +82,30 @@ export class OpenCLSampler implements Disposable {
     finalizers.register(this, this.resource, this);
   }
 
+  /** True for a sampler itself, and not for what a program has put in front of one. */
+  static isSampler(value: unknown): value is OpenCLSampler {
+    return typeof value === "object" && value !== null && #handle in value;
+  }
+
   /** The `cl_sampler`. */
   get handle(): ClSampler {
     this.resource.assertLive();
     return this.#handle;
   }
 
-  /** Releases it; work that was submitted with it goes on. */
+  /** Nothing that runs changes it: a run waits for no other. */
+  workBeside(): void {}
+
+  /** Releases it, once the kernels that were given it are done. */
   [Symbol.dispose](): void {
     finalizers.unregister(this);
     this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    finalizers.unregister(this);
+    await this.resource.disposeAsync();
   }
 }
 
