@@ -1,4 +1,5 @@
-import { object } from "./argument.ts";
+import { object, shown } from "./argument.ts";
+import { ArgumentError } from "./errors.ts";
 import { whole } from "./layout.ts";
 
 /** What an API or a vendor wants of an address and a length. */
@@ -42,6 +43,10 @@ export const VENDOR_RULES: { readonly [name: string]: AlignmentRule } = {
 
 /** Holds an address and a length against a rule. */
 export function checkAlignment(address: bigint, byteLength: number, rule: AlignmentRule): AlignmentReport {
+  if (typeof address !== "bigint") {
+    throw new ArgumentError(`address: ${shown(address)} is no bigint.`, { api: "core", argument: "address" });
+  }
+  whole(byteLength, "byteLength", 0);
   const multiple = whole(object(rule, "rule").address, "rule.address", 1);
   const lengthMultiple = whole(rule.length, "rule.length", 1);
   const problems: string[] = [];

@@ -32,7 +32,9 @@ const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
  */
 export function chain(...links: readonly Link[]): Mapper {
   const mappers = links.map(mapperOf);
-  if (mappers.length === 0) throw new ArgumentError("links: a chain needs at least one mapper.", { argument: "links" });
+  if (mappers.length === 0) {
+    throw new ArgumentError("links: a chain needs at least one mapper.", { api: "core", argument: "links" });
+  }
   for (let i = 1; i < mappers.length; i++) {
     if (mappers[i].from !== mappers[i - 1].to) {
       throw new ArgumentError(

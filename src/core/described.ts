@@ -28,7 +28,7 @@ export interface ByteRange {
   readonly byteLength: number;
 }
 
-/** What a route can know of a tensor or frame that may not exist yet. */
+/** What a route can know of a tensor or frame that may not exist yet: for those who write mappers. */
 export class Described {
   /** The kind of memory, and its context. */
   readonly target: Target;

@@ -48,10 +48,11 @@ export class InteropError extends Error {
   /** The parts, where one operation failed in several ways. */
   readonly errors: readonly unknown[];
 
-  /** `message` is one sentence; the hint is appended to it. */
+  /** `message` is one sentence; the hint is appended to it, unless it says that already. */
   constructor(message: string, fields: ErrorFields = {}) {
     const { cause, hint } = fields;
-    super(hint === undefined ? message : `${message} ${hint}`, cause === undefined ? undefined : { cause });
+    const told = hint === undefined || message.includes(hint);
+    super(told ? message : `${message} ${hint}`, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.api = fields.api;
     this.fn = fields.fn;
@@ -127,12 +128,13 @@ export class NoRouteError extends InteropError {
 
   /** The first refusal's remedy becomes the hint. */
   constructor(message: string, refused: readonly Refusal[], fields: ErrorFields = {}) {
-    super(message, fields);
+    const { hint = refused.find(({ remedy }) => remedy !== undefined)?.remedy } = fields;
+    super(message, hint === undefined ? fields : { ...fields, hint });
     this.refused = refused;
   }
 }
 
-/** One failure is thrown as it is, several as one {@link InteropError} with `.errors`; none returns. */
+/** Throws one failure as it is, several as one {@link InteropError} with `.errors`: for those who write mappers. */
 export function throwAll(errors: readonly unknown[], doing: string): void {
   if (errors.length === 1) throw errors[0];
   if (errors.length > 1) {

@@ -1,4 +1,4 @@
-import { shown } from "./argument.ts";
+import { object, shown } from "./argument.ts";
 import type { Context } from "./context.ts";
 import { ArgumentError } from "./errors.ts";
 
@@ -56,9 +56,12 @@ export abstract class Fence implements Disposable {
   /** One native wait off this thread. */
   protected abstract waitNonblocking(): Promise<void>;
 
-  /** Waits without blocking the event loop. @throws what made the work fail, or the signal's reason. */
+  /** Waits without blocking the event loop. @throws what made the work fail, or the signal's own reason. */
   async wait(options: WaitOptions = {}): Promise<void> {
-    const { signal } = options;
+    const { signal } = object(options, "options");
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new ArgumentError(`signal: ${shown(signal)} is no AbortSignal.`, { api: "core", argument: "signal" });
+    }
     signal?.throwIfAborted();
     const gated = this.waitable();
     if (gated === undefined && this.#poll()) return;

@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Access } from "./access.ts";
+import { type Access, accessOf } from "./access.ts";
 import { object } from "./argument.ts";
 import { ArgumentError, LayoutError } from "./errors.ts";
 import type { Fence } from "./fence.ts";
@@ -65,14 +65,14 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
       });
     }
     for (const plane of planes) plane.resource.assertLive();
-    checkPlanes(planes, info);
+    checkPlanes(planes, object(info, "info"));
     const resource = new Resource({ name: `frame of ${planes.map((plane) => plane.name).join(", ")}` });
     for (const plane of planes) plane.resource.dependOn(resource);
     const { target, parent } = planes[0];
     const frame = new Frame<P>({
       target,
       resource,
-      info: object(info, "info"),
+      info,
       planes: () => planes,
       ...(parent === undefined ? {} : { parent }),
       ...(metadata === undefined ? {} : { metadata }),
@@ -108,14 +108,15 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
-  /** The work recorded on it and on its planes. */
+  /** The same of it and of its planes: for those who write mappers. */
   override workBeside(line: object | undefined, work: Fence[]): void {
     super.workBeside(line, work);
     for (const plane of this.planes) plane.workBeside(line, work);
   }
 
   /** Lends all planes to a child. */
-  borrow(access: Access): Frame<P> {
+  borrow(given: Access): Frame<P> {
+    const access = accessOf(given, this.access);
     this.assertUsable(access);
     const planes: P[] = [];
     try {

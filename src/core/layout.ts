@@ -73,8 +73,12 @@ export function layout<D extends DType>(init: LayoutInit<D>): Layout<D> {
   });
 }
 
-/** True where the elements lie in order without a gap. */
+/** True where the elements lie in order without a gap. @throws {LayoutError} for what is no layout. */
 export function isContiguous(l: Layout): boolean {
+  return isGapless(layout(l));
+}
+
+function isGapless(l: Layout): boolean {
   let next = sizeOf(l.dtype);
   for (let i = l.shape.length - 1; i >= 0; i--) {
     if (l.shape[i] !== 1 && l.strides[i] !== next) return false;
@@ -131,7 +135,7 @@ export function moved<D extends DType>(l: Layout<D>, byteOffset: number): Layout
 /** `[1080,1920,4] u8`, and the strides where they are not contiguous. */
 export function describeLayout(l: Layout): string {
   const plain = `[${l.shape.join(",")}] ${l.dtype}`;
-  return isContiguous(l) ? plain : `${plain}, strides [${l.strides.join(",")}]`;
+  return isGapless(l) ? plain : `${plain}, strides [${l.strides.join(",")}]`;
 }
 
 /** A whole number in `[least, 2^53)`, or a LayoutError that names the argument. */

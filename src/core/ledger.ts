@@ -6,21 +6,21 @@ export class Ledger {
   readonly #alive = new Map<string, { count: number }>();
   #quarantined = 0;
 
-  /** One more of a kind. */
+  /** One more of a kind: for those who write mappers. */
   add(kind: string): void {
     const alive = this.#alive.get(kind);
     if (alive === undefined) this.#alive.set(kind, { count: 1 });
     else alive.count++;
   }
 
-  /** One less of a kind. */
+  /** One less of a kind: for those who write mappers. */
   remove(kind: string): void {
     const alive = this.#alive.get(kind);
     if (alive === undefined) this.#alive.set(kind, { count: -1 });
     else alive.count--;
   }
 
-  /** Bytes that are kept for good because a view of them had escaped. */
+  /** Bytes that are kept for good because a view of them had escaped: for those who write mappers. */
   quarantine(bytes: number): void {
     this.#quarantined += bytes;
   }

@@ -78,7 +78,10 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     return work;
   }
 
-  /** Adds to `work` what is in flight on it beside a line of work that whoever asks will stand in anyway. */
+  /**
+   * Adds to `work` what is in flight on it beside a line of work that whoever asks will stand in anyway: for those who
+   * write mappers.
+   */
   workBeside(line: object | undefined, work: Fence[]): void {
     this.resource.workBeside(line, work);
     for (let i = 0; i < this.#frames.length; i++) this.#frames[i].resource.workBeside(line, work);
@@ -101,7 +104,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     return owner.grants[0]?.peers ?? NOBODY;
   }
 
-  /** It is a plane of `frame` now, and keeps it alive. */
+  /** It is a plane of `frame` now, and keeps it alive: for those who write mappers. */
   joinFrame(frame: Mapped): void {
     this.#frames = [...this.#frames, frame];
   }
@@ -110,7 +113,8 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   abstract borrow(access: Access): Mapped;
 
   /**
-   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for.
+   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for: for
+   * those who write mappers.
    *
    * @throws {DisposedError} where it, or what it came from, was disposed.
    * @throws {AccessError} where its bytes are lent out, or its access does not cover this one.
@@ -121,7 +125,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     return this.grants.flatMap((grant) => grant.conflicts(access));
   }
 
-  /** Like {@link usable}, for who cannot wait: bytes on their way back are a conflict as well. */
+  /** Like {@link usable} where nobody can wait: bytes on their way back are a conflict. For those who write mappers. */
   assertUsable(access: Access): void {
     this.assertReturned(this.usable(access));
   }
@@ -138,7 +142,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     );
   }
 
-  /** Throws, once, all that failed on these bytes after its dispose had returned. */
+  /** Throws, once, all that failed on these bytes after its dispose had returned: for those who write mappers. */
   raiseKept(): void {
     const errors: unknown[] = [];
     for (const { allocation, start, end } of this.grants) {
@@ -170,7 +174,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     finalizers.unregister(this.resource);
   }
 
-  /** Set by the graph, once. */
+  /** Set by the graph, once: for those who write mappers. */
   arrivedBy(route: Route): void {
     this.#route = route;
   }

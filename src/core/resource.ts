@@ -3,6 +3,7 @@ import type { Context } from "./context.ts";
 import { AccessError, DisposedError, messageOf, throwAll } from "./errors.ts";
 import { type Fence, retained } from "./fence.ts";
 import type { Grant } from "./grant.ts";
+import { sleepSync } from "./sleep.ts";
 import { type Undo, unwind } from "./undo.ts";
 import { warn } from "./warn.ts";
 import { Work } from "./work.ts";
@@ -68,12 +69,10 @@ const LOST_AFTER_MS = 10_000;
 
 const NONE: readonly unknown[] = [];
 
-const sleeper = new Int32Array(new SharedArrayBuffer(4));
-
 /**
  * The end of life of everything that owns something native, as one state machine: dependents × lends × work in flight
  * × release. `dispose`, `disposeAsync`, `disposeAfter` and the finalizer all drive the same {@link #advance}; they
- * differ only in how they wait.
+ * differ only in how they wait. For those who write mappers.
  */
 export class Resource {
   /** In words, for messages. */
@@ -231,7 +230,7 @@ export class Resource {
       }
       if (obstacle === ended?.fence) {
         this.#outlast(ended);
-        Atomics.wait(sleeper, 0, 0, 1);
+        sleepSync(1);
         continue;
       }
       ended = endedWait(obstacle);

@@ -25,7 +25,7 @@ export function isOurs(buffer: ArrayBufferLike): boolean {
 
 /**
  * The buffers handed out over one allocation, by whichever tensor. The tensors that made one hold it; the allocation
- * only weakly.
+ * only weakly. For those who write mappers.
  */
 export class Views {
   readonly #allocation: Allocation;

@@ -91,7 +91,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
    * Lends the memory to an asynchronous function: it is held until the promise settles, though the tensor be disposed
    * meanwhile. What was submitted before is waited for first.
    *
-   * @throws like {@link view}, as a rejection.
+   * @throws like {@link view}, and {@link ArgumentError} for what is no function, as a rejection.
    *
    * @example
    * ```ts
@@ -105,6 +105,9 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
    */
   async lend<R>(use: (view: TypedArrays[D]) => Promise<R> | R, options: ViewOptions = {}): Promise<R> {
     const access = accessOf(object(options, "options").access, this.access);
+    if (typeof use !== "function") {
+      throw new ArgumentError(`use: ${shown(use)} is no function.`, { api: "host", fn: "lend", argument: "use" });
+    }
     this.assertUsable(access);
     for (let busy = this.unfinished; busy !== undefined; busy = this.unfinished) await busy.work[0].wait();
     this.#assertAtRest(access);

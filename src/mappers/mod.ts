@@ -11,6 +11,7 @@ import { openCLImageToHost } from "./opencl_image_to_host.ts";
 import { openCLSvmToHost } from "./opencl_svm_to_host.ts";
 import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
 import { openCLUsmToHost } from "./opencl_usm_to_host.ts";
+import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
 
 export {
@@ -19,6 +20,7 @@ export {
   hostToOpenCLSvm,
   openCLImageToHost,
   openCLSvmToHost,
+  openCLSvmToOpenCL,
   openCLToHost,
   openCLToOpenCLImage,
   openCLUsmToHost,
@@ -29,6 +31,7 @@ export const MAPPERS: readonly Mapper[] = [
   hostToOpenCL,
   openCLToHost,
   openCLSvmToHost,
+  openCLSvmToOpenCL,
   hostToOpenCLSvm,
   openCLUsmToHost,
   hostToOpenCLImage,

@@ -1,3 +1,4 @@
+import { shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { BytesSpecimen } from "./alias_bytes.ts";
 import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias_memory.ts";
@@ -15,10 +16,13 @@ const VERDICTS = new Map<string, (Verdict | undefined)[]>();
  */
 export type MemoryAsked = bigint | undefined | MemoryKind;
 
-/** The kinds in a row: that of the driver's own memory first. */
+/** The kinds in a row: that of the driver's own memory first. @throws {ArgumentError} for what is no kind of memory. */
 function numberOf(memory: MemoryAsked, byteLength: number): number {
   if (memory === undefined) return DRIVER_MEMORY.number;
-  return typeof memory === "bigint" ? hostNumber(memory, byteLength) : memory.number;
+  if (memory instanceof MemoryKind) return memory.number;
+  if (typeof memory !== "bigint") throw wrong("address", `it is to be a bigint; got ${kindOf(memory)}.`);
+  if (!Number.isSafeInteger(byteLength)) throw wrong("byteLength", `${shown(byteLength)} is no whole number.`);
+  return hostNumber(memory, byteLength);
 }
 
 /**
@@ -50,12 +54,6 @@ export class AliasProofs {
    * @throws {ArgumentError} for what is neither.
    */
   prove(memory: MemoryAsked, byteLength: number = 0): Verdict {
-    if (memory !== undefined && typeof memory !== "bigint" && !(memory instanceof MemoryKind)) {
-      throw new ArgumentError(`address: it is to be a bigint; got ${kindOf(memory)}.`, {
-        api: "opencl",
-        argument: "address",
-      });
-    }
     return this.#verdicts[numberOf(memory, byteLength)] ??= this.#run(
       typeof memory === "bigint" ? hostMemory(memory, byteLength) : memory ?? DRIVER_MEMORY,
     );
@@ -76,4 +74,8 @@ export class AliasProofs {
       return new Trial(this.#context, new BytesSpecimen(this.#context, kind, undo), undo).run();
     });
   }
+}
+
+function wrong(argument: string, what: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, { api: "opencl", argument });
 }

@@ -159,7 +159,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     return this.#handle;
   }
 
-  /** The same without a check: what ends the context's objects runs while it is being disposed. */
+  /** The same without a check, for those who write mappers: what ends its objects runs while it is being disposed. */
   get rawHandle(): ClContext {
     return this.#handle;
   }
@@ -368,7 +368,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     });
   }
 
-  /** Counts what was copied because it was asked for. */
+  /** Counts what was copied because it was asked for: for those who write mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }

@@ -77,7 +77,7 @@ export class BinaryError extends ArgumentError {
 
   /** `fault` is why. */
   constructor(message: string, fault: BinaryFault, fields: ErrorFields = {}) {
-    super(message, fields);
+    super(message, { hint: "Build the program from its source.", ...fields });
     this.fault = fault;
   }
 }

@@ -28,9 +28,9 @@ export class OpenCLFence extends Fence {
     this.point = point.share();
   }
 
-  /** Its queue, where that runs commands in order; else itself, because nothing is ordered by being submitted later. */
+  /** Its queue, where that runs commands in order; else the chain of commands that wait for each other. */
   get line(): object {
-    return this.#queue?.order === "in-order" ? this.#queue : this.point;
+    return this.#queue?.order === "in-order" ? this.#queue : this.point.chain;
   }
 
   /** True once the work was seen over. */

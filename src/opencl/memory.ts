@@ -43,7 +43,7 @@ export interface MappedRange {
   unmap(waits: readonly Fence[]): OpenCLFence;
 }
 
-/** The memory of one context, as mappers need it: buffers over host memory, maps, and tensors over either. */
+/** The memory of one context, for those who write mappers: buffers over host memory, maps, and tensors over either. */
 export class OpenCLMemory {
   /** Its buffers over host memory. */
   readonly hostBuffers: HostBuffers;

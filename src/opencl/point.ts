@@ -21,6 +21,8 @@ export interface PointInit {
   readonly gates: readonly Gate[];
   /** What it waits for beside the order of its queue: its wait list, and the barrier in front of it. */
   readonly behind: readonly Point[];
+  /** One of these that nothing has been chained to yet, if any: this is chained to it. */
+  readonly follows?: Point | undefined;
   /** Hands the command to the device. */
   readonly flush: () => void;
   /** Does the driver keep its times? */
@@ -37,6 +39,12 @@ export class Point {
   readonly profiled: boolean;
   /** Hands the command to the device: who waits behind it needs that too. */
   readonly flush: () => void;
+  /**
+   * The first of a chain in which each waits for the one in front of it, as commands of an in-order queue do: it stands
+   * for their order where no queue does, so that whoever has to wait for all of them waits for the last.
+   */
+  readonly chain: Point;
+  #lastOfChain: Point = this;
   readonly #fn: string | undefined;
   #event: ClEvent | undefined;
   #over = false;
@@ -48,16 +56,23 @@ export class Point {
   #sharers = 0;
 
   /** Takes the event over. */
-  constructor({ event, fn, gates, behind, flush, profiled }: PointInit) {
+  constructor({ event, fn, gates, behind, follows, flush, profiled }: PointInit) {
     this.#event = event;
     this.#fn = fn;
     this.#gates = gates;
     this.#behind = behind;
     this.flush = flush;
     this.profiled = profiled;
+    this.chain = follows?.chain ?? this;
+    this.chain.#lastOfChain = this;
     // They are asked as long as this is not over, and some have no other owner: somebody else's event.
     for (const point of behind) point.share();
     ledger.add("opencl.cl_event");
+  }
+
+  /** Is nothing chained to it yet? */
+  get endsChain(): boolean {
+    return this.chain.#lastOfChain === this;
   }
 
   /** One more holds it. */

@@ -31,7 +31,7 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
   /** What a kernel is told that finds its address in memory. */
   abstract get execInfo(): ExecInfo;
 
-  /** Passes it to a kernel. @throws {NativeCallError} where the driver refuses. */
+  /** Passes it to a kernel: for those who write mappers. @throws {NativeCallError} where the driver refuses. */
   abstract setArgument(kernel: ClKernel, index: number): void;
 
   /** Another tensor of the same kind, over a part of these bytes. */

@@ -40,7 +40,6 @@ export function binariesFor(context: OpenCLContext, made: readonly DeviceBinary[
     throw new BinaryError(`bytes: they were made for ${theirs}; this is ${describeIdentity(mine)}.`, "foreign", {
       api: "opencl",
       argument: "bytes",
-      hint: "Build the program from its source.",
     });
   });
 }

@@ -73,7 +73,7 @@ export class OpenCLQueue implements Disposable {
     return this.#handle;
   }
 
-  /** The same without a check: the work that ends a resource runs while its context is being disposed. */
+  /** The same without a check, for those who write mappers: the work that ends a resource runs while its context ends. */
   get rawHandle(): ClCommandQueue {
     return this.#handle;
   }
@@ -81,7 +81,7 @@ export class OpenCLQueue implements Disposable {
   /**
    * Submits one command behind `waits`: events of this context by its wait list, all others by waiting on the host.
    * Answers the point at which it is done. Once `enqueue` is called nothing runs but what it does: what it uses has to
-   * be checked there, because a wait may have run code of the program's.
+   * be checked there, because a wait may have run code of the program's. For those who write mappers.
    *
    * @throws {DisposedError} where the queue was released.
    * @throws {NativeCallError} with the name of the function.
@@ -280,7 +280,7 @@ export class OpenCLQueue implements Disposable {
     fillImage(this, image, colour);
   }
 
-  /** Throws where a blocking call on this queue could never end. */
+  /** Throws where a blocking call on this queue could never end: for those who write mappers. */
   assertUnblocked(what: string): void {
     assertNoGates(this.#submitted.gates, what);
   }
@@ -318,13 +318,13 @@ export class OpenCLQueue implements Disposable {
     // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
     if (this.#flushed || this.#submitted.crowded) this.#submitted.forget();
     const listed = this.#unfinished(own);
-    const { behind, gates } = this.#submitted.ahead(listed, kind);
+    const { behind, gates, follows } = this.#submitted.ahead(listed, kind);
     const waitList = listed.length === 0 ? null : BigUint64Array.from(listed, (point) => point.event!);
     check(enqueue(listed.length, waitList, submitted), fn);
     this.#flushed = false;
     const event = submitted[0] as ClEvent;
     const { profiling: profiled } = this;
-    const point = new Point({ event, fn, gates, behind, flush: () => this.flush(), profiled }).share();
+    const point = new Point({ event, fn, gates, behind, follows, flush: () => this.flush(), profiled }).share();
     this.#submitted.add(point, kind, gates, kind !== "command" && listed.length === 0);
     return point;
   }

@@ -13,6 +13,8 @@ export interface Ahead {
   readonly behind: readonly Point[];
   /** The user events that it hangs on. */
   readonly gates: readonly Gate[];
+  /** One of the commands that it is sure to wait for, whatever the driver: it extends the chain that this one ends. */
+  readonly follows: Point | undefined;
 }
 
 /** The commands of one queue that were not seen over, and what is known of their order. */
@@ -60,15 +62,16 @@ export class Submitted {
 
   /** What a command behind `waits` would wait for. */
   ahead(waits: readonly Point[], kind: CommandKind): Ahead {
-    if (!this.#overtakes) return { behind: waits, gates: joined(this.gates, gatesOf(waits)) };
-    if (kind !== "command") {
-      // PoCL 3.1 lets it wait for all in front of it, whatever its list says.
-      const behind = [...new Set([...waits, ...this.#pending.filter(isUnfinished)])];
-      return { behind, gates: joined(this.gates, gatesOf(waits)) };
+    if (!this.#overtakes) {
+      return { behind: waits, gates: joined(this.gates, gatesOf(waits)), follows: endOfChain(waits) };
     }
     const barrier = this.#barrier;
-    const behind = barrier !== undefined && isUnfinished(barrier) ? [...waits, barrier] : waits;
-    return { behind, gates: gatesOf(behind) };
+    const sure = barrier !== undefined && isUnfinished(barrier) ? [...waits, barrier] : waits;
+    if (kind === "command") return { behind: sure, gates: gatesOf(sure), follows: endOfChain(sure) };
+    // PoCL 3.1 lets it wait for all in front of it, whatever its list says.
+    const behind = [...new Set([...sure, ...this.#pending.filter(isUnfinished)])];
+    const follows = endOfChain(waits.length === 0 ? behind : sure);
+    return { behind, gates: joined(this.gates, gatesOf(waits)), follows };
   }
 
   /** One more. `whole`: it waits for all in front of it. */
@@ -109,6 +112,10 @@ export class Submitted {
     }
     return past;
   }
+}
+
+function endOfChain(points: readonly Point[]): Point | undefined {
+  return points.find((point) => point.endsChain);
 }
 
 /** As far as was seen. */

@@ -95,7 +95,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     return svmBlockOf(allocation, this.context);
   }
 
-  /** What has to be proven of an allocation that kernels use by its pointer, or by a buffer over it. */
+  /** What has to be proven of an allocation used by pointer, or by a buffer over it: for those who write mappers. */
   memoryOf(allocation: Allocation, by: "pointer" | "buffer" = "pointer"): MemoryKind {
     const block = this.blockOf(allocation);
     if (block === undefined) return SYSTEM_MEMORY;

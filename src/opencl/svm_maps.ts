@@ -23,7 +23,7 @@ export interface SvmRange {
 
 /**
  * The maps of one context's coarse-grained memory. Readers may begin at the same byte; drivers know a map by its address
- * alone and count none of them (Intel's refuses a second unmap), so those share one.
+ * alone and count none of them (Intel's refuses a second unmap), so those share one. For those who write mappers.
  */
 export class SvmMaps {
   readonly #context: OpenCLContext;

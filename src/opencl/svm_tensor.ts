@@ -20,7 +20,7 @@ export class OpenCLSvmTensor extends OpenCLPointerTensor {
     return svmBlockOf(this.grant.allocation, this.context) === undefined ? SYSTEM : OWN;
   }
 
-  /** Passes it to a kernel. @throws {NativeCallError} where the driver refuses. */
+  /** The same: for those who write mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setSvmPointer(kernel, index, this.address);
   }

@@ -95,7 +95,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     return usmBlockOf(allocation, this.context);
   }
 
-  /** What has to be proven of memory that the host can reach. */
+  /** What has to be proven of memory that the host can reach: for those who write mappers. */
   memoryOf(kind: Exclude<UsmKind, "device">): MemoryKind {
     return USM_MEMORY[kind];
   }
@@ -111,7 +111,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     using _ = this.#copy(to, from, byteLength, [], CL_TRUE);
   }
 
-  /** The same, only submitted behind `waits`. */
+  /** The same, only submitted behind `waits`: for those who write mappers. */
   submitCopy(to: Address, from: Address, byteLength: number, waits: readonly Fence[]): OpenCLFence {
     return this.#copy(to, from, byteLength, waits, CL_FALSE);
   }

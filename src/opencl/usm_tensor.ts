@@ -26,7 +26,7 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
     return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
   }
 
-  /** Passes it to a kernel. @throws {NativeCallError} where the driver refuses. */
+  /** The same: for those who write mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
   }

@@ -94,6 +94,28 @@ outOfOrder("work on one tensor is done in the order in which it was submitted", 
   assertBytes(contents(queue, tensor), expected);
 });
 
+outOfOrder(
+  "commands that wait for each other are a chain: whoever comes next waits for the last of them",
+  (b, queue) => {
+    using event = b.cl.userEvent();
+    using one = zeroed(b.cl, 64);
+    using two = zeroed(b.cl, 64);
+    one.usedBy(event.fence);
+    two.usedBy(event.fence);
+    for (let i = 0; i < 100; i++) {
+      queue.fill(one, i);
+      queue.fill(two, i);
+    }
+    // The event, which the first fill of one follows, and the fills of the other.
+    assertEquals([one.work.length, two.work.length], [1, 2]);
+    queue.copy(one, two);
+    using copied = queue.lastCommand();
+    assertEquals(one.work.map(({ line }) => line), [copied.line]);
+    event.complete();
+    assertBytes(contents(b.cl.queue, two), new Uint8Array(64).fill(99));
+  },
+);
+
 outOfOrder("reading and writing it: each waits for what the other did to the tensor", (b, queue) => {
   using from = zeroed(b.cl, 4096);
   using to = zeroed(b.cl, 4096);

@@ -29,7 +29,7 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
   const point = runs.dimensions.length === 0
     ? submitUse(queue, BUFFER, uses, copyRun(queue, from, to, runs))
     : submitUse(queue, RECT, uses, copyBox(queue, from, to, runs));
-  recordUse(queue, uses, [point]);
+  recordUse(queue, uses, point);
 }
 
 function copyRun(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor, { length }: Runs): Enqueue {

@@ -1,4 +1,5 @@
 import { LayoutError } from "../../core/errors.ts";
+import { OpenCLFence } from "../event.ts";
 import { opencl } from "../library.ts";
 import type { Point } from "../point.ts";
 import type { OpenCLQueue } from "../queue.ts";
@@ -19,24 +20,24 @@ export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPatt
   const bytes = patternBytes(pattern, tensor.layout.dtype);
   const runs = runsOf([tensor.layout]);
   assertFits(tensor, runs, bytes.length);
-  const points: Point[] = [];
+  let last: Point | undefined;
   try {
     for (const offset of offsetsOf(tensor.layout.byteOffset, runs)) {
-      points.push(
-        submitUse(queue, FN, uses, (...rest) =>
-          opencl().clEnqueueFillBuffer(
-            queue.rawHandle,
-            tensor.rawHandle,
-            bytes,
-            BigInt(bytes.length),
-            BigInt(offset),
-            BigInt(runs.length),
-            ...rest,
-          )),
-      );
+      // Row behind row, whatever the queue: the last one stands for all of them.
+      using before = last && new OpenCLFence(queue.context, queue, last);
+      last = submitUse(queue, FN, uses, (...rest) =>
+        opencl().clEnqueueFillBuffer(
+          queue.rawHandle,
+          tensor.rawHandle,
+          bytes,
+          BigInt(bytes.length),
+          BigInt(offset),
+          BigInt(runs.length),
+          ...rest,
+        ), before);
     }
   } finally {
-    recordUse(queue, uses, points);
+    if (last !== undefined) recordUse(queue, uses, last);
   }
 }
 

@@ -61,7 +61,7 @@ export function copyImage(queue: OpenCLQueue, from: OpenCLImage | OpenCLTensor, 
   ];
   assertUsable(queue, uses);
   const [fn, enqueue] = copying(queue, from, to);
-  recordUse(queue, uses, [submitUse(queue, fn, uses, enqueue)]);
+  recordUse(queue, uses, submitUse(queue, fn, uses, enqueue));
 }
 
 function copying(
@@ -148,7 +148,7 @@ export function fillImage(queue: OpenCLQueue, image: OpenCLImage, colour: Colour
   const bytes = make(given as unknown as Colour);
   const region = regionOf(image.image.extent);
   const enqueue: Enqueue = (...rest) => opencl()[fn](queue.rawHandle, image.rawHandle, bytes, ORIGIN, region, ...rest);
-  recordUse(queue, uses, [submitUse(queue, fn, uses, enqueue)]);
+  recordUse(queue, uses, submitUse(queue, fn, uses, enqueue));
 }
 
 function pixelBytes({ image: { extent: [x, y, z] }, format }: OpenCLImage): number {

@@ -49,7 +49,7 @@ export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], op
     uses,
     (...rest) => opencl().clEnqueueMigrateMemObjects(queue.rawHandle, handles.length, handles, flags, ...rest),
   );
-  recordUse(queue, uses, [point]);
+  recordUse(queue, uses, point);
 }
 
 function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use<OpenCLTensor>[] {

@@ -38,19 +38,25 @@ export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
   }
 }
 
-/** Submits a command behind the work on the tensors that it uses. It is not recorded on them yet. */
-export function submitUse(queue: OpenCLQueue, fn: string, uses: readonly Use[], enqueue: Enqueue): Point {
-  return queue.submit(fn, workBeside(queue, uses), (n, list, event) => {
+/** Submits a command behind the work on the tensors that it uses, and `after`. It is not recorded on them yet. */
+export function submitUse(
+  queue: OpenCLQueue,
+  fn: string,
+  uses: readonly Use[],
+  enqueue: Enqueue,
+  after?: Fence,
+): Point {
+  const waits = workBeside(queue, uses);
+  if (after !== undefined) waits.push(after);
+  return queue.submit(fn, waits, (n, list, event) => {
     assertUsable(queue, uses); // waiting may have run code of the program's: it may have disposed a tensor
     return enqueue(n, list, event);
   });
 }
 
-/** Records commands on the tensors that they use: on a queue that runs them in order, the last is enough. */
-export function recordUse(queue: OpenCLQueue, uses: readonly Use[], points: readonly Point[]): void {
-  for (const point of queue.order === "in-order" ? points.slice(-1) : points) {
-    for (const { tensor } of uses) tensor.resource.record(new OpenCLFence(queue.context, queue, point));
-  }
+/** Records a command on the tensors that it uses. */
+export function recordUse(queue: OpenCLQueue, uses: readonly Use[], point: Point): void {
+  for (const { tensor } of uses) tensor.resource.record(new OpenCLFence(queue.context, queue, point));
 }
 
 /** A fresh look at bytes that a program gave. @throws {ArgumentError} where they are none. */

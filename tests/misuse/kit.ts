@@ -1,0 +1,147 @@
+/**
+ * What the programs of the rows may use beside the public entry points.
+ *
+ * @module
+ */
+import { Fence, host, type ImageInfo, imageInfo, InteropError } from "@samepage/interop";
+import { LocalMemory, OpenCLContext, type OpenCLKernel } from "@samepage/interop/opencl";
+import { report } from "./perform.ts";
+
+/** A kind of error, whatever its constructor takes. */
+type Kind = abstract new (...args: never[]) => Error;
+
+/** Opens the device of the driver that this run is for. */
+export function open(): OpenCLContext {
+  return OpenCLContext.open({ platform: Deno.args[1] });
+}
+
+/** A context, and a kernel with arguments that fit it. */
+export interface KernelBench {
+  readonly cl: OpenCLContext;
+  /** `kernel void k(global int* o, int n, float4 v, local int* l)`, which writes `n` to `o`. */
+  readonly k: OpenCLKernel;
+  readonly good: readonly never[];
+}
+
+/** A program that has a kernel. */
+export function withKernel(use: (bench: KernelBench) => unknown): () => void {
+  return () => {
+    using cl = open();
+    using program = cl.program(
+      "kernel void k(global int* o, int n, float4 v, local int* l) { o[get_global_id(0)] = n; }",
+    );
+    using o = cl.allocate({ shape: [64], dtype: "i32" });
+    const good = [o, 1, [1, 2, 3, 4], new LocalMemory(16)] as readonly unknown[] as readonly never[];
+    use({ cl, k: program.kernel("k"), good });
+    cl.queue.finish();
+  };
+}
+
+/** What a caller without types can pass. */
+export function any<T = never>(value: unknown): T {
+  return value as T;
+}
+
+/** Says something for the row's `says`. */
+export function say(...words: unknown[]): void {
+  report.said.push(words.join(" "));
+}
+
+/** Throws unless an error is typed, and of one of these kinds where some are named. */
+export function judge(what: string, error: unknown, kinds: readonly Kind[] = []): void {
+  const told = error instanceof Error ? `${error.constructor.name}: ${error.message}` : String(error);
+  if (!(error instanceof InteropError)) throw new Error(`${what}: untyped ${told}`, { cause: error });
+  if (kinds.length > 0 && !kinds.some((kind) => error.constructor === kind)) throw new Error(`${what}: ${told}`);
+  report.caught.push(error.constructor.name);
+  if (error.codeName !== undefined) report.caught.push(error.codeName);
+}
+
+/** Wants a typed error, of one of these kinds where some are named. */
+export function fails(what: string, action: () => unknown, ...kinds: readonly Kind[]): void {
+  try {
+    action();
+  } catch (error) {
+    return judge(what, error, kinds);
+  }
+  throw new Error(`${what}: no error`);
+}
+
+/** Wants success or a typed error; answers what came of it. */
+export function safe<T>(what: string, action: () => T): T | undefined {
+  try {
+    return action();
+  } catch (error) {
+    judge(what, error);
+  }
+}
+
+/** The same of a promise. */
+export async function safely<T>(what: string, promise: Promise<T>): Promise<T | undefined> {
+  return await promise.catch((error) => judge(what, error) as undefined);
+}
+
+/** Tries something; answers `"ok"`, or the error's class with the argument at fault, or its code. */
+export function outcome(action: () => unknown): string {
+  try {
+    action();
+    return "ok";
+  } catch (error) {
+    return inShort(error);
+  }
+}
+
+/** The same of a promise. */
+export async function settled(promise: Promise<unknown>): Promise<string> {
+  return await promise.then(() => "ok", inShort);
+}
+
+function inShort(error: unknown): string {
+  judge("outcome", error);
+  const { constructor, argument, codeName } = error as InteropError;
+  return [constructor.name, argument ?? codeName].filter((word) => word !== undefined).join(" ");
+}
+
+/** Throws unless two values are the same. */
+export function same(what: string, actual: unknown, expected: unknown): void {
+  if (!Object.is(actual, expected)) throw new Error(`${what}: ${String(actual)} in place of ${String(expected)}`);
+}
+
+/** Lets the event loop turn. */
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Collects garbage, and lets finalizers run. */
+export async function collected(): Promise<void> {
+  for (let i = 0; i < 5; i++) {
+    (globalThis as unknown as { gc(): void }).gc();
+    await sleep(10);
+  }
+}
+
+/** Grey pixels. */
+export function grey(width: number, height: number): ImageInfo {
+  return imageInfo({ format: "GRAY8", width, height });
+}
+
+/** A fence of the program's own. */
+export class OwnFence extends Fence {
+  readonly context = host;
+  readonly line: object = {};
+  done = false;
+  reached(): boolean {
+    return this.done;
+  }
+  waitSync(): void {
+    this.done = true;
+  }
+  retain(): this {
+    return this;
+  }
+  protected waitable(): undefined {}
+  protected waitNonblocking(): Promise<void> {
+    this.done = true;
+    return Promise.resolve();
+  }
+  [Symbol.dispose](): void {}
+}

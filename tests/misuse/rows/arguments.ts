@@ -1,0 +1,266 @@
+import { AccessError, ArgumentError, DisposedError, host, LayoutError, MapperGraph, region } from "@samepage/interop";
+import { BaseOf, LocalMemory, type OpenCLContext } from "@samepage/interop/opencl";
+import { any, fails, open, OwnFence, safe, same, withKernel } from "../kit.ts";
+import { type Failure, type Row, table } from "../row.ts";
+
+/** A run in which one argument is something else: `o` a pointer, `n` an int, `v` a float4, `l` local memory. */
+function refused(
+  argument: "o" | "n" | "v" | "l",
+  value: (cl: OpenCLContext) => unknown,
+  message: RegExp,
+  more: Partial<Failure> = {},
+): Row {
+  return {
+    opencl: true,
+    run: withKernel(({ cl, k, good }) => {
+      using whole = new DisposableStack();
+      const given = value(cl);
+      if (typeof given === "object" && given !== null && Symbol.dispose in given) whole.use(given as Disposable);
+      k.run([1], good.with("onvl".indexOf(argument), any(given)));
+    }),
+    fails: { error: ArgumentError, api: "opencl", fn: "clSetKernelArg", argument, message, ...more },
+  };
+}
+
+/** A kernel with a tensor whose getter-like second argument runs `meanwhile`. */
+function meddles(source: string, meanwhile: "tensor" | "kernel"): Row {
+  return {
+    opencl: true,
+    run() {
+      using cl = open();
+      using program = cl.program(source);
+      const k = program.kernel("k");
+      const t = cl.allocate({ shape: [1 << 20], dtype: "i32" });
+      const args = [t, 0];
+      Object.defineProperty(args, 1, {
+        get() {
+          (meanwhile === "tensor" ? t : k)[Symbol.dispose]();
+          return 5;
+        },
+      });
+      k.run([1 << 20], args);
+    },
+    fails: { error: DisposedError, api: "core", message: /was disposed/ },
+  };
+}
+
+const WRITES = "kernel void k(global int* o, int n) { o[get_global_id(0)] = n; }";
+
+export default table(import.meta, {
+  "one missing": {
+    opencl: true,
+    run: withKernel(({ k, good }) => k.run([1], good.slice(1))),
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "args" },
+      message: /it takes 4 arguments \(int\* o, int n, float4 v, int\* l\); got 3/,
+    },
+  },
+  "no array": {
+    opencl: true,
+    run: withKernel(({ k }) => k.run([1], any({ length: 4 }))),
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "args" },
+      message: /it is no array/,
+    },
+  },
+  "a number for a pointer": refused("o", () => 5, /k: argument 0 \(int\* o\)/, { hint: /Map the tensor/ }),
+  "a handle for a pointer": refused("o", () => 5n, /got bigint/, { hint: /not its handle/ }),
+  "a typed array for a pointer": refused("o", () => new Int32Array(4), /got Int32Array/, { hint: /host\.wrap/ }),
+  "a host tensor for a pointer": refused("o", () => host.allocate({ shape: [4], dtype: "i32" }), /got HostTensor/, {
+    hint: /Map the tensor/,
+  }),
+  "a pointer's tensor of another dtype": refused(
+    "o",
+    (cl) => cl.allocate({ shape: [4], dtype: "f32" }),
+    /it points to i32; .* holds f32/,
+    { hint: /Slice the tensor/ },
+  ),
+  "local memory for global memory": refused("o", () => new LocalMemory(64), /it is a pointer to device memory/, {
+    hint: /Map the tensor/,
+  }),
+  "global memory for local memory": refused("l", (cl) => cl.allocate({ shape: [4], dtype: "i32" }), /local memory/, {
+    hint: /new LocalMemory/,
+  }),
+  "a tensor for a number": refused("n", (cl) => cl.allocate({ shape: [4], dtype: "i32" }), /got OpenCLTensor/),
+  "a text for a number": refused("n", () => "1", /got string/),
+  "a fraction for an int": refused("n", () => 1.5, /1.5 is no whole number/),
+  "2^31 for an int": refused("n", () => 2 ** 31, /2147483648 is no whole number/),
+  "2^64 for an int": refused("n", () => 2n ** 64n, /18446744073709551616 is no whole number/),
+  "NaN for an int": refused("n", () => NaN, /NaN is no whole number/),
+  "too few elements for a vector": refused("v", () => [1, 2, 3], /4 elements; got 3/),
+  "too many bytes for a vector": refused("v", () => new Float32Array(8), /it takes 16 bytes; got 32/),
+  "more local memory than the device has": {
+    opencl: true,
+    run: withKernel(({ k, good }) => k.run([1], good.with(3, any(new LocalMemory(2 ** 40))))),
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "args" },
+      message: /bytes of local memory are more than the device's/,
+    },
+  },
+  "a buffer of another context": {
+    opencl: true,
+    run: withKernel(({ k, good }) => {
+      using other = open();
+      k.run([1], good.with(0, any(other.allocate({ shape: [64], dtype: "i32" }))));
+    }),
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clSetKernelArg", argument: "o" },
+      message: /belongs to another context of/,
+    },
+  },
+  "a tensor that was disposed": {
+    opencl: true,
+    run: withKernel(({ cl, k, good }) => {
+      const t = cl.allocate({ shape: [64], dtype: "i32" });
+      t[Symbol.dispose]();
+      k.run([1], good.with(0, any(t)));
+    }),
+    fails: { error: DisposedError, api: "core", message: /opencl tensor \[64\] i32 was disposed/ },
+  },
+  "a tensor that was mapped for reading, written": {
+    opencl: true,
+    run: withKernel(({ cl, k, good }) => {
+      using graph = new MapperGraph([host, cl]);
+      using t = host.allocate({ shape: [64], dtype: "i32" });
+      k.run([1], good.with(0, any(graph.map(t, cl, { access: "read" }))));
+    }),
+    fails: {
+      error: AccessError,
+      ...{ api: "opencl", argument: "o" },
+      message: /may be written, and .* was mapped for "read"/,
+      hint: /Declare the pointer const/,
+    },
+  },
+  "a tensor that is mapped to the host": {
+    opencl: true,
+    run: withKernel(({ cl, k, good }) => {
+      using graph = new MapperGraph([host, cl]);
+      using t = cl.allocate({ shape: [64], dtype: "i32" });
+      using _ = graph.map(t, host);
+      k.run([1], good.with(0, any(t)));
+    }),
+    fails: { error: AccessError, api: "core", message: /are lent to/, hint: /Dispose/ },
+  },
+  "a part that no sub-buffer can begin at": {
+    opencl: true,
+    run: withKernel(({ cl, k, good }) => {
+      using t = cl.allocate({ shape: [64], dtype: "i32" });
+      using part = t.slice(region(t.layout, [1], [4]));
+      k.run([1], good.with(0, any(new BaseOf(part))));
+      k.run([1], good.with(0, any(part)));
+    }),
+    fails: {
+      error: LayoutError,
+      ...{ api: "opencl", argument: "o" },
+      message: /begins 4 bytes into its cl_mem/,
+      hint: /new BaseOf/,
+    },
+  },
+  "an argument that disposes an earlier one": meddles(WRITES, "tensor"),
+  "an argument that disposes the kernel": meddles(WRITES, "kernel"),
+  "a fence of the program's own that disposes a tensor while the kernel is submitted": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using program = cl.program(WRITES);
+      const t = cl.allocate({ shape: [1 << 20], dtype: "i32" });
+      class Disposes extends OwnFence {
+        override waitSync() {
+          t[Symbol.dispose]();
+          this.done = true;
+        }
+      }
+      program.kernel("k").run([1 << 20], [t, 1], { after: new Disposes() });
+    },
+    fails: { error: DisposedError, api: "core", message: /opencl tensor .* was disposed/ },
+  },
+  "a fence of the program's own that runs the same kernel meanwhile": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using program = cl.program(WRITES);
+      using k = program.kernel("k");
+      using t = cl.allocate({ shape: [4], dtype: "i32" });
+      using u = cl.allocate({ shape: [4], dtype: "i32" });
+      const out = new Int32Array(4);
+      for (const tensor of [t, u]) cl.queue.write(tensor, out);
+      class Runs extends OwnFence {
+        override waitSync() {
+          k.run([1], [u, 2]);
+          this.done = true;
+        }
+      }
+      k.run([1], [t, 1], { after: new Runs() });
+      cl.queue.read(t, out);
+      same("t", out[0], 1);
+      cl.queue.read(u, out);
+      same("u", out[0], 2);
+    },
+  },
+  "local memory whose size is changed": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using program = cl.program("kernel void k(local int* l) { l[0] = 1; }");
+      using k = program.kernel("k");
+      for (const size of [-1, -4096, NaN, 0.5, "4", -(2 ** 53)]) {
+        const local = new LocalMemory(4);
+        try {
+          Object.assign(local, { byteLength: size });
+        } catch { /* it cannot be set */ }
+        same("size", local.byteLength, 4);
+        k.run([1], [local]);
+        cl.queue.finish();
+      }
+    },
+  },
+  "a size of local memory that is none": {
+    run() {
+      for (const size of [-1, 0, NaN, 0.5, "4", 2 ** 53, 2n]) {
+        fails(String(size), () => new LocalMemory(any(size)), ArgumentError);
+      }
+    },
+  },
+  "pointers to vectors, off the vector's alignment": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = host.allocate({ shape: [1024], dtype: "f32" });
+      for (const lanes of [2, 4, 8, 16]) {
+        using program = cl.program(
+          `kernel void k(global float${lanes}* x) { size_t i = get_global_id(0); x[i] = x[i] * 2.0f; }`,
+        );
+        using part = t.slice(region(t.layout, [1], [64]));
+        using mapped = graph.map(part, cl);
+        fails("run", () => program.kernel("k").run([64 / lanes], [mapped]), LayoutError);
+      }
+    },
+  },
+  "an image by a typedef": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using t = cl.allocate({ shape: [4], dtype: "i32" });
+      using program = cl.program(
+        "typedef read_only image2d_t img; kernel void k(img x, global int* o) { o[0] = get_image_width(x); }",
+      );
+      program.kernel("k").run([1], [t, t]);
+    },
+    fails: { error: ArgumentError, api: "opencl", fn: "clSetKernelArg", argument: "x", message: /k: argument 0/ },
+  },
+  "a sampler by a typedef": { // rusticl 22.3 takes these bytes for data: nothing can use them without an image
+    opencl: true,
+    run() {
+      using cl = open();
+      using t = cl.allocate({ shape: [4], dtype: "i32" });
+      using program = cl.program("typedef sampler_t smp; kernel void k(smp s, global int* o) { o[0] = 1; }");
+      safe("run", () => program.kernel("k").run([1], [new BigUint64Array([0x41414141n]), t]));
+      cl.queue.finish();
+    },
+  },
+});

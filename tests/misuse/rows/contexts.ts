@@ -1,0 +1,240 @@
+import { ArgumentError, DisposedError, host, LayoutError, MapperGraph, NativeCallError } from "@samepage/interop";
+import { OpenCLContext } from "@samepage/interop/opencl";
+import { any, fails, open, safe, say } from "../kit.ts";
+import { type Row, table } from "../row.ts";
+
+const u8 = (length: number) => ({ shape: [length], dtype: "u8" }) as const;
+
+/** A copy with something else for `bytes`, or `tensor`. */
+function copies(argument: "bytes" | "tensor", what: (cl: OpenCLContext) => unknown, error: Row["fails"]): Row {
+  return {
+    opencl: true,
+    run() {
+      using cl = open();
+      using t = cl.allocate(u8(1 << 20));
+      const given = what(cl);
+      using _ = any(given instanceof Object && Symbol.dispose in given ? given : null) as Disposable;
+      const [tensor, bytes] = argument === "bytes" ? [t, given] : [given, new Uint8Array(1 << 20)];
+      fails("write", () => cl.queue.write(any(tensor), any(bytes)));
+      cl.queue.read(any(tensor), any(bytes));
+    },
+    fails: error!,
+  };
+}
+
+const wrong = (error: typeof ArgumentError, argument: string, message: RegExp) => ({
+  ...{ error, api: "opencl", fn: "clEnqueueReadBuffer", argument, message },
+});
+
+export default table(import.meta, {
+  "a choice that is no object": {
+    run: () => OpenCLContext.open(any("PoCL")),
+    fails: { error: ArgumentError, api: "core", argument: "choice", message: /PoCL is no object/ },
+  },
+  "a choice of a number": {
+    run: () => OpenCLContext.open({ device: any(1) }),
+    fails: {
+      error: ArgumentError,
+      api: "opencl",
+      argument: "choice.device",
+      message: /it is to be a string; got number/,
+    },
+  },
+  "a null context, attached": {
+    opencl: "Portable",
+    run: () => OpenCLContext.attach(0n),
+    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /it is null/ },
+  },
+  "a handle that is none, attached": {
+    opencl: "Portable",
+    run() {
+      for (const handle of [undefined, null, 4096, {}, -1n, 2n ** 64n]) {
+        fails(String(handle), () => OpenCLContext.attach(any(handle)), ArgumentError);
+      }
+      OpenCLContext.attach(any("0x1000"));
+    },
+    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /it is to be a bigint; got string/ },
+  },
+  "a context attached twice, the first disposed": {
+    opencl: true,
+    run() {
+      const cl = open();
+      const again = OpenCLContext.attach(cl.handle);
+      cl[Symbol.dispose]();
+      using t = again.allocate(u8(64));
+      again.queue.write(t, new Uint8Array(64).fill(3));
+      const out = new Uint8Array(64);
+      again.queue.read(t, out);
+      say(out[63], again.bytesCopied, again.id === again.device.id);
+      again[Symbol.dispose]();
+      again.queue.write(t, out);
+    },
+    says: ["3 128 true"],
+    fails: { error: DisposedError, api: "core", message: /was disposed/ },
+  },
+  "bytes of another length": copies(
+    "bytes",
+    () => new Uint8Array(16),
+    wrong(LayoutError, "bytes", /16 bytes were given/),
+  ),
+  "bytes that say they are longer": copies("bytes", () => {
+    const small = new Uint8Array(16);
+    Object.defineProperty(small, "byteLength", { value: 1 << 20 });
+    return small;
+  }, wrong(LayoutError, "bytes", /16 bytes were given/)),
+  "bytes of a class that says they are longer": copies("bytes", () => {
+    class Long extends Uint8Array {
+      override get byteLength(): number {
+        return 1 << 20;
+      }
+    }
+    return new Long(16);
+  }, wrong(LayoutError, "bytes", /16 bytes were given/)),
+  "bytes that were moved away": copies("bytes", () => {
+    const bytes = new Uint8Array(1 << 20);
+    bytes.buffer.transfer();
+    return bytes;
+  }, wrong(LayoutError, "bytes", /0 bytes were given/)),
+  "an object for bytes": copies("bytes", () => ({
+    ...{ buffer: new ArrayBuffer(16), byteOffset: -(2 ** 40), byteLength: 1 << 20 },
+  }), wrong(ArgumentError, "bytes", /typed array or DataView; got Object/)),
+  "a buffer for bytes": copies(
+    "bytes",
+    () => new ArrayBuffer(1 << 20),
+    wrong(ArgumentError, "bytes", /got ArrayBuffer/),
+  ),
+  "a host tensor to copy to": copies("tensor", () => host.allocate(u8(1 << 20)), {
+    ...{ error: ArgumentError, api: "opencl", argument: "tensor" },
+    message: /it is to be an OpenCLTensor; got HostTensor/,
+  }),
+  "a tensor of another context to copy to": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using other = open();
+      using t = other.allocate(u8(16));
+      cl.queue.read(t, new Uint8Array(16));
+    },
+    fails: wrong(ArgumentError, "tensor", /belongs to /),
+  },
+  "bytes whose offset and buffer are not theirs": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using t = cl.allocate(u8(1 << 20));
+      const far = new Uint8Array(1 << 20);
+      Object.defineProperty(far, "byteOffset", { value: -(2 ** 40) });
+      safe("own byteOffset", () => cl.queue.read(t, far));
+      const other = new Uint8Array(1 << 20);
+      Object.defineProperty(other, "buffer", { value: new ArrayBuffer(16) });
+      safe("own buffer", () => cl.queue.read(t, other));
+    },
+  },
+  "bytes whose length disposes the tensor": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const t = cl.allocate(u8(1 << 20));
+      const bytes = new Uint8Array(1 << 20);
+      Object.defineProperty(bytes, "byteLength", {
+        get() {
+          t[Symbol.dispose]();
+          return 1 << 20;
+        },
+      });
+      safe("write", () => cl.queue.write(t, bytes));
+    },
+  },
+  "a queue of another context": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using other = open();
+      using program = cl.program("kernel void k() {}");
+      program.kernel("k").run([1], [], { queue: other.queue });
+    },
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "queue" },
+      message: /it is of another context/,
+    },
+  },
+  "a queue that was disposed": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const queue = cl.createQueue();
+      queue[Symbol.dispose]();
+      queue[Symbol.dispose]();
+      queue.flush(); // there is nothing left to flush
+      fails("handle", () => queue.handle, DisposedError);
+      queue.fence();
+    },
+    fails: { error: DisposedError, api: "core", message: /opencl queue .* was disposed/ },
+  },
+  "a fence for a buffer's map of another context": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using other = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = other.allocate(u8(64));
+      graph.map(t, host);
+    },
+    fails: {
+      error: ArgumentError,
+      api: "core",
+      argument: "source",
+      message: /is not in this graph/,
+      hint: /MapperGraph/,
+    },
+  },
+  "proofs about addresses that are none": {
+    opencl: true,
+    run() {
+      using cl = open();
+      safe("no length", () => cl.aliasing.prove(4096n, NaN));
+      say(cl.aliasing.judge(12345n, 7).aliases);
+      cl.aliasing.tryToProve(undefined, 64);
+      cl.aliasing.prove(any(4096), 64);
+    },
+    says: ["false"],
+    fails: { error: ArgumentError, api: "opencl", argument: "address", message: /it is to be a bigint; got number/ },
+  },
+  "300 contexts at once": {
+    opencl: true,
+    run() {
+      const contexts = Array.from({ length: 300 }, open);
+      for (const cl of contexts) cl[Symbol.dispose]();
+    },
+  },
+  "more memory than the device has": {
+    opencl: true,
+    run() {
+      using cl = open();
+      cl.allocate(u8(2 ** 42));
+    },
+    fails: {
+      Portable: {
+        ...{
+          error: NativeCallError,
+          api: "opencl",
+          fn: "clCreateBuffer",
+          code: -61,
+          codeName: "CL_INVALID_BUFFER_SIZE",
+        },
+        message: /clCreateBuffer failed with CL_INVALID_BUFFER_SIZE/,
+      },
+      rusticl: {
+        ...{
+          error: NativeCallError,
+          api: "opencl",
+          fn: "clCreateBuffer",
+          code: -61,
+          codeName: "CL_INVALID_BUFFER_SIZE",
+        },
+        message: /clCreateBuffer failed with CL_INVALID_BUFFER_SIZE/,
+      },
+    },
+  },
+});

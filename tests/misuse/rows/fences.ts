@@ -1,0 +1,480 @@
+import { AccessError, ArgumentError, DisposedError, host, MapperGraph, NativeCallError } from "@samepage/interop";
+import type { OpenCLUserEvent } from "@samepage/interop/opencl";
+import { type Busy, busy } from "../busy.ts";
+import { any, fails, open, OwnFence, safe, safely, say, settled, sleep } from "../kit.ts";
+import { type Failure, type Rows, table } from "../row.ts";
+
+const bytes = { shape: [4096], dtype: "u8" } as const;
+const unset: Failure = {
+  error: AccessError,
+  ...{ api: "opencl", argument: "fence" },
+  message: /could never end: the work waits for a user event of this isolate that is not set/,
+  hint: /Set the event first, or await instead/,
+};
+
+/** One that is never reached, though its waits return. */
+class Never extends OwnFence {
+  override waitSync(): void {}
+  protected override waitNonblocking(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+const PARTS = ["over", "reached", "line", "context", "waitSync", "wait", "retain"] as const;
+
+/** Fences of a program's own, a part of which throws. */
+const throwing: Rows = Object.fromEntries(PARTS.map((part) => [
+  `a fence whose ${part} throws`,
+  {
+    limit: 60,
+    idle: true,
+    warns: /^/, // work that cannot be waited for keeps its memory
+    async run() {
+      const boom = () => {
+        throw new Error("the fence's own");
+      };
+      const getter = part === "over" || part === "line" || part === "context";
+      const fence = () => {
+        const fence = new OwnFence();
+        Object.defineProperty(fence, part, getter ? { get: boom } : { value: boom });
+        if (part === "over") fence.reached = boom;
+        return fence;
+      };
+      const attempt = (action: () => unknown) => {
+        try {
+          action();
+        } catch { /* the fence's own error may come through */ }
+      };
+      const [a, b, c] = [0, 1, 2].map(() => host.allocate(bytes));
+      attempt(() => a.disposeAfter(fence()));
+      attempt(() => b.usedBy(fence()));
+      attempt(() => c.usedBy(fence()));
+      const ends = [c[Symbol.asyncDispose](), a[Symbol.asyncDispose]()];
+      attempt(() => b[Symbol.dispose]());
+      await Promise.allSettled(ends);
+    },
+  },
+]));
+
+export default table(import.meta, {
+  ...throwing,
+  "a blocking wait behind a user event that is not set": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using event = cl.userEvent();
+      event.fence.waitSync();
+    },
+    fails: unset,
+  },
+  "finish() behind a user event that is not set": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const { add, mapped, source } = busy(cl);
+      using _ = source;
+      using event = cl.userEvent();
+      add.run([8192], [mapped, 1], { after: event.fence });
+      try {
+        cl.queue.finish();
+      } finally {
+        event.complete();
+      }
+    },
+    fails: unset,
+  },
+  "a blocking dispose behind a user event that is not set": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      const { add, mapped, source } = busy(cl);
+      using event = cl.userEvent();
+      add.run([8192], [mapped, 1], { after: event.fence });
+      fails("dispose", () => mapped[Symbol.dispose](), AccessError);
+      event.complete();
+      await mapped[Symbol.asyncDispose]();
+      say(source.view()[0]); // 7 + 1 + 1
+      source[Symbol.dispose]();
+    },
+    says: ["9"],
+  },
+  "an event that is set twice": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using event = cl.userEvent();
+      event.complete();
+      event.fail();
+    },
+    fails: {
+      error: NativeCallError,
+      ...{ api: "opencl", fn: "clSetUserEventStatus", code: -59, codeName: "CL_INVALID_OPERATION" },
+      message: /clSetUserEventStatus failed/,
+      hint: /It was set already/,
+    },
+  },
+  "a code that is not negative": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using event = cl.userEvent();
+      for (const code of [1, NaN, -1.5, -(2 ** 32), "x", null]) {
+        fails(String(code), () => event.fail(any(code)), ArgumentError);
+      }
+      event.fail(0);
+    },
+    fails: { error: ArgumentError, api: "opencl", argument: "code", message: /0 is not a negative whole number/ },
+  },
+  "work behind an event that fails": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      const { add, mapped, source } = busy(cl);
+      using _ = source;
+      const event = cl.userEvent();
+      add.run([8192], [mapped, 1], { after: event.fence });
+      using fence = cl.queue.fence();
+      event[Symbol.dispose](); // unset: it fails
+      say(await settled(mapped[Symbol.asyncDispose]()).then((error) => error.split(" ")[0]));
+      await fence.wait();
+    },
+    says: ["NativeCallError"],
+    fails: {
+      Portable: {
+        error: NativeCallError,
+        ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", code: -1, codeName: "a status of the driver's own" },
+        message: /Work submitted by clEnqueueNDRangeKernel ended with/,
+        hint: /It failed itself, or waited for something that did/,
+      },
+      rusticl: {
+        error: NativeCallError,
+        ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", code: -14 },
+        codeName: "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
+        message: /Work submitted by clEnqueueNDRangeKernel ended with/,
+        hint: /It failed itself, or waited for something that did/,
+      },
+    },
+  },
+  "an event of another context": { // the host waits for it
+    opencl: true,
+    run() {
+      using cl = open();
+      using other = open();
+      const { add, mapped, source } = busy(cl);
+      using event = other.userEvent();
+      event.complete();
+      add.run([8192], [mapped, 1], { after: event.fence });
+      const elsewhere = busy(other);
+      using theirs = other.queue.fence();
+      add.run([8192], [mapped, 1], { after: theirs });
+      mapped[Symbol.dispose]();
+      say(source.view()[0]); // 7 + 1 + 1 + 1
+      for (const each of [elsewhere.mapped, elsewhere.source, source]) each[Symbol.dispose]();
+    },
+    says: ["10"],
+  },
+  "an event of another context that is not set": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using other = open();
+      const { add, mapped, source } = busy(cl);
+      using _ = source;
+      using event = other.userEvent();
+      add.run([8192], [mapped, 1], { after: event.fence });
+    },
+    fails: unset,
+  },
+  "what is no fence": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = host.allocate(bytes);
+      fails("usedBy", () => t.usedBy(any(undefined)), ArgumentError);
+      fails("disposeAfter", () => t.disposeAfter(any(Promise.resolve())), ArgumentError);
+      graph.map(t, cl, { after: any({}) });
+    },
+    fails: { error: ArgumentError, api: "core", argument: "after", message: /an object is no fence/ },
+  },
+  "a fence that was disposed": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const fence = cl.queue.fence();
+      fence[Symbol.dispose]();
+      fails("reached", () => fence.reached(), DisposedError);
+      fails("retain", () => fence.retain(), DisposedError);
+      fence.waitSync();
+    },
+    fails: { error: DisposedError, api: "opencl", message: /this fence was disposed/ },
+  },
+  "a wait that is aborted": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      using event = cl.userEvent();
+      const { fence } = event;
+      const mine = new Error("the program's own");
+      await fence.wait({ signal: AbortSignal.abort(mine) }).catch((error) => say(error === mine));
+      const controller = new AbortController();
+      const wait = fence.wait({ signal: controller.signal });
+      controller.abort(mine);
+      await wait.catch((error) => say(error === mine, fence.over, fence.reached()));
+      event.complete();
+      await fence.wait();
+      say(fence.over);
+    },
+    says: ["true", "true false false", "true"],
+  },
+  "a map that fails behind a fence that was disposed": {
+    opencl: true,
+    run() {
+      const cl = open();
+      using graph = new MapperGraph([host, cl]);
+      const t = host.allocate({ shape: [1 << 20], dtype: "u8" });
+      const event = cl.userEvent();
+      t.usedBy(event.fence);
+      const dead = cl.queue.fence();
+      dead[Symbol.dispose]();
+      fails("map", () => graph.map(t, cl, { after: dead }), DisposedError);
+      event.complete();
+      t.view()[0] = 1;
+      for (let i = 0; i < 20; i++) cl.allocate({ shape: [100], dtype: "u8" })[Symbol.dispose]();
+      t[Symbol.dispose]();
+      cl[Symbol.dispose]();
+    },
+  },
+  "a map that fails behind a fence that was disposed, and the context's dispose": {
+    opencl: true,
+    run() {
+      const cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = host.allocate({ shape: [1 << 20], dtype: "u8" });
+      const event = cl.userEvent();
+      t.usedBy(event.fence);
+      const dead = cl.queue.fence();
+      dead[Symbol.dispose]();
+      fails("map", () => graph.map(t, cl, { after: dead }), DisposedError);
+      event.complete();
+      cl[Symbol.dispose]();
+    },
+  },
+  "a user event whose fence the program disposes": {
+    opencl: true,
+    run() {
+      using cl = open();
+      for (let i = 0; i < 50; i++) {
+        using event = cl.userEvent();
+        event.fence[Symbol.dispose]();
+        using other = cl.userEvent();
+        event.complete();
+        other.complete();
+      }
+      for (let i = 0; i < 50; i++) {
+        using event = cl.userEvent();
+        event.fence[Symbol.dispose]();
+      }
+    },
+  },
+  "a fence that is never reached though its wait returns, and a blocking dispose": {
+    limit: 25,
+    idle: true,
+    warns: /could not be waited for; its memory is kept for good/,
+    run() {
+      const t = host.allocate(bytes);
+      t.usedBy(new Never());
+      safe("dispose", () => t[Symbol.dispose]()); // after LOST_AFTER_MS at the latest
+    },
+  },
+  "a fence that is never reached, and the event loop": {
+    limit: 25,
+    idle: true,
+    async run() {
+      const t = host.allocate(bytes);
+      const fence = new Never();
+      t.usedBy(fence);
+      setTimeout(() => fence.done = true, 100);
+      await t[Symbol.asyncDispose]();
+    },
+  },
+  "a fence of the program's own that disposes the source while a map waits": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      const t = host.allocate({ shape: [1 << 20], dtype: "u8" });
+      class Disposes extends OwnFence {
+        override waitSync() {
+          t[Symbol.dispose]();
+          this.done = true;
+        }
+      }
+      cl.queue.read(graph.map(t, cl, { after: new Disposes() }), new Uint8Array(1 << 20));
+    },
+    fails: { error: DisposedError, api: "core", message: /host tensor .* was disposed/ },
+  },
+  "a fence of the program's own that lends the source while a map waits": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = host.allocate(bytes);
+      class Lends extends OwnFence {
+        override waitSync() {
+          this.done = true;
+          t.slice(t.layout);
+        }
+      }
+      graph.map(t, cl, { after: new Lends() });
+    },
+    fails: { error: AccessError, api: "core", message: /are lent to slice/, hint: /Dispose/ },
+  },
+  "work declared on a frame, and a look at its planes": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using frame = host.allocateFrame({
+        type: "audio",
+        format: "f32",
+        sampleRate: 8000,
+        channels: 2,
+        samples: 8,
+        layout: "planar",
+      });
+      using t = host.allocate(bytes);
+      using part = t.slice(t.layout, { access: "read" });
+      using event = cl.userEvent();
+      frame.usedBy(event.fence);
+      t.usedBy(event.fence);
+      fails("slice", () => part.view(), AccessError);
+      try {
+        frame.planes[0].view();
+      } finally {
+        event.complete();
+      }
+    },
+    fails: { error: AccessError, api: "host", message: /is used by work that is not done/, hint: /Await the fence/ },
+  },
+  "release behind work that is not done": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      const t = host.wrap(new Uint8Array(64).fill(3));
+      const event = cl.userEvent();
+      t.usedBy(event.fence);
+      fails("release", () => t.release(), AccessError);
+      event.complete();
+      await sleep(50);
+      say(new Uint8Array(t.release())[0]);
+    },
+    says: ["3"],
+  },
+  "fences that outlive their context": {
+    opencl: true,
+    async run() {
+      const cl = open();
+      const t = cl.allocate({ shape: [64], dtype: "u8" });
+      const k = cl.program("kernel void k(global uchar* o) { o[get_global_id(0)] = 1; }").kernel("k");
+      k.run([64], [t]);
+      const second = cl.createQueue();
+      k.run([64], [t], { queue: second });
+      const fences = [cl.queue.fence(), second.fence(), cl.userEvent().fence.retain()];
+      cl[Symbol.dispose]();
+      (globalThis as unknown as { gc(): void }).gc();
+      for (let i = 0; i < 3; i++) open()[Symbol.dispose]();
+      for (const fence of fences) {
+        safe("reached", () => fence.reached());
+        safe("waitSync", () => fence.waitSync());
+        await safely("wait", fence.wait());
+        fence.retain()[Symbol.dispose]();
+        fence[Symbol.dispose]();
+        fence[Symbol.dispose]();
+        fails("after dispose", () => fence.reached(), DisposedError);
+      }
+    },
+  },
+  "work that fails while work in front of it is still running": {
+    opencl: true,
+    async run() {
+      const ends: readonly ((bench: Busy, event: OpenCLUserEvent) => void)[] = [
+        (_, event) => event.fail(),
+        (_, event) => event[Symbol.dispose](),
+        ({ cl, mapped }, event) => {
+          mapped.disposeAfter(cl.queue.fence());
+          event.fail();
+        },
+      ];
+      for (const end of ends) {
+        const bench = busy(open());
+        const { cl, add, mapped, source } = bench;
+        const event = cl.userEvent();
+        add.run([8192], [mapped, 1], { after: event.fence });
+        const own = cl.allocate({ shape: [64], dtype: "u8" });
+        add.run([64], [own, 1], { after: cl.queue.fence(), queue: cl.createQueue() });
+        end(bench, event);
+        await safely("mapped", mapped[Symbol.asyncDispose]());
+        await safely("context", cl[Symbol.asyncDispose]());
+        safe("source", () => source[Symbol.dispose]()); // throws what disposeAfter has kept
+      }
+      await sleep(200);
+    },
+  },
+  "work that ends while other work is put behind it": {
+    opencl: true,
+    limit: 60,
+    run() {
+      using cl = open();
+      using program = cl.program(`kernel void k(global int* a, global int* b, int turns) {
+        int x = a[0];
+        for (int i = 0; i < turns; i++) x = x * x + i;
+        a[0] = x;
+        b[0] = x;
+      }`);
+      using k = program.kernel("k");
+      using second = cl.createQueue();
+      using a = cl.allocate({ shape: [4], dtype: "i32" });
+      using b = cl.allocate({ shape: [4], dtype: "i32" });
+      for (const tensor of [a, b]) cl.queue.write(tensor, new Int32Array(4));
+      // Both tensors carry a fence of the same command, which may end between one look at it and the next.
+      for (const end = performance.now() + 4000; performance.now() < end;) {
+        k.run([1], [a, b, Math.floor(Math.random() * 3000)], { queue: second });
+        second.flush();
+        for (const until = performance.now() + Math.random() * 0.1; performance.now() < until;);
+        k.run([1], [a, b, 1]);
+        cl.queue.finish();
+      }
+    },
+  },
+  "user events that fail or are never set, wherever something waits": {
+    opencl: true,
+    limit: 40,
+    async run() {
+      for (const how of ["fail", "dispose", "forget"]) {
+        const { cl, source, mapped, add } = busy(open());
+        const event = cl.userEvent();
+        add.run([4096], [mapped, 1], { after: event.fence });
+        const fence = cl.queue.fence();
+        add.run([4096], [mapped, 1]);
+        const own = cl.allocate({ shape: [64], dtype: "u8" });
+        add.run([64], [own, 1], { queue: cl.createQueue(), after: fence });
+        const outcome = async (promise: Promise<unknown>) => {
+          const ended = await Promise.race([settled(promise), sleep(5000).then(() => "hangs")]);
+          return ended.split(" ")[0];
+        };
+        const waiting = outcome(fence.wait());
+        if (how === "fail") event.fail();
+        if (how === "dispose") event[Symbol.dispose]();
+        if (how !== "forget") await waiting;
+        await safely("context", cl[Symbol.asyncDispose]());
+        say(how, await waiting);
+        safe("dispose", () => mapped[Symbol.dispose]());
+        safe("dispose", () => source[Symbol.dispose]());
+        fence[Symbol.dispose]();
+      }
+      await sleep(20);
+      Deno.exit(0); // no timer of ours is to be waited for
+    },
+    says: ["fail NativeCallError", "dispose NativeCallError", "forget NativeCallError"],
+  },
+});

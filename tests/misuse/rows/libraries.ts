@@ -1,0 +1,119 @@
+import { ArgumentError, host, LibraryNotFoundError } from "@samepage/interop";
+import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
+import { fails, open, say } from "../kit.ts";
+import { type Failure, type Row, table } from "../row.ts";
+
+const MAY_READ = ["--allow-ffi", "--allow-env"];
+
+/** The library is this file, and why it cannot be opened. */
+function instead(path: string, why: RegExp): Row {
+  return { flags: MAY_READ, env: { SAMEPAGE_LIB_OPENCL: path }, run: () => openclDevices(), fails: notFound(why) };
+}
+
+function notFound(why: RegExp): Failure {
+  return {
+    error: LibraryNotFoundError,
+    ...{ api: "opencl", fn: "dlopen" },
+    message: /No opencl library could be opened; tried /,
+    hint: /SAMEPAGE_LIB_OPENCL names it: correct it, or unset it/,
+    has: { attempts: why },
+  };
+}
+
+/** The first 64 bytes of a library for this machine (e_machine), and nothing behind them. */
+function elf(machine: number): Uint8Array {
+  const bytes = new Uint8Array(64);
+  bytes.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]); // ELF, 64 bits, little-endian, version 1
+  const header = new DataView(bytes.buffer);
+  header.setUint16(16, 3, true); // e_type: ET_DYN
+  header.setUint16(18, machine, true);
+  header.setUint32(20, 1, true);
+  header.setUint16(52, 64, true); // e_ehsize
+  return bytes;
+}
+
+const EM_S390 = 22;
+const NO_DRIVERS = { OCL_ICD_VENDORS: "/nonexistent" };
+
+/** Opens a device that is not there. */
+function noDevice(env: Record<string, string>, platform: string, message: RegExp, hint: RegExp): Row {
+  return {
+    opencl: "Portable",
+    flags: MAY_READ,
+    env,
+    run: () => OpenCLContext.open(platform === "" ? {} : { platform }),
+    fails: { error: ArgumentError, api: "opencl", fn: "clGetDeviceIDs", argument: "choice", message, hint },
+  };
+}
+
+export default table(import.meta, {
+  "a file that does not exist": instead("/nonexistent/libOpenCL.so", /cannot open shared object file/),
+  "a folder": instead("/tmp", /cannot read file data: Is a directory/),
+  "an empty file": instead("/dev/null", /file too short|invalid ELF header/),
+  "a text": instead(import.meta.filename!, /invalid ELF header/),
+  "a library without the symbols": instead("libc.so.6", /undefined symbol: cl/),
+  "a library for another processor": {
+    flags: [...MAY_READ, "--allow-read", "--allow-write"],
+    run() {
+      const path = Deno.makeTempFileSync();
+      try {
+        Deno.writeFileSync(path, elf(EM_S390));
+        Deno.env.set("SAMEPAGE_LIB_OPENCL", path);
+        openclDevices();
+      } finally {
+        Deno.removeSync(path);
+      }
+    },
+    fails: notFound(/./),
+  },
+  "a C library that does not exist": {
+    flags: MAY_READ,
+    env: { SAMEPAGE_LIB_LIBC: "/nonexistent/libc.so" },
+    run: () => host.allocate({ shape: [64], dtype: "u8" }),
+    fails: {
+      error: LibraryNotFoundError,
+      ...{ api: "libc", fn: "dlopen" },
+      message: /No libc library could be opened/,
+      hint: /SAMEPAGE_LIB_LIBC names it/,
+      has: { attempts: /cannot open shared object file/ },
+    },
+  },
+  "a library that comes back after it was missing": {
+    opencl: true,
+    flags: MAY_READ,
+    env: { SAMEPAGE_LIB_OPENCL: "/nonexistent/libOpenCL.so" },
+    run() {
+      fails("missing", () => openclDevices(), LibraryNotFoundError);
+      Deno.env.delete("SAMEPAGE_LIB_OPENCL");
+      using cl = open();
+      say(cl.device.name !== "");
+    },
+    says: ["true"],
+  },
+  "no driver: the list is empty": {
+    opencl: "Portable",
+    env: NO_DRIVERS,
+    run: () => say(openclDevices().length),
+    says: ["0"],
+  },
+  "no driver: nothing opens": noDevice(NO_DRIVERS, "", /OpenCL has no device/, /apt install pocl-opencl-icd/),
+  "a driver that is a text": noDevice(
+    { OCL_ICD_FILENAMES: "/etc/hostname", ...NO_DRIVERS },
+    "",
+    /OpenCL has no device/,
+    /apt install/,
+  ),
+  "a driver that offers no device": noDevice(
+    { RUSTICL_ENABLE: "", OCL_ICD_VENDORS: "/etc/OpenCL/vendors" }, // PoCL is there too
+    "rusticl",
+    /No OpenCL device fits {"platform":"rusticl"}/,
+    /There is Portable/,
+  ),
+  "a device that is not there": noDevice({}, "no such platform", /No OpenCL device fits/, /There is /),
+  "a device in the environment that is not there": noDevice(
+    { SAMEPAGE_OPENCL_DEVICE: ":no such device" },
+    "",
+    /No OpenCL device fits {"device":"no such device"}/,
+    /There is /,
+  ),
+});

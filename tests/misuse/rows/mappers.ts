@@ -1,0 +1,146 @@
+import {
+  type Access,
+  ArgumentError,
+  chain,
+  type Described,
+  host,
+  hostToOpenCL,
+  type Mapper,
+  MapperGraph,
+  messageOf,
+  NoRouteError,
+  type Target,
+} from "@samepage/interop";
+import { any, fails, open, say } from "../kit.ts";
+import { table } from "../row.ts";
+
+const bytes = { shape: [64], dtype: "u8" } as const;
+
+/** A mapper of a program's own. */
+function mapper(probe: unknown, map: unknown): Mapper {
+  return any({ from: "host", to: "opencl", probe, map });
+}
+
+/** A plan that seems all right. */
+function plan(source: Described, target: Target, access: Access): object {
+  return { edge: "x", transfer: "alias", hostWait: false, bytesMoved: 0, result: source.as(target, access) };
+}
+
+export default table(import.meta, {
+  "what is no context": {
+    run: () => new MapperGraph([any({})]),
+    fails: { error: ArgumentError, api: "core", argument: "contexts", message: /an object is no context/ },
+  },
+  "what is no list of contexts": {
+    run: () => new MapperGraph(any(host)),
+    fails: { error: ArgumentError, api: "core", argument: "contexts", message: /an object is no list/ },
+  },
+  "what is no mapper": {
+    run: () => new MapperGraph([host], [hostToOpenCL, any({ from: "host", to: "opencl" })]),
+    fails: { error: ArgumentError, api: "core", argument: "mappers[1]", message: /an object is no mapper/ },
+  },
+  "one that never arrives": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using h = host.allocate(bytes);
+      const target = () => ({ kind: "host", context: host, is: () => true });
+      const probe = (source: Described, _: Target, access: Access) => plan(source, any(target()), access);
+      using graph = new MapperGraph([host, cl], [mapper(probe, () => h)]);
+      graph.map(h, cl);
+    },
+    fails: {
+      error: NoRouteError,
+      ...{ api: "core", argument: "target" },
+      message: /it would lead elsewhere/,
+      has: { refused: /host→opencl/ },
+    },
+  },
+  "one that answers rubbish": {
+    opencl: true,
+    run() {
+      using cl = open();
+      for (const rubbish of [undefined, null, 5, {}]) {
+        const bad = [
+          mapper(plan, () => rubbish),
+          mapper(() => rubbish, () => rubbish),
+          mapper(() => ({ result: rubbish }), () => rubbish),
+        ];
+        for (const each of bad) {
+          using h = host.allocate(bytes);
+          using graph = new MapperGraph([host, cl], [each]);
+          fails(`map ${rubbish}`, () => graph.map(h, cl));
+          h.view()[0] = 1; // nothing stayed lent
+        }
+      }
+    },
+  },
+  "one that throws": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const mine = new Error("the mapper's own");
+      const boom = () => {
+        throw mine;
+      };
+      for (const each of [mapper(boom, boom), mapper(plan, boom), { ...mapper(plan, boom), prepare: boom }]) {
+        using h = host.allocate(bytes);
+        using graph = new MapperGraph([host, cl], [each]);
+        try {
+          graph.map(h, cl);
+        } catch (error) {
+          say(error === mine, messageOf(error));
+        }
+        h.view()[0] = 1;
+      }
+    },
+    says: ["true the mapper's own", "true the mapper's own", "true the mapper's own"],
+  },
+  "one that disposes the source": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const h = host.allocate(bytes);
+      const probe = (...args: [Described, Target, Access]) => {
+        h[Symbol.dispose]();
+        return plan(...args);
+      };
+      using graph = new MapperGraph([host, cl], [mapper(probe, hostToOpenCL.map)]);
+      fails("map", () => graph.map(h, cl));
+    },
+  },
+  "a chain of nothing": {
+    run: () => chain(),
+    fails: { error: ArgumentError, api: "core", argument: "links", message: /at least one mapper/ },
+  },
+  "a chain whose links do not meet": {
+    run: () => chain(hostToOpenCL, hostToOpenCL),
+    fails: {
+      error: ArgumentError,
+      api: "core",
+      argument: "links[1]",
+      message: /host→opencl cannot follow host→opencl/,
+    },
+  },
+  "a chain whose link leads elsewhere": {
+    opencl: true,
+    run() {
+      fails("chain", () => chain([hostToOpenCL, host]), ArgumentError);
+      using cl = open();
+      using other = open();
+      using graph = new MapperGraph([host, cl], [chain([hostToOpenCL, other])]);
+      using h = host.allocate(bytes);
+      try {
+        graph.map(h, cl);
+      } finally {
+        h.view()[0] = 1;
+      }
+    },
+    fails: {
+      error: NoRouteError,
+      ...{ api: "core", argument: "target" },
+      message: /it would lead elsewhere/,
+      has: { refused: /host→opencl/ },
+    },
+  },
+});

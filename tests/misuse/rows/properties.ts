@@ -1,0 +1,85 @@
+import { DisposedError, host, ledger, type Mapped, MapperGraph } from "@samepage/interop";
+import { openclDevices } from "@samepage/interop/opencl";
+import { doctor, svgOf, textOf } from "@samepage/interop/doctor";
+import { fails, open, safe, say } from "../kit.ts";
+import { table } from "../row.ts";
+
+/** Everything that can be asked of a tensor or frame. */
+function ask(mapped: Mapped): void {
+  for (let at: object = mapped; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    for (const key of Reflect.ownKeys(at)) safe(String(key), () => Reflect.get(at, key, mapped));
+  }
+  const { route } = mapped;
+  say(mapped.name, mapped.access, mapped.grants.length, mapped.work.length, route.bytesMoved, String(route) !== "x");
+  Deno.inspect(route);
+}
+
+export default table(import.meta, {
+  "of tensors and frames that were disposed": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      const source = host.allocate({ shape: [4], dtype: "u8" });
+      const tensor = graph.map(source, cl);
+      const frame = host.allocateFrame({
+        type: "audio",
+        format: "u8",
+        sampleRate: 1,
+        channels: 1,
+        samples: 4,
+        layout: "planar",
+      });
+      for (const each of [tensor, frame, source]) {
+        each[Symbol.dispose]();
+        fails("use", () => each.resource.assertLive(), DisposedError);
+      }
+      say(tensor.context === cl, tensor.rootOffset);
+      ask(source);
+      ask(frame);
+      say(tensor.access, tensor.grants.length);
+    },
+    says: ["true 0", "host tensor [4] u8 read-write 1 0 0 true", "host frame u8 read-write 1 0 0 true", "read-write 1"],
+  },
+  "of a context that was disposed": {
+    opencl: true,
+    run() {
+      const cl = open();
+      cl[Symbol.dispose]();
+      const rule = cl.subBufferRule();
+      say(cl.name === cl.device.name, rule.address > 0, cl.bytesCopied);
+      fails("handle", () => cl.handle, DisposedError);
+    },
+    says: ["true true 0 true"],
+  },
+  "of the ledger": {
+    run() {
+      const { alive } = ledger;
+      Object.assign(alive, { "host.block": 5 }); // a copy
+      say(JSON.stringify(ledger.alive), ledger.quarantinedBytes);
+    },
+    says: ["{} 0"],
+  },
+  "of devices, changed": {
+    opencl: true,
+    run() {
+      const [device] = openclDevices();
+      safe("change", () => {
+        try {
+          Object.assign(device, { handle: 4096n, localMemory: NaN });
+        } catch { /* frozen */ }
+      });
+      using cl = open();
+      using t = cl.allocate({ shape: [64], dtype: "u8" });
+      cl.queue.write(t, new Uint8Array(64));
+    },
+  },
+  "of the doctor's report, where nothing is permitted": {
+    flags: [],
+    run() {
+      const report = doctor();
+      say(textOf(report).length > 0, svgOf(report).startsWith("<svg"));
+    },
+    says: ["true true"],
+  },
+});

@@ -1,0 +1,169 @@
+import {
+  chain,
+  checkAlignment,
+  Frame,
+  host,
+  imageInfo,
+  InteropError,
+  isContiguous,
+  MapperGraph,
+  Metadata,
+  region,
+  VENDOR_RULES,
+} from "@samepage/interop";
+import { BaseOf, LocalMemory, OpenCLContext } from "@samepage/interop/opencl";
+import { any, open, OwnFence } from "../kit.ts";
+import { table } from "../row.ts";
+
+/** What a caller without types may pass for anything at all. */
+const BAD: readonly unknown[] = [undefined, null, 5, "x", Symbol("s"), {}, [], Object.create(null), 5n, NaN, () => {}];
+
+/** Calls each with all of that; whatever is thrown has to be typed. */
+async function tryAll(calls: Readonly<Record<string, (x: never) => unknown>>): Promise<void> {
+  const wrong: string[] = [];
+  for (const [name, call] of Object.entries(calls)) {
+    for (const value of BAD) {
+      try {
+        await call(any(value));
+      } catch (error) {
+        const kind = (error as Error)?.constructor?.name;
+        if (!(error instanceof InteropError)) {
+          wrong.push(`${name} ${Object.prototype.toString.call(value)}: ${kind}: ${(error as Error)?.message}`);
+        }
+      }
+    }
+  }
+  if (wrong.length > 0) throw new Error(`${wrong.length} untyped:\n${wrong.join("\n")}`);
+}
+
+export default table(import.meta, {
+  "anything for any argument of the core and the host": {
+    warns: /^/,
+    leaves: true,
+    async run() {
+      using graph = new MapperGraph([host]);
+      using t = host.allocate({ shape: [64], dtype: "u8" });
+      using frame = host.allocateFrame(imageInfo({ format: "RGB", width: 4, height: 4 }));
+      const once = () => host.allocate({ shape: [1], dtype: "u8" });
+      const metadata = new Metadata();
+      await tryAll({
+        "allocate": (x) => host.allocate(x),
+        "allocate shape": (x) => host.allocate({ shape: x, dtype: "u8" }),
+        "allocate shape[0]": (x) => host.allocate({ shape: [x], dtype: "u8" }),
+        "allocate dtype": (x) => host.allocate({ shape: [1], dtype: x }),
+        "allocate strides": (x) => host.allocate({ shape: [1], dtype: "u8", strides: x }),
+        "allocate align": (x) => host.allocate({ shape: [1], dtype: "u8", align: x }),
+        "allocateFrame": (x) => host.allocateFrame(x),
+        "allocateFrame options": (x) => host.allocateFrame(frame.info, x)[Symbol.dispose](),
+        "allocateFrame format": (x) => host.allocateFrame(any({ type: "image", format: x, width: 2, height: 2 })),
+        "allocateFrame __proto__": () =>
+          host.allocateFrame(any({ type: "image", format: "__proto__", width: 2, height: 2 })),
+        "wrap": (x) => host.wrap(x),
+        "wrap init": (x) => host.wrap(new Uint8Array(4), x),
+        "wrap pointer": (x) => host.wrap(x, { shape: [4], dtype: "u8" }),
+        "wrap options": (x) => host.wrap(4096n, { shape: [4], dtype: "u8" }, x),
+        "slice": (x) => t.slice(x),
+        "slice options": (x) => t.slice(t.layout, x)[Symbol.dispose](),
+        "borrow": (x) => t.borrow(x)[Symbol.dispose](),
+        "borrow frame": (x) => frame.borrow(x)[Symbol.dispose](),
+        "view": (x) => t.view(x),
+        "view access": (x) => t.view({ access: x }),
+        "bytes": (x) => t.bytes(x),
+        "lend": (x) => t.lend(x),
+        "lend options": (x) => t.lend(() => {}, x),
+        "map source": (x) => graph.map(x, host),
+        "map target": (x) => graph.map(t, x),
+        "map options": (x) => graph.map(t, host, x)[Symbol.dispose](),
+        "explain source": (x) => graph.explain(x, host),
+        "explain target": (x) => graph.explain(t, x),
+        "explain options": (x) => graph.explain(t, host, x),
+        "usedBy": (x) => t.usedBy(x),
+        "disposeAfter": (x) => once().disposeAfter(x),
+        "graph contexts": (x) => new MapperGraph(x),
+        "graph context": (x) => new MapperGraph([x]),
+        "graph mapper": (x) => new MapperGraph([host], [x]),
+        "chain": (x) => chain(x),
+        "chain link": (x) => chain([x, host]),
+        "Frame.of": (x) => Frame.of(x, any({})),
+        "Frame.of plane": (x) => Frame.of([x], any({})),
+        "Frame.of info": (x) => Frame.of([once()], x),
+        "imageInfo": (x) => imageInfo(x),
+        "imageInfo width": (x) => imageInfo({ format: "RGB", width: x, height: 1 }),
+        "region": (x) => region(x, [0], [1]),
+        "region start": (x) => region(t.layout, x, [1]),
+        "region start[0]": (x) => region(t.layout, [x], [1]),
+        "isContiguous": (x) => isContiguous(x),
+        "checkAlignment address": (x) => checkAlignment(x, 64, VENDOR_RULES.intel),
+        "checkAlignment length": (x) => checkAlignment(4096n, x, VENDOR_RULES.intel),
+        "checkAlignment rule": (x) => checkAlignment(4096n, 64, x),
+        "host.checkAlignment": (x) => host.checkAlignment(x, VENDOR_RULES.intel),
+        "host.checkAlignment rule": (x) => host.checkAlignment(t, x),
+        "host.is": (x) => host.is(x),
+        "metadata": (x) => [metadata.set(x, x), metadata.get(x), metadata.delete(x), [...metadata.entries()]],
+        "wait": (x) => new OwnFence().wait(x),
+      });
+    },
+  },
+  "anything for any argument of OpenCL": {
+    opencl: true,
+    limit: 60,
+    warns: /^/,
+    leaves: true,
+    async run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = cl.allocate({ shape: [64], dtype: "u8" });
+      using program = cl.program("kernel void k(global uchar* o, int n, float4 v, local int* l) { o[0] = n; }");
+      using k = program.kernel("k");
+      const good = [t, 1, [1, 2, 3, 4], new LocalMemory(16)];
+      const put = (at: number, x: never) => good.with(at, x);
+      const platform = Deno.args[1];
+      await tryAll({
+        "open": (x) => OpenCLContext.open(x)[Symbol.dispose](),
+        "open device": (x) => OpenCLContext.open({ platform, device: x })[Symbol.dispose](),
+        "allocate": (x) => cl.allocate(x),
+        "allocate shape": (x) => cl.allocate({ shape: x, dtype: "u8" }),
+        "is": (x) => cl.is(x),
+        "map": (x) => graph.map(t, host, { access: x })[Symbol.dispose](),
+        "after": (x) => graph.map(t, host, { after: x })[Symbol.dispose](),
+        "program": (x) => cl.program(x),
+        "program options": (x) => cl.program("kernel void k() {}", x)[Symbol.dispose](),
+        "program options.options": (x) => cl.program("kernel void k() {}", { options: x })[Symbol.dispose](),
+        "kernel": (x) => program.kernel(x),
+        "run global": (x) => k.run(x, good),
+        "run global[0]": (x) => k.run([x], good),
+        "run args": (x) => k.run([1], x),
+        "run arg 0": (x) => k.run([1], put(0, x)),
+        "run arg 1": (x) => k.run([1], put(1, x)),
+        "run arg 2": (x) => k.run([1], put(2, x)),
+        "run arg 2[0]": (x) => k.run([1], put(2, any([x, 1, 1, 1]))),
+        "run arg 3": (x) => k.run([1], put(3, x)),
+        "run options": (x) => k.run([1], good, x),
+        "run queue": (x) => k.run([1], good, { queue: x }),
+        "run after": (x) => k.run([1], good, { after: x }),
+        "run local": (x) => k.run([1], good, { local: x }),
+        "run local[0]": (x) => k.run([1], good, { local: [x] }),
+        "run offset[0]": (x) => k.run([1], good, { offset: [x] }),
+        "slice": (x) => t.slice(x),
+        "write tensor": (x) => cl.queue.write(x, new Uint8Array(64)),
+        "write bytes": (x) => cl.queue.write(t, x),
+        "read tensor": (x) => cl.queue.read(x, new Uint8Array(64)),
+        "read bytes": (x) => cl.queue.read(t, x),
+        "LocalMemory": (x) => new LocalMemory(x),
+        "BaseOf": (x) => k.run([1], put(0, any(new BaseOf(x)))),
+        "fail": (x) => {
+          using event = cl.userEvent();
+          event.fail(x);
+        },
+        "wait options": (x) => cl.queue.fence().wait(x),
+        "wait signal": (x) => cl.queue.fence().wait({ signal: x }),
+        "prove": (x) => cl.aliasing.prove(x, 64),
+        "prove length": (x) => cl.aliasing.prove(4096n, x),
+        "tryToProve": (x) => cl.aliasing.tryToProve(x, 64),
+        "judge": (x) => cl.aliasing.judge(x, 64),
+        "judge length": (x) => cl.aliasing.judge(4096n, x),
+      });
+      cl.queue.finish();
+    },
+  },
+});

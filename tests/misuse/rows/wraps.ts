@@ -1,0 +1,191 @@
+import { AccessError, ArgumentError, host, LayoutError } from "@samepage/interop";
+import { any, fails, outcome, same, say } from "../kit.ts";
+import { type Failure, table } from "../row.ts";
+
+const refused = (argument: string, message: RegExp, hint?: RegExp): Failure => ({
+  error: ArgumentError,
+  api: "host",
+  fn: "wrap",
+  argument,
+  message,
+  ...(hint === undefined ? {} : { hint }),
+});
+const bytes = { shape: [64], dtype: "u8" } as const;
+
+export default table(import.meta, {
+  "a misaligned pointer, wrapped for wider elements": {
+    run() {
+      using t = host.allocate(bytes);
+      using wrapped = host.wrap(t.handle + 2n, { shape: [4], dtype: "f32" });
+      wrapped.view();
+    },
+    fails: {
+      error: LayoutError,
+      api: "host",
+      argument: "byteOffset",
+      message: /address is not a multiple of .* 4 bytes/,
+    },
+  },
+  "a null pointer": {
+    run: () => host.wrap(0n, bytes),
+    fails: refused("memory", /pointer is null/),
+  },
+  "null": {
+    run: () => host.wrap(null, bytes),
+    fails: refused("memory", /pointer is null/),
+  },
+  "a pointer to nothing": {
+    run: () => host.wrap(4096n, bytes),
+    fails: {
+      error: ArgumentError,
+      ...{ api: "host", fn: "process_vm_readv", argument: "pointer" },
+      message: /page 0 of the 64 bytes at 0x1000 cannot be read/,
+      hint: /Is the memory still there/,
+    },
+  },
+  "a range past the last address": {
+    run: () => host.wrap(2n ** 64n - 32n, bytes),
+    fails: refused("memory", /past the last address/),
+  },
+  "a pointer beyond 64 bits": {
+    run: () => host.wrap(2n ** 64n + 4096n, bytes),
+    fails: refused("memory", /past the last address/),
+  },
+  "a negative pointer": {
+    run: () => host.wrap(-4096n, bytes),
+    fails: refused("memory", /pointer is null/),
+  },
+  "a pointer without a layout": {
+    run: () => host.wrap(4096n, any(undefined)),
+    fails: refused("init", /a pointer needs a layout/, /Pass \{ shape, dtype \}/),
+  },
+  "a range that overlaps a tensor in part": {
+    run() {
+      using t = host.allocate({ shape: [4096], dtype: "u8" });
+      const page = t.handle;
+      host.wrap(page - 32n, bytes);
+    },
+    fails: refused("memory", /the range overlaps 4096 bytes at .* in part/, /Wrap a range within/),
+  },
+  "memory that was given back": {
+    run() {
+      const t = host.allocate({ shape: [1 << 24], dtype: "u8" });
+      const address = t.handle;
+      t[Symbol.dispose]();
+      host.wrap(address, { shape: [1 << 24], dtype: "u8" });
+    },
+    fails: {
+      error: ArgumentError,
+      ...{ api: "host", fn: "process_vm_readv", argument: "pointer" },
+      message: /cannot be read/,
+      hint: /Is the memory still there/,
+    },
+  },
+  "a buffer that was taken over before": {
+    run() {
+      const buffer = new ArrayBuffer(64);
+      using _ = host.wrap(buffer);
+      host.wrap(buffer);
+    },
+    fails: refused("memory", /the buffer is detached/, /taken over before/),
+  },
+  "a view of a tensor": {
+    run() {
+      using t = host.allocate(bytes);
+      host.wrap(t.view());
+    },
+    fails: refused("memory", /view of a samepage tensor/, /Map or slice/),
+  },
+  "a SharedArrayBuffer": {
+    run: () => host.wrap(any(new SharedArrayBuffer(64))),
+    fails: refused("memory", /a SharedArrayBuffer cannot be taken over/, /Copy it/),
+  },
+  "a view of a SharedArrayBuffer": {
+    run: () => host.wrap(any(new Uint8Array(new SharedArrayBuffer(64)))),
+    fails: refused("memory", /a SharedArrayBuffer cannot be taken over/, /Copy it/),
+  },
+  "a resizable buffer": {
+    run: () => host.wrap(new ArrayBuffer(64, { maxByteLength: 128 })),
+    fails: refused("memory", /resizable/, /transferToFixedLength/),
+  },
+  "an empty buffer": {
+    run: () => host.wrap(new Uint8Array(0)),
+    fails: refused("memory", /empty/),
+  },
+  "a WebAssembly memory": {
+    run: () => host.wrap(new Uint8Array(new WebAssembly.Memory({ initial: 1 }).buffer)),
+    fails: refused("memory", /cannot be taken over/, /Copy it/),
+  },
+  "a layout longer than the buffer": {
+    run: () => host.wrap(new Uint8Array(16), { shape: [32], dtype: "u8" }),
+    fails: { error: LayoutError, api: "host", argument: "shape", message: /needs 32 bytes, the buffer has 16/ },
+  },
+  "what is neither a buffer nor a pointer": {
+    run: () => host.wrap(any("0x1000"), bytes),
+    fails: refused("memory", /string is neither a buffer nor a pointer/),
+  },
+  "an option that disposes the memory being wrapped": {
+    run() {
+      const t = host.allocate({ shape: [1 << 20], dtype: "u8" });
+      const options = {
+        get access() {
+          t[Symbol.dispose]();
+          return "read-write" as const;
+        },
+      };
+      host.wrap(t.handle, { shape: [1 << 20], dtype: "u8" }, options);
+    },
+    fails: {
+      error: ArgumentError,
+      ...{ api: "host", fn: "process_vm_readv", argument: "pointer" },
+      message: /cannot be read/,
+      hint: /Is the memory still there/,
+    },
+  },
+  "a buffer that lies about itself": {
+    run() {
+      const buffer = new ArrayBuffer(64);
+      buffer.transfer = () => any({ byteLength: 2 ** 30 });
+      using t = host.wrap(buffer, bytes);
+      same("block", t.grant.allocation.block.byteLength, 64);
+      t.view().fill(1);
+      const resizable = new ArrayBuffer(64, { maxByteLength: 1 << 20 });
+      Object.defineProperty(resizable, "resizable", { value: false });
+      fails("resizable", () => host.wrap(resizable, bytes), ArgumentError);
+    },
+  },
+  "release of memory that was no buffer": {
+    run() {
+      using t = host.allocate(bytes);
+      t.release();
+    },
+    fails: { error: ArgumentError, api: "host", fn: "release", message: /not made of a JavaScript buffer/ },
+  },
+  "release twice": {
+    run() {
+      const t = host.wrap(new Uint8Array(64).fill(3));
+      say(new Uint8Array(t.release())[63], outcome(() => t.release()), outcome(() => t.address));
+    },
+    says: ["3 DisposedError ok"],
+  },
+  "release while a promise holds the memory": {
+    async run() {
+      const t = host.wrap(new Uint8Array(64).fill(3));
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const lend = t.lend(() => promise);
+      fails("release", () => t.release(), AccessError);
+      resolve();
+      await lend;
+      say(t.release().byteLength);
+    },
+    says: ["64"],
+  },
+  "release of a peer's memory": {
+    run() {
+      using t = host.wrap(new Uint8Array(64));
+      using _ = host.wrap(t.handle, bytes);
+      t.release();
+    },
+    fails: { error: AccessError, api: "host", fn: "release", message: /shared with another tensor/, hint: /dispose/ },
+  },
+});

@@ -1,0 +1,137 @@
+/**
+ * Runs a row in a process of its own, and holds what came against what had to come.
+ *
+ * @module
+ */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import config from "../../deno.json" with { type: "json" };
+import { deno, type Ended } from "../process.ts";
+import { type Face, REPORT, type Report } from "./perform.ts";
+import type { Driver, Failure, Row } from "./row.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const OUT = `${ROOT}out/misuse/`; // git ignores it
+const VENDORS = "/etc/OpenCL/vendors/";
+
+/** Rows that run at a time, the idle ones left out. */
+const AT_A_TIME = 2;
+
+/** How a row went. */
+export interface Outcome {
+  readonly ended: Ended;
+  /** What its process told; undefined where it did not live to tell. */
+  readonly report: Report | undefined;
+}
+
+const queue: (() => void)[] = [];
+let running = 0;
+
+/** Every entry point's exports, by its name: `"@samepage/interop/opencl"`. */
+export async function entryPoints(): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
+  const names = Object.entries(config.exports).map(([name, file]) => [config.name + name.slice(1), file] as const);
+  return Object.fromEntries(
+    await Promise.all(names.map(async ([name, file]) => [name, await import(`${ROOT}${file}`)] as const)),
+  );
+}
+
+/** An import map that puts a watched module in each entry point's place. */
+async function watchedImports(): Promise<string> {
+  await Deno.mkdir(OUT, { recursive: true });
+  const imports: Record<string, string> = {};
+  for (const [name, exports] of Object.entries(await entryPoints())) {
+    const file = `${OUT}${name.replaceAll(/\W+/g, "_")}.ts`;
+    const real = (config.imports as Record<string, string>)[name];
+    await Deno.writeTextFile(
+      file,
+      `import { watch } from "../../tests/misuse/watch.ts";
+import * as real from "../../${real}";
+export const { ${Object.keys(exports).join(", ")} } = watch(real);
+`,
+    );
+    imports[name] = `file://${file}`;
+  }
+  const map = `${OUT}imports.json`;
+  await Deno.writeTextFile(map, JSON.stringify({ imports }));
+  return map;
+}
+
+/**
+ * The folder of one driver's ICD alone, as OCL_ICD_VENDORS takes it: to load the others too is most of what a short row
+ * costs. All of them, where it is not known which is this driver's.
+ */
+async function vendorsOf(driver: Driver): Promise<Readonly<Record<string, string>>> {
+  const icd = { Portable: /pocl/i, rusticl: /rusticl/i }[driver];
+  const folder = `${OUT}${driver}/`;
+  await Deno.mkdir(folder, { recursive: true });
+  const all = await Array.fromAsync(Deno.readDir(VENDORS)).catch(() => []);
+  const own = all.filter(({ name }) => icd.test(name));
+  for (const { name } of own) await Deno.copyFile(`${VENDORS}${name}`, `${folder}${name}`);
+  return own.length === 0 ? {} : { OCL_ICD_VENDORS: folder };
+}
+
+const imports = await watchedImports();
+const vendors = { Portable: await vendorsOf("Portable"), rusticl: await vendorsOf("rusticl") };
+
+/** Runs a row of the topic in `file`, when there is room. */
+export async function runRow(file: string, name: string, row: Row, driver: Driver | undefined): Promise<Outcome> {
+  if (!row.idle) await room();
+  try {
+    const flags = ["--no-config", "--no-lock", "--no-check", "--no-prompt", "-q", `--import-map=${imports}`];
+    const program = [file, name, ...(driver === undefined ? [] : [driver])];
+    const ended = await deno(
+      ["run", ...flags, "--v8-flags=--expose-gc", ...row.flags ?? ["--allow-ffi"], ...program],
+      { env: { RUSTICL_ENABLE: "llvmpipe", ...driver && vendors[driver], ...row.env }, limit: row.limit ?? 20 },
+    );
+    const told = ended.stdout.split("\n").find((line) => line.startsWith(REPORT));
+    return { ended, report: told === undefined ? undefined : JSON.parse(told.slice(REPORT.length)) };
+  } finally {
+    if (!row.idle) leave();
+  }
+}
+
+function room(): Promise<void> | undefined {
+  if (running++ < AT_A_TIME) return;
+  return new Promise((resolve) => queue.push(resolve));
+}
+
+function leave(): void {
+  running--;
+  queue.shift()?.();
+}
+
+/** Throws unless all of it came as the row says. */
+export function assertOutcome(row: Row, driver: Driver | undefined, { ended, report }: Outcome): void {
+  const said = `${report?.thrown?.stack ?? ""}\n${ended.stderr}`;
+  assert(!ended.late, `it hung: killed after ${row.limit ?? 20} seconds\n${said}`);
+  // The report is the last that a program does: what ends the process behind it are exit handlers.
+  if (report === undefined || driver === undefined || row.faultsAtExit !== driver) {
+    assert(ended.signal === null, `it was ended by ${ended.signal}\n${said}`);
+  }
+  if (ended.signal === null) assertEquals(ended.code, row.exits ?? 0, `its exit code\n${said}`);
+  assert(report !== undefined, `no report\n${said}`);
+  const expected = expectation(row, driver);
+  if (expected === undefined) assert(report.thrown === undefined, `it did not end well\n${said}`);
+  else assertFailure(report.thrown, expected, said);
+  assertEquals(report.said, row.says ?? []);
+  if (row.warns !== undefined) assertMatch(ended.stderr, row.warns);
+  else assertEquals(ended.stderr, "", "it warned");
+  if (!row.leaves) assertEquals(report.alive, {}, "the ledger at the end");
+}
+
+/** The error that a row has to end with. */
+export function expectation({ fails }: Row, driver: Driver | undefined): Failure | undefined {
+  if (fails === undefined || "error" in fails) return fails as Failure | undefined;
+  return fails[driver!];
+}
+
+function assertFailure(thrown: Face | undefined, expected: Failure, said: string): void {
+  assert(thrown !== undefined, `it ended well; expected ${expected.error.name}\n${said}`);
+  const { error, message, hint, has = {}, ...fields } = expected;
+  const { error: name, api, fn, code, codeName, argument } = thrown;
+  const seen = Object.entries({ api, fn, code, codeName, argument }).filter(([, value]) => value !== undefined);
+  assertEquals({ error: name, ...Object.fromEntries(seen) }, { error: error.name, ...fields }, said);
+  assertMatch(thrown.message, message);
+  if (hint === undefined) assertEquals(thrown.hint, undefined, "its hint");
+  else assertMatch(thrown.hint ?? "", hint);
+  for (const [field, pattern] of Object.entries(has)) assertMatch(JSON.stringify(thrown.has[field]) ?? "", pattern);
+}

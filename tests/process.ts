@@ -1,0 +1,48 @@
+/**
+ * Runs Deno in a process of its own, for what might crash, hang or exit.
+ *
+ * @module
+ */
+
+/** How a process ended, and what it said. */
+export interface Ended {
+  /** Its exit code. */
+  readonly code: number;
+  /** The signal that ended it, if one did. */
+  readonly signal: Deno.Signal | null;
+  /** True where it had to be killed after the limit. */
+  readonly late: boolean;
+  /** What it printed. */
+  readonly stdout: string;
+  /** What it warned of. */
+  readonly stderr: string;
+}
+
+/** How to run it. */
+export interface DenoOptions {
+  /** Variables beside this process's own. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Seconds after which it is killed. */
+  readonly limit?: number;
+}
+
+/** Runs `deno` with these arguments. */
+export async function deno(args: readonly string[], options: DenoOptions = {}): Promise<Ended> {
+  const { env = {}, limit = 20 } = options;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [...args],
+    env: { NO_COLOR: "1", ...env },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  let late = false;
+  const killer = setTimeout(() => {
+    late = true;
+    child.kill("SIGKILL");
+  }, 1000 * limit);
+  const { code, signal, stdout, stderr } = await child.output();
+  clearTimeout(killer);
+  const text = new TextDecoder();
+  return { code, signal, late, stdout: text.decode(stdout), stderr: text.decode(stderr) };
+}
