@@ -93,7 +93,7 @@ export class OpenCLSampler implements Disposable, AsyncDisposable {
     return this.#handle;
   }
 
-  /** Nothing that runs changes it: a run waits for no other. */
+  /** Nothing that runs changes it, so a run waits for no other: for those who write mappers. */
   workBeside(): void {}
 
   /** Releases it, once the kernels that were given it are done. */
