@@ -1,14 +1,14 @@
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import { object } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { Fence } from "../core/fence.ts";
+import type { Fence } from "../core/fence.ts";
 import { finalizers } from "../core/finalizers.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirect.ts";
 import { type KernelArgument, parametersOf } from "./arguments/mod.ts";
 import type { Parameter, ParameterInfo, Used } from "./arguments/parameter.ts";
-import { assertInstance, kindOf } from "./check.ts";
+import { assertInstance, kindOf, unreached } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
@@ -30,7 +30,7 @@ export interface RunOptions {
   /** The queue; the context's own by default. */
   readonly queue?: OpenCLQueue;
   /** Work that has to be done first. */
-  readonly after?: Fence;
+  readonly after?: Fence | readonly Fence[];
   /**
    * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers which it finds in memory. Their work is
    * recorded, and their bytes are used as far as their access goes, as those of arguments.
@@ -114,7 +114,6 @@ export class OpenCLKernel implements Disposable {
     this.resource.assertLive();
     const { queue = this.program.context.queue, after, local, offset, indirect } = object(options, "options");
     assertInstance(queue, OpenCLQueue, "queue");
-    if (after !== undefined) assertInstance(after, Fence, "after");
     queue.resource.assertLive();
     if (queue.context !== this.program.context) throw this.#wrong("queue", "it is of another context.");
     const limits = this.#limitsOn(queue.device);
@@ -125,7 +124,7 @@ export class OpenCLKernel implements Disposable {
     if (hidden !== undefined) used.push(...hidden);
     const waits: Fence[] = [];
     for (const one of used) one.workBeside(queue, waits);
-    if (after !== undefined && !after.reached()) waits.push(after);
+    if (after !== undefined) waits.push(...unreached(after, "after"));
     const submit = (kernel: ClKernel) => {
       const point = queue.submit(FN, waits, (n, list, event) => {
         // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.

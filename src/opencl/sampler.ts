@@ -9,26 +9,27 @@ import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
 import { opencl } from "./library.ts";
 
-/** What is read beside an image. */
-const ADDRESSING = {
+/** What a sampler reads beside the image: CL_ADDRESS_… in small letters. `"none"` leaves it to chance. */
+export type Addressing = "none" | "clamp-to-edge" | "clamp" | "repeat" | "mirrored-repeat";
+
+/** What a sampler reads between pixels: CL_FILTER_… in small letters. */
+export type Filter = "nearest" | "linear";
+
+const ADDRESSING: { readonly [A in Addressing]: number } = {
   "none": cl.CL_ADDRESS_NONE,
   "clamp-to-edge": cl.CL_ADDRESS_CLAMP_TO_EDGE,
   "clamp": cl.CL_ADDRESS_CLAMP,
   "repeat": cl.CL_ADDRESS_REPEAT,
   "mirrored-repeat": cl.CL_ADDRESS_MIRRORED_REPEAT,
-} as const;
+};
 
-/** What is read between pixels. */
-const FILTERS = { nearest: cl.CL_FILTER_NEAREST, linear: cl.CL_FILTER_LINEAR } as const;
+const FILTERS: { readonly [F in Filter]: number } = {
+  nearest: cl.CL_FILTER_NEAREST,
+  linear: cl.CL_FILTER_LINEAR,
+};
 
 /** These want normalized coordinates (clCreateSampler). */
 const NORMALIZED_ONLY: readonly Addressing[] = ["repeat", "mirrored-repeat"];
-
-/** What a sampler reads beside the image: CL_ADDRESS_… in small letters. `"none"` leaves it to chance. */
-export type Addressing = keyof typeof ADDRESSING;
-
-/** What a sampler reads between pixels: CL_FILTER_… in small letters. */
-export type Filter = keyof typeof FILTERS;
 
 /** How a kernel reads an image. */
 export interface SamplerInit {
