@@ -66,6 +66,14 @@ export class Grant {
     return new Grant(this.allocation, start, end, this.access, holder, this, this.#lends, undefined);
   }
 
+  /**
+   * The same right to the same elements where they are shown in another block, all of it: what is lent of that is judged
+   * there. The holder keeps this grant as well.
+   */
+  elsewhere(allocation: Allocation): Grant {
+    return new Grant(allocation, 0, allocation.block.byteLength, this.access, this.holder, this.parent, [], undefined);
+  }
+
   /** Lends a range to a new holder. The caller has asked {@link conflicts} first. */
   lend(access: Access, start: number, end: number, holder: string): Grant {
     return new Grant(this.allocation, start, end, access, holder, this, [], this.#lends);

@@ -3,6 +3,7 @@ import type { Context } from "./context.ts";
 import { AccessError, DisposedError, messageOf, throwAll } from "./errors.ts";
 import { type Fence, retained } from "./fence.ts";
 import type { Grant } from "./grant.ts";
+import { sleepSync } from "./sleep.ts";
 import { type Undo, unwind } from "./undo.ts";
 import { warn } from "./warn.ts";
 import { Work } from "./work.ts";
@@ -67,8 +68,6 @@ interface Link {
 const LOST_AFTER_MS = 10_000;
 
 const NONE: readonly unknown[] = [];
-
-const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 /**
  * The end of life of everything that owns something native, as one state machine: dependents × lends × work in flight
@@ -231,7 +230,7 @@ export class Resource {
       }
       if (obstacle === ended?.fence) {
         this.#outlast(ended);
-        Atomics.wait(sleeper, 0, 0, 1);
+        sleepSync(1);
         continue;
       }
       ended = endedWait(obstacle);
@@ -432,7 +431,11 @@ export class Resource {
 
   #keep(failure: Failure): void {
     if (this.grants.length === 0) warn(`${this.name} failed after its dispose: ${messageOf(failure.error)}`);
-    for (const { allocation, start, end } of this.grants) allocation.keepFailure(start, end, failure);
+    // What nobody has any more asks nobody: it comes into account only where there is nothing else.
+    const had = this.grants.filter(({ allocation }) => allocation.peers > 0);
+    for (const { allocation, start, end } of had.length > 0 ? had : this.grants) {
+      allocation.keepFailure(start, end, failure);
+    }
   }
 
   #adopt(member: Resource): void {

@@ -1,4 +1,4 @@
-import { libc } from "../host/libc.ts";
+import { libc } from "../core/libc.ts";
 import { host } from "../host/context.ts";
 import { PAGE } from "../host/blocks.ts";
 import { libcVersion } from "../host/version.ts";

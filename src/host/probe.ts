@@ -4,7 +4,7 @@ import { iovec, writeIovec } from "../../ffi/libc/structs.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { pinned } from "../core/pin.ts";
 import { PAGE } from "./blocks.ts";
-import { libc, libcError } from "./libc.ts";
+import { libc, libcError } from "../core/libc.ts";
 
 /** The most ranges that one process_vm_readv takes (IOV_MAX). */
 const MOST_RANGES = 1024;

@@ -1,4 +1,4 @@
-import { libc } from "./libc.ts";
+import { libc } from "../core/libc.ts";
 import { textAt } from "./text.ts";
 
 /** The version of the C library: `"2.36"`. */

@@ -10,10 +10,15 @@ import { describeRefusal } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { HostBuffer } from "../opencl/host_buffers.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
+import { refuseMappedCoarse } from "./mapped_coarse.ts";
 import { retained } from "./retained.ts";
 
 const EDGE = "host→opencl";
+
+/** Memory that the host calls by its address; shared virtual memory is mapped in the same way. */
+type Addressed = HostTensor | OpenCLSvmTensor;
 
 /** A route is planned before the map that will tell the address. */
 const UNKNOWN = { aliases: false, evidence: "not proven: the address is known only once it is mapped" };
@@ -36,7 +41,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = target.context as OpenCLContext;
     const { range } = source;
-    const refusal = refuse(range, cl);
+    const refusal = refuseBuffer(source, range, cl);
     if (refusal !== undefined) return refusal;
     const { address, byteLength } = range;
     const { aliases, evidence } = address === undefined ? UNKNOWN : cl.aliasing.judge(address, byteLength);
@@ -51,29 +56,37 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {
-    const cl = target.context as OpenCLContext;
-    const { range } = source.described;
-    // Asked again: a hop of the same route may have come between.
-    const refusal = refuse(range, cl);
-    if (refusal !== undefined) {
-      throw new NoRouteError(`No route from ${source.name} to ${cl.name}: ${describeRefusal(refusal)}`, [refusal], {
-        api: "core",
-        argument: "target",
-      });
-    }
-    const waits = retained(job);
-    const root = cl.memory.hostBuffers.acquire(range, job.undo);
-    const planes = source instanceof Frame ? source.planes : [source];
-    const parts = planes.map((plane) => cl.memory.part(root, plane.grant.start - root.start, plane.layout, job.undo));
-    const written = writes(job.grants[0].access) ? { root, range } : undefined;
-    const resource = resourceOf(cl, job, source.resource, written);
-    if (written !== undefined) cl.memory.hostBuffers.write(root, resource);
-    for (const fence of waits) resource.record(fence);
-    waits.length = 0;
-    if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
-    return cl.memory.tensor(resource, root, parts[0], source);
+    return mapBuffer(source, target.context as OpenCLContext, job, source.described.range);
   },
 };
+
+/** Maps to a buffer over `whole`, the bytes of the map or more. @throws {NoRouteError} where there can be none. */
+export function mapBuffer(
+  source: Addressed | Frame<Addressed>,
+  cl: OpenCLContext,
+  job: MapJob,
+  whole: ByteRange,
+): OpenCLTensor | Frame<OpenCLTensor> {
+  // Asked again: a hop of the same route may have come between.
+  const refusal = refuseBuffer(source.described, whole, cl);
+  if (refusal !== undefined) {
+    throw new NoRouteError(`No route from ${source.name} to ${cl.name}: ${describeRefusal(refusal)}`, [refusal], {
+      api: "core",
+      argument: "target",
+    });
+  }
+  const waits = retained(job);
+  const root = cl.memory.hostBuffers.acquire(whole, job.undo);
+  const planes = source instanceof Frame ? source.planes : [source];
+  const parts = planes.map((plane) => cl.memory.part(root, plane.grant.start - root.start, plane.layout, job.undo));
+  const written = writes(job.grants[0].access) ? { root, range: source.described.range } : undefined;
+  const resource = resourceOf(cl, job, source.resource, written);
+  if (written !== undefined) cl.memory.hostBuffers.write(root, resource);
+  for (const fence of waits) resource.record(fence);
+  waits.length = 0;
+  if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
+  return cl.memory.tensor(resource, root, parts[0], source);
+}
 
 /** What has to be published before the host may look. */
 interface Written {
@@ -92,7 +105,8 @@ function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, written: W
   return new Resource({ name, undo, grants, owners, giveBack });
 }
 
-function refuse(range: ByteRange, cl: OpenCLContext): Refusal | undefined {
+/** Why there can be no buffer over a range. */
+export function refuseBuffer(source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
   const { byteLength } = range;
   if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
   if (byteLength > cl.maxAllocation) {
@@ -102,13 +116,8 @@ function refuse(range: ByteRange, cl: OpenCLContext): Refusal | undefined {
       remedy: "Map it in slices.",
     };
   }
-  if (cl.svm.blockOf(range.allocation)?.grain === "coarse") {
-    return {
-      edge: EDGE,
-      reason: `it is coarse-grained memory that is mapped for the host: ${cl.name} may not use it meanwhile.`,
-      remedy: "Dispose that map, and map the tensor that it was made of.",
-    };
-  }
+  const mapped = refuseMappedCoarse(EDGE, source, cl);
+  if (mapped !== undefined) return mapped;
   const live = cl.memory.hostBuffers.find(range);
   if (live === undefined) return undefined;
   if (live.hostWriters > 0 && !cl.aliasing.judge(live.hostAddress, live.byteLength).aliases) {
@@ -127,12 +136,12 @@ function refuse(range: ByteRange, cl: OpenCLContext): Refusal | undefined {
       remedy: "Use the attached tensor, or dispose it first.",
     };
   }
-  if (live.start <= range.start && range.start + byteLength <= live.start + live.byteLength) return undefined;
+  if (cl.memory.hostBuffers.shares(live, range)) return undefined;
   return {
     edge: EDGE,
-    reason: `${byteLength} bytes at 0x${range.address!.toString(16)} overlap a live map in ${cl.name} in part, which ` +
-      `has ${live.byteLength} bytes at 0x${live.hostAddress.toString(16)}: two buffers over the same bytes are ` +
-      "undefined in OpenCL.",
+    reason: `${byteLength} bytes at 0x${range.address!.toString(16)} overlap a live map in ${cl.name} in part, or as ` +
+      `something else: it is ${live.what} of ${live.byteLength} bytes at 0x${live.hostAddress.toString(16)}, and two ` +
+      "objects over the same bytes are undefined in OpenCL.",
     remedy: "Dispose that map first, or map the whole range first.",
   };
 }

@@ -10,6 +10,7 @@ import { describeRefusal } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
+import { refuseMappedCoarse } from "./mapped_coarse.ts";
 import { retained } from "./retained.ts";
 
 const EDGE = "host→opencl.svm";
@@ -71,14 +72,9 @@ function resourceOf(svm: OpenCLSvm, { name, undo, grants }: MapJob, parent: Reso
 function refuse(source: Described, svm: OpenCLSvm): Refusal | undefined {
   const { queue, name } = svm.context;
   if (queue.resource.state !== "live") return { edge: EDGE, reason: `${name}, or its queue, was disposed.` };
+  const mapped = refuseMappedCoarse(EDGE, source, svm.context);
+  if (mapped !== undefined) return mapped;
   const block = svm.blockOf(source.range.allocation);
-  if (block?.grain === "coarse") {
-    return {
-      edge: EDGE,
-      reason: `it is coarse-grained memory that is mapped for the host: no kernel of ${name} may use it meanwhile.`,
-      remedy: "Dispose that map, and use the tensor that it was made of.",
-    };
-  }
   if (block !== undefined || svm.capabilities.fineGrainSystem) return undefined;
   return {
     edge: EDGE,

@@ -1,25 +1,14 @@
 import { shown } from "../core/argument.ts";
-import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/undo.ts";
-import { warn } from "../core/warn.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { BytesSpecimen } from "./alias_bytes.ts";
 import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias_memory.ts";
 import { Trial } from "./alias_trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import type { OpenCLDevice } from "./device.ts";
-
-/** What a proof came to. */
-export interface Verdict {
-  /** True only where aliasing was seen, both ways. */
-  readonly aliases: boolean;
-  /** What was seen. */
-  readonly evidence: string;
-}
+import { attempt, knownOf, runProof, UNPROVEN, type Verdict } from "./proofs.ts";
 
 /** What was found out, by devices and number of the kind: a "no" takes a second, or several. */
 const VERDICTS = new Map<string, (Verdict | undefined)[]>();
-
-const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
 /**
  * Which memory is asked about: that at a host address, behind a buffer; the driver's own (undefined); or memory of a
@@ -56,7 +45,7 @@ export class AliasProofs {
   /** Nothing is run yet; what other contexts of the same devices have found out is known. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-    this.#verdicts = verdictsOn(context.devices);
+    this.#verdicts = knownOf(context.devices, VERDICTS, () => []);
   }
 
   /**
@@ -72,11 +61,7 @@ export class AliasProofs {
 
   /** The same where a failure proves nothing: it leaves the kind unproven, to be tried again. */
   tryToProve(memory: MemoryAsked, byteLength: number = 0): void {
-    try {
-      this.prove(memory, byteLength);
-    } catch (error) {
-      warn(`the proof of aliasing on ${this.#context.name} failed: ${messageOf(error)}`);
-    }
+    attempt(this.#context, () => this.prove(memory, byteLength));
   }
 
   /** What was found out: unproven is never alias. No native call. */
@@ -85,28 +70,10 @@ export class AliasProofs {
   }
 
   #run(kind: MemoryKind): Verdict {
-    const undo: Undo = [];
-    const failures: unknown[] = [];
-    let seen: string | undefined;
-    try {
-      seen = new Trial(this.#context, kind, undo).run();
-    } catch (error) {
-      failures.push(error);
-    }
-    throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
-    return seen === undefined
-      ? { aliases: true, evidence: `proven by aliasing both ways, ${kind.name}` }
-      : { aliases: false, evidence: `${seen}, ${kind.name}` };
+    return runProof(this.#context, kind.name, (undo) => {
+      return new Trial(this.#context, new BytesSpecimen(this.#context, kind, undo), undo).run();
+    });
   }
-}
-
-/** Sub-devices come and go, and their handles come again: what one has shown is not told of the next. */
-function verdictsOn(devices: readonly OpenCLDevice[]): (Verdict | undefined)[] {
-  if (devices.some((device) => device.parent !== undefined)) return [];
-  const key = devices.map((device) => device.handle).sort().join();
-  let verdicts = VERDICTS.get(key);
-  if (verdicts === undefined) VERDICTS.set(key, verdicts = []);
-  return verdicts;
 }
 
 function wrong(argument: string, what: string): ArgumentError {

@@ -32,9 +32,9 @@ export function classOf(address: bigint, byteLength: number): AlignmentClass {
   return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
 }
 
-/** The largest power of two, up to 4096, that divides an address. */
-function divisorOf(address: bigint): number {
-  const low = Number(BigInt.asUintN(12, address));
+/** The largest power of two, up to 4096, that divides a number. */
+export function divisorOf(value: bigint): number {
+  const low = Number(BigInt.asUintN(12, value));
   return low === 0 ? 4096 : low & -low;
 }
 
@@ -119,6 +119,7 @@ export function bound(mem: ClMem): Scratch["bind"] {
   return (kernel, index) => check(opencl().clSetKernelArg(kernel, index, 8n, value), "clSetKernelArg");
 }
 
-function multiple(what: string, of: number): string {
+/** `address % 64 = 0`, or `any address`. */
+export function multiple(what: string, of: number): string {
   return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
 }

@@ -7,6 +7,7 @@ import type { LayoutInit } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
+import { warn } from "../core/warn.ts";
 import { AliasProofs } from "./alias.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./attached_buffer.ts";
 import { attachedEvent } from "./attached_event.ts";
@@ -15,6 +16,10 @@ import { chosenDevice, type DeviceChoice } from "./choice.ts";
 import { createContext, devicesOf, retainContext } from "./context_handle.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLFence } from "./event.ts";
+import type { OpenCLImageFormat, PixelFormat } from "./image_format.ts";
+import type { ImageTarget } from "./image_target.ts";
+import { type ImageType, imageTypeOf } from "./image_type.ts";
+import { type ImageOptions, OpenCLImages } from "./images.ts";
 import { devicesIn } from "./known_devices.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { allocatedTensor } from "./own_tensor.ts";
@@ -22,10 +27,19 @@ import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./program_sources.ts";
 import { OpenCLQueue } from "./queue.ts";
 import type { QueueOptions } from "./queue_handle.ts";
+import { OpenCLSampler, type SamplerInit } from "./sampler.ts";
 import { OpenCLSvm } from "./svm.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import { OpenCLUsm } from "./usm.ts";
+
+/**
+ * Contexts that nobody has any more. The work of its queues reaches a context, so its end cannot be driven from here: it
+ * is only told that there was one.
+ */
+const forgotten = new FinalizationRegistry<string>((name) => {
+  warn(`${name} was never disposed; its queues and native objects stay. Use \`using\` or dispose it.`);
+});
 
 /**
  * An OpenCL context, of one device or several, and an in-order queue of the first. It is its own target: buffers.
@@ -67,6 +81,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly aliasing: AliasProofs;
   /** Its memory: for those who write mappers. */
   readonly memory: OpenCLMemory;
+  /** Its images: for those who write mappers. */
+  readonly images: OpenCLImages;
   /** Its shared virtual memory. */
   readonly svm: OpenCLSvm;
   /** Its unified shared memory (cl_intel_unified_shared_memory). */
@@ -85,6 +101,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
+    this.images = new OpenCLImages(this);
     this.svm = new OpenCLSvm(this);
     this.usm = new OpenCLUsm(this);
     this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
@@ -94,6 +111,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
       this.resource.dispose();
       throw error;
     }
+    forgotten.register(this, this.resource.name, this);
   }
 
   /**
@@ -177,6 +195,55 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    */
   allocate(init: LayoutInit): OpenCLTensor {
     return allocatedTensor(this, init);
+  }
+
+  /**
+   * Images of a format, as a target to map to; the same object each time.
+   *
+   * A tensor `[height, width, channels]` becomes a 2D image, `[width, channels]` a 1D and
+   * `[depth, height, width, channels]` a 3D one. A format whose pixels are one element (one channel, or a packed type)
+   * may leave the channels' dimension out.
+   *
+   * @throws {ArgumentError} for a format or a kind of image that OpenCL does not have.
+   *
+   * @example
+   * ```ts
+   * import { host, MapperGraph } from "@samepage/interop";
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using graph = new MapperGraph([host, cl]);
+   * using program = cl.program(`
+   *   kernel void invert(read_only image2d_t from, write_only image2d_t to) {
+   *     int2 at = (int2)(get_global_id(0), get_global_id(1));
+   *     write_imagef(to, at, 1 - read_imagef(from, at));
+   *   }`);
+   * using invert = program.kernel("invert");
+   * const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });
+   * using from = host.allocate({ shape: [2, 2, 4], dtype: "u8" });
+   * using to = host.allocate({ shape: [2, 2, 4], dtype: "u8" });
+   * {
+   *   using a = graph.map(from, target, { access: "read" });
+   *   using b = graph.map(to, target, { access: "write" });
+   *   invert.run([2, 2], [a, b]);
+   * }
+   * console.log(to.view()[0]); // 255
+   * ```
+   */
+  image(format: OpenCLImageFormat, options: ImageOptions = {}): ImageTarget {
+    this.resource.assertLive();
+    return this.images.target(format, options);
+  }
+
+  /** The formats of images that kernels can read and write here (clGetSupportedImageFormats). */
+  imageFormats(type: ImageType = "2D"): readonly PixelFormat[] {
+    this.resource.assertLive();
+    return this.images.abilities.formats[imageTypeOf(type)];
+  }
+
+  /** How a kernel reads an image: an argument for its `sampler_t`. */
+  sampler(init: SamplerInit = {}): OpenCLSampler {
+    return new OpenCLSampler(this, init);
   }
 
   /**
@@ -318,11 +385,13 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
 
   /** Disposes all that lives in it, then releases it. */
   [Symbol.dispose](): void {
+    forgotten.unregister(this);
     this.resource.dispose();
   }
 
   /** The same without blocking the event loop. */
   async [Symbol.asyncDispose](): Promise<void> {
+    forgotten.unregister(this);
     await this.resource.disposeAsync();
   }
 }

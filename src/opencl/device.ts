@@ -2,6 +2,7 @@ import { CL_DEVICE_PLATFORM, CL_DEVICE_TYPE_ALL } from "../../ffi/opencl/constan
 import { CL_DEVICE_NOT_FOUND, CL_PLATFORM_NOT_FOUND_KHR } from "../../ffi/opencl/errors.ts";
 import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { type DeviceInfo, deviceInfo, platformInfo } from "./device_info.ts";
+import { alone } from "../core/process_lock.ts";
 import { deviceQuery } from "./device_queries.ts";
 import { check } from "./errors.ts";
 import { infoU64 } from "./info.ts";
@@ -40,8 +41,27 @@ export function lineage(device: OpenCLDevice): ClDeviceId[] {
   return handles;
 }
 
-/** Every platform, in the loader's order. */
+let awake = false;
+
+/**
+ * Every platform, in the loader's order.
+ *
+ * The first call sees to it that each driver knows its devices, while no other isolate is at that: to a second thread
+ * PoCL 3.1 shows devices whose names are null pointers yet, and there the process ends (in C too: two threads that call
+ * clGetDeviceIDs and clGetDeviceInfo at once).
+ */
 export function platformHandles(): ClPlatformId[] {
+  if (awake) return platforms();
+  const found = alone(() => {
+    const all = platforms();
+    for (const platform of all) deviceHandles(platform);
+    return all;
+  });
+  awake = true;
+  return found;
+}
+
+function platforms(): ClPlatformId[] {
   return listed<ClPlatformId>(
     "clGetPlatformIDs",
     CL_PLATFORM_NOT_FOUND_KHR,

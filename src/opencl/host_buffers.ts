@@ -1,13 +1,21 @@
 import type { Address } from "../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
-import type { ByteRange } from "../core/described.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
+import type { ByteRange } from "../core/described.ts";
 import { ArgumentError, throwAll } from "../core/errors.ts";
 import type { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import type { BufferLimits } from "./buffer_limits.ts";
 import type { OpenCLContext } from "./context.ts";
 import { createBuffer, retainBuffer, type RootBuffer } from "./tensor.ts";
+
+/** What else than a buffer a `cl_mem` over host memory is to be. */
+export interface HostImage {
+  /** What it is, in words: maps of the same bytes as the same image share it. */
+  readonly what: string;
+  /** Makes it over the memory at an address. */
+  create(address: Address, undo: Undo): ClMem;
+}
 
 /** A live `cl_mem` over a range of host memory, and how many maps share it. */
 export interface HostBuffer extends RootBuffer {
@@ -17,6 +25,8 @@ export interface HostBuffer extends RootBuffer {
   readonly start: number;
   /** Its length in bytes. */
   readonly byteLength: number;
+  /** What it is: `"a buffer"`, or which image. */
+  readonly what: string;
   /** How many maps have it. */
   sharers: number;
   /** Those that write through it, from the first map to the last way back. */
@@ -25,13 +35,17 @@ export interface HostBuffer extends RootBuffer {
   readonly undo: Undo;
 }
 
+/** What a buffer is called among those over host memory. */
+const BUFFER = "a buffer";
+
 /** One object for each `cl_context`: what is kept for it is shared by all who are attached to it. */
 const spaces = new Map<bigint, WeakRef<object>>();
 
 /**
- * The buffers of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL (clCreateBuffer,
- * CL_MEM_USE_HOST_PTR), so a map within a live one shares it, and one that overlaps it in part is impossible.
- * For those who write mappers.
+ * The buffers and images of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL
+ * (clCreateBuffer, CL_MEM_USE_HOST_PTR), so a map within a live buffer shares it, and one that overlaps it in part, or
+ * is to be something else, is impossible. An image is shared by maps of all of it. For
+ * those who write mappers.
  */
 export class HostBuffers {
   readonly #context: OpenCLContext;
@@ -55,13 +69,20 @@ export class HostBuffers {
     return undefined;
   }
 
+  /** True where a map of a range can share a live buffer; or a live image, where it is to be that image. */
+  shares(live: HostBuffer, { start, byteLength }: ByteRange, what: string = BUFFER): boolean {
+    if (live.what !== what) return false;
+    if (what !== BUFFER) return live.start === start && live.byteLength === byteLength;
+    return live.start <= start && start + byteLength <= live.start + live.byteLength;
+  }
+
   /**
-   * A buffer over exactly this range, whose address is known, or a share of the live one that covers it. Not a byte
-   * more: where the driver moves bytes, it would write a neighbour's back.
+   * A buffer (or that image) over exactly this range, whose address is known, or a share of the live one that covers it.
+   * Not a byte more: where the driver moves bytes, it would write a neighbour's back.
    */
-  acquire(range: ByteRange, undo: Undo): HostBuffer {
+  acquire(range: ByteRange, undo: Undo, image?: HostImage): HostBuffer {
     const live = this.#live(range);
-    return share(this.find(range) ?? this.#create(range, live), live, undo);
+    return share(this.find(range) ?? this.#create(range, live, image), live, undo);
   }
 
   /**
@@ -106,10 +127,13 @@ export class HostBuffers {
     return range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
   }
 
-  #create(range: ByteRange, live: HostBuffer[]): HostBuffer {
+  #create(range: ByteRange, live: HostBuffer[], image: HostImage | undefined): HostBuffer {
     const undo: Undo = [];
-    const mem = createBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, range.address as Address, undo);
-    return added(range, mem, undefined, live, undo);
+    const address = range.address as Address;
+    const mem = image === undefined
+      ? createBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, address, undo)
+      : image.create(address, undo);
+    return added(range, mem, undefined, live, undo, image?.what);
   }
 }
 
@@ -120,9 +144,11 @@ function added(
   limits: BufferLimits | undefined,
   live: HostBuffer[],
   undo: Undo,
+  what: string = BUFFER,
 ): HostBuffer {
   const buffer: HostBuffer = {
     mem,
+    what,
     hostAddress: address!,
     start,
     byteLength,
@@ -140,7 +166,7 @@ function added(
 function share(buffer: HostBuffer, live: HostBuffer[], undo: Undo): HostBuffer {
   buffer.sharers++;
   undo.push(() => {
-    if (--buffer.sharers > 0) return;
+    if (--buffer.sharers > 0 || buffer.kept) return;
     live.splice(live.indexOf(buffer), 1);
     throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
   });

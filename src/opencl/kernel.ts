@@ -1,15 +1,14 @@
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import { object } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { Fence } from "../core/fence.ts";
+import type { Fence } from "../core/fence.ts";
 import { finalizers } from "../core/finalizers.ts";
 import { Resource } from "../core/resource.ts";
-import type { Tensor } from "../core/tensor.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirect.ts";
 import { type KernelArgument, parametersOf } from "./arguments/mod.ts";
-import type { Parameter, ParameterInfo } from "./arguments/parameter.ts";
-import { assertInstance, kindOf } from "./check.ts";
+import type { Parameter, ParameterInfo, Used } from "./arguments/parameter.ts";
+import { assertInstance, kindOf, unreached } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
@@ -31,7 +30,7 @@ export interface RunOptions {
   /** The queue; the context's own by default. */
   readonly queue?: OpenCLQueue;
   /** Work that has to be done first. */
-  readonly after?: Fence;
+  readonly after?: Fence | readonly Fence[];
   /**
    * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers which it finds in memory. Their work is
    * recorded, and their bytes are used as far as their access goes, as those of arguments.
@@ -115,18 +114,17 @@ export class OpenCLKernel implements Disposable {
     this.resource.assertLive();
     const { queue = this.program.context.queue, after, local, offset, indirect } = object(options, "options");
     assertInstance(queue, OpenCLQueue, "queue");
-    if (after !== undefined) assertInstance(after, Fence, "after");
     queue.resource.assertLive();
     if (queue.context !== this.program.context) throw this.#wrong("queue", "it is of another context.");
     const limits = this.#limitsOn(queue.device);
     const range = limits.check({ global, local, offset });
     const accepted = this.#accept(args, limits);
     const hidden = acceptIndirect(indirect, this.name, this.program.context);
-    const tensors = this.#tensorsIn(accepted);
-    if (hidden !== undefined) tensors.push(...hidden);
+    const used = this.#usedBy(accepted);
+    if (hidden !== undefined) used.push(...hidden);
     const waits: Fence[] = [];
-    for (const tensor of tensors) tensor.workBeside(queue, waits);
-    if (after !== undefined && !after.reached()) waits.push(after);
+    for (const one of used) one.workBeside(queue, waits);
+    if (after !== undefined) waits.push(...unreached(after, "after"));
     const submit = (kernel: ClKernel) => {
       const point = queue.submit(FN, waits, (n, list, event) => {
         // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
@@ -135,7 +133,7 @@ export class OpenCLKernel implements Disposable {
         if (hidden !== undefined) tellIndirect(kernel, hidden);
         return this.#enqueue(kernel, accepted, queue, range, n, list, event);
       });
-      for (const tensor of tensors) tensor.resource.record(new OpenCLFence(queue.context, queue, point));
+      for (const one of used) one.resource.record(new OpenCLFence(queue.context, queue, point));
     };
     if (hidden === undefined) submit(this.#handle);
     else withOwnKernel(this.program, this.name, submit);
@@ -165,14 +163,14 @@ export class OpenCLKernel implements Disposable {
     return accepted;
   }
 
-  /** The tensors that it will use. */
-  #tensorsIn(accepted: readonly unknown[]): Tensor[] {
-    const tensors: Tensor[] = [];
+  /** The tensors and samplers that it will use. */
+  #usedBy(accepted: readonly unknown[]): Used[] {
+    const used: Used[] = [];
     for (let i = 0; i < accepted.length; i++) {
-      const tensor = this.#parameters[i].tensorOf(accepted[i]);
-      if (tensor !== undefined) tensors.push(tensor);
+      const one = this.#parameters[i].usedBy(accepted[i]);
+      if (one !== undefined) used.push(one);
     }
-    return tensors;
+    return used;
   }
 
   #enqueue(

@@ -26,7 +26,7 @@ import type { Point } from "./point.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
 
-/** clEnqueueMapBuffer's flags for each access. */
+/** The flags of clEnqueueMapBuffer and clEnqueueMapImage for each access. */
 export const MAP_FLAGS: { readonly [A in Access]: bigint } = {
   "read": CL_MAP_READ,
   "write": CL_MAP_WRITE_INVALIDATE_REGION,
@@ -66,16 +66,7 @@ export class OpenCLMemory {
    * was never used, has nothing to publish.
    */
   publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
-    let range: MappedRange | undefined;
-    return {
-      context: this.#context,
-      submit: (work, used) => {
-        if (aliases && !used) return undefined;
-        range = this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work);
-        return new OpenCLFence(this.#context, this.#context.queue, range.mapped);
-      },
-      follow: () => range?.unmap([]),
-    };
+    return publication(this.#context, aliases, (work) => this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work));
   }
 
   /**
@@ -154,7 +145,26 @@ export class OpenCLMemory {
   }
 }
 
-function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
+/** The way back whose first half is a map. @see {@link OpenCLMemory.publish} */
+export function publication(
+  context: OpenCLContext,
+  aliases: boolean,
+  map: (work: readonly Fence[]) => MappedRange,
+): GiveBack {
+  let range: MappedRange | undefined;
+  return {
+    context,
+    submit: (work, used) => {
+      if (aliases && !used) return undefined;
+      range = map(work);
+      return new OpenCLFence(context, context.queue, range.mapped);
+    },
+    follow: () => range?.unmap([]),
+  };
+}
+
+/** Submits the unmap of what was mapped at an address. */
+export function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
   const point = queue.submit(
     "clEnqueueUnmapMemObject",
     waits,

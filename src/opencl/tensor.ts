@@ -22,6 +22,8 @@ export interface RootBuffer {
   readonly hostAddress: bigint | undefined;
   /** How many maps let the CPU write into it now: what a device with a copy of its own sees when they end. */
   hostWriters: number;
+  /** True once a view of what a map of it showed has escaped, in memory of the driver's: it is never released. */
+  kept?: boolean;
   /** What its flags forbid; undefined where that is nothing. */
   readonly limits?: BufferLimits | undefined;
   /** Which memory it is, where neither its address nor the driver's own choice tells. */
@@ -132,7 +134,8 @@ export function retainBuffer(mem: ClMem, undo: Undo): ClMem {
   return own(mem, undo);
 }
 
-function own(mem: ClMem, undo: Undo): ClMem {
+/** Takes a new `cl_mem` over: its release goes on the undo list. */
+export function own(mem: ClMem, undo: Undo): ClMem {
   ledger.add("opencl.cl_mem");
   undo.push(() => {
     ledger.remove("opencl.cl_mem");

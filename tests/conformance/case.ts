@@ -1,8 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Access } from "../../src/core/access.ts";
 import { Frame } from "../../src/core/frame.ts";
+import type { ImageInfo } from "../../src/core/frame_info.ts";
 import type { MapOptions } from "../../src/core/graph.ts";
 import { nameOf } from "../../src/core/context.ts";
+import { region } from "../../src/core/layout.ts";
 import type { Tensor } from "../../src/core/tensor.ts";
 import { random } from "./bytes.ts";
 import type { End, Subject } from "./subject.ts";
@@ -43,18 +45,47 @@ export function across(
   return mapped;
 }
 
-/** A page and a bit, four times: more than one page, and no multiple of one. */
-export const SIZE = 4 * 5000;
+/** A page and a bit, four times: more than one page, and no multiple of one; whole rows of 64 bytes, for images. */
+export const SIZE = 4 * 5008;
 
 /** A source of random bytes. */
 export async function filled(
   end: End,
   byteLength: number = SIZE,
 ): Promise<{ source: Tensor; bytes: Uint8Array<ArrayBuffer> }> {
-  const source = end.allocate({ shape: [byteLength], dtype: "u8" });
+  const source = end.allocate({ shape: end.shapeOf?.(byteLength) ?? [byteLength], dtype: "u8" });
   const bytes = random(byteLength);
   await end.write(source, bytes);
   return { source, bytes };
+}
+
+/** The bytes of the least piece of a tensor that can be mapped by itself: a byte, or a row, a layer, a pixel of an image. */
+export function unitOf({ layout }: Tensor): number {
+  return layout.strides[0];
+}
+
+/** Lends some of these pieces, where the API has parts of tensors. */
+export function partOf(tensor: Tensor, start: number, end: number, access: Access = "read-write"): Tensor {
+  const [, ...inner] = tensor.layout.shape;
+  return tensor.slice(region(tensor.layout, [start, ...inner.map(() => 0)], [end - start, ...inner]), { access });
+}
+
+/** Says that there is nothing to be asked where the API at an end lends no part of a tensor. */
+export function needsParts(end: End): void {
+  if (end.wholeOnly) throw new NotHere(`${nameOf(end.target)} has no parts of tensors`);
+}
+
+/** Says that there is nothing to be asked where one end has no frames. */
+export function assertFrames({ source, target }: Subject): void {
+  for (const end of [source, target]) {
+    if (end.allocateFrame === undefined) throw new NotHere(`${nameOf(end.target)} has no frames`);
+  }
+}
+
+/** A frame at the source. */
+export function frameOf(subject: Subject, info: ImageInfo): Frame {
+  assertFrames(subject);
+  return subject.source.allocateFrame!(info);
 }
 
 /** Nothing is lent of it. */

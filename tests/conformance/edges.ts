@@ -5,6 +5,7 @@
  */
 import { installTap } from "../faults/tap.ts";
 import { opencl } from "./opencl.ts";
+import { openclImages } from "./opencl_image.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
 import { synthetic } from "./synthetic.ts";
@@ -16,6 +17,7 @@ installTap();
 const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candidate[] } = {
   synthetic: () => synthetic(),
   opencl,
+  image: openclImages,
   svm: () => svm(),
 };
 

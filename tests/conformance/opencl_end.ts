@@ -12,7 +12,7 @@ import {
   type OpenCLKernel,
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
-import { PASS, type Place, RawQueue } from "./opencl_raw.ts";
+import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import type { End, Gate } from "./subject.ts";
 
 /** A work-item a byte: loops are cut short on llvmpipe. */
@@ -62,7 +62,7 @@ export class OpenCLEnd implements End, Disposable {
     const program = context.program(SOURCE);
     this.#copy = program.kernel("copy");
     this.#rawCopy = program.kernel("copy");
-    this.#raw = new RawQueue(context.handle, context.device.handle, this.#rawCopy.handle);
+    this.#raw = new RawQueue(context.handle, context.device.handle);
   }
 
   /** The queue keeps the last command's event; the last one has to go well, or waiting for it would fail. */
@@ -104,8 +104,14 @@ export class OpenCLEnd implements End, Disposable {
   }
 
   readonly raw = {
-    write: (tensor: Tensor, bytes: Uint8Array) => this.#raw.write(this.#memory.placeOf(tensor), bytes.slice()),
-    read: (tensor: Tensor) => Promise.resolve(this.#raw.read(this.#memory.placeOf(tensor))),
+    write: (tensor: Tensor, bytes: Uint8Array) => {
+      const { pass, offset, length } = this.#memory.placeOf(tensor);
+      return this.#raw.write(bytes.slice(), (from) => this.#rawRun([pass, offset], [from, 0], length));
+    },
+    read: (tensor: Tensor) => {
+      const { pass, offset, length } = this.#memory.placeOf(tensor);
+      return Promise.resolve(this.#raw.read(length, (to) => this.#rawRun([to, 0], [pass, offset], length)));
+    },
   };
 
   [Symbol.dispose](): void {
@@ -114,6 +120,11 @@ export class OpenCLEnd implements End, Disposable {
 
   #scratch(byteLength: number): OpenCLTensor {
     return this.#context.allocate({ shape: [byteLength], dtype: "u8" });
+  }
+
+  #rawRun(to: readonly [Place["pass"], number], from: readonly [Place["pass"], number], length: number): RawRun {
+    const pass = [to, from].flatMap(([pass, offset]) => [pass, ulong(offset)]);
+    return { kernel: this.#rawCopy.handle, items: [length], pass };
   }
 
   #run(to: readonly [KernelArgument, number], from: readonly [KernelArgument, number], byteLength: number): void {

@@ -46,22 +46,35 @@ export interface Place {
   readonly length: number;
 }
 
-/** A queue of the tests' own, on which `kernel(global uchar* to, ulong at, global const uchar* from, ulong begin)` runs. */
+/** How a kernel is run on bytes, or on pixels: the passing of each argument, and its work-items. */
+export interface RawRun {
+  /** The kernel. */
+  readonly kernel: ClKernel;
+  /** Work-items along each dimension. */
+  readonly items: readonly number[];
+  /** Passes each argument; answers the driver's code. */
+  readonly pass: readonly Place["pass"][];
+}
+
+/** Passes a `ulong`. */
+export function ulong(value: bigint | number): Place["pass"] {
+  return (kernel, index) => raw().clSetKernelArg(kernel, index, 8n, new BigUint64Array([BigInt(value)]));
+}
+
+/** A queue of the tests' own. */
 export class RawQueue implements Disposable {
   readonly #context: ClContext;
   readonly #queue: ClCommandQueue;
-  readonly #copy: ClKernel;
 
-  constructor(context: ClContext, device: bigint, copy: ClKernel) {
+  constructor(context: ClContext, device: bigint) {
     this.#context = context;
-    this.#copy = copy;
     this.#queue = made((errcode) => raw().clCreateCommandQueue(context, device as never, 0n, errcode));
   }
 
-  /** Submits and flushes a kernel that writes `bytes`; what it answers polls until that is done. */
-  write(to: Place, bytes: Uint8Array<ArrayBuffer>): () => Promise<void> {
+  /** Submits and flushes a kernel that takes these bytes from a buffer; what it answers polls until it is done. */
+  write(bytes: Uint8Array<ArrayBuffer>, run: (from: Place["pass"]) => RawRun): () => Promise<void> {
     const from = this.#scratch(bytes);
-    const event = this.#run(to, { pass: PASS.mem(from), offset: 0, length: to.length });
+    const event = this.#run(run(PASS.mem(from)));
     return async () => {
       const status = new Int32Array(1);
       const over = await until(() => {
@@ -74,14 +87,14 @@ export class RawQueue implements Disposable {
     };
   }
 
-  /** Has a kernel read the bytes, and fetches what it read. */
-  read(from: Place): Uint8Array {
-    const bytes = new Uint8Array(new ArrayBuffer(from.length));
+  /** Has a kernel put so many bytes into a buffer, and fetches them. */
+  read(byteLength: number, run: (to: Place["pass"]) => RawRun): Uint8Array {
+    const bytes = new Uint8Array(new ArrayBuffer(byteLength));
     const to = this.#scratch(bytes);
-    raw().clReleaseEvent(this.#run({ pass: PASS.mem(to), offset: 0, length: from.length }, from));
+    raw().clReleaseEvent(this.#run(run(PASS.mem(to))));
     const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))) as Address;
     check(
-      raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(from.length), address, 0, null, null),
+      raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(byteLength), address, 0, null, null),
     );
     raw().clReleaseMemObject(to);
     return bytes;
@@ -98,13 +111,10 @@ export class RawQueue implements Disposable {
     );
   }
 
-  #run(to: Place, from: Place): ClEvent {
-    for (const [i, { pass, offset }] of [to, from].entries()) {
-      check(pass(this.#copy, 2 * i));
-      check(raw().clSetKernelArg(this.#copy, 2 * i + 1, 8n, new BigUint64Array([BigInt(offset)])));
-    }
-    const [size, event] = [new BigUint64Array([BigInt(to.length)]), new BigUint64Array(1)];
-    check(raw().clEnqueueNDRangeKernel(this.#queue, this.#copy, 1, null, size, null, 0, null, event));
+  #run({ kernel, items, pass }: RawRun): ClEvent {
+    pass.forEach((set, i) => check(set(kernel, i)));
+    const [size, event] = [BigUint64Array.from(items, BigInt), new BigUint64Array(1)];
+    check(raw().clEnqueueNDRangeKernel(this.#queue, kernel, items.length, null, size, null, 0, null, event));
     check(raw().clFlush(this.#queue));
     return event[0] as ClEvent;
   }

@@ -1,7 +1,7 @@
 import type { ImageInfo } from "../../src/core/frame_info.ts";
 import type { Fence } from "../../src/core/fence.ts";
 import type { Frame } from "../../src/core/frame.ts";
-import type { LayoutInit } from "../../src/core/layout.ts";
+import type { Layout, LayoutInit } from "../../src/core/layout.ts";
 import type { Graph } from "../../src/core/graph.ts";
 import type { Target } from "../../src/core/context.ts";
 import type { Tensor } from "../../src/core/tensor.ts";
@@ -13,8 +13,14 @@ export interface End {
   readonly target: Target;
   /** New memory of this kind, nothing of which is lent. */
   allocate(init: LayoutInit): Tensor;
-  /** The same for a frame. */
-  allocateFrame(info: ImageInfo): Frame;
+  /** The same for a frame; left out where a tensor is one picture, and a frame's planes are of other formats. */
+  allocateFrame?(info: ImageInfo): Frame;
+  /** The shape of so many bytes, where they are no plain row of them. */
+  shapeOf?(byteLength: number): readonly number[];
+  /** True where the API has no parts of tensors. */
+  readonly wholeOnly?: true;
+  /** True where a driver lays its memory out as it likes: a map of it has other pitches. */
+  readonly ownPitches?: true;
   /** Has the API write all bytes of a tensor's range, by its public means; done when it settles. @throws {AccessError} */
   write(tensor: Tensor, bytes: Uint8Array): Promise<void>;
   /** Has the API read them. @throws {AccessError} */
@@ -45,6 +51,23 @@ export interface Gate extends Disposable {
   fail(): void;
 }
 
+/** What lies where: the whole memory, and the part of it that is mapped. */
+export interface Variant {
+  /** In words. */
+  readonly name: string;
+  /** The memory. */
+  readonly whole: LayoutInit;
+  /** The part. */
+  readonly part?: (whole: Layout) => Layout;
+}
+
+/** Layouts that have to be kept: without gaps, with some, and in the middle of something. */
+export interface Variants {
+  readonly contiguous: readonly Variant[];
+  readonly padded: readonly Variant[];
+  readonly parts: readonly Variant[];
+}
+
 /** One edge on one device, open: contexts, a graph over them, and the hands at both ends. Disposing it closes them. */
 export interface Subject extends Disposable {
   /** The graph, with both contexts. */
@@ -57,6 +80,8 @@ export interface Subject extends Disposable {
   readonly elsewhere?: End;
   /** What the edge must say that it does with the bytes; `"as proven"`: alias or migrate, as the device is found to do. */
   readonly expected: Transfer | "as proven";
+  /** What the edge takes, where that is not any layout. */
+  readonly variants?: Variants;
   /** Set where a map across it, and its end, take no native call at all. */
   readonly withoutCalls?: true;
   /** Work of one of the two ends. */

@@ -1,4 +1,4 @@
-import { hostToOpenCLSvm, MapperGraph, openCLSvmToHost, openCLUsmToHost } from "../../mod.ts";
+import { hostToOpenCLSvm, MapperGraph, openCLSvmToHost, openCLSvmToOpenCL, openCLUsmToHost } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
 import { host } from "../../src/host/mod.ts";
@@ -11,11 +11,12 @@ import {
   type UsmKind,
 } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { gateOf, type Memory, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, gateOf, type Memory, OpenCLEnd } from "./opencl_end.ts";
 import { PASS } from "./opencl_raw.ts";
-import type { Candidate, Subject } from "./subject.ts";
+import type { Candidate, End, Subject } from "./subject.ts";
 
 const SVM_TO_HOST = edgeOf(openCLSvmToHost as Mapper);
+const SVM_TO_BUFFER = edgeOf(openCLSvmToOpenCL as Mapper);
 const HOST_TO_SVM = edgeOf(hostToOpenCLSvm as Mapper);
 const USM_TO_HOST = edgeOf(openCLUsmToHost as Mapper);
 
@@ -46,6 +47,20 @@ const VARIANTS: readonly Variant[] = [
     lacks: ({ svm }) => !svm.fineGrainBuffer && "the device has no fine-grained buffer sharing",
     memoryOf: (context) => svmOf(context, "fine"),
     about: IN_PLACE,
+  },
+  {
+    edge: SVM_TO_BUFFER,
+    name: "coarse",
+    lacks: ({ svm }) => !svm.coarseGrainBuffer && "the device has no coarse-grained buffer sharing",
+    memoryOf: (context) => svmOf(context, "coarse"),
+    about: { expected: "as proven" },
+  },
+  {
+    edge: SVM_TO_BUFFER,
+    name: "fine",
+    lacks: ({ svm }) => !svm.fineGrainBuffer && "the device has no fine-grained buffer sharing",
+    memoryOf: (context) => svmOf(context, "fine"),
+    about: { expected: "as proven" },
   },
   {
     edge: HOST_TO_SVM,
@@ -86,15 +101,19 @@ function candidate(variant: Variant, device: OpenCLDevice): Candidate {
 
 function open({ edge, memoryOf, about }: Variant, device: OpenCLDevice): Subject {
   const choice = { platform: device.platform, device: device.name };
-  const contexts = [OpenCLContext.open(choice), OpenCLContext.open(choice)];
-  const ends = contexts.map((context) => new OpenCLEnd(context, memoryOf(context)));
+  // A buffer over shared memory is of the same context: there is no second one to map to.
+  const toBuffer = edge === SVM_TO_BUFFER;
+  const contexts = Array.from({ length: toBuffer ? 1 : 2 }, () => OpenCLContext.open(choice));
+  const memories = contexts.map(memoryOf);
+  if (toBuffer) memories.push(buffersOf(contexts[0]));
+  const ends = memories.map((memory, i) => new OpenCLEnd(contexts[i] ?? contexts[0], memory));
   const graph = new MapperGraph([host, ...contexts]);
-  const [source, target, elsewhere] = edge.startsWith("host") ? [hostEnd, ...ends] : [ends[0], hostEnd, hostEnd];
+  const [source, target, elsewhere] = endsOf(edge, ends);
   return {
     graph,
     source,
     target,
-    elsewhere,
+    ...(elsewhere === undefined ? {} : { elsewhere }),
     ...about,
     gate: () => gateOf(contexts[0]),
     quiet: () => ends.forEach((end) => end.quiet()),
@@ -103,6 +122,11 @@ function open({ edge, memoryOf, about }: Variant, device: OpenCLDevice): Subject
       for (const one of [...contexts, ...ends, graph]) all.use(one);
     },
   };
+}
+
+function endsOf(edge: string, ends: readonly OpenCLEnd[]): readonly End[] {
+  if (edge === HOST_TO_SVM) return [hostEnd, ...ends];
+  return edge === SVM_TO_BUFFER ? ends : [ends[0], hostEnd, hostEnd];
 }
 
 function svmOf(context: OpenCLContext, grain: SvmGrain): Memory {

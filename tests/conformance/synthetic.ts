@@ -53,7 +53,9 @@ class FakeEnd implements End {
     return this.target.allocate(init);
   }
 
-  allocateFrame(...[info]: Parameters<End["allocateFrame"]>): ReturnType<End["allocateFrame"]> {
+  allocateFrame(
+    ...[info]: Parameters<NonNullable<End["allocateFrame"]>>
+  ): ReturnType<NonNullable<End["allocateFrame"]>> {
     return this.target.allocateFrame(info);
   }
 

@@ -45,6 +45,8 @@ const LIBC: Failures<LibC> = {
   memfd_create: minusOne(EMFILE),
   ftruncate: minusOne(ENOSPC),
   fcntl: minusOne(EMFILE),
+  open: minusOne(EMFILE),
+  flock: minusOne(EINVAL),
   close: { answer: -1, errno: EIO, release: true },
   process_vm_readv: { answer: -1n, errno: EPERM },
   sysconf: { answer: -1n, errno: EINVAL },

@@ -29,13 +29,14 @@ void remove_buffer(struct buffer *gone) {
   pthread_mutex_unlock(&mutex);
 }
 
-/* Null if the range is not inside the buffer. */
-struct mapping *add_mapping(struct buffer *b, size_t offset, size_t size, cl_map_flags flags) {
+/* Null if the box is not inside the buffer. */
+struct mapping *add_mapping(struct buffer *b, size_t offset, struct box box, cl_map_flags flags) {
+  size_t size = (box.slices - 1) * box.slice_pitch + (box.rows - 1) * box.row_pitch + box.row;
   if (offset > b->size || size > b->size - offset) return NULL;
   struct mapping *m = malloc(sizeof *m);
   if (!m) abort();
   size_t from = b->origin + offset;
-  *m = (struct mapping){b->root->mappings, ++mappings_made, b->mem, from, from + size, flags, 0};
+  *m = (struct mapping){b->root->mappings, ++mappings_made, b->mem, from, from + size, box, flags, 0};
   return b->root->mappings = m;
 }
 
@@ -60,12 +61,20 @@ void remove_mapping(struct buffer *root, cl_ulong id) {
   free(removed);
 }
 
-/* Makes the mapped range of one side, and `agreed`, what the other's is. The host's memory may be read-only. */
-static void move(struct buffer *root, const struct mapping *m, unsigned char *to, const unsigned char *from) {
-  for (size_t i = m->from; i < m->to; i++) {
+static void move_row(struct buffer *root, size_t begin, size_t end, unsigned char *to, const unsigned char *from) {
+  for (size_t i = begin; i < end; i++) {
     if (to[i] != from[i]) to[i] = from[i];
     root->agreed[i] = from[i];
   }
+}
+
+/* Makes the mapped box of one side, and `agreed`, what the other's is. The host's memory may be read-only. */
+static void move(struct buffer *root, const struct mapping *m, unsigned char *to, const unsigned char *from) {
+  for (size_t slice = 0; slice < m->box.slices; slice++)
+    for (size_t row = 0; row < m->box.rows; row++) {
+      size_t begin = m->from + slice * m->box.slice_pitch + row * m->box.row_pitch;
+      move_row(root, begin, begin + m->box.row, to, from);
+    }
 }
 
 void bring(struct buffer *root, const struct mapping *m) { move(root, m, root->host, root->private); }

@@ -9,23 +9,30 @@
 
 enum { PAGE = 4096 };
 
+/* The bytes of a box: so many rows of so many bytes, in so many slices. What lies between them belongs to others. */
+struct box {
+  size_t row, rows, row_pitch, slices, slice_pitch;
+};
+
 /* A mapped range of a buffer, as offsets in its root, from the call of the map until the unmap has been executed. */
 struct mapping {
   struct mapping *next;
   cl_ulong id;
   cl_mem mem; /* what was mapped: the root or a sub-buffer */
   size_t from, to;
+  struct box box; /* what of it moves */
   cl_map_flags flags;
   int unmapping; /* an unmap was enqueued */
 };
 
-/* A host-pointer buffer, or a sub-buffer of one. Known from its creation until the driver destroys it. */
+/* A host-pointer buffer or image, or a sub-buffer. Known from its creation until the driver destroys it. */
 struct buffer {
   struct buffer *next;
   cl_mem mem;
   struct buffer *root; /* of a sub-buffer, the buffer that it is a part of; else itself */
   size_t origin, size; /* in the root */
   size_t references;   /* the program's own and, in a root, one for each sub-buffer that the program has */
+  size_t element, row_pitch, slice_pitch; /* of an image; else 0 */
   /* A root's only: */
   cl_context context;
   cl_bool uses_svm;
@@ -43,7 +50,7 @@ extern pthread_mutex_t mutex;
 
 /* With the mutex held: */
 struct buffer *find(cl_mem mem);
-struct mapping *add_mapping(struct buffer *b, size_t offset, size_t size, cl_map_flags flags);
+struct mapping *add_mapping(struct buffer *b, size_t offset, struct box box, cl_map_flags flags);
 struct mapping *find_mapping(struct buffer *root, cl_ulong id);
 struct mapping *find_mapped(struct buffer *b, const void *pointer);
 void remove_mapping(struct buffer *root, cl_ulong id);

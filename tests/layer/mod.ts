@@ -62,7 +62,7 @@ export async function compile(output: string, args: string[]): Promise<string> {
  * @throws {Deno.errors.NotFound} if there is no `cc`.
  */
 export async function buildLayer(): Promise<string> {
-  return await compile("private_copy.so", ["-shared", "-fPIC", "private_copy.c", "bytes.c"]);
+  return await compile("private_copy.so", ["-shared", "-fPIC", "private_copy.c", "images.c", "bytes.c"]);
 }
 
 /**

@@ -22,11 +22,10 @@
  *
  * Work in a queue is a native kernel (a C function that the device calls), so nothing here blocks a nonblocking call.
  * That needs a driver which has native kernels and really aliases: PoCL. (Without them, what would be queued is refused
- * with CL_INVALID_OPERATION.) Images and SVM pass straight through.
- * bytes.c keeps the buffers and moves the bytes; this file is the OpenCL calls.
+ * with CL_INVALID_OPERATION.) SVM passes straight through.
+ * bytes.c keeps the buffers and moves the bytes; images.c has the calls that only images have; this file all others.
  */
-#include "bytes.h"
-#include <CL/cl_layer.h>
+#include "layer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +33,8 @@
 static const char *const modes[] = {"map", "finish", "enqueue", "kernel"};
 static enum { MAP, FINISH, ENQUEUE, KERNEL, MODES } mode;
 
-static cl_icd_dispatch driver; /* the functions below this layer */
-static cl_icd_dispatch layer;  /* the same, with ours in place */
+cl_icd_dispatch driver;       /* the functions below this layer */
+static cl_icd_dispatch layer; /* the same, with ours in place */
 
 /* ---- The events of our own commands are kept until they end: PoCL 3.1 aborts when one fails that nobody holds ---- */
 
@@ -79,11 +78,6 @@ static void release_when_ended(cl_event event) {
 }
 
 /* ---- What is queued: native kernels and their arguments, which the driver copies. ---- */
-
-struct mapping_task {
-  cl_mem root;
-  cl_ulong id;
-};
 
 static void CL_CALLBACK bring_mapping(void *task_pointer) {
   const struct mapping_task *task = task_pointer;
@@ -136,7 +130,7 @@ static void CL_CALLBACK forget(cl_mem mem, void *buffer) {
 }
 
 /* Takes b, for the driver's new object, into the list. If that fails, both end. */
-static cl_mem remember(struct buffer *b, cl_mem mem, cl_int *error) {
+cl_mem remember(struct buffer *b, cl_mem mem, cl_int *error) {
   b->mem = mem;
   b->references = 1;
   *error = driver.clSetMemObjectDestructorCallback(mem, forget, b);
@@ -148,6 +142,23 @@ static cl_mem remember(struct buffer *b, cl_mem mem, cl_int *error) {
   free(b->private);
   free(b);
   return NULL;
+}
+
+/* A buffer with memory of its own that holds what the host's does; null where there is none. */
+struct buffer *private_copy_of(cl_context context, void *host, size_t size) {
+  size_t room = (size + PAGE - 1) / PAGE * PAGE;
+  struct buffer *b = calloc(1, sizeof *b);
+  unsigned char *memory = aligned_alloc(PAGE, 2 * room);
+  if (!b || !memory) {
+    free(memory);
+    free(b);
+    return NULL;
+  }
+  *b = (struct buffer){.root = b, .size = size, .context = context, .host = host, .private = memory,
+                       .agreed = memory + room};
+  memcpy(b->private, host, size);
+  memcpy(b->agreed, b->private, size);
+  return b;
 }
 
 static cl_mem create_in_driver(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, size_t size,
@@ -165,22 +176,15 @@ static cl_mem create_private(cl_context context, const cl_mem_properties *proper
   driver.clGetMemObjectInfo(asked, CL_MEM_USES_SVM_POINTER, sizeof uses_svm, &uses_svm, NULL);
   driver.clReleaseMemObject(asked);
 
-  size_t room = (size + PAGE - 1) / PAGE * PAGE;
-  struct buffer *b = calloc(1, sizeof *b);
-  unsigned char *memory = aligned_alloc(PAGE, 2 * room);
-  cl_mem mem = NULL;
   *error = CL_OUT_OF_HOST_MEMORY;
-  if (b && memory) mem = create_in_driver(context, properties, flags, size, memory, error);
-  if (!mem) {
-    free(memory);
-    free(b);
-    return NULL;
-  }
-  *b = (struct buffer){.root = b, .size = size, .context = context, .uses_svm = uses_svm, .host = host,
-                       .private = memory, .agreed = memory + room};
-  memcpy(b->private, host, size);
-  memcpy(b->agreed, b->private, size);
-  return remember(b, mem, error);
+  struct buffer *b = private_copy_of(context, host, size);
+  if (!b) return NULL;
+  b->uses_svm = uses_svm;
+  cl_mem mem = create_in_driver(context, properties, flags, size, b->private, error);
+  if (mem) return remember(b, mem, error);
+  free(b->private);
+  free(b);
+  return NULL;
 }
 
 static cl_mem CL_API_CALL create_buffer_with_properties(cl_context context, const cl_mem_properties *properties,
@@ -252,21 +256,9 @@ static cl_int CL_API_CALL get_mem_object_info(cl_mem mem, cl_mem_info name, size
 
 /* ---- Map and unmap: the driver's own, of the private bytes, behind a native kernel that moves them ---- */
 
-static void *CL_API_CALL enqueue_map_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags,
-                                            size_t offset, size_t size, cl_uint waits, const cl_event *wait_list,
-                                            cl_event *event, cl_int *error) {
-  pthread_mutex_lock(&mutex);
-  struct buffer *b = find(mem);
-  struct mapping *m = b ? add_mapping(b, offset, size, flags) : NULL;
-  if (!m) {
-    pthread_mutex_unlock(&mutex);
-    return driver.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, wait_list, event, error);
-  }
-  struct buffer *root = b->root;
-  struct mapping_task task = {root->mem, m->id};
-  unsigned char *pointer = root->host + m->from;
-  pthread_mutex_unlock(&mutex);
-
+/* The driver's map, by `map`, behind a native kernel that brings the bytes. If it fails, the mapping ends. */
+cl_int bring_and_map(cl_command_queue queue, struct mapping_task task, cl_map_flags flags, cl_uint waits,
+                     const cl_event *wait_list, driver_map map, void *call) {
   cl_int status = CL_SUCCESS;
   cl_event brought = NULL;
   if (!(flags & CL_MAP_WRITE_INVALIDATE_REGION)) {
@@ -274,14 +266,50 @@ static void *CL_API_CALL enqueue_map_buffer(cl_command_queue queue, cl_mem mem, 
     waits = 1;
     wait_list = &brought;
   }
-  if (status == CL_SUCCESS)
-    driver.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, wait_list, event, &status);
+  if (status == CL_SUCCESS) status = map(call, waits, wait_list);
   if (brought) release_when_ended(brought);
-  if (status != CL_SUCCESS) {
-    pthread_mutex_lock(&mutex);
-    remove_mapping(root, task.id);
+  if (status == CL_SUCCESS) return status;
+  pthread_mutex_lock(&mutex);
+  struct buffer *root = find(task.root);
+  if (root) remove_mapping(root, task.id);
+  pthread_mutex_unlock(&mutex);
+  return status;
+}
+
+struct buffer_map {
+  cl_command_queue queue;
+  cl_mem mem;
+  cl_bool blocking;
+  cl_map_flags flags;
+  size_t offset, size;
+  cl_event *event;
+};
+
+static cl_int map_buffer(void *call, cl_uint waits, const cl_event *wait_list) {
+  const struct buffer_map *c = call;
+  cl_int status;
+  driver.clEnqueueMapBuffer(c->queue, c->mem, c->blocking, c->flags, c->offset, c->size, waits, wait_list, c->event,
+                            &status);
+  return status;
+}
+
+static void *CL_API_CALL enqueue_map_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags,
+                                            size_t offset, size_t size, cl_uint waits, const cl_event *wait_list,
+                                            cl_event *event, cl_int *error) {
+  pthread_mutex_lock(&mutex);
+  struct buffer *b = find(mem);
+  struct box box = {.row = size, .rows = 1, .slices = 1};
+  struct mapping *m = b ? add_mapping(b, offset, box, flags) : NULL;
+  if (!m) {
     pthread_mutex_unlock(&mutex);
+    return driver.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, wait_list, event, error);
   }
+  struct mapping_task task = {b->root->mem, m->id};
+  unsigned char *pointer = b->root->host + m->from;
+  pthread_mutex_unlock(&mutex);
+
+  struct buffer_map call = {queue, mem, blocking, flags, offset, size, event};
+  cl_int status = bring_and_map(queue, task, flags, waits, wait_list, map_buffer, &call);
   if (error) *error = status;
   return status == CL_SUCCESS ? pointer : NULL;
 }
@@ -386,7 +414,9 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
   layer.clRetainMemObject = retain_mem_object;
   layer.clReleaseMemObject = release_mem_object;
   layer.clGetMemObjectInfo = get_mem_object_info;
+  layer.clCreateImage = create_image;
   layer.clEnqueueMapBuffer = enqueue_map_buffer;
+  layer.clEnqueueMapImage = enqueue_map_image;
   layer.clEnqueueUnmapMemObject = enqueue_unmap_mem_object;
   if (mode >= FINISH) layer.clFinish = finish;
   if (mode >= FINISH) layer.clWaitForEvents = wait_for_events;

@@ -58,8 +58,10 @@ export interface Row {
   readonly idle?: true;
   /** It ends with objects alive on purpose; else the ledger has to be empty. */
   readonly leaves?: true;
-  /** Its exit code, where it is not 0. */
-  readonly exits?: number | readonly number[];
+  /** Its exit code; 0 by default. */
+  readonly exits?: number;
+  /** A driver that is known to fault in its own exit handlers, after the program's end: say why where this is set. */
+  readonly faultsAtExit?: Driver;
 }
 
 /** Rows by name; the name says what is done, in words. */

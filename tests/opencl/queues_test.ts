@@ -408,3 +408,21 @@ testEach("fence() and lastCommand() are one on a queue that runs commands in ord
   one.waitSync();
   assertBytes(contents(queue, tensor), filled(64, 1));
 });
+
+testEach("a kernel runs after all that it is told to wait for", async (platform) => {
+  using b = bench(platform);
+  using tensor = zeroed(b.cl, 64);
+  const events = [b.cl.userEvent(), b.cl.userEvent()];
+  using queue = b.cl.createQueue();
+  b.kernels.fill.run([64], [tensor, 7], { queue, after: events.map((event) => event.fence) });
+  using done = queue.lastCommand();
+  for (const event of events) {
+    assert(!done.reached());
+    event.complete();
+  }
+  await done.wait();
+  assertBytes(contents(queue, tensor), filled(64, 7));
+  // deno-lint-ignore no-explicit-any -- what JavaScript passes
+  thrown(ArgumentError, () => b.kernels.fill.run([64], [tensor, 1], { after: [done, 5] as any }));
+  for (const event of events) event[Symbol.dispose]();
+});

@@ -4,7 +4,7 @@ import type { Library } from "../library.ts";
 export const libc: Library = {
   name: "libc",
   interface: "LibC",
-  headers: ["dlfcn.h", "errno.h", "fcntl.h", "gnu/libc-version.h", "sys/mman.h", "sys/uio.h", "unistd.h"],
+  headers: ["dlfcn.h", "errno.h", "fcntl.h", "gnu/libc-version.h", "sys/file.h", "sys/mman.h", "sys/uio.h", "unistd.h"],
   defines: { _GNU_SOURCE: "" },
   functions: [
     { name: "mmap", address: ["addr"] },
@@ -14,6 +14,8 @@ export const libc: Library = {
     "memfd_create",
     "ftruncate",
     { name: "fcntl", variadic: { arg: "int" } },
+    { name: "open", variadic: { arg: "int" } },
+    "flock",
     "close",
     "process_vm_readv",
     "sysconf",
@@ -39,6 +41,10 @@ export const libc: Library = {
         "F_ADD_SEALS",
         "F_SEAL_SHRINK",
         "F_SEAL_GROW",
+        "O_RDONLY",
+        "O_CLOEXEC",
+        "LOCK_EX",
+        "LOCK_NB",
         "_SC_PAGESIZE",
       ],
     },

@@ -22,11 +22,15 @@ import { ArgumentError } from "../../core/errors.ts";
 import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLPointerTensor } from "../pointer_tensor.ts";
+import type { OpenCLImage } from "../image.ts";
+import type { OpenCLSampler } from "../sampler.ts";
 import type { OpenCLTensor } from "../tensor.ts";
+import { IMAGE_TYPE, ImageParameter } from "./image.ts";
 import { type LocalMemory, LocalParameter } from "./local.ts";
 import { OpaqueParameter } from "./opaque.ts";
 import type { Parameter, ParameterInfo } from "./parameter.ts";
 import { type BaseOf, PointerParameter } from "./pointer.ts";
+import { SamplerParameter } from "./sampler.ts";
 import { elementOf } from "./scalar.ts";
 import { ValueParameter } from "./value.ts";
 
@@ -38,14 +42,18 @@ export type KernelArgument =
   | OpenCLTensor
   | OpenCLPointerTensor
   | BaseOf
+  | OpenCLImage
+  | OpenCLSampler
   | LocalMemory
   | number
   | bigint
   | readonly number[]
   | ArrayBufferView<ArrayBuffer>;
 
+type Kind = new (kernel: string, index: number, info: ParameterInfo) => Parameter;
+
 /** The kind of parameter for each address space; what is not here cannot be passed. */
-const KINDS: { readonly [address: number]: new (kernel: string, index: number, info: ParameterInfo) => Parameter } = {
+const KINDS: { readonly [address: number]: Kind } = {
   [CL_KERNEL_ARG_ADDRESS_LOCAL]: LocalParameter,
   [CL_KERNEL_ARG_ADDRESS_GLOBAL]: PointerParameter,
   [CL_KERNEL_ARG_ADDRESS_CONSTANT]: PointerParameter,
@@ -54,6 +62,8 @@ const KINDS: { readonly [address: number]: new (kernel: string, index: number, i
 
 /** Types whose values are the driver's own objects, where a compiler does not say so: a false one ends the process. */
 const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|reserve_id_t|pipe)\b/;
+
+const SAMPLER_TYPE = /\bsampler_t\b/;
 
 /**
  * The parameters of a kernel, in order. Where the driver has forgotten them, they are what was kept with its binary.
@@ -72,10 +82,14 @@ export function parametersOf(
   );
   const infos = infosOf(handle, count) ?? kept;
   if (infos?.length !== count) throw unknown(kernel);
-  return infos.map((info, i) => {
-    const Kind = info.opaque || OPAQUE.test(info.type) ? OpaqueParameter : KINDS[info.address] ?? OpaqueParameter;
-    return new Kind(kernel, i, info);
-  });
+  return infos.map((info, i) => new (kindFor(info))(kernel, i, info));
+}
+
+/** A program's own name for an image type is told by some compilers, and not what stands behind it: that is opaque. */
+function kindFor(info: ParameterInfo): Kind {
+  if (!info.opaque && !OPAQUE.test(info.type)) return KINDS[info.address] ?? OpaqueParameter;
+  if (IMAGE_TYPE.test(info.type)) return ImageParameter;
+  return SAMPLER_TYPE.test(info.type) ? SamplerParameter : OpaqueParameter;
 }
 
 /** What the driver says of them; undefined where it has forgotten. */
@@ -117,8 +131,12 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
   };
 }
 
-/** Is what is passed by value an object of the driver's own? No value at all is an error for data, and for data only. */
+/**
+ * Is what is passed by value an object of the driver's own? PoCL takes no value at all for one, and for data refuses it;
+ * rusticl says that eight zeros are no sampler.
+ */
 function isObject(handle: ClKernel, index: number): boolean {
-  const code = opencl().clSetKernelArg(handle, index, 8n, null);
-  return code === 0 || code === CL_INVALID_SAMPLER;
+  const none = opencl().clSetKernelArg(handle, index, 8n, null);
+  if (none === 0 || none === CL_INVALID_SAMPLER) return true;
+  return opencl().clSetKernelArg(handle, index, 8n, new Uint8Array(8)) === CL_INVALID_SAMPLER;
 }

@@ -16,7 +16,7 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
     { tensor: from, access: "read", argument: "from" },
     { tensor: to, access: "write", argument: "to" },
   ];
-  assertUsable(queue, BUFFER, uses);
+  assertUsable(queue, uses);
   assertSameElements(from.layout, to.layout, "to", BUFFER);
   if (overlap(from.grant, to.grant)) {
     throw new LayoutError(`to: its bytes overlap those of ${from.name}.`, {

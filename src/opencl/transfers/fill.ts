@@ -16,7 +16,7 @@ const MOST_ROWS = 16_384;
 /** Fills a tensor's elements, row by row where they are apart. */
 export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPattern): void {
   const uses: Use[] = [{ tensor, access: "write", argument: "tensor" }];
-  assertUsable(queue, FN, uses);
+  assertUsable(queue, uses);
   const bytes = patternBytes(pattern, tensor.layout.dtype);
   const runs = runsOf([tensor.layout]);
   assertFits(tensor, runs, bytes.length);

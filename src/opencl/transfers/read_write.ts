@@ -21,8 +21,8 @@ function transfer(
   use: Use,
   bytes: ArrayBufferView,
 ): void {
-  const view = given(bytes, fn);
-  assertUsable(queue, fn, [use]);
+  const view = given(bytes);
+  assertUsable(queue, [use]);
   const { tensor } = use;
   const { byteOffset, byteLength } = tensor.layout;
   if (view.byteLength !== byteLength) {

@@ -27,8 +27,8 @@ function transfer(
   at: LayoutInit | undefined,
 ): void {
   const wanted = at === undefined ? undefined : layout(at);
-  const view = given(bytes, fn);
-  assertUsable(queue, fn, [use]);
+  const view = given(bytes);
+  assertUsable(queue, [use]);
   const { tensor } = use;
   const { shape, dtype } = tensor.layout;
   const inHost = wanted ?? layout({ shape, dtype });

@@ -1,10 +1,9 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { AccessError, NoRouteError } from "../../../src/core/errors.ts";
-import { region } from "../../../src/core/layout.ts";
 import type { Tensor } from "../../../src/core/tensor.ts";
 import { host, type HostTensor } from "../../../src/host/mod.ts";
 import { Counted } from "../../faults/tap.ts";
-import { across, assertFree, type Case, filled, NotHere, SIZE } from "../case.ts";
+import { across, assertFree, type Case, filled, NotHere, partOf, SIZE, unitOf } from "../case.ts";
 import { assertSame, random } from "../bytes.ts";
 import type { Subject } from "../subject.ts";
 
@@ -60,9 +59,10 @@ export const ACCESS: readonly Case[] = [
       const mapped = across(subject, source);
       assert(mapped.grant.parent === source.grant, "the map's grant was not lent by the source's");
       assertEquals([source.grant.state, mapped.grant.state], ["lent", "live"]);
-      const part = mapped.slice(region(mapped.layout, [0], [100]), { access: "read" });
+      const part = subject.target.wholeOnly ? mapped.borrow("read") : partOf(mapped, 0, 100, "read");
+      const length = subject.target.wholeOnly ? SIZE : 100 * unitOf(mapped);
       assertEquals([part.grant.parent, mapped.grant.state], [mapped.grant, "lent"]);
-      assertEquals([part.grant.start, part.grant.end], [source.grant.start, source.grant.start + 100]);
+      assertEquals([part.grant.start, part.grant.end], [source.grant.start, source.grant.start + length]);
       part[Symbol.dispose]();
       assertEquals([part.grant.state, mapped.grant.state], ["ended", "live"]);
       await mapped[Symbol.asyncDispose]();

@@ -1,9 +1,8 @@
 import { assertThrows } from "@std/assert";
 import { AccessError } from "../../../src/core/errors.ts";
 import { imageInfo } from "../../../src/core/frame_info.ts";
-import { region } from "../../../src/core/layout.ts";
 import type { Tensor } from "../../../src/core/tensor.ts";
-import { across, assertFree, type Case, filled, SIZE } from "../case.ts";
+import { across, assertFree, type Case, filled, frameOf, needsParts, partOf, SIZE, unitOf } from "../case.ts";
 import { assertSame, random } from "../bytes.ts";
 
 /** Parts of one memory, mapped each for itself. All of them begin and end in the middle of a page. */
@@ -11,39 +10,43 @@ export const RANGES: readonly Case[] = [
   {
     name: "overlapping-maps",
     async run(subject) {
+      needsParts(subject.source);
       const { source } = await filled(subject.source);
       using _ = source;
+      const { unit, middle, end } = cutsOf(source);
       {
-        using left = slice(source, 0, 10_001);
+        using left = partOf(source, 0, middle + 1);
         await using _ = across(subject, left);
-        assertThrows(() => slice(source, 10_000, SIZE), AccessError);
-        assertThrows(() => slice(source, 10_000, SIZE, "read"), AccessError);
+        assertThrows(() => partOf(source, middle, end), AccessError);
+        assertThrows(() => partOf(source, middle, end, "read"), AccessError);
         assertThrows(() => across(subject, source, { access: "read" }), AccessError);
       }
-      using left = slice(source, 0, 10_001, "read");
-      using right = slice(source, 10_000, SIZE, "read");
+      using left = partOf(source, 0, middle + 1, "read");
+      using right = partOf(source, middle, end, "read");
       const other = subject.elsewhere ?? subject.target;
       await using first = across(subject, left);
       await using second = across(subject, right, {}, other);
       const [a, b] = [await subject.target.read(first), await other.read(second)];
-      assertSame(a.subarray(10_000), b.subarray(0, 1), "the byte that two readers share");
+      assertSame(a.subarray(unit * middle), b.subarray(0, unit), "what two readers share");
     },
   },
   {
     name: "disjoint-maps",
     async run(subject) {
       const { source: from, target: to } = subject;
+      needsParts(from);
       const other = subject.elsewhere ?? to;
       const { source } = await filled(from);
       using _ = source;
+      const { unit, middle, end } = cutsOf(source);
       const bytes = random(SIZE);
       {
-        using left = slice(source, 0, 10_001);
-        using right = slice(source, 10_001, SIZE);
+        using left = partOf(source, 0, middle);
+        using right = partOf(source, middle, end);
         await using first = across(subject, left);
         await using second = across(subject, right, {}, other);
-        await to.write(first, bytes.subarray(0, 10_001));
-        await other.write(second, bytes.subarray(10_001));
+        await to.write(first, bytes.subarray(0, unit * middle));
+        await other.write(second, bytes.subarray(unit * middle));
       }
       assertSame(await from.read(source), bytes, "the two halves together");
       assertFree(source);
@@ -54,7 +57,7 @@ export const RANGES: readonly Case[] = [
     async run(subject) {
       const { source: from, target: to } = subject;
       const ends = [to, subject.elsewhere ?? to];
-      using source = from.allocateFrame(imageInfo({ format: "NV12", width: 1920, height: 1080 }));
+      using source = frameOf(subject, imageInfo({ format: "NV12", width: 1920, height: 1080 }));
       const bytes = source.planes.map((plane) => random(plane.layout.byteLength));
       {
         await using luma = across(subject, source.planes[0], {}, ends[0]);
@@ -69,19 +72,22 @@ export const RANGES: readonly Case[] = [
     name: "neighbours-untouched",
     async run(subject) {
       const { source: from, target: to } = subject;
+      needsParts(from);
       const { source } = await filled(from);
       using _ = source;
+      const { unit, quarter, middle, end } = cutsOf(source);
       const bytes = random(SIZE);
-      const cuts = [0, 5_001, 9_999, SIZE];
+      const cuts = [0, quarter, middle, end];
+      const part = (i: number) => bytes.subarray(unit * cuts[i], unit * cuts[i + 1]);
       {
-        const [left, middle, right] = cuts.slice(1).map((end, i) => slice(source, cuts[i], end));
-        using _left = left, _middle = middle, _right = right;
+        const [left, mid, right] = cuts.slice(1).map((end, i) => partOf(source, cuts[i], end));
+        using _left = left, _mid = mid, _right = right;
         {
-          await using mapped = across(subject, middle);
+          await using mapped = across(subject, mid);
           // While the middle is the target's, its neighbours get newer bytes, which no unmap may overwrite.
-          await from.write(left, bytes.subarray(cuts[0], cuts[1]));
-          await to.write(mapped, bytes.subarray(cuts[1], cuts[2]));
-          await from.write(right, bytes.subarray(cuts[2], cuts[3]));
+          await from.write(left, part(0));
+          await to.write(mapped, part(1));
+          await from.write(right, part(2));
         }
       }
       assertSame(await from.read(source), bytes, "the target's bytes between newer ones of the source's");
@@ -91,19 +97,23 @@ export const RANGES: readonly Case[] = [
     name: "neighbours-of-a-write-untouched",
     async run(subject) {
       const { source: from, target: to } = subject;
+      needsParts(from);
       const { source, bytes } = await filled(from);
       using _ = source;
-      const end = SIZE - 3;
+      const { unit, end } = cutsOf(source);
+      const [first, last] = [3 * unit, (end - 3) * unit];
       {
-        using middle = slice(source, 3, end);
+        using middle = partOf(source, 3, end - 3);
         await using mapped = across(subject, middle, { access: "write" });
-        await to.write(mapped, bytes.fill(7, 3, end).subarray(3, end));
+        await to.write(mapped, bytes.fill(7, first, last).subarray(first, last));
       }
       assertSame(await from.read(source), bytes, "the bytes before and after what was mapped for writing");
     },
   },
 ];
 
-function slice(source: Tensor, start: number, end: number, access: "read" | "read-write" = "read-write"): Tensor {
-  return source.slice(region(source.layout, [start], [end - start]), { access });
+/** Where a tensor is cut, counted in what it can be cut into: a quarter and a half of the way, and a bit. */
+function cutsOf(source: Tensor): { unit: number; quarter: number; middle: number; end: number } {
+  const unit = unitOf(source);
+  return { unit, quarter: Math.ceil(5_001 / unit), middle: Math.ceil(10_001 / unit), end: SIZE / unit };
 }

@@ -1,4 +1,4 @@
-import { DisposedError, host, MapperGraph, region } from "@samepage/interop";
+import { DisposedError, Frame, host, MapperGraph, region } from "@samepage/interop";
 import { OpenCLQueue, OpenCLUserEvent } from "@samepage/interop/opencl";
 import { busy } from "../busy.ts";
 import { any, collected, fails, grey, open, safe, safely, same, say } from "../kit.ts";
@@ -178,9 +178,18 @@ export default table(import.meta, {
     async run() {
       using cl = open();
       using graph = new MapperGraph([host, cl]);
-      const plane = (() => host.allocateFrame(grey(64, 64)).planes[0])();
+      const [a, b, c, d] = [0, 0, 0, 0].map(() => host.allocate({ shape: [64], dtype: "u8" }));
+      const stereo = {
+        type: "audio",
+        format: "u8",
+        sampleRate: 8000,
+        channels: 2,
+        samples: 64,
+        layout: "planar",
+      } as const;
+      const plane = (() => Frame.of([a, b], stereo).planes[0])();
       const view = plane.view();
-      const source = host.allocateFrame(grey(64, 64));
+      const source = Frame.of([c, d], stereo);
       const mapped = (() => graph.map(source, cl).planes[0])();
       await collected();
       view[1] = 9;
@@ -188,6 +197,20 @@ export default table(import.meta, {
       say(mapped.handle > 0n);
     },
     says: ["true"],
+  },
+  "a frame's planes, changed": {
+    run() {
+      using far = host.allocate({ shape: [4096], dtype: "u8" });
+      using frame = host.allocateFrame(grey(64, 64));
+      try {
+        any<typeof far[]>(frame.planes).push(far);
+      } catch { /* frozen */ }
+      const planes = [host.allocate({ shape: [8, 8], dtype: "u8" })];
+      using of = Frame.of(planes, grey(8, 8));
+      planes.length = 0;
+      say(frame.planes.length, of.planes.length);
+    },
+    says: ["1 1"],
   },
   "programs and kernels that nobody has any more": {
     opencl: true,

@@ -1,5 +1,6 @@
 import { AccessError, ArgumentError, DisposedError, host, MapperGraph, NativeCallError } from "@samepage/interop";
-import { busy } from "../busy.ts";
+import type { OpenCLUserEvent } from "@samepage/interop/opencl";
+import { type Busy, busy } from "../busy.ts";
 import { any, fails, open, OwnFence, safe, safely, say, settled, sleep } from "../kit.ts";
 import { type Failure, type Rows, table } from "../row.ts";
 
@@ -391,6 +392,32 @@ export default table(import.meta, {
         fence[Symbol.dispose]();
         fails("after dispose", () => fence.reached(), DisposedError);
       }
+    },
+  },
+  "work that fails while work in front of it is still running": {
+    opencl: true,
+    async run() {
+      const ends: readonly ((bench: Busy, event: OpenCLUserEvent) => void)[] = [
+        (_, event) => event.fail(),
+        (_, event) => event[Symbol.dispose](),
+        ({ cl, mapped }, event) => {
+          mapped.disposeAfter(cl.queue.fence());
+          event.fail();
+        },
+      ];
+      for (const end of ends) {
+        const bench = busy(open());
+        const { cl, add, mapped, source } = bench;
+        const event = cl.userEvent();
+        add.run([8192], [mapped, 1], { after: event.fence });
+        const own = cl.allocate({ shape: [64], dtype: "u8" });
+        add.run([64], [own, 1], { after: cl.queue.fence(), queue: cl.createQueue() });
+        end(bench, event);
+        await safely("mapped", mapped[Symbol.asyncDispose]());
+        await safely("context", cl[Symbol.asyncDispose]());
+        safe("source", () => source[Symbol.dispose]()); // throws what disposeAfter has kept
+      }
+      await sleep(200);
     },
   },
   "work that ends while other work is put behind it": {

@@ -1,5 +1,5 @@
-import { checkAlignment, host, layout, LayoutError, region } from "@samepage/interop";
-import { any, fails, safe, same } from "../kit.ts";
+import { checkAlignment, host, layout, LayoutError, MapperGraph, region } from "@samepage/interop";
+import { any, fails, open, safe, same } from "../kit.ts";
 import { type Failure, type Rows, table } from "../row.ts";
 
 const refused = (argument: string, message: RegExp, more: Partial<Failure> = {}): Failure => ({
@@ -101,6 +101,23 @@ export default table(import.meta, {
       }
       same("offset", t.layout.byteOffset, 0);
       t.view()[0] = 1;
+    },
+  },
+  "a tensor's layout, changed before a device reads it": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = host.allocate({ shape: [64], ...u8 });
+      try {
+        Object.assign(t.layout, { byteLength: 2 ** 30 });
+      } catch { /* frozen */ }
+      cl.queue.read(graph.map(t, cl), new Uint8Array(2 ** 30));
+    },
+    fails: {
+      error: LayoutError,
+      ...{ api: "opencl", fn: "clEnqueueReadBuffer", argument: "bytes" },
+      message: /1073741824 bytes were given, .* has 64/,
     },
   },
   "a slice's layout that answers something else each time": {

@@ -29,6 +29,7 @@ const huge: Rows = Object.fromEntries(HUGE.map((global) => [
   {
     opencl: true,
     leaves: true,
+    faultsAtExit: "Portable", // rows/exits.ts has the evidence
     async run() {
       const cl = open();
       const program = cl.program("kernel void k(global int* o) { if (get_global_id(0) == 0) o[0] = 7; }");

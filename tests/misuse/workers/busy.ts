@@ -5,6 +5,8 @@ import { OpenCLContext } from "@samepage/interop/opencl";
 import { busy } from "../busy.ts";
 
 const worker = globalThis as unknown as Worker;
+/** All of it stays reachable: no finalizer is to end it. */
+const kept: unknown[] = [];
 
 worker.onmessage = ({ data: platform }) => {
   const { cl, graph, mapped } = busy(OpenCLContext.open({ platform }), 60_000);
@@ -14,6 +16,6 @@ worker.onmessage = ({ data: platform }) => {
   graph.map(second, host).lend(() => new Promise(() => {}));
   const event = cl.userEvent();
   event.fence.wait();
-  host.allocate({ shape: [64], dtype: "u8", sharable: true });
+  kept.push(cl, graph, mapped, second, event, host.allocate({ shape: [64], dtype: "u8", sharable: true }));
   worker.postMessage("running");
 };

@@ -1,8 +1,8 @@
 import { ERROR_NAMES } from "../../ffi/libc/errors.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../ffi/libc/symbols.ts";
-import { NativeCallError } from "../core/errors.ts";
-import { lazyLibrary } from "../core/library.ts";
+import { NativeCallError } from "./errors.ts";
+import { lazyLibrary } from "./library.ts";
 
 /** The C library, opened on the first call. */
 export const libc: () => LibC = lazyLibrary<LibC>({
@@ -25,7 +25,8 @@ export function libcError(fn: string, hint?: string): NativeCallError {
   });
 }
 
-function errno(): number {
+/** The code that the last libc function has left. To be asked before any other native call. */
+export function errno(): number {
   const location = Deno.UnsafePointer.create(libc().__errno_location());
   return location === null ? 0 : new Deno.UnsafePointerView(location).getInt32();
 }

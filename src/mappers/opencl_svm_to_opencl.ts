@@ -1,0 +1,74 @@
+import { type Access, reads, writes } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import type { ByteRange, Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import type { Frame } from "../core/frame.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { OpenCLContext } from "../opencl/context.ts";
+import type { OpenCLSvm } from "../opencl/svm.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
+import type { OpenCLTensor } from "../opencl/tensor.ts";
+import { mapBuffer, refuseBuffer } from "./host_to_opencl.ts";
+
+const EDGE = "opencl.svm→opencl";
+
+/**
+ * Shared virtual memory as a buffer of the same context (CL_MEM_USE_HOST_PTR), for whatever wants a `cl_mem`. The buffer
+ * is over the whole block, whose parts are parts of it: Intel's driver takes a pointer into a block for a sub-buffer, and
+ * maps none that is not aligned as one. `alias` where such a buffer was proven to be that memory, else `migrate`.
+ */
+export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, OpenCLTensor | Frame<OpenCLTensor>> = {
+  from: "opencl.svm",
+  to: "opencl",
+
+  prepare(source: Described, target: Target): void {
+    const cl = target.context as OpenCLContext;
+    if (refuse(source, cl) === undefined) cl.aliasing.tryToProve(asked(source), source.range.byteLength);
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const cl = target.context as OpenCLContext;
+    const refusal = refuse(source, cl);
+    if (refusal !== undefined) return refusal;
+    const { byteLength } = source.range;
+    const { aliases, evidence } = cl.aliasing.judge(asked(source), byteLength);
+    return {
+      edge: EDGE,
+      transfer: aliases ? "alias" : "migrate",
+      hostWait: waits.some((fence) => fence.context !== cl),
+      bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
+      evidence,
+      result: source.as(target, access),
+    };
+  },
+
+  map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob) {
+    return mapBuffer(source, target.context as OpenCLContext, job, wholeOf(source.described));
+  },
+};
+
+/** The block; of host memory that is shared by its address, the bytes of the map alone. */
+function wholeOf({ target, range }: Described): ByteRange {
+  const block = (target as OpenCLSvm).blockOf(range.allocation);
+  if (block === undefined) return range;
+  return { allocation: range.allocation, start: 0, address: block.address, byteLength: block.byteLength };
+}
+
+/** What has to be proven: of host memory that is shared by its address, what has to be of any host memory. */
+function asked({ target, range: { allocation, address } }: Described) {
+  const svm = target as OpenCLSvm;
+  return svm.blockOf(allocation) === undefined ? address : svm.memoryOf(allocation, "buffer");
+}
+
+function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
+  if (source.target.context !== cl) {
+    return {
+      edge: EDGE,
+      reason: `it is shared virtual memory of another context than ${cl.name}'s.`,
+      remedy: "Map it to the host first: graph.map finds that way itself.",
+    };
+  }
+  const refusal = refuseBuffer(source, wholeOf(source), cl);
+  return refusal === undefined ? undefined : { ...refusal, edge: EDGE };
+}

@@ -1,0 +1,98 @@
+import type { Access } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import { Described } from "../core/described.ts";
+import { NoRouteError, type Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { moved } from "../core/layout.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { Resource } from "../core/resource.ts";
+import { describeRefusal } from "../core/route.ts";
+import type { OpenCLImage } from "../opencl/image.ts";
+import type { ImageShape } from "../opencl/image_shape.ts";
+import type { ImageTarget } from "../opencl/image_target.ts";
+import type { OpenCLTensor } from "../opencl/tensor.ts";
+
+const EDGE = "opencl→opencl.image";
+
+/**
+ * An OpenCL buffer as an image over it: a `"1D buffer"` (OpenCL 1.2), or 2D where there is cl_khr_image2d_from_buffer.
+ * Both are the same memory by OpenCL's rule; `alias` where that was proven, else `migrate`.
+ */
+export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
+  from: "opencl",
+  to: "opencl.image",
+
+  prepare(source: Described, target: Target): void {
+    const { context: cl, format } = target as ImageTarget;
+    const fit = fitOf(source, target as ImageTarget);
+    if (!("reason" in fit)) cl.images.overBuffers.tryToProve({ type: fit.type, format, host: isOverHost(source) });
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const { context: cl, format } = target as ImageTarget;
+    const fit = fitOf(source, target as ImageTarget);
+    if ("reason" in fit) return fit;
+    const which = { type: fit.type, format, host: isOverHost(source) };
+    const { aliases, evidence, impossible } = cl.images.overBuffers.judge(which);
+    if (impossible) return refusal(evidence);
+    const [plane] = source.planes;
+    return {
+      edge: EDGE,
+      transfer: aliases ? "alias" : "migrate",
+      hostWait: waits.some((fence) => fence.context !== cl),
+      bytesMoved: aliases ? 0 : plane.layout.byteLength,
+      evidence,
+      result: new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]),
+    };
+  },
+
+  map(source: OpenCLTensor, target: Target, job: MapJob): OpenCLImage {
+    const to = target as ImageTarget;
+    const { layout, root, rootOffset, rawHandle } = source;
+    const fit = sourceRefusal(source) ?? fitOf(source.described, to);
+    if ("reason" in fit) throw noRoute(source.name, to, fit);
+    const waits = job.waits.map((fence) => fence.retain());
+    job.undo.push(() => waits.splice(0).forEach((fence) => fence[Symbol.dispose]()));
+    const handle = to.context.images.overBuffers.create(to, fit, rawHandle, job.undo);
+    const owners = [source.resource, to.context.queue.resource];
+    const resource = new Resource({ name: job.name, undo: job.undo, grants: job.grants, owners });
+    for (const fence of waits.splice(0)) resource.record(fence);
+    const init = { target: to, resource, handle, layout, image: fit, root, bufferOffset: rootOffset, parent: source };
+    return to.context.images.tensor(init);
+  },
+};
+
+function fitOf(source: Described, target: ImageTarget): ImageShape | Refusal {
+  const { context: cl } = target;
+  if (source.target.context !== cl) return refusal("an image over a buffer is in the buffer's own context.");
+  if (cl.queue.resource.state !== "live") return refusal(`${cl.name}, or its queue, was disposed.`);
+  if (source.info !== undefined) {
+    return refusal("an image is one plane.", "Map the planes of the frame one by one: graph.map(frame.planes[0], …).");
+  }
+  const [{ layout, address }] = source.planes;
+  const fit = cl.images.overBuffers.fit(target, layout, address);
+  return "problem" in fit ? refusal(`${fit.argument}: ${fit.problem}`, fit.remedy) : fit;
+}
+
+function isOverHost({ planes: [{ address }] }: Described): boolean {
+  return address !== undefined;
+}
+
+/** What only the tensor itself tells. */
+function sourceRefusal({ layout: { byteOffset }, limits, context }: OpenCLTensor): Refusal | undefined {
+  if (limits !== undefined) return refusal(`the buffer was made with ${limits.flags}.`);
+  if (byteOffset === 0) return undefined;
+  return refusal(
+    `the tensor begins ${byteOffset} bytes into its cl_mem, and an image begins where a cl_mem does.`,
+    `Slice it at a multiple of ${context.subBufferAlign} bytes.`,
+  );
+}
+
+function refusal(reason: string, remedy?: string): Refusal {
+  return { edge: EDGE, reason, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+function noRoute(name: string, target: ImageTarget, refused: Refusal): NoRouteError {
+  const why = `No route from ${name} to ${target.context.name}: ${describeRefusal(refused)}`;
+  return new NoRouteError(why, [refused], { api: "core", argument: "target" });
+}

@@ -1,0 +1,137 @@
+import * as cl from "../../ffi/opencl/constants.ts";
+import type { ClSampler } from "../../ffi/opencl/handles.ts";
+import { object, shown } from "../core/argument.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { finalizers } from "../core/finalizers.ts";
+import { ledger } from "../core/ledger.ts";
+import { Resource } from "../core/resource.ts";
+import type { OpenCLContext } from "./context.ts";
+import { check, errcode, made } from "./errors.ts";
+import { opencl } from "./library.ts";
+
+/** What a sampler reads beside the image: CL_ADDRESS_… in small letters. `"none"` leaves it to chance. */
+export type Addressing = "none" | "clamp-to-edge" | "clamp" | "repeat" | "mirrored-repeat";
+
+/** What a sampler reads between pixels: CL_FILTER_… in small letters. */
+export type Filter = "nearest" | "linear";
+
+const ADDRESSING: { readonly [A in Addressing]: number } = {
+  "none": cl.CL_ADDRESS_NONE,
+  "clamp-to-edge": cl.CL_ADDRESS_CLAMP_TO_EDGE,
+  "clamp": cl.CL_ADDRESS_CLAMP,
+  "repeat": cl.CL_ADDRESS_REPEAT,
+  "mirrored-repeat": cl.CL_ADDRESS_MIRRORED_REPEAT,
+};
+
+const FILTERS: { readonly [F in Filter]: number } = {
+  nearest: cl.CL_FILTER_NEAREST,
+  linear: cl.CL_FILTER_LINEAR,
+};
+
+/** These want normalized coordinates (clCreateSampler). */
+const NORMALIZED_ONLY: readonly Addressing[] = ["repeat", "mirrored-repeat"];
+
+/** How a kernel reads an image. */
+export interface SamplerInit {
+  /** Coordinates from 0 to 1 instead of pixels; false by default. */
+  readonly normalized?: boolean;
+  /** What is read beside the image; `"clamp-to-edge"` by default. */
+  readonly addressing?: Addressing;
+  /** What is read between pixels; `"nearest"` by default. */
+  readonly filter?: Filter;
+}
+
+/**
+ * How a kernel reads an image: an argument for its `sampler_t`. Its end waits for the kernels that use it: PoCL 3.1 does
+ * not keep it for them.
+ */
+export class OpenCLSampler implements Disposable, AsyncDisposable {
+  /** The context it belongs to. */
+  readonly context: OpenCLContext;
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** As it was asked for, with the defaults filled in. */
+  readonly settings: Required<SamplerInit>;
+  readonly #handle: ClSampler;
+
+  /** Made by `cl.sampler()`. @throws {ArgumentError} for a setting that OpenCL has not, or two that do not go together. */
+  constructor(context: OpenCLContext, init: SamplerInit = {}) {
+    this.context = context;
+    this.settings = settingsOf(init);
+    context.resource.assertLive();
+    const { normalized, addressing, filter } = this.settings;
+    const handle = this.#handle = made(
+      opencl().clCreateSampler(
+        context.handle,
+        normalized ? cl.CL_TRUE : cl.CL_FALSE,
+        ADDRESSING[addressing],
+        FILTERS[filter],
+        errcode,
+      ),
+      "clCreateSampler",
+    );
+    ledger.add("opencl.cl_sampler");
+    const release = () => {
+      ledger.remove("opencl.cl_sampler");
+      check(opencl().clReleaseSampler(handle), "clReleaseSampler");
+    };
+    this.resource = new Resource({
+      name: `opencl sampler (${context.name})`,
+      owners: [context.resource],
+      undo: [release],
+    });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** True for a sampler itself, and not for what a program has put in front of one. */
+  static isSampler(value: unknown): value is OpenCLSampler {
+    return typeof value === "object" && value !== null && #handle in value;
+  }
+
+  /** The `cl_sampler`. */
+  get handle(): ClSampler {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /** Nothing that runs changes it, so a run waits for no other: for those who write mappers. */
+  workBeside(): void {}
+
+  /** Releases it, once the kernels that were given it are done. */
+  [Symbol.dispose](): void {
+    finalizers.unregister(this);
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    finalizers.unregister(this);
+    await this.resource.disposeAsync();
+  }
+}
+
+/** The settings, each read once. */
+function settingsOf(init: SamplerInit): Required<SamplerInit> {
+  const { normalized = false, addressing = "clamp-to-edge", filter = "nearest" } = object(init, "init");
+  if (typeof normalized !== "boolean") throw wrong("normalized", `${shown(normalized)} is neither true nor false.`);
+  known("addressing", addressing, ADDRESSING);
+  known("filter", filter, FILTERS);
+  if (!normalized && NORMALIZED_ONLY.includes(addressing)) {
+    throw wrong("addressing", `"${addressing}" takes normalized coordinates.`, "Pass normalized: true.");
+  }
+  return Object.freeze({ normalized, addressing, filter });
+}
+
+function known(argument: string, given: unknown, table: object): void {
+  if (typeof given === "string" && Object.hasOwn(table, given)) return;
+  throw wrong(argument, `${shown(given)} is none.`, `Use one of ${Object.keys(table).join(", ")}.`);
+}
+
+function wrong(argument: string, what: string, hint?: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, {
+    api: "opencl",
+    fn: "clCreateSampler",
+    argument,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
