@@ -1,6 +1,7 @@
 import { ArgumentError } from "../core/errors.ts";
 import { Fence } from "../core/fence.ts";
 import { bytesOf } from "../core/intrinsics.ts";
+import type { OpenCLContext } from "./context.ts";
 
 /** Fences that one call waits for: more are a mistake, or a list that never ends. */
 const MOST_FENCES = 65_536;
@@ -59,6 +60,12 @@ export function unreached(given: Fence | readonly Fence[] | undefined, argument:
   return fences;
 }
 
+/** In words, that something is of another context than its user; the two may well have the same device. */
+export function ofAnother(name: string, at: OpenCLContext, user: string, home: OpenCLContext): string {
+  if (at.name === home.name) return `${name} belongs to another context of ${at.name} than ${user}.`;
+  return `${name} belongs to ${at.name}, ${user} to ${home.name}.`;
+}
+
 /** What a value is, for messages. */
 export function kindOf(value: unknown): string {
   if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;
@@ -66,7 +73,8 @@ export function kindOf(value: unknown): string {
   return typeof constructor === "function" ? constructor.name : "object";
 }
 
-function wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
+/** The error of an argument that is something else. */
+export function wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
   return new ArgumentError(`${argument}: it is to be ${expected}; got ${kindOf(value)}.`, { api: "opencl", argument });
 }
 

@@ -131,8 +131,12 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
   };
 }
 
-/** Is what is passed by value an object of the driver's own? No value at all is an error for data, and for data only. */
+/**
+ * Is what is passed by value an object of the driver's own? PoCL takes no value at all for one, and for data refuses it;
+ * rusticl says that eight zeros are no sampler.
+ */
 function isObject(handle: ClKernel, index: number): boolean {
-  const code = opencl().clSetKernelArg(handle, index, 8n, null);
-  return code === 0 || code === CL_INVALID_SAMPLER;
+  const none = opencl().clSetKernelArg(handle, index, 8n, null);
+  if (none === 0 || none === CL_INVALID_SAMPLER) return true;
+  return opencl().clSetKernelArg(handle, index, 8n, new Uint8Array(8)) === CL_INVALID_SAMPLER;
 }

@@ -1,6 +1,8 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import type { Tensor } from "../../core/tensor.ts";
+import type { Fence } from "../../core/fence.ts";
+import type { Resource } from "../../core/resource.ts";
+import { ofAnother } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 
 /** What clGetKernelArgInfo says of one parameter of a kernel. */
@@ -17,6 +19,14 @@ export interface ParameterInfo {
   readonly access: number;
   /** True for an image, a sampler and the like, whatever its type is called: its value is the driver's own object. */
   readonly opaque: boolean;
+}
+
+/** What a kernel uses while it runs, a tensor or a sampler: its end waits for the run. */
+export interface Used {
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** Adds to `work` what the run has to wait for. @see {@link Mapped.workBeside} */
+  workBeside(line: object | undefined, work: Fence[]): void;
 }
 
 /**
@@ -52,8 +62,8 @@ export abstract class Parameter<T = unknown> {
   /** Sets it on the kernel, once it is seen that it may still be used; answers clSetKernelArg's code. */
   abstract set(kernel: ClKernel, accepted: T): number;
 
-  /** The tensor that the kernel will use by it, if any. */
-  tensorOf(_accepted: T): Tensor | undefined {
+  /** What the kernel will use by it, if anything. */
+  usedBy(_accepted: T): Used | undefined {
     return undefined;
   }
 
@@ -75,9 +85,6 @@ export abstract class Parameter<T = unknown> {
   /** Throws unless an object lives in the kernel's own context. */
   protected assertAtHome(name: string, at: OpenCLContext, context: OpenCLContext): void {
     if (at === context) return;
-    const whose = at.name === context.name
-      ? `another context of ${at.name}`
-      : `${at.name}, the kernel to ${context.name}`;
-    throw this.wrong(`${name} belongs to ${whose}.`);
+    throw this.wrong(ofAnother(name, at, "the kernel", context));
   }
 }
