@@ -1,5 +1,6 @@
 import { LOCK_EX, LOCK_NB, O_CLOEXEC, O_RDONLY } from "../../ffi/libc/constants.ts";
 import { EWOULDBLOCK } from "../../ffi/libc/errors.ts";
+import { InteropError } from "./errors.ts";
 import { errno, libc } from "./libc.ts";
 import { sleepSync } from "./sleep.ts";
 
@@ -14,7 +15,7 @@ const PATIENCE_MS = 10_000;
  * is not safe for threads. Where that cannot be had (no /proc, no fd left), it runs all the same. Not to be nested.
  */
 export function alone<T>(action: () => T): T {
-  const fd = libc().open(LOCKED, O_RDONLY | O_CLOEXEC, 0);
+  const fd = lockFile();
   if (fd < 0) return action();
   try {
     const end = performance.now() + PATIENCE_MS;
@@ -22,5 +23,15 @@ export function alone<T>(action: () => T): T {
     return action();
   } finally {
     libc().close(fd); // which lets go of it
+  }
+}
+
+/** An fd to lock; -1 where there is none, or libc may not be opened. */
+function lockFile(): number {
+  try {
+    return libc().open(LOCKED, O_RDONLY | O_CLOEXEC, 0);
+  } catch (error) {
+    if (error instanceof InteropError) return -1;
+    throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { ArgumentError } from "../core/errors.ts";
 import { Fence } from "../core/fence.ts";
 import { bytesOf } from "../core/intrinsics.ts";
+import type { OpenCLContext } from "./context.ts";
 
 /** Fences that one call waits for: more are a mistake, or a list that never ends. */
 const MOST_FENCES = 65_536;
@@ -57,6 +58,12 @@ export function unreached(given: Fence | readonly Fence[] | undefined, argument:
     if (!fence.reached()) fences.push(fence);
   }
   return fences;
+}
+
+/** In words, that something is of another context than its user; the two may well have the same device. */
+export function ofAnother(name: string, at: OpenCLContext, user: string, home: OpenCLContext): string {
+  if (at.name === home.name) return `${name} belongs to another context of ${at.name} than ${user}.`;
+  return `${name} belongs to ${at.name}, ${user} to ${home.name}.`;
 }
 
 /** What a value is, for messages. */

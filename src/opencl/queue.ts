@@ -16,6 +16,7 @@ import { Point } from "./point.ts";
 import { attachedQueue, createdQueue, type QueueOptions, type QueueOrder } from "./queue_handle.ts";
 import { type CommandKind, Submitted } from "./submitted.ts";
 import type { OpenCLImage } from "./image.ts";
+import { outlastWorkers } from "./sub_devices.ts";
 import type { OpenCLTensor } from "./tensor.ts";
 import { type Colour, copyImage, fillImage, readImage, writeImage } from "./transfers/image.ts";
 import { copy } from "./transfers/copy.ts";
@@ -362,7 +363,8 @@ export class OpenCLQueue implements Disposable {
       ledger.remove("opencl.cl_command_queue");
       check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
     };
-    const errors = [...failures, ...unwind([release, ...left.map((point) => () => point.letGo())])];
+    const outlast = () => outlastWorkers(this.#handle, this.device);
+    const errors = [...failures, ...unwind([release, outlast, ...left.map((point) => () => point.letGo())])];
     throwAll(errors, `releasing ${this.resource.name}`);
   }
 

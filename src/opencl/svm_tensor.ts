@@ -15,7 +15,7 @@ const SYSTEM: ExecInfo = { flag: CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM };
  * or of host memory where a device shares all of that.
  */
 export class OpenCLSvmTensor extends OpenCLPointerTensor {
-  /** What a kernel is told that finds its address in memory. */
+  /** What a kernel is told that finds its address in memory: for those who write mappers. */
   override get execInfo(): ExecInfo {
     return svmBlockOf(this.grant.allocation, this.context) === undefined ? SYSTEM : OWN;
   }

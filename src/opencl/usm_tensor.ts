@@ -21,7 +21,7 @@ const FLAGS: { readonly [K in UsmKind]: number } = {
 
 /** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
 export class OpenCLUsmTensor extends OpenCLPointerTensor {
-  /** What a kernel is told that finds its address in memory. */
+  /** What a kernel is told that finds its address in memory: for those who write mappers. */
   override get execInfo(): ExecInfo {
     return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
   }

@@ -2,6 +2,7 @@ import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { Fence } from "../../core/fence.ts";
 import type { Resource } from "../../core/resource.ts";
+import { ofAnother } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 
 /** What clGetKernelArgInfo says of one parameter of a kernel. */
@@ -84,9 +85,6 @@ export abstract class Parameter<T = unknown> {
   /** Throws unless an object lives in the kernel's own context. */
   protected assertAtHome(name: string, at: OpenCLContext, context: OpenCLContext): void {
     if (at === context) return;
-    const whose = at.name === context.name
-      ? `another context of ${at.name}`
-      : `${at.name}, the kernel to ${context.name}`;
-    throw this.wrong(`${name} belongs to ${whose}.`);
+    throw this.wrong(ofAnother(name, at, "the kernel", context));
   }
 }

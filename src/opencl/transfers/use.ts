@@ -3,7 +3,8 @@ import type { Access } from "../../core/access.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { Fence } from "../../core/fence.ts";
 import { pinned } from "../../core/pin.ts";
-import { assertInstance, bytesIn, kindOf, wrongKind } from "../check.ts";
+import { assertHostMay } from "../buffer_limits.ts";
+import { assertInstance, bytesIn, kindOf, ofAnother, wrongKind } from "../check.ts";
 import { OpenCLFence } from "../event.ts";
 import { assertNoGates } from "../gate.ts";
 import { OpenCLImage } from "../image.ts";
@@ -31,10 +32,8 @@ export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
     else if (!OpenCLImage.isImage(tensor)) throw wrongKind(argument, "an OpenCLImage", tensor);
     tensor.assertUsable(access);
     if (tensor.context === queue.context) continue;
-    throw new ArgumentError(
-      `${argument}: ${tensor.name} belongs to ${tensor.context.name}, the queue to ${queue.context.name}.`,
-      { api: "opencl", argument },
-    );
+    const what = ofAnother(tensor.name, tensor.context, "the queue", queue.context);
+    throw new ArgumentError(`${argument}: ${what}`, { api: "opencl", argument });
   }
 }
 
@@ -81,7 +80,10 @@ export function runBlocking(
   copied: number,
   enqueue: EnqueueBlocking,
 ): void {
-  const what = `${use.access}()`;
+  const { tensor, access, argument } = use;
+  const limits = tensor instanceof OpenCLTensor ? tensor.limits : tensor.root.limits;
+  assertHostMay(access, limits, tensor.name, argument);
+  const what = `${access}()`;
   // The whole queue's: PoCL 3.1 finishes it in a blocking call.
   queue.assertUnblocked(what);
   for (const fence of workBeside(queue, [use])) {

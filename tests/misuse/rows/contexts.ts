@@ -97,11 +97,11 @@ export default table(import.meta, {
   }, wrong(LayoutError, "bytes", /0 bytes were given/)),
   "an object for bytes": copies("bytes", () => ({
     ...{ buffer: new ArrayBuffer(16), byteOffset: -(2 ** 40), byteLength: 1 << 20 },
-  }), wrong(ArgumentError, "bytes", /typed array or DataView; got Object/)),
+  }), { error: ArgumentError, api: "opencl", argument: "bytes", message: /typed array or DataView; got Object/ }),
   "a buffer for bytes": copies(
     "bytes",
     () => new ArrayBuffer(1 << 20),
-    wrong(ArgumentError, "bytes", /got ArrayBuffer/),
+    { error: ArgumentError, api: "opencl", argument: "bytes", message: /got ArrayBuffer/ },
   ),
   "a host tensor to copy to": copies("tensor", () => host.allocate(u8(1 << 20)), {
     ...{ error: ArgumentError, api: "opencl", argument: "tensor" },
@@ -115,7 +115,10 @@ export default table(import.meta, {
       using t = other.allocate(u8(16));
       cl.queue.read(t, new Uint8Array(16));
     },
-    fails: wrong(ArgumentError, "tensor", /belongs to /),
+    fails: {
+      ...{ error: ArgumentError, api: "opencl", argument: "tensor" },
+      message: /belongs to another context of .* than the queue/,
+    },
   },
   "bytes whose offset and buffer are not theirs": {
     opencl: true,

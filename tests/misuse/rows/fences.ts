@@ -8,7 +8,7 @@ const bytes = { shape: [4096], dtype: "u8" } as const;
 const unset: Failure = {
   error: AccessError,
   ...{ api: "opencl", argument: "fence" },
-  message: /could never end: the work waits for a user event of this isolate that is not set/,
+  message: /could never end: the work waits for a user event that is not set/,
   hint: /Set the event first, or await instead/,
 };
 

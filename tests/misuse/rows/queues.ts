@@ -1,0 +1,151 @@
+import { AccessError, ArgumentError, host, LayoutError, MapperGraph, region } from "@samepage/interop";
+import type { OpenCLContext } from "@samepage/interop/opencl";
+import { any, fails, open, outcome, say } from "../kit.ts";
+import { type Failure, type Row, table } from "../row.ts";
+
+const bytes = { shape: [64], dtype: "u8" } as const;
+
+/** A program with a context, refused so. */
+function refused(run: (cl: OpenCLContext) => unknown, failure: Omit<Failure, "api">): Row {
+  return {
+    opencl: true,
+    run() {
+      using cl = open();
+      run(cl);
+    },
+    fails: { api: "opencl", ...failure },
+  };
+}
+
+const wrong = (argument: string, message: RegExp, fn?: string) => ({
+  ...{ error: ArgumentError, argument, message },
+  ...(fn === undefined ? {} : { fn }),
+});
+
+export default table(import.meta, {
+  "an order that there is not": refused((cl) => cl.createQueue({ order: any("random") }), {
+    ...wrong("order", /random is none/),
+    hint: /Use "in-order" or "out-of-order"/,
+  }),
+  "profiling that is neither": refused(
+    (cl) => cl.createQueue({ profiling: any(1) }),
+    wrong("profiling", /1 is neither true nor false/),
+  ),
+  "times on a queue that keeps none": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using t = cl.allocate(bytes);
+      cl.queue.fill(t, 1);
+      using fence = cl.queue.lastCommand();
+      say(outcome(() => fence.times()));
+      fence.waitSync();
+      say(outcome(() => fence.times()));
+    },
+    says: ["ArgumentError profiling", "ArgumentError profiling"],
+  },
+  "a pattern that is out of range": refused((cl) => {
+    using t = cl.allocate(bytes);
+    for (const pattern of [undefined, null, "x", {}, [], [1, "x"], NaN, 1.5, -1, new Array(1000).fill(1)]) {
+      fails(String(pattern), () => cl.queue.fill(t, any(pattern)), ArgumentError);
+    }
+    cl.queue.fill(t, 256);
+  }, wrong("pattern", /256 is out of the range of u8/, "clEnqueueFillBuffer")),
+  "a pattern that does not fit": refused((cl) => {
+    using t = cl.allocate({ ...bytes, shape: [63] });
+    cl.queue.fill(t, [1, 2]);
+  }, { error: LayoutError, fn: "clEnqueueFillBuffer", argument: "tensor", message: /63/ }),
+  "a copy onto itself": refused((cl) => {
+    using t = cl.allocate(bytes);
+    cl.queue.copy(t, t);
+  }, { error: LayoutError, fn: "clEnqueueCopyBuffer", argument: "to", message: /its bytes overlap those of/ }),
+  "a copy to another shape": refused((cl) => {
+    using t = cl.allocate(bytes);
+    using u = cl.allocate({ ...bytes, shape: [8, 8] });
+    cl.queue.copy(t, u);
+  }, { error: LayoutError, fn: "clEnqueueCopyBuffer", argument: "to", message: /it has the elements of \[8,8\] u8/ }),
+  "a copy to another context's tensor": refused((cl) => {
+    using other = open();
+    using t = cl.allocate(bytes);
+    cl.queue.copy(t, other.allocate(bytes));
+  }, wrong("to", /belongs to another context of .* than the queue/)),
+  "a copy from what is mapped to the host": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = cl.allocate(bytes);
+      using u = cl.allocate(bytes);
+      using _ = graph.map(t, host);
+      cl.queue.copy(t, u);
+    },
+    fails: { error: AccessError, api: "core", message: /are lent to/, hint: /Dispose/ },
+  },
+  "a box of other elements": refused((cl) => {
+    using t = cl.allocate({ ...bytes, shape: [8, 8] });
+    const to = new Uint8Array(1024);
+    fails("none", () => cl.queue.writeRect(t, any(undefined)), ArgumentError);
+    fails("layout", () => cl.queue.readRect(t, to, any(5)), LayoutError);
+    fails(
+      "short",
+      () => cl.queue.readRect(t, to.subarray(200), { ...bytes, shape: [8, 8], rowAlign: 128 }),
+      LayoutError,
+    );
+    cl.queue.readRect(t, to, bytes);
+  }, { error: LayoutError, fn: "clEnqueueReadBufferRect", argument: "at", message: /not of \[8,8\] u8/ }),
+  "a migration to nowhere": refused((cl) => {
+    using t = cl.allocate(bytes);
+    for (const tensors of [undefined, [], [undefined], [host]]) {
+      fails("tensors", () => cl.queue.migrate(any(tensors), { to: "host" }), ArgumentError);
+    }
+    cl.queue.migrate([t], { to: any("elsewhere") });
+  }, wrong("to", /elsewhere is neither "device" nor "host"/, "clEnqueueMigrateMemObjects")),
+  "a migration that would spoil a neighbour": refused((cl) => {
+    using t = cl.allocate(bytes);
+    cl.queue.migrate([t.slice(region(t.layout, [1], [4]))], { to: "host", contentUndefined: true });
+  }, {
+    error: LayoutError,
+    fn: "clEnqueueMigrateMemObjects",
+    argument: "tensors[0]",
+    message: /is not all of its buffer/,
+    hint: /Migrate it with its contents/,
+  }),
+  "a marker behind what is no fence": refused((cl) => {
+    fails("barrier", () => cl.queue.barrier(any("x")), ArgumentError);
+    fails("many", () => cl.queue.barrier(any(new Array(100_000))), ArgumentError);
+    cl.queue.marker([any(undefined)]);
+  }, wrong("after[0]", /it is to be an? Fence; got undefined/)),
+  "a queue's handle that is none, attached": refused((cl) => {
+    for (const handle of [undefined, 0n, -1n, 2n ** 64n, {}]) {
+      fails("queue", () => cl.attachQueue(any(handle)), ArgumentError);
+      fails("event", () => cl.attachEvent(any(handle)), ArgumentError);
+      fails("buffer", () => cl.attachBuffer(any(handle), bytes), ArgumentError);
+    }
+    cl.attachQueue(any(5));
+  }, wrong("handle", /it is to be a bigint; got number/)),
+  "a queue of another context, attached": refused((cl) => {
+    using other = open();
+    cl.attachQueue(other.queue.handle);
+  }, wrong("handle", /the queue is of another cl_context/)),
+  "a buffer of another context, attached": refused((cl) => {
+    using other = open();
+    cl.attachBuffer(other.allocate(bytes).handle, bytes);
+  }, { ...wrong("handle", /of another context/, "clRetainMemObject"), hint: /Attach its own/ }),
+  "a buffer attached with more bytes than it has": refused((cl) => {
+    using t = cl.allocate(bytes);
+    cl.attachBuffer(t.handle, { ...bytes, shape: [65] });
+  }, { error: LayoutError, argument: "init", message: /it reaches to byte 65; the buffer has 64/ }),
+  "a queue attached twice, and disposed twice": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const own = cl.createQueue();
+      const { handle } = own;
+      const a = cl.attachQueue(handle);
+      const b = cl.attachQueue(handle);
+      for (const each of [own, a, b, b, a, own]) each[Symbol.dispose]();
+      say(cl.queue.order);
+    },
+    says: ["in-order"],
+  },
+});
