@@ -131,8 +131,14 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
   };
 }
 
-/** Is what is passed by value an object of the driver's own? No value at all is an error for data, and for data only. */
+/** A handle that is none: null. */
+const NO_OBJECT = new BigUint64Array(1);
+
+/**
+ * Is what is passed by value an object of the driver's own? No value at all is an error for data, and for data only
+ * (PoCL 3.1); a null handle is one for samplers, and for samplers only (rusticl 22.3).
+ */
 function isObject(handle: ClKernel, index: number): boolean {
-  const code = opencl().clSetKernelArg(handle, index, 8n, null);
-  return code === 0 || code === CL_INVALID_SAMPLER;
+  const codes = [null, NO_OBJECT].map((value) => opencl().clSetKernelArg(handle, index, 8n, value));
+  return codes[0] === 0 || codes.includes(CL_INVALID_SAMPLER);
 }

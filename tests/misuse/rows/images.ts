@@ -1,12 +1,4 @@
-import {
-  AccessError,
-  ArgumentError,
-  DisposedError,
-  host,
-  LayoutError,
-  MapperGraph,
-  region,
-} from "@samepage/interop";
+import { AccessError, ArgumentError, DisposedError, host, LayoutError, MapperGraph, region } from "@samepage/interop";
 import { BaseOf, BuildError } from "@samepage/interop/opencl";
 import { any, fails, open, safe, same } from "../kit.ts";
 import { type Row, table } from "../row.ts";

@@ -93,7 +93,8 @@ export default table(import.meta, {
       const pattern = [1, 2];
       Object.defineProperty(pattern, 1, { get: () => (third[Symbol.dispose](), 2) });
       fails("fill", () => queue.fill(third, pattern), DisposedError);
-      const long = (length: number) => any(new Proxy([1], { get: (of, key) => key === "length" ? length : Reflect.get(of, key) }));
+      const long = (length: number) =>
+        any(new Proxy([1], { get: (of, key) => key === "length" ? length : Reflect.get(of, key) }));
       fails("length", () => queue.fill(fourth, long(2 ** 32)), ArgumentError);
       fails("endless", () => queue.marker(long(2 ** 53)), ArgumentError);
       fails("fractions", () => queue.marker(long(0.5)), ArgumentError);
