@@ -87,7 +87,8 @@ async function write(folder: string, record: Record): Promise<void> {
   await Deno.writeTextFile(paths.json, JSON.stringify(record, sixDigits));
   await Deno.writeTextFile(paths.page, markdownOf(record, json));
   await Deno.writeTextFile(paths.picture, pictureOf(record.figures, caption));
-  await new Deno.Command(Deno.execPath(), { args: ["fmt", "-q", "--line-width=120", paths.json, paths.page] }).output();
+  await new Deno.Command(Deno.execPath(), { args: ["fmt", "-q", "--line-width=120", ...Object.values(paths)] })
+    .output();
 }
 
 const { values: asked } = parseArgs({

@@ -12,6 +12,8 @@ import type { HostBuffer } from "../opencl/host_buffers.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/image_shape.ts";
 import type { ImageTarget } from "../opencl/image_target.ts";
+import { refuseMappedCoarse } from "./mapped_coarse.ts";
+import { retained } from "./retained.ts";
 
 const EDGE = "host→opencl.image";
 
@@ -123,14 +125,6 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }
 
-/** The work that has to be done first: given up with what else was made, unless a resource takes it over. */
-function retained({ waits, undo }: MapJob): Fence[] {
-  const fences: Fence[] = [];
-  undo.push(() => fences.splice(0).forEach((fence) => fence[Symbol.dispose]()));
-  for (const fence of waits) fences.push(fence.retain());
-  return fences;
-}
-
 function wayFor(source: Described, target: ImageTarget): Way | Refusal {
   const { context: cl } = target;
   if (cl.queue.resource.state !== "live") return refusal(`${cl.name}, or its queue, was disposed.`);
@@ -144,7 +138,8 @@ function wayFor(source: Described, target: ImageTarget): Way | Refusal {
     return refusal('type: a "1D buffer" image is made over an OpenCL buffer, not over host memory.');
   }
   const copied = target.hostProblem(fit, { address, byteLength: layout.byteLength, block: allocation.block })?.problem;
-  return (copied === undefined ? sharing(source, target, fit) : undefined) ??
+  const closed = () => refuseMappedCoarse(EDGE, source, cl) ?? sharing(source, target, fit);
+  return (copied === undefined ? closed() : undefined) ??
     { image: fit, ...(copied === undefined ? {} : { copied }) };
 }
 

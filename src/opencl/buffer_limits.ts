@@ -5,7 +5,8 @@ import {
   CL_MEM_READ_ONLY,
   CL_MEM_WRITE_ONLY,
 } from "../../ffi/opencl/constants.ts";
-import type { Access } from "../core/access.ts";
+import { type Access, covers } from "../core/access.ts";
+import { AccessError } from "../core/errors.ts";
 
 /** What a buffer's flags let kernels and the host do with it. */
 export interface BufferLimits {
@@ -34,5 +35,19 @@ export function limitsIn(flags: bigint): BufferLimits | undefined {
   return limiting.reduce((all, { limits }) => ({ ...all, ...limits }), {
     ...none,
     flags: limiting.map(({ name }) => name).join(", "),
+  });
+}
+
+/** True where the flags let the host use a buffer so. */
+export function hostMay(access: Access, limits: BufferLimits | undefined): boolean {
+  return limits === undefined || (limits.host !== undefined && covers(limits.host, access));
+}
+
+/** Throws an {@link AccessError} unless the flags let the host use a buffer so. */
+export function assertHostMay(access: Access, limits: BufferLimits | undefined, name: string, argument: string): void {
+  if (hostMay(access, limits)) return;
+  throw new AccessError(`${argument}: ${name} was made with ${limits!.flags}: the host may not ${access} it.`, {
+    api: "opencl",
+    argument,
   });
 }

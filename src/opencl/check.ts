@@ -73,7 +73,8 @@ export function kindOf(value: unknown): string {
   return typeof constructor === "function" ? constructor.name : "object";
 }
 
-function wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
+/** The error of an argument that is something else. */
+export function wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
   return new ArgumentError(`${argument}: it is to be ${expected}; got ${kindOf(value)}.`, { api: "opencl", argument });
 }
 

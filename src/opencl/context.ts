@@ -7,6 +7,7 @@ import type { LayoutInit } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
+import { warn } from "../core/warn.ts";
 import { AliasProofs } from "./alias.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./attached_buffer.ts";
 import { attachedEvent } from "./attached_event.ts";
@@ -31,6 +32,14 @@ import { OpenCLSvm } from "./svm.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { OpenCLUserEvent } from "./user_event.ts";
 import { OpenCLUsm } from "./usm.ts";
+
+/**
+ * Contexts that nobody has any more. The work of its queues reaches a context, so its end cannot be driven from here: it
+ * is only told that there was one.
+ */
+const forgotten = new FinalizationRegistry<string>((name) => {
+  warn(`${name} was never disposed; its queues and native objects stay. Use \`using\` or dispose it.`);
+});
 
 /**
  * An OpenCL context, of one device or several, and an in-order queue of the first. It is its own target: buffers.
@@ -102,6 +111,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
       this.resource.dispose();
       throw error;
     }
+    forgotten.register(this, this.resource.name, this);
   }
 
   /**
@@ -375,11 +385,13 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
 
   /** Disposes all that lives in it, then releases it. */
   [Symbol.dispose](): void {
+    forgotten.unregister(this);
     this.resource.dispose();
   }
 
   /** The same without blocking the event loop. */
   async [Symbol.asyncDispose](): Promise<void> {
+    forgotten.unregister(this);
     await this.resource.disposeAsync();
   }
 }

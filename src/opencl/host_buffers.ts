@@ -44,8 +44,8 @@ const spaces = new Map<bigint, WeakRef<object>>();
 /**
  * The buffers and images of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL
  * (clCreateBuffer, CL_MEM_USE_HOST_PTR), so a map within a live buffer shares it, and one that overlaps it in part, or
- * is to be something else, is impossible. An image is shared by maps of all of it.
- * For those who write mappers.
+ * is to be something else, is impossible. An image is shared by maps of all of it. For
+ * those who write mappers.
  */
 export class HostBuffers {
   readonly #context: OpenCLContext;

@@ -37,6 +37,7 @@ export class OpenCLImage extends Tensor<ClMem> {
   readonly root: RootBuffer;
   /** Where it begins in that buffer, in bytes; undefined for an image of its own. */
   readonly bufferOffset: number | undefined;
+  readonly #own = true;
 
   /** Takes the resource over. */
   constructor(init: OpenCLImageInit) {
@@ -45,6 +46,11 @@ export class OpenCLImage extends Tensor<ClMem> {
     this.image = init.image;
     this.root = init.root;
     this.bufferOffset = init.bufferOffset;
+  }
+
+  /** True for an image itself, and not for what a program has put in front of one. */
+  static isImage(value: unknown): value is OpenCLImage {
+    return typeof value === "object" && value !== null && #own in value;
   }
 
   /** The context whose memory it is. */

@@ -55,7 +55,8 @@ export function imageClassOf({ format, image: { type, extent: [x, y], pitch }, a
 /**
  * Finds out, once per device and class, whether an image over host memory is that memory: by the same experiment as for
  * buffers ({@link AliasProofs}), with kernels that read and write the pixels of two images. Where the device does not
- * use memory in place that is as well aligned as can be, it is taken to use none: a "no" takes a second.
+ * use memory in place that is as well aligned as can be, it is taken to use none: a "no" takes a second. For those who
+ * write mappers.
  */
 export class ImageProofs extends Proofs<ImageClass> {
   /** Runs the proof for an image, unless it was run before. */
@@ -73,13 +74,13 @@ export class ImageProofs extends Proofs<ImageClass> {
     return this.judgeClass(imageClassOf(place));
   }
 
-  /** @see {@link Proofs.keyOf} */
+  /** A class by its kind, format and place. */
   protected keyOf({ type, format, host }: ImageClass): string {
     const where = host === undefined ? "driver" : JSON.stringify([host.address, host.row, host.paddedSlices]);
     return `${type} ${format.name} ${where}`;
   }
 
-  /** @see {@link Proofs.describe} */
+  /** The same in words. */
   protected describe({ type, format, host }: ImageClass): string {
     const what = `${type} ${format.name}`;
     if (host === undefined) return `${what} in memory of the driver's own`;
@@ -90,7 +91,7 @@ export class ImageProofs extends Proofs<ImageClass> {
     return parts.join(", ");
   }
 
-  /** @see {@link Proofs.experiment} */
+  /** Makes two specimens of the class, and has the device read and write them. */
   protected experiment(which: ImageClass, undo: Undo): Outcome {
     if (which.type === "3D" && !this.context.devices.every(writes3D)) {
       return "no kernel can write into a 3D image here, so nothing can be shown";

@@ -7,6 +7,45 @@ import { ArgumentError } from "../core/errors.ts";
 /** How a kernel reads and writes the channels: `read_imagef`, `read_imagei` or `read_imageui`. */
 export type ChannelAccess = "f" | "i" | "ui";
 
+/** What a channel is: OpenCL's name without `CL_`. */
+export type ChannelType =
+  | "SNORM_INT8"
+  | "SNORM_INT16"
+  | "UNORM_INT8"
+  | "UNORM_INT16"
+  | "UNORM_SHORT_565"
+  | "UNORM_SHORT_555"
+  | "UNORM_INT_101010"
+  | "UNORM_INT_101010_2"
+  | "SIGNED_INT8"
+  | "SIGNED_INT16"
+  | "SIGNED_INT32"
+  | "UNSIGNED_INT8"
+  | "UNSIGNED_INT16"
+  | "UNSIGNED_INT32"
+  | "HALF_FLOAT"
+  | "FLOAT";
+
+/** Which channels a pixel has, in their order: OpenCL's name without `CL_`. */
+export type ChannelOrder =
+  | "R"
+  | "A"
+  | "Rx"
+  | "INTENSITY"
+  | "LUMINANCE"
+  | "DEPTH"
+  | "RG"
+  | "RA"
+  | "RGx"
+  | "RGB"
+  | "RGBx"
+  | "RGBA"
+  | "BGRA"
+  | "ARGB"
+  | "ABGR"
+  | "sRGBA"
+  | "sBGRA";
+
 interface TypeRow {
   readonly code: number;
   /** What holds one channel, or a whole pixel of a packed type. */
@@ -17,7 +56,7 @@ interface TypeRow {
 }
 
 /** Channel data types (OpenCL 3.0, "Image Channel Data Type"), by their CL_ names. CL_UNORM_INT24 is a part of others. */
-const TYPES = {
+const TYPES: { readonly [T in ChannelType]: TypeRow } = {
   SNORM_INT8: { code: cl.CL_SNORM_INT8, dtype: "i8", access: "f" },
   SNORM_INT16: { code: cl.CL_SNORM_INT16, dtype: "i16", access: "f" },
   UNORM_INT8: { code: cl.CL_UNORM_INT8, dtype: "u8", access: "f" },
@@ -34,14 +73,9 @@ const TYPES = {
   UNSIGNED_INT32: { code: cl.CL_UNSIGNED_INT32, dtype: "u32", access: "ui" },
   HALF_FLOAT: { code: cl.CL_HALF_FLOAT, dtype: "f16", access: "f" },
   FLOAT: { code: cl.CL_FLOAT, dtype: "f32", access: "f" },
-} as const satisfies Record<string, TypeRow>;
+};
 
-/** What a channel is: OpenCL's name without `CL_`. */
-export type ChannelType = keyof typeof TYPES;
-
-const PLAIN: readonly ChannelType[] = (Object.keys(TYPES) as ChannelType[]).filter((type) =>
-  !("packed" in TYPES[type])
-);
+const PLAIN = (Object.keys(TYPES) as ChannelType[]).filter((type) => !TYPES[type].packed);
 const BYTES = ["UNORM_INT8", "SNORM_INT8", "SIGNED_INT8", "UNSIGNED_INT8"] as const;
 const NORMALIZED = ["UNORM_INT8", "UNORM_INT16", "SNORM_INT8", "SNORM_INT16", "HALF_FLOAT", "FLOAT"] as const;
 const PACKED = ["UNORM_SHORT_565", "UNORM_SHORT_555", "UNORM_INT_101010"] as const;
@@ -58,7 +92,7 @@ interface OrderRow {
  * Channel orders (OpenCL 3.0, "Image Channel Order"), by their CL_ names, with the types that each may have. CL_sRGB and
  * CL_sRGBx are not here: three channels of 8 bits make no pixel of a power of two.
  */
-const ORDERS = {
+const ORDERS: { readonly [O in ChannelOrder]: OrderRow } = {
   R: { code: cl.CL_R, channels: 1, types: PLAIN },
   A: { code: cl.CL_A, channels: 1, types: PLAIN },
   Rx: { code: cl.CL_Rx, channels: 1, types: PLAIN },
@@ -76,10 +110,7 @@ const ORDERS = {
   ABGR: { code: cl.CL_ABGR, channels: 4, types: BYTES },
   sRGBA: { code: cl.CL_sRGBA, channels: 4, types: ["UNORM_INT8"] },
   sBGRA: { code: cl.CL_sBGRA, channels: 4, types: ["UNORM_INT8"] },
-} as const satisfies Record<string, OrderRow>;
-
-/** Which channels a pixel has, in their order: OpenCL's name without `CL_`. */
-export type ChannelOrder = keyof typeof ORDERS;
+};
 
 /** A `cl_image_format`, by OpenCL's own names. */
 export interface OpenCLImageFormat {
@@ -108,8 +139,8 @@ export interface PixelFormat extends OpenCLImageFormat {
 }
 
 function pixelFormat(order: ChannelOrder, type: ChannelType): PixelFormat {
-  const { dtype, access, code: typeCode, ...rest } = TYPES[type];
-  const elements = "packed" in rest ? 1 : ORDERS[order].channels;
+  const { dtype, access, packed, code: typeCode } = TYPES[type];
+  const elements = packed ? 1 : ORDERS[order].channels;
   return Object.freeze({
     order,
     type,

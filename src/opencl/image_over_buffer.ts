@@ -32,7 +32,8 @@ export interface BufferImageClass {
  *
  * That both are the same memory is OpenCL's own rule, and it is proven all the same, once for each kind and format: in
  * one run of a kernel random bytes go into one buffer, are read as pixels of the image over it, written as pixels of
- * another image, and read as bytes of the buffer below that. No driver can copy in the midst of it.
+ * another image, and read as bytes of the buffer below that. No driver can copy in the midst of it. For those who write
+ * mappers.
  */
 export class BufferImages extends Proofs<BufferImageClass> {
   /** The image that a buffer's bytes make, or why there is none. No native call. */
@@ -83,17 +84,17 @@ export class BufferImages extends Proofs<BufferImageClass> {
     return this.judgeClass(which);
   }
 
-  /** @see {@link Proofs.keyOf} */
+  /** A class by its kind, format and place. */
   protected keyOf(which: BufferImageClass): string {
     return this.describe(which);
   }
 
-  /** @see {@link Proofs.describe} */
+  /** The same in words. */
   protected describe({ type, format, host }: BufferImageClass): string {
     return `${type} ${format.name} over a buffer ${host ? "over host memory" : "of the driver's own"}`;
   }
 
-  /** @see {@link Proofs.experiment} */
+  /** Makes two specimens of the class, and has the device read and write them. */
   protected experiment(which: BufferImageClass, undo: Undo): Outcome {
     let specimen: BufferImageSpecimen;
     try {

@@ -53,7 +53,7 @@ export class ImageTarget implements Target<OpenCLImage> {
 
   /** True for images that were mapped to this target, or allocated of it. */
   is(value: Mapped): value is OpenCLImage {
-    return value instanceof OpenCLImage && value.target === this;
+    return OpenCLImage.isImage(value) && value.target === this;
   }
 
   /**

@@ -3,6 +3,12 @@ import { shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { PixelFormat } from "./image_format.ts";
 
+/**
+ * A kind of image. Arrays are layers that no filter mixes; a `"1D buffer"` is made over an OpenCL buffer, and a kernel
+ * takes it as `image1d_buffer_t`.
+ */
+export type ImageType = "1D" | "2D" | "3D" | "1D array" | "2D array" | "1D buffer";
+
 interface TypeRow {
   /** CL_MEM_OBJECT_IMAGE…. */
   readonly code: number;
@@ -14,8 +20,8 @@ interface TypeRow {
   readonly at: string;
 }
 
-/** The kinds of images (OpenCL 3.0, "Image Objects"). */
-const TYPES = {
+/** The kinds of images (OpenCL 3.0, "Image Objects"), with OpenCL's code, the rank, and what OpenCL C calls each. */
+export const IMAGE_TYPES: { readonly [T in ImageType]: TypeRow } = {
   "1D": { code: cl.CL_MEM_OBJECT_IMAGE1D, rank: 1, kernelType: "image1d_t", at: "(int)(x)" },
   "2D": { code: cl.CL_MEM_OBJECT_IMAGE2D, rank: 2, kernelType: "image2d_t", at: "(int2)(x, y)" },
   "3D": { code: cl.CL_MEM_OBJECT_IMAGE3D, rank: 3, kernelType: "image3d_t", at: "(int4)(x, y, z, 0)" },
@@ -27,27 +33,18 @@ const TYPES = {
     at: "(int4)(x, y, z, 0)",
   },
   "1D buffer": { code: cl.CL_MEM_OBJECT_IMAGE1D_BUFFER, rank: 1, kernelType: "image1d_buffer_t", at: "(int)(x)" },
-} as const satisfies Record<string, TypeRow>;
-
-/**
- * A kind of image. Arrays are layers that no filter mixes; a `"1D buffer"` is made over an OpenCL buffer, and a kernel
- * takes it as `image1d_buffer_t`.
- */
-export type ImageType = keyof typeof TYPES;
-
-/** Each kind, with OpenCL's code, its rank, and what OpenCL C calls it. */
-export const IMAGE_TYPES: { readonly [T in ImageType]: TypeRow } = TYPES;
+};
 
 /** What an image is where nothing was asked for: its rank decides. */
 export const BY_RANK: readonly (ImageType | undefined)[] = [undefined, "1D", "2D", "3D"];
 
 /** A kind of image that a program asks for. @throws {ArgumentError} for anything else. */
 export function imageTypeOf(given: unknown): ImageType {
-  if (typeof given === "string" && Object.hasOwn(TYPES, given)) return given as ImageType;
+  if (typeof given === "string" && Object.hasOwn(IMAGE_TYPES, given)) return given as ImageType;
   throw new ArgumentError(`type: ${shown(given)} is no kind of image.`, {
     api: "opencl",
     argument: "type",
-    hint: `Use one of ${Object.keys(TYPES).map((type) => `"${type}"`).join(", ")}.`,
+    hint: `Use one of ${Object.keys(IMAGE_TYPES).map((type) => `"${type}"`).join(", ")}.`,
   });
 }
 

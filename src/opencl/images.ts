@@ -44,7 +44,7 @@ interface Proof {
   judge(): Verdict;
 }
 
-/** The images of one context, as mappers need them: targets, maps, and tensors over either. */
+/** The images of one context, for those who write mappers: targets, maps, and tensors over either. */
 export class OpenCLImages {
   /** What is known of this device, images and host memory. */
   readonly aliasing: ImageProofs;

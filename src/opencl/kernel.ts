@@ -4,11 +4,10 @@ import { ArgumentError } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { finalizers } from "../core/finalizers.ts";
 import { Resource } from "../core/resource.ts";
-import type { Tensor } from "../core/tensor.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirect.ts";
 import { type KernelArgument, parametersOf } from "./arguments/mod.ts";
-import type { Parameter, ParameterInfo } from "./arguments/parameter.ts";
+import type { Parameter, ParameterInfo, Used } from "./arguments/parameter.ts";
 import { assertInstance, kindOf, unreached } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
@@ -121,10 +120,10 @@ export class OpenCLKernel implements Disposable {
     const range = limits.check({ global, local, offset });
     const accepted = this.#accept(args, limits);
     const hidden = acceptIndirect(indirect, this.name, this.program.context);
-    const tensors = this.#tensorsIn(accepted);
-    if (hidden !== undefined) tensors.push(...hidden);
+    const used = this.#usedBy(accepted);
+    if (hidden !== undefined) used.push(...hidden);
     const waits: Fence[] = [];
-    for (const tensor of tensors) tensor.workBeside(queue, waits);
+    for (const one of used) one.workBeside(queue, waits);
     if (after !== undefined) waits.push(...unreached(after, "after"));
     const submit = (kernel: ClKernel) => {
       const point = queue.submit(FN, waits, (n, list, event) => {
@@ -134,7 +133,7 @@ export class OpenCLKernel implements Disposable {
         if (hidden !== undefined) tellIndirect(kernel, hidden);
         return this.#enqueue(kernel, accepted, queue, range, n, list, event);
       });
-      for (const tensor of tensors) tensor.resource.record(new OpenCLFence(queue.context, queue, point));
+      for (const one of used) one.resource.record(new OpenCLFence(queue.context, queue, point));
     };
     if (hidden === undefined) submit(this.#handle);
     else withOwnKernel(this.program, this.name, submit);
@@ -164,14 +163,14 @@ export class OpenCLKernel implements Disposable {
     return accepted;
   }
 
-  /** The tensors that it will use. */
-  #tensorsIn(accepted: readonly unknown[]): Tensor[] {
-    const tensors: Tensor[] = [];
+  /** The tensors and samplers that it will use. */
+  #usedBy(accepted: readonly unknown[]): Used[] {
+    const used: Used[] = [];
     for (let i = 0; i < accepted.length; i++) {
-      const tensor = this.#parameters[i].tensorOf(accepted[i]);
-      if (tensor !== undefined) tensors.push(tensor);
+      const one = this.#parameters[i].usedBy(accepted[i]);
+      if (one !== undefined) used.push(one);
     }
-    return tensors;
+    return used;
   }
 
   #enqueue(

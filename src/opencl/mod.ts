@@ -19,6 +19,7 @@ export type { DeviceInfo, DeviceType } from "./device_info.ts";
 export { BinaryError, type BinaryFault, BuildError } from "./errors.ts";
 export { OpenCLFence } from "./event.ts";
 export type { Gate } from "./gate.ts";
+export type { Colour } from "./transfers/image.ts";
 export { OpenCLUserEvent } from "./user_event.ts";
 export { OpenCLKernel, type RunOptions } from "./kernel.ts";
 export { type HostBuffer, HostBuffers, type HostImage } from "./host_buffers.ts";

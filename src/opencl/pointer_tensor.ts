@@ -28,7 +28,7 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
     return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
   }
 
-  /** What a kernel is told that finds its address in memory. */
+  /** What a kernel is told that finds its address in memory: for those who write mappers. */
   abstract get execInfo(): ExecInfo;
 
   /** Passes it to a kernel: for those who write mappers. @throws {NativeCallError} where the driver refuses. */

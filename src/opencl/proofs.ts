@@ -23,7 +23,7 @@ export const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 /** What was found out, by devices and class: a "no" takes a second, and several where a device is well disguised. */
 const VERDICTS = new Map<string, Map<string, Verdict>>();
 
-/** Experiments of one kind on one device: each class of memory needs one, once. */
+/** Experiments of one kind on one device: each class of memory needs one, once. For those who write mappers. */
 export abstract class Proofs<Class> {
   /** The context in which they are run. */
   protected readonly context: OpenCLContext;

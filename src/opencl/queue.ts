@@ -15,7 +15,10 @@ import { opencl } from "./library.ts";
 import { Point } from "./point.ts";
 import { attachedQueue, createdQueue, type QueueOptions, type QueueOrder } from "./queue_handle.ts";
 import { type CommandKind, Submitted } from "./submitted.ts";
+import type { OpenCLImage } from "./image.ts";
+import { outlastWorkers } from "./sub_devices.ts";
 import type { OpenCLTensor } from "./tensor.ts";
+import { type Colour, copyImage, fillImage, readImage, writeImage } from "./transfers/image.ts";
 import { copy } from "./transfers/copy.ts";
 import { fill } from "./transfers/fill.ts";
 import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
@@ -229,6 +232,55 @@ export class OpenCLQueue implements Disposable {
     migrate(this, tensors, options);
   }
 
+  /**
+   * Copies `bytes` to an image's pixels, because you ask for it (clEnqueueWriteImage); blocks. Counted in
+   * `cl.bytesCopied`.
+   *
+   * @param bytes the pixels, row after row without gaps
+   * @throws {LayoutError} where they are not as many as the image's.
+   * @throws {AccessError} like {@link write}.
+   */
+  writeImage(image: OpenCLImage, bytes: ArrayBufferView): void {
+    writeImage(this, image, bytes);
+  }
+
+  /** Copies an image's pixels to `bytes`, because you ask for it (clEnqueueReadImage). @see {@link writeImage} */
+  readImage(image: OpenCLImage, bytes: ArrayBufferView): void {
+    readImage(this, image, bytes);
+  }
+
+  /**
+   * Copies pixels on the device, because you ask for it, and returns: between two images of one format and size, or
+   * between an image and a buffer that has its pixels without gaps. Not counted in `cl.bytesCopied`.
+   *
+   * @throws {LayoutError} where formats or sizes differ, or the bytes overlap.
+   * @throws {AccessError} where the bytes may not be used so.
+   */
+  copyImage(from: OpenCLImage | OpenCLTensor, to: OpenCLImage | OpenCLTensor): void {
+    copyImage(this, from, to);
+  }
+
+  /**
+   * Gives every pixel of an image one colour, on the device, and returns.
+   *
+   * @param colour four channels, as `read_imagef`, `read_imagei` or `read_imageui` would answer them
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using image = cl.image({ order: "RGBA", type: "UNORM_INT8" }).allocate({ shape: [2, 2, 4] });
+   * cl.queue.fillImage(image, [1, 0, 0, 1]);
+   * const pixels = new Uint8Array(16);
+   * cl.queue.readImage(image, pixels);
+   * console.log(pixels.subarray(12)); // Uint8Array(4) [ 255, 0, 0, 255 ]
+   * ```
+   */
+  fillImage(image: OpenCLImage, colour: Colour): void {
+    fillImage(this, image, colour);
+  }
+
   /** Throws where a blocking call on this queue could never end: for those who write mappers. */
   assertUnblocked(what: string): void {
     assertNoGates(this.#submitted.gates, what);
@@ -311,7 +363,8 @@ export class OpenCLQueue implements Disposable {
       ledger.remove("opencl.cl_command_queue");
       check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
     };
-    const errors = [...failures, ...unwind([release, ...left.map((point) => () => point.letGo())])];
+    const outlast = () => outlastWorkers(this.#handle, this.device);
+    const errors = [...failures, ...unwind([release, outlast, ...left.map((point) => () => point.letGo())])];
     throwAll(errors, `releasing ${this.resource.name}`);
   }
 

@@ -9,26 +9,27 @@ import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
 import { opencl } from "./library.ts";
 
-/** What is read beside an image. */
-const ADDRESSING = {
+/** What a sampler reads beside the image: CL_ADDRESS_… in small letters. `"none"` leaves it to chance. */
+export type Addressing = "none" | "clamp-to-edge" | "clamp" | "repeat" | "mirrored-repeat";
+
+/** What a sampler reads between pixels: CL_FILTER_… in small letters. */
+export type Filter = "nearest" | "linear";
+
+const ADDRESSING: { readonly [A in Addressing]: number } = {
   "none": cl.CL_ADDRESS_NONE,
   "clamp-to-edge": cl.CL_ADDRESS_CLAMP_TO_EDGE,
   "clamp": cl.CL_ADDRESS_CLAMP,
   "repeat": cl.CL_ADDRESS_REPEAT,
   "mirrored-repeat": cl.CL_ADDRESS_MIRRORED_REPEAT,
-} as const;
+};
 
-/** What is read between pixels. */
-const FILTERS = { nearest: cl.CL_FILTER_NEAREST, linear: cl.CL_FILTER_LINEAR } as const;
+const FILTERS: { readonly [F in Filter]: number } = {
+  nearest: cl.CL_FILTER_NEAREST,
+  linear: cl.CL_FILTER_LINEAR,
+};
 
 /** These want normalized coordinates (clCreateSampler). */
 const NORMALIZED_ONLY: readonly Addressing[] = ["repeat", "mirrored-repeat"];
-
-/** What a sampler reads beside the image: CL_ADDRESS_… in small letters. `"none"` leaves it to chance. */
-export type Addressing = keyof typeof ADDRESSING;
-
-/** What a sampler reads between pixels: CL_FILTER_… in small letters. */
-export type Filter = keyof typeof FILTERS;
 
 /** How a kernel reads an image. */
 export interface SamplerInit {
@@ -40,8 +41,11 @@ export interface SamplerInit {
   readonly filter?: Filter;
 }
 
-/** How a kernel reads an image: an argument for its `sampler_t`. */
-export class OpenCLSampler implements Disposable {
+/**
+ * How a kernel reads an image: an argument for its `sampler_t`. Its end waits for the kernels that use it: PoCL 3.1 does
+ * not keep it for them.
+ */
+export class OpenCLSampler implements Disposable, AsyncDisposable {
   /** The context it belongs to. */
   readonly context: OpenCLContext;
   /** Its end of life. */
@@ -79,16 +83,30 @@ export class OpenCLSampler implements Disposable {
     finalizers.register(this, this.resource, this);
   }
 
+  /** True for a sampler itself, and not for what a program has put in front of one. */
+  static isSampler(value: unknown): value is OpenCLSampler {
+    return typeof value === "object" && value !== null && #handle in value;
+  }
+
   /** The `cl_sampler`. */
   get handle(): ClSampler {
     this.resource.assertLive();
     return this.#handle;
   }
 
-  /** Releases it; work that was submitted with it goes on. */
+  /** Nothing that runs changes it, so a run waits for no other: for those who write mappers. */
+  workBeside(): void {}
+
+  /** Releases it, once the kernels that were given it are done. */
   [Symbol.dispose](): void {
     finalizers.unregister(this);
     this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    finalizers.unregister(this);
+    await this.resource.disposeAsync();
   }
 }
 

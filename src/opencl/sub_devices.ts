@@ -1,10 +1,12 @@
-import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
+import { CL_QUEUE_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
+import type { ClCommandQueue, ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { finalizers } from "../core/finalizers.ts";
 import { ledger } from "../core/ledger.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { deviceOf, type OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
+import { infoU32, type Query } from "./info.ts";
 import { opencl } from "./library.ts";
 
 /** A checked way to cut a device: what clCreateSubDevices takes. */
@@ -59,6 +61,31 @@ export function retainDevice(device: OpenCLDevice, undo: Undo): void {
   if (device.parent === undefined) return;
   check(opencl().clRetainDevice!(device.handle), "clRetainDevice");
   own(device.handle, undo);
+}
+
+/** How long a driver may take to let go of a queue's last command, in milliseconds. */
+const LET_GO_MS = 100;
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * Waits until nobody but us holds a queue, just before it is released: a worker of PoCL 3.1's looks at the sub-device
+ * once more when it lets go of the last event, and that is after the event is complete. A queue that is held for longer
+ * keeps its sub-device for good.
+ */
+export function outlastWorkers(queue: ClCommandQueue, device: OpenCLDevice): void {
+  if (device.parent === undefined) return;
+  const query: Query = (name, size, value, written) =>
+    opencl().clGetCommandQueueInfo(queue, name, size, value, written);
+  let held = true;
+  try {
+    for (const end = performance.now() + LET_GO_MS; performance.now() < end; Atomics.wait(sleeper, 0, 0, 1)) {
+      held = infoU32("clGetCommandQueueInfo", query, CL_QUEUE_REFERENCE_COUNT) > 1;
+      if (!held) return;
+    }
+  } finally {
+    if (held) check(opencl().clRetainDevice!(device.handle), "clRetainDevice");
+  }
 }
 
 function create(device: OpenCLDevice, { count, properties }: Cut, undo: Undo): ClDeviceId[] {

@@ -34,7 +34,7 @@ export class SvmMaps {
   }
 
   /**
-   * Maps a range for the host (clEnqueueSVMMap), and blocks until it is.
+   * Maps a range for the host (clEnqueueSVMMap), and blocks until it is: for those who write mappers.
    *
    * @throws {AccessError} where it would wait for a user event that is not set.
    * @throws {NativeCallError} clEnqueueSVMMap's.

@@ -27,7 +27,8 @@ export function usmOf({ platformHandle, platform }: OpenCLDevice): Usm {
     SYMBOLS,
     (name) => opencl()[FN](platformHandle, new TextEncoder().encode(`${name}\0`)),
   );
-  const missing = Object.keys(asked).find((name) => asked[name] === null);
+  const missing = Object.entries(SYMBOLS).find(([name, symbol]) => asked[name] === null && !("optional" in symbol))
+    ?.[0];
   if (missing !== undefined) {
     throw new InteropError(`${platform} lists ${USM}, and has no ${missing}.`, { api: "opencl", fn: FN });
   }

@@ -13,9 +13,12 @@ async function hasCompiler(): Promise<boolean> {
 
 const missing = !(await hasCompiler()) ? "cc" : hasDevice("Portable") ? undefined : "PoCL";
 
-/** Runs check.c's cases in a process of its own; the printed lines that do not begin with "ok". */
-async function failures(mode: "none" | LayerMode): Promise<string[]> {
-  const check = await compile("check", ["check.c", "-lOpenCL"]);
+/** What the layer's cases are about: buffers (check.c), and images (check_image.c). */
+const CHECKS = ["check", "check_image"] as const;
+
+/** Runs the cases of a C file in a process of its own; the printed lines that do not begin with "ok". */
+async function failures(of: (typeof CHECKS)[number], mode: "none" | LayerMode): Promise<string[]> {
+  const check = await compile(of, [`${of}.c`, "-lOpenCL"]);
   await buildLayer();
   const env = mode === "none" ? {} : layerEnv(mode);
   const { code, stdout, stderr } = await new Deno.Command(check, { args: [mode], env }).output();
@@ -28,14 +31,16 @@ function test(name: string, run: () => Promise<void>): void {
   Deno.test({ name: missing ? `${name} (not here: ${missing})` : name, ignore: missing !== undefined, fn: run });
 }
 
-test("layer: PoCL without it aliases host memory", async () => {
-  assertEquals(await failures("none"), []);
-});
-
-for (const mode of LAYER_MODES) {
-  test(`layer: in mode ${mode} the device does not, and bytes move as ${mode} says`, async () => {
-    assertEquals(await failures(mode), []);
+for (const of of CHECKS) {
+  test(`layer: PoCL without it aliases host memory (${of}.c)`, async () => {
+    assertEquals(await failures(of, "none"), []);
   });
+
+  for (const mode of LAYER_MODES) {
+    test(`layer: in mode ${mode} the device does not, and bytes move as ${mode} says (${of}.c)`, async () => {
+      assertEquals(await failures(of, mode), []);
+    });
+  }
 }
 
 test("layer: a mode it does not know is refused, in words", async () => {

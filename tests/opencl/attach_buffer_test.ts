@@ -410,6 +410,11 @@ testEach("flags: what the host may not do is refused before the native call, wit
         assert(error.refused[0].reason.includes(name), error.refused[0].reason);
         assert(b.graph.explain(tensor, host, { access }).open === false);
       }
+      for (const access of ["read", "write"] as const) {
+        const bytes = new Uint8Array(4096);
+        if ((allowed as readonly string[]).includes(access)) b.cl.queue[access](tensor, bytes);
+        else assert(thrown(AccessError, () => b.cl.queue[access](tensor, bytes)).message.includes(name));
+      }
     }
     release(theirs);
   }

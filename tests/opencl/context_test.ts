@@ -15,6 +15,7 @@ import {
   testEach,
   thrown,
 } from "./help.ts";
+import { linesOf } from "./subprocess.ts";
 
 /** The library by itself, as a user's own code would call it. */
 function raw() {
@@ -175,4 +176,30 @@ testEach("more memory than the device takes is refused", (platform) => {
   using b = bench(platform);
   const tooMuch = b.cl.device.maxAllocation + 4096;
   thrown(NativeCallError, () => b.cl.allocate({ shape: [tooMuch], dtype: "u8" }));
+});
+
+/** In a process of its own: what a context that nobody disposes leaves behind stays. */
+const FORGET = `
+const warnings = [];
+console.warn = (message) => warnings.push(message);
+const use = (platform) => {
+  const cl = help.open(platform);
+  const graph = new MapperGraph([host, cl]);
+  using source = host.allocate({ shape: [64], dtype: "u8" });
+  using program = cl.program(help.SOURCE);
+  using fill = program.kernel("fill");
+  using mapped = graph.map(source, cl);
+  fill.run([64], [mapped, 1]);
+  return cl;
+};
+for (const platform of ["pocl", "rusticl"]) {
+  use(platform)[Symbol.dispose]();
+  use(platform);
+  for (let i = 0; i < 5; i++) await help.collect();
+}
+console.log(warnings.length, warnings.every((text) => text.includes("opencl context") && text.includes("never disposed")));
+`;
+
+test("a context that was forgotten is told of, one that was disposed is not", ["pocl", "rusticl"], async () => {
+  assertEquals(await linesOf(FORGET), ["2 true"]);
 });

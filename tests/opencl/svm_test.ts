@@ -198,11 +198,13 @@ onDevices("fine: an address that the host wraps is a peer's", LACKS.fine, async 
 onDevices("coarse: an address cannot be wrapped, only mapped; nor mapped on while it is", LACKS.coarse, (open) => {
   using cl = open();
   using graph = new MapperGraph([host, cl]);
-  using memory = cl.svm.allocate({ shape: [64], dtype: "u8" });
-  const error = thrown(ArgumentError, () => host.wrap(memory.handle, { shape: [64], dtype: "u8" }));
+  const pixels = { shape: [64, 64, 4], dtype: "u8" } as const;
+  using memory = cl.svm.allocate({ ...pixels, align: 4096 });
+  const error = thrown(ArgumentError, () => host.wrap(memory.handle, pixels));
   assertStringIncludes(error.message, "graph.map(tensor, host)");
   using seen = graph.map(memory, host);
-  for (const map of [() => graph.map(seen, cl), () => graph.map(seen, cl.svm)]) {
+  const image = cl.image({ order: "RGBA", type: "UNSIGNED_INT8" });
+  for (const map of [() => graph.map(seen, cl), () => graph.map(seen, cl.svm), () => graph.map(seen, image)]) {
     assertStringIncludes(thrown(NoRouteError, map).message, "Dispose that map");
   }
 });

@@ -30,7 +30,7 @@ export class ImageParameter extends Parameter<OpenCLImage> {
 
   /** @see {@link Parameter.accept} */
   accept(value: unknown, context: OpenCLContext): OpenCLImage {
-    if (!(value instanceof OpenCLImage)) {
+    if (!OpenCLImage.isImage(value)) {
       throw this.wrong(
         `it is an image; got ${kindOf(value)}.`,
         value instanceof OpenCLTensor
@@ -59,8 +59,8 @@ export class ImageParameter extends Parameter<OpenCLImage> {
     return opencl().clSetKernelArg(kernel, this.index, 8n, this.#value);
   }
 
-  /** @see {@link Parameter.tensorOf} */
-  override tensorOf(image: OpenCLImage): OpenCLImage {
+  /** @see {@link Parameter.usedBy} */
+  override usedBy(image: OpenCLImage): OpenCLImage {
     return image;
   }
 

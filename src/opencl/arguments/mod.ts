@@ -131,14 +131,12 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
   };
 }
 
-/** A handle that is none: null. */
-const NO_OBJECT = new BigUint64Array(1);
-
 /**
- * Is what is passed by value an object of the driver's own? No value at all is an error for data, and for data only
- * (PoCL 3.1); a null handle is one for samplers, and for samplers only (rusticl 22.3).
+ * Is what is passed by value an object of the driver's own? PoCL takes no value at all for one, and for data refuses it;
+ * rusticl says that eight zeros are no sampler.
  */
 function isObject(handle: ClKernel, index: number): boolean {
-  const codes = [null, NO_OBJECT].map((value) => opencl().clSetKernelArg(handle, index, 8n, value));
-  return codes[0] === 0 || codes.includes(CL_INVALID_SAMPLER);
+  const none = opencl().clSetKernelArg(handle, index, 8n, null);
+  if (none === 0 || none === CL_INVALID_SAMPLER) return true;
+  return opencl().clSetKernelArg(handle, index, 8n, new Uint8Array(8)) === CL_INVALID_SAMPLER;
 }

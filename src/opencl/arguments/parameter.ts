@@ -1,6 +1,7 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import type { Tensor } from "../../core/tensor.ts";
+import type { Fence } from "../../core/fence.ts";
+import type { Resource } from "../../core/resource.ts";
 import { ofAnother } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 
@@ -18,6 +19,14 @@ export interface ParameterInfo {
   readonly access: number;
   /** True for an image, a sampler and the like, whatever its type is called: its value is the driver's own object. */
   readonly opaque: boolean;
+}
+
+/** What a kernel uses while it runs, a tensor or a sampler: its end waits for the run. */
+export interface Used {
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** Adds to `work` what the run has to wait for. @see {@link Mapped.workBeside} */
+  workBeside(line: object | undefined, work: Fence[]): void;
 }
 
 /**
@@ -53,8 +62,8 @@ export abstract class Parameter<T = unknown> {
   /** Sets it on the kernel, once it is seen that it may still be used; answers clSetKernelArg's code. */
   abstract set(kernel: ClKernel, accepted: T): number;
 
-  /** The tensor that the kernel will use by it, if any. */
-  tensorOf(_accepted: T): Tensor | undefined {
+  /** What the kernel will use by it, if anything. */
+  usedBy(_accepted: T): Used | undefined {
     return undefined;
   }
 

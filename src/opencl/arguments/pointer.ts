@@ -75,8 +75,8 @@ export class PointerParameter extends Parameter<Pointee> {
     return opencl().clSetKernelArg(kernel, this.index, 8n, this.#value);
   }
 
-  /** @see {@link Parameter.tensorOf} */
-  override tensorOf(tensor: Pointee): Pointee {
+  /** @see {@link Parameter.usedBy} */
+  override usedBy(tensor: Pointee): Pointee {
     return tensor;
   }
 

@@ -11,7 +11,7 @@ export class SamplerParameter extends Parameter<OpenCLSampler> {
 
   /** @see {@link Parameter.accept} */
   accept(value: unknown, context: OpenCLContext): OpenCLSampler {
-    if (!(value instanceof OpenCLSampler)) {
+    if (!OpenCLSampler.isSampler(value)) {
       throw this.wrong(`it is a sampler; got ${kindOf(value)}.`, "Pass cl.sampler({ filter, addressing }).");
     }
     value.resource.assertLive();
@@ -23,5 +23,10 @@ export class SamplerParameter extends Parameter<OpenCLSampler> {
   set(kernel: ClKernel, sampler: OpenCLSampler): number {
     this.#value[0] = sampler.handle;
     return opencl().clSetKernelArg(kernel, this.index, 8n, this.#value);
+  }
+
+  /** @see {@link Parameter.usedBy} */
+  override usedBy(sampler: OpenCLSampler): OpenCLSampler {
+    return sampler;
   }
 }

@@ -52,11 +52,11 @@ export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], op
   recordUse(queue, uses, point);
 }
 
-function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use[] {
+function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use<OpenCLTensor>[] {
   if (!Array.isArray(given)) throw wrong("tensors", `${shown(given)} is no array.`);
   const { length } = given;
   if (length < 1 || length > MOST_TENSORS) throw wrong("tensors", `${length} are not between 1 and ${MOST_TENSORS}.`);
-  const uses: Use[] = [];
+  const uses: Use<OpenCLTensor>[] = [];
   for (let i = 0; i < length; i++) {
     const tensor: OpenCLTensor = given[i];
     const argument = `tensors[${i}]`;

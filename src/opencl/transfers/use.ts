@@ -3,17 +3,21 @@ import type { Access } from "../../core/access.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { Fence } from "../../core/fence.ts";
 import { pinned } from "../../core/pin.ts";
-import { assertInstance, bytesIn, kindOf, ofAnother } from "../check.ts";
+import { assertHostMay } from "../buffer_limits.ts";
+import { assertInstance, bytesIn, kindOf, ofAnother, wrongKind } from "../check.ts";
 import { OpenCLFence } from "../event.ts";
 import { assertNoGates } from "../gate.ts";
+import { OpenCLImage } from "../image.ts";
 import type { Point } from "../point.ts";
 import type { Enqueue, OpenCLQueue } from "../queue.ts";
 import { OpenCLTensor } from "../tensor.ts";
 
-/** A tensor that a transfer uses, and what for. */
-export interface Use {
-  /** The tensor. */
-  readonly tensor: OpenCLTensor;
+/** A tensor or an image that a transfer uses, and what for. */
+export interface Use<T extends OpenCLTensor | OpenCLImage = OpenCLTensor | OpenCLImage> {
+  /** What it uses. */
+  readonly tensor: T;
+  /** What that is to be; a buffer's tensor by default. */
+  readonly type?: "image";
   /** What is done to it. */
   readonly access: Access;
   /** What the caller knows it as. */
@@ -23,8 +27,9 @@ export interface Use {
 /** May a queue use these tensors so? All that can be known before a native call. */
 export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
   queue.resource.assertLive();
-  for (const { tensor, access, argument } of uses) {
-    assertInstance(tensor, OpenCLTensor, argument);
+  for (const { tensor, type, access, argument } of uses) {
+    if (type === undefined) assertInstance<unknown>(tensor, OpenCLTensor, argument);
+    else if (!OpenCLImage.isImage(tensor)) throw wrongKind(argument, "an OpenCLImage", tensor);
     tensor.assertUsable(access);
     if (tensor.context === queue.context) continue;
     const what = ofAnother(tensor.name, tensor.context, "the queue", queue.context);
@@ -75,7 +80,10 @@ export function runBlocking(
   copied: number,
   enqueue: EnqueueBlocking,
 ): void {
-  const what = `${use.access}()`;
+  const { tensor, access, argument } = use;
+  const limits = tensor instanceof OpenCLTensor ? tensor.limits : tensor.root.limits;
+  assertHostMay(access, limits, tensor.name, argument);
+  const what = `${access}()`;
   // The whole queue's: PoCL 3.1 finishes it in a blocking call.
   queue.assertUnblocked(what);
   for (const fence of workBeside(queue, [use])) {

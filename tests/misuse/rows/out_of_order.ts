@@ -99,7 +99,7 @@ export default table(import.meta, {
       fails("endless", () => queue.marker(long(2 ** 53)), ArgumentError);
       fails("fractions", () => queue.marker(long(0.5)), ArgumentError);
       class Odd extends Uint8Array {
-        static override get [Symbol.species](): never {
+        static get [Symbol.species](): never {
           return any(Array);
         }
         override get length(): number {

@@ -1,0 +1,160 @@
+import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
+import { shown } from "../../core/argument.ts";
+import { ArgumentError, LayoutError } from "../../core/errors.ts";
+import { isContiguous } from "../../core/layout.ts";
+import { OpenCLImage } from "../image.ts";
+import type { ChannelAccess } from "../image_format.ts";
+import { ORIGIN, regionOf } from "../image_native.ts";
+import { opencl } from "../library.ts";
+import type { Enqueue, OpenCLQueue } from "../queue.ts";
+import type { OpenCLTensor } from "../tensor.ts";
+import { assertUsable, given as bytesGiven, recordUse, runBlocking, submitUse, type Use } from "./use.ts";
+
+/** The four channels of a colour, as a kernel's `read_image` would answer them. */
+export type Colour = readonly [number, number, number, number];
+
+/** An image's pixels to the program's bytes, without gaps. */
+export function readImage(queue: OpenCLQueue, image: OpenCLImage, bytes: ArrayBufferView): void {
+  transfer(queue, "clEnqueueReadImage", { tensor: image, access: "read", argument: "image", type: "image" }, bytes);
+}
+
+/** The program's bytes, which have no gaps, to an image's pixels. */
+export function writeImage(queue: OpenCLQueue, image: OpenCLImage, bytes: ArrayBufferView): void {
+  transfer(
+    queue,
+    "clEnqueueWriteImage",
+    { tensor: image, access: "write", argument: "image", type: "image" },
+    bytes,
+  );
+}
+
+function transfer(
+  queue: OpenCLQueue,
+  fn: "clEnqueueReadImage" | "clEnqueueWriteImage",
+  use: Use<OpenCLImage>,
+  bytes: ArrayBufferView,
+): void {
+  const view = bytesGiven(bytes);
+  assertUsable(queue, [use]);
+  const { tensor: image } = use;
+  const length = pixelBytes(image);
+  if (view.byteLength !== length) {
+    throw unfit("bytes", `${view.byteLength} bytes were given, the pixels of ${image.name} have ${length}.`, fn);
+  }
+  const region = regionOf(image.image.extent);
+  runBlocking(
+    queue,
+    fn,
+    use,
+    view,
+    length,
+    (address, ...rest) =>
+      opencl()[fn](queue.rawHandle, image.rawHandle, CL_TRUE, ORIGIN, region, 0n, 0n, address, ...rest),
+  );
+}
+
+/** One image to another of the same format and size; or between an image and a buffer that has its pixels without gaps. */
+export function copyImage(queue: OpenCLQueue, from: OpenCLImage | OpenCLTensor, to: OpenCLImage | OpenCLTensor): void {
+  const uses: Use[] = [
+    { tensor: from, access: "read", argument: "from", ...(OpenCLImage.isImage(from) ? { type: "image" } : {}) },
+    { tensor: to, access: "write", argument: "to", ...(OpenCLImage.isImage(to) ? { type: "image" } : {}) },
+  ];
+  assertUsable(queue, uses);
+  const [fn, enqueue] = copying(queue, from, to);
+  recordUse(queue, uses, submitUse(queue, fn, uses, enqueue));
+}
+
+function copying(
+  queue: OpenCLQueue,
+  from: OpenCLImage | OpenCLTensor,
+  to: OpenCLImage | OpenCLTensor,
+): readonly [fn: string, enqueue: Enqueue] {
+  const { rawHandle: line } = queue;
+  const [source, target] = [from.rawHandle, to.rawHandle];
+  if (OpenCLImage.isImage(from) && OpenCLImage.isImage(to)) {
+    const fn = "clEnqueueCopyImage";
+    assertAlike(from, to, fn);
+    const region = regionOf(from.image.extent);
+    return [fn, (...rest) => opencl()[fn](line, source, target, ORIGIN, ORIGIN, region, ...rest)];
+  }
+  if (OpenCLImage.isImage(from)) {
+    const fn = "clEnqueueCopyImageToBuffer";
+    const offset = bufferOffset(to as OpenCLTensor, from, "to", fn);
+    const region = regionOf(from.image.extent);
+    return [fn, (...rest) => opencl()[fn](line, source, target, ORIGIN, region, offset, ...rest)];
+  }
+  if (OpenCLImage.isImage(to)) {
+    const fn = "clEnqueueCopyBufferToImage";
+    const offset = bufferOffset(from, to, "from", fn);
+    const region = regionOf(to.image.extent);
+    return [fn, (...rest) => opencl()[fn](line, source, target, offset, ORIGIN, region, ...rest)];
+  }
+  throw new ArgumentError("from: neither of the two is an image.", {
+    api: "opencl",
+    fn: "clEnqueueCopyImage",
+    argument: "from",
+    hint: "Between buffers it is queue.copy(from, to).",
+  });
+}
+
+function assertAlike(from: OpenCLImage, to: OpenCLImage, fn: string): void {
+  if (from.format !== to.format || String(from.image.extent) !== String(to.image.extent)) {
+    throw unfit(
+      "to",
+      `${to.name} (${to.format.name}) is not of the format and size of ${from.name} (${from.format.name}).`,
+      fn,
+    );
+  }
+  const [one, other] = [from.grant, to.grant];
+  const apart = one.allocation !== other.allocation || one.end <= other.start || other.end <= one.start;
+  if (!apart) throw unfit("to", `its bytes overlap those of ${from.name}.`, fn);
+}
+
+/** Where in a buffer the pixels begin. */
+function bufferOffset(buffer: OpenCLTensor, image: OpenCLImage, argument: string, fn: string): bigint {
+  const { layout, name } = buffer;
+  if (!isContiguous(layout)) throw unfit(argument, `${name} has gaps; pixels in a buffer have none.`, fn);
+  const length = pixelBytes(image);
+  if (layout.byteLength === length) return BigInt(layout.byteOffset);
+  throw unfit(argument, `${name} has ${layout.byteLength} bytes, the pixels of ${image.name} have ${length}.`, fn);
+}
+
+/** What clEnqueueFillImage takes for a colour, by how kernels read the image. */
+const COLOURS: {
+  readonly [A in ChannelAccess]: { make(colour: Colour): ArrayBufferView<ArrayBuffer>; least: number; most: number };
+} = {
+  f: { make: (colour) => new Float32Array(colour), least: -Infinity, most: Infinity },
+  i: { make: (colour) => new Int32Array(colour), least: -(2 ** 31), most: 2 ** 31 - 1 },
+  ui: { make: (colour) => new Uint32Array(colour), least: 0, most: 2 ** 32 - 1 },
+};
+
+/** Gives every pixel of an image one colour. */
+export function fillImage(queue: OpenCLQueue, image: OpenCLImage, colour: Colour): void {
+  const fn = "clEnqueueFillImage";
+  const uses: Use<OpenCLImage>[] = [{ tensor: image, access: "write", argument: "image", type: "image" }];
+  const given: unknown[] = Array.isArray(colour) && colour.length === 4 ? [0, 1, 2, 3].map((i) => colour[i]) : [];
+  assertUsable(queue, uses);
+  const { access } = image.format;
+  const { make, least, most } = COLOURS[access];
+  const isValue = (value: unknown) =>
+    typeof value === "number" && value >= least && value <= most && (access === "f" || Number.isInteger(value));
+  if (given.length !== 4 || !given.every(isValue)) {
+    throw new ArgumentError(`colour: ${shown(colour)} is no array of four numbers from ${least} to ${most}.`, {
+      api: "opencl",
+      fn,
+      argument: "colour",
+    });
+  }
+  const bytes = make(given as unknown as Colour);
+  const region = regionOf(image.image.extent);
+  const enqueue: Enqueue = (...rest) => opencl()[fn](queue.rawHandle, image.rawHandle, bytes, ORIGIN, region, ...rest);
+  recordUse(queue, uses, submitUse(queue, fn, uses, enqueue));
+}
+
+function pixelBytes({ image: { extent: [x, y, z] }, format }: OpenCLImage): number {
+  return x * y * z * format.bytesPerPixel;
+}
+
+function unfit(argument: string, what: string, fn: string): LayoutError {
+  return new LayoutError(`${argument}: ${what}`, { api: "opencl", fn, argument });
+}

@@ -1,0 +1,82 @@
+import { assertEquals } from "@std/assert";
+import { AccessError, ArgumentError, LayoutError } from "@samepage/interop";
+import type { Colour, ImageType, OpenCLImageFormat } from "@samepage/interop/opencl";
+import { assertBytes, open, random, testEach, thrown } from "./help.ts";
+
+const RGBA8: OpenCLImageFormat = { order: "RGBA", type: "UNSIGNED_INT8" };
+
+/** A shape of each kind, of odd sizes. */
+const SHAPES: { readonly [T in ImageType]?: readonly number[] } = {
+  "1D": [61, 4],
+  "2D": [7, 61, 4],
+  "3D": [3, 7, 13, 4],
+  "1D array": [5, 61, 4],
+  "2D array": [3, 7, 13, 4],
+};
+
+testEach("pixels by name, for every kind of image: to it, to another, to a buffer and back", (platform) => {
+  using cl = open(platform);
+  let copied = 0;
+  for (const [type, shape] of Object.entries(SHAPES)) {
+    const target = cl.image(RGBA8, { type: type as ImageType });
+    const length = shape.reduce((product, n) => product * n);
+    using one = target.allocate({ shape });
+    using other = target.allocate({ shape });
+    using room = cl.allocate({ shape: [length + 64], dtype: "u8" });
+    using buffer = room.slice({ ...room.layout, shape: [length], byteOffset: 64, byteLength: length });
+    const [bytes, seen] = [random(length), new Uint8Array(length)];
+    cl.queue.writeImage(one, bytes);
+    cl.queue.copyImage(one, other);
+    cl.queue.copyImage(other, buffer);
+    cl.queue.fillImage(other, [1, 2, 3, 4]);
+    cl.queue.readImage(other, seen);
+    assertBytes(seen, bytes.map((_, i) => 1 + i % 4), `${type}, filled`);
+    cl.queue.copyImage(buffer, other);
+    cl.queue.readImage(other, seen);
+    assertBytes(seen, bytes, type);
+    copied += 3 * length;
+  }
+  assertEquals(cl.bytesCopied, copied);
+});
+
+testEach("a colour is what a kernel would read", (platform) => {
+  using cl = open(platform);
+  const seen = new Uint8Array(4);
+  using normal = cl.image({ order: "RGBA", type: "UNORM_INT8" }).allocate({ shape: [1, 1, 4] });
+  cl.queue.fillImage(normal, [0, 0.2, 1, 7]);
+  cl.queue.readImage(normal, seen);
+  assertEquals([...seen], [0, 51, 255, 255]);
+  using signed = cl.image({ order: "RGBA", type: "SIGNED_INT8" }).allocate({ shape: [1, 1, 4] });
+  cl.queue.fillImage(signed, [-1, 5, -128, 127]);
+  cl.queue.readImage(signed, seen);
+  assertEquals([...seen], [255, 5, 128, 127]);
+  for (const colour of [[1, 2, 3], [1, 2, 3, 4, 5], [1, 2, 3, "4"], [0.5, 0, 0, 0], [2 ** 31, 0, 0, 0], 5, null, {}]) {
+    const error = thrown(ArgumentError, () => cl.queue.fillImage(signed, colour as unknown as Colour));
+    assertEquals(error.argument, "colour");
+  }
+});
+
+testEach("what does not fit is refused before any native call", (platform) => {
+  using cl = open(platform);
+  using other = open(platform);
+  const target = cl.image(RGBA8);
+  using image = target.allocate({ shape: [4, 4, 4] });
+  using wide = target.allocate({ shape: [4, 5, 4] });
+  using bgra = cl.image({ order: "BGRA", type: "UNORM_INT8" }).allocate({ shape: [4, 4, 4] });
+  using buffer = cl.allocate({ shape: [63], dtype: "u8" });
+  using padded = cl.allocate({ shape: [4, 16], dtype: "u8", rowAlign: 32 });
+  thrown(LayoutError, () => cl.queue.readImage(image, new Uint8Array(63)));
+  thrown(LayoutError, () => cl.queue.writeImage(image, new Uint8Array(65)));
+  for (const to of [wide, bgra, buffer, padded, image]) thrown(LayoutError, () => cl.queue.copyImage(image, to));
+  thrown(ArgumentError, () => cl.queue.copyImage(buffer, padded));
+  for (const wrong of [buffer, null, 5, {}, new Proxy(image, {})] as never[]) {
+    thrown(ArgumentError, () => cl.queue.readImage(wrong, new Uint8Array(64)));
+    thrown(ArgumentError, () => cl.queue.fillImage(wrong, [0, 0, 0, 0]));
+  }
+  for (const bytes of [null, 5, new ArrayBuffer(64)] as never[]) {
+    thrown(ArgumentError, () => cl.queue.writeImage(image, bytes));
+  }
+  thrown(ArgumentError, () => other.queue.readImage(image, new Uint8Array(64)));
+  using _ = image.borrow("read");
+  thrown(AccessError, () => cl.queue.fillImage(image, [0, 0, 0, 0]));
+});
