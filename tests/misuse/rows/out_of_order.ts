@@ -11,6 +11,9 @@ const SLOW = `kernel void k(global uchar* o) {
   o[get_global_id(0)] = (uchar)y;
 }`;
 
+/** What is not to be collected. */
+const kept: unknown[] = [];
+
 /** A queue out of order where the device can. */
 function queueOf(cl: OpenCLContext): OpenCLQueue {
   const { outOfOrder } = cl.device.queues;
@@ -129,7 +132,7 @@ export default table(import.meta, {
         queue.copy(one, two);
         slow.run([512], [three], { queue });
         if (turn % 2 === 0) event.fail();
-        else event[Symbol.dispose]();
+        event[Symbol.dispose](); // unset, it fails
         if (turn % 3 === 0) safe("finish", () => queue.finish());
         for (const each of [two, one, three]) await safely("end", each[Symbol.asyncDispose]());
         for (const fence of waits) {
@@ -151,7 +154,9 @@ export default table(import.meta, {
       const event = cl.userEvent();
       for (let i = 0; i < 200; i++) {
         if (i % 20 === 0) queue.barrier();
-        kernel.run([64], [cl.allocate(u8())], { queue, ...(i === 0 ? { after: event.fence } : {}) });
+        const t = cl.allocate(u8());
+        kept.push(t, event);
+        kernel.run([64], [t], { queue, ...(i === 0 ? { after: event.fence } : {}) });
       }
       queue.fence().wait().catch(() => {});
     },
