@@ -1,6 +1,7 @@
-import { object, shown } from "./argument.ts";
+import { isMade, object, shown } from "./argument.ts";
 import type { Context } from "./context.ts";
 import { ArgumentError } from "./errors.ts";
+import { libc } from "./libc.ts";
 
 /** How long a wait polls before it goes to the driver, in milliseconds. */
 const POLL_MS = 0.05;
@@ -23,10 +24,17 @@ export interface WaitOptions {
  * disposing one's own cancels nothing.
  */
 export abstract class Fence implements Disposable {
+  readonly #made = true;
+
   /** The API and device whose work it is. */
   abstract readonly context: Context;
   /** The in-order line of work it belongs to (a queue); work submitted to the same line later runs after it anyway. */
   abstract readonly line: object;
+
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #made in value;
+  }
 
   /** True once the work is done. @throws what made the work fail, or why the driver could not be asked. */
   abstract reached(): boolean;
@@ -82,13 +90,14 @@ export abstract class Fence implements Disposable {
     }
   }
 
-  /** Asks for a short while, in which short work is done. */
+  /** Asks for a short while, in which short work is done; a device that is a CPU gets its turn between two questions. */
   #poll(): boolean {
     const end = performance.now() + POLL_MS;
-    do {
-      if (this.reached()) return true;
-    } while (performance.now() < end);
-    return false;
+    while (!this.reached()) {
+      if (performance.now() >= end) return false;
+      libc().sched_yield(); // cannot fail
+    }
+    return true;
   }
 
   async #waitInFlight(): Promise<void> {
@@ -103,7 +112,7 @@ export abstract class Fence implements Disposable {
 
 /** Another owner of a fence that a program gave. @throws {ArgumentError} for anything else. */
 export function retained(fence: unknown, argument: string): Fence {
-  if (fence instanceof Fence) return fence.retain();
+  if (isMade(fence, Fence)) return fence.retain();
   throw new ArgumentError(`${argument}: ${shown(fence)} is no fence.`, { api: "core", argument });
 }
 

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Access, accessOf } from "./access.ts";
-import { object } from "./argument.ts";
+import { isMade, object } from "./argument.ts";
 import { ArgumentError, LayoutError } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import { type FrameInfo, planeLayouts } from "./frame_info.ts";
@@ -56,7 +56,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   static of<P extends Tensor>(tensors: readonly P[], info: FrameInfo, metadata?: Metadata): Frame<P> {
     const planes = Array.isArray(tensors) ? [...tensors] as readonly P[] : [];
     if (
-      planes.some((plane) => !(plane instanceof Tensor)) || planes.length === 0 ||
+      planes.some((plane) => !isMade(plane, Tensor)) || planes.length === 0 ||
       planes.some((plane) => plane.target !== planes[0].target)
     ) {
       throw new ArgumentError("planes: a frame needs planes that are all of the same kind of memory.", {

@@ -1,5 +1,5 @@
 import { type Access, accessOf } from "./access.ts";
-import { object, shown } from "./argument.ts";
+import { isMade, object, shown } from "./argument.ts";
 import { type Context, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, NoRouteError, throwAll } from "./errors.ts";
 import { Fence } from "./fence.ts";
@@ -97,7 +97,7 @@ export class Graph implements Disposable {
 
   /** Everything that can be checked before any native call. */
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
-    if (!(source instanceof Mapped)) throw unfit("source", source, "neither a tensor nor a frame");
+    if (!isMade(source, Mapped)) throw unfit("source", source, "neither a tensor nor a frame");
     object(object(target, "target").context, "target");
     const waits: Fence[] = [];
     source.workBeside(undefined, waits); // first: a fence's own code may run
@@ -296,7 +296,7 @@ function noRoute(source: Mapped, target: Target, refused: Found["refused"]): NoR
 
 function optionsOf(given: MapOptions): Asked {
   const { access, after, copy } = object(given, "options");
-  if (after !== undefined && !(after instanceof Fence)) throw unfit("after", after, "no fence");
+  if (after !== undefined && !isMade(after, Fence)) throw unfit("after", after, "no fence");
   return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };
 }
 

@@ -43,6 +43,11 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     finalizers.register(this, init.resource, init.resource);
   }
 
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #frames in value;
+  }
+
   /** In words, for messages: `host tensor [4,4] u8`. */
   get name(): string {
     return this.resource.name;

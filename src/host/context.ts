@@ -6,7 +6,7 @@ import type { DType, DTypeOf, TypedArray } from "../core/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { Frame, type PlacedPlane } from "../core/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/frame_info.ts";
-import { object } from "../core/argument.ts";
+import { isMade, object } from "../core/argument.ts";
 import { Grant } from "../core/grant.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { type Layout, layout, type LayoutInit, powerOfTwo } from "../core/layout.ts";
@@ -173,7 +173,7 @@ export class HostContext implements Context, Target<HostTensor> {
    * ```
    */
   checkAlignment(tensor: HostTensor, rule: AlignmentRule): AlignmentReport {
-    if (!(tensor instanceof HostTensor)) {
+    if (!isMade(tensor, HostTensor)) {
       throw new ArgumentError("tensor: it is no host tensor.", { api: "host", argument: "tensor" });
     }
     return checkAlignment(tensor.address, tensor.layout.byteLength, rule);

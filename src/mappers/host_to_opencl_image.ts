@@ -111,6 +111,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
   const { context: cl } = target;
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
+  const waits = retained(job);
   const root = cl.images.createOwn(target, image, job.undo);
   const copy = cl.images.copy(root.mem, image, source.address, layout.byteLength);
   const written = reads(access) ? copy.write(job.waits) : undefined;
@@ -121,6 +122,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
     owners: [source.resource, cl.queue.resource],
     ...(writes(access) ? { giveBack: { context: cl, submit: copy.read } } : {}),
   });
+  for (const fence of waits.splice(0)) resource.record(fence);
   if (written !== undefined) resource.record(written);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }

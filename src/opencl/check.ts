@@ -1,3 +1,4 @@
+import { isMade, type Maker } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { Fence } from "../core/fence.ts";
 import { bytesOf } from "../core/intrinsics.ts";
@@ -9,10 +10,10 @@ const MOST_FENCES = 65_536;
 /** Throws unless a value is of a class of ours. */
 export function assertInstance<T>(
   value: unknown,
-  type: abstract new (...args: never[]) => T,
+  type: Maker<T>,
   argument: string,
 ): asserts value is T {
-  if (!(value instanceof type)) throw wrongKind(argument, `an ${type.name}`, value);
+  if (!isMade(value, type)) throw wrongKind(argument, `an ${type.name}`, value);
 }
 
 /** Throws unless a value is a text. */

@@ -69,6 +69,11 @@ export class OpenCLQueue implements Disposable {
     });
   }
 
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #handle in value;
+  }
+
   /** The `cl_command_queue`. What you submit to it yourself is yours to declare, by `tensor.usedBy`. */
   get handle(): ClCommandQueue {
     this.resource.assertLive();

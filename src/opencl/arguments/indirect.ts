@@ -1,5 +1,6 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { isMade } from "../../core/argument.ts";
 import { ArgumentError, throwAll } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/undo.ts";
 import { kindOf } from "../check.ts";
@@ -28,7 +29,7 @@ export function acceptIndirect(
   if (!Array.isArray(given)) throw wrong(kernel, "indirect", `it is no array; got ${kindOf(given)}.`);
   const tensors = Array.from(given, (tensor: unknown, i) => {
     const argument = `indirect[${i}]`;
-    if (!(tensor instanceof OpenCLPointerTensor)) {
+    if (!isMade(tensor, OpenCLPointerTensor)) {
       const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";
       throw wrong(kernel, argument, `it is to be a tensor of cl.svm or cl.usm; got ${kindOf(tensor)}.`, hint);
     }

@@ -1,5 +1,6 @@
 import { CL_KERNEL_ARG_ADDRESS_CONSTANT, CL_KERNEL_ARG_TYPE_CONST } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { isMade } from "../../core/argument.ts";
 import { type Access, writes } from "../../core/access.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
 import { Frame } from "../../core/frame.ts";
@@ -44,7 +45,7 @@ export class PointerParameter extends Parameter<Pointee> {
   /** @see {@link Parameter.accept} */
   accept(value: unknown, context: OpenCLContext): Pointee {
     const tensor = value instanceof BaseOf ? value.tensor : value;
-    if (!(tensor instanceof OpenCLTensor || tensor instanceof OpenCLPointerTensor)) {
+    if (!isMade<Pointee>(tensor, OpenCLTensor) && !isMade<Pointee>(tensor, OpenCLPointerTensor)) {
       throw this.wrong(`it is a pointer to device memory; got ${kindOf(value)}.`, remedyFor(value));
     }
     tensor.resource.assertLive();

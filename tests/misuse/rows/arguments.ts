@@ -251,7 +251,13 @@ export default table(import.meta, {
       );
       program.kernel("k").run([1], [t, t]);
     },
-    fails: { error: ArgumentError, api: "opencl", fn: "clSetKernelArg", argument: "x", message: /k: argument 0/ },
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clSetKernelArg", argument: "x" },
+      message: /k: argument 0/,
+      hint: /declared by OpenCL's own names/,
+    },
+  },
   },
   "a sampler by a typedef": { // rusticl 22.3 takes these bytes for data: nothing can use them without an image
     opencl: true,

@@ -11,8 +11,8 @@ const SLOW = `kernel void k(global uchar* o) {
   o[get_global_id(0)] = (uchar)y;
 }`;
 
-/** What lives to the process's end: no finalizer is to warn of it. */
-const lasting: unknown[] = [];
+/** What is not to be collected. */
+const kept: unknown[] = [];
 
 /** A queue out of order where the device can. */
 function queueOf(cl: OpenCLContext): OpenCLQueue {
@@ -124,7 +124,7 @@ export default table(import.meta, {
       const kernel = cl.program(MARK).kernel("k");
       const slow = cl.program(SLOW).kernel("k");
       for (let turn = 0; turn < 20; turn++) {
-        using event = cl.userEvent();
+        const event = cl.userEvent();
         const [one, two, three] = [0, 1, 2].map(() => cl.allocate(u8(512)));
         slow.run([512], [one], { queue });
         kernel.run([512], [two], { queue, after: event.fence });
@@ -132,7 +132,7 @@ export default table(import.meta, {
         queue.copy(one, two);
         slow.run([512], [three], { queue });
         if (turn % 2 === 0) event.fail();
-        else event[Symbol.dispose]();
+        event[Symbol.dispose](); // unset, it fails
         if (turn % 3 === 0) safe("finish", () => queue.finish());
         for (const each of [two, one, three]) await safely("end", each[Symbol.asyncDispose]());
         for (const fence of waits) {
@@ -150,15 +150,13 @@ export default table(import.meta, {
       const cl = open();
       const queue = queueOf(cl);
       const kernel = cl.program(MARK).kernel("k");
-      lasting.push(kernel);
       // The first waits: rusticl 22.3 may fault in its own exit handlers while its thread is at work.
       const event = cl.userEvent();
-      lasting.push(event);
       for (let i = 0; i < 200; i++) {
         if (i % 20 === 0) queue.barrier();
-        const tensor = cl.allocate(u8());
-        lasting.push(tensor);
-        kernel.run([64], [tensor], { queue, ...(i === 0 ? { after: event.fence } : {}) });
+        const t = cl.allocate(u8());
+        kept.push(t, event);
+        kernel.run([64], [t], { queue, ...(i === 0 ? { after: event.fence } : {}) });
       }
       queue.fence().wait().catch(() => {});
     },

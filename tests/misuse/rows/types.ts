@@ -20,17 +20,22 @@ const BAD: readonly unknown[] = [undefined, null, 5, "x", Symbol("s"), {}, [], O
 
 /** Calls each with all of that; whatever is thrown has to be typed. */
 async function tryAll(calls: Readonly<Record<string, (x: never) => unknown>>): Promise<void> {
+  const each = Object.entries(calls).flatMap(([name, call]) =>
+    BAD.map((value) => [`${name} ${Object.prototype.toString.call(value)}`, () => call(any(value))] as const)
+  );
+  await tryEach(Object.fromEntries(each));
+}
+
+/** Calls each; whatever is thrown has to be typed. */
+async function tryEach(calls: Readonly<Record<string, () => unknown>>): Promise<void> {
   const wrong: string[] = [];
   for (const [name, call] of Object.entries(calls)) {
-    for (const value of BAD) {
-      try {
-        await call(any(value));
-      } catch (error) {
-        const kind = (error as Error)?.constructor?.name;
-        if (!(error instanceof InteropError)) {
-          wrong.push(`${name} ${Object.prototype.toString.call(value)}: ${kind}: ${(error as Error)?.message}`);
-        }
-      }
+    try {
+      await call();
+    } catch (error) {
+      const { constructor: kind, message, stack } = error as Error;
+      const at = stack?.split("\n").find((line) => line.includes("/src/"))?.trim();
+      if (!(error instanceof InteropError)) wrong.push(`${name}: ${kind.name}: ${message} ${at ?? ""}`);
     }
   }
   if (wrong.length > 0) throw new Error(`${wrong.length} untyped:\n${wrong.join("\n")}`);
@@ -181,6 +186,53 @@ export default table(import.meta, {
         "judge length": (x) => cl.aliasing.judge(4096n, x),
       });
       cl.queue.finish();
+    },
+  },
+  "a proxy of an object, or one that inherits from it, in its place": {
+    opencl: true,
+    leaves: true,
+    warns: /^/,
+    async run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using h = host.allocate({ shape: [64], dtype: "u8" });
+      using t = cl.allocate({ shape: [64], dtype: "u8" });
+      using frame = host.allocateFrame(imageInfo({ format: "RGB", width: 4, height: 4 }));
+      using program = cl.program("kernel void k(global uchar* o) { o[0] = 1; }");
+      using k = program.kernel("k");
+      using fence = cl.queue.fence();
+      const { queue } = cl;
+      for (
+        const like of [<T extends object>(x: T) => new Proxy(x, {}), <T extends object>(x: T): T => Object.create(x)]
+      ) {
+        await tryEach({
+          "map": () => graph.map(like(h), cl),
+          "map frame": () => graph.map(like(frame), host),
+          "map target": () => graph.map(h, like(cl)),
+          "map after": () => graph.map(h, host, { after: like(fence), access: "read" }),
+          "explain": () => graph.explain(like(h), cl),
+          "context": () => new MapperGraph([like(cl)]).map(h, cl),
+          "plane": () => Frame.of([like(h)], frame.info),
+          "rule": () => host.checkAlignment(like(h), VENDOR_RULES.intel),
+          "slice": () => h.slice(like(h.layout))[Symbol.dispose](),
+          "run": () => k.run([1], [like(t)]),
+          "BaseOf": () => k.run([1], [new BaseOf(like(t))]),
+          "run queue": () => k.run([1], [t], { queue: like(queue) }),
+          "run after": () => k.run([1], [t], { after: like(fence) }),
+          "LocalMemory": () => k.run([1], [any(like(new LocalMemory(4)))]),
+          "read": () => queue.read(like(t), new Uint8Array(64)),
+          "bytes": () => queue.read(t, like(new Uint8Array(64))),
+          "fill": () => queue.fill(like(t), 1),
+          "copy": () => queue.copy(like(t), like(t)),
+          "migrate": () => queue.migrate([like(t)], { to: "host" }),
+          "marker": () => queue.marker([like(fence)]),
+          "usedBy": () => h.usedBy(like(fence)),
+          "create": () => OpenCLContext.create([like(cl.device)])[Symbol.dispose](),
+          "createQueue": () => cl.createQueue({ device: like(cl.device) })[Symbol.dispose](),
+          "wrap": () => host.wrap(like(new Uint8Array(4))),
+        });
+      }
+      queue.finish();
     },
   },
 });
