@@ -8,10 +8,10 @@ import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import type { HostBuffer } from "../opencl/host_buffers.ts";
+import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageShape } from "../opencl/image_shape.ts";
-import type { ImageTarget } from "../opencl/image_target.ts";
+import type { ImageShape } from "../opencl/images/shape.ts";
+import type { ImageTarget } from "../opencl/images/target.ts";
 import { refuseMappedCoarse } from "./mapped_coarse.ts";
 import { retained } from "./retained.ts";
 

@@ -8,8 +8,8 @@ import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageShape } from "../opencl/image_shape.ts";
-import type { ImageTarget } from "../opencl/image_target.ts";
+import type { ImageShape } from "../opencl/images/shape.ts";
+import type { ImageTarget } from "../opencl/images/target.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { retained } from "./retained.ts";
 
