@@ -25,7 +25,7 @@ import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
 import type { FillPattern } from "./transfers/pattern.ts";
 import { read, write } from "./transfers/read_write.ts";
 import { readRect, writeRect } from "./transfers/rect.ts";
-import { unfinishedIn, waitForForeign } from "./wait_list.ts";
+import { unfinishedIn, waitForForeign } from "./queues/wait_list.ts";
 
 const submitted = new BigUint64Array(1);
 

@@ -1,6 +1,6 @@
-import type { Fence } from "../core/fence.ts";
-import type { OpenCLContext } from "./context.ts";
-import { OpenCLFence } from "./event.ts";
+import type { Fence } from "../../core/fence.ts";
+import type { OpenCLContext } from "../context.ts";
+import { OpenCLFence } from "../event.ts";
 import type { Point } from "./point.ts";
 
 /** The fences of a context, which a wait list can have; the host waits for all others, here. */
