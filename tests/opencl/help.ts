@@ -11,20 +11,21 @@ import { OpenCLContext, openclDevices, type OpenCLKernel, type OpenCLProgram } f
 export { warningsOf } from "../warnings.ts";
 
 /** Part of the platforms' names. */
-export const PLATFORMS = { pocl: "portable computing", rusticl: "rusticl" } as const;
+export const PLATFORMS = { pocl: "portable computing", rusticl: "rusticl", nvidia: "nvidia" } as const;
 
 /** A platform that the tests know. */
 export type Platform = keyof typeof PLATFORMS;
 
-/** Both of them. */
-export const ALL: readonly Platform[] = ["pocl", "rusticl"];
-
 const here = platformsHere();
+
+/** Those that every test wants, and whatever else is here. */
+export const ALL: readonly Platform[] = [...new Set(["pocl", "rusticl", ...here] as const)];
 
 function platformsHere(): readonly Platform[] {
   try {
     const names = openclDevices().map((device) => device.platform.toLowerCase());
-    return ALL.filter((platform) => names.some((name) => name.includes(PLATFORMS[platform])));
+    const known = Object.keys(PLATFORMS) as Platform[];
+    return known.filter((platform) => names.some((name) => name.includes(PLATFORMS[platform])));
   } catch (error) {
     if (error instanceof LibraryNotFoundError) return [];
     throw error;
