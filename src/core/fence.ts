@@ -1,6 +1,7 @@
 import { isMade, object, shown } from "./argument.ts";
 import type { Context } from "./context.ts";
 import { ArgumentError } from "./errors.ts";
+import { libc } from "./libc.ts";
 
 /** How long a wait polls before it goes to the driver, in milliseconds. */
 const POLL_MS = 0.05;
@@ -89,13 +90,14 @@ export abstract class Fence implements Disposable {
     }
   }
 
-  /** Asks for a short while, in which short work is done. */
+  /** Asks for a short while, in which short work is done; a device that is a CPU gets its turn between two questions. */
   #poll(): boolean {
     const end = performance.now() + POLL_MS;
-    do {
-      if (this.reached()) return true;
-    } while (performance.now() < end);
-    return false;
+    while (!this.reached()) {
+      if (performance.now() >= end) return false;
+      libc().sched_yield(); // cannot fail
+    }
+    return true;
   }
 
   async #waitInFlight(): Promise<void> {

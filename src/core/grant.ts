@@ -161,8 +161,7 @@ export class Grant {
     const it = own === this.holder ? own : "that";
     return new AccessError(
       `${user} cannot be used for "${access}": bytes ${this.start} to ${this.end} are lent to ${own} for "${this.access}".`,
-      // A lend to a promise has no resource: it ends when that settles.
-      { api: "core", hint: this.resource === undefined ? `Await ${it} first.` : `Dispose ${it} first.` },
+      { api: "core", hint: `Dispose ${it} first.` },
     );
   }
 }

@@ -8,7 +8,7 @@ import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
 import { attempt } from "./findings.ts";
 import { examineLibrary, located, told } from "./library.ts";
 import { deviceFacts, loaderFacts, platformFacts } from "./opencl_facts.ts";
-import { nodesOf } from "./opencl_nodes.ts";
+import { imageNodesOf, nodesOf } from "./opencl_nodes.ts";
 import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./opencl_remedies.ts";
 import { traitsOf, unread, verdictsOf } from "./opencl_traits.ts";
 import type { DeviceReport, DriverReport, Finding } from "./report.ts";
@@ -84,6 +84,6 @@ function examineDevice(handle: ClDeviceId, how: Examination, found: Found): stri
     aliasing: (cl !== undefined && how.proofs ? attempt(findings, () => verdictsOf(cl)) : undefined) ?? [],
     findings,
   });
-  if (cl !== undefined) found.nodes.push(...nodesOf(cl, id));
+  if (cl !== undefined) found.nodes.push(...nodesOf(cl, id), ...attempt(findings, () => imageNodesOf(cl, id)) ?? []);
   return id;
 }

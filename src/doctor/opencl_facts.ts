@@ -1,6 +1,6 @@
 import * as cl from "../../ffi/opencl/constants.ts";
 import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
-import { type Ask, count, deviceQuery, flag, from, size, text, word } from "../opencl/device_queries.ts";
+import { type Ask, count, deviceQuery, flag, from, size, text, word } from "../opencl/devices/queries.ts";
 import { infoString } from "../opencl/info.ts";
 import { opencl } from "../opencl/library.ts";
 import { LOADER_INFOS, loaderInfo } from "../opencl/loader.ts";

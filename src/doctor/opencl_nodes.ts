@@ -15,3 +15,14 @@ export function nodesOf(cl: OpenCLContext, device: string): Node[] {
   const others = cl.targets.filter((target) => made.every((node) => node.target !== target));
   return [...made, ...others.map((target) => ({ device, target, make: undefined }))];
 }
+
+/**
+ * Images of one format stand for all: it is the one that every device with images has.
+ *
+ * @throws {NativeCallError} where the device cannot be asked what images it has.
+ */
+export function imageNodesOf(cl: OpenCLContext, device: string): Node[] {
+  if (cl.device.images === undefined) return [];
+  const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });
+  return [{ device, target, make: () => target.allocate({ shape: LITTLE.shape }) }];
+}

@@ -1,5 +1,5 @@
 import { messageOf } from "../core/errors.ts";
-import type { Verdict } from "../opencl/proofs.ts";
+import type { Verdict } from "../opencl/alias/proofs.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLDevice } from "../opencl/device.ts";
 import { bytes } from "./units.ts";

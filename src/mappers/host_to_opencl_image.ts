@@ -8,10 +8,10 @@ import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import type { HostBuffer } from "../opencl/host_buffers.ts";
+import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageShape } from "../opencl/image_shape.ts";
-import type { ImageTarget } from "../opencl/image_target.ts";
+import type { ImageShape } from "../opencl/images/shape.ts";
+import type { ImageTarget } from "../opencl/images/target.ts";
 import { refuseMappedCoarse } from "./mapped_coarse.ts";
 import { retained } from "./retained.ts";
 
@@ -111,6 +111,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
   const { context: cl } = target;
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
+  const waits = retained(job);
   const root = cl.images.createOwn(target, image, job.undo);
   const copy = cl.images.copy(root.mem, image, source.address, layout.byteLength);
   const written = reads(access) ? copy.write(job.waits) : undefined;
@@ -121,6 +122,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
     owners: [source.resource, cl.queue.resource],
     ...(writes(access) ? { giveBack: { context: cl, submit: copy.read } } : {}),
   });
+  for (const fence of waits.splice(0)) resource.record(fence);
   if (written !== undefined) resource.record(written);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }

@@ -9,7 +9,7 @@ import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import { refuseMappedCoarse } from "./mapped_coarse.ts";
 import { retained } from "./retained.ts";
 

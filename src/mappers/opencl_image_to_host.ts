@@ -9,8 +9,8 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageTarget } from "../opencl/image_target.ts";
-import type { MappedTensor } from "../opencl/image_map.ts";
+import type { ImageTarget } from "../opencl/images/target.ts";
+import type { MappedTensor } from "../opencl/images/map.ts";
 
 const EDGE = "opencl.image→host";
 

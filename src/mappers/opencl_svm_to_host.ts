@@ -10,7 +10,7 @@ import { type GiveBack, Resource } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 
 const EDGE = "opencl.svm→host";
 

@@ -7,7 +7,7 @@ import type { Frame } from "../core/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm_tensor.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { mapBuffer, refuseBuffer } from "./host_to_opencl.ts";
 

@@ -8,9 +8,10 @@ import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { Resource } from "../core/resource.ts";
 import { describeRefusal } from "../core/route.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageShape } from "../opencl/image_shape.ts";
-import type { ImageTarget } from "../opencl/image_target.ts";
+import type { ImageShape } from "../opencl/images/shape.ts";
+import type { ImageTarget } from "../opencl/images/target.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
+import { retained } from "./retained.ts";
 
 const EDGE = "opencl→opencl.image";
 
@@ -51,8 +52,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     const { layout, root, rootOffset, rawHandle } = source;
     const fit = sourceRefusal(source) ?? fitOf(source.described, to);
     if ("reason" in fit) throw noRoute(source.name, to, fit);
-    const waits = job.waits.map((fence) => fence.retain());
-    job.undo.push(() => waits.splice(0).forEach((fence) => fence[Symbol.dispose]()));
+    const waits = retained(job);
     const handle = to.context.images.overBuffers.create(to, fit, rawHandle, job.undo);
     const owners = [source.resource, to.context.queue.resource];
     const resource = new Resource({ name: job.name, undo: job.undo, grants: job.grants, owners });

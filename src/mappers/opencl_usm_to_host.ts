@@ -10,7 +10,7 @@ import { type GiveBack, Resource } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
-import type { OpenCLUsmTensor } from "../opencl/usm_tensor.ts";
+import type { OpenCLUsmTensor } from "../opencl/usm/tensor.ts";
 
 const EDGE = "opencl.usm→host";
 

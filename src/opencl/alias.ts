@@ -1,11 +1,11 @@
 import { shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { BytesSpecimen } from "./alias_bytes.ts";
-import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias_memory.ts";
-import { Trial } from "./alias_trial.ts";
+import { BytesSpecimen } from "./alias/bytes.ts";
+import { DRIVER_MEMORY, hostMemory, hostNumber, MemoryKind } from "./alias/memory.ts";
+import { Trial } from "./alias/trial.ts";
 import { kindOf } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import { attempt, knownOf, runProof, UNPROVEN, type Verdict } from "./proofs.ts";
+import { attempt, knownOf, runProof, UNPROVEN, type Verdict } from "./alias/proofs.ts";
 
 /** What was found out, by devices and number of the kind: a "no" takes a second, or several. */
 const VERDICTS = new Map<string, (Verdict | undefined)[]>();

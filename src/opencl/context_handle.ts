@@ -7,7 +7,7 @@ import { deviceOf, type OpenCLDevice } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
 import { infoU64s } from "./info.ts";
 import { opencl } from "./library.ts";
-import { retainDevice } from "./sub_devices.ts";
+import { retainDevice } from "./devices/sub_devices.ts";
 
 /** A new `cl_context` with these devices, of one platform; its release goes on the undo list. */
 export function createContext(devices: readonly OpenCLDevice[], undo: Undo): ClContext {

@@ -3,10 +3,10 @@ import { ArgumentError, DisposedError } from "../core/errors.ts";
 import { Fence } from "../core/fence.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
-import { assertNoGates } from "./gate.ts";
+import { assertNoGates } from "./queues/gate.ts";
 import { opencl } from "./library.ts";
-import type { Point } from "./point.ts";
-import type { CommandTimes } from "./profiling.ts";
+import type { Point } from "./queues/point.ts";
+import type { CommandTimes } from "./queues/profiling.ts";
 import type { OpenCLQueue } from "./queue.ts";
 
 const list = new BigUint64Array(1);

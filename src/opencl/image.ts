@@ -3,10 +3,10 @@ import { LayoutError } from "../core/errors.ts";
 import { Resource } from "../core/resource.ts";
 import { type Part, Tensor, type TensorInit } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
-import type { PixelFormat } from "./image_format.ts";
-import type { ImageShape } from "./image_shape.ts";
-import type { ImageTarget } from "./image_target.ts";
-import type { ImageType } from "./image_type.ts";
+import type { PixelFormat } from "./images/format.ts";
+import type { ImageShape } from "./images/shape.ts";
+import type { ImageTarget } from "./images/target.ts";
+import type { ImageType } from "./images/type.ts";
 import type { RootBuffer } from "./tensor.ts";
 
 /** What an image is made of. */

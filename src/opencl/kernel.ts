@@ -12,12 +12,12 @@ import { assertInstance, kindOf, unreached } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
-import { createKernel } from "./kernel_handle.ts";
+import { createKernel } from "./kernels/handle.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
-import type { OpenCLPointerTensor } from "./pointer_tensor.ts";
+import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
 import { OpenCLQueue } from "./queue.ts";
-import { WorkLimits, type WorkRange } from "./work_range.ts";
+import { WorkLimits, type WorkRange } from "./kernels/work_range.ts";
 
 const FN = "clEnqueueNDRangeKernel";
 

@@ -18,11 +18,11 @@ import type { Undo } from "../core/undo.ts";
 import type { Tensor } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
-import { driverBufferOf } from "./driver_buffers.ts";
+import { driverBufferOf } from "./buffers/driver_buffers.ts";
 import { OpenCLFence } from "./event.ts";
-import { HostBuffers } from "./host_buffers.ts";
+import { HostBuffers } from "./buffers/host_buffers.ts";
 import { opencl } from "./library.ts";
-import type { Point } from "./point.ts";
+import type { Point } from "./queues/point.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
 

@@ -8,12 +8,12 @@ import type { Undo } from "../core/undo.ts";
 import type { ParameterInfo } from "./arguments/parameter.ts";
 import { assertText } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import { pack } from "./envelope.ts";
+import { pack } from "./programs/envelope.ts";
 import { openclError } from "./errors.ts";
 import { infoString } from "./info.ts";
 import { OpenCLKernel } from "./kernel.ts";
-import { contentOf } from "./program_binary.ts";
-import { programQuery } from "./program_build.ts";
+import { contentOf } from "./programs/binary.ts";
+import { programQuery } from "./programs/build.ts";
 
 /** What is known of the parameters of kernels whose driver has forgotten them, by the kernel's name. */
 export type KeptKernels = ReadonlyMap<string, readonly ParameterInfo[]>;

@@ -6,14 +6,14 @@ import { ArgumentError } from "../core/errors.ts";
 import { layout, type LayoutInit, powerOfTwo } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import type { TensorInit } from "../core/tensor.ts";
-import type { MemoryKind } from "./alias_memory.ts";
+import type { MemoryKind } from "./alias/memory.ts";
 import type { OpenCLContext } from "./context.ts";
-import type { DeviceSvm } from "./device_features.ts";
-import { OpenCLPointerMemory } from "./pointer_memory.ts";
-import { type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm_block.ts";
-import { SvmMaps } from "./svm_maps.ts";
-import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm_memory.ts";
-import { OpenCLSvmTensor } from "./svm_tensor.ts";
+import type { DeviceSvm } from "./devices/features.ts";
+import { OpenCLPointerMemory } from "./pointers/memory.ts";
+import { type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm/block.ts";
+import { SvmMaps } from "./svm/maps.ts";
+import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm/memory.ts";
+import { OpenCLSvmTensor } from "./svm/tensor.ts";
 
 /** What {@link OpenCLSvm.allocate} makes. */
 export interface SvmAllocation<D extends DType = DType> extends LayoutInit<D> {

@@ -8,9 +8,9 @@ import { Resource } from "../core/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made, openclError } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
-import type { Gate } from "./gate.ts";
+import type { Gate } from "./queues/gate.ts";
 import { opencl } from "./library.ts";
-import { Point } from "./point.ts";
+import { Point } from "./queues/point.ts";
 
 /**
  * An event that the program sets: work submitted `after` its fence starts then.

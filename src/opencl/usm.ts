@@ -8,14 +8,14 @@ import type { Fence } from "../core/fence.ts";
 import { layout, type LayoutInit, powerOfTwo } from "../core/layout.ts";
 import type { Mapped } from "../core/mapped.ts";
 import type { TensorInit } from "../core/tensor.ts";
-import type { MemoryKind } from "./alias_memory.ts";
+import type { MemoryKind } from "./alias/memory.ts";
 import { OpenCLFence } from "./event.ts";
-import { OpenCLPointerMemory } from "./pointer_memory.ts";
-import { type UsmBlock, usmBlock, usmBlockOf, type UsmKind } from "./usm_block.ts";
-import { type UsmCapabilities, usmCapabilities } from "./usm_capabilities.ts";
-import { USM, usmOf } from "./usm_library.ts";
-import { USM_MEMORY } from "./usm_memory.ts";
-import { OpenCLUsmTensor } from "./usm_tensor.ts";
+import { OpenCLPointerMemory } from "./pointers/memory.ts";
+import { type UsmBlock, usmBlock, usmBlockOf, type UsmKind } from "./usm/block.ts";
+import { type UsmCapabilities, usmCapabilities } from "./usm/capabilities.ts";
+import { USM, usmOf } from "./usm/library.ts";
+import { USM_MEMORY } from "./usm/memory.ts";
+import { OpenCLUsmTensor } from "./usm/tensor.ts";
 
 /** What {@link OpenCLUsm.allocate} makes. */
 export interface UsmAllocation<D extends DType = DType> extends LayoutInit<D> {

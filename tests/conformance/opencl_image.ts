@@ -4,7 +4,7 @@ import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout.ts";
 import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
 import { host } from "../../src/host/mod.ts";
-import { definitionsOf } from "../../src/opencl/image_type.ts";
+import { definitionsOf } from "../../src/opencl/images/type.ts";
 import {
   type ImageTarget,
   type ImageType,

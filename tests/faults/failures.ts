@@ -51,6 +51,7 @@ const LIBC: Failures<LibC> = {
   process_vm_readv: { answer: -1n, errno: EPERM },
   sysconf: { answer: -1n, errno: EINVAL },
   getpid: undefined,
+  sched_yield: undefined,
   __errno_location: undefined,
   dladdr: { answer: 0 },
   gnu_get_libc_version: undefined,

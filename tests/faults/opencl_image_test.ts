@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { host, MapperGraph } from "../../mod.ts";
 import { throwAll } from "../../src/core/errors.ts";
 import { type Undo, unwind } from "../../src/core/undo.ts";
-import { ImageSpecimen } from "../../src/opencl/image_specimen.ts";
+import { ImageSpecimen } from "../../src/opencl/images/specimen.ts";
 import type { OpenCLContext } from "../../src/opencl/mod.ts";
 import { close, some, test } from "./opencl.ts";
 import { sweep } from "./sweep.ts";

@@ -3,7 +3,7 @@ import { ArgumentError, DisposedError } from "@samepage/interop";
 import { CL_PROGRAM_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import { assertBytes, filled, open, type Platform, SOURCE, test, testEach, thrown } from "./help.ts";
 import { addressOf, built, cString, made, programOf, raw, told } from "./raw.ts";
-import { unpack } from "../../src/opencl/envelope.ts";
+import { unpack } from "../../src/opencl/programs/envelope.ts";
 
 const references = (program: bigint) => told("clGetProgramInfo", program, CL_PROGRAM_REFERENCE_COUNT);
 

@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { layout } from "@samepage/interop";
 import type { ImageType, OpenCLContext } from "@samepage/interop/opencl";
-import { imageClassOf, type ImagePlace } from "../../src/opencl/image_alias.ts";
-import { type ImageShape, isProblem } from "../../src/opencl/image_shape.ts";
+import { imageClassOf, type ImagePlace } from "../../src/opencl/images/alias.ts";
+import { type ImageShape, isProblem } from "../../src/opencl/images/shape.ts";
 import { buildLayer, LAYER_MODES, layerEnv } from "../layer/mod.ts";
 import { open, test, testEach } from "./help.ts";
 import { linesOf } from "./subprocess.ts";

@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { host, imageInfo, layout, type LayoutInit, ledger, MapperGraph, NoRouteError, region } from "@samepage/interop";
 import type { ImageType, OpenCLContext, OpenCLImageFormat, OpenCLKernel, PixelFormat } from "@samepage/interop/opencl";
-import { definitionsOf } from "../../src/opencl/image_type.ts";
-import { randomPixels } from "../../src/opencl/image_specimen.ts";
+import { definitionsOf } from "../../src/opencl/images/type.ts";
+import { randomPixels } from "../../src/opencl/images/specimen.ts";
 import { elementsOf } from "../conformance/bytes.ts";
 import { assertBytes, bench, open, random, testEach, thrown, warningsOf } from "./help.ts";
 

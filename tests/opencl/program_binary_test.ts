@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { ArgumentError, DisposedError, host } from "@samepage/interop";
 import { BinaryError, type OpenCLContext, type OpenCLProgram } from "@samepage/interop/opencl";
-import { pack, unpack } from "../../src/opencl/envelope.ts";
+import { pack, unpack } from "../../src/opencl/programs/envelope.ts";
 import { assertBytes, bench, filled, open, random, SOURCE, test, testEach, thrown } from "./help.ts";
 import { linesOf } from "./subprocess.ts";
 
@@ -186,7 +186,7 @@ testEach("a kernel without parameters comes back", (platform) => {
 
 test("a binary that the driver refuses is an error", ["pocl"], async () => {
   const lines = await linesOf(`
-    import { pack, unpack } from "${new URL("../../src/opencl/envelope.ts", import.meta.url)}";
+    import { pack, unpack } from "${new URL("../../src/opencl/programs/envelope.ts", import.meta.url)}";
     using cl = help.open("pocl");
     using program = cl.program("kernel void k() {}");
     const envelope = unpack(program.binary());

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { ArgumentError, DisposedError } from "@samepage/interop";
 import { directoryCache, type OpenCLContext, type OpenCLProgram, type ProgramCache } from "@samepage/interop/opencl";
-import { pack, unpack } from "../../src/opencl/envelope.ts";
+import { pack, unpack } from "../../src/opencl/programs/envelope.ts";
 import { assertBytes, filled, open, SOURCE, test, testEach, thrown, warningsOf } from "./help.ts";
 import { runText } from "./subprocess.ts";
 

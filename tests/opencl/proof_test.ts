@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { host, VENDOR_RULES } from "@samepage/interop";
-import { classOf } from "../../src/opencl/alias_memory.ts";
+import { classOf } from "../../src/opencl/alias/memory.ts";
 import { buildLayer, LAYER_MODES, layerEnv } from "../layer/mod.ts";
 import { open, randomTensor, test, testEach } from "./help.ts";
 import { runModule } from "../process.ts";

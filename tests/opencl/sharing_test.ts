@@ -9,8 +9,8 @@ import {
 } from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_VALUE } from "../../ffi/opencl/errors.ts";
 import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
-import { answers, type AskedDevice } from "../../src/opencl/device_queries.ts";
-import { SHARING } from "../../src/opencl/sharing.ts";
+import { answers, type AskedDevice } from "../../src/opencl/devices/queries.ts";
+import { SHARING } from "../../src/opencl/devices/sharing.ts";
 
 /** A device that lists these extensions, answers these numbers, and refuses every other question. */
 function device(extensions: readonly string[], told: ReadonlyMap<number, readonly number[]>): AskedDevice {

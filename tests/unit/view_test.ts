@@ -151,7 +151,7 @@ Deno.test(
     const tensor = bytes();
     const { promise, resolve } = Promise.withResolvers<void>();
     const readers = [1, 2].map(() => tensor.lend(async (view) => (await promise, view.length), { access: "read" }));
-    await assertRejects(() => tensor.lend(() => {}), AccessError, "a lend of");
+    await assertRejects(() => tensor.lend(() => {}), AccessError, "lent to its lend for");
     const disposed = tensor[Symbol.asyncDispose]();
     await moment();
     assertEquals(tensor.resource.state, "closing");

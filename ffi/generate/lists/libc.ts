@@ -4,7 +4,17 @@ import type { Library } from "../library.ts";
 export const libc: Library = {
   name: "libc",
   interface: "LibC",
-  headers: ["dlfcn.h", "errno.h", "fcntl.h", "gnu/libc-version.h", "sys/file.h", "sys/mman.h", "sys/uio.h", "unistd.h"],
+  headers: [
+    "dlfcn.h",
+    "errno.h",
+    "fcntl.h",
+    "gnu/libc-version.h",
+    "sys/file.h",
+    "sys/mman.h",
+    "sys/uio.h",
+    "sched.h",
+    "unistd.h",
+  ],
   defines: { _GNU_SOURCE: "" },
   functions: [
     { name: "mmap", address: ["addr"] },
@@ -19,6 +29,7 @@ export const libc: Library = {
     "close",
     "process_vm_readv",
     "sysconf",
+    "sched_yield",
     "getpid",
     "__errno_location",
     { name: "dladdr", address: ["address"], optional: true }, // in libdl before glibc 2.34

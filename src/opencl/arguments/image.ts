@@ -9,7 +9,7 @@ import { AccessError } from "../../core/errors.ts";
 import { kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLImage } from "../image.ts";
-import { kernelTypeOf } from "../image_type.ts";
+import { kernelTypeOf } from "../images/type.ts";
 import { opencl } from "../library.ts";
 import { OpenCLTensor } from "../tensor.ts";
 import { Parameter } from "./parameter.ts";

@@ -6,9 +6,9 @@ import { type Undo, unwind } from "../../core/undo.ts";
 import { kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";
-import { createKernel } from "../kernel_handle.ts";
+import { createKernel } from "../kernels/handle.ts";
 import { newer } from "../library.ts";
-import { OpenCLPointerTensor } from "../pointer_tensor.ts";
+import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import type { OpenCLProgram } from "../program.ts";
 
 const FN = "clSetKernelExecInfo";

@@ -21,7 +21,7 @@ import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
-import type { OpenCLPointerTensor } from "../pointer_tensor.ts";
+import type { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import type { OpenCLImage } from "../image.ts";
 import type { OpenCLSampler } from "../sampler.ts";
 import type { OpenCLTensor } from "../tensor.ts";

@@ -8,7 +8,7 @@ import type { Tensor } from "../../core/tensor.ts";
 import { kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { opencl } from "../library.ts";
-import { OpenCLPointerTensor } from "../pointer_tensor.ts";
+import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { OpenCLTensor } from "../tensor.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
 import { type Element, elementOf } from "./scalar.ts";

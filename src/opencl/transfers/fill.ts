@@ -1,7 +1,7 @@
 import { LayoutError } from "../../core/errors.ts";
 import { OpenCLFence } from "../event.ts";
 import { opencl } from "../library.ts";
-import type { Point } from "../point.ts";
+import type { Point } from "../queues/point.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { type Runs, runsOf } from "./box.ts";

@@ -3,12 +3,12 @@ import type { Access } from "../../core/access.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { Fence } from "../../core/fence.ts";
 import { pinned } from "../../core/pin.ts";
-import { assertHostMay } from "../buffer_limits.ts";
+import { assertHostMay } from "../buffers/limits.ts";
 import { assertInstance, bytesIn, kindOf, ofAnother, wrongKind } from "../check.ts";
 import { OpenCLFence } from "../event.ts";
-import { assertNoGates } from "../gate.ts";
+import { assertNoGates } from "../queues/gate.ts";
 import { OpenCLImage } from "../image.ts";
-import type { Point } from "../point.ts";
+import type { Point } from "../queues/point.ts";
 import type { Enqueue, OpenCLQueue } from "../queue.ts";
 import { OpenCLTensor } from "../tensor.ts";
 

@@ -258,12 +258,13 @@ export default table(import.meta, {
       hint: /declared by OpenCL's own names/,
     },
   },
-  "a sampler by a typedef": {
+  "a sampler by a typedef, which the kernel does not use": {
     opencl: true,
     run() {
       using cl = open();
       using t = cl.allocate({ shape: [4], dtype: "i32" });
       using program = cl.program("typedef sampler_t smp; kernel void k(smp s, global int* o) { o[0] = 1; }");
+      // rusticl 22.3 takes any bytes for what is not used.
       safe("run", () => program.kernel("k").run([1], [new BigUint64Array([0x41414141n]), t]));
       cl.queue.finish();
     },

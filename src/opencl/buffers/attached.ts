@@ -1,0 +1,159 @@
+import {
+  CL_MEM_ALLOC_HOST_PTR,
+  CL_MEM_ASSOCIATED_MEMOBJECT,
+  CL_MEM_CONTEXT,
+  CL_MEM_FLAGS,
+  CL_MEM_HOST_PTR,
+  CL_MEM_OBJECT_BUFFER,
+  CL_MEM_OFFSET,
+  CL_MEM_SIZE,
+  CL_MEM_TYPE,
+  CL_MEM_USE_HOST_PTR,
+} from "../../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../../ffi/opencl/handles.ts";
+import { type Access, accessOf } from "../../core/access.ts";
+import { Allocation } from "../../core/allocation.ts";
+import { object } from "../../core/argument.ts";
+import type { ByteRange } from "../../core/described.ts";
+import { ArgumentError, LayoutError } from "../../core/errors.ts";
+import { layout, type LayoutInit } from "../../core/layout.ts";
+import { findAllocation, join, leave } from "../../core/peers.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import { DEVICE_MEMORY } from "../alias/memory.ts";
+import { limitsIn } from "./limits.ts";
+import { handleIn } from "../check.ts";
+import type { OpenCLContext } from "../context.ts";
+import { addDriverBuffer, type DriverBuffer, findDriverBuffer } from "./driver_buffers.ts";
+import { infoU32, infoU64, type Query } from "../info.ts";
+import { opencl } from "../library.ts";
+import { ownTensor, type OwnTensorInit } from "./own_tensor.ts";
+import { type OpenCLTensor, retainBuffer } from "../tensor.ts";
+
+/** Options of {@link OpenCLContext.attachBuffer}. */
+export interface AttachBufferOptions {
+  /** What the tensor may be used for; read-write by default. */
+  readonly access?: Access;
+}
+
+/** What OpenCL says of a buffer. */
+interface Told {
+  readonly mem: ClMem;
+  readonly byteLength: number;
+  readonly flags: bigint;
+  /** The buffer that it is a part of, and where it begins in that. */
+  readonly parent: ClMem | undefined;
+  readonly offset: number;
+  /** Where it lies in host memory (CL_MEM_USE_HOST_PTR). */
+  readonly hostAddress: bigint | undefined;
+}
+
+/** Where the bytes of a root buffer are kept track of. */
+type Place = Pick<OwnTensorInit, "allocation" | "start" | "root">;
+
+/** A tensor over a `cl_mem` that somebody else made. */
+export function attachedBuffer(
+  context: OpenCLContext,
+  given: bigint,
+  init: LayoutInit,
+  options: AttachBufferOptions,
+): OpenCLTensor {
+  const mem = handleIn<ClMem>(given, "handle");
+  const at = layout(init);
+  const access = accessOf(object(options, "options").access, "read-write");
+  context.resource.assertLive();
+  const told = tellOf(mem, context);
+  const end = at.byteOffset + at.byteLength;
+  if (end > told.byteLength) {
+    throw new LayoutError(`init: it reaches to byte ${end}; the buffer has ${told.byteLength}.`, {
+      api: "opencl",
+      argument: "init",
+    });
+  }
+  const origin = told.offset;
+  const limits = limitsIn(told.flags);
+  const undo: Undo = [];
+  try {
+    const { allocation, start, root } = placeOf(
+      told.parent === undefined ? told : tellOf(told.parent, context),
+      context,
+      undo,
+    );
+    if (told.parent !== undefined) retainBuffer(mem, undo);
+    return ownTensor(context, {
+      allocation,
+      start: start + origin,
+      handle: mem,
+      root,
+      origin,
+      layout: at,
+      access,
+      limits,
+      undo,
+    });
+  } catch (error) {
+    unwind(undo);
+    throw error;
+  }
+}
+
+/** Asks. @throws {ArgumentError} for an image or pipe, and for a buffer of another context. */
+function tellOf(mem: ClMem, context: OpenCLContext): Told {
+  const fn = "clGetMemObjectInfo";
+  const query: Query = (name, size, value, written) => opencl().clGetMemObjectInfo(mem, name, size, value, written);
+  if (infoU32(fn, query, CL_MEM_TYPE) !== CL_MEM_OBJECT_BUFFER) {
+    throw unfit("it is no buffer.", "An image is no linear memory: it needs a format.");
+  }
+  if (infoU64(fn, query, CL_MEM_CONTEXT) !== context.rawHandle) {
+    throw unfit("the buffer is of another context.", "Attach its own: OpenCLContext.attach(handle).");
+  }
+  const flags = infoU64(fn, query, CL_MEM_FLAGS);
+  const parent = infoU64(fn, query, CL_MEM_ASSOCIATED_MEMOBJECT);
+  const inHost = (flags & CL_MEM_USE_HOST_PTR) !== 0n && parent === 0n;
+  return {
+    mem,
+    flags,
+    byteLength: Number(infoU64(fn, query, CL_MEM_SIZE)),
+    parent: parent === 0n ? undefined : parent as ClMem,
+    offset: parent === 0n ? 0 : Number(infoU64(fn, query, CL_MEM_OFFSET)),
+    hostAddress: inHost ? infoU64(fn, query, CL_MEM_HOST_PTR) : undefined,
+  };
+}
+
+/** Finds those who have the bytes of a root buffer, and joins them; the way back goes on the undo list. */
+function placeOf(root: Told, context: OpenCLContext, undo: Undo): Place {
+  return root.hostAddress === undefined ? inDriver(root, undo) : inHost(root, root.hostAddress, context, undo);
+}
+
+/** Memory of the driver's own is told by its `cl_mem`. */
+function inDriver(told: Told, undo: Undo): Place {
+  const root = findDriverBuffer(told.mem) ?? newDriverBuffer(told);
+  const { allocation } = root;
+  allocation.join();
+  undo.push(() => allocation.leave());
+  return { allocation, start: 0, root };
+}
+
+function newDriverBuffer({ mem, byteLength, flags }: Told): DriverBuffer {
+  const release: Undo = [];
+  retainBuffer(mem, release);
+  const kind = (flags & CL_MEM_ALLOC_HOST_PTR) === 0n ? DEVICE_MEMORY : undefined;
+  return addDriverBuffer({ mem, byteLength, limits: limitsIn(flags), kind }, release);
+}
+
+/** Host memory, and shared virtual memory (CL_MEM_USES_SVM_POINTER), is told by its address, as everywhere. */
+function inHost({ mem, byteLength, flags }: Told, address: bigint, context: OpenCLContext, undo: Undo): Place {
+  const known = findAllocation(address, byteLength);
+  const allocation = known ?? new Allocation({ kind: "opencl.host_ptr", address, byteLength, free() {} });
+  const start = Number(address - allocation.block.address!);
+  if (start < 0 || start + byteLength > allocation.block.byteLength) {
+    throw unfit("its host memory overlaps that of a tensor in part.", "Dispose that tensor first.");
+  }
+  join(allocation);
+  undo.push(() => leave(allocation));
+  const range: ByteRange = { allocation, start, address, byteLength };
+  return { allocation, start, root: context.memory.hostBuffers.attach(range, mem, limitsIn(flags), undo) };
+}
+
+function unfit(what: string, hint: string): ArgumentError {
+  return new ArgumentError(`handle: ${what}`, { api: "opencl", fn: "clRetainMemObject", argument: "handle", hint });
+}

@@ -1,0 +1,179 @@
+import type { Address } from "../../../ffi/address.ts";
+import { CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../../ffi/opencl/handles.ts";
+import type { ByteRange } from "../../core/described.ts";
+import { ArgumentError, throwAll } from "../../core/errors.ts";
+import type { Resource } from "../../core/resource.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import type { BufferLimits } from "./limits.ts";
+import type { OpenCLContext } from "../context.ts";
+import { createBuffer, retainBuffer, type RootBuffer } from "../tensor.ts";
+
+/** What else than a buffer a `cl_mem` over host memory is to be. */
+export interface HostImage {
+  /** What it is, in words: maps of the same bytes as the same image share it. */
+  readonly what: string;
+  /** Makes it over the memory at an address. */
+  create(address: Address, undo: Undo): ClMem;
+}
+
+/** A live `cl_mem` over a range of host memory, and how many maps share it. */
+export interface HostBuffer extends RootBuffer {
+  /** The address of its first byte. */
+  readonly hostAddress: bigint;
+  /** Where that lies in its allocation. */
+  readonly start: number;
+  /** Its length in bytes. */
+  readonly byteLength: number;
+  /** What it is: `"a buffer"`, or which image. */
+  readonly what: string;
+  /** How many maps have it. */
+  sharers: number;
+  /** Those that write through it, from the first map to the last way back. */
+  writers: Resource[];
+  /** Its release. */
+  readonly undo: Undo;
+}
+
+/** What a buffer is called among those over host memory. */
+const BUFFER = "a buffer";
+
+/** One object for each `cl_context`: what is kept for it is shared by all who are attached to it. */
+const spaces = new Map<bigint, WeakRef<object>>();
+
+/**
+ * The buffers and images of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL
+ * (clCreateBuffer, CL_MEM_USE_HOST_PTR), so a map within a live buffer shares it, and one that overlaps it in part, or
+ * is to be something else, is impossible. An image is shared by maps of all of it. For
+ * those who write mappers.
+ */
+export class HostBuffers {
+  readonly #context: OpenCLContext;
+  readonly #space: object;
+
+  /** Made by the context. */
+  constructor(context: OpenCLContext) {
+    this.#context = context;
+    this.#space = spaces.get(context.rawHandle)?.deref() ?? {};
+    spaces.set(context.rawHandle, new WeakRef(this.#space));
+  }
+
+  /** The live buffer that shares bytes with a range, if any. */
+  find({ allocation, start, address, byteLength }: ByteRange): HostBuffer | undefined {
+    const live = allocation.findAttachment<HostBuffer[]>(this.#space);
+    if (live === undefined) return undefined;
+    for (let i = 0; i < live.length; i++) {
+      const apart = live[i].start >= start + byteLength || start >= live[i].start + live[i].byteLength;
+      if (!apart && isAt(live[i], start, address)) return live[i];
+    }
+    return undefined;
+  }
+
+  /** True where a map of a range can share a live buffer; or a live image, where it is to be that image. */
+  shares(live: HostBuffer, { start, byteLength }: ByteRange, what: string = BUFFER): boolean {
+    if (live.what !== what) return false;
+    if (what !== BUFFER) return live.start === start && live.byteLength === byteLength;
+    return live.start <= start && start + byteLength <= live.start + live.byteLength;
+  }
+
+  /**
+   * A buffer (or that image) over exactly this range, whose address is known, or a share of the live one that covers it.
+   * Not a byte more: where the driver moves bytes, it would write a neighbour's back.
+   */
+  acquire(range: ByteRange, undo: Undo, image?: HostImage): HostBuffer {
+    const live = this.#live(range);
+    return share(this.find(range) ?? this.#create(range, live, image), live, undo);
+  }
+
+  /**
+   * A share of the buffer that somebody else made over exactly this range, which is retained for as long as somebody
+   * has one.
+   *
+   * @throws {ArgumentError} where another buffer is live over any of these bytes.
+   */
+  attach(range: ByteRange, mem: ClMem, limits: BufferLimits | undefined, undo: Undo): HostBuffer {
+    const live = this.#live(range);
+    const known = this.find(range);
+    if (known !== undefined && known.mem !== mem) {
+      throw new ArgumentError(
+        `handle: another buffer is in use over the same host memory: that is undefined in OpenCL.`,
+        {
+          api: "opencl",
+          argument: "handle",
+          hint: "Dispose what is mapped of that memory first.",
+        },
+      );
+    }
+    if (known !== undefined) return share(known, live, undo);
+    const release: Undo = [];
+    retainBuffer(mem, release);
+    return share(added(range, mem, limits, live, release), live, undo);
+  }
+
+  /**
+   * A map that writes has it now. The ways back of those before it end before its own: NVIDIA's driver loses count where
+   * maps of one range overlap in time.
+   */
+  write(buffer: HostBuffer, writer: Resource): void {
+    buffer.writers = buffer.writers.filter(({ state }) => state !== "freed");
+    for (const earlier of buffer.writers) {
+      // One that lives has other bytes, or is what this one was mapped from: that end is its own.
+      if (earlier.state !== "live") earlier.dependOn(writer);
+    }
+    buffer.writers.push(writer);
+  }
+
+  #live(range: ByteRange): HostBuffer[] {
+    return range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
+  }
+
+  #create(range: ByteRange, live: HostBuffer[], image: HostImage | undefined): HostBuffer {
+    const undo: Undo = [];
+    const address = range.address as Address;
+    const mem = image === undefined
+      ? createBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, address, undo)
+      : image.create(address, undo);
+    return added(range, mem, undefined, live, undo, image?.what);
+  }
+}
+
+/** A buffer that is live from now on; `undo` is its release. */
+function added(
+  { start, address, byteLength }: ByteRange,
+  mem: ClMem,
+  limits: BufferLimits | undefined,
+  live: HostBuffer[],
+  undo: Undo,
+  what: string = BUFFER,
+): HostBuffer {
+  const buffer: HostBuffer = {
+    mem,
+    what,
+    hostAddress: address!,
+    start,
+    byteLength,
+    limits,
+    hostWriters: 0,
+    sharers: 0,
+    writers: [],
+    undo,
+  };
+  live.push(buffer);
+  return buffer;
+}
+
+/** One more has it; the last one to give it back releases it. */
+function share(buffer: HostBuffer, live: HostBuffer[], undo: Undo): HostBuffer {
+  buffer.sharers++;
+  undo.push(() => {
+    if (--buffer.sharers > 0 || buffer.kept) return;
+    live.splice(live.indexOf(buffer), 1);
+    throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
+  });
+  return buffer;
+}
+
+/** False for bytes that lie elsewhere though they are of the same allocation: a copy of them. */
+function isAt(buffer: HostBuffer, start: number, address: bigint | undefined): boolean {
+  return address === undefined || buffer.hostAddress + BigInt(start - buffer.start) === address;
+}

@@ -1,0 +1,56 @@
+import { object } from "../../core/argument.ts";
+import { ArgumentError, type InteropError } from "../../core/errors.ts";
+import { environment } from "../../core/library.ts";
+import { assertText } from "../check.ts";
+import { type OpenCLDevice, openclDevices } from "../device.ts";
+import type { DeviceType } from "./info.ts";
+
+/** Which device to open; texts match as a part of the name, in any case. */
+export interface DeviceChoice {
+  /** Part of the platform's name. */
+  readonly platform?: string;
+  /** Part of the device's name. */
+  readonly device?: string;
+  /** What kind of device. */
+  readonly type?: DeviceType;
+  /** The device's UUID, as 32 hexadecimal digits. */
+  readonly uuid?: string;
+}
+
+/** The device that was asked for: of several that fit, the first GPU, else the first. @throws {ArgumentError} where none fits. */
+export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
+  object(choice, "choice");
+  for (const [name, value] of Object.entries(choice)) if (value !== undefined) assertText(value, `choice.${name}`);
+  const devices = openclDevices();
+  const wanted = Object.keys(choice).length > 0 ? choice : fromEnvironment();
+  const fitting = devices.filter((device) => matches(device, wanted));
+  const device = fitting.find((d) => d.type === "gpu") ?? fitting[0];
+  if (device === undefined) throw noDevice(wanted, devices);
+  return device;
+}
+
+function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
+  const part = (text: string, wanted: string | undefined) =>
+    wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
+  return part(device.platform, choice.platform) && part(device.name, choice.device) &&
+    (choice.type === undefined || device.type === choice.type) &&
+    (choice.uuid === undefined || device.id.uuid === choice.uuid.replaceAll("-", "").toLowerCase());
+}
+
+function fromEnvironment(): DeviceChoice {
+  const [platform, device] = (environment("SAMEPAGE_OPENCL_DEVICE") ?? "").split(":");
+  return { ...(platform ? { platform } : {}), ...(device ? { device } : {}) };
+}
+
+function noDevice(wanted: DeviceChoice, devices: readonly OpenCLDevice[]): InteropError {
+  const there = devices.map((device) => `${device.platform}: ${device.name} (${device.type})`);
+  return new ArgumentError(
+    devices.length === 0 ? "OpenCL has no device." : `No OpenCL device fits ${JSON.stringify(wanted)}.`,
+    {
+      api: "opencl",
+      fn: "clGetDeviceIDs",
+      argument: "choice",
+      hint: devices.length === 0 ? "Install a driver: apt install pocl-opencl-icd." : `There is ${there.join("; ")}.`,
+    },
+  );
+}

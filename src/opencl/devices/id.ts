@@ -1,0 +1,26 @@
+import { CL_DEVICE_PCI_BUS_INFO_KHR, CL_DEVICE_UUID_KHR } from "../../../ffi/opencl/constants.ts";
+import { readClDevicePciBusInfoKhr } from "../../../ffi/opencl/structs.ts";
+import type { DeviceId } from "../../core/context.ts";
+import { type Ask, bytes, from, listed } from "./queries.ts";
+
+const askUuid: Ask<DeviceId> = listed<DeviceId>(
+  "cl_khr_device_uuid",
+  from(bytes(CL_DEVICE_UUID_KHR), ({ buffer }) => ({ uuid: new Uint8Array(buffer).toHex() })),
+  {},
+);
+
+const askPci: Ask<DeviceId> = listed<DeviceId>(
+  "cl_khr_pci_bus_info",
+  from(bytes(CL_DEVICE_PCI_BUS_INFO_KHR), (told) => {
+    const { pci_domain, pci_bus, pci_device, pci_function } = readClDevicePciBusInfoKhr(told, 0);
+    return { pci: `${hex(pci_domain, 4)}:${hex(pci_bus, 2)}:${hex(pci_device, 2)}.${pci_function}` };
+  }),
+  {},
+);
+
+/** How a device is asked which one it is, by UUID and PCI address. */
+export const askId: Ask<DeviceId> = (device) => ({ ...askUuid(device), ...askPci(device) });
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, "0");
+}

@@ -1,0 +1,93 @@
+import type { ClDeviceId } from "../../../ffi/opencl/handles.ts";
+import { infoBytes, infoString, infoU32, infoU64, infoU64s, type Query } from "../info.ts";
+import { opencl } from "../library.ts";
+
+/** A device that is being asked. */
+export interface AskedDevice {
+  /** The device. */
+  readonly handle: ClDeviceId;
+  /** Its clGetDeviceInfo. */
+  readonly query: Query;
+  /** CL_DEVICE_EXTENSIONS. */
+  readonly extensions: readonly string[];
+}
+
+/** One question to a device. */
+export type Ask<T> = (device: AskedDevice) => T;
+
+/** A question for each field of a description. */
+export type Questions<T> = { readonly [Field in keyof T]: Ask<T[Field]> };
+
+const FN = "clGetDeviceInfo";
+
+/** clGetDeviceInfo of one device. */
+export function deviceQuery(device: ClDeviceId): Query {
+  return (name, size, value, written) => opencl().clGetDeviceInfo(device, name, size, value, written);
+}
+
+/** Asks every question of a table. The answers stay as they are: checks count on them. */
+export function answers<T extends object>(questions: Questions<T>, device: AskedDevice): T {
+  const asks = Object.entries(questions) as [string, Ask<unknown>][];
+  return Object.freeze(Object.fromEntries(asks.map(([field, ask]) => [field, Object.freeze(ask(device))])) as T);
+}
+
+/** Another answer where a driver refuses this one: a device that lacks it is a device all the same. */
+export function optional<T>(ask: Ask<T>, otherwise: T): Ask<T> {
+  return (device) => {
+    try {
+      return ask(device);
+    } catch {
+      return otherwise;
+    }
+  };
+}
+
+/** Asks only where the device lists an extension. */
+export function listed<T>(extension: string, ask: Ask<T>, otherwise: T): Ask<T> {
+  return (device) => device.extensions.includes(extension) ? optional(ask, otherwise)(device) : otherwise;
+}
+
+/** A `char[]`. */
+export function text(name: number): Ask<string> {
+  return ({ query }) => infoString(FN, query, name);
+}
+
+/** A `cl_uint`. */
+export function count(name: number): Ask<number> {
+  return ({ query }) => infoU32(FN, query, name);
+}
+
+/** A `cl_bool`. */
+export function flag(name: number): Ask<boolean> {
+  return ({ query }) => infoU32(FN, query, name) !== 0;
+}
+
+/** A `size_t` or `cl_ulong`. */
+export function size(name: number): Ask<number> {
+  return ({ query }) => Number(infoU64(FN, query, name));
+}
+
+/** Bits, or a handle. */
+export function word(name: number): Ask<bigint> {
+  return ({ query }) => infoU64(FN, query, name);
+}
+
+/** A `size_t[]`, or an array of properties of that size. */
+export function words(name: number): Ask<bigint[]> {
+  return ({ query }) => infoU64s(FN, query, name);
+}
+
+/** A `cl_uint[]`. */
+export function counts(name: number): Ask<number[]> {
+  return ({ query }) => [...new Uint32Array(infoBytes(FN, query, name).buffer)];
+}
+
+/** A struct, or bytes. */
+export function bytes(name: number): Ask<DataView<ArrayBuffer>> {
+  return ({ query }) => infoBytes(FN, query, name);
+}
+
+/** What is made of an answer. */
+export function from<A, T>(ask: Ask<A>, make: (answer: A) => T): Ask<T> {
+  return (device) => make(ask(device));
+}

@@ -1,0 +1,86 @@
+import {
+  CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
+  CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
+  CL_DEVICE_SEMAPHORE_IMPORT_HANDLE_TYPES_KHR,
+  CL_DEVICE_SEMAPHORE_TYPES_KHR,
+  CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
+  CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
+  CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR,
+  CL_SEMAPHORE_HANDLE_SYNC_FD_KHR,
+  CL_SEMAPHORE_TYPE_BINARY_KHR,
+} from "../../../ffi/opencl/constants.ts";
+import { type Ask, counts, from, listed, type Questions } from "./queries.ts";
+
+/** What a device says of sharing memory and semaphores with other APIs. Types that have no name here are hexadecimal. */
+export interface DeviceSharing {
+  /** Those of its extensions that are about sharing: `"cl_khr_external_memory"`, `"cl_khr_gl_sharing"`, … */
+  readonly extensions: readonly string[];
+  /** As what it imports memory (cl_khr_external_memory): `"opaque_fd"`, `"dma_buf"`. */
+  readonly memoryImports: readonly string[];
+  /** As what it imports semaphores (cl_khr_external_semaphore): `"opaque_fd"`, `"sync_fd"`. */
+  readonly semaphoreImports: readonly string[];
+  /** As what it exports semaphores (cl_khr_external_semaphore). */
+  readonly semaphoreExports: readonly string[];
+  /** Which kinds of semaphores it has (cl_khr_semaphore): `"binary"`. */
+  readonly semaphores: readonly string[];
+}
+
+/** How the extensions begin that share memory, images, events or semaphores with another API, or with the host. */
+const EXTENSIONS = [
+  "cl_khr_gl_",
+  "cl_khr_egl_",
+  "cl_khr_external_",
+  "cl_khr_semaphore",
+  "cl_khr_image2d_from_buffer",
+  "cl_ext_image_from_buffer",
+  "cl_ext_buffer_device_address",
+  "cl_intel_va_api_media_sharing",
+  "cl_intel_sharing_format_query",
+  "cl_intel_unified_shared_memory",
+  "cl_intel_mem_force_host_memory",
+  "cl_arm_import_memory",
+  "cl_arm_shared_virtual_memory",
+  "cl_img_use_gralloc_ptr",
+  "cl_qcom_ext_host_ptr",
+  "cl_qcom_dmabuf_host_ptr",
+  "cl_qcom_ion_host_ptr",
+];
+
+const MEMORY_HANDLES: ReadonlyMap<number, string> = new Map([
+  [CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, "opaque_fd"],
+  [CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, "dma_buf"],
+]);
+
+const SEMAPHORE_HANDLES: ReadonlyMap<number, string> = new Map([
+  [CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR, "opaque_fd"],
+  [CL_SEMAPHORE_HANDLE_SYNC_FD_KHR, "sync_fd"],
+]);
+
+const SEMAPHORE_TYPES: ReadonlyMap<number, string> = new Map([[CL_SEMAPHORE_TYPE_BINARY_KHR, "binary"]]);
+
+/** How a device is asked. */
+export const SHARING: Questions<DeviceSharing> = {
+  extensions: ({ extensions }) =>
+    extensions.filter((name) => EXTENSIONS.some((beginning) => name.startsWith(beginning))).sort(),
+  memoryImports: named(
+    "cl_khr_external_memory",
+    CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
+    MEMORY_HANDLES,
+  ),
+  semaphoreImports: named(
+    "cl_khr_external_semaphore",
+    CL_DEVICE_SEMAPHORE_IMPORT_HANDLE_TYPES_KHR,
+    SEMAPHORE_HANDLES,
+  ),
+  semaphoreExports: named(
+    "cl_khr_external_semaphore",
+    CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
+    SEMAPHORE_HANDLES,
+  ),
+  semaphores: named("cl_khr_semaphore", CL_DEVICE_SEMAPHORE_TYPES_KHR, SEMAPHORE_TYPES),
+};
+
+function named(extension: string, name: number, names: ReadonlyMap<number, string>): Ask<readonly string[]> {
+  const told = from(counts(name), (values) => values.map((value) => names.get(value) ?? `0x${value.toString(16)}`));
+  return listed(extension, told, []);
+}

@@ -1,0 +1,194 @@
+import * as cl from "../../../ffi/opencl/constants.ts";
+import { object, shown } from "../../core/argument.ts";
+import type { DType } from "../../core/dtype.ts";
+import { sizeOf } from "../../core/dtype.ts";
+import { ArgumentError } from "../../core/errors.ts";
+
+/** How a kernel reads and writes the channels: `read_imagef`, `read_imagei` or `read_imageui`. */
+export type ChannelAccess = "f" | "i" | "ui";
+
+/** What a channel is: OpenCL's name without `CL_`. */
+export type ChannelType =
+  | "SNORM_INT8"
+  | "SNORM_INT16"
+  | "UNORM_INT8"
+  | "UNORM_INT16"
+  | "UNORM_SHORT_565"
+  | "UNORM_SHORT_555"
+  | "UNORM_INT_101010"
+  | "UNORM_INT_101010_2"
+  | "SIGNED_INT8"
+  | "SIGNED_INT16"
+  | "SIGNED_INT32"
+  | "UNSIGNED_INT8"
+  | "UNSIGNED_INT16"
+  | "UNSIGNED_INT32"
+  | "HALF_FLOAT"
+  | "FLOAT";
+
+/** Which channels a pixel has, in their order: OpenCL's name without `CL_`. */
+export type ChannelOrder =
+  | "R"
+  | "A"
+  | "Rx"
+  | "INTENSITY"
+  | "LUMINANCE"
+  | "DEPTH"
+  | "RG"
+  | "RA"
+  | "RGx"
+  | "RGB"
+  | "RGBx"
+  | "RGBA"
+  | "BGRA"
+  | "ARGB"
+  | "ABGR"
+  | "sRGBA"
+  | "sBGRA";
+
+interface TypeRow {
+  readonly code: number;
+  /** What holds one channel, or a whole pixel of a packed type. */
+  readonly dtype: DType;
+  readonly access: ChannelAccess;
+  /** All channels of a pixel lie in one element. */
+  readonly packed?: true;
+}
+
+/** Channel data types (OpenCL 3.0, "Image Channel Data Type"), by their CL_ names. CL_UNORM_INT24 is a part of others. */
+const TYPES: { readonly [T in ChannelType]: TypeRow } = {
+  SNORM_INT8: { code: cl.CL_SNORM_INT8, dtype: "i8", access: "f" },
+  SNORM_INT16: { code: cl.CL_SNORM_INT16, dtype: "i16", access: "f" },
+  UNORM_INT8: { code: cl.CL_UNORM_INT8, dtype: "u8", access: "f" },
+  UNORM_INT16: { code: cl.CL_UNORM_INT16, dtype: "u16", access: "f" },
+  UNORM_SHORT_565: { code: cl.CL_UNORM_SHORT_565, dtype: "u16", access: "f", packed: true },
+  UNORM_SHORT_555: { code: cl.CL_UNORM_SHORT_555, dtype: "u16", access: "f", packed: true },
+  UNORM_INT_101010: { code: cl.CL_UNORM_INT_101010, dtype: "u32", access: "f", packed: true },
+  UNORM_INT_101010_2: { code: cl.CL_UNORM_INT_101010_2, dtype: "u32", access: "f", packed: true },
+  SIGNED_INT8: { code: cl.CL_SIGNED_INT8, dtype: "i8", access: "i" },
+  SIGNED_INT16: { code: cl.CL_SIGNED_INT16, dtype: "i16", access: "i" },
+  SIGNED_INT32: { code: cl.CL_SIGNED_INT32, dtype: "i32", access: "i" },
+  UNSIGNED_INT8: { code: cl.CL_UNSIGNED_INT8, dtype: "u8", access: "ui" },
+  UNSIGNED_INT16: { code: cl.CL_UNSIGNED_INT16, dtype: "u16", access: "ui" },
+  UNSIGNED_INT32: { code: cl.CL_UNSIGNED_INT32, dtype: "u32", access: "ui" },
+  HALF_FLOAT: { code: cl.CL_HALF_FLOAT, dtype: "f16", access: "f" },
+  FLOAT: { code: cl.CL_FLOAT, dtype: "f32", access: "f" },
+};
+
+const PLAIN = (Object.keys(TYPES) as ChannelType[]).filter((type) => !TYPES[type].packed);
+const BYTES = ["UNORM_INT8", "SNORM_INT8", "SIGNED_INT8", "UNSIGNED_INT8"] as const;
+const NORMALIZED = ["UNORM_INT8", "UNORM_INT16", "SNORM_INT8", "SNORM_INT16", "HALF_FLOAT", "FLOAT"] as const;
+const PACKED = ["UNORM_SHORT_565", "UNORM_SHORT_555", "UNORM_INT_101010"] as const;
+
+interface OrderRow {
+  readonly code: number;
+  /** How many channels lie in memory. */
+  readonly channels: number;
+  /** The types that OpenCL lets them have. */
+  readonly types: readonly ChannelType[];
+}
+
+/**
+ * Channel orders (OpenCL 3.0, "Image Channel Order"), by their CL_ names, with the types that each may have. CL_sRGB and
+ * CL_sRGBx are not here: three channels of 8 bits make no pixel of a power of two.
+ */
+const ORDERS: { readonly [O in ChannelOrder]: OrderRow } = {
+  R: { code: cl.CL_R, channels: 1, types: PLAIN },
+  A: { code: cl.CL_A, channels: 1, types: PLAIN },
+  Rx: { code: cl.CL_Rx, channels: 1, types: PLAIN },
+  INTENSITY: { code: cl.CL_INTENSITY, channels: 1, types: NORMALIZED },
+  LUMINANCE: { code: cl.CL_LUMINANCE, channels: 1, types: NORMALIZED },
+  DEPTH: { code: cl.CL_DEPTH, channels: 1, types: ["UNORM_INT16", "FLOAT"] },
+  RG: { code: cl.CL_RG, channels: 2, types: PLAIN },
+  RA: { code: cl.CL_RA, channels: 2, types: PLAIN },
+  RGx: { code: cl.CL_RGx, channels: 2, types: PLAIN },
+  RGB: { code: cl.CL_RGB, channels: 3, types: PACKED },
+  RGBx: { code: cl.CL_RGBx, channels: 3, types: PACKED },
+  RGBA: { code: cl.CL_RGBA, channels: 4, types: [...PLAIN, "UNORM_INT_101010_2"] },
+  BGRA: { code: cl.CL_BGRA, channels: 4, types: BYTES },
+  ARGB: { code: cl.CL_ARGB, channels: 4, types: BYTES },
+  ABGR: { code: cl.CL_ABGR, channels: 4, types: BYTES },
+  sRGBA: { code: cl.CL_sRGBA, channels: 4, types: ["UNORM_INT8"] },
+  sBGRA: { code: cl.CL_sBGRA, channels: 4, types: ["UNORM_INT8"] },
+};
+
+/** A `cl_image_format`, by OpenCL's own names. */
+export interface OpenCLImageFormat {
+  /** Which channels: `"RGBA"`. */
+  readonly order: ChannelOrder;
+  /** What each of them is: `"UNORM_INT8"`. */
+  readonly type: ChannelType;
+}
+
+/** A format, and what it means for the memory of an image. There is one object for each. */
+export interface PixelFormat extends OpenCLImageFormat {
+  /** `RGBA UNORM_INT8`. */
+  readonly name: string;
+  /** CL_R and so on. */
+  readonly orderCode: number;
+  /** CL_SNORM_INT8 and so on. */
+  readonly typeCode: number;
+  /** What a tensor of such pixels holds. */
+  readonly dtype: DType;
+  /** Elements of that dtype in a pixel: its channels, or 1 for a packed type. */
+  readonly elements: number;
+  /** A pixel's size. */
+  readonly bytesPerPixel: number;
+  /** How kernels read it. */
+  readonly access: ChannelAccess;
+}
+
+function pixelFormat(order: ChannelOrder, type: ChannelType): PixelFormat {
+  const { dtype, access, packed, code: typeCode } = TYPES[type];
+  const elements = packed ? 1 : ORDERS[order].channels;
+  return Object.freeze({
+    order,
+    type,
+    name: `${order} ${type}`,
+    orderCode: ORDERS[order].code,
+    typeCode,
+    dtype,
+    elements,
+    bytesPerPixel: elements * sizeOf(dtype),
+    access,
+  });
+}
+
+/** Every format that OpenCL allows, by its name: `"RGBA UNORM_INT8"`. */
+export const PIXEL_FORMATS: ReadonlyMap<string, PixelFormat> = new Map(
+  (Object.keys(ORDERS) as ChannelOrder[])
+    .flatMap((order) => ORDERS[order].types.map((type) => pixelFormat(order, type)))
+    .map((format) => [format.name, format]),
+);
+
+const BY_CODES: ReadonlyMap<string, PixelFormat> = new Map(
+  [...PIXEL_FORMATS.values()].map((format) => [`${format.orderCode} ${format.typeCode}`, format]),
+);
+
+/** The format of a `cl_image_format`; undefined for one that is not in the table. */
+export function formatOfCodes(orderCode: number, typeCode: number): PixelFormat | undefined {
+  return BY_CODES.get(`${orderCode} ${typeCode}`);
+}
+
+/** The format that a program asks for, each property read once. @throws {ArgumentError} where OpenCL has none such. */
+export function formatOf(given: OpenCLImageFormat): PixelFormat {
+  const { order, type } = object(given, "format");
+  known("order", order, ORDERS);
+  known("type", type, TYPES);
+  const format = PIXEL_FORMATS.get(`${order} ${type}`);
+  if (format !== undefined) return format;
+  throw new ArgumentError(`format.type: OpenCL has no ${order} images of ${type}.`, {
+    api: "opencl",
+    argument: "format.type",
+    hint: `${order} takes ${ORDERS[order].types.join(", ")}.`,
+  });
+}
+
+function known(what: "order" | "type", given: unknown, table: object): void {
+  if (typeof given === "string" && Object.hasOwn(table, given)) return;
+  throw new ArgumentError(`format.${what}: ${shown(given)} is no channel ${what} of OpenCL's.`, {
+    api: "opencl",
+    argument: `format.${what}`,
+    hint: `Use one of ${Object.keys(table).join(", ")}.`,
+  });
+}

@@ -1,0 +1,157 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import {
+  CL_FALSE,
+  CL_MAP_READ,
+  CL_MEM_ALLOC_HOST_PTR,
+  CL_MEM_USE_HOST_PTR,
+  CL_TRUE,
+} from "../../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../../ffi/opencl/handles.ts";
+import type { Access } from "../../core/access.ts";
+import { object } from "../../core/argument.ts";
+import type { Described } from "../../core/described.ts";
+import type { Fence } from "../../core/fence.ts";
+import type { GiveBack } from "../../core/resource.ts";
+import type { Undo } from "../../core/undo.ts";
+import type { OpenCLContext } from "../context.ts";
+import { OpenCLImage, type OpenCLImageInit } from "../image.ts";
+import { type ImageAbilities, imageAbilitiesOf } from "./abilities.ts";
+import { ImageProofs } from "./alias.ts";
+import { formatOf, type OpenCLImageFormat } from "./format.ts";
+import { mapImage, type MappedImage, type MappedTensor, mapTensor } from "./map.ts";
+import { createImage } from "./native.ts";
+import { BufferImages } from "./over_buffer.ts";
+import type { ImageShape } from "./shape.ts";
+import { ImageTarget } from "./target.ts";
+import { type ImageCopy, imageCopy } from "./copy.ts";
+import { type ImageType, imageTypeOf } from "./type.ts";
+import { MAP_FLAGS, publication } from "../memory.ts";
+import type { Verdict } from "../alias/proofs.ts";
+import type { RootBuffer } from "../tensor.ts";
+
+/** Options of `cl.image`. */
+export interface ImageOptions {
+  /**
+   * The kind of image. By default the shape decides between `"1D"`, `"2D"` and `"3D"`; a stack of pictures may as well
+   * be a `"2D array"`, and `"1D buffer"` is an image over an OpenCL buffer.
+   */
+  readonly type?: ImageType;
+}
+
+/** An experiment that is run before a probe asks for its outcome. */
+interface Proof {
+  tryToProve(): void;
+  judge(): Verdict;
+}
+
+/** The images of one context, for those who write mappers: targets, maps, and tensors over either. */
+export class OpenCLImages {
+  /** What is known of this device, images and host memory. */
+  readonly aliasing: ImageProofs;
+  /** Its images over buffers. */
+  readonly overBuffers: BufferImages;
+  readonly #context: OpenCLContext;
+  readonly #targets = new Map<string, ImageTarget>();
+  #abilities: ImageAbilities | undefined;
+
+  /** Made by the context. */
+  constructor(context: OpenCLContext) {
+    this.#context = context;
+    this.aliasing = new ImageProofs(context);
+    this.overBuffers = new BufferImages(context);
+  }
+
+  /** The images of a format, as a target: one object for each format and kind. */
+  target(format: OpenCLImageFormat, options: ImageOptions): ImageTarget {
+    const { type } = object(options, "options");
+    const kind = type === undefined ? undefined : imageTypeOf(type);
+    const pixels = formatOf(format);
+    const key = `${pixels.name} ${kind}`;
+    let target = this.#targets.get(key);
+    if (target === undefined) {
+      target = new ImageTarget(this.#context, pixels, kind, this.abilities);
+      this.#targets.set(key, target);
+    }
+    return target;
+  }
+
+  /** What the device has of images. @throws {NativeCallError} where it could not be asked. */
+  get abilities(): ImageAbilities {
+    return this.#abilities ??= imageAbilitiesOf(this.#context);
+  }
+
+  /**
+   * Maps an image for the host, and blocks until it is.
+   *
+   * @throws {AccessError} where it would wait for a user event that is not set.
+   * @throws {NativeCallError} clEnqueueMapImage's.
+   */
+  map(mem: ClMem, image: ImageShape, access: Access): MappedImage {
+    this.#context.queue.assertUnblocked("a map");
+    return mapImage(this.#context, mem, image, CL_TRUE, MAP_FLAGS[access], []);
+  }
+
+  /** A new image in memory of the driver's own; its release goes on the undo list. */
+  createOwn({ format }: ImageTarget, image: ImageShape, undo: Undo): RootBuffer {
+    const made: Undo = [];
+    const mem = createImage(this.#context, format, image, { flags: CL_MEM_ALLOC_HOST_PTR, address: NULL }, made);
+    const root: RootBuffer = { mem, hostAddress: undefined, hostWriters: 0 };
+    undo.push(() => root.kept ? undefined : made[0]());
+    return root;
+  }
+
+  /** A new image over memory of the host's. */
+  createOver({ format }: ImageTarget, image: ImageShape, address: Address, undo: Undo): ClMem {
+    return createImage(this.#context, format, image, { flags: CL_MEM_USE_HOST_PTR, address }, undo);
+  }
+
+  /** Copies between an image and memory of the host's, submitted and no more. */
+  copy(mem: ClMem, image: ImageShape, address: Address, byteLength: number): ImageCopy {
+    return imageCopy(this.#context, mem, image, address, byteLength);
+  }
+
+  /** Maps an image, or the buffer that it is over, for the host, as a tensor; blocks until it is. */
+  mapTensor(image: OpenCLImage, access: Access): MappedTensor {
+    return mapTensor(this.#context, image, access);
+  }
+
+  /** Runs the proofs that {@link judgeMap} asks for. */
+  tryToProveMap(source: Described): void {
+    for (const proof of this.#proofsOf(source)) proof.tryToProve();
+  }
+
+  /** Whether what a map of an image shows the host is the image's own memory. No native call. */
+  judgeMap(source: Described): Verdict {
+    const verdicts = this.#proofsOf(source).map((proof) => proof.judge());
+    return verdicts.find(({ aliases }) => !aliases) ?? verdicts[0];
+  }
+
+  /** The way back of an image that the device has written: @see {@link OpenCLMemory.publish}. */
+  publish(mem: ClMem, image: ImageShape, aliases: boolean): GiveBack {
+    const map = (work: readonly Fence[]) => mapImage(this.#context, mem, image, CL_FALSE, CL_MAP_READ, work);
+    return publication(this.#context, aliases, map);
+  }
+
+  /** The tensor of an image that was made. */
+  tensor(init: OpenCLImageInit): OpenCLImage {
+    return new OpenCLImage(init);
+  }
+
+  /** An image may be over a buffer, where the device has such: then it is the buffer that is mapped. */
+  #proofsOf({ target, planes: [{ layout, address }] }: Described): Proof[] {
+    const of = target as ImageTarget;
+    const image = of.fit(layout) as ImageShape; // it is one
+    const place = { format: of.format, image, address };
+    const images: Proof = {
+      tryToProve: () => this.aliasing.tryToProve(place),
+      judge: () => this.aliasing.judge(place),
+    };
+    const { aliasing } = this.#context;
+    const buffers: Proof = {
+      tryToProve: () => aliasing.tryToProve(address, layout.byteLength),
+      judge: () => aliasing.judge(address, layout.byteLength),
+    };
+    if (image.type === "1D buffer") return [buffers];
+    return image.type === "2D" && this.abilities.limits.bufferPitch > 0 ? [images, buffers] : [images];
+  }
+}

@@ -1,0 +1,85 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../../ffi/opencl/handles.ts";
+import { cl_image_desc, cl_image_format, writeClImageDesc, writeClImageFormat } from "../../../ffi/opencl/structs.ts";
+import type { Undo } from "../../core/undo.ts";
+import type { OpenCLContext } from "../context.ts";
+import { errcode, made } from "../errors.ts";
+import type { PixelFormat } from "./format.ts";
+import type { Extent, ImageShape, Pitches } from "./shape.ts";
+import { IMAGE_TYPES, type ImageType } from "./type.ts";
+import { opencl } from "../library.ts";
+import { own } from "../tensor.ts";
+
+/** What an image is made over: nothing (`address` is null), memory of the host's, or a buffer. */
+export interface ImageMemory {
+  /** CL_MEM_… flags; those of access are added. */
+  readonly flags: bigint;
+  /** The host's memory. */
+  readonly address: Address;
+  /** The buffer. */
+  readonly buffer?: ClMem;
+}
+
+/** Where a region begins that is all of an image. */
+export const ORIGIN: BigUint64Array<ArrayBuffer> = new BigUint64Array(3);
+
+const HAS_HEIGHT: readonly ImageType[] = ["2D", "2D array", "3D"];
+
+/** What clEnqueue…Image takes as region. */
+export function regionOf(extent: Extent): BigUint64Array<ArrayBuffer> {
+  return BigUint64Array.from(extent, BigInt);
+}
+
+/** The pitches as OpenCL takes them: a layer of a 1D array is a slice there. */
+export function nativePitches({ type, pitch }: ImageShape): readonly [row: bigint, slice: bigint] {
+  const { rank } = IMAGE_TYPES[type];
+  if (rank === 1) return [0n, 0n];
+  const slice = rank === 3 ? pitch.slice : type === "1D array" ? pitch.row : 0;
+  return [BigInt(pitch.row), BigInt(slice)];
+}
+
+/** A new image, whose release goes on the undo list. It can be read and written: access is kept by the grants. */
+export function createImage(
+  context: OpenCLContext,
+  format: PixelFormat,
+  image: ImageShape,
+  memory: ImageMemory,
+  undo: Undo,
+): ClMem {
+  const pixels = new DataView(new ArrayBuffer(cl_image_format.size));
+  writeClImageFormat(pixels, 0, {
+    image_channel_order: format.orderCode,
+    image_channel_data_type: format.typeCode,
+  });
+  const [x, y, z] = image.extent.map(BigInt);
+  const given = memory.address !== NULL || memory.buffer !== undefined;
+  const [rowPitch, slicePitch] = given ? nativePitches(image) : [0n, 0n];
+  const desc = new DataView(new ArrayBuffer(cl_image_desc.size));
+  writeClImageDesc(desc, 0, {
+    image_type: IMAGE_TYPES[image.type].code,
+    image_width: x,
+    image_height: HAS_HEIGHT.includes(image.type) ? y : 0n,
+    image_depth: image.type === "3D" ? z : 0n,
+    image_array_size: image.type === "1D array" ? y : image.type === "2D array" ? z : 0n,
+    image_row_pitch: rowPitch,
+    image_slice_pitch: slicePitch,
+    num_mip_levels: 0,
+    num_samples: 0,
+    buffer: memory.buffer ?? 0n as ClMem,
+  });
+  // Over a buffer it has the buffer's own.
+  const flags = memory.buffer === undefined ? memory.flags | CL_MEM_READ_WRITE : memory.flags;
+  const mem = opencl().clCreateImage!(context.rawHandle, flags, pixels, desc, memory.address, errcode);
+  return own(made(mem, "clCreateImage"), undo);
+}
+
+/**
+ * The pitches of a map, as the driver answered them. Where there is one row rusticl 22.3 leaves its pitch as it was, and
+ * the layers of a 1D array are told as slices.
+ */
+export function pitchesOf({ type, extent: [, y, z], pitch }: ImageShape, row: number, slice: number): Pitches {
+  if (type === "1D array") return { row: slice, slice: slice * y };
+  const rows = y > 1 ? row : pitch.row;
+  return { row: rows, slice: z > 1 ? slice : rows * y };
+}

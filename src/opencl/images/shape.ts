@@ -1,0 +1,168 @@
+import { sizeOf } from "../../core/dtype.ts";
+import { LayoutError } from "../../core/errors.ts";
+import { type Layout, layout } from "../../core/layout.ts";
+import type { PixelFormat } from "./format.ts";
+import { BY_RANK, IMAGE_TYPES, type ImageType } from "./type.ts";
+
+/** Pixels along x, y and z, as OpenCL counts a region; the layers of an array are its last dimension. */
+export type Extent = readonly [x: number, y: number, z: number];
+
+/** Bytes from one row of pixels to the next, and from one slice to the next. A layer of a 1D array is a row. */
+export interface Pitches {
+  /** From row to row. */
+  readonly row: number;
+  /** From slice to slice. */
+  readonly slice: number;
+}
+
+/** Where the pixels of an image lie in memory. */
+export interface ImageShape {
+  /** The kind of image. */
+  readonly type: ImageType;
+  /** How many pixels. */
+  readonly extent: Extent;
+  /** From row to row, and from slice to slice. */
+  readonly pitch: Pitches;
+}
+
+/** Why memory cannot be an image: which argument of the layout, and what is wrong. */
+export interface ImageProblem {
+  /** The argument at fault. */
+  readonly argument: string;
+  /** What is wrong with it, as a sentence. */
+  readonly problem: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+}
+
+/** Tells an answer of {@link shapeOf} apart. */
+export function isProblem(answer: object): answer is ImageProblem {
+  return "problem" in answer;
+}
+
+/** A problem as the error of a layout. */
+export function problemError(about: string, { argument, problem, remedy }: ImageProblem): LayoutError {
+  return new LayoutError(`${argument}: ${about}: ${problem}`, {
+    api: "opencl",
+    fn: "clCreateImage",
+    argument,
+    ...(remedy === undefined ? {} : { hint: remedy }),
+  });
+}
+
+/**
+ * A layout as the pixels of an image: `[x]`, `[y, x]` or `[z, y, x]`, and a last dimension for the channels. Where a
+ * pixel has one element the channels' dimension may be left out, and a last dimension of 1 is taken for it.
+ *
+ * @param asked the kind of image; by default the number of dimensions decides
+ */
+export function shapeOf(at: Layout, format: PixelFormat, asked: ImageType | undefined): ImageShape | ImageProblem {
+  const { dtype } = at;
+  if (dtype !== format.dtype) {
+    return bad("dtype", `its elements are ${dtype}; those of ${format.name} are ${format.dtype}.`);
+  }
+  const channels = hasChannels(at, format, asked);
+  const wrong = channels ? channelProblem(at, format) : undefined;
+  if (wrong !== undefined) return wrong;
+  const rank = at.shape.length - Number(channels);
+  const type = asked ?? BY_RANK[rank];
+  if (type === undefined || IMAGE_TYPES[type].rank !== rank) {
+    return bad("shape", `[${at.shape.join(",")}] has ${rank} dimensions of pixels; ${dimensionsOf(type)}.`);
+  }
+  const [x, y = 1, z = 1] = at.shape.slice(0, rank).reverse();
+  const [pixel, row, slice] = at.strides.slice(0, rank).reverse();
+  const width = x * format.bytesPerPixel;
+  const pitch = { row: y > 1 ? row : width, slice: 0 };
+  pitch.slice = z > 1 ? slice : pitch.row * y;
+  if (x > 1 && pixel !== format.bytesPerPixel) {
+    return bad(
+      "strides",
+      `its pixels lie ${pixel} bytes apart, those of ${format.name} have to be ${format.bytesPerPixel}.`,
+    );
+  }
+  if (pitch.row < width) return bad("strides", `its rows lie ${pitch.row} bytes apart, and are ${width} long.`);
+  if (pitch.slice < pitch.row * y) {
+    return bad("strides", `its slices lie ${pitch.slice} bytes apart, and are ${pitch.row * y} long.`);
+  }
+  return { type, extent: [x, y, z], pitch };
+}
+
+/** Bytes that OpenCL may touch of memory with an image in it: the padding behind the last row is among them. */
+export function footprintOf({ extent: [, y, z], pitch }: ImageShape): number {
+  return z > 1 ? pitch.slice * z : pitch.row * y;
+}
+
+/** What OpenCL wants of the pitches of an image over host memory (clCreateImage, "Image Descriptor"). */
+export function pitchProblem({ extent: [, y, z], pitch }: ImageShape, format: PixelFormat): ImageProblem | undefined {
+  const remedy = `Allocate it with rowAlign: ${format.bytesPerPixel}, or a multiple of that.`;
+  if (y > 1 && pitch.row % format.bytesPerPixel !== 0) {
+    return bad(
+      "strides",
+      `its rows lie ${pitch.row} bytes apart, no multiple of a pixel's ${format.bytesPerPixel}.`,
+      remedy,
+    );
+  }
+  if (z > 1 && pitch.slice % pitch.row !== 0) {
+    return bad("strides", `its slices lie ${pitch.slice} bytes apart, no multiple of its rows' ${pitch.row}.`);
+  }
+  return undefined;
+}
+
+/** Where an image would lie in memory of the host's. */
+export interface HostPlace {
+  /** The address of the first pixel, where it is known. */
+  readonly address: bigint | undefined;
+  /** From the first pixel to the end of the last. */
+  readonly byteLength: number;
+  /** The memory that it is in. */
+  readonly block: { readonly address?: bigint; readonly byteLength: number };
+}
+
+/** By OpenCL's rule the padding behind the last row is a part of the image: the memory has to reach that far. */
+export function tailProblem(image: ImageShape, { address, byteLength, block }: HostPlace): ImageProblem | undefined {
+  const footprint = footprintOf(image);
+  if (footprint <= byteLength) return undefined;
+  const known = address !== undefined && block.address !== undefined;
+  if (known && address + BigInt(footprint) <= block.address! + BigInt(block.byteLength)) return undefined;
+  const problem =
+    `an image of these pitches takes ${footprint} bytes, the padding behind its last row included, and the ` +
+    `memory is not ${known ? "" : "known to be "}as long.`;
+  return bad("strides", problem, "Allocate a row more, and map a slice.");
+}
+
+/** The same elements with other pitches, from offset 0. */
+export function pitched(at: Layout, format: PixelFormat, type: ImageType, pitch: Pitches): Layout {
+  const { rank } = IMAGE_TYPES[type];
+  const pixels = [format.bytesPerPixel, pitch.row, pitch.slice].slice(0, rank).reverse();
+  const strides = at.shape.length === rank ? pixels : [...pixels, sizeOf(at.dtype)];
+  return layout({ shape: at.shape, dtype: at.dtype, strides });
+}
+
+/** `2D 640 × 480`. */
+export function describeShape({ type, extent }: ImageShape): string {
+  return `${type} ${extent.slice(0, IMAGE_TYPES[type].rank).join(" × ")}`;
+}
+
+function hasChannels({ shape }: Layout, { elements }: PixelFormat, asked: ImageType | undefined): boolean {
+  if (elements > 1) return true;
+  if (shape.length < 2 || shape[shape.length - 1] !== 1) return false;
+  return asked === undefined || IMAGE_TYPES[asked].rank === shape.length - 1;
+}
+
+function channelProblem({ shape, strides, dtype }: Layout, { name, elements }: PixelFormat): ImageProblem | undefined {
+  const last = shape.length - 1;
+  if (shape[last] !== elements) {
+    const remedy = `An image of ${name} is [height, width, ${elements}].`;
+    return bad("shape", `its last dimension is ${shape[last]}; a pixel of ${name} has ${elements} channels.`, remedy);
+  }
+  if (elements === 1 || strides[last] === sizeOf(dtype)) return undefined;
+  return bad("strides", `the channels of a pixel lie ${strides[last]} bytes apart, not ${sizeOf(dtype)}.`);
+}
+
+function dimensionsOf(type: ImageType | undefined): string {
+  return type === undefined ? "an image has 1 to 3" : `a ${type} image has ${IMAGE_TYPES[type].rank}`;
+}
+
+function bad(argument: string, problem: string, remedy?: string): ImageProblem {
+  return { argument, problem, ...(remedy === undefined ? {} : { remedy }) };
+}

@@ -1,0 +1,117 @@
+import { Allocation } from "../../core/allocation.ts";
+import { object } from "../../core/argument.ts";
+import type { Target } from "../../core/context.ts";
+import { Grant } from "../../core/grant.ts";
+import { describeLayout, type Layout, layout } from "../../core/layout.ts";
+import type { Mapped } from "../../core/mapped.ts";
+import { Resource } from "../../core/resource.ts";
+import type { Undo } from "../../core/undo.ts";
+import type { OpenCLContext } from "../context.ts";
+import { OpenCLImage } from "../image.ts";
+import type { PixelFormat } from "./format.ts";
+import { type ImageAbilities, limitProblem, nearestTo } from "./abilities.ts";
+import {
+  type HostPlace,
+  type ImageProblem,
+  type ImageShape,
+  isProblem,
+  pitchProblem,
+  problemError,
+  shapeOf,
+  tailProblem,
+} from "./shape.ts";
+import type { ImageType } from "./type.ts";
+
+/** How large an image of the driver's own is. */
+export interface ImageInit {
+  /** Pixels along each dimension, outermost first, and the channels where a pixel has several: `[480, 640, 4]`. */
+  readonly shape: readonly number[];
+}
+
+/**
+ * Images of one format in one context, as a node of the graph: what `cl.image(format)` answers, the same object each
+ * time.
+ */
+export class ImageTarget implements Target<OpenCLImage> {
+  /** The kind of memory. */
+  readonly kind = "opencl.image";
+  /** The context. */
+  readonly context: OpenCLContext;
+  /** What the pixels are. */
+  readonly format: PixelFormat;
+  /** The kind of image; undefined where the shape decides. */
+  readonly type: ImageType | undefined;
+  readonly #abilities: ImageAbilities;
+
+  /** Made by `cl.image()`. */
+  constructor(context: OpenCLContext, format: PixelFormat, type: ImageType | undefined, abilities: ImageAbilities) {
+    this.context = context;
+    this.format = format;
+    this.type = type;
+    this.#abilities = abilities;
+  }
+
+  /** True for images that were mapped to this target, or allocated of it. */
+  is(value: Mapped): value is OpenCLImage {
+    return OpenCLImage.isImage(value) && value.target === this;
+  }
+
+  /**
+   * Allocates an image in memory of the driver's own, not initialised. It has the room that its pixels need, laid out as
+   * the device likes it.
+   *
+   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes.
+   * @throws {NativeCallError} where there is not enough memory.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using image = cl.image({ order: "RGBA", type: "UNORM_INT8" }).allocate({ shape: [480, 640, 4] });
+   * console.log(image.type, image.width); // 2D 640
+   * ```
+   */
+  allocate(init: ImageInit): OpenCLImage {
+    this.context.resource.assertLive();
+    const at = layout({ shape: object(init, "init").shape, dtype: this.format.dtype });
+    const image = this.fit(at);
+    if (isProblem(image)) throw problemError(this.format.name, image);
+    const undo: Undo = [];
+    const root = this.context.images.createOwn(this, image, undo);
+    const allocation = new Allocation({
+      kind: "opencl.image",
+      byteLength: at.byteLength,
+      free: () => undo[0](),
+    });
+    allocation.join();
+    const name = `opencl image ${describeLayout(at)}`;
+    const grant = Grant.root(allocation, 0, at.byteLength, "read-write", name);
+    const owners = [this.context.resource];
+    const resource = new Resource({ name, grants: [grant], owners, undo: [() => allocation.leave()] });
+    return new OpenCLImage({ target: this, handle: root.mem, layout: at, resource, image, root });
+  }
+
+  /** A layout as an image of this target, or why it is none: for those who write mappers. No native call. */
+  fit(at: Layout): ImageShape | ImageProblem {
+    const { device } = this.context;
+    const { limits, formats } = this.#abilities;
+    if (!limits.support) return { argument: "target", problem: `${device.name} has no images.` };
+    const image = shapeOf(at, this.format, this.type);
+    if (isProblem(image)) return image;
+    const there = formats[image.type];
+    if (there.includes(this.format)) return limitProblem(limits, image) ?? image;
+    return {
+      argument: "format",
+      problem: `${device.name} has no ${image.type} images of ${this.format.name}.`,
+      ...(there.length === 0
+        ? {}
+        : { remedy: `It has ${nearestTo(this.format, there).map(({ name }) => name).join(", ")}.` }),
+    };
+  }
+
+  /** Why no image can be over memory of the host's, if so: for those who write mappers. No native call. */
+  hostProblem(image: ImageShape, place: HostPlace): ImageProblem | undefined {
+    return pitchProblem(image, this.format) ?? tailProblem(image, place);
+  }
+}

@@ -1,0 +1,72 @@
+import * as cl from "../../../ffi/opencl/constants.ts";
+import { shown } from "../../core/argument.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import type { PixelFormat } from "./format.ts";
+
+/**
+ * A kind of image. Arrays are layers that no filter mixes; a `"1D buffer"` is made over an OpenCL buffer, and a kernel
+ * takes it as `image1d_buffer_t`.
+ */
+export type ImageType = "1D" | "2D" | "3D" | "1D array" | "2D array" | "1D buffer";
+
+interface TypeRow {
+  /** CL_MEM_OBJECT_IMAGE…. */
+  readonly code: number;
+  /** How many coordinates a pixel has. */
+  readonly rank: 1 | 2 | 3;
+  /** The name of the kernel parameter's type, in OpenCL C. */
+  readonly kernelType: string;
+  /** The coordinates (x, y, z) of a pixel as `read_image` takes them. */
+  readonly at: string;
+}
+
+/** The kinds of images (OpenCL 3.0, "Image Objects"), with OpenCL's code, the rank, and what OpenCL C calls each. */
+export const IMAGE_TYPES: { readonly [T in ImageType]: TypeRow } = {
+  "1D": { code: cl.CL_MEM_OBJECT_IMAGE1D, rank: 1, kernelType: "image1d_t", at: "(int)(x)" },
+  "2D": { code: cl.CL_MEM_OBJECT_IMAGE2D, rank: 2, kernelType: "image2d_t", at: "(int2)(x, y)" },
+  "3D": { code: cl.CL_MEM_OBJECT_IMAGE3D, rank: 3, kernelType: "image3d_t", at: "(int4)(x, y, z, 0)" },
+  "1D array": { code: cl.CL_MEM_OBJECT_IMAGE1D_ARRAY, rank: 2, kernelType: "image1d_array_t", at: "(int2)(x, y)" },
+  "2D array": {
+    code: cl.CL_MEM_OBJECT_IMAGE2D_ARRAY,
+    rank: 3,
+    kernelType: "image2d_array_t",
+    at: "(int4)(x, y, z, 0)",
+  },
+  "1D buffer": { code: cl.CL_MEM_OBJECT_IMAGE1D_BUFFER, rank: 1, kernelType: "image1d_buffer_t", at: "(int)(x)" },
+};
+
+/** What an image is where nothing was asked for: its rank decides. */
+export const BY_RANK: readonly (ImageType | undefined)[] = [undefined, "1D", "2D", "3D"];
+
+/** A kind of image that a program asks for. @throws {ArgumentError} for anything else. */
+export function imageTypeOf(given: unknown): ImageType {
+  if (typeof given === "string" && Object.hasOwn(IMAGE_TYPES, given)) return given as ImageType;
+  throw new ArgumentError(`type: ${shown(given)} is no kind of image.`, {
+    api: "opencl",
+    argument: "type",
+    hint: `Use one of ${Object.keys(IMAGE_TYPES).map((type) => `"${type}"`).join(", ")}.`,
+  });
+}
+
+/** What OpenCL C calls the parameter of a kernel that takes such an image. */
+export function kernelTypeOf(type: ImageType, { order }: PixelFormat): string {
+  const { kernelType } = IMAGE_TYPES[type];
+  return order === "DEPTH" ? kernelType.replace("_t", "_depth_t") : kernelType;
+}
+
+/** What kernels call the pixels of each way to read and write them. */
+const PIXELS = { f: "float4", i: "int4", ui: "uint4" } as const;
+
+/**
+ * Words for kernels that are to work on any image: IMAGE, its type; AT, the pixel at (x, y, z); PIXEL, READ and WRITE.
+ */
+export function definitionsOf(type: ImageType, format: PixelFormat): string {
+  const { access } = format;
+  return `
+#define IMAGE ${kernelTypeOf(type, format)}
+#define AT ${IMAGE_TYPES[type].at}
+#define PIXEL ${format.order === "DEPTH" ? "float" : PIXELS[access]}
+#define READ read_image${access}
+#define WRITE write_image${access}
+`;
+}

@@ -1,0 +1,104 @@
+import type { Address } from "../../../ffi/address.ts";
+import { Allocation, type Block } from "../../core/allocation.ts";
+import type { Target } from "../../core/context.ts";
+import { LayoutError } from "../../core/errors.ts";
+import { Frame, type PlacedPlane } from "../../core/frame.ts";
+import type { FrameInfo } from "../../core/frame_info.ts";
+import { Grant } from "../../core/grant.ts";
+import { describeLayout, type Layout } from "../../core/layout.ts";
+import type { Mapped } from "../../core/mapped.ts";
+import type { Metadata } from "../../core/metadata.ts";
+import { join, leave } from "../../core/peers.ts";
+import { Resource } from "../../core/resource.ts";
+import type { TensorInit } from "../../core/tensor.ts";
+import type { OpenCLContext } from "../context.ts";
+import type { OpenCLPointerTensor } from "./tensor.ts";
+
+/** A block that has an address. */
+export interface PointerBlock extends Block {
+  /** The address of its first byte. */
+  readonly address: Address;
+}
+
+/** One kind of memory that kernels reach by its address, in one context. */
+export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> implements Target<T> {
+  /** The kind of memory. */
+  abstract readonly kind: string;
+  /** The context whose memory it is. */
+  readonly context: OpenCLContext;
+
+  /** Made by the context. */
+  constructor(context: OpenCLContext) {
+    this.context = context;
+  }
+
+  /** True for tensors of this memory. */
+  abstract is(value: Mapped): value is T;
+
+  /** A tensor of this memory. */
+  protected abstract make(init: TensorInit<Address>): T;
+
+  /** The tensor that owns a new block. */
+  protected own(block: PointerBlock, at: Layout): T {
+    const allocation = new Allocation(block);
+    join(allocation);
+    const name = `${this.kind} tensor ${describeLayout(at)}`;
+    const grant = Grant.root(allocation, at.byteOffset, at.byteOffset + at.byteLength, "read-write", name);
+    const undo = [() => leave(allocation)];
+    const resource = new Resource({ name, grants: [grant], owners: [this.context.resource], undo });
+    return this.make({ target: this, handle: block.address, layout: at, resource });
+  }
+
+  /** Makes the tensor of memory that somebody else has: for those who write mappers. */
+  tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): T {
+    return this.make({ target: this, handle, layout: at, resource, parent });
+  }
+
+  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
+  frame(
+    resource: Resource,
+    info: FrameInfo,
+    planes: readonly PlacedPlane[],
+    about: { readonly metadata?: Metadata; readonly parent?: Mapped },
+  ): Frame<T> {
+    const init = { target: this, resource, info, ...about };
+    return Frame.within<T>(init, planes, (part, { handle, layout: at }, frame) => this.tensor(part, handle, at, frame));
+  }
+}
+
+/** A block that is about to be allocated by a function that may not align to as much as was asked for. */
+export interface Placement {
+  /** Bytes to ask for. */
+  readonly size: bigint;
+  /** The alignment to ask for. */
+  readonly align: number;
+  /** Where the block begins in what was allocated. */
+  begin(allocated: Address): Address;
+}
+
+/** The most that OpenCL's allocating functions have to align to: the size of a `long16`. */
+const LARGEST_TYPE = 128;
+
+/**
+ * How a block is placed at a multiple of `align`, a power of two, or 0 for the driver's choice. What the driver does not
+ * align to is found in a longer block.
+ *
+ * @throws {LayoutError} where that is more than the device takes in one piece.
+ */
+export function placement(context: OpenCLContext, fn: string, byteLength: number, align: number): Placement {
+  const slack = align > LARGEST_TYPE ? align : 0;
+  const most = context.maxAllocation;
+  if (byteLength + slack > most) {
+    const what = `${byteLength} bytes${slack > 0 ? `, aligned to ${align},` : ""}`;
+    throw new LayoutError(`shape: ${what} are more than the ${most} that ${context.name} takes in one piece.`, {
+      api: "opencl",
+      fn,
+      argument: "shape",
+    });
+  }
+  return {
+    size: BigInt(byteLength + slack),
+    align: slack > 0 ? LARGEST_TYPE : align,
+    begin: (allocated) => slack === 0 ? allocated : (allocated + (-allocated & BigInt(align - 1))) as Address,
+  };
+}

@@ -1,0 +1,172 @@
+import { NULL } from "../../../ffi/address.ts";
+import { CL_PROGRAM_BUILD_LOG, CL_PROGRAM_BUILD_STATUS } from "../../../ffi/opencl/constants.ts";
+import { CL_BUILD_ERROR } from "../../../ffi/opencl/constants.ts";
+import type { ClProgram } from "../../../ffi/opencl/handles.ts";
+import { ArgumentError, messageOf } from "../../core/errors.ts";
+import { ledger } from "../../core/ledger.ts";
+import { pinned } from "../../core/pin.ts";
+import type { Undo } from "../../core/undo.ts";
+import { assertText } from "../check.ts";
+import type { OpenCLContext } from "../context.ts";
+import type { OpenCLDevice } from "../device.ts";
+import { BinaryError, BuildError, check, errcode, made, openclError } from "../errors.ts";
+import { infoString, infoU32, type Query } from "../info.ts";
+import { opencl } from "../library.ts";
+
+/** Argument information is what makes arguments checkable; compilers drop it unless asked. */
+const ALWAYS = "-cl-kernel-arg-info";
+
+/** clGetProgramInfo of one program. */
+export function programQuery(program: ClProgram): Query {
+  return (name, size, value, written) => opencl().clGetProgramInfo(program, name, size, value, written);
+}
+
+/** clGetProgramBuildInfo of one program on one device. */
+export function buildQuery(program: ClProgram, device: OpenCLDevice): Query {
+  return (name, size, value, written) =>
+    opencl().clGetProgramBuildInfo(program, device.handle, name, size, value, written);
+}
+
+/** CL_PROGRAM_BUILD_STATUS on one device. */
+export function buildStatus(program: ClProgram, device: OpenCLDevice): number {
+  return infoU32("clGetProgramBuildInfo", buildQuery(program, device), CL_PROGRAM_BUILD_STATUS) | 0;
+}
+
+/**
+ * Options in the form that every compiler takes: `-D` and `-I` with their operands in the same word. What is no option
+ * ends the process, in PoCL 3.1 (`-I` without an operand) or rusticl 22.3 (a word without `-`, quotes around a space).
+ */
+export function buildOptions(given: unknown): string {
+  assertText(given, "options");
+  const words = given.trim().replaceAll(/(?<!\S)(-[DI])\s+(?=[^\s-])/g, "$1").split(/\s+/).filter((word) =>
+    word !== ""
+  );
+  const wrong = words.find((word) => !/^-[^\0"']/.test(word) || /^-[DI]$|\0/.test(word));
+  if (wrong === undefined) return [ALWAYS, ...words.filter((word) => word !== ALWAYS)].join(" ");
+  throw new ArgumentError(`options: "${wrong}" is no option of the compiler's, or lacks its operand.`, {
+    api: "opencl",
+    fn: "clBuildProgram",
+    argument: "options",
+    hint: "Each begins with -, and none has spaces in it: -DTILE=64 -I/include.",
+  });
+}
+
+/** A program of OpenCL C, not built yet; its release goes on the undo list. */
+export function programWithSource(context: OpenCLContext, source: string, undo: Undo): ClProgram {
+  const text = new TextEncoder().encode(source);
+  const lengths = BigUint64Array.of(BigInt(text.length));
+  const program = made(
+    pinned(text, "opencl", (address) => {
+      const strings = BigUint64Array.of(address);
+      return opencl().clCreateProgramWithSource(context.rawHandle, 1, strings, lengths, errcode);
+    }),
+    "clCreateProgramWithSource",
+  );
+  return own(program, undo);
+}
+
+/**
+ * A program of one binary for each device of the context, not built yet; its release goes on the undo list.
+ *
+ * @throws {BinaryError} where the driver refuses one.
+ */
+export function programWithBinaries(
+  context: OpenCLContext,
+  binaries: readonly Uint8Array[],
+  undo: Undo,
+): ClProgram {
+  const handles = BigUint64Array.from(context.devices, (device) => device.handle);
+  const lengths = BigUint64Array.from(binaries, (binary) => BigInt(binary.length));
+  const status = new Int32Array(binaries.length);
+  const { bytes, offsets } = joined(binaries);
+  const program = pinned(bytes, "opencl", (address) => {
+    const addresses = BigUint64Array.from(offsets, (offset) => address + BigInt(offset));
+    const n = binaries.length;
+    return opencl().clCreateProgramWithBinary(context.rawHandle, n, handles, lengths, addresses, status, errcode);
+  });
+  // A program may have been made of those that are good.
+  const [code] = errcode;
+  if (code === 0) own(program, undo);
+  const wrong = code === 0 ? status.find((each) => each !== 0) : code;
+  if (wrong !== undefined) throw refused(wrong, "clCreateProgramWithBinary");
+  return program;
+}
+
+/** Retains a program that somebody else made; the release goes on the undo list. */
+export function retainProgram(program: ClProgram, undo: Undo): ClProgram {
+  check(opencl().clRetainProgram(program), "clRetainProgram");
+  return own(program, undo);
+}
+
+/** Builds a program for every device of its context. @throws {BuildError} with the compiler's log. */
+export function build(context: OpenCLContext, program: ClProgram, options: string): void {
+  const { devices } = context;
+  const handles = BigUint64Array.from(devices, (device) => device.handle);
+  const text = new TextEncoder().encode(`${options}\0`);
+  const code = opencl().clBuildProgram(program, handles.length, handles, text, NULL, null);
+  if (code === 0) return;
+  const error = openclError(code, "clBuildProgram");
+  const device = failedOn(program, devices);
+  const log = logOf(program, device);
+  throw new BuildError(`${error.message} ${device.name} says: ${log.split("\n").slice(0, 3).join(" ")}`, log, {
+    api: "opencl",
+    fn: "clBuildProgram",
+    code,
+    ...(error.codeName === undefined ? {} : { codeName: error.codeName }),
+  });
+}
+
+/** The error of a driver that does not take a binary which is as it was made. */
+export function refused(code: number, fn: string): BinaryError {
+  const { message, codeName } = openclError(code, fn);
+  return new BinaryError(`bytes: the driver refuses the binary: ${message}`, "refused", {
+    api: "opencl",
+    fn,
+    code,
+    argument: "bytes",
+    hint: "Build the program from its source.",
+    ...(codeName === undefined ? {} : { codeName }),
+  });
+}
+
+/** The device whose compiler failed: the first, where none says so. */
+function failedOn(program: ClProgram, devices: readonly OpenCLDevice[]): OpenCLDevice {
+  const hasFailed = (device: OpenCLDevice) => {
+    try {
+      return buildStatus(program, device) === CL_BUILD_ERROR;
+    } catch {
+      return false;
+    }
+  };
+  return devices.find(hasFailed) ?? devices[0];
+}
+
+function logOf(program: ClProgram, device: OpenCLDevice): string {
+  try {
+    return infoString("clGetProgramBuildInfo", buildQuery(program, device), CL_PROGRAM_BUILD_LOG);
+  } catch (error) {
+    return `(no log: ${messageOf(error)})`;
+  }
+}
+
+/** All of them in one block, each where anything may begin. */
+function joined(binaries: readonly Uint8Array[]): { bytes: Uint8Array<ArrayBuffer>; offsets: number[] } {
+  let length = 0;
+  const offsets = binaries.map((binary) => {
+    const offset = Math.ceil(length / 64) * 64;
+    length = offset + binary.length;
+    return offset;
+  });
+  const bytes = new Uint8Array(length);
+  binaries.forEach((binary, i) => bytes.set(binary, offsets[i]));
+  return { bytes, offsets };
+}
+
+function own(program: ClProgram, undo: Undo): ClProgram {
+  ledger.add("opencl.cl_program");
+  undo.push(() => {
+    ledger.remove("opencl.cl_program");
+    check(opencl().clReleaseProgram(program), "clReleaseProgram");
+  });
+  return program;
+}

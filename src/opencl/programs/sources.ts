@@ -1,0 +1,194 @@
+import {
+  CL_BUILD_SUCCESS,
+  CL_PROGRAM_BINARY_TYPE,
+  CL_PROGRAM_BINARY_TYPE_EXECUTABLE,
+  CL_PROGRAM_BUILD_OPTIONS,
+  CL_PROGRAM_CONTEXT,
+  CL_PROGRAM_DEVICES,
+} from "../../../ffi/opencl/constants.ts";
+import type { ClProgram } from "../../../ffi/opencl/handles.ts";
+import { object, shown } from "../../core/argument.ts";
+import { ArgumentError, messageOf, NativeCallError } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import { warn } from "../../core/warn.ts";
+import { assertText, bytesIn, handleIn, kindOf } from "../check.ts";
+import type { OpenCLContext } from "../context.ts";
+import { lineage } from "../device.ts";
+import { type Envelope, pack, unpack } from "./envelope.ts";
+import { BinaryError, BuildError } from "../errors.ts";
+import { infoString, infoU32, infoU64, infoU64s } from "../info.ts";
+import { OpenCLProgram, type ProgramInit } from "../program.ts";
+import { binariesFor, contentOf } from "./binary.ts";
+import {
+  build,
+  buildOptions,
+  buildQuery,
+  buildStatus,
+  programQuery,
+  programWithBinaries,
+  programWithSource,
+  refused,
+  retainProgram,
+} from "./build.ts";
+import { cacheKey, isWhole, type ProgramCache } from "./cache.ts";
+
+/** Options of {@link OpenCLContext.program}. */
+export interface ProgramOptions {
+  /** Options of the OpenCL C compiler: `"-cl-std=CL3.0 -DTILE=64"`. */
+  readonly options?: string;
+  /**
+   * Where built programs are kept: a Map, or {@link directoryCache}. A source that includes others is built every time:
+   * they may have changed.
+   */
+  readonly cache?: ProgramCache;
+}
+
+/** A program of OpenCL C. */
+export function programFromSource(context: OpenCLContext, source: string, given: ProgramOptions): OpenCLProgram {
+  assertText(source, "source");
+  if (source === "") throw new ArgumentError("source: it is empty.", { api: "opencl", argument: "source" });
+  const { options: asked, cache } = object(given, "options");
+  const options = buildOptions(asked ?? "");
+  if (cache !== undefined) assertCache(cache);
+  context.resource.assertLive();
+  const fromSource = () =>
+    made(context, (undo) => {
+      const handle = programWithSource(context, source, undo);
+      build(context, handle, options);
+      return { handle, undo, options };
+    });
+  return cache === undefined || !isWhole(options, source)
+    ? fromSource()
+    : cached(context, cache, options, source, fromSource);
+}
+
+/** A program of what {@link OpenCLProgram.binary} answered. */
+export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): OpenCLProgram {
+  const given = bytesIn(bytes);
+  if (given === undefined) {
+    throw new ArgumentError(`bytes: it is to be a Uint8Array; got ${kindOf(bytes)}.`, {
+      api: "opencl",
+      argument: "bytes",
+    });
+  }
+  context.resource.assertLive();
+  // A copy: nobody can change it between the check and the driver.
+  return fromEnvelope(context, unpack(given.slice()));
+}
+
+/** A program that somebody else made and built. */
+export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLProgram {
+  const handle = handleIn<ClProgram>(given, "handle");
+  context.resource.assertLive();
+  const fn = "clGetProgramInfo";
+  if (infoU64(fn, programQuery(handle), CL_PROGRAM_CONTEXT) !== context.rawHandle) {
+    throw unfit("the program is of another context.", "Attach its own: OpenCLContext.attach(handle).");
+  }
+  const devices = infoU64s(fn, programQuery(handle), CL_PROGRAM_DEVICES);
+  for (const device of context.devices) {
+    if (!lineage(device).some((each) => devices.includes(each)) || buildStatus(handle, device) !== CL_BUILD_SUCCESS) {
+      throw unfit(`the program is not built for ${device.name}.`, "Build it first: clBuildProgram.");
+    }
+    const type = infoU32("clGetProgramBuildInfo", buildQuery(handle, device), CL_PROGRAM_BINARY_TYPE);
+    if (type !== CL_PROGRAM_BINARY_TYPE_EXECUTABLE) {
+      throw unfit("the program is compiled, and not linked.", "Link it first: clLinkProgram.");
+    }
+  }
+  const query = buildQuery(handle, context.device);
+  const options = infoString("clGetProgramBuildInfo", query, CL_PROGRAM_BUILD_OPTIONS);
+  return made(context, (undo) => ({ handle: retainProgram(handle, undo), undo, options }));
+}
+
+/** The program that was kept, or a new one, which is kept from now on. */
+function cached(
+  context: OpenCLContext,
+  cache: ProgramCache,
+  options: string,
+  source: string,
+  fromSource: () => OpenCLProgram,
+): OpenCLProgram {
+  const key = cacheKey(context.devices, options, source);
+  const bytes: unknown = cache.get(key);
+  const kept = bytesIn(bytes);
+  if (bytes !== undefined && kept === undefined) {
+    throw new ArgumentError(`cache: its get() answered ${kindOf(bytes)}; it is to be a Uint8Array, or undefined.`, {
+      api: "opencl",
+      argument: "cache",
+    });
+  }
+  context.resource.assertLive(); // the cache's own code may have ended it
+  const found = kept === undefined ? undefined : fromKept(context, kept.slice(), options, source);
+  if (found !== undefined) return found;
+  const program = fromSource();
+  try {
+    const binary = binaryWithSource(program, source);
+    if (binary !== undefined) cache.set(key, binary);
+  } catch (error) {
+    program[Symbol.dispose]();
+    throw error;
+  }
+  return program;
+}
+
+/** The program that was kept; undefined where it is another one, or of no use any more. */
+function fromKept(
+  context: OpenCLContext,
+  kept: Uint8Array<ArrayBuffer>,
+  options: string,
+  source: string,
+): OpenCLProgram | undefined {
+  try {
+    const envelope = unpack(kept);
+    return envelope.source === source && envelope.options === options ? fromEnvelope(context, envelope) : undefined;
+  } catch (error) {
+    if (error instanceof BinaryError) return undefined;
+    throw error;
+  }
+}
+
+/** A driver that gives no binary is slower, and works. */
+function binaryWithSource(program: OpenCLProgram, source: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return pack(contentOf(program, source));
+  } catch (error) {
+    if (!(error instanceof NativeCallError)) throw error;
+    warn(`a program of ${program.context.name} cannot be kept: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+function fromEnvelope(context: OpenCLContext, { options: kept, devices, kernels }: Envelope): OpenCLProgram {
+  const options = buildOptions(kept);
+  const binaries = binariesFor(context, devices);
+  return made(context, (undo) => {
+    const handle = programWithBinaries(context, binaries, undo);
+    try {
+      build(context, handle, options);
+    } catch (error) {
+      if (error instanceof BuildError) throw refused(error.code!, "clBuildProgram");
+      throw error;
+    }
+    return { handle, undo, options, kernels };
+  });
+}
+
+/** What was made on the way goes where the program cannot be had. */
+function made(context: OpenCLContext, make: (undo: Undo) => ProgramInit): OpenCLProgram {
+  const undo: Undo = [];
+  try {
+    return new OpenCLProgram(context, make(undo));
+  } catch (error) {
+    unwind(undo);
+    throw error;
+  }
+}
+
+function assertCache(cache: ProgramCache): void {
+  const { get, set } = object(cache, "cache");
+  if (typeof get === "function" && typeof set === "function") return;
+  throw new ArgumentError(`cache: ${shown(cache)} has no get and set.`, { api: "opencl", argument: "cache" });
+}
+
+function unfit(what: string, hint: string): ArgumentError {
+  return new ArgumentError(`handle: ${what}`, { api: "opencl", fn: "clRetainProgram", argument: "handle", hint });
+}

@@ -1,0 +1,96 @@
+import type { Address } from "../../../ffi/address.ts";
+import type { ClContext, ClDeviceId } from "../../../ffi/opencl/handles.ts";
+import type { Usm } from "../../../ffi/opencl_usm/functions.ts";
+import type { Allocation } from "../../core/allocation.ts";
+import { throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import type { OpenCLContext } from "../context.ts";
+import { check, errcode, made } from "../errors.ts";
+import { opencl } from "../library.ts";
+import { type Placement, placement, type PointerBlock } from "../pointers/memory.ts";
+import { usmOf } from "./library.ts";
+
+/**
+ * Where a block lies: `"host"`, in the host's memory, where the device reaches it; `"device"`, in the device's, which the
+ * host cannot reach; `"shared"`, with whoever uses it: the driver moves it.
+ */
+export type UsmKind = "host" | "device" | "shared";
+
+/** A block of unified shared memory. */
+export interface UsmBlock extends PointerBlock {
+  /** Where it lies. */
+  readonly usm: UsmKind;
+  /** The `cl_context` that it belongs to. */
+  readonly owner: bigint;
+}
+
+/** How each kind is allocated. */
+interface Allocator {
+  readonly fn: string;
+  allocate(usm: Usm, context: ClContext, device: ClDeviceId, place: Placement): Address;
+}
+
+const ALLOCATORS: { readonly [K in UsmKind]: Allocator } = {
+  host: {
+    fn: "clHostMemAllocINTEL",
+    allocate: (usm, context, _, { size, align }) => usm.clHostMemAllocINTEL(context, null, size, align, errcode),
+  },
+  device: {
+    fn: "clDeviceMemAllocINTEL",
+    allocate: (usm, context, device, { size, align }) =>
+      usm.clDeviceMemAllocINTEL(context, device, null, size, align, errcode),
+  },
+  shared: {
+    fn: "clSharedMemAllocINTEL",
+    allocate: (usm, context, device, { size, align }) =>
+      usm.clSharedMemAllocINTEL(context, device, null, size, align, errcode),
+  },
+};
+
+/**
+ * Allocates a block. Its `cl_context` is retained until it is freed: the host may hold it for longer than the context is
+ * open.
+ *
+ * @param align a power of two, or 0 for the driver's choice
+ * @throws {LayoutError} where it is more than the device takes in one piece.
+ * @throws {NativeCallError} where there is not enough memory.
+ */
+export function usmBlock(context: OpenCLContext, kind: UsmKind, byteLength: number, align: number): UsmBlock {
+  const { fn, allocate } = ALLOCATORS[kind];
+  const place = placement(context, fn, byteLength, align);
+  const usm = usmOf(context.device);
+  const owner = context.rawHandle;
+  const undo: Undo = [];
+  try {
+    // The ledger counts the block, and this share of the context with it.
+    check(opencl().clRetainContext(owner), "clRetainContext");
+    undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
+    const begin = made(allocate(usm, owner, context.device.handle, place), fn);
+    undo.push(() => check(usm.clMemFreeINTEL(owner, begin), "clMemFreeINTEL"));
+    return {
+      kind: "opencl.usm",
+      address: place.begin(begin),
+      byteLength,
+      usm: kind,
+      owner,
+      ...(kind === "device" ? { closed: closedTo(context) } : {}),
+      // A view of it that has escaped would be used after the driver has freed the memory.
+      free: (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing unified shared memory") : undefined,
+    };
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "allocating unified shared memory");
+    throw error;
+  }
+}
+
+/** The block of an allocation; undefined where it is other memory, or another context's. */
+export function usmBlockOf({ block }: Allocation, context: OpenCLContext): UsmBlock | undefined {
+  return block.kind === "opencl.usm" && (block as UsmBlock).owner === context.rawHandle ? block as UsmBlock : undefined;
+}
+
+function closedTo(context: OpenCLContext) {
+  return {
+    reason: `it is memory of ${context.name}, which the CPU cannot reach.`,
+    remedy: 'Copy it: graph.map(tensor, host, { copy: "allow" }).',
+  };
+}
