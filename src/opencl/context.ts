@@ -279,7 +279,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    * ```
    */
   createQueue(options: QueueOptions = {}): OpenCLQueue {
-    return new OpenCLQueue(this, options);
+    return new OpenCLQueue(this, object(options, "options"));
   }
 
   /**

@@ -25,6 +25,7 @@ import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
 import type { FillPattern } from "./transfers/pattern.ts";
 import { read, write } from "./transfers/read_write.ts";
 import { readRect, writeRect } from "./transfers/rect.ts";
+import { unfinishedIn, waitForForeign } from "./queues/wait_list.ts";
 
 const submitted = new BigUint64Array(1);
 
@@ -315,15 +316,11 @@ export class OpenCLQueue implements Disposable {
   }
 
   #submit(fn: string, waits: readonly Fence[], enqueue: Enqueue, kind: CommandKind): Point {
-    const own: OpenCLFence[] = [];
-    for (const fence of waits) {
-      if (fence instanceof OpenCLFence && fence.context === this.context) own.push(fence);
-      else fence.waitSync();
-    }
+    const own = waitForForeign(waits, this.context);
     if (this.resource.state === "freed") this.resource.assertLive();
     // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
     if (this.#flushed || this.#submitted.crowded) this.#submitted.forget();
-    const listed = this.#unfinished(own);
+    const listed = unfinishedIn(own, this);
     const { behind, gates, follows } = this.#submitted.ahead(listed, kind);
     const waitList = listed.length === 0 ? null : BigUint64Array.from(listed, (point) => point.event!);
     check(enqueue(listed.length, waitList, submitted), fn);
@@ -333,25 +330,6 @@ export class OpenCLQueue implements Disposable {
     const point = new Point({ event, fn, gates, behind, follows, flush: () => this.flush(), profiled }).share();
     this.#submitted.add(point, kind, gates, kind !== "command" && listed.length === 0);
     return point;
-  }
-
-  /** The points of these fences that have to stand in a wait list. */
-  #unfinished(fences: readonly OpenCLFence[]): Point[] {
-    const points = new Set<Point>();
-    for (const { line, point } of fences) {
-      if (line === this) continue;
-      point.flush();
-      // PoCL 3.1 never ends a command that was submitted behind an event that had failed by then.
-      if (point.over()) point.raise();
-      else points.add(point);
-    }
-    // To ask about a later one may have shown that an earlier one is over.
-    const behind: Point[] = [];
-    for (const point of points) {
-      if (point.event === undefined) point.raise();
-      else behind.push(point);
-    }
-    return behind;
   }
 
   /** Its end waits for all that it was given. */

@@ -34,10 +34,9 @@ test("a program and its kernel", async (open) => {
   close(cl);
 });
 
-test("a kernel, a user event, reading and writing", async (open) => {
+test("a kernel and a user event", async (open) => {
   const cl = open();
   const kernel = cl.program(SOURCE).kernel("fill");
-  const bytes = new Uint8Array(256);
   const quiet = () => {
     using other = cl.allocate({ shape: [1], dtype: "u8" });
     cl.queue.write(other, new Uint8Array(1));
@@ -50,10 +49,8 @@ test("a kernel, a user event, reading and writing", async (open) => {
     event.complete();
     using fence = cl.queue.fence();
     await fence.wait();
-    cl.queue.write(tensor, bytes);
-    cl.queue.read(tensor, bytes);
   }, quiet);
-  for (const fn of ["clEnqueueNDRangeKernel", "clSetUserEventStatus", "clEnqueueReadBuffer"]) some(faults, fn);
+  for (const fn of ["clEnqueueNDRangeKernel", "clSetUserEventStatus"]) some(faults, fn);
   close(cl);
 });
 

@@ -6,7 +6,10 @@ import { type Failure, type Row, table } from "../row.ts";
 const bytes = { shape: [64], dtype: "u8" } as const;
 
 /** A program with a context, refused so before any driver is asked. */
-function refused(run: (cl: OpenCLContext) => unknown, failure: Omit<Failure, "api">): Row {
+function refused(
+  run: (cl: OpenCLContext) => unknown,
+  failure: Omit<Failure, "api"> & Partial<Pick<Failure, "api">>,
+): Row {
   return {
     opencl: "Portable",
     run() {
@@ -26,6 +29,31 @@ export default table(import.meta, {
   "an order that there is not": refused((cl) => cl.createQueue({ order: any("random") }), {
     ...wrong("order", /random is none/),
     hint: /Use "in-order" or "out-of-order"/,
+  }),
+  "an order that the device has not": {
+    opencl: "rusticl",
+    run() {
+      using cl = open();
+      cl.createQueue({ order: "out-of-order" });
+    },
+    fails: { api: "opencl", ...wrong("order", /runs commands in order only/), hint: /several of them/ },
+  },
+  "a handle for options": refused((cl) => {
+    fails("queue", () => cl.createQueue(any(cl.queue.handle)), ArgumentError);
+    cl.createQueue(any("in-order"));
+  }, { ...wrong("options", /in-order is no object/), api: "core" }),
+  "times of work that is not done": refused((cl) => {
+    using event = cl.userEvent();
+    using queue = cl.createQueue({ profiling: true });
+    using fence = queue.marker([event.fence]);
+    try {
+      fence.times();
+    } finally {
+      event.complete();
+    }
+  }, {
+    ...wrong("fence", /the work is not done yet/, "clGetEventProfilingInfo"),
+    hint: /Wait for it first/,
   }),
   "profiling that is neither": refused(
     (cl) => cl.createQueue({ profiling: any(1) }),

@@ -1,0 +1,94 @@
+import { AccessError, ArgumentError, host, LayoutError, MapperGraph } from "@samepage/interop";
+import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
+import { any, fails, open } from "../kit.ts";
+import { type Failure, type Row, table } from "../row.ts";
+
+const bytes = { shape: [64], dtype: "u8" } as const;
+
+/** A program that has two tensors of 64 bytes. */
+function withTensors(
+  use: (cl: OpenCLContext, one: OpenCLTensor, two: OpenCLTensor) => unknown,
+): Pick<Row, "opencl" | "run"> {
+  return {
+    opencl: true,
+    run() {
+      using cl = open();
+      using one = cl.allocate(bytes);
+      using two = cl.allocate(bytes);
+      use(cl, one, two);
+    },
+  };
+}
+
+function layoutError(fn: string, argument: string, message: RegExp, hint?: RegExp): Failure {
+  return { error: LayoutError, api: "opencl", fn, argument, message, ...(hint === undefined ? {} : { hint }) };
+}
+
+export default table(import.meta, {
+  "a pattern of three bytes": {
+    ...withTensors((cl, one) => cl.queue.fill(one, [1, 2, 3])),
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clEnqueueFillBuffer", argument: "pattern" },
+      message: /it has 3 bytes; it can have 1, 2, 4/,
+    },
+  },
+  "a fill of single elements far apart": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using t = cl.allocate({ shape: [1 << 20], dtype: "u8", strides: [2] });
+      cl.queue.fill(t, 1);
+    },
+    fails: layoutError("clEnqueueFillBuffer", "tensor", /1048576 rows of 1 bytes, with gaps between them/),
+  },
+  "a copy that turns rows into columns": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using rows = cl.allocate({ shape: [4, 6], dtype: "u8" });
+      using columns = cl.allocate({ shape: [4, 6], dtype: "u8", strides: [1, 4] });
+      cl.queue.copy(rows, columns);
+    },
+    fails: layoutError("clEnqueueCopyBufferRect", "to", /different orders/, /Transfer it in parts/),
+  },
+  "a copy in four dimensions": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using gaps = cl.allocate({ shape: [2, 2, 2, 2], dtype: "u8", strides: [1000, 100, 10, 2] });
+      using plain = cl.allocate({ shape: [2, 2, 2, 2], dtype: "u8" });
+      cl.queue.copy(gaps, plain);
+    },
+    fails: layoutError("clEnqueueCopyBufferRect", "to", /5 dimensions of bytes/, /Transfer it in parts/),
+  },
+  "transfers of what is lent, of another context, of the host, of nothing": {
+    ...withTensors((cl, one, two) => {
+      using other = open();
+      using far = other.allocate(bytes);
+      using memory = host.allocate(bytes);
+      using graph = new MapperGraph([host, cl]);
+      const uses = [
+        (t: OpenCLTensor) => cl.queue.fill(t, 1),
+        (t: OpenCLTensor) => cl.queue.copy(t, two),
+        (t: OpenCLTensor) => cl.queue.copy(two, t),
+        (t: OpenCLTensor) => cl.queue.readRect(t, new Uint8Array(64)),
+        (t: OpenCLTensor) => cl.queue.writeRect(t, new Uint8Array(64)),
+        (t: OpenCLTensor) => cl.queue.migrate([t], { to: "host" }),
+      ];
+      for (const use of uses) {
+        for (const none of [far, memory, null, undefined, {}, 5n]) {
+          fails(String(use), () => use(any(none)), ArgumentError);
+        }
+      }
+      {
+        using _ = graph.map(one, host);
+        for (const use of uses) fails(String(use), () => use(one), AccessError);
+      }
+      using reading = one.borrow("read");
+      fails("fill", () => cl.queue.fill(reading, 1), AccessError);
+      cl.queue.copy(two, reading);
+    }),
+    fails: { error: AccessError, api: "core", argument: "access", message: /cannot be used for "write"/ },
+  },
+});
