@@ -46,3 +46,25 @@ export async function deno(args: readonly string[], options: DenoOptions = {}): 
   const text = new TextDecoder();
   return { code, signal, late, stdout: text.decode(stdout), stderr: text.decode(stderr) };
 }
+
+const ROOT = new URL("../", import.meta.url).pathname;
+
+/** How to run a module. */
+export interface ModuleOptions extends DenoOptions {
+  /** Flags of `deno run` in place of `-A`. */
+  readonly flags?: readonly string[];
+}
+
+/** Runs a module's text. It imports what the tests import, and by `"./src/"` and `"./ffi/"` any file of those. */
+export async function runModule(text: string, options: ModuleOptions = {}): Promise<Ended> {
+  const folder = `${ROOT}out/programs`; // git ignores it
+  await Deno.mkdir(folder, { recursive: true });
+  const path = await Deno.makeTempFile({ dir: folder, suffix: ".ts" });
+  try {
+    await Deno.writeTextFile(path, text.replaceAll(/"\.\/(src|ffi)\//g, `"file://${ROOT}$1/`));
+    const args = ["run", "--no-check", "-q", "--no-prompt", "--config", `${ROOT}deno.json`, "--v8-flags=--expose-gc"];
+    return await deno([...args, ...options.flags ?? ["-A"], path], options);
+  } finally {
+    await Deno.remove(path);
+  }
+}

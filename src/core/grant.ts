@@ -155,10 +155,13 @@ export class Grant {
   }
 
   #refusal(access: Access, user: string): AccessError {
+    // The holder is called "slice [4] u8 of x", and x has just been named.
+    const ofUser = ` of ${user}`;
+    const own = this.holder.endsWith(ofUser) ? `its ${this.holder.slice(0, -ofUser.length)}` : this.holder;
+    const it = own === this.holder ? own : "that";
     return new AccessError(
-      `${user} cannot be used for "${access}": bytes ${this.start} to ${this.end} are lent to ${this.holder} ` +
-        `for "${this.access}".`,
-      { api: "core", hint: `Dispose ${this.holder} first.` },
+      `${user} cannot be used for "${access}": bytes ${this.start} to ${this.end} are lent to ${own} for "${this.access}".`,
+      { api: "core", hint: `Dispose ${it} first.` },
     );
   }
 }

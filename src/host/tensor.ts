@@ -111,7 +111,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     this.assertUsable(access);
     for (let busy = this.unfinished; busy !== undefined; busy = this.unfinished) await busy.work[0].wait();
     this.#assertAtRest(access);
-    const grant = this.grant.lend(access, this.grant.start, this.grant.end, `a lend of ${this.name}`);
+    const grant = this.grant.lend(access, this.grant.start, this.grant.end, `lend of ${this.name}`);
     const letGo = this.resource.hold();
     try {
       grant.revokeConflicting();

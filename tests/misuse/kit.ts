@@ -7,6 +7,8 @@ import { Fence, host, type ImageInfo, imageInfo, InteropError } from "@samepage/
 import { LocalMemory, OpenCLContext, type OpenCLKernel } from "@samepage/interop/opencl";
 import { report } from "./perform.ts";
 
+export { collect } from "../gc.ts";
+
 /** A kind of error, whatever its constructor takes. */
 type Kind = abstract new (...args: never[]) => Error;
 
@@ -109,14 +111,6 @@ export function same(what: string, actual: unknown, expected: unknown): void {
 /** Lets the event loop turn. */
 export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-/** Collects garbage, and lets finalizers run. */
-export async function collected(): Promise<void> {
-  for (let i = 0; i < 5; i++) {
-    (globalThis as unknown as { gc(): void }).gc();
-    await sleep(10);
-  }
 }
 
 /** Grey pixels. */

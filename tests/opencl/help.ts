@@ -8,6 +8,7 @@ import { ledger, LibraryNotFoundError, MapperGraph } from "@samepage/interop";
 import { host, type HostTensor } from "@samepage/interop";
 import { OpenCLContext, openclDevices, type OpenCLKernel, type OpenCLProgram } from "@samepage/interop/opencl";
 
+export { collect } from "../gc.ts";
 export { warningsOf } from "../warnings.ts";
 
 /** Part of the platforms' names. */
@@ -197,14 +198,4 @@ export async function until(holds: () => boolean, what: string, milliseconds = 5
 /** Lets the event loop turn. */
 export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-/** Collects garbage and lets finalizers run. */
-export async function collect(): Promise<void> {
-  const { gc } = globalThis as { gc?: () => void };
-  assert(gc, "run with --v8-flags=--expose-gc");
-  for (let i = 0; i < 4; i++) {
-    gc();
-    await sleep(5);
-  }
 }

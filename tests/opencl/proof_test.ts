@@ -3,7 +3,8 @@ import { host, VENDOR_RULES } from "@samepage/interop";
 import { classOf } from "../../src/opencl/alias/memory.ts";
 import { buildLayer, LAYER_MODES, layerEnv } from "../layer/mod.ts";
 import { open, randomTensor, test, testEach } from "./help.ts";
-import { linesOf, runModule } from "./subprocess.ts";
+import { runModule } from "../process.ts";
+import { linesOf } from "./subprocess.ts";
 
 testEach("host memory of every class is aliased, down to 1 byte", (platform) => {
   using cl = open(platform);

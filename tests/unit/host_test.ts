@@ -6,8 +6,9 @@ import { AccessError, ArgumentError, LayoutError, NativeCallError } from "../../
 import type { LayoutInit } from "../../src/core/layout.ts";
 import { ledger } from "../../src/core/ledger.ts";
 import { host } from "../../src/host/context.ts";
-import { run } from "./process.ts";
-import { collectGarbage, warningsOf, withEmptyLedger } from "./ledger.ts";
+import { runModule } from "../process.ts";
+import { collect } from "../gc.ts";
+import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
 const eight = { shape: [8], dtype: "u8" } as const;
 
@@ -98,9 +99,9 @@ Deno.test("the guard page ends a process that writes past the end, but not one t
     new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(byte), 1))[0] = 1;
     console.log("survived");
   `;
-  assertEquals((await run(source(false))).out, "survived");
-  const { out, code, signal } = await run(source(true));
-  assertEquals([out, signal ?? code], ["", "SIGSEGV"]);
+  assertEquals((await runModule(source(false))).stdout, "survived\n");
+  const { stdout, code, signal } = await runModule(source(true));
+  assertEquals([stdout, signal ?? code], ["", "SIGSEGV"]);
 });
 
 Deno.test("fds at their limit: EMFILE, and nothing leaks", async () => {
@@ -283,13 +284,13 @@ Deno.test(
     const collected = new WeakRef(owner);
     const tensor = host.wrap(pointer, { shape: [2], dtype: "u32" }, { access: "read", keepAlive: owner });
     owner = undefined;
-    await collectGarbage();
+    await collect();
     assert(collected.deref() !== undefined);
     assertEquals([...tensor.view()], [0x04030201, 0x08070605]);
     assertThrows(() => tensor.view({ access: "read-write" }), AccessError);
     assertEquals(ledger.alive, { "host.foreign": 1 });
     tensor[Symbol.dispose]();
-    await collectGarbage();
+    await collect();
     assertEquals(collected.deref(), undefined);
   }),
 );
@@ -303,7 +304,7 @@ Deno.test(
     owner = undefined;
     const moved = tensor.view().buffer.transfer();
     await warningsOf(() => tensor[Symbol.dispose]());
-    await collectGarbage();
+    await collect();
     assert(collected.deref() !== undefined);
     assertEquals(moved.byteLength, 8);
   }, { quarantined: 8 }),
@@ -367,17 +368,17 @@ const use = `
 `;
 
 Deno.test("without --allow-ffi: a PermissionError that names the flag", async () => {
-  assertEquals((await run(use, [])).out, "PermissionError --allow-ffi libc");
+  assertEquals((await runModule(use, { flags: [] })).stdout, "PermissionError --allow-ffi libc\n");
 });
 
 Deno.test("with an --allow-ffi that covers only a path: a PermissionError that names the flag", async () => {
   for (const scope of ["/usr/lib", "/lib/x86_64-linux-gnu/libc.so.6"]) {
-    const { out, err } = await run(use, [`--allow-ffi=${scope}`]);
-    assert(/^PermissionError --allow-ffi /.test(out), out + err);
+    const { stdout, stderr } = await runModule(use, { flags: [`--allow-ffi=${scope}`] });
+    assert(/^PermissionError --allow-ffi /.test(stdout), stdout + stderr);
   }
 });
 
 Deno.test("with --allow-ffi and nothing more, it works", async () => {
-  const { out, err } = await run(use, ["--allow-ffi"]);
-  assertEquals([out, err], ["allocated 8", ""]);
+  const { stdout, stderr } = await runModule(use, { flags: ["--allow-ffi"] });
+  assertEquals([stdout, stderr], ["allocated 8\n", ""]);
 });

@@ -18,13 +18,3 @@ export function withEmptyLedger(run: () => void | Promise<void>, expected: Expec
     assertEquals(ledger.quarantinedBytes - quarantined, expected.quarantined ?? 0, "bytes quarantined by the test");
   };
 }
-
-/** Collects garbage, and lets finalizers run. Tests are run with --v8-flags=--expose-gc. */
-export async function collectGarbage(): Promise<void> {
-  const { gc } = globalThis as { gc?: () => void };
-  if (gc === undefined) throw new Error("Run the tests with --v8-flags=--expose-gc.");
-  for (let i = 0; i < 3; i++) {
-    gc();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { LibraryNotFoundError } from "../../src/core/errors.ts";
 import { lazyLibrary, type LibrarySpec, openingOf, setTap } from "../../src/core/library.ts";
-import { run } from "./process.ts";
+import { runModule } from "../process.ts";
 
 interface Functions {
   getpid(): number;
@@ -97,10 +97,11 @@ const use = `
 
 Deno.test("the override is read only where that is permitted already, and nothing is asked for", async () => {
   const env = { SAMEPAGE_LIB_UNITTEST: "/nowhere/liboverride.so" };
-  assertEquals((await run(use, ["--allow-ffi"], env)).out, "true");
-  assertEquals((await run(use, ["--allow-ffi", "--allow-env"], env)).out, "LibraryNotFoundError undefined undefined");
+  assertEquals((await runModule(use, { flags: ["--allow-ffi"], env })).stdout, "true\n");
+  const { stdout } = await runModule(use, { flags: ["--allow-ffi", "--allow-env"], env });
+  assertEquals(stdout, "LibraryNotFoundError undefined undefined\n");
 });
 
 Deno.test("without permission: a PermissionError, with Deno's own as its cause", async () => {
-  assertEquals((await run(use, [])).out, "PermissionError --allow-ffi NotCapable");
+  assertEquals((await runModule(use, { flags: [] })).stdout, "PermissionError --allow-ffi NotCapable\n");
 });

@@ -4,7 +4,8 @@ import { Grant } from "../../src/core/grant.ts";
 import { Resource, type ResourceInit } from "../../src/core/resource.ts";
 import { unwind } from "../../src/core/undo.ts";
 import { fakeAllocation, fakeContext, FakeFence, fakes, FakeWork } from "./fakes.ts";
-import { collectGarbage, warningsOf, withEmptyLedger } from "./ledger.ts";
+import { collect } from "../gc.ts";
+import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
 /** A moment for whatever runs in the background. */
 const moment = () => new Promise((resolve) => setTimeout(resolve, 5));
@@ -426,7 +427,7 @@ Deno.test("an owner keeps nothing of what has ended", async () => {
       else last.dispose();
       return [new WeakRef(member), new WeakRef(last)];
     }).flat())();
-  await collectGarbage();
+  await collect();
   assertEquals(dead.filter((ref) => ref.deref() !== undefined).length, 0);
   owner.dispose();
 });

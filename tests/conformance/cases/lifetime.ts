@@ -3,7 +3,7 @@ import { DisposedError } from "../../../src/core/errors.ts";
 import type { Tensor } from "../../../src/core/tensor.ts";
 import { across, assertFree, type Case, filled, SIZE, warningsOf } from "../case.ts";
 import { assertSame, until } from "../bytes.ts";
-import { collect } from "../gc.ts";
+import { collect } from "../../gc.ts";
 import type { Subject } from "../subject.ts";
 
 /** Law 4: every object has one owner, and ends once, whatever ends first. */

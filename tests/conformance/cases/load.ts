@@ -4,7 +4,7 @@ import type { Tensor } from "../../../src/core/tensor.ts";
 import { assertTyped, sweep } from "../../faults/sweep.ts";
 import { across, assertFree, type Case, filled } from "../case.ts";
 import { assertSame } from "../bytes.ts";
-import { collect } from "../gc.ts";
+import { collect } from "../../gc.ts";
 import type { Subject } from "../subject.ts";
 
 const MAPS = 10_000;

@@ -5,10 +5,10 @@ import { type Row, table } from "../row.ts";
 
 const u8 = (length: number) => ({ shape: [length], dtype: "u8" }) as const;
 
-/** A copy with something else for `bytes`, or `tensor`. */
+/** A copy with something else for `bytes`, or `tensor`: no driver is asked. */
 function copies(argument: "bytes" | "tensor", what: (cl: OpenCLContext) => unknown, error: Row["fails"]): Row {
   return {
-    opencl: true,
+    opencl: "Portable",
     run() {
       using cl = open();
       using t = cl.allocate(u8(1 << 20));

@@ -5,6 +5,9 @@ import { type Row, table } from "../row.ts";
 
 const LONG = 60_000;
 
+/** What is not to be collected. */
+const kept: unknown[] = [];
+
 /**
  * PoCL 3.1 frees what its threads use in handlers of exit(), and faults where they are at a kernel. A C program that
  * enqueues one, flushes, sleeps and exits ended by SIGSEGV or SIGABRT in 1 of 20 runs (no sleep), 10 of 20 (1 ms), 1 of
@@ -61,6 +64,8 @@ export default table(import.meta, {
   "the end of the program, with bytes on their way back": inTheMiddle(() => {
     const { cl, mapped, source } = busy(open(), LONG);
     mapped.disposeAfter(cl.queue.fence());
-    source.disposeAfter(cl.userEvent().fence);
+    const event = cl.userEvent();
+    source.disposeAfter(event.fence);
+    kept.push(event);
   }),
 });

@@ -5,13 +5,13 @@ import { type Failure, type Row, table } from "../row.ts";
 
 const bytes = { shape: [64], dtype: "u8" } as const;
 
-/** A program with a context, refused so. */
+/** A program with a context, refused so before any driver is asked. */
 function refused(
   run: (cl: OpenCLContext) => unknown,
   failure: Omit<Failure, "api"> & Partial<Pick<Failure, "api">>,
 ): Row {
   return {
-    opencl: true,
+    opencl: "Portable",
     run() {
       using cl = open();
       run(cl);

@@ -9,7 +9,7 @@ import {
   region,
 } from "@samepage/interop";
 import type { OpenCLContext, OpenCLSvmTensor, SvmGrain } from "@samepage/interop/opencl";
-import { any, collected, fails, open, OwnFence, safe, same, say } from "../kit.ts";
+import { any, collect, fails, open, OwnFence, safe, same, say } from "../kit.ts";
 import { type Row, table } from "../row.ts";
 
 const GRAINS: readonly SvmGrain[] = ["coarse", "fine"];
@@ -137,9 +137,9 @@ export default table(import.meta, {
       using cl = open();
       const k = cl.program(KERNEL).kernel("k");
       for (const grain of GRAINS) (() => k.run(words.shape, [cl.svm.allocate({ ...words, grain }), 1]))();
-      await collected();
+      await collect();
       cl.queue.finish();
-      await collected();
+      await collect();
       say(ledger.alive["opencl.svm"] ?? 0);
     },
     says: ["0"],

@@ -46,7 +46,12 @@ export default table(import.meta, {
       t.view();
     },
     says: ["0"],
-    fails: { error: AccessError, api: "core", message: /are lent to opencl/, hint: /Dispose/ },
+    fails: {
+      error: AccessError,
+      api: "core",
+      message: /are lent to its opencl .* map for "read-write"/,
+      hint: /Dispose/,
+    },
   },
   "a view for writing of bytes that are mapped for reading": {
     opencl: true,

@@ -2,10 +2,10 @@ import { ArgumentError } from "@samepage/interop";
 import { any, open, safe, same, sleep, withKernel } from "../kit.ts";
 import { type Row, type Rows, table } from "../row.ts";
 
-/** A run with these work sizes, and what is wrong with them. */
+/** A run with these work sizes, and what is wrong with them: no driver is asked. */
 function refused(global: unknown, options: object, argument: string, message: RegExp, hint?: RegExp): Row {
   return {
-    opencl: true,
+    opencl: "Portable",
     run: withKernel(({ k, good }) => k.run(any(global), good, options)),
     fails: {
       error: ArgumentError,

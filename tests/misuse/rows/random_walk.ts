@@ -1,0 +1,105 @@
+import { host, MapperGraph, region } from "@samepage/interop";
+import type { OpenCLUserEvent } from "@samepage/interop/opencl";
+import { any, open, safe, safely } from "../kit.ts";
+import { table } from "../row.ts";
+
+export default table(import.meta, {
+  "any order of slices, maps, kernels, events, lends and disposes": {
+    opencl: true,
+    limit: 60,
+    warns: /^/,
+    async run() {
+      await wander();
+    },
+  },
+});
+
+/** A walk at random, the same each time. */
+async function wander(): Promise<void> {
+  const cl = open();
+  let seed = 1;
+  const random = (n: number) => {
+    seed = (seed * 1103515245 + 12345) & 0x7fffffff;
+    return (seed >> 8) % n;
+  };
+  const pick = <T>(list: readonly T[]): T => list[random(list.length)];
+  const program = cl.program("kernel void k(global uchar* o, uchar n) { o[get_global_id(0)] += n; }");
+  const k = program.kernel("k");
+  const second = cl.createQueue();
+  const queues = [cl.queue, second];
+  type Tensor = ReturnType<typeof host.allocate> | ReturnType<typeof cl.allocate>;
+  interface State {
+    readonly graph: MapperGraph;
+    readonly live: Tensor[];
+    readonly events: OpenCLUserEvent[];
+    readonly later: Promise<unknown>[];
+  }
+  const accesses = ["read", "write", "read-write"] as const;
+  const moves: readonly ((t: Tensor, s: State) => void | Promise<void>)[] = [
+    (t, s) => void s.live.push(s.graph.map(t, any(pick([host, cl])), { access: pick(accesses) })),
+    (t, s) => {
+      const [length] = t.layout.shape;
+      const from = random(length);
+      const part = region(t.layout, [from], [1 + random(length - from)]);
+      s.live.push(t.slice(any(part), { access: pick(["read", "read-write"]) }));
+    },
+    (t, s) => {
+      if (!cl.is(t)) return;
+      const after = s.events.length > 0 && random(2) === 1 ? { after: pick(s.events).fence } : {};
+      k.run([t.layout.shape[0]], [t, 1], { queue: pick(queues), ...after });
+    },
+    (t) => {
+      if (random(3) === 0) t[Symbol.dispose]();
+    },
+    (t) => {
+      if (host.is(t)) t.bytes().fill(1);
+    },
+    (_, s) => {
+      if (random(3) === 0) s.events.push(cl.userEvent());
+    },
+    (_, s) => {
+      if (s.events.length > 0) random(3) > 0 ? pick(s.events).complete() : pick(s.events).fail();
+    },
+    (t) => {
+      if (random(3) !== 0) return;
+      using fence = pick(queues).fence();
+      t.disposeAfter(fence);
+    },
+    (t, s) => {
+      if (random(3) === 0) s.later.push(safely("later", t[Symbol.asyncDispose]()));
+    },
+    (t, s) => {
+      if (!host.is(t)) return;
+      const turns = random(3);
+      s.later.push(safely(
+        "lend",
+        t.lend(async (view) => {
+          for (let i = 0; i < turns; i++) await Promise.resolve();
+          (view as Uint8Array).fill(2);
+        }),
+      ));
+    },
+    (t) => {
+      using fence = pick(queues).fence();
+      t.usedBy(fence);
+    },
+    async () => {
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      if (random(4) === 0) (globalThis as unknown as { gc(): void }).gc();
+    },
+  ];
+  for (let round = 0; round < 120; round++) {
+    const first: Tensor = pick([host, cl] as const).allocate({ shape: [4096], dtype: "u8" });
+    const s: State = { graph: new MapperGraph([host, cl]), live: [first], events: [], later: [] };
+    for (let step = 0; step < 25; step++) {
+      const move = pick(moves);
+      await safely(String(move), (async () => await move(pick(s.live), s))());
+    }
+    for (const event of s.events) safe("event", () => event[Symbol.dispose]());
+    await safely("graph", s.graph[Symbol.asyncDispose]());
+    for (const t of s.live.reverse()) await safely("tensor", t[Symbol.asyncDispose]());
+    await Promise.all(s.later);
+  }
+  safe("queue", () => second[Symbol.dispose]()); // throws what its last command failed with
+  safe("context", () => cl[Symbol.dispose]());
+}
