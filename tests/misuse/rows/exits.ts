@@ -55,6 +55,7 @@ export default table(import.meta, {
       const { cl, add, mapped } = busy(open(), LONG);
       cl.queue.fence().wait().then(() => say("waited"));
       const event = cl.userEvent();
+      kept.push(event, mapped);
       add.run([8192], [mapped, 1], { after: event.fence });
       cl.queue.fence().wait();
       mapped[Symbol.asyncDispose]();
