@@ -85,12 +85,7 @@ export class Work {
 
   /** Lets go of a fence once it is reached, or failed: then its error is kept. Work that cannot be asked about goes on. */
   forgetIfOver(fence: Fence): boolean {
-    try {
-      if (!fence.reached()) return false;
-    } catch (error) {
-      if (!isOver(fence)) return false;
-      this.#failures = [...this.#failures, error];
-    }
+    if (!this.#isOver(fence)) return false;
     this.forget(fence);
     return true;
   }
@@ -100,6 +95,21 @@ export class Work {
     const line = this.#lines.find(({ fences }) => fences.includes(fence));
     if (line === undefined) return; // a fence's own code may have come here before
     line.fences.splice(line.fences.indexOf(fence), 1);
+    this.#letGo(fence);
+  }
+
+  /** Is it reached, or failed? A failure is kept. */
+  #isOver(fence: Fence): boolean {
+    try {
+      return fence.reached();
+    } catch (error) {
+      if (!isOver(fence)) return false;
+      this.#failures = [...this.#failures, error];
+      return true;
+    }
+  }
+
+  #letGo(fence: Fence): void {
     try {
       fence[Symbol.dispose]();
     } catch (error) {
@@ -114,8 +124,15 @@ export class Work {
     return last;
   }
 
+  /** Lets go of the oldest that are over, all at once: a line may be long. */
   #forgetOldest({ fences }: Line): void {
-    while (fences.length > 0 && this.forgetIfOver(fences[0]));
+    const over: Fence[] = [];
+    for (let fence = fences[0]; fence !== undefined && this.#isOver(fence); fence = fences[over.length]) {
+      over.push(fence);
+    }
+    // Unless a fence's own code has changed the line meanwhile.
+    if (over.every((fence, i) => fences[i] === fence)) fences.splice(0, over.length);
+    for (const fence of over) this.#letGo(fence);
   }
 
   #lineOf(fence: Fence): Line {

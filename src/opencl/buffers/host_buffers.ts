@@ -115,12 +115,12 @@ export class HostBuffers {
    * maps of one range overlap in time.
    */
   write(buffer: HostBuffer, writer: Resource): void {
-    buffer.writers = buffer.writers.filter(({ state }) => state !== "freed");
-    for (const earlier of buffer.writers) {
+    const unfinished = buffer.writers.filter(({ state }) => state !== "freed");
+    for (const earlier of unfinished) {
       // One that lives has other bytes, or is what this one was mapped from: that end is its own.
       if (earlier.state !== "live") earlier.dependOn(writer);
     }
-    buffer.writers.push(writer);
+    buffer.writers = [...unfinished, writer];
   }
 
   #live(range: ByteRange): HostBuffer[] {
