@@ -64,10 +64,11 @@ function arrowsOf(edge: EdgeReport, nodes: readonly Node[], { places }: Layout):
 function arrowOf(edge: EdgeReport, a: Point, b: Point): string {
   const { from, control, to, middle } = curveBetween(a, b);
   const word = wordOf(edge);
+  // Dashes say enough of a closed one.
+  const label = edge.open ? `<text x="${round(middle.x)}" y="${round(middle.y + 4)}">${word}</text>` : "";
   const why = [`${edge.edge}: ${word}`, edge.evidence, edge.reason, edge.remedy].filter((part) => part !== undefined);
   return `<g class="${word}"><title>${escaped(why.join(". "))}</title>` +
-    `<path d="M${at(from)} Q${at(control)} ${at(to)}" marker-end="url(#${word})"/>` +
-    `<text x="${round(middle.x)}" y="${round(middle.y + 4)}">${word}</text></g>`;
+    `<path d="M${at(from)} Q${at(control)} ${at(to)}" marker-end="url(#${word})"/>${label}</g>`;
 }
 
 function boxOf({ id, name, here }: Node, { x, y }: Point): string {
