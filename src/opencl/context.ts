@@ -175,8 +175,9 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   }
 
   /**
-   * Bytes that were copied between host and device because it was asked for: by `queue.read`, `write`, `readRect` and
-   * `writeRect`. `queue.copy` and `fill` stay on the device, and are not counted.
+   * Bytes that were copied between host and device because it was asked for: by `queue.read`, `write`, their likes for
+   * rectangles and images, and maps with `{ copy: "allow" }`. `queue.copy` and `fill` stay on the device, and are not
+   * counted.
    */
   get bytesCopied(): number {
     return this.#bytesCopied;

@@ -3,6 +3,7 @@ import type { ClCommandQueue, ClDeviceId } from "../../../ffi/opencl/handles.ts"
 import { finalizers } from "../../core/finalizers.ts";
 import { ledger } from "../../core/ledger.ts";
 import { Resource } from "../../core/resource.ts";
+import { sleepSync } from "../../core/sleep.ts";
 import { type Undo, unwind } from "../../core/undo.ts";
 import { deviceOf, type OpenCLDevice } from "../device.ts";
 import { check } from "../errors.ts";
@@ -66,8 +67,6 @@ export function retainDevice(device: OpenCLDevice, undo: Undo): void {
 /** How long a driver may take to let go of a queue's last command, in milliseconds. */
 const LET_GO_MS = 100;
 
-const sleeper = new Int32Array(new SharedArrayBuffer(4));
-
 /**
  * Waits until nobody but us holds a queue, just before it is released: a worker of PoCL 3.1's looks at the sub-device
  * once more when it lets go of the last event, and that is after the event is complete. A queue that is held for longer
@@ -79,7 +78,7 @@ export function outlastWorkers(queue: ClCommandQueue, device: OpenCLDevice): voi
     opencl().clGetCommandQueueInfo(queue, name, size, value, written);
   let held = true;
   try {
-    for (const end = performance.now() + LET_GO_MS; performance.now() < end; Atomics.wait(sleeper, 0, 0, 1)) {
+    for (const end = performance.now() + LET_GO_MS; performance.now() < end; sleepSync(1)) {
       held = infoU32("clGetCommandQueueInfo", query, CL_QUEUE_REFERENCE_COUNT) > 1;
       if (!held) return;
     }
