@@ -14,6 +14,7 @@ import {
   bench,
   filled,
   LONG,
+  type Platform,
   randomTensor,
   rejection,
   sleep,
@@ -23,7 +24,7 @@ import {
 } from "./help.ts";
 
 /** A context with a source of 4096 random bytes. */
-function stage(platform: "pocl" | "rusticl"): Bench & { source: HostTensor<"u8">; bytes: Uint8Array } {
+function stage(platform: Platform): Bench & { source: HostTensor<"u8">; bytes: Uint8Array } {
   const b = bench(platform);
   const { tensor: source, bytes } = randomTensor(4096);
   const end = () => {
