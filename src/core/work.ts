@@ -2,7 +2,7 @@ import type { Context } from "./context.ts";
 import type { Fence } from "./fence.ts";
 
 /** How many fences of a line there may be before those that are over are looked for. */
-const FEW = 16;
+const FEW = 256;
 
 /** Fences of one line of work, oldest first: the last is reached after all others. */
 interface Line {

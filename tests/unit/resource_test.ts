@@ -410,7 +410,7 @@ Deno.test("work that is done is forgotten while more is recorded", () => {
     resource.record(new FakeFence(work));
     work.end();
   }
-  assert(FakeFence.alive <= 16); // they are looked for in batches
+  assert(FakeFence.alive <= 256); // they are looked for in batches
   assertEquals(resource.busy, false);
   resource.dispose();
   assertEquals(FakeFence.alive, 0);
