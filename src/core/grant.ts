@@ -8,6 +8,9 @@ export type GrantState = "live" | "lent" | "returning" | "ended";
 
 const NONE: readonly Grant[] = [];
 
+/** Who holds what was lent to a promise: that ends by itself. */
+export const PROMISE = "promise (tensor.lend)";
+
 /**
  * The right to use a range of one allocation, lent by a parent (law 3).
  *
@@ -159,9 +162,10 @@ export class Grant {
     const ofUser = ` of ${user}`;
     const own = this.holder.endsWith(ofUser) ? `its ${this.holder.slice(0, -ofUser.length)}` : this.holder;
     const it = own === this.holder ? own : "that";
+    const hint = own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`;
     return new AccessError(
       `${user} cannot be used for "${access}": bytes ${this.start} to ${this.end} are lent to ${own} for "${this.access}".`,
-      { api: "core", hint: `Dispose ${it} first.` },
+      { api: "core", hint },
     );
   }
 }

@@ -98,7 +98,7 @@ export class Graph implements Disposable {
   /** Everything that can be checked before any native call. */
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
     if (!isMade(source, Mapped)) throw unfit("source", source, "neither a tensor nor a frame");
-    object(object(target, "target").context, "target");
+    if (typeof object(target, "target").context !== "object") throw unfit("target", target, NO_TARGET);
     const waits: Fence[] = [];
     source.workBeside(undefined, waits); // first: a fence's own code may run
     this.#resource.assertLive();
@@ -203,6 +203,8 @@ interface Asked {
 }
 
 const NO_OPTIONS: MapOptions = {};
+
+const NO_TARGET = "no target: pass a context, or one of its targets, as cl.svm or cl.image(format)";
 
 const NOTHING: Pending = { waits: [], returning: [] };
 

@@ -200,7 +200,8 @@ function givenStrides(strides: number[], shape: readonly number[], size: number)
   }
   for (let i = 0; i < strides.length; i++) {
     if (strides[i] % size !== 0) {
-      throw bad(`strides[${i}]`, `${strides[i]} is not a multiple of the element's ${size} bytes.`);
+      const what = `${strides[i]} is not a multiple of the element's ${size} bytes.`;
+      throw bad(`strides[${i}]`, what, "Strides count bytes.");
     }
   }
   // From the smallest stride outwards, each dimension has to step over all that lies within it.

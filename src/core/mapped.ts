@@ -179,6 +179,12 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     finalizers.unregister(this.resource);
   }
 
+  /** What `console.log` shows: its name, and the way here. */
+  [Symbol.for("Deno.customInspect")](): string {
+    const ways = this.#route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`);
+    return ways.length === 0 ? this.name : `${this.name} (${ways.join(", ")})`;
+  }
+
   /** Set by the graph, once: for those who write mappers. */
   arrivedBy(route: Route): void {
     this.#route = route;

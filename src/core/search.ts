@@ -132,7 +132,8 @@ function allowed(answer: Plan | Refusal, mapper: Mapper, { copies }: Query): Pla
   if (!isPlan(answer) || answer.transfer !== "copy" || copies) return answer;
   return {
     edge: edgeOf(mapper),
-    reason: `it would copy ${answer.bytesMoved} bytes to ${answer.result.target.context.name}.`,
+    reason: `it would copy ${answer.bytesMoved} bytes to ${answer.result.target.context.name}` +
+      (answer.evidence === undefined ? "." : `: ${answer.evidence.replace(/\.$/, "")}.`),
     remedy: 'Ask for it with { copy: "allow" }.',
   };
 }

@@ -91,7 +91,7 @@ export class HostContext implements Context, Target<HostTensor> {
    */
   allocate<D extends DType>(init: HostAllocation<D>): HostTensor<D> {
     const made = layout(init);
-    const block = this.#block(made.byteOffset + made.byteLength, init);
+    const block = this.#block(endOf(made), init);
     return ownedTensor(this, new Allocation(block), block.address, made, "read-write", block);
   }
 
@@ -111,7 +111,7 @@ export class HostContext implements Context, Target<HostTensor> {
     const { rowAlign, metadata } = object(options, "options");
     const layouts = planeLayouts(checked, rowAlign);
     const last = layouts[layouts.length - 1];
-    const block = this.#block(last.byteOffset + last.byteLength, options);
+    const block = this.#block(endOf(last), options);
     const allocation = new Allocation(block);
     join(allocation);
     const end = last.byteOffset + last.byteLength;
@@ -211,6 +211,11 @@ export class HostContext implements Context, Target<HostTensor> {
       guard: placement.guard ?? false,
     });
   }
+}
+
+/** Where a layout ends, with the padding of its last row: images take that for theirs. */
+function endOf({ byteOffset, byteLength, shape, strides }: Layout): number {
+  return byteOffset + Math.max(byteLength, shape.length === 0 ? 0 : shape[0] * strides[0]);
 }
 
 /** The CPU's memory: where every photograph begins. */

@@ -4,7 +4,7 @@ import { type DType, sizeOf, TYPED_ARRAYS, type TypedArrays } from "../core/dtyp
 import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
 import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { object, shown } from "../core/argument.ts";
-import type { Grant } from "../core/grant.ts";
+import { type Grant, PROMISE } from "../core/grant.ts";
 import type { Layout } from "../core/layout.ts";
 import { Resource } from "../core/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
@@ -111,7 +111,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     this.assertUsable(access);
     for (let busy = this.unfinished; busy !== undefined; busy = this.unfinished) await busy.work[0].wait();
     this.#assertAtRest(access);
-    const grant = this.grant.lend(access, this.grant.start, this.grant.end, `lend of ${this.name}`);
+    const grant = this.grant.lend(access, this.grant.start, this.grant.end, `${PROMISE} of ${this.name}`);
     const letGo = this.resource.hold();
     try {
       grant.revokeConflicting();

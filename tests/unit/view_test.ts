@@ -127,7 +127,7 @@ Deno.test(
     let seen: Uint8Array | undefined;
     const lend = tensor.lend(async (view) => {
       seen = view;
-      assertThrows(() => tensor.view(), AccessError, "lent to its lend for");
+      assertThrows(() => tensor.view(), AccessError, "lent to its promise (tensor.lend) for");
       await promise;
       view.fill(9);
       return view[63];
@@ -151,7 +151,7 @@ Deno.test(
     const tensor = bytes();
     const { promise, resolve } = Promise.withResolvers<void>();
     const readers = [1, 2].map(() => tensor.lend(async (view) => (await promise, view.length), { access: "read" }));
-    await assertRejects(() => tensor.lend(() => {}), AccessError, "lent to its lend for");
+    await assertRejects(() => tensor.lend(() => {}), AccessError, "lent to its promise (tensor.lend) for");
     const disposed = tensor[Symbol.asyncDispose]();
     await moment();
     assertEquals(tensor.resource.state, "closing");
