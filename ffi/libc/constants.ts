@@ -2,6 +2,12 @@
 
 // int
 
+/** `#define RTLD_NOW 0x00002` */
+export const RTLD_NOW = 0x00002;
+/** `#define RTLD_NOLOAD 0x00004` */
+export const RTLD_NOLOAD = 0x00004;
+/** `#define RTLD_NODELETE 0x01000` */
+export const RTLD_NODELETE = 0x01000;
 /** `#define O_RDONLY 00` */
 export const O_RDONLY = 0;
 /** `#define O_CLOEXEC __O_CLOEXEC` */

@@ -58,6 +58,9 @@ export interface LibC {
   /** `int dladdr(const void *address, Dl_info *info)` Null where the library lacks it. */
   readonly dladdr: ((address: Address, info: BufferSource | null) => number) | null;
 
+  /** `void *dlopen(const char *file, int mode)` Null where the library lacks it. */
+  readonly dlopen: ((file: BufferSource | null, mode: number) => Address) | null;
+
   /** `const char *gnu_get_libc_version(void)` */
   gnu_get_libc_version(): Address;
 }

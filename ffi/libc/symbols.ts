@@ -34,6 +34,8 @@ export const SYMBOLS = {
   __errno_location: { parameters: [], result: "u64" },
   // int dladdr(const void *address, Dl_info *info)
   dladdr: { parameters: ["u64", "buffer"], result: "i32", optional: true },
+  // void *dlopen(const char *file, int mode)
+  dlopen: { parameters: ["buffer", "i32"], result: "u64", optional: true },
   // const char *gnu_get_libc_version(void)
   gnu_get_libc_version: { parameters: [], result: "u64" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -67,6 +67,7 @@ export function mapBuffer(
   job: MapJob,
   whole: ByteRange,
 ): OpenCLTensor | Frame<OpenCLTensor> {
+  const waits = retained(job, source);
   // Asked again: a hop of the same route may have come between.
   const refusal = refuseBuffer(source.described, whole, cl);
   if (refusal !== undefined) {
@@ -75,7 +76,6 @@ export function mapBuffer(
       argument: "target",
     });
   }
-  const waits = retained(job);
   const root = cl.memory.hostBuffers.acquire(whole, job.undo);
   const planes = source instanceof Frame ? source.planes : [source];
   const parts = planes.map((plane) => cl.memory.part(root, plane.grant.start - root.start, plane.layout, job.undo));

@@ -70,19 +70,26 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
+    const waits = retained(job, source);
     // Asked again: a hop of the same route may have come between.
     const way = wayFor(source.described, to);
     if ("reason" in way) throw noRoute(source, to, way);
-    return way.copied === undefined ? mapInPlace(source, to, way.image, job) : mapCopy(source, to, way.image, job);
+    const take = way.copied === undefined ? mapInPlace : mapCopy;
+    return take(source, to, way.image, job, waits);
   },
 };
 
-function mapInPlace(source: HostTensor, target: ImageTarget, image: ImageShape, job: MapJob): OpenCLImage {
+function mapInPlace(
+  source: HostTensor,
+  target: ImageTarget,
+  image: ImageShape,
+  job: MapJob,
+  waits: Fence[],
+): OpenCLImage {
   const { context: cl, format } = target;
   const { address } = source;
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
-  const waits = retained(job);
   const root = cl.memory.hostBuffers.acquire(source.described.range, job.undo, {
     what: whatOf(target, image),
     create: (at, undo) => cl.images.createOver(target, image, at, undo),
@@ -107,11 +114,16 @@ function overMemory(
   return new Resource({ ...init, giveBack: cl.images.publish(written.root.mem, image, written.aliases) });
 }
 
-function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job: MapJob): OpenCLImage {
+function mapCopy(
+  source: HostTensor,
+  target: ImageTarget,
+  image: ImageShape,
+  job: MapJob,
+  waits: Fence[],
+): OpenCLImage {
   const { context: cl } = target;
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
-  const waits = retained(job);
   const root = cl.images.createOwn(target, image, job.undo);
   const copy = cl.images.copy(root.mem, image, source.address, layout.byteLength);
   const written = reads(access) ? copy.write(job.waits) : undefined;

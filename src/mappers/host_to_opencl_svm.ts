@@ -47,6 +47,7 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLSvmTensor | Frame<OpenCLSvmTensor> {
     const svm = target as OpenCLSvm;
+    const waits = retained(job, source);
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(source.described, svm);
     if (refusal !== undefined) {
@@ -55,7 +56,6 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
         argument: "target",
       });
     }
-    const waits = retained(job);
     const resource = resourceOf(svm, job, source.resource);
     for (const fence of waits.splice(0)) resource.record(fence);
     if (!(source instanceof Frame)) return svm.tensor(resource, source.rawHandle, source.layout, source);

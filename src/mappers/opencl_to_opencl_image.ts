@@ -49,10 +49,10 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
+    const waits = retained(job, source);
     const { layout, root, rootOffset, rawHandle } = source;
     const fit = sourceRefusal(source) ?? fitOf(source.described, to);
     if ("reason" in fit) throw noRoute(source.name, to, fit);
-    const waits = retained(job);
     const handle = to.context.images.overBuffers.create(to, fit, rawHandle, job.undo);
     const owners = [source.resource, to.context.queue.resource];
     const resource = new Resource({ name: job.name, undo: job.undo, grants: job.grants, owners });

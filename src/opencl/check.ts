@@ -4,8 +4,8 @@ import { Fence } from "../core/fence.ts";
 import { bytesOf } from "../core/intrinsics.ts";
 import type { OpenCLContext } from "./context.ts";
 
-/** Fences that one call waits for: more are a mistake, or a list that never ends. */
-const MOST_FENCES = 65_536;
+/** Items of a list that a program passes: more are a mistake, or a list that never ends. */
+const MOST_ITEMS = 65_536;
 
 /** Throws unless a value is of a class of ours. */
 export function assertInstance<T>(
@@ -48,17 +48,22 @@ export function unreached(given: Fence | readonly Fence[] | undefined, argument:
     assertInstance(given, Fence, argument);
     return given.reached() ? [] : [given];
   }
-  const { length } = given;
-  if (length > MOST_FENCES) {
-    throw new ArgumentError(`${argument}: ${length} fences are more than ${MOST_FENCES}.`, { api: "opencl", argument });
-  }
-  const fences: Fence[] = [];
-  for (let i = 0; i < length; i++) {
-    const fence: Fence = given[i];
+  const fences: Fence[] = itemsIn<Fence>(given, argument);
+  return fences.filter((fence, i) => {
     assertInstance(fence, Fence, `${argument}[${i}]`);
-    if (!fence.reached()) fences.push(fence);
+    return !fence.reached();
+  });
+}
+
+/** The items of an array that a program gave, each read once, by its index. @throws {ArgumentError} for too many. */
+export function itemsIn<T>(given: readonly T[], argument: string): T[] {
+  const { length } = given;
+  if (length > MOST_ITEMS) {
+    throw new ArgumentError(`${argument}: ${length} are more than ${MOST_ITEMS}.`, { api: "opencl", argument });
   }
-  return fences;
+  const items: T[] = [];
+  for (let i = 0; i < length; i++) items.push(given[i]);
+  return items;
 }
 
 /** In words, that something is of another context than its user; the two may well have the same device. */

@@ -384,6 +384,11 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.#bytesCopied += bytes;
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
   /** Disposes all that lives in it, then releases it. */
   [Symbol.dispose](): void {
     forgotten.unregister(this);

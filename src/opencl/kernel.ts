@@ -115,6 +115,7 @@ export class OpenCLKernel implements Disposable {
     const { queue = this.program.context.queue, after, local, offset, indirect } = object(options, "options");
     assertInstance(queue, OpenCLQueue, "queue");
     queue.resource.assertLive();
+    this.resource.assertLive(); // the options may have been the program's own code
     if (queue.context !== this.program.context) throw this.#wrong("queue", "it is of another context.");
     const limits = this.#limitsOn(queue.device);
     const range = limits.check({ global, local, offset });
@@ -137,6 +138,11 @@ export class OpenCLKernel implements Disposable {
     };
     if (hidden === undefined) submit(this.#handle);
     else withOwnKernel(this.program, this.name, submit);
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
   }
 
   /** Releases it. */

@@ -1,10 +1,11 @@
+import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../ffi/libc/constants.ts";
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
 import { InteropError } from "../core/errors.ts";
-import { lazyLibrary } from "../core/library.ts";
+import { libc } from "../core/libc.ts";
+import { lazyLibrary, openingOf } from "../core/library.ts";
 
-/** The ICD loader, opened on the first call. */
-export const opencl: () => OpenCL = lazyLibrary<OpenCL>({
+const loader = lazyLibrary<OpenCL>({
   api: "opencl",
   candidates: [
     "libOpenCL.so.1",
@@ -16,6 +17,23 @@ export const opencl: () => OpenCL = lazyLibrary<OpenCL>({
   symbols: SYMBOLS,
   hint: "Install the loader and a driver: apt install ocl-icd-libopencl1 pocl-opencl-icd.",
 });
+
+let functions: OpenCL | undefined;
+
+/** The ICD loader, opened on the first call. */
+export function opencl(): OpenCL {
+  return functions ??= keptLoaded(loader());
+}
+
+/**
+ * Deno closes what a Worker has opened when that ends, be it in the middle of a wait on another thread: so the loader is
+ * told to stay.
+ */
+function keptLoaded(opened: OpenCL): OpenCL {
+  const path = new TextEncoder().encode(`${openingOf("opencl")!.path}\0`);
+  libc().dlopen?.(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); // it is open: this finds it
+  return opened;
+}
 
 /** The functions that a loader of OpenCL 1.2 lacks. */
 export type NewerName = { [Name in keyof OpenCL]: null extends OpenCL[Name] ? Name : never }[keyof OpenCL];

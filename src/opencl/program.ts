@@ -108,6 +108,11 @@ export class OpenCLProgram implements Disposable {
     return pack(contentOf(this, undefined));
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
   /** Releases it, after its kernels. */
   [Symbol.dispose](): void {
     finalizers.unregister(this);

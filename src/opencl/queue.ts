@@ -60,7 +60,7 @@ export class OpenCLQueue implements Disposable {
     this.order = made.order;
     this.profiling = made.profiling;
     this.#handle = made.handle;
-    this.#submitted = new Submitted(made.overtakes);
+    this.#submitted = Submitted.to(made.handle, made.overtakes);
     this.resource = new Resource({
       name: `opencl queue (${context.name})`,
       owners: [context.resource],
@@ -292,6 +292,11 @@ export class OpenCLQueue implements Disposable {
     assertNoGates(this.#submitted.gates, what);
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
   /** Releases it, after all that was submitted is done. */
   [Symbol.dispose](): void {
     this.resource.dispose();
@@ -332,20 +337,22 @@ export class OpenCLQueue implements Disposable {
     return point;
   }
 
-  /** Its end waits for all that it was given. */
+  /** Its end waits for all that it was given, unless others use the same `cl_command_queue`: then theirs does. */
   #recordEnds(): undefined {
+    if (!this.#submitted.leave()) return void this.flush();
     for (const point of this.#submitted.ends) this.resource.record(this.#fence(point));
   }
 
   #release(): void {
-    const { left, failures } = this.#submitted.takeAll();
-    // Its end has waited for the last command, which may have failed before those in front of it were done. What these
-    // failed with is told by whoever used the work.
-    for (const point of new Set(left.flatMap((each) => [each, ...each.behind]))) this.#outlast(point);
     const release = () => {
       ledger.remove("opencl.cl_command_queue");
       check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
     };
+    if (this.#submitted.inUse) return release();
+    const { left, failures } = this.#submitted.takeAll();
+    // Its end has waited for the last command, which may have failed before those in front of it were done. What these
+    // failed with is told by whoever used the work.
+    for (const point of new Set(left.flatMap((each) => [each, ...each.behind]))) this.#outlast(point);
     const outlast = () => outlastWorkers(this.#handle, this.device);
     const errors = [...failures, ...unwind([release, outlast, ...left.map((point) => () => point.letGo())])];
     throwAll(errors, `releasing ${this.resource.name}`);

@@ -4,6 +4,8 @@ import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout.ts";
 import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
 import { host } from "../../src/host/mod.ts";
+import { isProblem } from "../../src/opencl/images/shape.ts";
+import { sliceProblem } from "../../src/opencl/images/slice_pitch.ts";
 import { definitionsOf } from "../../src/opencl/images/type.ts";
 import {
   type ImageTarget,
@@ -61,7 +63,10 @@ const KINDS: { readonly [T in ImageType]?: Kind } = {
     shapeOf: (bytes) => [bytes / 64, 2, 8, 4],
     variants: {
       contiguous: [variant("odd", { shape: [5, 7, 13, 4] })],
-      padded: [variant("padded rows and slices", { shape: [3, 5, 7, 4], strides: [192, 32, 4, 1] })],
+      padded: [
+        variant("padded rows", { shape: [3, 5, 7, 4], strides: [160, 32, 4, 1] }),
+        variant("padded rows and slices", { shape: [3, 5, 7, 4], strides: [192, 32, 4, 1] }),
+      ],
       parts: [variant("slices", { shape: [9, 5, 7, 4] }, (whole) => region(whole, [2, 0, 0, 0], [5, 5, 7, 4]))],
     },
   },
@@ -135,7 +140,7 @@ function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Sub
     target: end(to, 0),
     ...(from === "host" ? { elsewhere: ends[1] } : {}),
     expected: from === "host" ? expected : "as proven",
-    variants,
+    variants: { ...variants, padded: variants.padded.filter(({ whole }) => !hasUnsoundSlices(ends[0].target, whole)) },
     gate: () => gateOf(contexts[0]),
     quiet: () => buffers.forEach((buffer) => buffer.quiet()),
     [Symbol.dispose]() {
@@ -143,6 +148,12 @@ function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Sub
       for (const one of [...contexts, ...ends, ...buffers, graph]) all.use(one);
     },
   };
+}
+
+/** Slices that the device's driver is known to get wrong: they are refused, which tests/opencl/images_test.ts sees to. */
+function hasUnsoundSlices(target: ImageTarget, whole: LayoutInit): boolean {
+  const image = target.fit(layout(whole));
+  return !isProblem(image) && sliceProblem(image, target.context.device) !== undefined;
 }
 
 /** The same end as an object whose methods can be spread. */

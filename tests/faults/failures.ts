@@ -54,6 +54,7 @@ const LIBC: Failures<LibC> = {
   sched_yield: undefined,
   __errno_location: undefined,
   dladdr: { answer: 0 },
+  dlopen: undefined,
   gnu_get_libc_version: undefined,
 };
 

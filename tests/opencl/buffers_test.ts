@@ -14,8 +14,9 @@ import {
   region,
 } from "@samepage/interop";
 import { BaseOf, type KernelArgument, type OpenCLTensor } from "@samepage/interop/opencl";
-import { buildLayer, layerEnv } from "../layer/mod.ts";
+import { layerEnv } from "../layer/mod.ts";
 import { assertBytes, bench, filled, random, randomTensor, test, testEach, thrown } from "./help.ts";
+import { testLayered } from "./layered.ts";
 import { linesOf } from "./subprocess.ts";
 
 /** A tensor and where it begins, for kernels that are told. */
@@ -262,8 +263,7 @@ test("a graph knows only its own contexts", ["pocl"], () => {
   assertEquals(error.argument, "target");
 });
 
-test("a device with copies of its own does not share a buffer that the host is writing", ["pocl"], async () => {
-  await buildLayer();
+testLayered("a device with copies of its own does not share a buffer that the host is writing", async () => {
   const lines = await linesOf(
     `
     const { cl, graph } = help.bench("pocl");

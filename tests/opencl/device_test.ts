@@ -7,7 +7,7 @@ import { linesOf, runText } from "./subprocess.ts";
 testEach("a device describes itself", (platform) => {
   const device = openclDevices().find((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]));
   assert(device);
-  assertEquals(device.type, "cpu");
+  assertEquals(device.type, platform === "nvidia" ? "gpu" : "cpu");
   assertMatch(device.version, /^OpenCL \d\.\d/);
   assert(device.name !== "" && device.vendor !== "" && device.driver !== "");
   assert(device.extensions.every((name) => /^cl_\w+$/.test(name)));
@@ -46,7 +46,7 @@ testEach("a device is chosen by platform, name and type, in any case", (platform
   const [device] = openclDevices().filter((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]));
   const choices = [
     { platform: PLATFORMS[platform].toUpperCase() },
-    { platform: device.platform, device: device.name.slice(3, 10), type: "cpu" },
+    { platform: device.platform, device: device.name.slice(3, 10), type: device.type },
     { device: device.name },
   ] as const;
   for (const choice of choices) {

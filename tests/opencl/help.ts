@@ -17,6 +17,9 @@ export const PLATFORMS = { pocl: "portable computing", rusticl: "rusticl", nvidi
 /** A platform that the tests know. */
 export type Platform = keyof typeof PLATFORMS;
 
+/** Platforms whose device moves the bytes of host memory; all others use them in place. */
+export const MIGRATING: readonly Platform[] = ["nvidia"];
+
 const here = platformsHere();
 
 /** Those that every test wants, and whatever else is here. */

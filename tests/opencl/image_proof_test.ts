@@ -3,8 +3,9 @@ import { layout } from "@samepage/interop";
 import type { ImageType, OpenCLContext } from "@samepage/interop/opencl";
 import { imageClassOf, type ImagePlace } from "../../src/opencl/images/alias.ts";
 import { type ImageShape, isProblem } from "../../src/opencl/images/shape.ts";
-import { buildLayer, LAYER_MODES, layerEnv } from "../layer/mod.ts";
+import { LAYER_MODES, layerEnv } from "../layer/mod.ts";
 import { open, test, testEach } from "./help.ts";
+import { testLayered } from "./layered.ts";
 import { linesOf } from "./subprocess.ts";
 
 /** A picture of 61 × 7 pixels of RGBA at an address, as a proof is asked about it. */
@@ -104,8 +105,7 @@ test("the job with images on the device as it is", ["pocl"], async () => {
 });
 
 for (const mode of LAYER_MODES) {
-  test(`images on a device that hides its copies, mode ${mode}: found out, every pixel right`, ["pocl"], async () => {
-    await buildLayer();
+  testLayered(`images on a device that hides its copies, mode ${mode}: found out, every pixel right`, async () => {
     const moved = 2 * (30 * 128 + 61);
     assertEquals(await linesOf(JOB, { env: layerEnv(mode), limit: 60 }), [`migrate ${moved}`, "wrong 0 {}"]);
   });

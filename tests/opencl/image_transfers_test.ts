@@ -27,14 +27,22 @@ testEach("pixels by name, for every kind of image: to it, to another, to a buffe
     const [bytes, seen] = [random(length), new Uint8Array(length)];
     cl.queue.writeImage(one, bytes);
     cl.queue.copyImage(one, other);
-    cl.queue.copyImage(other, buffer);
+    // NVIDIA's driver refuses what is between an array of rows and a buffer.
+    const refused = platform === "nvidia" && type === "1D array";
+    if (refused) {
+      for (const [from, to] of [[one, buffer], [buffer, one]] as const) {
+        assertEquals(thrown(ArgumentError, () => cl.queue.copyImage(from, to)).argument, "image");
+      }
+      cl.queue.write(buffer, bytes);
+    } else cl.queue.copyImage(other, buffer);
     cl.queue.fillImage(other, [1, 2, 3, 4]);
     cl.queue.readImage(other, seen);
     assertBytes(seen, bytes.map((_, i) => 1 + i % 4), `${type}, filled`);
-    cl.queue.copyImage(buffer, other);
+    if (refused) cl.queue.copyImage(one, other);
+    else cl.queue.copyImage(buffer, other);
     cl.queue.readImage(other, seen);
     assertBytes(seen, bytes, type);
-    copied += 3 * length;
+    copied += (refused ? 4 : 3) * length;
   }
   assertEquals(cl.bytesCopied, copied);
 });

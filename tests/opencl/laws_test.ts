@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import {
   AccessError,
   DisposedError,
@@ -7,6 +7,7 @@ import {
   InteropError,
   ledger,
   MapperGraph,
+  NoRouteError,
   region,
 } from "@samepage/interop";
 import {
@@ -15,6 +16,7 @@ import {
   collect,
   filled,
   LONG,
+  MIGRATING,
   random,
   randomTensor,
   sleep,
@@ -63,11 +65,17 @@ testEach("a map of a mapped tensor: to its own context, and to the host and back
     b.kernels.add.run([4096], [same, 1]);
     using back = b.graph.map(same, host);
     back.bytes()[0] = 0;
-    using again = b.graph.map(back, b.cl);
-    b.kernels.add.run([4096], [again, 1]);
-    thrown(AccessError, () => back.view());
+    if (MIGRATING.includes(platform)) {
+      // The device's own copy of the bytes is older than what the host writes.
+      assertStringIncludes(thrown(NoRouteError, () => b.graph.map(back, b.cl)).message, "a copy of its own");
+    } else {
+      using again = b.graph.map(back, b.cl);
+      b.kernels.add.run([4096], [again, 1]);
+      thrown(AccessError, () => back.view());
+    }
   }
-  assertBytes(source.view(), bytes.map((byte, i) => i === 0 ? 1 : byte + 2));
+  const added = MIGRATING.includes(platform) ? 1 : 2;
+  assertBytes(source.view(), bytes.map((byte, i) => i === 0 ? added - 1 : byte + added));
 });
 
 testEach("a file read in flight into lent memory when dispose is called", async (platform) => {

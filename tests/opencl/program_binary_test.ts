@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { ArgumentError, DisposedError, host } from "@samepage/interop";
-import { BinaryError, type OpenCLContext, type OpenCLProgram } from "@samepage/interop/opencl";
+import { BinaryError, BuildError, type OpenCLContext, type OpenCLProgram } from "@samepage/interop/opencl";
 import { pack, unpack } from "../../src/opencl/programs/envelope.ts";
 import { assertBytes, bench, filled, open, random, SOURCE, test, testEach, thrown } from "./help.ts";
 import { linesOf } from "./subprocess.ts";
@@ -12,7 +12,7 @@ typedef image2d_t Picture;
 kernel void takes(global int* out, Pair pair, local int* scratch, uint4 four, constant uchar* bytes) {
   out[0] = pair.a + (int)four.w + bytes[1];
 }
-kernel void shows(global int* out, read_only Picture picture) { out[0] = get_image_width(picture); }`;
+kernel void shows(global int* out, Picture picture) { out[0] = get_image_width(picture); }`;
 
 /** Runs `fill` of a program, and compares every byte. */
 function assertFills(cl: OpenCLContext, program: OpenCLProgram): void {
@@ -168,7 +168,7 @@ testEach("what its caller does to the bytes afterwards changes nothing", (platfo
 
 testEach("a disposed program has no binary, a disposed context takes none", (platform) => {
   const cl = open(platform);
-  const program = cl.program("kernel void k() {}");
+  const program = cl.program(SOURCE);
   const bytes = program.binary();
   program[Symbol.dispose]();
   thrown(DisposedError, () => program.binary());
@@ -178,7 +178,12 @@ testEach("a disposed program has no binary, a disposed context takes none", (pla
 
 testEach("a kernel without parameters comes back", (platform) => {
   using cl = open(platform);
-  using program = cl.program("kernel void k() {}");
+  const source = "kernel void k() { barrier(CLK_LOCAL_MEM_FENCE); }";
+  if (platform === "nvidia") {
+    thrown(BuildError, () => cl.program(source)); // in C too: its compiler (580.159) makes none
+    return;
+  }
+  using program = cl.program(source);
   using again = cl.programFromBinary(program.binary());
   again.kernel("k").run([1], []);
   cl.queue.finish();

@@ -260,6 +260,9 @@ outOfOrder("disposing the context in the middle of it", async (b, queue) => {
   thrown(DisposedError, () => queue.barrier());
 });
 
+/** Commands that NVIDIA's driver (580.159) puts into no queue: it answers 0 for when, and when the one before was run. */
+const UNTIMED = ["migrate", "barrier"];
+
 for (const order of ["in-order", "out-of-order"] as const) {
   for (const platform of order === "in-order" ? ALL : ["pocl"] as const) {
     test(`${platform}: times of commands, ${order}`, [platform], async () => {
@@ -283,6 +286,10 @@ for (const order of ["in-order", "out-of-order"] as const) {
         using fence = queue.lastCommand();
         await fence.wait();
         const { queued, submitted, started, ended } = fence.times();
+        if (platform === "nvidia" && UNTIMED.includes(name)) {
+          assertEquals([queued, submitted], [0n, 0n], name);
+          continue;
+        }
         assert(earlier <= queued, `${name}: queued before the one in front of it`);
         assert(queued <= submitted && submitted <= started && started <= ended, name);
         assertEquals(fence.times(), { queued, submitted, started, ended });

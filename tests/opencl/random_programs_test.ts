@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
-import { buildLayer, layerEnv } from "../layer/mod.ts";
+import { layerEnv } from "../layer/mod.ts";
 import { test } from "./help.ts";
+import { testLayered } from "./layered.ts";
 import { runPrograms } from "./random_programs.ts";
 import { linesOf } from "./subprocess.ts";
 
@@ -12,8 +13,7 @@ test("random programs over one platform twice", ["pocl"], async () => {
   await runPrograms(["pocl", "pocl"], 30);
 });
 
-test("random programs on a device that has copies of its own", ["pocl"], async () => {
-  await buildLayer();
+testLayered("random programs on a device that has copies of its own", async () => {
   const lines = await linesOf(
     `
     const { runPrograms } = await import("${new URL("./random_programs.ts", import.meta.url)}");

@@ -32,7 +32,9 @@ export const libc: Library = {
     "sched_yield",
     "getpid",
     "__errno_location",
-    { name: "dladdr", address: ["address"], optional: true }, // in libdl before glibc 2.34
+    // In libdl before glibc 2.34:
+    { name: "dladdr", address: ["address"], optional: true },
+    { name: "dlopen", optional: true },
     "gnu_get_libc_version",
   ],
   constants: [
@@ -56,6 +58,9 @@ export const libc: Library = {
         "O_CLOEXEC",
         "LOCK_EX",
         "LOCK_NB",
+        "RTLD_NOW",
+        "RTLD_NOLOAD",
+        "RTLD_NODELETE",
         "_SC_PAGESIZE",
       ],
     },

@@ -19,10 +19,10 @@ export interface DeviceChoice {
 
 /** The device that was asked for: of several that fit, the first GPU, else the first. @throws {ArgumentError} where none fits. */
 export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
-  object(choice, "choice");
-  for (const [name, value] of Object.entries(choice)) if (value !== undefined) assertText(value, `choice.${name}`);
+  const asked = { ...object(choice, "choice") }; // each read once
+  for (const [name, value] of Object.entries(asked)) if (value !== undefined) assertText(value, `choice.${name}`);
   const devices = openclDevices();
-  const wanted = Object.keys(choice).length > 0 ? choice : fromEnvironment();
+  const wanted = Object.keys(asked).length > 0 ? asked : fromEnvironment();
   const fitting = devices.filter((device) => matches(device, wanted));
   const device = fitting.find((d) => d.type === "gpu") ?? fitting[0];
   if (device === undefined) throw noDevice(wanted, devices);

@@ -1,5 +1,6 @@
 import { object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { itemsIn } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 import { ownerOf } from "./sub_devices.ts";
 
@@ -33,7 +34,7 @@ export function knownDevices(given: readonly unknown[], argument: (index: number
 /** The devices of a new context. @throws {ArgumentError} where there is none, one twice, or several platforms. */
 export function devicesIn(given: readonly OpenCLDevice[]): OpenCLDevice[] {
   if (!Array.isArray(given) || given.length === 0) throw wrong("devices", "it is no list of devices.");
-  const devices = knownDevices(Array.from<OpenCLDevice>(given), (i) => `devices[${i}]`);
+  const devices = knownDevices(itemsIn<OpenCLDevice>(given, "devices"), (i) => `devices[${i}]`);
   devices.forEach((device, i) => {
     if (devices.indexOf(device) < i) throw wrong(`devices[${i}]`, `${device.name} is there already.`);
     if (device.platformHandle === devices[0].platformHandle) return;

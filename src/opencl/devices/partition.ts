@@ -1,6 +1,7 @@
 import { CL_DEVICE_PARTITION_BY_COUNTS_LIST_END } from "../../../ffi/opencl/constants.ts";
 import { object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { itemsIn } from "../check.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { type AffinityDomain, DOMAINS, KINDS, type PartitionKind } from "./partition_abilities.ts";
 import { knownDevices } from "./known_devices.ts";
@@ -45,7 +46,7 @@ function readPartition(how: PartitionHow): PartitionHow {
   const { equally, counts, affinity } = object(how, "how");
   const read = {
     ...(equally === undefined ? {} : { equally }),
-    ...(counts === undefined ? {} : { counts: Array.isArray(counts) ? Array.from<number>(counts) : counts }),
+    ...(counts === undefined ? {} : { counts: Array.isArray(counts) ? itemsIn<number>(counts, "counts") : counts }),
     ...(affinity === undefined ? {} : { affinity }),
   };
   if (Object.keys(read).length === 1) return read;

@@ -20,6 +20,7 @@ import {
   shapeOf,
   tailProblem,
 } from "./shape.ts";
+import { sliceProblem } from "./slice_pitch.ts";
 import type { ImageType } from "./type.ts";
 
 /** How large an image of the driver's own is. */
@@ -112,6 +113,6 @@ export class ImageTarget implements Target<OpenCLImage> {
 
   /** Why no image can be over memory of the host's, if so: for those who write mappers. No native call. */
   hostProblem(image: ImageShape, place: HostPlace): ImageProblem | undefined {
-    return pitchProblem(image, this.format) ?? tailProblem(image, place);
+    return pitchProblem(image, this.format) ?? tailProblem(image, place) ?? sliceProblem(image, this.context.device);
   }
 }

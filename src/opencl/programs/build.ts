@@ -32,22 +32,30 @@ export function buildStatus(program: ClProgram, device: OpenCLDevice): number {
   return infoU32("clGetProgramBuildInfo", buildQuery(program, device), CL_PROGRAM_BUILD_STATUS) | 0;
 }
 
+/** What OpenCL itself has: the rest is the compiler's own. */
+const STANDARD = /^-(?:[DIOW]|[gw]$|cl-)/;
+
 /**
  * Options in the form that every compiler takes: `-D` and `-I` with their operands in the same word. What is no option
- * ends the process, in PoCL 3.1 (`-I` without an operand) or rusticl 22.3 (a word without `-`, quotes around a space).
+ * ends the process, in PoCL 3.1 (`-I` without an operand) or rusticl 22.3 (a word without `-`, quotes around a space; and
+ * some of clang's own, which it passes on: `-triple=`, `-fsanitize=address`).
  */
-export function buildOptions(given: unknown): string {
+export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): string {
   assertText(given, "options");
   const words = given.trim().replaceAll(/(?<!\S)(-[DI])\s+(?=[^\s-])/g, "$1").split(/\s+/).filter((word) =>
     word !== ""
   );
-  const wrong = words.find((word) => !/^-[^\0"']/.test(word) || /^-[DI]$|\0/.test(word));
+  const passesOn = devices.some(({ platform }) => platform === "rusticl");
+  const isNone = (word: string) => !/^-[^\0"']/.test(word) || /^-[DI]$|\0/.test(word);
+  const wrong = words.find((word) => isNone(word) || (passesOn && !STANDARD.test(word)));
   if (wrong === undefined) return [ALWAYS, ...words.filter((word) => word !== ALWAYS)].join(" ");
   throw new ArgumentError(`options: "${wrong}" is no option of the compiler's, or lacks its operand.`, {
     api: "opencl",
     fn: "clBuildProgram",
     argument: "options",
-    hint: "Each begins with -, and none has spaces in it: -DTILE=64 -I/include.",
+    hint: isNone(wrong)
+      ? "Each begins with -, and none has spaces in it: -DTILE=64 -I/include."
+      : "rusticl takes those of OpenCL: -D, -I, -w, -W…, -g, -O… and -cl-….",
   });
 }
 

@@ -47,9 +47,9 @@ export interface ProgramOptions {
 export function programFromSource(context: OpenCLContext, source: string, given: ProgramOptions): OpenCLProgram {
   assertText(source, "source");
   if (source === "") throw new ArgumentError("source: it is empty.", { api: "opencl", argument: "source" });
-  const { options: asked, cache } = object(given, "options");
-  const options = buildOptions(asked ?? "");
-  if (cache !== undefined) assertCache(cache);
+  const { options: asked, cache: kept } = object(given, "options");
+  const options = buildOptions(asked ?? "", context.devices);
+  const cache = kept === undefined ? undefined : cacheIn(kept);
   context.resource.assertLive();
   const fromSource = () =>
     made(context, (undo) => {
@@ -158,7 +158,7 @@ function binaryWithSource(program: OpenCLProgram, source: string): Uint8Array<Ar
 }
 
 function fromEnvelope(context: OpenCLContext, { options: kept, devices, kernels }: Envelope): OpenCLProgram {
-  const options = buildOptions(kept);
+  const options = buildOptions(kept, context.devices);
   const binaries = binariesFor(context, devices);
   return made(context, (undo) => {
     const handle = programWithBinaries(context, binaries, undo);
@@ -183,9 +183,15 @@ function made(context: OpenCLContext, make: (undo: Undo) => ProgramInit): OpenCL
   }
 }
 
-function assertCache(cache: ProgramCache): void {
+/** A cache that a program gave, its methods read once. @throws {ArgumentError} where it has none. */
+function cacheIn(cache: ProgramCache): ProgramCache {
   const { get, set } = object(cache, "cache");
-  if (typeof get === "function" && typeof set === "function") return;
+  if (typeof get === "function" && typeof set === "function") {
+    return {
+      get: (key) => Reflect.apply(get, cache, [key]),
+      set: (key, binary) => Reflect.apply(set, cache, [key, binary]),
+    };
+  }
   throw new ArgumentError(`cache: ${shown(cache)} has no get and set.`, { api: "opencl", argument: "cache" });
 }
 

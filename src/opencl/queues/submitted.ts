@@ -1,3 +1,4 @@
+import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
 import { type Gate, gatesOf } from "./gate.ts";
 import type { Point } from "./point.ts";
 
@@ -17,9 +18,17 @@ export interface Ahead {
   readonly follows: Point | undefined;
 }
 
-/** The commands of one queue that were not seen over, and what is known of their order. */
+/** Those of each `cl_command_queue` that is in use. */
+const known = new Map<ClCommandQueue, Submitted>();
+
+/**
+ * The commands of one `cl_command_queue` that were not seen over, and what is known of their order. All queues that are
+ * attached to it share them: each stands behind what the others were given.
+ */
 export class Submitted {
+  readonly #handle: ClCommandQueue;
   readonly #overtakes: boolean;
+  #users = 0;
   #pending: Point[] = [];
   #last: Point | undefined;
   #whole: Point | undefined;
@@ -28,9 +37,27 @@ export class Submitted {
   #sweepAt = SWEEP;
   #failure: unknown;
 
-  /** `overtakes`: may a command begin before one that was submitted earlier? */
-  constructor(overtakes: boolean) {
+  private constructor(handle: ClCommandQueue, overtakes: boolean) {
+    this.#handle = handle;
     this.#overtakes = overtakes;
+  }
+
+  /** Those of a `cl_command_queue`, for one more who uses it. `overtakes`: may a command begin before an earlier one? */
+  static to(handle: ClCommandQueue, overtakes: boolean): Submitted {
+    let of = known.get(handle);
+    if (of === undefined) known.set(handle, of = new Submitted(handle, overtakes));
+    of.#users++;
+    return of;
+  }
+
+  /** One less uses it. True for the last one, who has to wait for all that are left. */
+  leave(): boolean {
+    return --this.#users === 0;
+  }
+
+  /** Does anybody use it? */
+  get inUse(): boolean {
+    return this.#users > 0;
   }
 
   /** The command that was submitted last. */
@@ -95,8 +122,9 @@ export class Submitted {
     if (crowded || this.#pending.length === 0) this.#sweepAt = SWEEP + 2 * this.#pending.length;
   }
 
-  /** Hands out all that are left, and the first failure on the way here. */
+  /** Hands out all that are left when nobody uses it any more, and the first failure on the way here. */
   takeAll(): { left: readonly Point[]; failures: readonly unknown[] } {
+    known.delete(this.#handle);
     this.forget();
     return { left: this.#pending.splice(0), failures: this.#failure === undefined ? [] : [this.#failure] };
   }

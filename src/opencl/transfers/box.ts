@@ -76,6 +76,37 @@ export function boxOf({ length, dimensions }: Runs, fn: string, argument: string
   };
 }
 
+/** A part of what is to be transferred: one command. */
+export interface Part {
+  /** Where it begins in each of the two, in bytes from their first elements. */
+  readonly begins: readonly number[];
+  /** What it is. */
+  readonly runs: Runs;
+}
+
+/**
+ * The runs of two layouts in as few commands as every driver takes. NVIDIA's (580.159) counts the room behind the last
+ * row, and behind the last slice, among the bytes of a buffer, and refuses a box that reaches over its end so: the last
+ * of them goes by itself.
+ *
+ * @param buffers which of the two layouts lie in a buffer
+ */
+export function partsOf(runs: Runs, buffers: readonly number[]): Part[] {
+  const { length, dimensions } = runs;
+  const outer = dimensions.at(-1);
+  if (outer === undefined) return [{ begins: [0, 0], runs }];
+  const inner = dimensions.slice(0, -1);
+  const end = (i: number) => inner.reduce((sum, { count, strides }) => sum + (count - 1) * strides[i], length);
+  if (buffers.every((i) => outer.strides[i] === end(i))) return [{ begins: [0, 0], runs }];
+  const { count, strides } = outer;
+  const last = partsOf({ length, dimensions: inner }, buffers).map((part) => ({
+    ...part,
+    begins: part.begins.map((begin, i) => begin + (count - 1) * strides[i]),
+  }));
+  const before = count === 2 ? inner : [...inner, { count: count - 1, strides }];
+  return [{ begins: [0, 0], runs: { length, dimensions: before } }, ...last];
+}
+
 /** As the functions take it. */
 export function sizes(triple: Triple): BigUint64Array<ArrayBuffer> {
   return BigUint64Array.from(triple, BigInt);

@@ -1,16 +1,18 @@
 import { LayoutError } from "../../core/errors.ts";
 import type { Grant } from "../../core/grant.ts";
+import { OpenCLFence } from "../event.ts";
 import { opencl } from "../library.ts";
 import type { Enqueue, OpenCLQueue } from "../queue.ts";
+import type { Point } from "../queues/point.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { boxOf, type Runs, runsOf, sizes } from "./box.ts";
+import { boxOf, type Part, partsOf, runsOf, sizes } from "./box.ts";
 import { assertSameElements } from "./same_elements.ts";
 import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
 
 const BUFFER = "clEnqueueCopyBuffer";
 const RECT = "clEnqueueCopyBufferRect";
 
-/** One tensor's elements to another. */
+/** One tensor's elements to another. What has room between its rows takes several commands, so a failure may leave a part. */
 export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): void {
   const uses: Use[] = [
     { tensor: from, access: "read", argument: "from" },
@@ -26,43 +28,50 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
     });
   }
   const runs = runsOf([from.layout, to.layout]);
-  const point = runs.dimensions.length === 0
-    ? submitUse(queue, BUFFER, uses, copyRun(queue, from, to, runs))
-    : submitUse(queue, RECT, uses, copyBox(queue, from, to, runs));
-  recordUse(queue, uses, point);
+  if (runs.dimensions.length > 0) boxOf(runs, RECT, "to"); // all of it, before the first command
+  let last: Point | undefined;
+  try {
+    for (const part of partsOf(runs, [0, 1])) {
+      // One behind the other, whatever the queue: the last one stands for all of them.
+      using before = last && new OpenCLFence(queue.context, queue, last);
+      const [fn, enqueue] = commandFor(queue, from, to, part);
+      last = submitUse(queue, fn, uses, enqueue, before);
+    }
+  } finally {
+    if (last !== undefined) recordUse(queue, uses, last);
+  }
 }
 
-function copyRun(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor, { length }: Runs): Enqueue {
-  const offsets = [from, to].map(({ layout }) => BigInt(layout.byteOffset));
-  return (...rest) =>
-    opencl().clEnqueueCopyBuffer(
-      queue.rawHandle,
-      from.rawHandle,
-      to.rawHandle,
-      offsets[0],
-      offsets[1],
-      BigInt(length),
-      ...rest,
-    );
-}
-
-function copyBox(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor, runs: Runs): Enqueue {
+function commandFor(
+  queue: OpenCLQueue,
+  from: OpenCLTensor,
+  to: OpenCLTensor,
+  { begins, runs }: Part,
+): readonly [fn: string, enqueue: Enqueue] {
+  const offsets = [from, to].map(({ layout }, i) => layout.byteOffset + begins[i]);
+  const { rawHandle: line } = queue;
+  const [source, target] = [from.rawHandle, to.rawHandle];
+  if (runs.dimensions.length === 0) {
+    const [begin, end] = offsets.map(BigInt);
+    const length = BigInt(runs.length);
+    return [BUFFER, (...rest) => opencl()[BUFFER](line, source, target, begin, end, length, ...rest)];
+  }
   const { region, rowPitches, slicePitches } = boxOf(runs, RECT, "to");
-  const origins = [from, to].map(({ layout }) => sizes([layout.byteOffset, 0, 0]));
-  return (...rest) =>
-    opencl().clEnqueueCopyBufferRect(
-      queue.rawHandle,
-      from.rawHandle,
-      to.rawHandle,
-      origins[0],
-      origins[1],
+  const [begin, end] = offsets.map((offset) => sizes([offset, 0, 0]));
+  return [RECT, (...rest) =>
+    opencl()[RECT](
+      line,
+      source,
+      target,
+      begin,
+      end,
       sizes(region),
       BigInt(rowPitches[0]),
       BigInt(slicePitches[0]),
       BigInt(rowPitches[1]),
       BigInt(slicePitches[1]),
       ...rest,
-    );
+    )];
 }
 
 /** By their bounding ranges, as grants are judged. */

@@ -113,10 +113,22 @@ function assertAlike(from: OpenCLImage, to: OpenCLImage, fn: string): void {
 /** Where in a buffer the pixels begin. */
 function bufferOffset(buffer: OpenCLTensor, image: OpenCLImage, argument: string, fn: string): bigint {
   const { layout, name } = buffer;
+  assertMovesRows(image, fn);
   if (!isContiguous(layout)) throw unfit(argument, `${name} has gaps; pixels in a buffer have none.`, fn);
   const length = pixelBytes(image);
   if (layout.byteLength === length) return BigInt(layout.byteOffset);
   throw unfit(argument, `${name} has ${layout.byteLength} bytes, the pixels of ${image.name} have ${length}.`, fn);
+}
+
+/** NVIDIA's driver (580.159) copies no 1D array to or from a buffer, whole or layer by layer (CL_INVALID_VALUE). */
+function assertMovesRows({ type, context: { device } }: OpenCLImage, fn: string): void {
+  if (type !== "1D array" || device.platform !== "NVIDIA CUDA") return;
+  throw new ArgumentError(`image: ${device.platform} ${device.driver} copies no 1D array to or from a buffer.`, {
+    api: "opencl",
+    fn,
+    argument: "image",
+    hint: "Use a 2D image, or go through the host: queue.readImage(), queue.write().",
+  });
 }
 
 /** What clEnqueueFillImage takes for a colour, by how kernels read the image. */

@@ -1,11 +1,10 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { LayoutError } from "../../core/errors.ts";
-import { describeLayout, elementCount, layout, type LayoutInit } from "../../core/layout.ts";
-import { sizeOf } from "../../core/dtype.ts";
+import { describeLayout, layout, type LayoutInit } from "../../core/layout.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { boxOf, runsOf, sizes } from "./box.ts";
+import { boxOf, partsOf, runsOf, sizes } from "./box.ts";
 import { assertSameElements } from "./same_elements.ts";
 import { assertUsable, given, runBlocking, type Use } from "./use.ts";
 
@@ -41,21 +40,26 @@ function transfer(
       argument: "bytes",
     });
   }
-  const { region, rowPitches, slicePitches } = boxOf(runsOf([tensor.layout, inHost]), fn, "tensor");
-  const origins = [tensor.layout, inHost].map(({ byteOffset }) => sizes([byteOffset, 0, 0]));
-  runBlocking(queue, fn, use, view, elementCount(inHost) * sizeOf(dtype), (address, ...rest) =>
-    opencl()[fn](
-      queue.rawHandle,
-      tensor.rawHandle,
-      CL_TRUE,
-      origins[0],
-      origins[1],
-      sizes(region),
-      BigInt(rowPitches[0]),
-      BigInt(slicePitches[0]),
-      BigInt(rowPitches[1]),
-      BigInt(slicePitches[1]),
-      address,
-      ...rest,
-    ));
+  const runs = runsOf([tensor.layout, inHost]);
+  boxOf(runs, fn, "tensor"); // all of it, before the first command
+  for (const part of partsOf(runs, [0])) {
+    const { region, rowPitches, slicePitches } = boxOf(part.runs, fn, "tensor");
+    const begins = [tensor.layout, inHost].map(({ byteOffset }, i) => sizes([byteOffset + part.begins[i], 0, 0]));
+    const copied = region.reduce((product, n) => product * n);
+    runBlocking(queue, fn, use, view, copied, (address, ...rest) =>
+      opencl()[fn](
+        queue.rawHandle,
+        tensor.rawHandle,
+        CL_TRUE,
+        begins[0],
+        begins[1],
+        sizes(region),
+        BigInt(rowPitches[0]),
+        BigInt(slicePitches[0]),
+        BigInt(rowPitches[1]),
+        BigInt(slicePitches[1]),
+        address,
+        ...rest,
+      ));
+  }
 }

@@ -1,4 +1,5 @@
 import { AccessError, ArgumentError } from "@samepage/interop";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import { fails, open, say, settled } from "../kit.ts";
 import { table } from "../row.ts";
 
@@ -10,6 +11,28 @@ function eventOf({ fence }: { fence: { point: { event: bigint | undefined } } })
 }
 
 export default table(import.meta, {
+  "samepage's own queue, attached, where it waits for a user event that is not set": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      using event = cl.userEvent();
+      const other = OpenCLContext.attach(cl.handle); // the same cl_context, whose queues can be attached to it too
+      const queues = [cl.attachQueue(cl.queue.handle), other.attachQueue(cl.queue.handle)];
+      using behind = cl.queue.marker([event.fence]);
+      for (const [i, queue] of queues.entries()) {
+        const t = [cl, other][i].allocate(bytes);
+        fails("finish", () => queue.finish(), AccessError);
+        fails("read", () => queue.read(t, new Uint8Array(64)), AccessError);
+        using marker = queue.marker();
+        fails("wait", () => marker.waitSync(), AccessError);
+        queue.fill(t, 3);
+        queue[Symbol.dispose](); // the context's own queue is still there
+      }
+      event.complete();
+      await behind.wait();
+      await other[Symbol.asyncDispose]();
+    },
+  },
   "a queue attached, and used when its owner has disposed it": {
     opencl: true,
     run() {

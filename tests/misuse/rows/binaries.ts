@@ -82,6 +82,18 @@ export default table(import.meta, {
     says: ["x"],
     fails: { error: ArgumentError, api: "opencl", argument: "cache", message: /its get\(\) answered string/ },
   },
+  "a cache whose methods are others each time": {
+    opencl: "Portable",
+    run() {
+      using cl = open();
+      for (const name of ["get", "set"]) {
+        let asked = 0;
+        const cache = { get: () => {}, set: () => {} };
+        Object.defineProperty(cache, name, { get: () => asked++ === 0 ? () => {} : 5 });
+        cl.program(SOURCE, { cache: any(cache) })[Symbol.dispose]();
+      }
+    },
+  },
   "a cache that disposes the context": {
     opencl: "Portable",
     run() {

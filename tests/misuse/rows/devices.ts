@@ -55,6 +55,39 @@ export default table(import.meta, {
   "a device cut in two ways": cut({ equally: 1, counts: [1] }, { argument: "how", hint: /Pass/ }),
   "a device cut into parts of nothing": cut({ equally: 0 }, { argument: "equally" }),
   "a device cut into parts of more than it has": cut({ counts: [2 ** 31] }, { argument: "counts[0]" }),
+  "lists that never end": {
+    opencl: "Portable",
+    run() {
+      fails("create", () => OpenCLContext.create(new Array(2 ** 32 - 1)), ArgumentError);
+      const endless = Object.assign([1], {
+        *[Symbol.iterator]() {
+          while (true) yield 1;
+        },
+      });
+      partition(first(), { counts: endless })[Symbol.dispose](); // it has one item by its length
+      partition(first(), { counts: new Array(2 ** 32 - 1) });
+    },
+    fails: { error: ArgumentError, api: "opencl", argument: "counts", message: /4294967295 are more than 65536/ },
+  },
+  "options that dispose the kernel, which has never run on the queue's device": {
+    opencl: "Portable",
+    run() {
+      using parts = partition(first(), { equally: 1 });
+      using cl = OpenCLContext.create(parts.devices);
+      using t = cl.allocate({ shape: [1], dtype: "u8" });
+      using queue = cl.createQueue({ device: cl.devices.at(-1)! });
+      const program = cl.program("kernel void k(global uchar* x) { x[0] = 1; }");
+      const kernel = program.kernel("k");
+      const options = {
+        get queue() {
+          program[Symbol.dispose]();
+          return queue;
+        },
+      };
+      kernel.run([1], [t], options);
+    },
+    fails: { error: DisposedError, api: "core", message: /opencl kernel k was disposed/ },
+  },
   "sub-devices that were released, opened": {
     opencl: "Portable",
     run() {

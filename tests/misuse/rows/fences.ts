@@ -1,4 +1,5 @@
 import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
+import type { OpenCLContext } from "@samepage/interop/opencl";
 import { any, fails, open, OwnFence, safe, safely, say, sleep } from "../kit.ts";
 import { type Rows, table } from "../row.ts";
 
@@ -176,6 +177,34 @@ export default table(import.meta, {
       graph.map(t, cl, { after: new Lends() });
     },
     fails: { error: AccessError, api: "core", message: /are lent to its slice \[4096\] u8 for/, hint: /Dispose/ },
+  },
+  "a fence that says it is the device's own, and disposes everything when a map retains it": {
+    opencl: true,
+    run() {
+      const format = { order: "RGBA", type: "UNORM_INT8" } as const;
+      const to = { buffer: (cl: OpenCLContext) => cl, image: (cl: OpenCLContext) => cl.image(format) };
+      for (const [kind, target] of Object.entries(to)) {
+        for (const what of ["source", "cl"] as const) {
+          for (let nth = 0; nth < 4; nth++) {
+            const cl = open();
+            using graph = new MapperGraph([host, cl]);
+            using source = host.allocate({ shape: [16, 16, 4], dtype: "u8" });
+            class Ending extends OwnFence {
+              override readonly context = any<typeof host>(cl);
+              #retained = 0;
+              override retain() {
+                if (this.#retained++ === nth) ({ source, cl })[what][Symbol.dispose]();
+                return this;
+              }
+            }
+            const fence = new Ending();
+            safe(`${kind} ${what}`, () => graph.map(source, any(target(cl)), { after: fence })[Symbol.dispose]());
+            fence.done = true;
+            safe("end", () => cl[Symbol.dispose]());
+          }
+        }
+      }
+    },
   },
   "work declared on a frame, and a look at its planes": {
     opencl: true,

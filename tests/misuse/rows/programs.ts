@@ -59,6 +59,23 @@ export default table(import.meta, {
     },
     warns: /^/,
   },
+  "options of the compiler's own": {
+    opencl: "rusticl",
+    run() {
+      using cl = open();
+      cl.program("kernel void k() {}", { options: "-D X=1 -I/tmp -O3 -w -Werror -cl-mad-enable" })[Symbol.dispose]();
+      for (const options of ["-triple=nvptx64", "-fsanitize=address"]) {
+        fails(options, () => cl.program("kernel void k() {}", { options }), ArgumentError);
+      }
+      cl.program("kernel void k() {}", { options: "-DX -fprofile-instrument=clang" });
+    },
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clBuildProgram", argument: "options" },
+      message: /"-fprofile-instrument=clang" is no option/,
+      hint: /rusticl takes those of OpenCL/,
+    },
+  },
   "a kernel that the program does not have": {
     opencl: true,
     run() {

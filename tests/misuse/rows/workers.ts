@@ -51,6 +51,18 @@ export default table(import.meta, {
     },
     says: ["true {}", "true {}", "true {}"],
   },
+  "terminated in the middle of waits, where nobody else has opened the library": {
+    opencl: true,
+    flags: ["--allow-all"], // Deno wants it for /proc
+    async run() {
+      const worker = start("busy");
+      say(await answer(worker));
+      worker.terminate();
+      await sleep(500); // by then Deno has closed what the Worker had open
+      say(/libOpenCL/.test(Deno.readTextFileSync("/proc/self/maps"))); // its waits are in there
+    },
+    says: ["running", "true"],
+  },
   "an error in the middle of a Worker's work": {
     opencl: true,
     flags,
