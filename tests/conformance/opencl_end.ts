@@ -63,16 +63,6 @@ export class OpenCLEnd implements End, Disposable {
     this.#copy = program.kernel("copy");
     this.#rawCopy = program.kernel("copy");
     this.#raw = new RawQueue(context.handle, context.device.handle);
-    this.#warmUp();
-  }
-
-  /** Whatever a kernel makes for itself on its first runs, with memory of this kind and with buffers, is made. */
-  #warmUp(): void {
-    using tensor = this.#memory.allocate({ shape: [1], dtype: "u8" });
-    using scratch = this.#scratch(1);
-    this.#run(this.#memory.argumentsOf(tensor), [scratch, 0], 1);
-    this.#run([scratch, 0], this.#memory.argumentsOf(tensor), 1);
-    this.#context.queue.finish();
   }
 
   /** The queue keeps the last command's event; the last one has to go well, or waiting for it would fail. */

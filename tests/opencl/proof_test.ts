@@ -164,6 +164,8 @@ testEach("a native failure in the proof leaves the class unproven, and it is tri
   assertEquals(code, 0, stderr);
   const lines = stdout.trim().split("\n");
   assertEquals(lines.slice(-2), [MIGRATING.includes(platform) ? "migrate" : "alias", "{}"], stdout);
-  assertEquals(lines.slice(0, -2).filter((line) => line === "warned true").length, 5, stdout);
-  assertEquals(lines.filter((line) => line.endsWith("migrate not proven")).length, 5, stdout);
+  // Where the first trial says no there is none with a user event.
+  const failed = MIGRATING.includes(platform) ? 4 : 5;
+  assertEquals(lines.slice(0, -2).filter((line) => line === "warned true").length, failed, stdout);
+  assertEquals(lines.filter((line) => line.endsWith("migrate not proven")).length, failed, stdout);
 });

@@ -62,6 +62,11 @@ export abstract class Parameter<T = unknown> {
   /** Sets it on the kernel, once it is seen that it may still be used; answers clSetKernelArg's code. */
   abstract set(kernel: ClKernel, accepted: T): number;
 
+  /** True where the `cl_kernel` that took earlier arguments may not take this one: it needs a new one. */
+  isSpoiltFor(_accepted: T): boolean {
+    return false;
+  }
+
   /** What the kernel will use by it, if anything. */
   usedBy(_accepted: T): Used | undefined {
     return undefined;

@@ -32,6 +32,7 @@ export class PointerParameter extends Parameter<Pointee> {
   readonly #access: Access;
   readonly #element: Element | undefined;
   readonly #value = new BigUint64Array(1);
+  #hadAddress = false;
 
   /** @see {@link Parameter} */
   constructor(kernel: string, index: number, info: ParameterInfo) {
@@ -68,12 +69,21 @@ export class PointerParameter extends Parameter<Pointee> {
     tensor.assertUsable(access);
     if (tensor instanceof OpenCLPointerTensor) {
       tensor.grant.revokeConflicting(access); // a peer's, who wrapped the address
+      this.#hadAddress = true;
       tensor.setArgument(kernel, this.index);
       return 0;
     }
     if (tensor.grant.parent === undefined) tensor.grant.revokeConflicting(access); // those of a peer in host memory
     this.#value[0] = tensor.rawHandle;
     return opencl().clSetKernelArg(kernel, this.index, 8n, this.#value);
+  }
+
+  /**
+   * NVIDIA's driver (580.159) never again takes a buffer for a parameter that was given an address once
+   * (CL_INVALID_KERNEL_ARGS), whatever is set in between.
+   */
+  override isSpoiltFor(tensor: Pointee): boolean {
+    return this.#hadAddress && !(tensor instanceof OpenCLPointerTensor);
   }
 
   /** @see {@link Parameter.usedBy} */
