@@ -170,6 +170,8 @@ export class Graph implements Disposable {
         if (hop.plan.hostWait) waitFor(pending);
         this.#resource.assertLive(); // a fence's own code may have ended it
         const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? NOTHING : pending);
+        if (this.#resource.state !== "live") next[Symbol.dispose](); // as above: it must not outlive its graph
+        this.#resource.assertLive();
         next.resource.dependOn(this.#resource);
         if (at !== source) next.resource.own(at.resource);
         at = next;
@@ -203,6 +205,9 @@ interface Asked {
 }
 
 const NO_OPTIONS: MapOptions = {};
+
+/** Contexts or mappers of one graph: more come only of a list that never ends. */
+const MOST_LISTED = 65_536;
 
 const NO_TARGET = "no target: pass a context, or one of its targets, as cl.svm or cl.image(format)";
 
@@ -303,8 +308,14 @@ function optionsOf(given: MapOptions): Asked {
 }
 
 function listed<T>(given: Iterable<T>, argument: string): T[] {
-  if (typeof (given as Partial<Iterable<T>> | null)?.[Symbol.iterator] === "function") return [...given];
-  throw unfit(argument, given, "no list");
+  if (typeof (given as Partial<Iterable<T>> | null)?.[Symbol.iterator] !== "function") {
+    throw unfit(argument, given, "no list");
+  }
+  const items: T[] = [];
+  for (const item of given) {
+    if (items.push(item) > MOST_LISTED) throw unfit(argument, given, `longer than ${MOST_LISTED}`);
+  }
+  return items;
 }
 
 function unfit(argument: string, given: unknown, what: string): ArgumentError {

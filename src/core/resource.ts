@@ -69,6 +69,9 @@ const LOST_AFTER_MS = 10_000;
 
 const NONE: readonly unknown[] = [];
 
+/** What a resource stands before while its bytes' way back is being submitted: the end of that. */
+const SUBMITTED: Promise<void> = Promise.resolve();
+
 /**
  * The end of life of everything that owns something native, as one state machine: dependents × lends × work in flight
  * × release. `dispose`, `disposeAsync`, `disposeAfter` and the finalizer all drive the same {@link #advance}; they
@@ -90,6 +93,7 @@ export class Resource {
   #memberships: Link | undefined;
   #intermediate: Resource | undefined;
   #drivesIntermediate = false;
+  #submitting = false;
   #madeFor: Resource | undefined;
   #errors: readonly unknown[] = NONE;
 
@@ -312,10 +316,11 @@ export class Resource {
   /** The same once nothing depends on it any more. */
   #advanceAlone(): Obstacle | undefined {
     if (this.#holds !== undefined && this.#holds.size > 0) return this.#holds.values().next().value;
+    if (this.#submitting) return SUBMITTED; // a fence's own code, waited for there, has come here again
     if (this.#state === "closing") {
       const foreign = this.#giveBack && this.#work.nextForeignTo(this.#giveBack.context);
       if (foreign !== undefined) return foreign;
-      this.#return();
+      if (this.#state === "closing") this.#return(); // a fence's own code, asked there, may have done so already
     }
     const work = this.#work.next() ?? this.#follow();
     if (work !== undefined) return work;
@@ -342,9 +347,11 @@ export class Resource {
 
   #return(): void {
     this.#state = "returning";
-    // A driver may never end what is submitted behind work that has failed already: PoCL 3.1 does not.
-    if (this.#giveBack !== undefined) this.#work.sweep();
-    this.#submit((giveBack) => giveBack.submit(this.#work.fences, this.#work.everUsed));
+    this.#submit((giveBack) => {
+      // A driver may never end what is submitted behind work that has failed already: PoCL 3.1 does not.
+      this.#work.sweep();
+      return giveBack.submit(this.#work.fences, this.#work.everUsed);
+    });
   }
 
   /** The second half of the way back, once the first is over. */
@@ -358,11 +365,14 @@ export class Resource {
 
   #submit(half: (giveBack: GiveBack) => Fence | undefined): void {
     if (this.#giveBack === undefined) return;
+    this.#submitting = true;
     try {
       const back = half(this.#giveBack);
       if (back !== undefined) this.#work.record(back);
     } catch (error) {
       this.#failed([error]);
+    } finally {
+      this.#submitting = false;
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Access } from "../core/access.ts";
+import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
 import { Described } from "../core/described.ts";
 import { NoRouteError, type Refusal } from "../core/errors.ts";
@@ -41,7 +41,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
       edge: EDGE,
       transfer: aliases ? "alias" : "migrate",
       hostWait: waits.some((fence) => fence.context !== cl),
-      bytesMoved: aliases ? 0 : plane.layout.byteLength,
+      bytesMoved: aliases ? 0 : plane.layout.byteLength * (Number(reads(access)) + Number(writes(access))),
       evidence,
       result: new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]),
     };

@@ -136,7 +136,7 @@ export class OpenCLKernel implements Disposable {
       });
       for (const one of used) one.resource.record(new OpenCLFence(queue.context, queue, point));
     };
-    if (hidden === undefined) submit(this.#handle);
+    if (hidden === undefined && !this.#isSpoiltFor(accepted)) submit(this.#handle);
     else withOwnKernel(this.program, this.name, submit);
   }
 
@@ -167,6 +167,12 @@ export class OpenCLKernel implements Disposable {
     }
     limits.checkLocal(local);
     return accepted;
+  }
+
+  /** Has it taken arguments that keep a driver from taking these? */
+  #isSpoiltFor(accepted: readonly unknown[]): boolean {
+    for (let i = 0; i < accepted.length; i++) if (this.#parameters[i].isSpoiltFor(accepted[i])) return true;
+    return false;
   }
 
   /** The tensors and samplers that it will use. */

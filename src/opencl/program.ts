@@ -1,4 +1,4 @@
-import { CL_PROGRAM_KERNEL_NAMES } from "../../ffi/opencl/constants.ts";
+import { CL_PROGRAM_KERNEL_NAMES, CL_PROGRAM_NUM_KERNELS } from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
 import type { ClProgram } from "../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -10,7 +10,7 @@ import { assertText } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { pack } from "./programs/envelope.ts";
 import { openclError } from "./errors.ts";
-import { infoString } from "./info.ts";
+import { infoString, infoU64 } from "./info.ts";
 import { OpenCLKernel } from "./kernel.ts";
 import { contentOf } from "./programs/binary.ts";
 import { programQuery } from "./programs/build.ts";
@@ -62,7 +62,10 @@ export class OpenCLProgram implements Disposable {
 
   /** The names of its kernels. */
   get kernelNames(): string[] {
-    const names = infoString("clGetProgramInfo", programQuery(this.handle), CL_PROGRAM_KERNEL_NAMES);
+    const query = programQuery(this.handle);
+    // NVIDIA's driver (580.159) ends the process when it is asked for the names of none.
+    if (infoU64("clGetProgramInfo", query, CL_PROGRAM_NUM_KERNELS) === 0n) return [];
+    const names = infoString("clGetProgramInfo", query, CL_PROGRAM_KERNEL_NAMES);
     return names.split(";").filter((name) => name !== "");
   }
 

@@ -19,7 +19,9 @@ testEach("a build error carries the compiler's log", (platform) => {
 
 testEach("a wrong compiler option is an error", (platform) => {
   using cl = open(platform);
-  thrown(NativeCallError, () => cl.program("kernel void k() {}", { options: "-no-such-option" }));
+  // rusticl passes what it does not know on to clang, which may end the process: such words do not reach it.
+  const refused = platform === "rusticl" ? ArgumentError : NativeCallError;
+  thrown<Error>(refused, () => cl.program("kernel void k(global uchar* x) {}", { options: "-no-such-option" }));
 });
 
 testEach("options reach the compiler", (platform) => {

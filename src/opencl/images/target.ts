@@ -74,11 +74,11 @@ export class ImageTarget implements Target<OpenCLImage> {
    * ```
    */
   allocate(init: ImageInit): OpenCLImage {
-    this.context.resource.assertLive();
     const at = layout({ shape: object(init, "init").shape, dtype: this.format.dtype });
     const image = this.fit(at);
     if (isProblem(image)) throw problemError(this.format.name, image);
     const undo: Undo = [];
+    this.context.resource.assertLive(); // last: what was given may have run the program's own code
     const root = this.context.images.createOwn(this, image, undo);
     const allocation = new Allocation({
       kind: "opencl.image",

@@ -18,8 +18,8 @@ export interface Ahead {
   readonly follows: Point | undefined;
 }
 
-/** Those of each `cl_command_queue` that is in use. */
-const known = new Map<ClCommandQueue, Submitted>();
+/** Those of each `cl_command_queue` that is in use; weak, so that a context that a program forgot is noticed. */
+const known = new Map<ClCommandQueue, WeakRef<Submitted>>();
 
 /**
  * The commands of one `cl_command_queue` that were not seen over, and what is known of their order. All queues that are
@@ -44,8 +44,8 @@ export class Submitted {
 
   /** Those of a `cl_command_queue`, for one more who uses it. `overtakes`: may a command begin before an earlier one? */
   static to(handle: ClCommandQueue, overtakes: boolean): Submitted {
-    let of = known.get(handle);
-    if (of === undefined) known.set(handle, of = new Submitted(handle, overtakes));
+    let of = known.get(handle)?.deref();
+    if (of === undefined) known.set(handle, new WeakRef(of = new Submitted(handle, overtakes)));
     of.#users++;
     return of;
   }
