@@ -37,7 +37,7 @@ export default table(import.meta, {
   },
   "a stride that is no multiple of the element": {
     run: () => host.allocate({ shape: [4], strides: [6], dtype: "f32" }),
-    fails: refused("strides[0]", /6 is not a multiple of the element's 4 bytes/),
+    fails: refused("strides[0]", /6 is not a multiple of the element's 4 bytes/, { hint: /Strides count bytes/ }),
   },
   "fewer strides than dimensions": {
     run: () => host.allocate({ shape: [4, 4], strides: [4], ...u8 }),

@@ -74,6 +74,20 @@ export default table(import.meta, {
       cl.queue.write(t, new Uint8Array(64));
     },
   },
+  "printed, of what was disposed": {
+    opencl: true,
+    run() {
+      const cl = open();
+      const graph = new MapperGraph([host, cl]);
+      const source = host.allocate({ shape: [4], dtype: "u8" });
+      const program = cl.program("kernel void k(global uchar* x) { x[0] = 1; }");
+      const all = [graph.map(source, cl), source, program.kernel("k"), program, cl.queue, cl];
+      for (const each of all) each[Symbol.dispose]();
+      // deno-lint-ignore no-explicit-any -- a symbol's method, as console.log calls it
+      for (const each of all as any[]) say(each[Symbol.for("Deno.customInspect")]().split(" ")[0]);
+    },
+    says: ["opencl", "host", "opencl", "opencl", "opencl", "opencl"],
+  },
   "of the doctor's report, where nothing is permitted": {
     flags: [],
     run() {
