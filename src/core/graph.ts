@@ -1,7 +1,7 @@
 import { type Access, accessOf } from "./access.ts";
 import { isMade, object, shown } from "./argument.ts";
 import { type Context, nameOf, type Target } from "./context.ts";
-import { AccessError, ArgumentError, NoRouteError, throwAll } from "./errors.ts";
+import { AccessError, ArgumentError, throwAll } from "./errors.ts";
 import { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
 import { Frame } from "./frame.ts";
@@ -9,7 +9,7 @@ import { Mapped } from "./mapped.ts";
 import { make, type Mapper, mapperIn } from "./mapper.ts";
 import { Resource } from "./resource.ts";
 import { type Undo, unwind } from "./undo.ts";
-import { describeRefusal, Route, type Step } from "./route.ts";
+import { noRoute, Route, type Step } from "./route.ts";
 import type { Tensor } from "./tensor.ts";
 import { type Found, type Hop, search } from "./search.ts";
 
@@ -65,7 +65,7 @@ export class Graph implements Disposable {
     const waited = settleUnsubmitted(ready.returning);
     if (waited) ready = this.#ready(source, target, asked);
     const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
-    if (hops === undefined) throw noRoute(source, target, refused);
+    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused);
     const mapped = this.#walk(source, hops, ready);
     mapped.arrivedBy(new Route(stepsOf(hops, waited), refused));
     return mapped;
@@ -170,11 +170,10 @@ export class Graph implements Disposable {
         if (hop.plan.hostWait) waitFor(pending);
         this.#resource.assertLive(); // a fence's own code may have ended it
         const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? NOTHING : pending);
-        if (this.#resource.state !== "live") next[Symbol.dispose](); // as above: it must not outlive its graph
-        this.#resource.assertLive();
-        next.resource.dependOn(this.#resource);
         if (at !== source) next.resource.own(at.resource);
         at = next;
+        this.#resource.assertLive(); // here too
+        next.resource.dependOn(this.#resource);
       }
     } catch (error) {
       if (at !== source) throwAll([error, ...failuresOf(() => at[Symbol.dispose]())], `mapping ${source.name}`);
@@ -291,14 +290,6 @@ function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
   return hops.map(({ plan: { edge, transfer, hostWait, bytesMoved, evidence } }, i) => (
     { edge, transfer, hostWait: hostWait || (waited && i === 0), bytesMoved, evidence }
   ));
-}
-
-function noRoute(source: Mapped, target: Target, refused: Found["refused"]): NoRouteError {
-  const why = refused.length > 0 ? refused.map(describeRefusal).join(" ") : "no edge leads there.";
-  return new NoRouteError(`No route from ${source.name} to ${nameOf(target)}: ${why}`, refused, {
-    api: "core",
-    argument: "target",
-  });
 }
 
 function optionsOf(given: MapOptions): Asked {

@@ -25,7 +25,7 @@ export interface ResourceInit {
   /** What has to outlive it: disposing an owner disposes this first. */
   readonly owners?: readonly (Resource | undefined)[];
   /** How the bytes come back to the parent, where that takes work. */
-  readonly giveBack?: GiveBack;
+  readonly giveBack?: GiveBack | undefined;
   /** Done the moment its end begins, before anything is waited for: what others might wait for in vain. */
   readonly giveUp?: () => void;
 }

@@ -1,4 +1,4 @@
-import type { Refusal } from "./errors.ts";
+import { NoRouteError, type Refusal } from "./errors.ts";
 
 /**
  * What a step does with the bytes: `"alias"` (the same bytes, proven), `"migrate"` (the driver moves them behind the
@@ -67,4 +67,10 @@ function describeStep(step: Step): string {
 /** `host→opencl: closed: why. What would open it.` */
 export function describeRefusal(refusal: Refusal): string {
   return `${refusal.edge}: closed: ${refusal.reason}${refusal.remedy === undefined ? "" : ` ${refusal.remedy}`}`;
+}
+
+/** The error of a map that nothing leads along: what was asked, and why each refused. */
+export function noRoute(from: string, to: string, refused: readonly Refusal[]): NoRouteError {
+  const why = refused.length > 0 ? refused.map(describeRefusal).join(" ") : "no edge leads there.";
+  return new NoRouteError(`No route from ${from} to ${to}: ${why}`, refused, { api: "core", argument: "target" });
 }

@@ -1,24 +1,20 @@
 import { type Access, reads, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
 import { Described } from "../core/described.ts";
-import { NoRouteError, type Refusal } from "../core/errors.ts";
+import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { Resource } from "../core/resource.ts";
-import { describeRefusal } from "../core/route.ts";
+import { planned, plannedCopy, UNMAPPED } from "../core/plan.ts";
+import { noRoute } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
-import { refuseMappedCoarse } from "./mapped_coarse.ts";
-import { retained } from "./retained.ts";
+import { resourceOf, retained } from "./job.ts";
+import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./refusals.ts";
 
 const EDGE = "host→opencl.image";
-
-/** A route is planned before the map that will tell the address. */
-const UNKNOWN = { aliases: false, evidence: "not proven: the address is known only once it is mapped" };
 
 /** What can be done with a source: an image over its memory, or an image of the driver's own that it is copied to. */
 interface Way {
@@ -55,17 +51,11 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const { image, copied } = way;
     const layout = moved(plane.layout, 0);
     const hostWait = waits.some((fence) => fence.context !== cl);
-    const bytesMoved = layout.byteLength * (Number(reads(access)) + Number(writes(access)));
     if (copied !== undefined) {
-      const result = new Described(target, access, [{ layout, allocation, start }]);
-      return { edge: EDGE, transfer: "copy", hostWait, bytesMoved, evidence: copied, result };
+      return plannedCopy(EDGE, copied, hostWait, new Described(target, access, [{ layout, allocation, start }]));
     }
-    const { aliases, evidence } = address === undefined
-      ? UNKNOWN
-      : cl.images.aliasing.judge({ format, image, address });
-    const transfer = aliases ? "alias" : "migrate";
-    const result = new Described(target, access, [{ ...plane, layout }]);
-    return { edge: EDGE, transfer, hostWait, bytesMoved: aliases ? 0 : bytesMoved, evidence, result };
+    const verdict = address === undefined ? UNMAPPED : cl.images.aliasing.judge({ format, image, address });
+    return planned(EDGE, verdict, hostWait, new Described(target, access, [{ ...plane, layout }]));
   },
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {
@@ -73,7 +63,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const waits = retained(job, source);
     // Asked again: a hop of the same route may have come between.
     const way = wayFor(source.described, to);
-    if ("reason" in way) throw noRoute(source, to, way);
+    if ("reason" in way) throw noRoute(source.name, to.context.name, [way]);
     const take = way.copied === undefined ? mapInPlace : mapCopy;
     return take(source, to, way.image, job, waits);
   },
@@ -95,23 +85,11 @@ function mapInPlace(
     create: (at, undo) => cl.images.createOver(target, image, at, undo),
   });
   const { aliases } = cl.images.aliasing.judge({ format, image, address });
-  const resource = overMemory(target, image, job, source.resource, writes(access) ? { root, aliases } : undefined);
+  const giveBack = writes(access) ? cl.images.publish(root.mem, image, aliases) : undefined;
+  const resource = resourceOf(cl, job, source.resource, giveBack);
   if (writes(access)) cl.memory.hostBuffers.write(root, resource);
   for (const fence of waits.splice(0)) resource.record(fence);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
-}
-
-/** Apart from `map`, so that nothing the resource keeps reaches the source. */
-function overMemory(
-  { context: cl }: ImageTarget,
-  image: ImageShape,
-  { name, undo, grants }: MapJob,
-  parent: Resource,
-  written: { readonly root: HostBuffer; readonly aliases: boolean } | undefined,
-): Resource {
-  const init = { name, undo, grants, owners: [parent, cl.queue.resource] };
-  if (written === undefined) return new Resource(init);
-  return new Resource({ ...init, giveBack: cl.images.publish(written.root.mem, image, written.aliases) });
 }
 
 function mapCopy(
@@ -127,13 +105,8 @@ function mapCopy(
   const root = cl.images.createOwn(target, image, job.undo);
   const copy = cl.images.copy(root.mem, image, source.address, layout.byteLength);
   const written = reads(access) ? copy.write(job.waits) : undefined;
-  const resource = new Resource({
-    name: job.name,
-    undo: job.undo,
-    grants: job.grants,
-    owners: [source.resource, cl.queue.resource],
-    ...(writes(access) ? { giveBack: { context: cl, submit: copy.read } } : {}),
-  });
+  const giveBack = writes(access) ? { context: cl, submit: copy.read } : undefined;
+  const resource = resourceOf(cl, job, source.resource, giveBack);
   for (const fence of waits.splice(0)) resource.record(fence);
   if (written !== undefined) resource.record(written);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
@@ -141,55 +114,39 @@ function mapCopy(
 
 function wayFor(source: Described, target: ImageTarget): Way | Refusal {
   const { context: cl } = target;
-  if (cl.queue.resource.state !== "live") return refusal(`${cl.name}, or its queue, was disposed.`);
-  if (source.info !== undefined) {
-    return refusal("an image is one plane.", "Map the planes of the frame one by one: graph.map(frame.planes[0], …).");
-  }
+  const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source);
+  if (closed !== undefined) return closed;
   const [{ layout, address, allocation }] = source.planes;
   const fit = target.fit(layout);
-  if ("problem" in fit) return refusal(`${fit.argument}: ${fit.problem}`, fit.remedy);
+  if ("problem" in fit) return refused(EDGE, `${fit.argument}: ${fit.problem}`, fit.remedy);
   if (fit.type === "1D buffer") {
-    return refusal('type: a "1D buffer" image is made over an OpenCL buffer, not over host memory.');
+    return refused(EDGE, 'type: a "1D buffer" image is made over an OpenCL buffer, not over host memory.');
   }
   const copied = target.hostProblem(fit, { address, byteLength: layout.byteLength, block: allocation.block })?.problem;
-  const closed = () => refuseMappedCoarse(EDGE, source, cl) ?? sharing(source, target, fit);
-  return (copied === undefined ? closed() : undefined) ??
-    { image: fit, ...(copied === undefined ? {} : { copied }) };
+  if (copied !== undefined) return { image: fit, copied };
+  return refuseMappedCoarse(EDGE, source, cl) ?? refuseBeside(source, target, fit) ?? { image: fit };
 }
 
 /** Two objects over the same bytes are undefined in OpenCL. */
-function sharing(source: Described, target: ImageTarget, image: ImageShape): Refusal | undefined {
-  const { range } = source;
-  const { memory: { hostBuffers }, images, name } = target.context;
+function refuseBeside({ range }: Described, target: ImageTarget, image: ImageShape): Refusal | undefined {
+  const { context: cl, format } = target;
+  const { memory: { hostBuffers }, images, name } = cl;
   const live = hostBuffers.find(range);
   if (live === undefined) return undefined;
   if (!hostBuffers.shares(live, range, whatOf(target, image))) {
-    return refusal(
+    return refused(
+      EDGE,
       `${name} has ${live.what} over ${live.byteLength} bytes at 0x${live.hostAddress.toString(16)}, which are among ` +
         `these: two objects over the same bytes are undefined in OpenCL.`,
       "Dispose that map first.",
     );
   }
   const { address } = range;
-  if (live.hostWriters === 0 || images.aliasing.judge({ format: target.format, image, address }).aliases) {
-    return undefined;
-  }
-  return refusal(
-    `${name} has a copy of its own of these bytes, which a map of it to the host may be changing.`,
-    "Dispose the host's map first.",
-  );
+  if (live.hostWriters === 0 || images.aliasing.judge({ format, image, address }).aliases) return undefined;
+  return refuseBehindHost(EDGE, cl);
 }
 
 /** Maps of the same bytes share an image only where it is the same in all. */
 function whatOf({ format }: ImageTarget, { type, extent, pitch }: ImageShape): string {
   return `a ${type} image (${format.name}, ${extent.join(" × ")} pixels, pitches ${pitch.row} and ${pitch.slice})`;
-}
-
-function refusal(reason: string, remedy?: string): Refusal {
-  return { edge: EDGE, reason, ...(remedy === undefined ? {} : { remedy }) };
-}
-
-function noRoute(source: { readonly name: string }, target: ImageTarget, refused: Refusal): NoRouteError {
-  const why = `No route from ${source.name} to ${target.context.name}: ${describeRefusal(refused)}`;
-  return new NoRouteError(why, [refused], { api: "core", argument: "target" });
 }

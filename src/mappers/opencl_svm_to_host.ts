@@ -1,4 +1,4 @@
-import { type Access, reads, writes } from "../core/access.ts";
+import type { Access } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
 import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
@@ -6,11 +6,14 @@ import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { type GiveBack, Resource } from "../core/resource.ts";
+import { planned } from "../core/plan.ts";
+import type { GiveBack } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
+import { resourceOf } from "./job.ts";
+import { refuseEnded } from "./refusals.ts";
 
 const EDGE = "opencl.svm→host";
 
@@ -31,18 +34,8 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const svm = source.target as OpenCLSvm;
-    const { queue, aliasing, name } = svm.context;
-    if (queue.resource.state !== "live") return { edge: EDGE, reason: `${name}, or its queue, was disposed.` };
-    const { allocation, byteLength } = source.range;
-    const { aliases, evidence } = aliasing.judge(svm.memoryOf(allocation));
-    return {
-      edge: EDGE,
-      transfer: aliases ? "alias" : "migrate",
-      hostWait: waits.length > 0,
-      bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
-      evidence,
-      result: source.as(target, access),
-    };
+    const verdict = svm.context.aliasing.judge(svm.memoryOf(source.range.allocation));
+    return refuseEnded(EDGE, svm.context) ?? planned(EDGE, verdict, waits.length > 0, source.as(target, access));
   },
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
@@ -51,7 +44,7 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
     const planes = source instanceof Frame ? source.planes : [source];
     const handle = planes.reduce((first, { address }) => address < first ? address : first, planes[0].address);
     const { byteLength } = source.described.range;
-    const resource = resourceOf(svm, job, source.resource, giveBackOf(svm, job, handle, byteLength));
+    const resource = resourceOf(svm.context, job, source.resource, giveBackOf(svm, job, handle, byteLength));
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - handle)) }));
     if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
     return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
@@ -64,16 +57,4 @@ function giveBackOf(svm: OpenCLSvm, job: MapJob, address: OpenCLSvmTensor["addre
   if (svm.blockOf(allocation)?.grain !== "coarse") return undefined;
   const range = svm.maps.map(allocation, address, byteLength, access);
   return { context: svm.context, submit: (work) => range.unmap(work) } satisfies GiveBack;
-}
-
-/** Apart from `map`, so that nothing the resource keeps reaches the source. */
-function resourceOf(svm: OpenCLSvm, job: MapJob, parent: Resource, giveBack: GiveBack | undefined): Resource {
-  const { name, undo, grants } = job;
-  return new Resource({
-    name,
-    undo,
-    grants,
-    owners: [parent, svm.context.queue.resource],
-    ...(giveBack === undefined ? {} : { giveBack }),
-  });
 }

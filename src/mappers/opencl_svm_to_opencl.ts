@@ -1,15 +1,17 @@
-import { type Access, reads, writes } from "../core/access.ts";
+import type { Access } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
 import type { ByteRange, Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import type { Frame } from "../core/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { planned } from "../core/plan.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { mapBuffer, refuseBuffer } from "./host_to_opencl.ts";
+import { refused } from "./refusals.ts";
 
 const EDGE = "opencl.svm→opencl";
 
@@ -31,16 +33,8 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     const cl = target.context as OpenCLContext;
     const refusal = refuse(source, cl);
     if (refusal !== undefined) return refusal;
-    const { byteLength } = source.range;
-    const { aliases, evidence } = cl.aliasing.judge(asked(source), byteLength);
-    return {
-      edge: EDGE,
-      transfer: aliases ? "alias" : "migrate",
-      hostWait: waits.some((fence) => fence.context !== cl),
-      bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
-      evidence,
-      result: source.as(target, access),
-    };
+    const verdict = cl.aliasing.judge(asked(source), source.range.byteLength);
+    return planned(EDGE, verdict, waits.some((fence) => fence.context !== cl), source.as(target, access));
   },
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob) {
@@ -63,11 +57,11 @@ function asked({ target, range: { allocation, address } }: Described) {
 
 function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
   if (source.target.context !== cl) {
-    return {
-      edge: EDGE,
-      reason: `it is shared virtual memory of another context than ${cl.name}'s.`,
-      remedy: "Map it to the host first: graph.map finds that way itself.",
-    };
+    return refused(
+      EDGE,
+      `it is shared virtual memory of another context than ${cl.name}'s.`,
+      "Map it to the host first: graph.map finds that way itself.",
+    );
   }
   const refusal = refuseBuffer(source, wholeOf(source), cl);
   return refusal === undefined ? undefined : { ...refusal, edge: EDGE };

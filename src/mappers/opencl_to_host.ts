@@ -1,4 +1,4 @@
-import { type Access, covers, reads, writes } from "../core/access.ts";
+import { type Access, covers, writes } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
 import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
@@ -6,13 +6,16 @@ import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { Resource } from "../core/resource.ts";
+import { planned } from "../core/plan.ts";
+import type { GiveBack } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { BufferLimits } from "../opencl/buffers/limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { MappedRange } from "../opencl/memory.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
+import { resourceOf } from "./job.ts";
+import { refused, refuseEnded } from "./refusals.ts";
 
 const EDGE = "opencl→host";
 
@@ -33,20 +36,12 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
-    if (cl.queue.resource.state !== "live") return { edge: EDGE, reason: `${cl.name}, or its queue, was disposed.` };
     const { address, byteLength } = source.range;
     const buffer = cl.memory.bufferOf(source.range);
-    const refusal = refuse(access, buffer?.limits);
+    const refusal = refuseEnded(EDGE, cl) ?? refuse(access, buffer?.limits);
     if (refusal !== undefined) return refusal;
-    const { aliases, evidence } = cl.aliasing.judge(buffer?.kind ?? address, byteLength);
-    return {
-      edge: EDGE,
-      transfer: aliases ? "alias" : "migrate",
-      hostWait: waits.length > 0,
-      bytesMoved: aliases ? 0 : byteLength * (Number(reads(access)) + Number(writes(access))),
-      evidence,
-      result: source.as(target, access),
-    };
+    const verdict = cl.aliasing.judge(buffer?.kind ?? address, byteLength);
+    return planned(EDGE, verdict, waits.length > 0, source.as(target, access));
   },
 
   map(source: OpenCLTensor | Frame<OpenCLTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
@@ -61,7 +56,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
       root.hostWriters++;
       job.undo.push(() => void root.hostWriters--);
     }
-    const resource = resourceOf(cl, job, source.resource, range);
+    const resource = resourceOf(cl, job, source.resource, giveBackOf(cl, range));
     const placed = planes.map((plane) => ({
       handle: range.address,
       layout: moved(plane.layout, plane.rootOffset - first),
@@ -75,16 +70,9 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
 function refuse(access: Access, limits: BufferLimits | undefined): Refusal | undefined {
   if (limits === undefined || (limits.host !== undefined && covers(limits.host, access))) return undefined;
   const reason = `the buffer was made with ${limits.flags}: the host may not map it for "${access}".`;
-  return { edge: EDGE, reason, ...(limits.host === undefined ? {} : { remedy: `Map it for "${limits.host}".` }) };
+  return refused(EDGE, reason, limits.host === undefined ? undefined : `Map it for "${limits.host}".`);
 }
 
-/** Apart from `map`, so that nothing the resource keeps reaches the source. */
-function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, range: MappedRange): Resource {
-  return new Resource({
-    name: job.name,
-    undo: job.undo,
-    grants: job.grants,
-    owners: [parent, cl.queue.resource],
-    giveBack: { context: cl, submit: (work) => range.unmap(work) },
-  });
+function giveBackOf(cl: OpenCLContext, range: MappedRange): GiveBack {
+  return { context: cl, submit: (work) => range.unmap(work) };
 }

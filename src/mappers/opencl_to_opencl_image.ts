@@ -1,17 +1,18 @@
-import { type Access, reads, writes } from "../core/access.ts";
+import type { Access } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
 import { Described } from "../core/described.ts";
-import { NoRouteError, type Refusal } from "../core/errors.ts";
+import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { Resource } from "../core/resource.ts";
-import { describeRefusal } from "../core/route.ts";
+import { planned } from "../core/plan.ts";
+import { noRoute } from "../core/route.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { retained } from "./retained.ts";
+import { resourceOf, retained } from "./job.ts";
+import { refused, refuseEnded, refuseFrame } from "./refusals.ts";
 
 const EDGE = "opencl→opencl.image";
 
@@ -34,17 +35,11 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     const fit = fitOf(source, target as ImageTarget);
     if ("reason" in fit) return fit;
     const which = { type: fit.type, format, host: isOverHost(source) };
-    const { aliases, evidence, impossible } = cl.images.overBuffers.judge(which);
-    if (impossible) return refusal(evidence);
+    const verdict = cl.images.overBuffers.judge(which);
+    if (verdict.impossible) return refused(EDGE, verdict.evidence);
     const [plane] = source.planes;
-    return {
-      edge: EDGE,
-      transfer: aliases ? "alias" : "migrate",
-      hostWait: waits.some((fence) => fence.context !== cl),
-      bytesMoved: aliases ? 0 : plane.layout.byteLength * (Number(reads(access)) + Number(writes(access))),
-      evidence,
-      result: new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]),
-    };
+    const result = new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]);
+    return planned(EDGE, verdict, waits.some((fence) => fence.context !== cl), result);
   },
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCLImage {
@@ -52,10 +47,9 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     const waits = retained(job, source);
     const { layout, root, rootOffset, rawHandle } = source;
     const fit = sourceRefusal(source) ?? fitOf(source.described, to);
-    if ("reason" in fit) throw noRoute(source.name, to, fit);
+    if ("reason" in fit) throw noRoute(source.name, to.context.name, [fit]);
     const handle = to.context.images.overBuffers.create(to, fit, rawHandle, job.undo);
-    const owners = [source.resource, to.context.queue.resource];
-    const resource = new Resource({ name: job.name, undo: job.undo, grants: job.grants, owners });
+    const resource = resourceOf(to.context, job, source.resource);
     for (const fence of waits.splice(0)) resource.record(fence);
     const init = { target: to, resource, handle, layout, image: fit, root, bufferOffset: rootOffset, parent: source };
     return to.context.images.tensor(init);
@@ -64,14 +58,12 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
 
 function fitOf(source: Described, target: ImageTarget): ImageShape | Refusal {
   const { context: cl } = target;
-  if (source.target.context !== cl) return refusal("an image over a buffer is in the buffer's own context.");
-  if (cl.queue.resource.state !== "live") return refusal(`${cl.name}, or its queue, was disposed.`);
-  if (source.info !== undefined) {
-    return refusal("an image is one plane.", "Map the planes of the frame one by one: graph.map(frame.planes[0], …).");
-  }
+  if (source.target.context !== cl) return refused(EDGE, "an image over a buffer is in the buffer's own context.");
+  const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source);
+  if (closed !== undefined) return closed;
   const [{ layout, address }] = source.planes;
   const fit = cl.images.overBuffers.fit(target, layout, address);
-  return "problem" in fit ? refusal(`${fit.argument}: ${fit.problem}`, fit.remedy) : fit;
+  return "problem" in fit ? refused(EDGE, `${fit.argument}: ${fit.problem}`, fit.remedy) : fit;
 }
 
 function isOverHost({ planes: [{ address }] }: Described): boolean {
@@ -80,19 +72,11 @@ function isOverHost({ planes: [{ address }] }: Described): boolean {
 
 /** What only the tensor itself tells. */
 function sourceRefusal({ layout: { byteOffset }, limits, context }: OpenCLTensor): Refusal | undefined {
-  if (limits !== undefined) return refusal(`the buffer was made with ${limits.flags}.`);
+  if (limits !== undefined) return refused(EDGE, `the buffer was made with ${limits.flags}.`);
   if (byteOffset === 0) return undefined;
-  return refusal(
+  return refused(
+    EDGE,
     `the tensor begins ${byteOffset} bytes into its cl_mem, and an image begins where a cl_mem does.`,
     `Slice it at a multiple of ${context.subBufferAlign} bytes.`,
   );
-}
-
-function refusal(reason: string, remedy?: string): Refusal {
-  return { edge: EDGE, reason, ...(remedy === undefined ? {} : { remedy }) };
-}
-
-function noRoute(name: string, target: ImageTarget, refused: Refusal): NoRouteError {
-  const why = `No route from ${name} to ${target.context.name}: ${describeRefusal(refused)}`;
-  return new NoRouteError(why, [refused], { api: "core", argument: "target" });
 }

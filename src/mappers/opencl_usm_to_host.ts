@@ -6,11 +6,14 @@ import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { type GiveBack, Resource } from "../core/resource.ts";
+import { planned, plannedCopy } from "../core/plan.ts";
+import type { GiveBack } from "../core/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
 import type { OpenCLUsmTensor } from "../opencl/usm/tensor.ts";
+import { resourceOf } from "./job.ts";
+import { refused, refuseEnded } from "./refusals.ts";
 
 const EDGE = "opencl.usm→host";
 
@@ -34,16 +37,13 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const usm = source.target as OpenCLUsm;
-    const { queue, aliasing, name } = usm.context;
-    if (queue.resource.state !== "live") return { edge: EDGE, reason: `${name}, or its queue, was disposed.` };
-    const { allocation, byteLength } = source.range;
-    const block = usm.blockOf(allocation);
-    if (block === undefined) return { edge: EDGE, reason: `it is no memory of ${name}.` };
-    const moves = byteLength * (Number(reads(access)) + Number(writes(access)));
-    const common = { edge: EDGE, hostWait: waits.length > 0, result: source.as(target, access) };
-    if (block.usm === "device") return { ...common, transfer: "copy", bytesMoved: moves };
-    const { aliases, evidence } = aliasing.judge(usm.memoryOf(block.usm));
-    return { ...common, transfer: aliases ? "alias" : "migrate", bytesMoved: aliases ? 0 : moves, evidence };
+    const ended = refuseEnded(EDGE, usm.context);
+    if (ended !== undefined) return ended;
+    const block = usm.blockOf(source.range.allocation);
+    if (block === undefined) return refused(EDGE, `it is no memory of ${usm.context.name}.`);
+    const result = source.as(target, access);
+    if (block.usm === "device") return plannedCopy(EDGE, undefined, waits.length > 0, result);
+    return planned(EDGE, usm.context.aliasing.judge(usm.memoryOf(block.usm)), waits.length > 0, result);
   },
 
   map(source: OpenCLUsmTensor | Frame<OpenCLUsmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
@@ -55,7 +55,7 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const isCopied = usm.blockOf(job.grants[0].allocation)?.usm === "device";
     const copied = isCopied ? copyOf(usm, host, job, first, byteLength) : undefined;
     const handle = copied?.address ?? first;
-    const resource = resourceOf(usm, job, source.resource, copied?.giveBack);
+    const resource = resourceOf(usm.context, job, source.resource, copied?.giveBack);
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
     if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
     return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
@@ -82,11 +82,4 @@ function copyOf(usm: OpenCLUsm, host: HostContext, job: MapJob, device: Address,
   if (reads(access)) usm.copy(address, device, byteLength);
   const submit: GiveBack["submit"] = (work) => usm.submitCopy(device, address, byteLength, work);
   return { address, giveBack: writes(access) ? { context: usm.context, submit } : undefined };
-}
-
-/** Apart from `map`, so that nothing the resource keeps reaches the source. */
-function resourceOf(usm: OpenCLUsm, job: MapJob, parent: Resource, giveBack: GiveBack | undefined): Resource {
-  const { name, undo, grants } = job;
-  const owners = [parent, usm.context.queue.resource];
-  return new Resource({ name, undo, grants, owners, ...(giveBack === undefined ? {} : { giveBack }) });
 }

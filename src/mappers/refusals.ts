@@ -1,0 +1,39 @@
+import type { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { OpenCLContext } from "../opencl/context.ts";
+
+/** A way that is closed. */
+export function refused(edge: string, reason: string, remedy?: string): Refusal {
+  return { edge, reason, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+/** A context that has ended takes nothing, and gives nothing. */
+export function refuseEnded(edge: string, cl: OpenCLContext): Refusal | undefined {
+  return cl.queue.resource.state === "live" ? undefined : refused(edge, `${cl.name}, or its queue, was disposed.`);
+}
+
+/** OpenCL knows no images of several planes. */
+export function refuseFrame(edge: string, source: Described): Refusal | undefined {
+  if (source.info === undefined) return undefined;
+  const remedy = "Map the planes of the frame one by one: graph.map(frame.planes[0], …).";
+  return refused(edge, "an image is one plane.", remedy);
+}
+
+/**
+ * Coarse-grained memory that is mapped for the host is the host's alone: whatever a kernel of the same context is to
+ * reach it by, it is refused. Any other memory, and another context's, is not this rule's matter.
+ */
+export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLContext): Refusal | undefined {
+  if (source.target.kind !== "host" || cl.svm.blockOf(source.range.allocation)?.grain !== "coarse") return undefined;
+  return refused(
+    edge,
+    `it is coarse-grained memory that is mapped for the host: no kernel of ${cl.name} may use it meanwhile.`,
+    "Dispose that map, and use or map the tensor that it was made of.",
+  );
+}
+
+/** Where the device has a copy of its own of the bytes, what the host writes meanwhile would not reach it. */
+export function refuseBehindHost(edge: string, { name }: OpenCLContext): Refusal {
+  const reason = `${name} has a copy of its own of these bytes, which a map of it to the host may be changing.`;
+  return refused(edge, reason, "Dispose the host's map first.");
+}
