@@ -1,4 +1,4 @@
-import type { Library } from "./library.ts";
+import type { Cxx, Library } from "./library.ts";
 
 /** What the generated files hold for: facts that differ between these are refused. */
 export const TARGETS = ["x86_64-linux-gnu", "aarch64-linux-gnu"] as const;
@@ -12,10 +12,29 @@ const LIBC_HEADERS: Record<Target, string> = {
   "aarch64-linux-gnu": "libc6-dev-arm64-cross",
 };
 
-/** The flags that make clang see a target's own headers (Debian's cross or multiarch folders) before the shared ones. */
-export function targetFlags(target: Target): string[] {
-  const folders = [`/usr/${target}/include`, `/usr/include/${target}`, "/usr/include"];
-  return [`--target=${target}`, "-nostdlibinc", ...folders.flatMap((folder) => ["-isystem", folder])];
+/**
+ * The flags that make clang see a target's own headers (Debian's cross or multiarch folders) before the shared ones. Of
+ * C++, private members may be named too: they have offsets like others.
+ */
+export function targetFlags(target: Target, cxx?: Cxx): string[] {
+  const folders = [
+    ...cxx === undefined ? [] : [...cxx.folders, ...libstdcxxFolders()],
+    ...[`/usr/${target}/include`, `/usr/include/${target}`, "/usr/include"],
+  ];
+  return [
+    ...[`--target=${target}`, "-nostdlibinc", ...folders.flatMap((folder) => ["-isystem", folder])],
+    ...cxx === undefined ? [] : ["-fno-access-control"],
+  ];
+}
+
+/**
+ * The headers of this machine's newest libstdc++. They serve every target: the folder of the processor holds switches
+ * (such as that for `long double` of another size) on which none of the listed classes depends.
+ */
+function libstdcxxFolders(): string[] {
+  const shared = "/usr/include/c++";
+  const version = Math.max(...[...Deno.readDirSync(shared)].map(({ name }) => Number(name)).filter(Number.isInteger));
+  return [`${shared}/${version}`, ...TARGETS.map((target) => `/usr/include/${target}/c++/${version}`)];
 }
 
 /** The C lines that bring in a library's headers. */
@@ -27,17 +46,21 @@ export function includes(library: Library): string {
   ].join("\n");
 }
 
-/** Gives C source to clang and returns what it prints. */
-export async function clang(target: Target, flags: readonly string[], source: string): Promise<string> {
+/** Gives source in the library's language, after its headers, to clang and returns what it prints. */
+export async function clang(
+  { target, library }: { target: Target; library: Library },
+  flags: readonly string[],
+  source = "",
+): Promise<string> {
   const process = new Deno.Command("clang", {
-    args: [...targetFlags(target), "-w", ...flags, "-x", "c", "-"],
+    args: [...targetFlags(target, library.cxx), "-w", ...flags, "-x", library.cxx ? "c++" : "c", "-"],
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",
   }).spawn();
   const output = process.output();
   const writer = process.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(source));
+  await writer.write(new TextEncoder().encode(includes(library) + source));
   await writer.close();
   const { success, stdout, stderr } = await output;
   if (!success) {

@@ -1,8 +1,8 @@
 /**
- * A C library as a person lists it: `lists/*.ts` hold one each.
+ * A C or C++ library as a person lists it: `lists/*.ts` hold one each.
  *
  * Names of constants may hold `*` (any run of characters). A leading `!` takes names out again. Every name has to
- * match something in the headers, so that a slip of the pen is noticed.
+ * match something in the headers, so that a slip of the pen is noticed. C++'s names are qualified: `cv::COLOR_*`.
  */
 export interface Library {
   /** The folder of `ffi/` that is written, e.g. `opencl`. */
@@ -13,6 +13,8 @@ export interface Library {
   readonly headers: readonly string[];
   /** What is defined before them. */
   readonly defines: Readonly<Record<string, string>>;
+  /** For a C++ library, what has to be said of it besides. */
+  readonly cxx?: Cxx;
   /** Whether no library exports its functions: whoever has them is asked for their addresses, by name. */
   readonly byPointer?: true;
   /** The functions, in the order in which they are written; a plain name where nothing more has to be said. */
@@ -21,18 +23,47 @@ export interface Library {
   readonly constants: readonly ConstantGroup[];
   /** The error codes, which get a table from code to name as well. A second name of a code has to be its alias. */
   readonly errors?: ConstantGroup;
-  /** The structs, as C writes the type: `cl_buffer_region`, `struct iovec`. */
-  readonly structs: readonly string[];
+  /** The structs, as C writes the type: `cl_buffer_region`, `struct iovec`. Of C++'s classes the fields are listed. */
+  readonly structs: readonly (string | ClassEntry)[];
+}
+
+/** What has to be said of a C++ library. */
+export interface Cxx {
+  /** The outermost namespace of its functions and constants, which their TypeScript names leave out, e.g. `cv`. */
+  readonly namespace: string;
+  /** Where its headers are, besides the folders of the C library. */
+  readonly folders: readonly string[];
+  /** The classes that are passed by value in one register, by their resolved name: `cv::Size_<int>` is two ints. */
+  readonly inRegister: readonly string[];
+}
+
+/** A C++ class, of which the fields that are wanted are said: they may be private. */
+export interface ClassEntry {
+  /** The type, e.g. `cv::Mat`. */
+  readonly type: string;
+  /** What TypeScript calls it; the name without the library's namespace unless given. */
+  readonly as?: string;
+  /** The fields, as `offsetof` takes them; with their TypeScript name first where they are no plain name. */
+  readonly fields: readonly (string | readonly [name: string, designator: string])[];
 }
 
 /** A function of which more than its name has to be said. */
 export interface FunctionEntry {
-  /** What C calls it. */
+  /** What C or C++ calls it: `clFinish`, `cv::Mat::create`, `cv::Mat::Mat`, `cv::Mat::~Mat`. */
   readonly name: string;
-  /** What TypeScript calls it; C's own name unless given. */
+  /** What TypeScript calls it; unless given, C's own name, or `Mat_create` for `cv::Mat::create`. */
   readonly as?: string;
-  /** Pointer parameters that are passed as an address (`u64`); any other pointer is a JavaScript buffer. */
+  /** Of several C++ functions of one name, which: the types of its parameters. A constructor says them in any case. */
+  readonly parameters?: readonly string[];
+  /** C: pointer parameters that are passed as an address (`u64`); any other pointer is a JavaScript buffer. */
   readonly address?: readonly string[];
+  /** C++: pointers and references that are passed as a JavaScript buffer; any other is an address (`u64`). */
+  readonly buffer?: readonly string[];
+  /**
+   * A C++ function that returns an object in memory of the caller, whose address becomes its first parameter,
+   * `result`. So on x86-64 only: on aarch64 that address travels in a register that is no parameter's.
+   */
+  readonly sret?: true;
   /**
    * A variadic function's arguments after the named ones: parameter name to C type, integers only. Linux on x86-64
    * and on aarch64 passes them as it passes named ones.

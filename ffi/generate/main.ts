@@ -1,5 +1,5 @@
 /**
- * `deno task ffi [--check] [--out=DIR] [LIBRARY…]` writes the folders of `ffi/` that describe C libraries. With
+ * `deno task ffi [--check] [--out=DIR] [LIBRARY…]` writes the folders of `ffi/` that describe C and C++ libraries. With
  * `--check` it only compares: it names each file that differs and exits with 1.
  *
  * @module
@@ -30,7 +30,7 @@ for (const library of LIBRARIES.filter(({ name }) => names.length === 0 || names
     const text = files.get(name);
     if (await current(file) === text) continue;
     differs = true;
-    if (check) console.error(`${file.pathname} is not what the C headers say. Run: deno task ffi ${library.name}`);
+    if (check) console.error(`${file.pathname} is not what the headers say. Run: deno task ffi ${library.name}`);
     else if (text === undefined) await Deno.remove(file);
     else await Deno.writeTextFile(file, text);
     if (!check) console.log(`${text === undefined ? "removed" : "wrote"} ${file.pathname}`);

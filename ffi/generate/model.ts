@@ -8,7 +8,9 @@ export interface ForeignFunction {
   readonly name: string;
   /** Its list entry. */
   readonly entry: FunctionEntry;
-  /** Its C prototype, as a person would write it. */
+  /** What the library exports it as: C's name of it, or the mangled one of C++. */
+  readonly symbol: string;
+  /** Its prototype, as a person would write it. */
   readonly prototype: string;
   /** Its parameters. */
   readonly parameters: readonly { readonly name: string; readonly foreign: ForeignType }[];
@@ -18,26 +20,28 @@ export interface ForeignFunction {
 
 /** A constant, ready to be written. */
 export interface Constant {
-  /** Its name. */
+  /** What TypeScript calls it. */
   readonly name: string;
-  /** Its C type, from the list. */
+  /** What C or C++ calls it. */
+  readonly expression: string;
+  /** Its type, from the list. */
   readonly type: string;
   /** How the header writes it. */
   readonly text: string;
-  /** Its value: a bigint where the C type has 64 bits. */
+  /** Its value: a bigint where the type has 64 bits. */
   readonly value: number | bigint;
 }
 
 /** A struct, ready to be written. */
 export interface Struct {
-  /** As C writes the type, e.g. `struct iovec`. */
+  /** As C or C++ writes the type, e.g. `struct iovec`. */
   readonly type: string;
-  /** Its tag or typedef, e.g. `iovec`. */
+  /** What TypeScript calls it: its tag or typedef, e.g. `iovec`. */
   readonly name: string;
   /** Its layout. */
   readonly layout: StructLayout;
-  /** The type of each field. */
-  readonly foreign: Readonly<Record<string, ForeignType>>;
+  /** Of each field: how `offsetof` names it, and its type. */
+  readonly members: Readonly<Record<string, { readonly designator: string; readonly foreign: ForeignType }>>;
 }
 
 /** All that is written of a library. */

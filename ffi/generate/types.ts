@@ -20,6 +20,7 @@ export const BUFFER: ForeignType = { native: "buffer", type: "BufferSource | nul
 /** Plain `char` is missing on purpose: it is signed on x86-64 and unsigned on aarch64. */
 const SCALARS: Readonly<Record<string, FieldType>> = {
   "_Bool": "u8",
+  "bool": "u8",
   "signed char": "i8",
   "unsigned char": "u8",
   "short": "i16",
@@ -44,7 +45,7 @@ export function foreignType(
   pointer: ForeignType,
   declarations: Declarations,
 ): ForeignType {
-  const resolved = type.resolved.replace(/\b(const|volatile|restrict)\b/g, "").replace(/\s+/g, " ").trim();
+  const resolved = unqualified(type);
   if (resolved === "void") return { native: "void", type: "void" };
   if (resolved.includes("(*)(")) return ADDRESS;
   if (resolved.endsWith("*")) {
@@ -53,17 +54,35 @@ export function foreignType(
     const handle = declarations.typedefs.has(type.written) ? type.written : opaque;
     return { native: "u64", type: pascalCase(handle), handle };
   }
-  const native = type.written === "size_t" ? "usize" : SCALARS[resolved] ?? enumType(resolved, declarations);
-  if (native === undefined) {
-    const refusal = "structs, arrays and plain char by value are not supported";
-    throw new Error(
-      `${where}: no FFI type for ${[...new Set([type.written, resolved])].join(", which is ")} (${refusal})`,
-    );
-  }
-  return { native, type: /64|size/.test(native) ? "bigint" : "number" };
+  return scalarType(type, declarations.enums) ?? refuse(where, type);
 }
 
-function enumType(resolved: string, { enums }: Declarations): FieldType | undefined {
+/** The type of a number or an enum, of which `enums` says whether it is signed. */
+export function scalarType(type: CType, enums: ReadonlyMap<string, boolean>): ForeignType | undefined {
+  const resolved = unqualified(type);
+  const native = type.written === "size_t" ? "usize" : SCALARS[resolved] ?? enumType(resolved, enums);
+  return native && scalar(native);
+}
+
+/** A number that crosses as Deno's `native`. */
+export function scalar(native: FieldType): ForeignType {
+  return { native, type: /^[ui](64|size)$/.test(native) ? "bigint" : "number" };
+}
+
+/** Ends the generator: nothing is known of how `type` is passed by value. */
+export function refuse(where: string, type: CType): never {
+  const names = [...new Set([type.written, unqualified(type)])].join(", which is ");
+  throw new Error(
+    `${where}: no FFI type for ${names} (structs, arrays and plain char by value are not supported)`,
+  );
+}
+
+/** A resolved type without `const` and its like. */
+export function unqualified({ resolved }: CType): string {
+  return resolved.replace(/\b(const|volatile|restrict)\b/g, "").replace(/\s+/g, " ").trim();
+}
+
+function enumType(resolved: string, enums: ReadonlyMap<string, boolean>): FieldType | undefined {
   const signed = enums.get(resolved.replace(/^enum /, ""));
   return signed === undefined ? undefined : signed ? "i32" : "u32";
 }

@@ -47,6 +47,7 @@ interface KeptFailure {
 }
 
 const NONE: readonly KeptFailure[] = [];
+const NO_ENDS: readonly (() => void)[] = [];
 
 /**
  * One block of memory as law 3 knows it: what is lent of it, which views of it exist, who shares it.
@@ -70,6 +71,7 @@ export class Allocation {
   #views: WeakRef<Views> | undefined;
   #failures: readonly KeptFailure[] = NONE;
   #attachments: WeakMap<object, unknown> | undefined;
+  #ends: readonly (() => void)[] = NO_ENDS;
 
   /** Takes the block over: it is freed when the last peer leaves. */
   constructor(block: Block) {
@@ -89,7 +91,13 @@ export class Allocation {
     const fate: Fate = this.escaped ? "escaped" : this.liveViews > 0 ? "unknown" : "unused";
     ledger.remove(this.block.kind);
     if (fate !== "unused") ledger.quarantine(this.block.byteLength);
+    for (const end of this.#ends) end();
     this.block.free(fate);
+  }
+
+  /** What is to be forgotten with these bytes: called, whatever their fate, before the last peer gives them back. */
+  beforeFree(end: () => void): void {
+    this.#ends = [...this.#ends, end];
   }
 
   /** The views of these bytes, while anybody can still reach one. */

@@ -38,14 +38,17 @@ export class Described {
   readonly planes: readonly DescribedPlane[];
   /** For a frame: what it is. */
   readonly info: FrameInfo | undefined;
+  /** The native context that its handle belongs to (a `cl_context`), where the target has objects of several. */
+  readonly home: bigint | undefined;
   #range: ByteRange | undefined;
 
   /** `planes` has one at least. */
-  constructor(target: Target, access: Access, planes: readonly DescribedPlane[], info?: FrameInfo) {
+  constructor(target: Target, access: Access, planes: readonly DescribedPlane[], info?: FrameInfo, home?: bigint) {
     this.target = target;
     this.access = access;
     this.planes = planes;
     this.info = info;
+    this.home = home;
   }
 
   /** The range that it covers. */

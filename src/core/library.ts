@@ -10,7 +10,18 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   readonly symbols: S;
   /** What to install or set where none opens. */
   readonly hint: string;
+  /** How a candidate is opened; by `Deno.dlopen` unless given. */
+  readonly link?: Link;
 }
+
+/**
+ * Opens the library at a path, and answers its functions by their names in the table.
+ *
+ * @throws {Error} in Deno's own words, where it does not open or lacks one.
+ */
+export type Link = (path: string, symbols: Deno.ForeignLibraryInterface, api: string) => Record<string, unknown>;
+
+const dlopen: Link = (path, symbols) => Deno.dlopen(path, symbols).symbols;
 
 /** What came of opening a library: where it was looked for, and what opened. */
 export interface Opening {
@@ -58,15 +69,17 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   // Loading by soname under a prompt answered "allow" fails on that call itself, unless asked beforehand.
   Deno.permissions.requestSync({ name: "ffi" });
   const attempts: LibraryAttempt[] = [];
+  const { link = dlopen } = spec;
   const variable = `SAMEPAGE_LIB_${spec.api.toUpperCase()}`;
   const override = environment(variable);
   for (const path of override === undefined ? spec.candidates : [override]) {
     try {
-      const functions = Deno.dlopen(path, spec.symbols).symbols as Record<string, unknown>;
+      const functions = link(path, spec.symbols, spec.api);
       openings.set(spec.api, { variable, override, path, attempts });
       return tap === undefined ? functions : tap(spec.api, { ...functions });
     } catch (error) {
       if (error instanceof Deno.errors.NotCapable) throw notPermitted(`to open ${path}`, spec.api, error);
+      if (error instanceof PermissionError) throw error;
       attempts.push({ path, message: messageOf(error) });
     }
   }

@@ -14,7 +14,7 @@ import type { Mapped } from "../core/mapped.ts";
 import type { Metadata } from "../core/metadata.ts";
 import { join, leave } from "../core/peers.ts";
 import { Resource } from "../core/resource.ts";
-import { mapBlock, type MappedBlock, PAGE } from "./blocks.ts";
+import { mapBlock, type MappedBlock, PAGE } from "../core/blocks.ts";
 import { ownedTensor } from "./owned.ts";
 import { HostTensor } from "./tensor.ts";
 import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";

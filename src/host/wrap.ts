@@ -12,7 +12,7 @@ import { findAllocation } from "../core/peers.ts";
 import { addressOf } from "../core/pin.ts";
 import { isOurs } from "../core/view.ts";
 import { ownedTensor } from "./owned.ts";
-import { probePages } from "./probe.ts";
+import { probePages } from "../core/probe.ts";
 import type { HostTensor } from "./tensor.ts";
 
 /** Options of `host.wrap` for a pointer. */

@@ -67,7 +67,7 @@ export function mapBuffer(
   const parts = planes.map((plane) => cl.memory.part(root, plane.grant.start - root.start, plane.layout, job.undo));
   const written = writes(job.grants[0].access);
   const giveBack = written ? giveBackOf(cl, root, source.described.range) : undefined;
-  const resource = resourceOf(cl, job, source.resource, giveBack);
+  const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   if (written) cl.memory.hostBuffers.write(root, resource);
   for (const fence of waits.splice(0)) resource.record(fence);
   if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);

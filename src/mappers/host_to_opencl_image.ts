@@ -86,7 +86,7 @@ function mapInPlace(
   });
   const { aliases } = cl.images.aliasing.judge({ format, image, address });
   const giveBack = writes(access) ? cl.images.publish(root.mem, image, aliases) : undefined;
-  const resource = resourceOf(cl, job, source.resource, giveBack);
+  const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   if (writes(access)) cl.memory.hostBuffers.write(root, resource);
   for (const fence of waits.splice(0)) resource.record(fence);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
@@ -106,7 +106,7 @@ function mapCopy(
   const copy = cl.images.copy(root.mem, image, source.address, layout.byteLength);
   const written = reads(access) ? copy.write(job.waits) : undefined;
   const giveBack = writes(access) ? { context: cl, submit: copy.read } : undefined;
-  const resource = resourceOf(cl, job, source.resource, giveBack);
+  const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   for (const fence of waits.splice(0)) resource.record(fence);
   if (written !== undefined) resource.record(written);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
@@ -114,7 +114,7 @@ function mapCopy(
 
 function wayFor(source: Described, target: ImageTarget): Way | Refusal {
   const { context: cl } = target;
-  const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source);
+  const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source, "an image");
   if (closed !== undefined) return closed;
   const [{ layout, address, allocation }] = source.planes;
   const fit = target.fit(layout);

@@ -43,7 +43,7 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(source.described, svm);
     if (refusal !== undefined) throw noRoute(source.name, "shared memory", [refusal]);
-    const resource = resourceOf(svm.context, job, source.resource);
+    const resource = resourceOf(svm.context.queue.resource, job, source.resource);
     for (const fence of waits.splice(0)) resource.record(fence);
     if (!(source instanceof Frame)) return svm.tensor(resource, source.rawHandle, source.layout, source);
     const placed = source.planes.map(({ rawHandle: handle, layout }) => ({ handle, layout }));

@@ -2,7 +2,6 @@ import type { Fence } from "../core/fence.ts";
 import type { Mapped } from "../core/mapped.ts";
 import type { MapJob } from "../core/mapper.ts";
 import { type GiveBack, Resource } from "../core/resource.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
 
 /**
  * The work that a job has to wait for: given up with what else was made, unless a resource takes it over. A fence's own
@@ -19,10 +18,10 @@ export function retained({ waits, undo }: MapJob, source: Mapped): Fence[] {
 }
 
 /**
- * The end of what a job makes. Apart from `map`, as the making of a `giveBack` is, so that nothing that the resource keeps
- * reaches the source.
+ * The end of what a job makes: before its parent's, and before its owner's. Apart from `map`, as the making of a `giveBack`
+ * is, so that nothing that the resource keeps reaches the source.
  */
-export function resourceOf(cl: OpenCLContext, job: MapJob, parent: Resource, giveBack?: GiveBack): Resource {
+export function resourceOf(owner: Resource | undefined, job: MapJob, parent: Resource, giveBack?: GiveBack): Resource {
   const { name, undo, grants } = job;
-  return new Resource({ name, undo, grants, owners: [parent, cl.queue.resource], giveBack });
+  return new Resource({ name, undo, grants, owners: [parent, owner], giveBack });
 }

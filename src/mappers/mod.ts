@@ -7,23 +7,31 @@ import type { Mapper } from "../core/mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
 import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
+import { hostToOpenCVMat } from "./host_to_opencv_mat.ts";
 import { openCLImageToHost } from "./opencl_image_to_host.ts";
 import { openCLSvmToHost } from "./opencl_svm_to_host.ts";
 import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
+import { openCLToOpenCVUMat } from "./opencl_to_opencv_umat.ts";
 import { openCLUsmToHost } from "./opencl_usm_to_host.ts";
 import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
+import { openCVMatToHost } from "./opencv_mat_to_host.ts";
+import { openCVUMatToOpenCL } from "./opencv_umat_to_opencl.ts";
 
 export {
   hostToOpenCL,
   hostToOpenCLImage,
   hostToOpenCLSvm,
+  hostToOpenCVMat,
   openCLImageToHost,
   openCLSvmToHost,
   openCLSvmToOpenCL,
   openCLToHost,
   openCLToOpenCLImage,
+  openCLToOpenCVUMat,
   openCLUsmToHost,
+  openCVMatToHost,
+  openCVUMatToOpenCL,
 };
 
 /** Every edge that samepage knows. */
@@ -37,4 +45,8 @@ export const MAPPERS: readonly Mapper[] = [
   hostToOpenCLImage,
   openCLImageToHost,
   openCLToOpenCLImage,
+  hostToOpenCVMat,
+  openCVMatToHost,
+  openCLToOpenCVUMat,
+  openCVUMatToOpenCL,
 ] as readonly unknown[] as readonly Mapper[];

@@ -48,7 +48,7 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
       job.undo.push(() => void root.hostWriters--);
     }
     const grants = mapped.grantsFor(job.grants, job.undo);
-    const resource = resourceOf(cl, { ...job, grants }, source.resource, giveBackOf(cl, mapped));
+    const resource = resourceOf(cl.queue.resource, { ...job, grants }, source.resource, giveBackOf(cl, mapped));
     return (target.context as HostContext).tensor(resource, mapped.address, mapped.layout, source);
   },
 };

@@ -44,7 +44,12 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
     const planes = source instanceof Frame ? source.planes : [source];
     const handle = planes.reduce((first, { address }) => address < first ? address : first, planes[0].address);
     const { byteLength } = source.described.range;
-    const resource = resourceOf(svm.context, job, source.resource, giveBackOf(svm, job, handle, byteLength));
+    const resource = resourceOf(
+      svm.context.queue.resource,
+      job,
+      source.resource,
+      giveBackOf(svm, job, handle, byteLength),
+    );
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - handle)) }));
     if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
     return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });

@@ -56,7 +56,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
       root.hostWriters++;
       job.undo.push(() => void root.hostWriters--);
     }
-    const resource = resourceOf(cl, job, source.resource, giveBackOf(cl, range));
+    const resource = resourceOf(cl.queue.resource, job, source.resource, giveBackOf(cl, range));
     const placed = planes.map((plane) => ({
       handle: range.address,
       layout: moved(plane.layout, plane.rootOffset - first),

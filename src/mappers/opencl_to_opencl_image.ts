@@ -49,7 +49,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     const fit = sourceRefusal(source) ?? fitOf(source.described, to);
     if ("reason" in fit) throw noRoute(source.name, to.context.name, [fit]);
     const handle = to.context.images.overBuffers.create(to, fit, rawHandle, job.undo);
-    const resource = resourceOf(to.context, job, source.resource);
+    const resource = resourceOf(to.context.queue.resource, job, source.resource);
     for (const fence of waits.splice(0)) resource.record(fence);
     const init = { target: to, resource, handle, layout, image: fit, root, bufferOffset: rootOffset, parent: source };
     return to.context.images.tensor(init);
@@ -59,7 +59,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
 function fitOf(source: Described, target: ImageTarget): ImageShape | Refusal {
   const { context: cl } = target;
   if (source.target.context !== cl) return refused(EDGE, "an image over a buffer is in the buffer's own context.");
-  const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source);
+  const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source, "an image");
   if (closed !== undefined) return closed;
   const [{ layout, address }] = source.planes;
   const fit = cl.images.overBuffers.fit(target, layout, address);

@@ -55,7 +55,7 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const isCopied = usm.blockOf(job.grants[0].allocation)?.usm === "device";
     const copied = isCopied ? copyOf(usm, host, job, first, byteLength) : undefined;
     const handle = copied?.address ?? first;
-    const resource = resourceOf(usm.context, job, source.resource, copied?.giveBack);
+    const resource = resourceOf(usm.context.queue.resource, job, source.resource, copied?.giveBack);
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
     if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
     return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });

@@ -1,6 +1,7 @@
 import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
+import type { MatShape, Unfit } from "../opencv/shape.ts";
 
 /** A way that is closed. */
 export function refused(edge: string, reason: string, remedy?: string): Refusal {
@@ -12,11 +13,14 @@ export function refuseEnded(edge: string, cl: OpenCLContext): Refusal | undefine
   return cl.queue.resource.state === "live" ? undefined : refused(edge, `${cl.name}, or its queue, was disposed.`);
 }
 
-/** OpenCL knows no images of several planes. */
-export function refuseFrame(edge: string, source: Described): Refusal | undefined {
+/** What knows no images of several planes takes them one by one. */
+export function refuseFrame(edge: string, source: Described, what: string): Refusal | undefined {
   if (source.info === undefined) return undefined;
-  const remedy = "Map the planes of the frame one by one: graph.map(frame.planes[0], …).";
-  return refused(edge, "an image is one plane.", remedy);
+  return refused(
+    edge,
+    `${what} is one plane.`,
+    "Map the planes of the frame one by one: graph.map(frame.planes[0], …).",
+  );
 }
 
 /**
@@ -36,4 +40,9 @@ export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLCo
 export function refuseBehindHost(edge: string, { name }: OpenCLContext): Refusal {
   const reason = `${name} has a copy of its own of these bytes, which a map of it to the host may be changing.`;
   return refused(edge, reason, "Dispose the host's map first.");
+}
+
+/** A layout that OpenCV cannot have. */
+export function refuseUnfit(edge: string, fit: MatShape | Unfit): Refusal | undefined {
+  return "problem" in fit ? refused(edge, `${fit.argument}: ${fit.problem}`, fit.remedy) : undefined;
 }

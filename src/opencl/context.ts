@@ -13,7 +13,7 @@ import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts"
 import { attachedEvent } from "./queues/attached_event.ts";
 import { handleIn } from "./check.ts";
 import { chosenDevice, type DeviceChoice } from "./devices/choice.ts";
-import { createContext, devicesOf, retainContext } from "./context_handle.ts";
+import { createContext, devicesOf, retainContext, shareContext } from "./context_handle.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLFence } from "./event.ts";
 import type { OpenCLImageFormat, PixelFormat } from "./images/format.ts";
@@ -339,6 +339,14 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
    */
   attachProgram(handle: bigint): OpenCLProgram {
     return attachedProgram(this, handle);
+  }
+
+  /**
+   * One more owner of the `cl_context` and of its first device each, for a library that gives both up by itself, as
+   * OpenCV's attachContext does; the way back, until it does, goes on the undo list. For those who write mappers.
+   */
+  share(undo: Undo): void {
+    shareContext(this.handle, this.device.handle, undo);
   }
 
   /** An event that you set. */

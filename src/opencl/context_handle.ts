@@ -6,7 +6,7 @@ import type { Undo } from "../core/undo.ts";
 import { deviceOf, type OpenCLDevice } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
 import { infoU64s } from "./info.ts";
-import { opencl } from "./library.ts";
+import { newer, opencl } from "./library.ts";
 import { retainDevice } from "./devices/sub_devices.ts";
 
 /** A new `cl_context` with these devices, of one platform; its release goes on the undo list. */
@@ -25,6 +25,17 @@ export function createContext(devices: readonly OpenCLDevice[], undo: Undo): ClC
 export function retainContext(context: ClContext, undo: Undo): ClContext {
   check(opencl().clRetainContext(context), "clRetainContext");
   return own(context, undo);
+}
+
+/**
+ * One more owner of a context and a device of it each, for a library that will give both up by itself; the way back, until
+ * it does, goes on the undo list.
+ */
+export function shareContext(context: ClContext, device: ClDeviceId, undo: Undo): void {
+  check(opencl().clRetainContext(context), "clRetainContext");
+  undo.push(() => check(opencl().clReleaseContext(context), "clReleaseContext"));
+  check(newer("clRetainDevice")(device), "clRetainDevice");
+  undo.push(() => check(newer("clReleaseDevice")(device), "clReleaseDevice"));
 }
 
 /** The devices of a `cl_context`, in its order. @throws {NativeCallError} where the driver does not know it. */

@@ -8,6 +8,7 @@ import {
 } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/access.ts";
+import type { Allocation } from "../core/allocation.ts";
 import type { ByteRange } from "../core/described.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
@@ -18,13 +19,14 @@ import type { Undo } from "../core/undo.ts";
 import type { Tensor } from "../core/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
+import { adoptedBuffer } from "./buffers/attached.ts";
 import { driverBufferOf } from "./buffers/driver_buffers.ts";
 import { OpenCLFence } from "./event.ts";
-import { HostBuffers } from "./buffers/host_buffers.ts";
+import { type HostBuffer, HostBuffers } from "./buffers/host_buffers.ts";
 import { opencl } from "./library.ts";
 import type { Point } from "./queues/point.ts";
 import type { OpenCLQueue } from "./queue.ts";
-import { type BufferPart, OpenCLTensor, partOf, type RootBuffer } from "./tensor.ts";
+import { type BufferPart, OpenCLTensor, partOf, retainBuffer, type RootBuffer } from "./tensor.ts";
 
 /** The flags of clEnqueueMapBuffer and clEnqueueMapImage for each access. */
 export const MAP_FLAGS: { readonly [A in Access]: bigint } = {
@@ -61,6 +63,20 @@ export class OpenCLMemory {
   }
 
   /**
+   * The buffer that another API says an allocation of its own is: who attaches to it is a peer from now on.
+   *
+   * @throws {ArgumentError} where it is of another context, or tensors have its bytes already.
+   */
+  adopt(allocation: Allocation, mem: bigint): RootBuffer {
+    return adoptedBuffer(this.#context, allocation, mem as ClMem);
+  }
+
+  /** Retains a `cl_mem` for good: somebody still has it who did not say so. */
+  keep(mem: bigint): void {
+    retainBuffer(mem as ClMem, []);
+  }
+
+  /**
    * The way back of a range that the device has written: by OpenCL's own rule the host sees the bytes once they are
    * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before. Memory that it `aliases`, and that
    * was never used, has nothing to publish.
@@ -83,6 +99,11 @@ export class OpenCLMemory {
   /** The tensor of a part of a root buffer that begins `begin` bytes into it. */
   tensor(resource: Resource, root: RootBuffer, part: BufferPart, parent: Mapped): OpenCLTensor {
     return new OpenCLTensor({ target: this.#context, resource, root, parent, ...part });
+  }
+
+  /** Where a root buffer begins in its allocation. */
+  startOf(root: RootBuffer): number {
+    return "start" in root ? (root as HostBuffer).start : 0;
   }
 
   /** What of a root buffer a layout covers that begins `begin` bytes into it; a sub-buffer goes on the undo list. */

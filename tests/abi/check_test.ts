@@ -14,7 +14,7 @@ async function ffi(...args: string[]): Promise<{ code: number; stderr: string }>
 
 abiTest("the committed files are what the generator writes", async () => {
   assertEquals(await ffi("--check"), { code: 0, stderr: "" });
-});
+}, "c++");
 
 abiTest("ffi --check names a file that was changed, lost or added, and regenerating mends it", async () => {
   const folder = await Deno.makeTempDir({ prefix: "samepage-ffi-" });

@@ -2,20 +2,30 @@ import { includes, type Target, targetFlags } from "../../ffi/generate/clang.ts"
 import type { Library } from "../../ffi/generate/library.ts";
 import type { Claim } from "./claims.ts";
 
-/** Compiles and runs a C program on this machine that prints each expression; returns the claims it contradicts. */
+/** Compiles and runs a C or C++ program on this machine that prints each expression; returns the claims it contradicts. */
 export async function contradictedHere(library: Library, claims: readonly Claim[]): Promise<string[]> {
   const prints = claims.map(({ expression }) => `  printf("%lld\\n", (long long) (${expression}));`);
-  const source = `${includes(library)}#include <stdio.h>\nint main(void) {\n${prints.join("\n")}\n  return 0;\n}\n`;
+  const source = `${includes(library)}#include <stdalign.h>\n#include <stdio.h>\nint main(void) {\n${
+    prints.join("\n")
+  }\n  return 0;\n}\n`;
   const folder = await Deno.makeTempDir({ prefix: "samepage-abi-" });
   try {
-    await Deno.writeTextFile(`${folder}/abi.c`, source);
-    const compiled = await run("cc", ["-w", "-o", `${folder}/abi`, `${folder}/abi.c`]);
-    if (!compiled.success) throw new Error(compiled.stderr);
+    await Deno.writeTextFile(`${folder}/abi.txt`, source);
+    await compileHere(library, ["-o", `${folder}/abi`, `${folder}/abi.txt`]);
     const values = (await run(`${folder}/abi`, [])).stdout.trim().split("\n").map(BigInt);
     return claims.filter(({ value }, i) => BigInt.asIntN(64, value) !== values[i]).map(({ expression }) => expression);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+}
+
+/** Runs this machine's own compiler (gcc, where clang is what generated the files) and returns what it prints. */
+export async function compileHere({ cxx }: Library, args: readonly string[]): Promise<string> {
+  const folders = cxx?.folders.flatMap((folder) => ["-isystem", folder]) ?? [];
+  const [compiler, ...language] = cxx ? ["g++", "-fno-access-control", "-x", "c++"] : ["cc", "-x", "c"];
+  const { success, stdout, stderr } = await run(compiler, ["-w", ...folders, ...language, ...args]);
+  if (!success) throw new Error(stderr);
+  return stdout;
 }
 
 /** Compiles, for any target, one static assertion a claim; returns the claims that fail. Nothing is run. */
@@ -25,7 +35,10 @@ export async function contradictedOn(target: Target, library: Library, claims: r
     // The conditional lets clang fold pointers too, such as MAP_FAILED's.
     condition: `__builtin_constant_p(${expression}) ? (long long) (${expression}) == ${literal(value)} : 0`,
   }));
-  return await failingAssertions("clang", ["-x", "c", "-std=c11"], target, library, "", assertions);
+  const [compiler, ...language] = library.cxx
+    ? ["clang++", "-x", "c++", "-std=c++14"]
+    : ["clang", "-x", "c", "-std=c11"];
+  return await failingAssertions(compiler, language, target, library, "#include <stdalign.h>", assertions);
 }
 
 /** A value as C writes it: the most negative number has no literal, so negative ones are written as a difference. */
@@ -44,7 +57,7 @@ export interface Assertion {
 
 /** Compiles assertions (C11 or C++14) after a library's headers and a preamble; returns the names of those that fail. */
 export async function failingAssertions(
-  compiler: "clang" | "clang++",
+  compiler: string,
   language: readonly string[],
   target: Target,
   library: Library,
@@ -57,7 +70,7 @@ export async function failingAssertions(
   try {
     await Deno.writeTextFile(file, [includes(library), preamble, ...lines, ""].join("\n"));
     const flags = ["-fsyntax-only", "-w", "-ferror-limit=0", "-fno-caret-diagnostics"];
-    const { success, stderr } = await run(compiler, [...targetFlags(target), ...flags, ...language, file]);
+    const { success, stderr } = await run(compiler, [...targetFlags(target, library.cxx), ...flags, ...language, file]);
     const failed = [...stderr.matchAll(/error: static.*claim (\d+);/g)].map(([, i]) => assertions[Number(i)].name);
     const errors = stderr.split("\n").filter((line) => line.includes("error:")).length;
     if (errors !== failed.length || success !== (errors === 0)) throw new Error(`${target}: ${stderr}`);

@@ -1,5 +1,6 @@
 import type { FieldType, StructLayout } from "../../ffi/layout.ts";
 import type { Library } from "../../ffi/generate/library.ts";
+import { className } from "../../ffi/generate/read/cxx/names.ts";
 
 /** Something that a committed file says about C: an integer constant expression and its value. */
 export interface Claim {
@@ -33,26 +34,52 @@ const SIZES: Record<FieldType, number> = {
 /** Everything that the committed files say of a library's constants, error codes and structs. */
 export async function claims(library: Library): Promise<Claim[]> {
   const module = await committed(library);
+  const qualified = library.cxx ? await qualifiedNames(library) : new Map<string, string>();
   const constants = Object.entries(module)
     .filter((entry): entry is [string, number | bigint] => ["number", "bigint"].includes(typeof entry[1]))
     .filter(([name]) => name !== "NULL") // ours, not C's
-    .map(([expression, value]) => ({ expression, value: BigInt(value) }));
+    .map(([name, value]) => ({ expression: qualified.get(name) ?? name, value: BigInt(value) }));
   const errors = [...(module.ERROR_NAMES ?? []) as ReadonlyMap<number, string>]
-    .map(([code, expression]) => ({ expression, value: BigInt(code) }));
-  const structs = library.structs.flatMap((type) => (
-    structClaims(type, module[type.replace(/^struct /, "")] as StructLayout)
-  ));
+    .map(([code, name]) => ({ expression: qualified.get(name) ?? name, value: BigInt(code) }));
+  const structs = library.structs.flatMap((entry) => {
+    if (typeof entry === "string") return structClaims(entry, module[entry.replace(/^struct /, "")] as StructLayout);
+    const layout = module[entry.as ?? className(entry.type)] as StructLayout;
+    return structClaims(
+      entry.type,
+      layout,
+      Object.fromEntries(entry.fields.filter((field) => typeof field !== "string")),
+    );
+  });
   return [...constants, ...errors, ...structs];
 }
 
-/** What a layout says of a C type. */
-export function structClaims(type: string, { size, align, fields }: StructLayout): Claim[] {
+/** What the committed comments say that C++ calls a constant: `MAT_MAGIC_VAL` → `cv::Mat::MAGIC_VAL`. */
+async function qualifiedNames({ name: folder }: Library): Promise<Map<string, string>> {
+  const names = new Map<string, string>();
+  for (const file of ["constants.ts", "errors.ts"]) {
+    const url = new URL(`../../ffi/${folder}/${file}`, import.meta.url);
+    const text = await Deno.readTextFile(url).catch(() => ""); // not every library has error codes
+    for (const [, qualified, name] of text.matchAll(/`enum constant (\S+)` \*\/\nexport const (\w+)/g)) {
+      names.set(name, qualified);
+    }
+  }
+  return names;
+}
+
+/** What a layout says of a C or C++ type; `designators` are of those fields which C++ calls something else. */
+export function structClaims(
+  type: string,
+  { size, align, fields }: StructLayout,
+  designators: Readonly<Record<string, string>> = {},
+): Claim[] {
   return [
     { expression: `sizeof(${type})`, value: BigInt(size) },
-    { expression: `_Alignof(${type})`, value: BigInt(align) },
-    ...Object.entries(fields).flatMap(([name, field]) => [
-      { expression: `offsetof(${type}, ${name})`, value: BigInt(field.offset) },
-      { expression: `sizeof(((${type} *) 0)->${name})`, value: BigInt(SIZES[field.type]) },
+    { expression: `alignof(${type})`, value: BigInt(align) },
+    ...Object.entries(fields).map(([name, field]) => [designators[name] ?? name, field] as const).flatMap((
+      [designator, field],
+    ) => [
+      { expression: `offsetof(${type}, ${designator})`, value: BigInt(field.offset) },
+      { expression: `sizeof(((${type} *) 0)->${designator})`, value: BigInt(SIZES[field.type]) },
     ]),
   ];
 }

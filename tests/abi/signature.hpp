@@ -2,7 +2,7 @@
 
 enum Native { VOID, BUFFER, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64 };
 
-template <class T> struct Fits {
+template <class T, class = void> struct Fits {
   static constexpr bool fractional = (T)0.5 != (T)0;
   static constexpr bool negative = (T)-1 < (T)0;
   static constexpr bool as(Native native) {

@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { TARGETS } from "../../ffi/generate/clang.ts";
 import type { Library } from "../../ffi/generate/library.ts";
 import { LIBRARIES } from "../../ffi/generate/lists/mod.ts";
@@ -24,11 +24,11 @@ async function contradicted(library: Library, table: Table): Promise<string[][]>
   )));
 }
 
-for (const library of LIBRARIES) {
+for (const library of LIBRARIES.filter(({ cxx, functions }) => !cxx && functions.length > 0)) {
   abiTest(`ffi/${library.name}: every symbol has the parameters and result of its prototype`, async () => {
     const { SYMBOLS } = await committed(library);
     const table = SYMBOLS as Table;
-    assert(Object.keys(table).length > 10);
+    assertEquals(Object.keys(table).length, library.functions.length);
     assertEquals(await contradicted(library, table), TARGETS.map(() => []));
   });
 }

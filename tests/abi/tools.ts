@@ -1,4 +1,5 @@
 import { TARGETS } from "../../ffi/generate/clang.ts";
+import type { Library } from "../../ffi/generate/library.ts";
 
 /** What the ABI tests need and this machine lacks: names of tools, and of Debian packages for headers. */
 export const MISSING: readonly string[] = [
@@ -10,10 +11,26 @@ export const MISSING: readonly string[] = [
     .map((target) => `C headers for ${target}`),
 ];
 
+/** What the tests of C++ lists need besides. */
+export const CXX_MISSING: readonly string[] = [
+  ...runs("g++") ? [] : ["g++"],
+  ...["core", "imgproc", "imgcodecs"].filter((part) => !exists(`/usr/include/opencv4/opencv2/${part}.hpp`))
+    .map((part) => `libopencv-${part}-dev`),
+];
+
+/** The language of a list. */
+export type Language = "c" | "c++";
+
 /** Registers a test which is ignored, and says why in its name, where a tool is missing. */
-export function abiTest(name: string, fn: () => Promise<void>): void {
-  const ignore = MISSING.length > 0;
-  Deno.test({ name: ignore ? `${name} (needs ${MISSING.join(", ")})` : name, ignore, fn });
+export function abiTest(name: string, fn: () => Promise<void>, language: Language = "c"): void {
+  const missing = [...MISSING, ...language === "c++" ? CXX_MISSING : []];
+  const ignore = missing.length > 0;
+  Deno.test({ name: ignore ? `${name} (needs ${missing.join(", ")})` : name, ignore, fn });
+}
+
+/** The language of a list. */
+export function languageOf({ cxx }: Library): Language {
+  return cxx ? "c++" : "c";
 }
 
 function runs(tool: string): boolean {

@@ -2,6 +2,10 @@ import { assertEquals, assertThrows } from "@std/assert";
 import type { Address, Branded } from "../../ffi/libc/mod.ts";
 import * as libc from "../../ffi/libc/mod.ts";
 import * as opencl from "../../ffi/opencl/mod.ts";
+import type * as cxxabi from "../../ffi/cxxabi/mod.ts";
+import type * as core from "../../ffi/opencv_core/mod.ts";
+import type * as imgcodecs from "../../ffi/opencv_imgcodecs/mod.ts";
+import type * as imgproc from "../../ffi/opencv_imgproc/mod.ts";
 import type * as usm from "../../ffi/opencl_usm/mod.ts";
 
 /** A typed function as the FFI sees it: without brands. */
@@ -24,6 +28,14 @@ Deno.test("the typed interfaces are those of the symbol tables, brands apart (ch
   agree<keyof libc.LibC, keyof typeof libc.SYMBOLS>();
   agree<Symbols<typeof usm.SYMBOLS>, PlainLibrary<usm.Usm>>();
   agree<keyof usm.Usm, keyof typeof usm.SYMBOLS>();
+  agree<Symbols<typeof core.SYMBOLS>, PlainLibrary<core.OpenCVCore>>();
+  agree<keyof core.OpenCVCore, keyof typeof core.SYMBOLS>();
+  agree<Symbols<typeof imgproc.SYMBOLS>, PlainLibrary<imgproc.OpenCVImgproc>>();
+  agree<keyof imgproc.OpenCVImgproc, keyof typeof imgproc.SYMBOLS>();
+  agree<Symbols<typeof imgcodecs.SYMBOLS>, PlainLibrary<imgcodecs.OpenCVImgcodecs>>();
+  agree<keyof imgcodecs.OpenCVImgcodecs, keyof typeof imgcodecs.SYMBOLS>();
+  agree<Symbols<typeof cxxabi.SYMBOLS>, PlainLibrary<cxxabi.CxxAbi>>();
+  agree<keyof cxxabi.CxxAbi, keyof typeof cxxabi.SYMBOLS>();
 });
 
 Deno.test("handles of two kinds, addresses and plain bigints are not mixed up (checked by the compiler)", () => {

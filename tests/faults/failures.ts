@@ -48,13 +48,18 @@ const LIBC: Failures<LibC> = {
   open: minusOne(EMFILE),
   flock: minusOne(EINVAL),
   close: { answer: -1, errno: EIO, release: true },
+  write: { answer: -1n, errno: ENOSPC },
   process_vm_readv: { answer: -1n, errno: EPERM },
   sysconf: { answer: -1n, errno: EINVAL },
   getpid: undefined,
   sched_yield: undefined,
   __errno_location: undefined,
+  free: undefined,
+  strnlen: undefined,
   dladdr: { answer: 0 },
   dlopen: undefined,
+  dlsym: undefined,
+  dlerror: undefined,
   gnu_get_libc_version: undefined,
 };
 

@@ -1,7 +1,21 @@
 import type { Library } from "../library.ts";
+import { cxxabi } from "./cxxabi.ts";
+import { elf } from "./elf.ts";
 import { libc } from "./libc.ts";
 import { opencl } from "./opencl.ts";
 import { openclUsm } from "./opencl_usm.ts";
+import { opencvCore } from "./opencv_core.ts";
+import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
+import { opencvImgproc } from "./opencv_imgproc.ts";
 
 /** Every library that is generated: one folder of `ffi/` each. */
-export const LIBRARIES: readonly Library[] = [libc, opencl, openclUsm];
+export const LIBRARIES: readonly Library[] = [
+  cxxabi,
+  elf,
+  libc,
+  opencl,
+  openclUsm,
+  opencvCore,
+  opencvImgproc,
+  opencvImgcodecs,
+];

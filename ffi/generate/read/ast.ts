@@ -1,8 +1,8 @@
-import { clang, includes, type Target } from "../clang.ts";
+import { clang, type Target } from "../clang.ts";
 import type { Library } from "../library.ts";
 
-/** The parts of a node of `clang -ast-dump=json` that are read here. */
-interface Node {
+/** The parts of a node of `clang -ast-dump=json` that are read. */
+export interface Node {
   readonly id?: string;
   readonly kind?: string;
   readonly name?: string;
@@ -12,11 +12,17 @@ interface Node {
   readonly tagUsed?: string;
   readonly completeDefinition?: boolean;
   readonly value?: string;
+  readonly mangledName?: string;
+  readonly storageClass?: string;
+  readonly inline?: boolean;
+  readonly isImplicit?: boolean;
+  readonly scopedEnumTag?: string;
+  readonly fixedUnderlyingType?: { readonly qualType: string };
   readonly ownedTagDecl?: { readonly id: string };
   readonly inner?: readonly Node[];
 }
 
-/** A C type: as the header writes it, and with the outermost typedefs resolved. */
+/** A type: as the header writes it, and with the outermost typedefs resolved. */
 export interface CType {
   /** As written, e.g. `cl_mem`. */
   readonly written: string;
@@ -46,7 +52,7 @@ export interface Prototype {
   readonly variadic: boolean;
 }
 
-/** What a library's headers declare. */
+/** What a C library's headers declare. */
 export interface Declarations {
   /** The functions by name. */
   readonly functions: ReadonlyMap<string, Prototype>;
@@ -60,10 +66,10 @@ export interface Declarations {
   readonly enumerators: readonly string[];
 }
 
-/** Reads what a library's headers declare, as clang understands them for a target. */
+/** Reads what a C library's headers declare, as clang understands them for a target. */
 export async function readDeclarations(library: Library, target: Target): Promise<Declarations> {
   const flags = ["-fsyntax-only", "-Xclang", "-ast-dump=json"];
-  const root: Node = JSON.parse(await clang(target, flags, includes(library)));
+  const root: Node = JSON.parse(await clang({ target, library }, flags));
   const functions = new Map<string, Prototype>();
   const typedefs = new Map<string, CType>();
   const records = new Map<string, readonly Member[]>();
@@ -99,7 +105,8 @@ function prototype(node: Node, typedefs: ReadonlyMap<string, CType>): Prototype 
   };
 }
 
-function members(node: Node, kind: string): Member[] {
+/** The children of a kind: `ParmVarDecl` for parameters, `FieldDecl` for fields. */
+export function members(node: Node, kind: string): Member[] {
   const children = node.inner ?? [];
   return children.filter((child) => child.kind === kind).map((child) => {
     // A union without a name: its first member stands for it, by the name that C code uses.
@@ -109,11 +116,13 @@ function members(node: Node, kind: string): Member[] {
   });
 }
 
-function cType(node: Node): CType {
+/** The type of a node. */
+export function cType(node: Node): CType {
   const written = node.type?.qualType ?? "";
   return { written, resolved: node.type?.desugaredQualType ?? written };
 }
 
-function hasNegative(node: Node): boolean {
+/** Whether any constant of an enum is negative. */
+export function hasNegative(node: Node): boolean {
   return node.value?.startsWith("-") === true || (node.inner ?? []).some(hasNegative);
 }

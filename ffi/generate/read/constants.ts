@@ -1,22 +1,37 @@
 import type { Target } from "../clang.ts";
-import type { ConstantGroup, Library } from "../library.ts";
+import type { Library } from "../library.ts";
 import type { Constant } from "../model.ts";
 import { measure } from "./measure.ts";
 import type { Candidate } from "./select.ts";
 
-/** Evaluates the constants of a group in the group's C type. */
+/** Constants of one type, before their values are known. */
+export interface Chosen {
+  /** The type. */
+  readonly type: string;
+  /** The constants. */
+  readonly candidates: readonly Candidate[];
+}
+
+/** Evaluates the constants of each group in the group's type. */
 export async function readConstants(
   library: Library,
   target: Target,
-  { type }: ConstantGroup,
-  chosen: readonly Candidate[],
-): Promise<Constant[]> {
-  const [minusOne, ...values] = await measure(library, target, [
-    { type: "int", value: `(${type}) -1 < (${type}) 0` },
-    ...chosen.map(({ name }) => ({ type, value: name })),
-  ]);
-  return values.map(({ bits, value }, i) => {
-    const exact = minusOne.value === 1n ? BigInt.asIntN(bits, value) : BigInt.asUintN(bits, value);
-    return { name: chosen[i].name, text: chosen[i].text, type, value: bits === 64 ? exact : Number(exact) };
+  groups: readonly Chosen[],
+): Promise<Constant[][]> {
+  const values = await measure(
+    library,
+    target,
+    groups.flatMap(({ type, candidates }) => [
+      { type: "int", value: `(${type}) -1 < (${type}) 0` },
+      ...candidates.map(({ expression }) => ({ type, value: expression })),
+    ]),
+  );
+  return groups.map(({ type, candidates }) => {
+    const [minusOne, ...own] = values.splice(0, candidates.length + 1);
+    return own.map(({ bits, value }, i) => {
+      const exact = minusOne.value === 1n ? BigInt.asIntN(bits, value) : BigInt.asUintN(bits, value);
+      const { name, expression, text } = candidates[i];
+      return { name, expression, text, type, value: bits === 64 ? exact : Number(exact) };
+    });
   });
 }

@@ -22,6 +22,7 @@ export function readFunction(entry: FunctionEntry, declarations: Declarations): 
   return {
     name: entry.as ?? entry.name,
     entry,
+    symbol: entry.name,
     prototype: prototypeText(prototype, named),
     parameters: [...named, ...rest].map(({ name, type }) => (
       {
@@ -39,7 +40,7 @@ export function readFunction(entry: FunctionEntry, declarations: Declarations): 
 }
 
 /** glibc's `__addr` is `addr` to its readers. */
-function parameterName({ name }: Member, i: number): string {
+export function parameterName({ name }: Member, i: number): string {
   return name.replace(/^_+/, "") || `arg${i}`;
 }
 
@@ -48,7 +49,8 @@ function prototypeText({ name, result, variadic }: Prototype, parameters: readon
   return declarator(result.written, `${name}(${[...list, ...variadic ? ["..."] : []].join(", ") || "void"})`);
 }
 
-function declarator(type: string, name: string): string {
+/** A type and a name, as a declaration has them. */
+export function declarator(type: string, name: string): string {
   if (type.includes("(*)")) return type.replace("(*)", `(*${name})`);
-  return type.endsWith("*") ? `${type}${name}` : `${type} ${name}`;
+  return /[*&]$/.test(type) ? `${type}${name}` : `${type} ${name}`;
 }

@@ -1,4 +1,4 @@
-import { clang, includes, type Target } from "../clang.ts";
+import { clang, type Target } from "../clang.ts";
 import type { Library } from "../library.ts";
 
 /** An object-like macro. */
@@ -15,7 +15,7 @@ export interface Macro {
 export async function readMacros(library: Library, target: Target): Promise<Macro[]> {
   const macros = new Map<string, Macro>();
   let file = "";
-  for (const line of (await clang(target, ["-E", "-dD"], includes(library))).split("\n")) {
+  for (const line of (await clang({ target, library }, ["-E", "-dD"])).split("\n")) {
     const [, entered] = line.match(/^# \d+ "(.*?)"/) ?? [];
     const [, removed] = line.match(/^#undef (\w+)/) ?? [];
     const [, name, text] = line.match(/^#define (\w+) (.*)$/) ?? [];

@@ -1,9 +1,9 @@
-import { clang, includes, type Target } from "../clang.ts";
+import { clang, type Target } from "../clang.ts";
 import type { Library } from "../library.ts";
 
-/** A C constant expression, and the integer type in which its value is wanted. */
+/** A constant expression, and the integer type in which its value is wanted. */
 export interface Expression {
-  /** The C type. */
+  /** The type. */
   readonly type: string;
   /** The expression. */
   readonly value: string;
@@ -15,8 +15,11 @@ export async function measure(
   target: Target,
   expressions: readonly Expression[],
 ): Promise<{ bits: number; value: bigint }[]> {
-  const lines = expressions.map(({ type, value }, i) => `const ${type} samepage_${i} = (${type}) (${value});`);
-  const ir = await clang(target, ["-S", "-emit-llvm", "-o", "-"], includes(library) + lines.join("\n") + "\n");
+  const linkage = library.cxx ? 'extern "C" ' : ""; // C++ would mangle the name, and leave out what nobody uses
+  const lines = expressions.map(({ type, value }, i) => (
+    `${linkage}const ${type} samepage_${i} = (${type}) (${value});\n`
+  ));
+  const ir = await clang({ target, library }, ["-S", "-emit-llvm", "-o", "-"], lines.join(""));
   const values = new Map(
     ir.matchAll(/^@samepage_(\d+) = .*constant i(\d+) (-?\d+)/gm).map((
       [, i, bits, value],

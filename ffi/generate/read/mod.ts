@@ -1,12 +1,11 @@
 import { type Target, TARGETS } from "../clang.ts";
 import type { Library } from "../library.ts";
 import type { Model } from "../model.ts";
-import { readDeclarations } from "./ast.ts";
+import { readC } from "./c.ts";
 import { readConstants } from "./constants.ts";
-import { readFunction } from "./functions.ts";
+import { readCxx } from "./cxx/mod.ts";
 import { readMacros } from "./macros.ts";
 import { candidates, select } from "./select.ts";
-import { readStruct } from "./structs.ts";
 
 /** Reads a library for every target and refuses what is not the same on all of them. */
 export async function readModel(library: Library): Promise<Model> {
@@ -21,27 +20,27 @@ export async function readModel(library: Library): Promise<Model> {
 }
 
 async function readModelFor(library: Library, target: Target): Promise<Model> {
-  const [declarations, macros] = await Promise.all([readDeclarations(library, target), readMacros(library, target)]);
-  const functions = library.functions.map((entry) => (
-    readFunction(typeof entry === "string" ? { name: entry } : entry, declarations)
-  ));
+  const [{ functions, structs, enumerators }, macros] = await Promise.all([
+    library.cxx ? readCxx(library, library.cxx, target) : readC(library, target),
+    readMacros(library, target),
+  ]);
+  const all = candidates(macros, enumerators);
   const taken = new Set<string>();
   const none = { type: "int", names: [] };
   const groups = [library.errors ?? none, ...library.constants].map((group) => {
-    const chosen = select(group, candidates(macros, declarations)).filter(({ name }) => !taken.has(name));
+    const chosen = select(group, all).filter(({ name }) => !taken.has(name));
     chosen.forEach(({ name }) => taken.add(name));
-    return readConstants(library, target, group, chosen);
+    return { type: group.type, candidates: chosen };
   });
-  const [errors, ...constants] = await Promise.all(groups);
+  const [errors, ...constants] = await readConstants(library, target, groups);
   const clash = errors.find(({ name, value, text }) => (
     errors.some((other) => other.value === value && other.name !== name && other.text !== name && other.name !== text)
   ));
   if (clash) throw new Error(`${clash.name} (${clash.value}) has the code of another error without being its alias`);
 
-  const structs = await Promise.all(library.structs.map((type) => readStruct(library, target, type, declarations)));
   const foreign = [
     ...functions.flatMap(({ parameters, result }) => [...parameters.map((parameter) => parameter.foreign), result]),
-    ...structs.flatMap((struct) => Object.values(struct.foreign)),
+    ...structs.flatMap((struct) => Object.values(struct.members).map((member) => member.foreign)),
   ];
   const handles = [...new Set(foreign.flatMap(({ handle }) => handle ?? []))].sort();
   return { functions, handles, constants, errors, structs };

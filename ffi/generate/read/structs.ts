@@ -6,7 +6,7 @@ import { ADDRESS, foreignType } from "../types.ts";
 import type { Declarations } from "./ast.ts";
 import { measure } from "./measure.ts";
 
-/** Measures a struct. */
+/** Measures a C struct. */
 export async function readStruct(
   library: Library,
   target: Target,
@@ -37,6 +37,8 @@ export async function readStruct(
       align: Number(align.value),
       fields: Object.fromEntries(layouts) as StructLayout["fields"],
     },
-    foreign: Object.fromEntries(fields.map((field, i) => [field.name, foreign[i]])),
+    members: Object.fromEntries(
+      fields.map((field, i) => [field.name, { designator: field.name, foreign: foreign[i] }]),
+    ),
   };
 }

@@ -1,6 +1,6 @@
 import type { Constant, Model } from "../model.ts";
 
-/** `constants.ts`: the constants by their C type, each with the header's way of writing it. */
+/** `constants.ts`: the constants by their type, each with the header's way of writing it. */
 export function constants({ constants }: Model): string {
   return constants.filter((group) => group.length > 0)
     .map((group) => `\n// ${group[0].type}\n\n${group.map(constant).join("\n")}\n`).join("");
@@ -20,9 +20,9 @@ ${errors.filter((error) => !isAlias(error)).map(({ name }) => `  [${name}, "${na
 `;
 }
 
-function constant({ name, text, value }: Constant): string {
+function constant({ name, expression, text, value }: Constant): string {
   const digits = text.startsWith("0x") ? text.replace(/[uUlL]+$/, "") : String(value);
   const type = value < 0 ? `: ${typeof value}` : ""; // deno doc --lint takes no minus sign for a literal
-  const definition = text === "" || text === name ? `enum constant ${name}` : `#define ${name} ${text}`;
+  const definition = text === "" || text === name ? `enum constant ${expression}` : `#define ${name} ${text}`;
   return `/** \`${definition}\` */\nexport const ${name}${type} = ${digits}${typeof value === "bigint" ? "n" : ""};`;
 }

@@ -22,11 +22,13 @@ export async function write(library: Library, model: Model): Promise<Map<string,
   return new Map(await Promise.all(files.map(async ([name, text]) => [name, await format(text)] as const)));
 }
 
-function index({ interface: name }: Library, files: readonly string[]): string {
+function index({ interface: name, cxx }: Library, files: readonly string[]): string {
   const shared = ["brand.ts", "address.ts", "layout.ts"].map((file) => `../${file}`);
   return `
 /**
- * The C side of ${name}: symbols, constants, error names and struct layouts. Importing it loads no library.
+ * The ${
+    cxx ? "C++" : "C"
+  } side of ${name}: symbols, constants, error names and struct layouts. Importing it loads no library.
  *
  * @module
  */

@@ -6,16 +6,18 @@ export function structs({ structs }: Model): string {
   return structs.map(struct).join("");
 }
 
-function struct({ type, name, layout, foreign }: Struct): string {
+function struct({ type, name, layout, members }: Struct): string {
   const Name = pascalCase(name);
   const fields = Object.entries(layout.fields);
   const rows = fields.map(([field, { offset, type }]) => `    ${field}: { offset: ${offset}, type: "${type}" },`);
-  const members = fields.map(([field]) => `  /** \`${type}.${field}\` */\n  ${field}: ${foreign[field].type};`);
+  const typed = fields.map(([field]) => {
+    const { designator, foreign } = members[field];
+    return `  /** \`${type}.${designator}\` */\n  ${field}: ${foreign.type};`;
+  });
   const reads = fields.map(([field, { offset, type }]) => {
     const value = `view.get${accessor(type)}(${at(offset)}${endian(type)})`;
-    return `    ${field}: ${value}${
-      /^(bigint|number)$/.test(foreign[field].type) ? "" : ` as ${foreign[field].type}`
-    },`;
+    const brand = members[field].foreign.type;
+    return `    ${field}: ${value}${/^(bigint|number)$/.test(brand) ? "" : ` as ${brand}`},`;
   });
   const writes = fields.map(([field, { offset, type }]) => (
     `  view.set${accessor(type)}(${at(offset)}, value.${field}${endian(type)});`
@@ -32,7 +34,7 @@ ${rows.join("\n")}
 
 /** The values of a \`${type}\`. */
 export interface ${Name} {
-${members.join("\n")}
+${typed.join("\n")}
 }
 
 /** Reads a \`${type}\` at a byte offset. */

@@ -19,15 +19,15 @@ import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout.ts";
 import { findAllocation, join, leave } from "../../core/peers.ts";
 import { type Undo, unwind } from "../../core/undo.ts";
-import { DEVICE_MEMORY } from "../alias/memory.ts";
+import { DEVICE_MEMORY, type MemoryKind } from "../alias/memory.ts";
 import { limitsIn } from "./limits.ts";
 import { handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
-import { addDriverBuffer, type DriverBuffer, findDriverBuffer } from "./driver_buffers.ts";
+import { addDriverBuffer, adoptDriverBuffer, type DriverBuffer, findDriverBuffer } from "./driver_buffers.ts";
 import { infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import { ownTensor, type OwnTensorInit } from "./own_tensor.ts";
-import { type OpenCLTensor, retainBuffer } from "../tensor.ts";
+import { type OpenCLTensor, retainBuffer, type RootBuffer } from "../tensor.ts";
 
 /** Options of {@link OpenCLContext.attachBuffer}. */
 export interface AttachBufferOptions {
@@ -96,6 +96,15 @@ export function attachedBuffer(
   }
 }
 
+/** The buffer of an allocation that another API made; until that is freed, who attaches to the `cl_mem` is a peer. */
+export function adoptedBuffer(context: OpenCLContext, allocation: Allocation, mem: ClMem): RootBuffer {
+  const { flags, parent, hostAddress } = tellOf(mem, context);
+  if (parent !== undefined || hostAddress !== undefined || findDriverBuffer(mem) !== undefined) {
+    throw unfit("its memory is known here by another tensor.", "Map that tensor instead.");
+  }
+  return adoptDriverBuffer({ mem, limits: limitsIn(flags), kind: kindOf(flags) }, allocation);
+}
+
 /** Asks. @throws {ArgumentError} for an image or pipe, and for a buffer of another context. */
 function tellOf(mem: ClMem, context: OpenCLContext): Told {
   const fn = "clGetMemObjectInfo";
@@ -136,8 +145,12 @@ function inDriver(told: Told, undo: Undo): Place {
 function newDriverBuffer({ mem, byteLength, flags }: Told): DriverBuffer {
   const release: Undo = [];
   retainBuffer(mem, release);
-  const kind = (flags & CL_MEM_ALLOC_HOST_PTR) === 0n ? DEVICE_MEMORY : undefined;
-  return addDriverBuffer({ mem, byteLength, limits: limitsIn(flags), kind }, release);
+  return addDriverBuffer({ mem, byteLength, limits: limitsIn(flags), kind: kindOf(flags) }, release);
+}
+
+/** What has to be proven of a driver's own memory: undefined for what it lets the host reach. */
+function kindOf(flags: bigint): MemoryKind | undefined {
+  return (flags & CL_MEM_ALLOC_HOST_PTR) === 0n ? DEVICE_MEMORY : undefined;
 }
 
 /** Host memory, and shared virtual memory (CL_MEM_USES_SVM_POINTER), is told by its address, as everywhere. */

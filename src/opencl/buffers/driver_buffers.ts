@@ -28,23 +28,32 @@ export function driverBufferOf(allocation: Allocation): DriverBuffer | undefined
   return allocation.findAttachment<DriverBuffer>(KNOWN);
 }
 
+/** What is known of a buffer beside its allocation. */
+type Known = Pick<RootBuffer, "mem" | "limits" | "kind">;
+
 /** A buffer that no tensor is over yet. Its allocation takes `undo` over: it is released with the last of them. */
-export function addDriverBuffer(
-  { mem, byteLength, limits, kind }: Pick<RootBuffer, "mem" | "limits" | "kind"> & { readonly byteLength: number },
-  undo: Undo,
-): DriverBuffer {
+export function addDriverBuffer(known: Known & { readonly byteLength: number }, undo: Undo): DriverBuffer {
+  const { byteLength, ...rest } = known;
   const allocation = new Allocation({
     kind: "opencl.buffer",
     byteLength,
-    free: (fate) => {
-      remove(buffer);
-      // A view of it that has escaped would be used after the driver has freed the memory.
-      if (fate === "unused") throwAll(unwind(undo), "releasing a buffer");
-    },
+    // A view of it that has escaped would be used after the driver has freed the memory.
+    free: (fate) => fate === "unused" ? throwAll(unwind(undo), "releasing a buffer") : undefined,
   });
-  const place = live.length;
-  const buffer: DriverBuffer = { mem, hostAddress: undefined, hostWriters: 0, limits, kind, allocation, place };
+  return adoptDriverBuffer(rest, allocation);
+}
+
+/** The buffer that an allocation is, whoever made that; until it is freed. */
+export function adoptDriverBuffer(known: Known, allocation: Allocation): DriverBuffer {
+  const buffer: DriverBuffer = {
+    ...known,
+    hostAddress: undefined,
+    hostWriters: 0,
+    allocation,
+    place: live.length,
+  };
   allocation.attachment(KNOWN, () => buffer);
+  allocation.beforeFree(() => remove(buffer));
   live.push(buffer);
   return buffer;
 }

@@ -1,4 +1,4 @@
-import { crc32, fnv1a } from "./checksum.ts";
+import { crc32, fnv1a } from "../../core/checksum.ts";
 import { BinaryError } from "../errors.ts";
 import type { ParameterInfo } from "../arguments/parameter.ts";
 import { type DeviceIdentity, IDENTITY } from "../devices/identity.ts";

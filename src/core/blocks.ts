@@ -15,11 +15,11 @@ import {
   PROT_READ,
   PROT_WRITE,
 } from "../../ffi/libc/constants.ts";
-import type { Block, Fate } from "../core/allocation.ts";
-import { ArgumentError, throwAll } from "../core/errors.ts";
-import { ledger } from "../core/ledger.ts";
-import { type Undo, unwind } from "../core/undo.ts";
-import { libc, libcError } from "../core/libc.ts";
+import type { Block, Fate } from "./allocation.ts";
+import { ArgumentError, throwAll } from "./errors.ts";
+import { ledger } from "./ledger.ts";
+import { type Undo, unwind } from "./undo.ts";
+import { libc, libcError } from "./libc.ts";
 
 /** The page size of every Linux this runs on (x86-64, and aarch64 as Debian builds it). */
 export const PAGE = 4096;

@@ -1,0 +1,24 @@
+import type { Library } from "../library.ts";
+import { opencvCxx } from "./opencv.ts";
+
+/** OpenCV's image files. */
+export const opencvImgcodecs: Library = {
+  name: "opencv_imgcodecs",
+  interface: "OpenCVImgcodecs",
+  headers: ["opencv2/imgcodecs.hpp"],
+  defines: {},
+  cxx: opencvCxx,
+  functions: [
+    { name: "cv::imread", sret: true },
+    "cv::imwrite",
+    { name: "cv::imdecode", parameters: ["cv::InputArray", "int"], sret: true },
+    "cv::imencode",
+    "cv::haveImageReader",
+    "cv::haveImageWriter",
+  ],
+  constants: [
+    { type: "cv::ImreadModes", names: ["cv::IMREAD_*"] },
+    { type: "cv::ImwriteFlags", names: ["cv::IMWRITE_*"] },
+  ],
+  structs: [],
+};

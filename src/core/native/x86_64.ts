@@ -1,0 +1,118 @@
+/**
+ * The machine code of the guard, for x86-64 under the System V ABI.
+ *
+ * @module
+ */
+import { Bytes } from "./bytes.ts";
+
+// The instructions, as Intel writes them: the destination first. What follows an opcode here is not yet its operand.
+const PUSH_RBP = [0x55]; // push rbp
+const MOV_RBP_RSP = [0x48, 0x89, 0xe5]; // mov rbp, rsp
+const SUB_RSP_8 = [0x48, 0x83, 0xec, 0x08]; // sub rsp, 8
+const PUSH_AT_RBP = [0xff, 0xb5]; // push qword ptr [rbp + disp32]
+const MOVABS_R11 = [0x49, 0xbb]; // movabs r11, imm64
+const CALL_R11 = [0x41, 0xff, 0xd3]; // call r11
+const LEAVE = [0xc9]; // leave
+const RET = [0xc3]; // ret
+const PUSH_RAX = [0x50]; // push rax
+const PUSH_RDX = [0x52]; // push rdx
+const LEA_RDI_RIP = [0x48, 0x8d, 0x3d]; // lea rdi, [rip + disp32]
+const CALL_AT_RIP = [0xff, 0x15]; // call qword ptr [rip + disp32]
+const JMP_AT_RIP = [0xff, 0x25]; // jmp qword ptr [rip + disp32]
+const POP_AT_RAX = [0x8f, 0x00]; // pop qword ptr [rax]
+const POP_AT_RAX_8 = [0x8f, 0x40, 0x08]; // pop qword ptr [rax + 8]
+const XOR_EAX_EAX = [0x31, 0xc0]; // xor eax, eax
+
+/** `int3`: what lies between functions, where nobody is to go. */
+export const INT3 = 0xcc;
+
+/** Integers (pointers are some) and floats that travel in registers; the others lie on the stack, eight bytes each. */
+const INTEGER_REGISTERS = 6;
+const FLOAT_REGISTERS = 8;
+
+/** Where the first of the others lies, above the saved rbp and the return address. */
+const FIRST_ON_STACK = 16;
+
+/** How the frame stands from an offset on: rbp saved, rbp the frame's base, both given back. */
+export type FrameRow = readonly [offset: number, state: "pushed" | "framed" | "left"];
+
+/** The code of one function, and what its unwind tables say of it. */
+export interface Code {
+  /** The instructions. */
+  readonly bytes: Uint8Array;
+  /** Where an exception lands, in bytes from the start; undefined where none can come by. */
+  readonly landingPad?: number;
+  /** How the frame stands, in the order of the offsets. */
+  readonly frame: readonly FrameRow[];
+}
+
+/** How many arguments lie on the stack; undefined where a thunk cannot pass them on: structs by value. */
+export function argumentsOnStack({ parameters, result }: Deno.ForeignFunction): number | undefined {
+  if ([...parameters, result].some(isStruct)) return undefined;
+  const floats = parameters.filter((type) => type === "f32" || type === "f64").length;
+  return Math.max(0, parameters.length - floats - INTEGER_REGISTERS) + Math.max(0, floats - FLOAT_REGISTERS);
+}
+
+/** Where words of the image lie that the code refers to. */
+export interface CodeWords {
+  /** Two words, a `tls_index`: they say which of a thread's variables the record is. */
+  readonly recordIndex: number;
+  /** The word that holds the address of `__tls_get_addr`, which answers where it is in this thread. */
+  readonly tlsGetAddr: number;
+}
+
+function isStruct(type: Deno.NativeResultType): boolean {
+  return typeof type === "object" && "struct" in type;
+}
+
+/**
+ * A function that calls another one and lets no exception out. It has the other's own parameters and result: arguments
+ * in registers stay there, those on the stack are copied. An exception lands behind the code's end, with its address in
+ * rax, and in rdx which clause of the tables has caught it: they go into this thread's record.
+ *
+ * @param target the function's address
+ * @param onStack how many of its arguments lie on the stack
+ * @param at the address of the code itself
+ */
+export function thunk(target: bigint, onStack: number, at: number, words: CodeWords): Code {
+  const code = new Bytes();
+  const frame: FrameRow[] = [];
+  const stands = (state: FrameRow[1]) => frame.push([code.length, state]);
+
+  code.raw(...PUSH_RBP);
+  stands("pushed");
+  code.raw(...MOV_RBP_RSP);
+  stands("framed");
+  if (onStack % 2 === 1) code.raw(...SUB_RSP_8); // at a call the stack is aligned to 16
+  for (let i = onStack - 1; i >= 0; i--) code.raw(...PUSH_AT_RBP).u32(FIRST_ON_STACK + 8 * i);
+  code.raw(...MOVABS_R11).u64(target).raw(...CALL_R11);
+  code.raw(...LEAVE);
+  stands("left");
+  code.raw(...RET);
+
+  const landingPad = code.length;
+  stands("framed");
+  code.raw(...PUSH_RAX, ...PUSH_RDX); // the stack is as it was at the call, so that it stays aligned
+  ripRelative(code, LEA_RDI_RIP, at, words.recordIndex);
+  ripRelative(code, CALL_AT_RIP, at, words.tlsGetAddr);
+  code.raw(...POP_AT_RAX, ...POP_AT_RAX_8); // the clause, the exception
+  code.raw(...XOR_EAX_EAX);
+  code.raw(...LEAVE);
+  stands("left");
+  code.raw(...RET);
+  return { bytes: code.done(), landingPad, frame };
+}
+
+/** A function that answers the address of its thread's record. */
+export function recordFunction(at: number, words: CodeWords): Code {
+  const code = new Bytes();
+  ripRelative(code, LEA_RDI_RIP, at, words.recordIndex);
+  ripRelative(code, JMP_AT_RIP, at, words.tlsGetAddr);
+  return { bytes: code.done(), frame: [] };
+}
+
+/** An instruction with an address, which it gives from its own end. */
+function ripRelative(code: Bytes, instruction: readonly number[], at: number, address: number): void {
+  code.raw(...instruction);
+  code.u32(address - (at + code.length + 4));
+}

@@ -1,0 +1,40 @@
+import type { Access } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { moved } from "../core/layout.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { planned, SAME_ADDRESS } from "../core/plan.ts";
+import type { HostTensor } from "../host/tensor.ts";
+import type { OpenCVMat } from "../opencv/mat.ts";
+import type { MatTarget } from "../opencv/mats/target.ts";
+import { resourceOf } from "./job.ts";
+import { refuseFrame, refuseUnfit } from "./refusals.ts";
+
+const EDGE = "host→opencv.mat";
+
+/**
+ * Host memory as a `cv::Mat` over it: the same address, the same strides. Its end finds out whether OpenCV has put other
+ * memory into the Mat, and says so.
+ */
+export const hostToOpenCVMat: Mapper<HostTensor, OpenCVMat> = {
+  from: "host",
+  to: "opencv.mat",
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const [plane] = source.planes;
+    const closed = refuseFrame(EDGE, source, "a Mat") ??
+      refuseUnfit(EDGE, (target as MatTarget).fit(plane.layout, plane.address));
+    if (closed !== undefined) return closed;
+    const result = new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]);
+    return planned(EDGE, SAME_ADDRESS, waits.length > 0, result);
+  },
+
+  map(source: HostTensor, target: Target, job: MapJob): OpenCVMat {
+    const to = target as MatTarget;
+    const layout = moved(source.layout, 0);
+    const over = to.over(layout, source.address, job.name, job.undo);
+    return to.tensor(resourceOf(to.context.resource, job, source.resource), layout, source.address, over, source);
+  },
+};

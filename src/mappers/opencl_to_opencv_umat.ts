@@ -1,0 +1,96 @@
+import type { Access } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { moved } from "../core/layout.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { planned, SAME_CL_MEM } from "../core/plan.ts";
+import { noRoute } from "../core/route.ts";
+import type { OpenCLContext } from "../opencl/context.ts";
+import type { OpenCLTensor } from "../opencl/tensor.ts";
+import type { DeviceContext } from "../opencv/execution.ts";
+import type { OpenCVUMat } from "../opencv/umat.ts";
+import type { UMatTarget } from "../opencv/umats/target.ts";
+import { resourceOf, retained } from "./job.ts";
+import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./refusals.ts";
+
+const EDGE = "opencl→opencv.umat";
+
+/**
+ * An OpenCL buffer as a `cv::UMat` over the same `cl_mem`. OpenCV is told of the buffer's own `cl_context`, once; its
+ * queue in that waits for our work by events, and ours for its.
+ */
+export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
+  from: "opencl",
+  to: "opencv.umat",
+
+  prepare(source: Described, target: Target): void {
+    const cl = source.target.context as OpenCLContext;
+    if (cl.queue.resource.state === "live") (target as UMatTarget).context.tryExecution(deviceContext(cl));
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const cl = source.target.context as OpenCLContext;
+    const [plane] = source.planes;
+    const closed = refuseFrame(EDGE, source, "a UMat") ?? refuse(source, target as UMatTarget, plane.layout.byteOffset);
+    if (closed !== undefined) return closed;
+    const result = new Described(
+      target,
+      access,
+      [{ ...plane, layout: moved(plane.layout, 0) }],
+      undefined,
+      cl.rawHandle,
+    );
+    return planned(EDGE, SAME_CL_MEM, waits.some((fence) => fence.context !== cl), result);
+  },
+
+  map(source: OpenCLTensor, target: Target, job: MapJob): OpenCVUMat {
+    const to = target as UMatTarget;
+    const cl = source.context;
+    const waits = retained(job, source);
+    const { described, layout: { byteOffset } } = source;
+    // Asked again: a hop of the same route may have come between.
+    const refusal = refuse(described, to, byteOffset);
+    if (refusal !== undefined) throw noRoute(source.name, "a UMat", [refusal]);
+    const execution = to.context.execution(deviceContext(cl));
+    const layout = moved(source.layout, 0);
+    const buffer = { mem: source.rawHandle, offset: byteOffset, clContext: cl.rawHandle, execution };
+    const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);
+    const resource = resourceOf(execution.resource, job, source.resource);
+    for (const fence of waits.splice(0)) resource.record(fence);
+    return to.tensor(resource, layout, { ...over, buffer, address: described.range.address }, source);
+  },
+};
+
+function refuse(source: Described, target: UMatTarget, byteOffset: number): Refusal | undefined {
+  const cl = source.target.context as OpenCLContext;
+  const closed = refuseEnded(EDGE, cl) ?? refuseUnfit(EDGE, target.fit(source.planes[0].layout, byteOffset));
+  if (closed !== undefined) return closed;
+  const limits = cl.memory.bufferOf(source.range)?.limits;
+  if (limits !== undefined) {
+    return refused(
+      EDGE,
+      `the buffer was made with ${limits.flags}, and OpenCV maps a UMat for the host, for reading and writing, wherever it ` +
+        "has no kernel of its own.",
+      "Make it without that flag.",
+    );
+  }
+  const problem = target.context.executionProblem(cl.rawHandle);
+  return problem === undefined ? undefined : refused(EDGE, problem);
+}
+
+/** What OpenCV has to know of a context of OpenCL's. */
+function deviceContext(cl: OpenCLContext): DeviceContext {
+  return {
+    name: cl.name,
+    resource: cl.resource,
+    handle: cl.rawHandle,
+    device: cl.device.handle,
+    platform: cl.device.platformHandle,
+    platformName: cl.device.platform,
+    share: (undo) => cl.share(undo),
+    keep: (mem) => cl.memory.keep(mem),
+    attach: (queue) => cl.attachQueue(queue),
+  };
+}

@@ -1,0 +1,55 @@
+import type { Access } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import type { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { planned, SAME_CL_MEM } from "../core/plan.ts";
+import { noRoute } from "../core/route.ts";
+import type { OpenCLContext } from "../opencl/context.ts";
+import type { OpenCLTensor } from "../opencl/tensor.ts";
+import type { OpenCVUMat } from "../opencv/umat.ts";
+import type { UMatTarget } from "../opencv/umats/target.ts";
+import { resourceOf, retained } from "./job.ts";
+import { refused, refuseEnded } from "./refusals.ts";
+
+const EDGE = "opencv.umat→opencl";
+
+/** A `cv::UMat` as the OpenCL buffer that it is, in the context that the buffer belongs to. */
+export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
+  from: "opencv.umat",
+  to: "opencl",
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const cl = target.context as OpenCLContext;
+    const refusal = refuse(source, cl);
+    if (refusal !== undefined) return refusal;
+    return planned(EDGE, SAME_CL_MEM, waits.some((fence) => fence.context !== cl), source.as(target, access));
+  },
+
+  map(source: OpenCVUMat, target: Target, job: MapJob): OpenCLTensor {
+    const cl = target.context as OpenCLContext;
+    const waits = retained(job, source);
+    const refusal = refuse(source.described, cl);
+    if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
+    const { range } = source.described;
+    const root = cl.memory.bufferOf(range) ?? cl.memory.adopt(range.allocation, source.buffer.mem);
+    const part = cl.memory.part(root, range.start - cl.memory.startOf(root), source.layout, job.undo);
+    const resource = resourceOf(cl.queue.resource, job, source.resource);
+    for (const fence of waits.splice(0)) resource.record(fence);
+    return cl.memory.tensor(resource, root, part, source);
+  },
+};
+
+function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
+  const ended = refuseEnded(EDGE, cl);
+  if (ended !== undefined || source.home === cl.rawHandle) return ended;
+  const home = (source.target as UMatTarget).context.executionIn(source.home!);
+  const whose = home === undefined ? "a context that samepage does not know" : home.device.name;
+  return refused(
+    EDGE,
+    `the UMat belongs to ${whose} (cl_context 0x${source.home!.toString(16)}), and not to ${cl.name} ` +
+      `(0x${cl.rawHandle.toString(16)}).`,
+    "Map it to its own context: OpenCLContext.attach(handle), with the handle that is named first.",
+  );
+}

@@ -1,0 +1,162 @@
+import { object } from "../core/argument.ts";
+import type { Context, DeviceId, Target } from "../core/context.ts";
+import { whole } from "../core/layout.ts";
+import { messageOf } from "../core/errors.ts";
+import { Resource } from "../core/resource.ts";
+import { type DeviceContext, Execution } from "./execution.ts";
+import { MatTarget } from "./mats/target.ts";
+import { currentContext } from "./thread_state.ts";
+import { UMatTarget } from "./umats/target.ts";
+import { checkedVersion } from "./version.ts";
+
+/** Which Mats {@link OpenCVContext.matOf} is for. */
+export interface MatKind {
+  /** How many channels: more than one are the last dimension; with one, every dimension is a dimension of the Mat. */
+  readonly channels: number;
+}
+
+/**
+ * OpenCV: Mats over memory that the CPU sees, UMats over OpenCL buffers, and the functions that take either.
+ *
+ * A tensor `[rows, columns]` becomes a Mat of one channel, `[rows, columns, channels]` one of several, `[n]` one of a
+ * single column; what has more dimensions has one channel. {@link matOf} says otherwise.
+ *
+ * @example
+ * ```ts
+ * import { host, MapperGraph } from "@samepage/interop";
+ * import { OpenCVContext } from "@samepage/interop/opencv";
+ *
+ * using cv = OpenCVContext.open();
+ * using graph = new MapperGraph([host, cv]);
+ * using photo = host.allocate({ shape: [480, 640, 3], dtype: "u8" });
+ * using mat = graph.map(photo, cv.mat);
+ * console.log(mat.type, mat.address === photo.address); // CV_8UC3 true
+ * ```
+ */
+export class OpenCVContext implements Context {
+  /** The API's name. */
+  readonly api = "opencv";
+  /** For messages: `"OpenCV 4.6.0"`. */
+  readonly name: string;
+  /** The CPU has none; the device of a UMat is that of its OpenCL context. */
+  readonly id: DeviceId = {};
+  /** {@link mat} and {@link umat}. */
+  readonly targets: readonly Target[];
+  /** Its end of life: Mats and UMats end first. */
+  readonly resource: Resource;
+  /** What OpenCV says it is: `"4.6.0"`. */
+  readonly version: string;
+  /** Mats. */
+  readonly mat: MatTarget;
+  /** UMats. */
+  readonly umat: UMatTarget;
+  readonly #kinds = new Map<string, MatTarget | UMatTarget>();
+  /** Few: one for each `cl_context` whose buffers were mapped. */
+  #executions: Execution[] = [];
+  /** Why there is none, for those that OpenCV did not take. */
+  readonly #problems = new Map<bigint, string>();
+
+  private constructor(version: string) {
+    this.version = version;
+    this.name = `OpenCV ${version}`;
+    this.resource = new Resource({ name: this.name });
+    this.mat = new MatTarget(this);
+    this.umat = new UMatTarget(this);
+    this.targets = [this.mat, this.umat];
+  }
+
+  /**
+   * Opens OpenCV, and compares its version and the layout of its classes with what samepage knows.
+   *
+   * @throws {LibraryNotFoundError} where there is none.
+   * @throws {InteropError} where it is a version that is not known.
+   */
+  static open(): OpenCVContext {
+    return new OpenCVContext(checkedVersion());
+  }
+
+  /**
+   * Mats of a number of channels, as a target to map to; the same object each time.
+   *
+   * @throws {LayoutError} for what is no number of channels.
+   *
+   * @example
+   * ```ts
+   * import { host, MapperGraph } from "@samepage/interop";
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using graph = new MapperGraph([host, cv]);
+   * using volume = host.allocate({ shape: [64, 480, 640], dtype: "u8" });
+   * using mat = graph.map(volume, cv.matOf({ channels: 1 }));
+   * console.log(mat.type, mat.shape.sizes); // CV_8UC1 [ 64, 480, 640 ]
+   * ```
+   */
+  matOf(kind: MatKind): MatTarget {
+    const channels = channelsOf(kind);
+    return this.#kind(`mat ${channels}`, () => new MatTarget(this, channels));
+  }
+
+  /** UMats of a number of channels, in the same way. @throws like {@link matOf}. */
+  umatOf(kind: MatKind): UMatTarget {
+    const channels = channelsOf(kind);
+    return this.#kind(`umat ${channels}`, () => new UMatTarget(this, channels));
+  }
+
+  /**
+   * The `cl_context` that OpenCV uses in this thread by itself, for `OpenCLContext.attach`; undefined where it uses none.
+   * Asking makes OpenCV choose a device, once: `OPENCV_OPENCL_DEVICE` says which.
+   */
+  get openCLContext(): bigint | undefined {
+    this.resource.assertLive();
+    return currentContext();
+  }
+
+  /** OpenCV's state for a `cl_context`, made when it is first needed: for those who write mappers. */
+  execution(device: DeviceContext): Execution {
+    this.resource.assertLive();
+    const known = this.executionIn(device.handle);
+    if (known !== undefined) return known;
+    const made = new Execution(device, this.resource);
+    this.#executions = [...this.#executions.filter(({ live }) => live), made];
+    return made;
+  }
+
+  /** Makes it, if it can be had; {@link executionProblem} tells why not: for those who write mappers. */
+  tryExecution(device: DeviceContext): void {
+    if (this.executionIn(device.handle) !== undefined || this.resource.state !== "live") return;
+    try {
+      this.execution(device);
+      this.#problems.delete(device.handle);
+    } catch (error) {
+      this.#problems.set(device.handle, messageOf(error));
+    }
+  }
+
+  /** Why OpenCV cannot use a `cl_context`; undefined where it can: for those who write mappers. */
+  executionProblem(clContext: bigint): string | undefined {
+    if (this.resource.state !== "live") return `${this.name} was disposed.`;
+    if (this.executionIn(clContext) !== undefined) return undefined;
+    return this.#problems.get(clContext) ?? "OpenCV was not told of this cl_context.";
+  }
+
+  /** What {@link execution} has made, where it has: for those who write mappers. */
+  executionIn(clContext: bigint): Execution | undefined {
+    return this.#executions.find(({ live, device }) => live && device.handle === clContext);
+  }
+
+  /** Ends what lives in it. OpenCV itself stays loaded. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+
+  #kind<T extends MatTarget | UMatTarget>(key: string, make: () => T): T {
+    let target = this.#kinds.get(key) as T | undefined;
+    if (target === undefined) this.#kinds.set(key, target = make());
+    return target;
+  }
+}
+
+function channelsOf(kind: MatKind): number {
+  return whole(object(kind, "kind").channels, "channels", 1);
+}

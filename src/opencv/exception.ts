@@ -1,0 +1,47 @@
+import type { Address } from "../../ffi/address.ts";
+import { ERROR_NAMES } from "../../ffi/opencv_core/errors.ts";
+import { Exception, readException } from "../../ffi/opencv_core/structs.ts";
+import { type ErrorOf, nativeCallErrorOf } from "../core/native/exception.ts";
+import { OpenCVError } from "./errors.ts";
+import { viewAt } from "./memory.ts";
+
+/** The most bytes that are read of one of its texts. */
+const LONGEST_TEXT = 65_536;
+
+/** What to do about the codes whose cause is not in their text. */
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ["StsNoMem", "There is not that much memory left."],
+  ["OpenCLApiCallError", "OpenCV could not use OpenCL: the message names the function and its code."],
+  ["OpenCLInitError", "OpenCV could not use OpenCL."],
+]);
+
+/** The error of an exception of OpenCV's; of another one, what any C++ library gives. */
+export const openCVErrorOf: ErrorOf = (thrown) => {
+  if (thrown.type !== "cv::Exception") return nativeCallErrorOf(thrown);
+  const { code, line, ...texts } = readException(viewAt(thrown.object, Exception.size), 0);
+  const codeName = ERROR_NAMES.get(code) ?? "a code that OpenCV does not know";
+  const thrownBy = textOf(texts.func_pointer, texts.func_length);
+  const file = textOf(texts.file_pointer, texts.file_length);
+  const hint = HINTS.get(codeName);
+  const where = thrownBy === "" ? "" : ` in ${thrownBy}`;
+  return new OpenCVError(
+    `${thrown.fn} failed with ${codeName} (${code})${where}: ${textOf(texts.err_pointer, texts.err_length)}`,
+    {
+      api: "opencv",
+      fn: thrown.fn,
+      code,
+      codeName,
+      line,
+      ...(thrownBy === "" ? {} : { thrownBy }),
+      ...(file === "" ? {} : { file }),
+      ...(hint === undefined ? {} : { hint }),
+    },
+  );
+};
+
+/** A std::string that is there only as long as the exception is. */
+function textOf(pointer: Address, length: bigint): string {
+  if (length === 0n) return "";
+  const { buffer } = viewAt(pointer, Math.min(Number(length), LONGEST_TEXT));
+  return new TextDecoder().decode(new Uint8Array(buffer as ArrayBuffer).slice());
+}

@@ -1,0 +1,108 @@
+import type { Address } from "../../ffi/address.ts";
+import { throwAll } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { ledger } from "../core/ledger.ts";
+import { Resource } from "../core/resource.ts";
+import { type Undo, unwind } from "../core/undo.ts";
+import { core } from "./library.ts";
+import { withString } from "./string.ts";
+import { release, type State, stateMadeBy, withState } from "./thread_state.ts";
+
+/** A queue of OpenCV's, as the API that knows its `cl_context` orders it among other work. */
+export interface DeviceQueue {
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** What is submitted to it later begins after these. */
+  barrier(after: readonly Fence[]): Fence;
+  /** A point behind all that was submitted to it so far. */
+  marker(): Fence;
+}
+
+/** A `cl_context` and its device, as a mapper tells OpenCV of them. */
+export interface DeviceContext {
+  /** For messages. */
+  readonly name: string;
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** The `cl_context`. */
+  readonly handle: bigint;
+  /** The `cl_device_id`. */
+  readonly device: bigint;
+  /** The `cl_platform_id`. */
+  readonly platform: bigint;
+  /** Its CL_PLATFORM_NAME: OpenCV looks the platform up by it. */
+  readonly platformName: string;
+  /** One more owner of context and device, for OpenCV to give up; the way back goes on the undo list. */
+  share(undo: Undo): void;
+  /** One more owner of a `cl_mem`, for good: somebody in OpenCV still has it. */
+  keep(mem: bigint): void;
+  /** A queue that OpenCV has made in it. */
+  attach(queue: bigint): DeviceQueue;
+}
+
+/**
+ * OpenCV's OpenCL state for one `cl_context`: its compiled kernels, and a queue of its own. OpenCV has one as the current
+ * of each thread; this one is that only while {@link run} runs something. Made by the context, when it is first needed.
+ */
+export class Execution {
+  /** Whose `cl_context` it is. */
+  readonly device: DeviceContext;
+  /** Ends before the `cl_context`, and before OpenCV's context. */
+  readonly resource: Resource;
+  /** OpenCV's queue. */
+  readonly queue: DeviceQueue;
+  readonly #state: State;
+
+  /** @throws {OpenCVError} where OpenCV does not take the `cl_context`. */
+  constructor(device: DeviceContext, owner: Resource) {
+    this.device = device;
+    const undo: Undo = [];
+    try {
+      this.#state = attached(device);
+      ledger.add("opencv.execution");
+      undo.push(() => {
+        ledger.remove("opencv.execution");
+        release(this.#state);
+      });
+      this.queue = device.attach(this.#run(() => core().Queue_ptr(core().Queue_getDefault())));
+      undo.push(() => this.queue.resource.dispose());
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], `telling OpenCV of ${device.name}`);
+      throw error;
+    }
+    const name = `OpenCV's queue (${device.name})`;
+    this.resource = new Resource({ name, undo, owners: [device.resource, owner] });
+  }
+
+  /** False once it, its `cl_context` or OpenCV's context was disposed. */
+  get live(): boolean {
+    return this.resource.state === "live";
+  }
+
+  /** Calls OpenCV with this as the thread's state, and puts back what that was. */
+  run<R>(call: () => R): R {
+    this.resource.assertLive();
+    return this.#run(call);
+  }
+
+  #run<R>(call: () => R): R {
+    return withState(this.#state, call);
+  }
+}
+
+/** attachContext takes over one share of context and device where it succeeds, and none where it does not. */
+function attached({ handle, device, platform, platformName, share }: DeviceContext): State {
+  const undo: Undo = [];
+  share(undo);
+  try {
+    return stateMadeBy(() =>
+      withString(platformName, (name) => {
+        core().ocl_attachContext(name, platform as Address, handle as Address, device as Address);
+        undo.length = 0;
+      })
+    );
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "attaching OpenCV");
+    throw error;
+  }
+}

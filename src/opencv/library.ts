@@ -1,0 +1,33 @@
+import type { OpenCVCore } from "../../ffi/opencv_core/functions.ts";
+import { SYMBOLS as CORE } from "../../ffi/opencv_core/symbols.ts";
+import type { OpenCVImgcodecs } from "../../ffi/opencv_imgcodecs/functions.ts";
+import { SYMBOLS as IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
+import type { OpenCVImgproc } from "../../ffi/opencv_imgproc/functions.ts";
+import { SYMBOLS as IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
+import { lazyLibrary } from "../core/library.ts";
+import { guarded } from "../core/native/guard.ts";
+import { openCVErrorOf } from "./exception.ts";
+
+/** A module of OpenCV, and what Debian 12's library of it is called. */
+function module<F>(name: string, symbols: Deno.ForeignLibraryInterface): () => F {
+  return lazyLibrary<F>({
+    api: `opencv_${name}`,
+    candidates: [
+      `libopencv_${name}.so.406`,
+      `/usr/lib/x86_64-linux-gnu/libopencv_${name}.so.406`,
+      `/usr/lib/aarch64-linux-gnu/libopencv_${name}.so.406`,
+    ],
+    symbols,
+    link: guarded(openCVErrorOf),
+    hint: `Install OpenCV 4.6: apt install libopencv-${name}406.`,
+  });
+}
+
+/** Mat, UMat, and their link to OpenCL. Opened on the first call, as each module is. */
+export const core: () => OpenCVCore = module("core", CORE);
+
+/** Colours, filters, edges, geometry. */
+export const imgproc: () => OpenCVImgproc = module("imgproc", IMGPROC);
+
+/** Image files. */
+export const imgcodecs: () => OpenCVImgcodecs = module("imgcodecs", IMGCODECS);

@@ -1,0 +1,47 @@
+import type { Address } from "../../ffi/address.ts";
+import { Resource } from "../core/resource.ts";
+import type { Part, SliceOptions } from "../core/tensor.ts";
+import { type Layout, moved } from "../core/layout.ts";
+import type { Undo } from "../core/undo.ts";
+import { matOver } from "./mats/over.ts";
+import type { MatTarget } from "./mats/target.ts";
+import { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
+
+/** What a Mat's tensor is made of. */
+export interface OpenCVMatInit extends OpenCVTensorInit {
+  /** Where its first element lies. */
+  readonly address: Address;
+}
+
+/** A `cv::Mat`: memory that the CPU sees, as OpenCV describes it. Its handle is the `cv::Mat*`. */
+export class OpenCVMat extends OpenCVTensor {
+  /** Where its first element lies (`Mat::data`). */
+  readonly address: Address;
+
+  /** Takes the resource over. */
+  constructor(init: OpenCVMatInit) {
+    super(init);
+    this.address = init.address;
+  }
+
+  /** Lends a part as a child: a Mat over the same bytes. @see {@link Tensor.slice} */
+  override slice(layout: Layout, options: SliceOptions = {}): OpenCVMat {
+    return super.slice(layout, options) as OpenCVMat;
+  }
+
+  /** Where its first element lies in host memory. */
+  protected override get hostAddress(): bigint {
+    return this.address;
+  }
+
+  /** Makes the Mat of a part that was lent. */
+  protected derive({ layout: at, grant, name }: Part): OpenCVMat {
+    const target = this.target as MatTarget;
+    const address = this.address + BigInt(at.byteOffset) as Address;
+    const undo: Undo = [];
+    const layout = moved(at, 0);
+    const { slot, shape } = matOver(target, layout, address, name, undo);
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource], undo });
+    return new OpenCVMat({ target, resource, layout, slot, shape, address, parent: this });
+  }
+}

@@ -1,0 +1,33 @@
+import type { Access } from "../../core/access.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { layoutOf } from "../shape.ts";
+import { probePages } from "../../core/probe.ts";
+import { fillEmpty, headerAt } from "../header.ts";
+import { core } from "../library.ts";
+import type { OpenCVMat } from "../mat.ts";
+import { addressIn } from "../pointer.ts";
+import { giveSlot, takeSlot } from "../slots.ts";
+import { endHeader, ownMat } from "./own.ts";
+import type { MatTarget } from "./target.ts";
+
+/** A tensor over a `cv::Mat` that somebody else made. */
+export function attachedMat(target: MatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVMat {
+  const handle = addressIn(given);
+  const header = headerAt(handle, "mat");
+  if (header.data === 0n) throw new ArgumentError("handle: the Mat is empty.", { api: "opencv", argument: "handle" });
+  probePages(header.data, layoutOf(header.shape).byteLength, "opencv", "handle");
+  const slot = takeSlot();
+  fillEmpty(slot, "mat");
+  try {
+    core().Mat_copy(slot.header, handle);
+  } catch (error) {
+    giveSlot(slot);
+    throw error;
+  }
+  try {
+    return ownMat(target, slot, access);
+  } catch (error) {
+    endHeader(slot);
+    throw error;
+  }
+}

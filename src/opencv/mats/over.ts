@@ -1,0 +1,41 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { describeLayout, type Layout } from "../../core/layout.ts";
+import type { Undo } from "../../core/undo.ts";
+import { ReallocatedError, unfitError } from "../errors.ts";
+import { fillMat, matIn, releaseGrid } from "../header.ts";
+import type { MatShape } from "../shape.ts";
+import { giveSlot, type Slot, takeSlot } from "../slots.ts";
+import { resultIn } from "./own.ts";
+import type { MatTarget } from "./target.ts";
+
+/** A header, and what it says. */
+export interface MatOver {
+  readonly slot: Slot;
+  readonly shape: MatShape;
+}
+
+/**
+ * A Mat over memory that OpenCV does not own; its end goes on the undo list. No native call, but for more than two
+ * dimensions.
+ *
+ * @throws {LayoutError} where OpenCV cannot have that layout.
+ */
+export function matOver(target: MatTarget, at: Layout, address: Address, name: string, undo: Undo): MatOver {
+  const shape = target.fit(at, address);
+  if ("problem" in shape) throw unfitError(shape);
+  const slot = takeSlot();
+  undo.push(() => endOver(target, slot, address, name));
+  fillMat(slot, shape, address);
+  return { slot, shape };
+}
+
+/** The header is given back, unless OpenCV has put memory of its own into it: then that is a tensor from now on. */
+function endOver(target: MatTarget, slot: Slot, address: Address, name: string): void {
+  const { data, u } = matIn(slot.view);
+  if (u === NULL && (data === address || data === NULL)) {
+    releaseGrid(slot, "mat");
+    giveSlot(slot);
+    return;
+  }
+  throw new ReallocatedError(name, u === NULL ? undefined : resultIn(target, slot));
+}

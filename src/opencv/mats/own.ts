@@ -1,0 +1,63 @@
+import type { Access } from "../../core/access.ts";
+import { Allocation, type Block } from "../../core/allocation.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { Grant } from "../../core/grant.ts";
+import { describeLayout } from "../../core/layout.ts";
+import { findAllocation, join, leave } from "../../core/peers.ts";
+import { Resource } from "../../core/resource.ts";
+import { matIn } from "../header.ts";
+import { core } from "../library.ts";
+import { OpenCVMat } from "../mat.ts";
+import { layoutOf } from "../shape.ts";
+import { giveSlot, type Slot } from "../slots.ts";
+import type { MatTarget } from "./target.ts";
+
+/**
+ * A tensor over the Mat in a slot, whose memory OpenCV counts the owners of: this is one more. What has the same bytes is
+ * its peer. Takes the slot over where it succeeds.
+ *
+ * @throws {ArgumentError} where its memory overlaps that of a tensor in part, or is none that the CPU may use.
+ */
+export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-write"): OpenCVMat {
+  const { shape, data } = matIn(slot.view);
+  const layout = layoutOf(shape);
+  const known = findAllocation(data, layout.byteLength);
+  if (known?.block.closed !== undefined) throw unfit(known.block.closed.reason, known.block.closed.remedy);
+  const allocation = known ?? new Allocation(blockOf(slot, data, layout.byteLength));
+  const start = Number(data - allocation.block.address!);
+  if (start < 0 || start + layout.byteLength > allocation.block.byteLength) {
+    throw unfit("its memory overlaps that of a tensor in part.", "Dispose that tensor first.");
+  }
+  join(allocation);
+  const name = `opencv mat ${describeLayout(layout)}`;
+  const resource = new Resource({
+    name,
+    grants: [Grant.root(allocation, start, start + layout.byteLength, access, name)],
+    // The block of a Mat that nobody knew keeps its header: peers may outlive this tensor.
+    undo: [() => known === undefined ? undefined : endHeader(slot), () => leave(allocation)],
+    owners: [target.context.resource],
+  });
+  return new OpenCVMat({ target, resource, layout, slot, shape, address: data });
+}
+
+/** What OpenCV has put into a slot, as a tensor of its own; undefined where the context has ended: then it is released. */
+export function resultIn(target: MatTarget, slot: Slot): OpenCVMat | undefined {
+  if (target.context.resource.state === "live") return ownMat(target, slot);
+  endHeader(slot);
+  return undefined;
+}
+
+/** One owner less of the memory; the slot is given back. */
+export function endHeader(slot: Slot): void {
+  core().Mat_destruct(slot.header);
+  giveSlot(slot);
+}
+
+function blockOf(slot: Slot, address: bigint, byteLength: number): Block {
+  // A view of it that has escaped would be used after OpenCV has freed the memory.
+  return { kind: "opencv.mat", address, byteLength, free: (fate) => fate === "unused" ? endHeader(slot) : undefined };
+}
+
+function unfit(what: string, hint: string): ArgumentError {
+  return new ArgumentError(`handle: ${what}`, { api: "opencv", argument: "handle", hint });
+}

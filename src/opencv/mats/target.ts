@@ -1,0 +1,126 @@
+import type { Address } from "../../../ffi/address.ts";
+import { type Access, accessOf } from "../../core/access.ts";
+import { Allocation } from "../../core/allocation.ts";
+import { object } from "../../core/argument.ts";
+import { mapBlock, PAGE } from "../../core/blocks.ts";
+import type { Target } from "../../core/context.ts";
+import { sizeOf } from "../../core/dtype.ts";
+import { Grant } from "../../core/grant.ts";
+import { describeLayout, type Layout, layout, type LayoutInit, moved, powerOfTwo } from "../../core/layout.ts";
+import type { Mapped } from "../../core/mapped.ts";
+import { join, leave } from "../../core/peers.ts";
+import { Resource } from "../../core/resource.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import type { OpenCVContext } from "../context.ts";
+import { unfitError } from "../errors.ts";
+import { OpenCVMat } from "../mat.ts";
+import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
+import { attachedMat } from "./attached.ts";
+import { type MatOver, matOver } from "./over.ts";
+
+/** What {@link MatTarget.create} makes. */
+export interface MatInit extends LayoutInit {
+  /** The address will be a multiple of this power of two; the page size (4096) by default, and at least. */
+  readonly align?: number;
+}
+
+/** Options of {@link MatTarget.attach}. */
+export interface AttachMatOptions {
+  /** What the tensor may be used for; read-write by default. */
+  readonly access?: Access;
+}
+
+/** What maps to Mats, as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
+export class MatTarget implements Target<OpenCVMat> {
+  /** The kind of memory. */
+  readonly kind = "opencv.mat";
+  /** The context whose memory it is. */
+  readonly context: OpenCVContext;
+  /** How many channels its Mats have; undefined where their shape tells. */
+  readonly channels: number | undefined;
+
+  /** Made by the context. */
+  constructor(context: OpenCVContext, channels?: number) {
+    this.context = context;
+    this.channels = channels;
+  }
+
+  /** True for its tensors. */
+  is(value: Mapped): value is OpenCVMat {
+    return value instanceof OpenCVMat && value.target === this;
+  }
+
+  /** A layout as OpenCV has it, or why it cannot: for those who write mappers. */
+  fit(at: Layout, address?: bigint): MatShape | Unfit {
+    const size = sizeOf(at.dtype);
+    if (address === undefined || address % BigInt(size) === 0n) return shapeOf(at, this.channels);
+    const problem = `the address 0x${address.toString(16)} is no multiple of the ${size} bytes of ${at.dtype}.`;
+    return { argument: "byteOffset", problem };
+  }
+
+  /** Fills a header in over memory; its end goes on the undo list: for those who write mappers. @throws {LayoutError} */
+  over(at: Layout, address: Address, name: string, undo: Undo): MatOver {
+    return matOver(this, at, address, name, undo);
+  }
+
+  /** Makes the tensor of a Mat over memory: for those who write mappers. */
+  tensor(resource: Resource, at: Layout, address: Address, over: MatOver, parent: Mapped): OpenCVMat {
+    return new OpenCVMat({ target: this, resource, layout: at, address, parent, ...over });
+  }
+
+  /**
+   * A Mat in zeroed memory of its own, page-aligned, its length rounded up to a multiple of 64 bytes: what any other API
+   * can use in place.
+   *
+   * @throws {LayoutError} for a layout that OpenCV cannot have.
+   * @throws {NativeCallError} where there is not enough memory.
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * console.log(image.type, image.address % 4096n); // CV_8UC3 0n
+   * ```
+   */
+  create(init: MatInit): OpenCVMat {
+    const at = layout(init);
+    const align = powerOfTwo(init.align ?? PAGE, "align");
+    const problem = this.fit(at);
+    if ("problem" in problem) throw unfitError(problem);
+    this.context.resource.assertLive();
+    const byteLength = Math.ceil((at.byteOffset + at.byteLength) / 64) * 64;
+    const block = mapBlock({ byteLength, align, sharable: false, guard: false });
+    const allocation = new Allocation(block);
+    join(allocation);
+    const undo: Undo = [() => leave(allocation)];
+    try {
+      const name = `opencv mat ${describeLayout(at)}`;
+      const address = block.address + BigInt(at.byteOffset) as Address;
+      const over = matOver(this, at, address, name, undo);
+      const grants = [Grant.root(allocation, at.byteOffset, at.byteOffset + at.byteLength, "read-write", name)];
+      const resource = new Resource({ name, grants, undo, owners: [this.context.resource] });
+      return new OpenCVMat({ target: this, resource, layout: moved(at, 0), address, ...over });
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+  }
+
+  /**
+   * Attaches to a `cv::Mat` that somebody else made: one more owner of its memory, where OpenCV counts them. What has the
+   * same bytes is its peer: another tensor over that Mat, and a host tensor over its memory.
+   *
+   * Of a Mat over memory that OpenCV does not own (`u` is null) the memory has to stay for as long as the tensor does.
+   *
+   * @param handle the address of a live `cv::Mat`; header and elements are probed, but one that goes away later ends the
+   * process
+   * @throws {ArgumentError} for what is no Mat, or an empty one.
+   */
+  attach(handle: bigint | Deno.PointerValue, options: AttachMatOptions = {}): OpenCVMat {
+    const access = accessOf(object(options, "options").access, "read-write");
+    this.context.resource.assertLive();
+    return attachedMat(this, handle, access);
+  }
+}

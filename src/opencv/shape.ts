@@ -1,0 +1,107 @@
+import { CV_CN_MAX, CV_MAX_DIM } from "../../ffi/opencv_core/constants.ts";
+import { type DType, sizeOf } from "../core/dtype.ts";
+import { type Layout, layout } from "../core/layout.ts";
+import { channelsIn, depthOf, DTYPE_NAMES, dtypeIn, typeOf } from "./type.ts";
+
+/** What a Mat or UMat says of its elements. */
+export interface MatShape {
+  /** Depth and channels: CV_8UC3 as a number. */
+  readonly type: number;
+  /** The extent of each dimension (`size`), channels left out; two at least. */
+  readonly sizes: readonly number[];
+  /** Bytes from one element of each dimension to the next (`step`); the last is the size of a pixel. */
+  readonly steps: readonly number[];
+}
+
+/** Why a layout is none that OpenCV can have. */
+export interface Unfit {
+  /** The part of the layout at fault. */
+  readonly argument: string;
+  /** What is wrong with it. */
+  readonly problem: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+}
+
+/** An extent is an `int`. */
+const MOST = 2 ** 31 - 1;
+
+/**
+ * A layout as OpenCV has it, by the rule of its Python bindings: `[n]` is n rows of one column, `[rows, columns]` has one
+ * channel, in `[rows, columns, channels]` the last dimension is the channels, and what has more dimensions has one
+ * channel.
+ *
+ * @param channels how many there are, where that rule is not meant: the last dimension is them, unless it is 1
+ */
+export function shapeOf(at: Layout, channels?: number): MatShape | Unfit {
+  const { shape, strides, dtype } = at;
+  const depth = depthOf(dtype);
+  if (depth === undefined) {
+    return unfit("dtype", `OpenCV 4 has no Mat of ${dtype}; it has ${DTYPE_NAMES}.`);
+  }
+  const last = shape.length - 1;
+  if (last < 0) return unfit("shape", "a Mat has a dimension at least.", 'Give it one: shape "[1]".');
+  const inLast = channels === undefined ? last === 2 : channels > 1;
+  const count = inLast ? shape[last] : 1;
+  if (inLast && channels !== undefined && (count !== channels || last === 0)) {
+    return unfit("shape", `its last dimension is ${count}, and not the ${channels} channels that were asked for.`);
+  }
+  if (count > CV_CN_MAX) {
+    const remedy = "cv.matOf({ channels: 1 }) takes them for a dimension.";
+    return unfit("shape", `${count} channels are more than ${CV_CN_MAX} (CV_CN_MAX).`, remedy);
+  }
+  const element = sizeOf(dtype);
+  if (count > 1 && strides[last] !== element) {
+    return unfit(`strides[${last}]`, `channels lie side by side in OpenCV; these are ${strides[last]} bytes apart.`);
+  }
+  const rank = inLast ? last : last + 1;
+  const grid = gridOf(shape.slice(0, rank), strides.slice(0, rank), element * count);
+  return "problem" in grid ? grid : { type: typeOf(depth, count), ...grid };
+}
+
+/** Sizes and steps; OpenCV wants two dimensions at least, each step as long as what lies within it. */
+function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShape, "sizes" | "steps"> | Unfit {
+  if (sizes.length === 1) {
+    sizes.push(1);
+    strides.push(pixel);
+  }
+  if (sizes.length > CV_MAX_DIM) {
+    return unfit("shape", `${sizes.length} dimensions are more than ${CV_MAX_DIM} (CV_MAX_DIM).`);
+  }
+  const steps = new Array<number>(sizes.length);
+  let within = pixel;
+  for (let i = sizes.length - 1; i >= 0; i--) {
+    if (sizes[i] > MOST) return unfit(`shape[${i}]`, `${sizes[i]} is more than an int holds (${MOST}).`);
+    const isLast = i === sizes.length - 1;
+    const step = sizes[i] === 1 ? within : strides[i];
+    if (isLast && step !== pixel) {
+      const problem = `pixels of ${pixel} bytes lie side by side in OpenCV; these are ${step} bytes apart.`;
+      return unfit(
+        `strides[${i}]`,
+        problem,
+        "Only rows can be padded: give it one column, or a layout without gaps in a row.",
+      );
+    }
+    if (step < within) {
+      return unfit(
+        `strides[${i}]`,
+        `${step} is less than the ${within} bytes of what lies within: OpenCV is row-major.`,
+      );
+    }
+    steps[i] = step;
+    within += step * (sizes[i] - 1);
+  }
+  return { sizes, steps };
+}
+
+/** Where the elements of a Mat lie, counted from its first. */
+export function layoutOf({ type, sizes, steps }: MatShape): Layout {
+  const dtype: DType = dtypeIn(type);
+  const channels = channelsIn(type);
+  if (channels === 1) return layout({ shape: [...sizes], strides: [...steps], dtype });
+  return layout({ shape: [...sizes, channels], strides: [...steps, sizeOf(dtype)], dtype });
+}
+
+function unfit(argument: string, problem: string, remedy?: string): Unfit {
+  return { argument, problem, ...(remedy === undefined ? {} : { remedy }) };
+}

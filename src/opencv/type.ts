@@ -1,0 +1,57 @@
+import {
+  CV_16F,
+  CV_16S,
+  CV_16U,
+  CV_32F,
+  CV_32S,
+  CV_64F,
+  CV_8S,
+  CV_8U,
+  CV_CN_SHIFT,
+  CV_MAT_DEPTH_MASK,
+} from "../../ffi/opencv_core/constants.ts";
+import type { DType } from "../core/dtype.ts";
+
+/** The depths of OpenCV 4: what one element is. It has none for 64-bit integers, nor for unsigned 32-bit ones. */
+const DEPTHS: Readonly<Partial<Record<DType, number>>> = {
+  u8: CV_8U,
+  i8: CV_8S,
+  u16: CV_16U,
+  i16: CV_16S,
+  i32: CV_32S,
+  f32: CV_32F,
+  f64: CV_64F,
+  f16: CV_16F,
+};
+
+const DTYPES = new Map(Object.entries(DEPTHS).map(([dtype, depth]) => [depth, dtype as DType]));
+
+/** The dtypes that have a depth, for messages. */
+export const DTYPE_NAMES: string = Object.keys(DEPTHS).join(", ");
+
+/** The depth of a dtype (CV_8U, …); undefined where OpenCV has none. */
+export function depthOf(dtype: DType): number | undefined {
+  return DEPTHS[dtype];
+}
+
+/** A Mat's type (CV_MAKETYPE): depth and channels in one number. */
+export function typeOf(depth: number, channels: number): number {
+  return depth + ((channels - 1) << CV_CN_SHIFT);
+}
+
+/** The dtype of a type's elements. */
+export function dtypeIn(type: number): DType {
+  return DTYPES.get(type & CV_MAT_DEPTH_MASK)!;
+}
+
+/** How many channels a type has. */
+export function channelsIn(type: number): number {
+  return (type >> CV_CN_SHIFT) + 1;
+}
+
+/** `CV_8UC3`: what OpenCV calls a type. */
+export function typeName(type: number): string {
+  const dtype = dtypeIn(type);
+  const letter = dtype[0] === "u" ? "U" : dtype[0] === "f" ? "F" : "S";
+  return `CV_${dtype.slice(1)}${letter}C${channelsIn(type)}`;
+}

@@ -1,0 +1,74 @@
+import { Described } from "../core/described.ts";
+import { type Layout, moved } from "../core/layout.ts";
+import { Resource } from "../core/resource.ts";
+import type { Part, SliceOptions } from "../core/tensor.ts";
+import type { Undo } from "../core/undo.ts";
+import type { Execution } from "./execution.ts";
+import { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
+import { sharedUMat } from "./umats/over.ts";
+import type { UMatTarget } from "./umats/target.ts";
+
+/** Where a UMat lies. */
+export interface UMatPlace {
+  /** Its buffer. */
+  readonly buffer: UMatBuffer;
+  /** Where its first element lies in host memory, where that is known. */
+  readonly address?: bigint | undefined;
+}
+
+/** What a UMat's tensor is made of. */
+export interface OpenCVUMatInit extends OpenCVTensorInit, UMatPlace {}
+
+/** The memory of a UMat, and who works on it. */
+export interface UMatBuffer {
+  /** The `cl_mem`. */
+  readonly mem: bigint;
+  /** Where the UMat begins in it, in bytes (`UMat::offset`). */
+  readonly offset: number;
+  /** The `cl_context` that it belongs to. */
+  readonly clContext: bigint;
+  /** OpenCV's state for that; undefined where it is what OpenCV uses in this thread by itself. */
+  readonly execution: Execution | undefined;
+}
+
+/** A `cv::UMat`: memory that an OpenCL device sees, as OpenCV describes it. Its handle is the `cv::UMat*`. */
+export class OpenCVUMat extends OpenCVTensor {
+  /** Its memory: for those who write mappers. */
+  readonly buffer: UMatBuffer;
+  readonly #address: bigint | undefined;
+
+  /** Takes the resource over. */
+  constructor(init: OpenCVUMatInit) {
+    super(init);
+    this.buffer = init.buffer;
+    this.#address = init.address;
+  }
+
+  /** Lends a part as a child: a UMat over the same buffer. @see {@link Tensor.slice} */
+  override slice(layout: Layout, options: SliceOptions = {}): OpenCVUMat {
+    return super.slice(layout, options) as OpenCVUMat;
+  }
+
+  /** Where its first element lies in host memory, where that is known. */
+  protected override get hostAddress(): bigint | undefined {
+    return this.#address;
+  }
+
+  /** What a route has to know of it: also which `cl_context` it belongs to. */
+  protected override describe(): Described {
+    const { target, access, planes } = super.describe();
+    return new Described(target, access, planes, undefined, this.buffer.clContext);
+  }
+
+  /** Makes the UMat of a part that was lent. */
+  protected derive({ layout: at, grant, name }: Part): OpenCVUMat {
+    const target = this.target as UMatTarget;
+    const buffer = { ...this.buffer, offset: this.buffer.offset + at.byteOffset };
+    const address = this.#address === undefined ? undefined : this.#address + BigInt(at.byteOffset);
+    const layout = moved(at, 0);
+    const undo: Undo = [];
+    const over = sharedUMat(target, this.slot, { at: layout, buffer, name }, undo);
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource], undo });
+    return new OpenCVUMat({ target, resource, layout, buffer, address, parent: this, ...over });
+  }
+}

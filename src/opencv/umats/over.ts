@@ -1,0 +1,142 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { UMAT_DATA_COPY_ON_MAP } from "../../../ffi/opencv_core/constants.ts";
+import { readUMat, readUMatData, writeUMatData } from "../../../ffi/opencv_core/structs.ts";
+import type { Grant } from "../../core/grant.ts";
+import type { Layout } from "../../core/layout.ts";
+import { libc } from "../../core/libc.ts";
+import { sleepSync } from "../../core/sleep.ts";
+import type { Undo } from "../../core/undo.ts";
+import { warn } from "../../core/warn.ts";
+import { ReallocatedError, unfitError } from "../errors.ts";
+import { fillUMat, releaseGrid } from "../header.ts";
+import { core } from "../library.ts";
+import type { MatShape } from "../shape.ts";
+import { AT, giveSlot, type Slot, takeSlot } from "../slots.ts";
+import type { UMatBuffer } from "../umat.ts";
+import { resultIn } from "./own.ts";
+import type { UMatTarget } from "./target.ts";
+
+/** A header, and what it says. */
+export interface UMatOver {
+  readonly slot: Slot;
+  readonly shape: MatShape;
+}
+
+/** What a UMat over somebody's buffer is to be. */
+export interface UMatInit {
+  /** Where its elements lie, counted from `buffer.offset`. */
+  readonly at: Layout;
+  readonly buffer: UMatBuffer;
+  readonly name: string;
+}
+
+/** How long OpenCV's own threads may take to let go of a UMat whose work is done, in milliseconds. */
+const LET_GO_MS = 1000;
+
+/**
+ * A UMat over a buffer that OpenCV does not own; its end goes on the undo list. What convertFromBuffer makes is made here,
+ * without a native call, and with what convertFromBuffer of OpenCV 4.6 leaves out: the offset, and the step of its rows.
+ *
+ * @param grants what is kept for good where somebody in OpenCV does not let go of the buffer
+ * @throws {LayoutError} where OpenCV cannot have that layout.
+ */
+export function umatOver(target: UMatTarget, init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
+  const { at, buffer, name } = init;
+  const shape = fitted(target, at, buffer);
+  const slot = takeSlot();
+  writeData(slot, buffer.mem as Address, buffer.offset + at.byteLength);
+  fillUMat(slot, shape, buffer.offset, slot.data);
+  undo.push(() => endOver(target, slot, init, grants));
+  return { slot, shape };
+}
+
+/** A UMat of a part of another one: they share the UMatData, as any two UMats over one buffer do. */
+export function sharedUMat(target: UMatTarget, of: Slot, init: UMatInit, undo: Undo): UMatOver {
+  const { at, buffer, name } = init;
+  const shape = fitted(target, at, buffer);
+  const slot = takeSlot();
+  try {
+    core().UMat_copy(slot.header, of.header);
+  } catch (error) {
+    giveSlot(slot);
+    throw error;
+  }
+  const { u } = readUMat(slot.view, AT.header);
+  releaseGrid(slot, "umat");
+  fillUMat(slot, shape, buffer.offset, u);
+  undo.push(() => {
+    const now = readUMat(slot.view, AT.header).u;
+    if (now !== u && now !== NULL) throw new ReallocatedError(name, resultIn(target, slot, buffer));
+    core().UMat_destruct(slot.header);
+    giveSlot(slot);
+  });
+  return { slot, shape };
+}
+
+function fitted(target: UMatTarget, at: Layout, { offset }: UMatBuffer): MatShape {
+  const shape = target.fit(at, offset);
+  if ("problem" in shape) throw unfitError(shape);
+  return shape;
+}
+
+/** The buffer as OpenCV counts its owners: the header, and we. So that it is never OpenCV who gives it back. */
+function writeData(slot: Slot, handle: Address, byteLength: number): void {
+  const allocator = openCLAllocator();
+  writeUMatData(slot.view, AT.data, {
+    prevAllocator: allocator,
+    currAllocator: allocator,
+    urefcount: 2,
+    refcount: 0,
+    data: NULL,
+    origdata: NULL,
+    size: BigInt(byteLength),
+    flags: 0,
+    handle,
+    userdata: NULL,
+    allocatorFlags: 0,
+    mapcount: 0,
+    originalUMatData: NULL,
+    allocatorContext_pointer: NULL,
+    allocatorContext_count: NULL,
+  });
+}
+
+let allocator: Address | undefined;
+
+function openCLAllocator(): Address {
+  return allocator ??= core().ocl_getOpenCLAllocator();
+}
+
+/** The slot is given back, unless OpenCV has put a buffer of its own into it: then that is a tensor from now on. */
+function endOver(target: UMatTarget, slot: Slot, { buffer, name }: UMatInit, grants: readonly Grant[]): void {
+  const { u } = readUMat(slot.view, AT.header);
+  const isOurs = u === slot.data;
+  if (!letGo(slot, isOurs ? 2 : 1)) {
+    warn(`somebody in OpenCV still has ${name}; its memory is kept for good. Release every copy of a cv::UMat.`);
+    for (const { allocation } of grants) allocation.escaped = true;
+    buffer.execution?.device.keep(buffer.mem);
+    return;
+  }
+  freeHostCopy(slot);
+  if (!isOurs && u !== NULL) throw new ReallocatedError(name, resultIn(target, slot, buffer));
+  releaseGrid(slot, "umat");
+  giveSlot(slot);
+}
+
+/** OpenCV's kernels hold their UMats until a thread of the driver has told it that they are done. */
+function letGo(slot: Slot, owners: number): boolean {
+  const until = performance.now() + LET_GO_MS;
+  for (let turn = 0;; turn++) {
+    const { urefcount, refcount } = readUMatData(slot.view, AT.data);
+    if (urefcount <= owners && refcount === 0) return true;
+    if (performance.now() > until) return false;
+    if (turn < 100) libc().sched_yield();
+    else sleepSync(1);
+  }
+}
+
+/** Where the driver does not map a buffer, OpenCV works on a copy of its own, and keeps the memory. */
+function freeHostCopy(slot: Slot): void {
+  const { flags, data } = readUMatData(slot.view, AT.data);
+  if ((flags & UMAT_DATA_COPY_ON_MAP) !== 0 && data !== NULL) core().fastFree(data);
+}

@@ -1,0 +1,59 @@
+import { ACCESS_RW } from "../../../ffi/opencv_core/constants.ts";
+import type { Access } from "../../core/access.ts";
+import { Allocation } from "../../core/allocation.ts";
+import { Grant } from "../../core/grant.ts";
+import { describeLayout } from "../../core/layout.ts";
+import { Resource } from "../../core/resource.ts";
+import type { Execution } from "../execution.ts";
+import { umatIn } from "../header.ts";
+import { core } from "../library.ts";
+import { layoutOf } from "../shape.ts";
+import { giveSlot, type Slot } from "../slots.ts";
+import { OpenCVUMat, type UMatBuffer } from "../umat.ts";
+import type { UMatTarget } from "./target.ts";
+
+/** A tensor over the UMat in a slot, whose buffer OpenCV counts the owners of: this is one more. Takes the slot over. */
+export function ownUMat(
+  target: UMatTarget,
+  slot: Slot,
+  buffer: Omit<UMatBuffer, "offset">,
+  access: Access = "read-write",
+): OpenCVUMat {
+  const { shape, offset } = umatIn(slot.view);
+  const layout = layoutOf(shape);
+  const start = Number(offset);
+  const end = start + layout.byteLength;
+  const { execution } = buffer;
+  // It has no views: none can have escaped. Peers that another API has over the `cl_mem` may outlive the tensor.
+  const allocation = new Allocation({ kind: "opencv.umat", byteLength: end, free: () => endHeader(slot, execution) });
+  allocation.join();
+  const name = `opencv umat ${describeLayout(layout)}`;
+  const resource = new Resource({
+    name,
+    grants: [Grant.root(allocation, start, end, access, name)],
+    undo: [() => allocation.leave()],
+    owners: [target.context.resource, execution?.resource],
+  });
+  return new OpenCVUMat({ target, resource, layout, slot, shape, buffer: { ...buffer, offset: start } });
+}
+
+/** What OpenCV has put into a slot, as a tensor of its own; undefined where its context has ended: then it is released. */
+export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution }: UMatBuffer): OpenCVUMat | undefined {
+  if (target.context.resource.state !== "live" || (execution !== undefined && !execution.live)) {
+    endHeader(slot, execution);
+    return undefined;
+  }
+  const mem = within(execution, () => core().UMat_handle(slot.header, ACCESS_RW));
+  return ownUMat(target, slot, { mem, clContext, execution });
+}
+
+/** One owner less of the buffer; the slot is given back. */
+function endHeader(slot: Slot, execution: Execution | undefined): void {
+  within(execution, () => core().UMat_destruct(slot.header));
+  giveSlot(slot);
+}
+
+/** OpenCV's own state, where there is no other, or that one has ended. */
+function within<R>(execution: Execution | undefined, call: () => R): R {
+  return execution?.live ? execution.run(call) : call();
+}

@@ -1,0 +1,79 @@
+import { type Access, accessOf } from "../../core/access.ts";
+import { object } from "../../core/argument.ts";
+import type { Target } from "../../core/context.ts";
+import { sizeOf } from "../../core/dtype.ts";
+import type { Grant } from "../../core/grant.ts";
+import type { Layout } from "../../core/layout.ts";
+import type { Mapped } from "../../core/mapped.ts";
+import type { Resource } from "../../core/resource.ts";
+import type { Undo } from "../../core/undo.ts";
+import type { OpenCVContext } from "../context.ts";
+import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
+import { OpenCVUMat, type UMatPlace } from "../umat.ts";
+import { attachedUMat } from "./attached.ts";
+import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
+
+/** Options of {@link UMatTarget.attach}. */
+export interface AttachUMatOptions {
+  /** What the tensor may be used for; read-write by default. */
+  readonly access?: Access;
+}
+
+/** OpenCV's kernels count the bytes of a UMat with an int. */
+const MOST_BYTES = 2 ** 31 - 1;
+
+/** What maps to UMats, as a target of the graph. Made by the context: `cv.umat`, `cv.umatOf({ channels })`. */
+export class UMatTarget implements Target<OpenCVUMat> {
+  /** The kind of memory. */
+  readonly kind = "opencv.umat";
+  /** The context whose memory it is. */
+  readonly context: OpenCVContext;
+  /** How many channels its UMats have; undefined where their shape tells. */
+  readonly channels: number | undefined;
+
+  /** Made by the context. */
+  constructor(context: OpenCVContext, channels?: number) {
+    this.context = context;
+    this.channels = channels;
+  }
+
+  /** True for its tensors. */
+  is(value: Mapped): value is OpenCVUMat {
+    return value instanceof OpenCVUMat && value.target === this;
+  }
+
+  /** A layout as OpenCV has it, `offset` bytes into a buffer, or why it cannot: for those who write mappers. */
+  fit(at: Layout, offset: number): MatShape | Unfit {
+    const end = offset + at.byteLength;
+    if (end > MOST_BYTES) {
+      const problem = `it ends ${end} bytes into its buffer; OpenCV's kernels count them with an int (${MOST_BYTES}).`;
+      return { argument: "byteLength", problem };
+    }
+    const size = sizeOf(at.dtype);
+    if (offset % size === 0) return shapeOf(at, this.channels);
+    return { argument: "byteOffset", problem: `${offset} is no multiple of the ${size} bytes of ${at.dtype}.` };
+  }
+
+  /** Fills a header in over a buffer; its end goes on the undo list: for those who write mappers. @throws {LayoutError} */
+  over(init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
+    return umatOver(this, init, grants, undo);
+  }
+
+  /** Makes the tensor of a UMat over a buffer: for those who write mappers. */
+  tensor(resource: Resource, at: Layout, over: UMatOver & UMatPlace, parent: Mapped): OpenCVUMat {
+    return new OpenCVUMat({ target: this, resource, layout: at, parent, ...over });
+  }
+
+  /**
+   * Attaches to a `cv::UMat` that somebody else made in the OpenCL context that OpenCV uses in this thread
+   * (`cv.openCLContext`): one more owner of its buffer. OpenCV's queue is finished first.
+   *
+   * @param handle the address of a live `cv::UMat`: the header is probed, but one that goes away later ends the process
+   * @throws {ArgumentError} for what is no UMat, an empty one, and one that has no `cl_mem`.
+   */
+  attach(handle: bigint | Deno.PointerValue, options: AttachUMatOptions = {}): OpenCVUMat {
+    const access = accessOf(object(options, "options").access, "read-write");
+    this.context.resource.assertLive();
+    return attachedUMat(this, handle, access);
+  }
+}

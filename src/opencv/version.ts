@@ -1,0 +1,50 @@
+import { NULL } from "../../ffi/address.ts";
+import { InteropError } from "../core/errors.ts";
+import { fillEmpty, fillMat, matIn } from "./header.ts";
+import { core } from "./library.ts";
+import { giveSlot, takeSlot } from "./slots.ts";
+
+/** The versions whose classes are laid out as ffi/opencv_core says; others may not be. */
+const KNOWN = ["4.6"];
+
+let version: string | undefined;
+
+/**
+ * The version of OpenCV that is here, once its layout was compared with what is expected.
+ *
+ * @throws {InteropError} where it is another one.
+ */
+export function checkedVersion(): string {
+  if (version !== undefined) return version;
+  const found = [core().getVersionMajor(), core().getVersionMinor(), core().getVersionRevision()].join(".");
+  if (!KNOWN.some((known) => found.startsWith(`${known}.`))) {
+    throw unknown(`OpenCV ${found} is not known here: samepage reads and writes the headers of ${KNOWN.join(", ")}.`);
+  }
+  if (!layoutHolds()) throw unknown(`OpenCV ${found} does not lay a cv::Mat out as 4.6 of Debian does.`);
+  return version = found;
+}
+
+/** OpenCV makes a Mat of its own of one that was filled in here: is it the same? */
+function layoutHolds(): boolean {
+  const [given, made] = [takeSlot(), takeSlot()];
+  const data = given.data; // any memory will do
+  const shape = { type: 16, sizes: [3, 5], steps: [64, 3] };
+  fillMat(given, shape, data);
+  fillEmpty(made, "mat");
+  core().Mat_construct2D(made.header, 3, 5, 16, data, 64n);
+  const [a, b] = [matIn(given.view), matIn(made.view)];
+  const same = a.flags === b.flags && a.data === b.data && a.dataend === b.dataend && a.datalimit === b.datalimit &&
+    b.u === NULL && JSON.stringify(a.shape) === JSON.stringify(b.shape);
+  core().Mat_destruct(made.header);
+  giveSlot(made);
+  giveSlot(given);
+  return same;
+}
+
+function unknown(message: string): InteropError {
+  return new InteropError(message, {
+    api: "opencv",
+    fn: "getVersionMajor",
+    hint: "Install Debian 12's: apt install libopencv-core406, or name it in SAMEPAGE_LIB_OPENCV_CORE.",
+  });
+}
