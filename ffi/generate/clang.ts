@@ -29,7 +29,7 @@ export function targetFlags(target: Target, cxx?: Cxx): string[] {
 
 /**
  * The headers of this machine's newest libstdc++. They serve every target: the folder of the processor holds switches
- * (such as that for `long double` of another size) on which none of the listed classes depends.
+ * (of `__float128` and `RDRAND`, for instance) on which none of the listed classes depends.
  */
 function libstdcxxFolders(): string[] {
   const shared = "/usr/include/c++";
@@ -37,11 +37,13 @@ function libstdcxxFolders(): string[] {
   return [`${shared}/${version}`, ...TARGETS.map((target) => `/usr/include/${target}/c++/${version}`)];
 }
 
-/** The C lines that bring in a library's headers. */
+/** The lines that bring in a library's headers, and those by which this generator asks. */
 export function includes(library: Library): string {
   return [
     ...Object.entries(library.defines).map(([name, value]) => `#define ${name} ${value}`),
-    ...["stddef.h", "stdint.h", ...library.headers].map((header) => `#include <${header}>`),
+    ...["stddef.h", "stdint.h", ...library.cxx ? ["type_traits"] : [], ...library.headers].map((header) =>
+      `#include <${header}>`
+    ),
     "",
   ].join("\n");
 }

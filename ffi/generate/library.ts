@@ -41,7 +41,7 @@ export interface Cxx {
 export interface ClassEntry {
   /** The type, e.g. `cv::Mat`. */
   readonly type: string;
-  /** What TypeScript calls it; the name without the library's namespace unless given. */
+  /** What TypeScript calls it; its name without namespaces unless given. */
   readonly as?: string;
   /** The fields, as `offsetof` takes them; with their TypeScript name first where they are no plain name. */
   readonly fields: readonly (string | readonly [name: string, designator: string])[];

@@ -150,7 +150,7 @@ export class Graph implements Disposable {
       frame.arrivedBy(joined(planes.map((plane) => plane.route)));
       return frame;
     } catch (error) {
-      const failures = planes.reverse().flatMap((plane) => failuresOf(() => plane[Symbol.dispose]()));
+      const failures = planes.reverse().flatMap((plane) => unwind([() => plane[Symbol.dispose]()]));
       throwAll([error, ...failures], `mapping ${source.name}`);
       throw error;
     }
@@ -176,7 +176,7 @@ export class Graph implements Disposable {
         next.resource.dependOn(this.#resource);
       }
     } catch (error) {
-      if (at !== source) throwAll([error, ...failuresOf(() => at[Symbol.dispose]())], `mapping ${source.name}`);
+      if (at !== source) throwAll([error, ...unwind([() => at[Symbol.dispose]()])], `mapping ${source.name}`);
       throw error;
     }
     return at;
@@ -237,7 +237,7 @@ export function takeStep(
     for (const grant of grants) grant.revokeConflicting();
     return mapped;
   } catch (error) {
-    const errors = [error, ...(mapped === undefined ? unwind(undo) : failuresOf(() => mapped![Symbol.dispose]()))];
+    const errors = [error, ...(mapped === undefined ? unwind(undo) : unwind([() => mapped![Symbol.dispose]()]))];
     for (const grant of grants) grant.finish();
     throwAll(errors, `mapping ${source.name}`);
     throw error;
@@ -274,15 +274,6 @@ function isScattered(source: Mapped): source is Frame {
 function joined(routes: readonly Route[]): Route {
   const open = routes.every((route) => route.open);
   return new Route(routes.flatMap((route) => route.steps), routes.flatMap((route) => route.refused), open);
-}
-
-function failuresOf(action: () => void): unknown[] {
-  try {
-    action();
-    return [];
-  } catch (error) {
-    return [error];
-  }
 }
 
 /** The steps of a route. `waited`: the host has to wait before the first of them, whoever takes it. */

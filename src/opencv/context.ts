@@ -5,6 +5,9 @@ import { messageOf } from "../core/errors.ts";
 import { Resource } from "../core/resource.ts";
 import { type DeviceContext, Execution } from "./execution.ts";
 import { MatTarget } from "./mats/target.ts";
+import { gaussianBlur, type GaussianBlurOptions } from "./operations/gaussian_blur.ts";
+import type { Size } from "./operations/size.ts";
+import type { OpenCVTensor } from "./tensor.ts";
 import { currentContext } from "./thread_state.ts";
 import { UMatTarget } from "./umats/target.ts";
 import { checkedVersion } from "./version.ts";
@@ -110,6 +113,27 @@ export class OpenCVContext implements Context {
   get openCLContext(): bigint | undefined {
     this.resource.assertLive();
     return currentContext();
+  }
+
+  /**
+   * Blurs an image (`cv::GaussianBlur`), in place where `dst` is `src`.
+   *
+   * @param src any depth but CV_8S and CV_16F, any number of channels
+   * @param dst of the same size and type
+   * @param ksize width and height of the kernel in pixels, both odd, or 0 to take them from `sigmaX`
+   * @throws like every operation: {@link OperationOptions}.
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * cv.GaussianBlur(image, image, [5, 5], { sigmaX: 1.5 });
+   * ```
+   */
+  GaussianBlur(src: OpenCVTensor, dst: OpenCVTensor, ksize: Size, options: GaussianBlurOptions = {}): void {
+    gaussianBlur(this, src, dst, ksize, options);
   }
 
   /** OpenCV's state for a `cl_context`, made when it is first needed: for those who write mappers. */

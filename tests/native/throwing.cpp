@@ -100,7 +100,7 @@ EXPORT int countAlive() { return alive; }
 EXPORT int which() { return WHICH; }
 EXPORT void throwWhich() { throw std::runtime_error(std::to_string(WHICH)); }
 
-// What the unwinder finds of its caller: rbp has to come back as it was, which is asked by a second throw and catch.
+// C++ that catches its own exceptions below a thunk.
 EXPORT int nested(int how) {
   int caught = 0;
   for (int i = 0; i < 3; i++) {

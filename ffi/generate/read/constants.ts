@@ -1,6 +1,7 @@
 import type { Target } from "../clang.ts";
 import type { Library } from "../library.ts";
 import type { Constant } from "../model.ts";
+import { isSigned } from "./cxx/signed.ts";
 import { measure } from "./measure.ts";
 import type { Candidate } from "./select.ts";
 
@@ -22,14 +23,14 @@ export async function readConstants(
     library,
     target,
     groups.flatMap(({ type, candidates }) => [
-      { type: "int", value: `(${type}) -1 < (${type}) 0` },
+      { type: "int", value: library.cxx ? isSigned(type) : `(${type}) -1 < (${type}) 0` },
       ...candidates.map(({ expression }) => ({ type, value: expression })),
     ]),
   );
   return groups.map(({ type, candidates }) => {
-    const [minusOne, ...own] = values.splice(0, candidates.length + 1);
+    const [signed, ...own] = values.splice(0, candidates.length + 1);
     return own.map(({ bits, value }, i) => {
-      const exact = minusOne.value === 1n ? BigInt.asIntN(bits, value) : BigInt.asUintN(bits, value);
+      const exact = signed.value === 1n ? BigInt.asIntN(bits, value) : BigInt.asUintN(bits, value);
       const { name, expression, text } = candidates[i];
       return { name, expression, text, type, value: bits === 64 ? exact : Number(exact) };
     });

@@ -36,7 +36,7 @@ export type ErrorOf = (thrown: Thrown) => Error;
 
 /** The error of any exception: its type is the code's name. */
 export const nativeCallErrorOf: ErrorOf = ({ api, fn, type, what }) =>
-  new NativeCallError(what === undefined ? `${fn} threw ${type}.` : `${fn} threw ${type}: ${what}`, {
+  new NativeCallError(what ? `${fn} threw ${type}: ${what}` : `${fn} threw ${type}.`, {
     api,
     fn,
     codeName: type,

@@ -72,7 +72,7 @@ function imageOf(path: string, symbols: Symbols, api: string): string {
     throw new InteropError(`The guard is machine code for Linux on x86-64, and this is ${os} on ${arch}.`, { api });
   }
   const targets = targetsIn(path, symbols, api);
-  const unnamed = guardImage("", targets);
+  const unnamed = guardImage(api, targets);
   const fingerprint = [crc32, fnv1a].map((hash) => hash(unnamed).toString(16).padStart(8, "0")).join("");
   const soname = `samepage-guard-${api}-${fingerprint}.so`;
   loadImage(soname, fingerprint, () => guardImage(soname, targets));

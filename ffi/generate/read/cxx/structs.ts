@@ -5,6 +5,7 @@ import type { Struct } from "../../model.ts";
 import { ADDRESS, scalar } from "../../types.ts";
 import { measure } from "../measure.ts";
 import { className } from "./names.ts";
+import { isSigned } from "./signed.ts";
 
 /** Measures C++ classes: what each listed field is, the compiler is asked. */
 export async function readClasses(library: Library, target: Target, entries: readonly ClassEntry[]): Promise<Struct[]> {
@@ -23,9 +24,9 @@ function struct(entry: ClassEntry, [size, align, ...facts]: readonly number[]): 
   const fields: Record<string, FieldLayout> = {};
   const members: Record<string, Struct["members"][string]> = {};
   for (const [name, designator] of fieldsOf(entry)) {
-    const [offset, bytes, isScalar, isPointer, isFractional, isSigned] = facts.splice(0, FACTS);
+    const [offset, bytes, isScalar, isPointer, isFractional, hasSign] = facts.splice(0, FACTS);
     if (!isScalar) throw new Error(`${entry.type}.${designator} is no number and no pointer`);
-    const type = `${isFractional ? "f" : isSigned ? "i" : "u"}${bytes * 8}` as FieldType;
+    const type = `${isFractional ? "f" : hasSign ? "i" : "u"}${bytes * 8}` as FieldType;
     fields[name] = { offset, type };
     members[name] = { designator, foreign: isPointer ? ADDRESS : scalar(type) };
   }
@@ -39,17 +40,16 @@ function fieldsOf({ fields }: ClassEntry): readonly (readonly [name: string, des
 /** Of a field: where it lies, its size, and whether it is a number or a pointer at all, a pointer, fractional, signed. */
 const FACTS = 6;
 
-/** They as constant expressions. An enum is signed as its underlying type is. */
+/** They as constant expressions. */
 function fieldQuestions(type: string, designator: string): string[] {
   const value = `(((${type} *) nullptr)->${designator})`;
-  const own = `std::remove_reference<decltype(${value})>`;
-  const number = `std::conditional<std::is_enum<${own}::type>::value, std::underlying_type<${own}::type>, ${own}>`;
+  const own = `std::remove_reference<decltype(${value})>::type`;
   return [
     `offsetof(${type}, ${designator})`,
     `sizeof(${value})`,
-    `std::is_scalar<${own}::type>::value`,
-    `std::is_pointer<${own}::type>::value`,
-    `std::is_floating_point<${own}::type>::value`,
-    `std::is_signed<${number}::type::type>::value`,
+    `std::is_scalar<${own}>::value`,
+    `std::is_pointer<${own}>::value`,
+    `std::is_floating_point<${own}>::value`,
+    isSigned(own),
   ];
 }

@@ -1,0 +1,19 @@
+import {
+  BORDER_CONSTANT,
+  BORDER_REFLECT,
+  BORDER_REFLECT_101,
+  BORDER_REPLICATE,
+  BORDER_WRAP,
+} from "../../../ffi/opencv_imgproc/constants.ts";
+
+/** What lies beyond an image's edge, for those who look there; OpenCV's default is `"reflect-101"`. */
+export type Border = keyof typeof BORDERS;
+
+/** OpenCV's numbers of them (BorderTypes). */
+export const BORDERS = {
+  "constant": BORDER_CONSTANT,
+  "replicate": BORDER_REPLICATE,
+  "reflect": BORDER_REFLECT,
+  "wrap": BORDER_WRAP,
+  "reflect-101": BORDER_REFLECT_101,
+} as const;

@@ -1,0 +1,30 @@
+import { shown } from "../../core/argument.ts";
+import { ArgumentError } from "../../core/errors.ts";
+
+/** A number that a program gave: finite, and within bounds. @throws {ArgumentError} */
+export function number(given: unknown, argument: string, least = -Infinity, most = Infinity): number {
+  if (typeof given === "number" && Number.isFinite(given) && given >= least && given <= most) return given;
+  const within = least === -Infinity ? "" : most === Infinity ? `, ${least} at least` : ` from ${least} to ${most}`;
+  throw wrong(argument, `${shown(given)} is no number${within}.`);
+}
+
+/** A whole number that an int holds, within bounds. @throws {ArgumentError} */
+export function int(given: unknown, argument: string, least: number = -(2 ** 31), most: number = 2 ** 31 - 1): number {
+  if (Number.isInteger(given) && (given as number) >= least && (given as number) <= most) return given as number;
+  throw wrong(argument, `${shown(given)} is no whole number from ${least} to ${most}.`);
+}
+
+/** What a name of OpenCV's stands for, in a table of them. @throws {ArgumentError} for a name that is not in it. */
+export function named<N extends string, V>(table: Readonly<Record<N, V>>, given: unknown, argument: string): V {
+  if (typeof given === "string" && Object.hasOwn(table, given)) return table[given as N];
+  throw wrong(argument, `${shown(given)} is none of ${Object.keys(table).join(", ")}.`);
+}
+
+/** The error of an argument that an operation has no use for. */
+export function wrong(argument: string, what: string, hint?: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, {
+    api: "opencv",
+    argument,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
