@@ -142,6 +142,13 @@ export function throwAll(errors: readonly unknown[], doing: string): void {
   }
 }
 
+/** Why something is closed for what was thrown; an error's hint is what would open it. */
+export function reasonOf(error: unknown): Omit<Refusal, "edge"> {
+  const message = messageOf(error);
+  if (!(error instanceof InteropError) || error.hint === undefined) return { reason: message };
+  return { reason: message.replace(` ${error.hint}`, ""), remedy: error.hint };
+}
+
 /** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -163,10 +163,13 @@ export class Graph implements Disposable {
       waitFor(ready);
       return this.#borrowed(source, access);
     }
+    // First of all, whichever hop it is for: where it is refused, none has been taken.
+    const waited = hops.some((hop) => hop.plan.hostWait);
+    if (waited) waitFor(ready);
     let at = source;
     try {
       for (const hop of hops) {
-        const pending = at === source ? ready : { waits: at.work, returning: [] };
+        const pending = at !== source ? { waits: at.work, returning: [] } : waited ? NOTHING : ready;
         if (hop.plan.hostWait) waitFor(pending);
         this.#resource.assertLive(); // a fence's own code may have ended it
         const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? NOTHING : pending);

@@ -216,8 +216,9 @@ export class Resource {
     this.#driveLater();
   }
 
-  /** Ends it from a finalizer: in the background, with a warning. */
+  /** Ends it (an intermediate: what it was made for) from a finalizer: in the background, with a warning. */
   finalize(): void {
+    if (this.#state === "live" && this.#madeFor !== undefined) return this.#madeFor.finalize();
     if (!this.#begin(undefined)) return;
     warn(`${this.name} was never disposed; it is now, by the garbage collector. Use \`using\` or dispose it.`);
     this.#driveLater();

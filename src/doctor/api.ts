@@ -1,5 +1,5 @@
 import type { Mapped } from "../core/mapped.ts";
-import type { Target } from "../core/context.ts";
+import type { Context, Target } from "../core/context.ts";
 import type { ApiReport } from "./report.ts";
 
 /** How to look. */
@@ -16,8 +16,10 @@ export interface Node {
   readonly device: string;
   /** The target itself. */
   readonly target: Target;
-  /** Makes a little memory of this kind, to ask the graph about; undefined where nothing here can. */
+  /** Makes a little memory of this kind, to ask the graph about; undefined where nothing here can, or `homes` do. */
   readonly make: (() => Mapped) | undefined;
+  /** Where memory of this kind belongs to a context of another API: makes it in each, to be asked about with that one. */
+  readonly homes?: ReadonlyMap<Context, () => Mapped>;
 }
 
 /** What was found of one API. */
@@ -36,6 +38,6 @@ export interface ApiExaminer {
   readonly variables: readonly string[];
   /** Files and folders that tell more about it. */
   readonly files: readonly string[];
-  /** Looks. Never throws: what fails is a finding. */
-  examine(how: Examination): Examined;
+  /** Looks; `before` is what the APIs before it in the table have. Never throws: what fails is a finding. */
+  examine(how: Examination, before: readonly Node[]): Examined;
 }

@@ -7,7 +7,7 @@ const USAGE = `Says what this machine can share with what, and why not more.
 
   --json         the report as JSON
   --svg[=FILE]   the graph as a picture: on standard output, or in FILE (--allow-write)
-  --no-proof     run no experiment: quicker where a device does not alias, but nothing is called an alias
+  --no-proof     run no experiment: quicker where a device does not alias, but nothing is proven to
 `;
 
 /** The command: prints what was asked for, and answers the exit code. */

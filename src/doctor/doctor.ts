@@ -1,7 +1,7 @@
 import config from "../../deno.json" with { type: "json" };
 import { environment } from "../core/library.ts";
 import { MAPPERS } from "../mappers/mod.ts";
-import type { ApiExaminer } from "./api.ts";
+import type { ApiExaminer, Examined } from "./api.ts";
 import { APIS } from "./apis.ts";
 import { examineEdges } from "./edges.ts";
 import { attempt } from "./findings.ts";
@@ -12,7 +12,8 @@ import type { ApiReport, Finding, Report, Versions } from "./report.ts";
 export interface DoctorOptions {
   /**
    * Run the experiments that show which memory a device uses in place; true by default. They take about a second for
-   * each device that does not. Without them nothing is called an alias.
+   * each device that does not. Without them nothing is called an alias that has to be proven. With them OpenCV is asked which OpenCL device it
+   * uses by itself: what it chooses it keeps for as long as the process lives, as it would at its first UMat.
    */
   readonly proofs?: boolean;
 }
@@ -35,7 +36,8 @@ export function doctor(options: DoctorOptions = {}): Report {
   const { proofs = true } = options;
   const findings: Finding[] = [];
   const how = { proofs, opened: new DisposableStack() };
-  const examined = APIS.map((api) => api.examine(how));
+  const examined: Examined[] = [];
+  for (const api of APIS) examined.push(api.examine(how, examined.flatMap((it) => it.nodes)));
   const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
   const nodes = examined.flatMap((it) => it.nodes);
   const edges = attempt(findings, () => examineEdges(nodes, MAPPERS, how, apis));

@@ -1,4 +1,4 @@
-import type { Target } from "../core/context.ts";
+import type { Context, Target } from "../core/context.ts";
 import type { Refusal } from "../core/errors.ts";
 import { Graph } from "../core/graph.ts";
 import type { Mapped } from "../core/mapped.ts";
@@ -11,12 +11,16 @@ import type { ApiReport, EdgeReport, Finding, RouteReport, TargetReport } from "
 /** The worst comes last. */
 const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
 
-/** A node with its name in the report, and a little memory of its kind where that could be made. */
+/** A little memory of some kind, or why none could be made. */
+type Sample = { readonly memory: Mapped } | { readonly problem: Finding };
+
+/** A node with its name in the report, and memory of its kind. */
 interface Source {
   readonly id: string;
   readonly target: Target;
-  readonly memory: Mapped | undefined;
-  readonly problem: string | undefined;
+  readonly sample: Sample;
+  /** The same in each context that it may belong to: that one's is asked about beside it. */
+  readonly homes: ReadonlyMap<Context, Sample>;
 }
 
 /** What the graph says of the memory that is here. */
@@ -31,7 +35,7 @@ export interface Edges {
 
 /**
  * Asks the graph, with a little memory of each kind: of each mapper alone whether it is open between each two targets,
- * and of all together what the best way is. Nothing is mapped.
+ * and of all together what the best way is. Nothing is mapped for it.
  */
 export function examineEdges(
   nodes: readonly Node[],
@@ -42,12 +46,12 @@ export function examineEdges(
   const sources = nodes.map((node) => sourceOf(node, opened));
   const asked = proofs ? mappers : mappers.map(unproven);
   return {
-    targets: sources.map(({ id, target, problem }, i) => ({
+    targets: sources.map(({ id, target, sample }, i) => ({
       id,
       kind: target.kind,
       api: target.context.api,
       device: nodes[i].device,
-      ...(problem === undefined ? {} : { problem }),
+      ...("problem" in sample ? { problem: sample.problem.what } : {}),
     })),
     edges: asked.flatMap((mapper) => edgesOf(mapper, sources, apis)),
     routes: routesOf(asked, sources),
@@ -60,10 +64,18 @@ function idOf({ device, target: { kind, context: { api } } }: Node): string {
 }
 
 function sourceOf(node: Node, opened: DisposableStack): Source {
+  const { target, make, homes = new Map<Context, () => Mapped>() } = node;
+  const none: Sample = { problem: { what: `nothing here makes ${target.kind} memory to try.` } };
+  const at = new Map([...homes].map(([context, makeIn]) => [context, sampleOf(makeIn, opened)]));
+  // Beside a context that is no home of it, the first home stands for all.
+  const [first = make === undefined ? none : sampleOf(make, opened)] = at.values();
+  return { id: idOf(node), target, sample: first, homes: at };
+}
+
+function sampleOf(make: () => Mapped, opened: DisposableStack): Sample {
   const findings: Finding[] = [];
-  const memory = node.make === undefined ? undefined : attempt(findings, () => opened.use(node.make!()));
-  const problem = node.make === undefined ? `nothing here makes ${node.target.kind} memory to try.` : findings[0]?.what;
-  return { id: idOf(node), target: node.target, memory, problem };
+  const memory = attempt(findings, () => opened.use(make()));
+  return memory === undefined ? { problem: findings[0] } : { memory };
 }
 
 /** The same mapper, which finds nothing out before it is asked. */
@@ -100,13 +112,23 @@ function routesOf(mappers: readonly Mapper[], sources: readonly Source[]): Route
 
 /** What the graph answers, where copies are asked for; a failure is a refusal like any other. */
 function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
-  if (from.memory === undefined) return new Route([], [{ edge, reason: from.problem! }], false);
+  const sample = from.homes.get(to.target.context) ?? from.sample;
+  if ("problem" in sample) return refusal(edge, sample.problem);
   try {
-    return graph.explain(from.memory, to.target, { copy: "allow" });
+    const { steps, refused, open } = graph.explain(sample.memory, to.target, { copy: "allow" });
+    return new Route(steps, refused.map(withoutHandles), open);
   } catch (error) {
-    const { what, remedy } = findingOf(error);
-    return new Route([], [{ edge, reason: what, ...(remedy === undefined ? {} : { remedy }) }], false);
+    return refusal(edge, findingOf(error));
   }
+}
+
+/** A native handle is of this run alone: the same machine gives the same report. */
+function withoutHandles(refused: Refusal): Refusal {
+  return { ...refused, reason: refused.reason.replace(/0x[0-9a-f]{8,16}\b/g, "0x…") };
+}
+
+function refusal(edge: string, { what, ...remedy }: Finding): Route {
+  return new Route([], [{ edge, reason: what, ...remedy }], false);
 }
 
 function closed(refused: readonly Refusal[]): Pick<EdgeReport, "reason" | "remedy"> {

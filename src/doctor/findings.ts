@@ -1,11 +1,10 @@
-import { InteropError, messageOf } from "../core/errors.ts";
+import { reasonOf } from "../core/errors.ts";
 import type { Finding } from "./report.ts";
 
 /** What was thrown, as a finding: an error's hint is its remedy. */
 export function findingOf(error: unknown): Finding {
-  const message = messageOf(error);
-  if (!(error instanceof InteropError) || error.hint === undefined) return { what: message };
-  return { what: message.replace(` ${error.hint}`, ""), remedy: error.hint };
+  const { reason, ...remedy } = reasonOf(error);
+  return { what: reason, ...remedy };
 }
 
 /** Does something whose failure is only a finding; then the answer is undefined. */

@@ -21,7 +21,7 @@ export const HOST: ApiExaminer = {
     const make = () => host.allocate(LITTLE);
     const id = "host";
     if (library.opened === undefined) {
-      return { report: { api: id, library, drivers: [], devices: [], findings }, nodes: [] };
+      return { report: { api: id, library, modules: [], drivers: [], devices: [], findings }, nodes: [] };
     }
     const facts = factOf("gnu_get_libc_version", libcVersion);
     const version = told(facts, "gnu_get_libc_version");
@@ -32,6 +32,7 @@ export const HOST: ApiExaminer = {
       report: {
         api: id,
         library: { ...library, ...(version === undefined ? {} : { version: `glibc ${version}` }), facts },
+        modules: [],
         drivers: [],
         devices: [{ id, name: "the CPU's memory", facts: [], traits, aliasing: [], findings: [] }],
         findings,

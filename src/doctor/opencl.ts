@@ -46,7 +46,14 @@ export const OPENCL: ApiExaminer = {
     const [name, version] = [told(facts, "CL_ICDL_NAME"), told(facts, "CL_ICDL_VERSION")];
     const described = name === undefined || version === undefined ? {} : { version: `${name} ${version}` };
     return {
-      report: { api: OPENCL.api, library: { ...library, ...described, facts }, drivers, devices, findings },
+      report: {
+        api: OPENCL.api,
+        library: { ...library, ...described, facts },
+        modules: [],
+        drivers,
+        devices,
+        findings,
+      },
       nodes,
     };
   },

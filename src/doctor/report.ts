@@ -1,4 +1,5 @@
 import type { LibraryAttempt, Refusal } from "../core/errors.ts";
+import type { GuardState } from "../core/native/guard.ts";
 import type { Step, Transfer } from "../core/route.ts";
 
 /**
@@ -54,10 +55,12 @@ export interface Finding {
 
 /** What there is of one API. */
 export interface ApiReport {
-  /** The API's name: `"host"`, `"opencl"`. */
+  /** The API's name: `"host"`, `"opencl"`, `"opencv"`. */
   readonly api: string;
   /** Its library. */
   readonly library: LibraryReport;
+  /** Others that belong to it, each of which may be missing. */
+  readonly modules: readonly ModuleReport[];
   /** The environment variables that are set, may be read, and change what is found. */
   readonly variables: Readonly<Record<string, string>>;
   /** The drivers behind the library. */
@@ -86,6 +89,14 @@ export interface LibraryReport {
   readonly attempts: readonly LibraryAttempt[];
   /** What the library tells of itself. */
   readonly facts: readonly Fact[];
+  /** Of a C++ library that is open: is what it throws caught, and if not, why? */
+  readonly guard?: GuardState;
+}
+
+/** One of the libraries that an API is made of. */
+export interface ModuleReport extends LibraryReport {
+  /** Its name there: `"imgproc"`. */
+  readonly name: string;
 }
 
 /** One value, under the name that its API gives it. Either a value or a problem is there. */

@@ -1,4 +1,5 @@
 import { row, table, wrap } from "./columns.ts";
+import { joined, type Pairs } from "./pairs.ts";
 import type { ApiReport, DeviceReport, Finding, LibraryReport, Report, RouteReport } from "./report.ts";
 
 /** Widths of the columns before the last one. */
@@ -7,12 +8,12 @@ const DETAIL = [2, 12];
 const ITEM = [2];
 const FLAG = [2, 34];
 
-/** What the words of the first table mean. */
-const WORDS: Readonly<Record<string, string>> = {
-  alias: "the same bytes: proven by an experiment, nothing moves",
-  migrate: "the driver moves the bytes behind the scenes, or may",
-  copy: "bytes are copied, and only where that is asked for",
-  closed: "there is no way",
+/** What the words for a way mean, and their signs in the first table. */
+const WORDS: Readonly<Record<string, readonly [sign: string, meaning: string]>> = {
+  alias: ["=", "the same bytes, nothing moves: proven, or one address or handle"],
+  migrate: ["~", "the driver moves the bytes behind the scenes, or may"],
+  copy: ["+", "bytes are copied, and only where that is asked for"],
+  closed: ["x", "there is no way"],
 };
 
 /**
@@ -55,20 +56,22 @@ function sharedAndAlone({ targets, routes }: Report): [shared: string[], alone: 
   return [ids.filter(isShared), ids.filter((id) => !isShared(id))];
 }
 
-/** A table from (rows) and to (columns), and what its words mean. */
+/** A table from (rows) and to (columns, by their numbers), and what its signs mean. */
 function sharingLines(report: Report): string[] {
   const { routes } = report;
   const [ids, alone] = sharedAndAlone(report);
   if (ids.length === 0) return [`nothing: ${alone.length === 0 ? "no memory" : `only ${alone.join(", ")}`} is here`];
-  const wordFor = (from: string, to: string) => {
+  const signFor = (from: string, to: string) => {
     const route = routes.find((it) => it.from === from && it.to === to);
-    return route === undefined ? "-" : wordOf(route);
+    return route === undefined ? "-" : WORDS[wordOf(route)][0];
   };
   const shown = routes.filter(({ from, to }) => ids.includes(from) && ids.includes(to));
   const words = Object.entries(WORDS).filter(([word]) => shown.some((route) => wordOf(route) === word));
+  const numbers = ids.map((_, i) => `${i + 1}`);
+  const numbered = ids.map((id, i) => `${numbers[i].padStart(`${ids.length}`.length)} ${id}`);
   return [
-    ...table(["from \\ to", ...ids], ids.map((from) => [from, ...ids.map((to) => wordFor(from, to))])),
-    ...words.flatMap(([word, meaning]) => row(NAME, word, meaning)),
+    ...table(["from \\ to", ...numbers], ids.map((from, i) => [numbered[i], ...ids.map((to) => signFor(from, to))])),
+    ...words.flatMap(([word, [sign, meaning]]) => row(NAME, `${sign} ${word}`, meaning)),
     ...(alone.length === 0 ? [] : row(NAME, "with nothing", alone.join(", "))),
   ];
 }
@@ -77,27 +80,29 @@ function wordOf({ open, transfer }: RouteReport): string {
   return open ? transfer! : "closed";
 }
 
-/** What is not an alias, and each edge that is closed; what has one reason stands together. */
+/** Why routes are no alias, and edges closed between what no alias joins; what has one reason stands together. */
 function whyLines(report: Report): string[] {
   const { routes, edges } = report;
   const [, alone] = sharedAndAlone(report);
-  const reasons = new Map<string, Set<string>>();
-  const tell = (ends: string, word: string, ...why: readonly (string | undefined)[]) => {
-    const reason = `${word}: ${why.filter((part) => part !== undefined && part !== "").join(" ")}`;
-    reasons.set(reason, (reasons.get(reason) ?? new Set()).add(ends));
+  const reasons = new Map<string, Pairs>();
+  const tell = (from: string, to: string, ...why: readonly (string | undefined)[]) => {
+    const reason = why.filter((part) => part !== undefined && part !== "").join(" ");
+    reasons.set(reason, [...reasons.get(reason) ?? [], [from, to]]);
   };
   for (const { from, to, open, transfer, steps, refused } of routes) {
     const worst = steps.find((step) => step.transfer === transfer);
-    const way = steps.length > 1 ? `by ${steps.map(({ edge }) => edge).join(" and ")};` : "";
     if (!open && refused.length === 0 && !alone.includes(from) && !alone.includes(to)) {
-      tell(`${from} → ${to}`, "closed", "no edge leads there.");
+      tell(from, to, "closed: no edge leads there.");
     }
-    if (open && transfer !== "alias") tell(`${from} → ${to}`, transfer!, way, worst?.evidence);
+    if (open && transfer !== "alias") tell(from, to, `${transfer} at ${worst?.edge}:`, worst?.evidence);
   }
+  const aliased = routes.filter(({ transfer }) => transfer === "alias");
   for (const { edge, from, to, open, reason, remedy } of edges) {
-    if (!open) tell(from === undefined ? edge : `${from} → ${to}`, "closed", reason, remedy);
+    if (open || aliased.some((route) => route.from === from && route.to === to)) continue;
+    const [kind, other] = edge.split("→");
+    tell(from ?? kind, to ?? other, "closed:", reason, remedy);
   }
-  return [...reasons].flatMap(([reason, ends]) => [...wrap([...ends].join(", ")), ...row(ITEM, "", reason)]);
+  return [...reasons].flatMap(([reason, pairs]) => [...wrap(joined(pairs)), ...row(ITEM, "", reason)]);
 }
 
 function findingsOf({ findings, apis }: Report): readonly Finding[] {
@@ -113,9 +118,10 @@ function deviceLines({ id, name, traits }: DeviceReport): string[] {
   return [...row(NAME, id, name), ...traits.flatMap(({ label, text }) => row(DETAIL, "", label, text))];
 }
 
-function libraryLines({ api, library, drivers, variables }: ApiReport): string[] {
+function libraryLines({ api, library, modules, drivers, variables }: ApiReport): string[] {
   const lines: (readonly [label: string, text: string])[] = [
-    ...library.attempts.map(({ path, message }) => ["tried", `${path}: ${message}`] as const),
+    ...attemptsOf(library),
+    ...modules.flatMap((module) => [[module.name, foundAt(module)] as const, ...attemptsOf(module)]),
     ...drivers.map(({ name, file, package: owner, devices }) => {
       const offers = devices.length === 0 ? "no device" : devices.join(", ");
       return ["driver", listed(`${name}: ${offers}`, file, owner)] as const;
@@ -123,6 +129,10 @@ function libraryLines({ api, library, drivers, variables }: ApiReport): string[]
     ...Object.entries(variables).map(([name, value]) => ["variable", `${name}=${value}`] as const),
   ];
   return [...row(NAME, api, foundAt(library)), ...lines.flatMap(([label, text]) => row(DETAIL, "", label, text))];
+}
+
+function attemptsOf({ attempts }: LibraryReport) {
+  return attempts.map(({ path, message }) => ["tried", `${path}: ${message}`] as const);
 }
 
 function foundAt({ opened, file, version, package: owner, variable }: LibraryReport): string {

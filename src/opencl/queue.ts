@@ -10,7 +10,7 @@ import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
-import { assertNoGates } from "./queues/gate.ts";
+import { assertNoGates, gatesOf } from "./queues/gate.ts";
 import { opencl } from "./library.ts";
 import { Point } from "./queues/point.ts";
 import { attachedQueue, createdQueue, type QueueOptions, type QueueOrder } from "./queues/handle.ts";
@@ -287,9 +287,10 @@ export class OpenCLQueue implements Disposable {
     fillImage(this, image, colour);
   }
 
-  /** Throws where a blocking call on this queue could never end: for those who write mappers. */
-  assertUnblocked(what: string): void {
-    assertNoGates(this.#submitted.gates, what);
+  /** Throws where a blocking call on this queue, behind these, could never end: for those who write mappers. */
+  assertUnblocked(what: string, behind: readonly Fence[] = []): void {
+    const points = behind.filter((fence) => fence instanceof OpenCLFence).map(({ point }) => point);
+    assertNoGates([...this.#submitted.gates, ...gatesOf(points)], what);
   }
 
   /** What `console.log` shows. */

@@ -48,6 +48,16 @@ export function withState<R>(own: State, run: () => R): R {
   }
 }
 
+/** Runs something as in a thread that has not used OpenCL yet; what this thread has is left as it is. */
+export function withFreshState<R>(run: () => R): R {
+  const fresh = new BigUint64Array(WORDS);
+  try {
+    return withState(fresh, run);
+  } finally {
+    release(fresh);
+  }
+}
+
 /** Gives up a state's share in its execution context. */
 export function release(own: State): void {
   withState(own, () => core().OpenCLExecutionContext_release(core().OpenCLExecutionContext_getCurrentRef()));

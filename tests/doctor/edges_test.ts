@@ -54,7 +54,7 @@ Deno.test("doctor: an edge of an API that is not here is closed, with what that 
   const mapper: Mapper = { ...cuda, probe: () => ({ edge: "", reason: "never asked" }), map: () => never() };
   const library = { variable: "SAMEPAGE_LIB_CUDA", attempts: [], facts: [] };
   const findings = [{ what: "No cuda library could be opened." }, { what: "No GPU.", remedy: "Buy one." }];
-  const api = { api: "cuda", library, variables: {}, drivers: [], devices: [], findings };
+  const api = { api: "cuda", library, modules: [], variables: {}, drivers: [], devices: [], findings };
   const { edges } = examined(["fake.alias"], [mapper], true, [api]);
   const reason = "there is no cuda memory here.";
   assertEquals(edges, [{ edge: "host→cuda", open: false, reason, remedy: "Buy one." }]);

@@ -19,9 +19,12 @@ Deno.test({
     const report = await reported();
     assertEquals(flags(report, true), ["--allow-ffi"]);
     assertEquals(flags(report, false), ["--allow-env", "--allow-read", "--allow-run", "--allow-sys", "--allow-all"]);
-    const [host, opencl] = report.apis;
-    for (const { file } of [host.library, opencl.library, ...opencl.drivers]) assert(file?.startsWith("/"), file);
-    assertEquals([host.variables, opencl.variables, host.library.package], [{}, {}, undefined]);
+    const [host, opencl, opencv] = report.apis;
+    const loaded = [opencv.library, ...opencv.modules].filter(({ opened }) => opened !== undefined);
+    for (const { file } of [host.library, opencl.library, ...opencl.drivers, ...loaded]) {
+      assert(file?.startsWith("/"), file);
+    }
+    assertEquals([host.variables, opencl.variables, opencv.variables, host.library.package], [{}, {}, {}, undefined]);
     assertEquals(report.versions.kernel, undefined);
     assert(report.edges.some(({ edge, transfer }) => edge === "host→opencl" && transfer === "alias"));
     const text = await printed(["--no-proof"]);

@@ -31,7 +31,7 @@ function invented(names: readonly string[]): Report {
   const library = { variable: "", attempts: [], facts: [] };
   return {
     ...doctor({ proofs: false }),
-    apis: [{ api: "opencl", library, variables: {}, drivers: [], devices, findings: [] }],
+    apis: [{ api: "opencl", library, modules: [], variables: {}, drivers: [], devices, findings: [] }],
     targets,
     edges: [...edges, { edge: "cuda→opencl", open: false, reason: "there is no cuda memory here." }],
   };

@@ -77,12 +77,13 @@ function valueOf(type: Type, next: () => number): { value: unknown; bits: bigint
 
 const digest = (bits: readonly bigint[]) => bits.reduce((sum, it) => BigInt.asUintN(64, sum * 31n + it), 7n);
 
-guardTest("arguments arrive bit for bit, up to 19 of them, in registers and on the stack", async () => {
+guardTest("arguments arrive bit for bit, up to 19 of them, in registers and on a stack that is aligned", async () => {
   const all = signatures();
   const functions = all.map((types, n) => {
     const parameters = types.map((type, i) => `${CXX[type]} a${i}`).join(", ");
     const sums = types.map((_, i) => `  h = h * 31 + bits(a${i});\n`).join("");
-    return `extern "C" uint64_t f${n}(${parameters}) {\n  uint64_t h = 7;\n${sums}  if (armed) throw h;\n  return h;\n}\n`;
+    const body = `  uint64_t h = 7;\n  check(__builtin_frame_address(0));\n${sums}  if (armed) throw h;\n  return h;\n`;
+    return `extern "C" uint64_t f${n}(${parameters}) {\n${body}}\n`;
   });
   const library = await compileText(`
     #include <cstdint>
@@ -95,6 +96,9 @@ guardTest("arguments arrive bit for bit, up to 19 of them, in registers and on t
       return b;
     }
     static bool armed;
+    static int32_t misaligned;
+    static void check(void *frame) { misaligned += uintptr_t(frame) % 16 != 0; } // as the ABI has it at every call
+    extern "C" int32_t misalignedFrames() { return misaligned; }
     extern "C" void arm(bool on) { armed = on; }
     ${functions.join("")}`);
   const symbols = Object.fromEntries(
@@ -104,7 +108,11 @@ guardTest("arguments arrive bit for bit, up to 19 of them, in registers and on t
   const open = lazyLibrary<Functions>({
     api: "arguments",
     candidates: [library],
-    symbols: { ...symbols, arm: { parameters: ["bool"], result: "void" } },
+    symbols: {
+      ...symbols,
+      arm: { parameters: ["bool"], result: "void" },
+      misalignedFrames: { parameters: [], result: "i32" },
+    },
     hint: "",
     link: guarded(({ object }) => {
       thrown.push(new Deno.UnsafePointerView(Deno.UnsafePointer.create(object)!).getBigUint64());
@@ -130,6 +138,7 @@ guardTest("arguments arrive bit for bit, up to 19 of them, in registers and on t
     const expected = digest(args.map(({ bits }) => bits));
     for (let i = 0; i < 10_000; i++) if (fn(...values) !== expected) throw new Error(`f${n}(${all[n]}), call ${i}`);
   }
+  assertEquals(open().misalignedFrames(), 0);
   assertEquals(guardOf("arguments"), { guarded: true });
 });
 

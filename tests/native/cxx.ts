@@ -31,21 +31,21 @@ export const throwing: () => Promise<string> = once(() => compileFile("throwing.
 
 /** Compiles a file of this folder. */
 export async function compileFile(file: string, ...defines: readonly string[]): Promise<string> {
-  return await compile(fromFileUrl(new URL(file, import.meta.url)), defines);
+  return await compile(fromFileUrl(new URL(file, import.meta.url)), ...defines.map((define) => `-D${define}`));
 }
 
 /** Compiles a C++ text. */
 export async function compileText(text: string): Promise<string> {
   const file = `${await Deno.makeTempDir({ prefix: "samepage-cxx-" })}/text.cpp`;
   await Deno.writeTextFile(file, text);
-  return await compile(file, []);
+  return await compile(file);
 }
 
-/** A library stays loaded to the end, so its file is left to the system's cleaning of /tmp. */
-async function compile(file: string, defines: readonly string[]): Promise<string> {
+/** Compiles a file. The library stays loaded to the end, so it is left to the system's cleaning of /tmp. */
+export async function compile(file: string, ...flags: readonly string[]): Promise<string> {
   const library = await Deno.makeTempFile({ prefix: "samepage-cxx-", suffix: ".so" });
-  const flags = ["-O2", "-Wall", "-std=c++17", "-shared", "-fPIC", ...defines.map((define) => `-D${define}`)];
-  const { success, stderr } = await new Deno.Command("g++", { args: [...flags, "-o", library, file] }).output();
+  const args = ["-O2", "-Wall", "-std=c++17", "-shared", "-fPIC", "-o", library, file, ...flags];
+  const { success, stderr } = await new Deno.Command("g++", { args }).output();
   if (!success) throw new Error(new TextDecoder().decode(stderr));
   return library;
 }

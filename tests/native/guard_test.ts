@@ -63,6 +63,7 @@ guardTest("a tap sees functions that throw typed errors already", async () => {
   });
   try {
     const lib = opener("tapped", [path])();
+    assertEquals(guardOf("tapped"), { guarded: true });
     assertEquals([lib.throwAs(0), lib.throwAs(2)], [0, -1]);
   } finally {
     setTap(undefined);

@@ -64,6 +64,19 @@ struct Silent : std::exception {
   const char* what() const noexcept override { return nullptr; }
 };
 
+template <class T>
+struct Wrap {};
+
+// A type with a name of some hundred characters.
+template <int depth>
+struct Nest {
+  using Type = Wrap<typename Nest<depth - 1>::Type>;
+};
+template <>
+struct Nest<0> {
+  using Type = int;
+};
+
 }  // namespace test
 
 EXPORT int throwAs(int how) {
@@ -89,6 +102,7 @@ EXPORT int throwAs(int how) {
         std::throw_with_nested(std::runtime_error("outer"));
       }
     case 16: throw nullptr;
+    case 17: throw test::Nest<64>::Type();
   }
   return how;
 }

@@ -59,7 +59,8 @@ guardTest("a Worker that is terminated while it throws harms nobody, and its ima
     if (self.name !== "") {
       throwMany(2, 100);
       self.postMessage("throwing");
-      throwMany(2, Infinity);
+      // Now and then it lets go: Deno ends no Worker that is in a loop of its own.
+      for (;;) await new Promise((resolve) => setTimeout(resolve, 0, throwMany(2, 50)));
     } else {
       for (let i = 0; i < 8; i++) {
         const worker = new Worker(import.meta.url, { type: "module", name: "w" + i });

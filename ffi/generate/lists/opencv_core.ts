@@ -5,7 +5,7 @@ import { opencvCxx } from "./opencv.ts";
 export const opencvCore: Library = {
   name: "opencv_core",
   interface: "OpenCVCore",
-  headers: ["opencv2/core.hpp", "opencv2/core/ocl.hpp", "opencv2/core/cuda.hpp", "opencv2/core/types_c.h"],
+  headers: ["opencv2/core.hpp", "opencv2/core/ocl.hpp", "opencv2/core/cuda.hpp", "opencv2/core/core_c.h"],
   defines: {},
   cxx: opencvCxx,
   functions: [
@@ -127,6 +127,7 @@ export const opencvCore: Library = {
         "CV_MAT_TYPE_MASK",
         "CV_MAT_CONT_FLAG",
         "CV_SUBMAT_FLAG",
+        "CV_AUTOSTEP",
       ],
     },
     {

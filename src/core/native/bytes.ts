@@ -1,10 +1,11 @@
 /** Bytes that are written one after the other, little-endian. */
 export class Bytes {
-  readonly #bytes: number[] = [];
+  #bytes = new Uint8Array(64);
+  #length = 0;
 
   /** How many there are. */
   get length(): number {
-    return this.#bytes.length;
+    return this.#length;
   }
 
   /** Single bytes. */
@@ -13,24 +14,31 @@ export class Bytes {
   }
 
   /** Those of a list. */
-  add(bytes: Iterable<number>): this {
-    for (const byte of bytes) this.#bytes.push(byte);
+  add(bytes: ArrayLike<number>): this {
+    const at = this.#length;
+    this.#length += bytes.length;
+    if (this.#length > this.#bytes.length) {
+      const grown = new Uint8Array(2 * this.#length);
+      grown.set(this.#bytes);
+      this.#bytes = grown;
+    }
+    this.#bytes.set(bytes, at);
     return this;
   }
 
   /** A number of 16 bits. */
   u16(value: number): this {
-    return this.raw(value & 0xff, value >> 8 & 0xff);
+    return this.raw(value, value >> 8);
   }
 
   /** A number of 32 bits, with a sign or without. */
   u32(value: number): this {
-    return this.u16(value & 0xffff).u16(value >>> 16);
+    return this.raw(value, value >> 8, value >> 16, value >> 24);
   }
 
   /** A number of 64 bits. */
   u64(value: bigint): this {
-    return this.u32(Number(value & 0xffff_ffffn)).u32(Number(value >> 32n & 0xffff_ffffn));
+    return this.u32(Number(BigInt.asIntN(32, value))).u32(Number(BigInt.asIntN(32, value >> 32n)));
   }
 
   /** An unsigned number as DWARF's LEB128: seven bits a byte, the lowest first. */
@@ -47,6 +55,6 @@ export class Bytes {
 
   /** All of them. */
   done(): Uint8Array<ArrayBuffer> {
-    return Uint8Array.from(this.#bytes);
+    return this.#bytes.slice(0, this.#length);
   }
 }

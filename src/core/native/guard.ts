@@ -14,7 +14,6 @@
  */
 import type { Address } from "../../../ffi/address.ts";
 import { RTLD_NOLOAD } from "../../../ffi/libc/constants.ts";
-import { crc32, fnv1a } from "../checksum.ts";
 import { InteropError, messageOf, PermissionError } from "../errors.ts";
 import type { Link } from "../library.ts";
 import { caught, type ErrorOf, nativeCallErrorOf } from "./exception.ts";
@@ -72,11 +71,7 @@ function imageOf(path: string, symbols: Symbols, api: string): string {
     throw new InteropError(`The guard is machine code for Linux on x86-64, and this is ${os} on ${arch}.`, { api });
   }
   const targets = targetsIn(path, symbols, api);
-  const unnamed = guardImage(api, targets);
-  const fingerprint = [crc32, fnv1a].map((hash) => hash(unnamed).toString(16).padStart(8, "0")).join("");
-  const soname = `samepage-guard-${api}-${fingerprint}.so`;
-  loadImage(soname, fingerprint, () => guardImage(soname, targets));
-  return soname;
+  return loadImage(`guard-${api}`, (soname) => guardImage(soname, targets));
 }
 
 /** Where the functions of a table are; those that are missing but optional are left out. */

@@ -1,17 +1,29 @@
 import type { Address } from "../../../ffi/address.ts";
 import { MFD_CLOEXEC, RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constants.ts";
+import { crc32, fnv1a } from "../checksum.ts";
 import { InteropError, NativeCallError } from "../errors.ts";
 import { libc, libcError } from "../libc.ts";
 import { textAt } from "../text.ts";
 
 /**
- * Loads an image, unless the process has one of that name: names are made of what is in it. It is never unloaded, for
- * an exception may be on its way through it.
+ * Loads an image under a name that is made of what is in it, unless the process has it already. It is never unloaded,
+ * for an exception may be on its way through it.
  *
- * @param fingerprint what its name is made of: digits to the base of 16
+ * @param prefix what the name begins with
+ * @param make the image of a name
+ * @returns the name that it can be opened by
  * @throws {NativeCallError} where the system refuses: no memfd, or none that may be executed.
  */
-export function loadImage(soname: string, fingerprint: string, image: () => Uint8Array<ArrayBuffer>): void {
+export function loadImage(prefix: string, make: (soname: string) => Uint8Array<ArrayBuffer>): string {
+  const unnamed = make(prefix);
+  const fingerprint = [crc32, fnv1a].map((hash) => hash(unnamed).toString(16).padStart(8, "0")).join("");
+  const soname = `samepage-${prefix}-${fingerprint}.so`;
+  load(soname, fingerprint, () => make(soname));
+  return soname;
+}
+
+/** `fingerprint`: what the name is made of, digits to the base of 16. */
+function load(soname: string, fingerprint: string, image: () => Uint8Array<ArrayBuffer>): void {
   // Another isolate may do the same meanwhile: then there are two, which are the same, and either is found.
   if (openLibrary(soname, RTLD_NOLOAD) !== undefined) return;
   const bytes = image();

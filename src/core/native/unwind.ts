@@ -59,14 +59,18 @@ export interface Words {
   readonly stdException: number;
 }
 
-/** Adds the tables of these functions, which are in the order of their addresses. */
-export function addUnwindTables(image: SharedObject, codes: readonly PlacedCode[], words: Words): void {
+/**
+ * Adds the tables of these functions, which are in the order of their addresses.
+ *
+ * @param words where exceptions land in them; undefined for functions that let every exception pass
+ */
+export function addUnwindTables(image: SharedObject, codes: readonly PlacedCode[], words?: Words): void {
   const add = (name: string, bytes: (at: number) => Bytes) =>
     image.add({ name, type: SHT_PROGBITS, align: 4, bytes: (at) => bytes(at).done() });
   const parts: number[] = [];
   const entries: number[] = [];
-  add(".gcc_except_table", (at) => exceptTable(codes, at, words.stdException, parts));
-  const frames = add(".eh_frame", (at) => frameTable(codes, at, parts, words.personality, entries));
+  if (words !== undefined) add(".gcc_except_table", (at) => exceptTable(codes, at, words.stdException, parts));
+  const frames = add(".eh_frame", (at) => frameTable(codes, at, parts, words?.personality, entries));
   add(".eh_frame_hdr", (at) => frameIndex(codes, at, frames.at, entries));
 }
 
@@ -90,7 +94,7 @@ function frameTable(
   codes: readonly PlacedCode[],
   at: number,
   parts: readonly number[],
-  personality: number,
+  personality: number | undefined,
   entries: number[],
 ): Bytes {
   const table = new Bytes();
@@ -101,11 +105,13 @@ function frameTable(
     table.u32(bytes.length).add(bytes.done());
   };
   entry((cie, here) => {
-    cie.u32(0).raw(1).add(new TextEncoder().encode("zPLR\0")); // a CIE, version 1, what it says besides
+    const catches = personality !== undefined;
+    cie.u32(0).raw(1); // a CIE, version 1
+    cie.add(new TextEncoder().encode(catches ? "zPLR\0" : "zR\0")); // what it says besides
     cie.uleb(1).raw(DATA_ALIGNMENT).uleb(RETURN_ADDRESS);
-    cie.uleb(1 + 4 + 1 + 1); // the bytes of P, L and R
-    cie.raw(INDIRECT).u32(personality - (here + cie.length));
-    cie.raw(RELATIVE, RELATIVE); // how the entries point to their parts, and to their functions
+    cie.uleb(catches ? 1 + 4 + 1 + 1 : 1); // the bytes of P, L and R
+    if (catches) cie.raw(INDIRECT).u32(personality - (here + cie.length)).raw(RELATIVE); // L: how they point to parts
+    cie.raw(RELATIVE); // R: how they point to functions
     cie.raw(DEF_CFA, RSP, 8, OFFSET | RETURN_ADDRESS, 1);
   });
   codes.forEach((code, i) => {
@@ -113,7 +119,8 @@ function frameTable(
     entry((fde, here) => {
       fde.u32(here - at); // back to the CIE
       fde.u32(code.at - (here + fde.length)).u32(code.bytes.length);
-      fde.uleb(4).u32(parts[i] - (here + fde.length));
+      if (personality === undefined) fde.uleb(0);
+      else fde.uleb(4).u32(parts[i] - (here + fde.length));
       let said = 0;
       for (const [offset, state] of code.frame) {
         fde.raw(ADVANCE_LOC4).u32(offset - said).raw(...RULES[state]);

@@ -6,14 +6,14 @@
 import { Bytes } from "./bytes.ts";
 
 // The instructions, as Intel writes them: the destination first. What follows an opcode here is not yet its operand.
-const PUSH_RBP = [0x55]; // push rbp
-const MOV_RBP_RSP = [0x48, 0x89, 0xe5]; // mov rbp, rsp
+export const PUSH_RBP: readonly number[] = [0x55]; // push rbp
+export const MOV_RBP_RSP: readonly number[] = [0x48, 0x89, 0xe5]; // mov rbp, rsp
 const SUB_RSP_8 = [0x48, 0x83, 0xec, 0x08]; // sub rsp, 8
-const PUSH_AT_RBP = [0xff, 0xb5]; // push qword ptr [rbp + disp32]
-const MOVABS_R11 = [0x49, 0xbb]; // movabs r11, imm64
-const CALL_R11 = [0x41, 0xff, 0xd3]; // call r11
-const LEAVE = [0xc9]; // leave
-const RET = [0xc3]; // ret
+export const PUSH_AT_RBP: readonly number[] = [0xff, 0xb5]; // push qword ptr [rbp + disp32]
+export const MOVABS_R11: readonly number[] = [0x49, 0xbb]; // movabs r11, imm64
+export const CALL_R11: readonly number[] = [0x41, 0xff, 0xd3]; // call r11
+export const LEAVE: readonly number[] = [0xc9]; // leave
+export const RET: readonly number[] = [0xc3]; // ret
 const PUSH_RAX = [0x50]; // push rax
 const PUSH_RDX = [0x52]; // push rdx
 const LEA_RDI_RIP = [0x48, 0x8d, 0x3d]; // lea rdi, [rip + disp32]

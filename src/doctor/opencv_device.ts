@@ -1,0 +1,72 @@
+import { environment } from "../core/library.ts";
+import { OpenCLContext } from "../opencl/context.ts";
+import { core } from "../opencv/library.ts";
+import { assertOpenCL } from "../opencv/runtime.ts";
+import { withFreshState } from "../opencv/thread_state.ts";
+import type { Examination, Node } from "./api.ts";
+import { attempt } from "./findings.ts";
+import type { Fact, Finding, Trait } from "./report.ts";
+
+/** Names the device that OpenCV uses by itself, as `platform:type:device`, or is `disabled`. */
+const DEVICE = "OPENCV_OPENCL_DEVICE";
+
+/** What the device's fact is called. */
+const ASKED = "cv::ocl::Device::getDefault";
+
+/** What was found of OpenCV and OpenCL. */
+export interface OwnDevice {
+  /** For the report. */
+  readonly facts: readonly Fact[];
+  /** The same for people. */
+  readonly traits: readonly Trait[];
+}
+
+/**
+ * The OpenCL device that OpenCV uses by itself, where it has one: `cv.openCLContext` is on it. A UMat of samepage's is on
+ * the device of its buffer, whichever that is.
+ *
+ * OpenCV chooses once a process, when it is first asked, and keeps what it chose: so it is asked among the experiments
+ * alone. It would choose the same at the first UMat of its own. The state of this thread is left as it is.
+ */
+export function ownDeviceOf({ proofs }: Examination, before: readonly Node[], findings: Finding[]): OwnDevice {
+  if (!attempt(findings, hasOpenCL)) {
+    return told("none: it has no OpenCL here");
+  }
+  if (!proofs) return told("its own device was not asked for (--no-proof)");
+  const problems: Finding[] = [];
+  const answer = attempt(problems, () => withFreshState(defaultDevice));
+  if (answer === undefined) return told(`could not be asked: ${problems[0].what}`);
+  if (answer.device === undefined) return told(`no device of its own: ${whyNone()}`, "none");
+  const { device } = answer;
+  const known = before.find(({ target }) => target instanceof OpenCLContext && target.device.handle === device)?.device;
+  return known === undefined
+    ? told("a device of its own that is none of those above", `0x${device.toString(16)}`)
+    : told(`${known} is its own device, of cv.openCLContext`, known);
+}
+
+function told(text: string, value?: string): OwnDevice {
+  return {
+    facts: value === undefined ? [] : [{ name: ASKED, value }],
+    traits: [{ label: "OpenCL", text }],
+  };
+}
+
+function hasOpenCL(): boolean {
+  assertOpenCL();
+  return true;
+}
+
+/** The `cl_device_id`; undefined where it chose none. */
+function defaultDevice(): { readonly device: bigint | undefined } {
+  const context = core().Context_getDefault(1);
+  const chosen = core().Context_ptr(context) !== 0n && core().Context_ndevices(context) > 0n;
+  return { device: chosen ? core().Device_ptr(core().Context_device(context, 0n)) : undefined };
+}
+
+/** Why it chose none, and what would make it. */
+function whyNone(): string {
+  const set = environment(DEVICE);
+  const unset = `unless ${DEVICE} says otherwise it takes a GPU`;
+  const why = set === "disabled" ? `${DEVICE}=${set} says so` : `${DEVICE}=${set} fits no device that is here`;
+  return `${set === undefined ? unset : why}. ${DEVICE}=:CPU: makes it take a CPU. UMats over buffers do without.`;
+}

@@ -1,0 +1,33 @@
+import type { Context } from "../core/context.ts";
+import { Graph } from "../core/graph.ts";
+import type { Mapped } from "../core/mapped.ts";
+import { openCLToOpenCVUMat } from "../mappers/mod.ts";
+import type { Mapper } from "../core/mapper.ts";
+import { OpenCLContext } from "../opencl/context.ts";
+import type { OpenCVContext } from "../opencv/context.ts";
+import { assertOpenCL } from "../opencv/runtime.ts";
+import type { Examination, Node } from "./api.ts";
+import { LITTLE } from "./little.ts";
+
+/** Mats, and UMats over a buffer of each OpenCL device: what is asked of a UMat is asked of one on the same device. */
+export function openCVNodesOf(
+  cv: OpenCVContext,
+  device: string,
+  { opened }: Examination,
+  before: readonly Node[],
+): Node[] {
+  const contexts = before.flatMap(({ target }) => target instanceof OpenCLContext ? [target] : []);
+  const homes = contexts.map((cl): [Context, () => Mapped] => [cl, () => umatIn(cl, cv, opened)]);
+  return [
+    { device, target: cv.mat, make: () => cv.mat.create(LITTLE) },
+    { device, target: cv.umat, make: undefined, homes: new Map(homes) },
+  ];
+}
+
+/** A UMat is somebody's buffer: this one is mapped. */
+function umatIn(cl: OpenCLContext, cv: OpenCVContext, opened: DisposableStack): Mapped {
+  assertOpenCL();
+  const buffer = opened.use(cl.allocate(LITTLE));
+  const graph = opened.use(new Graph([cl, cv], [openCLToOpenCVUMat as unknown as Mapper]));
+  return graph.map(buffer, cv.umat);
+}
