@@ -1,13 +1,12 @@
 import { object } from "../core/argument.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
 import { whole } from "../core/layout.ts";
-import { messageOf } from "../core/errors.ts";
+import { reasonOf, type Refusal } from "../core/errors.ts";
 import { Resource } from "../core/resource.ts";
+import { PageAllocator } from "./allocator/page_allocator.ts";
 import { type DeviceContext, Execution } from "./execution.ts";
 import { MatTarget } from "./mats/target.ts";
-import { gaussianBlur, type GaussianBlurOptions } from "./operations/gaussian_blur.ts";
-import type { Size } from "./operations/size.ts";
-import type { OpenCVTensor } from "./tensor.ts";
+import { ImgcodecsOperations } from "./operations/imgcodecs.ts";
 import { currentContext } from "./thread_state.ts";
 import { UMatTarget } from "./umats/target.ts";
 import { checkedVersion } from "./version.ts";
@@ -36,7 +35,7 @@ export interface MatKind {
  * console.log(mat.type, mat.address === photo.address); // CV_8UC3 true
  * ```
  */
-export class OpenCVContext implements Context {
+export class OpenCVContext extends ImgcodecsOperations implements Context {
   /** The API's name. */
   readonly api = "opencv";
   /** For messages: `"OpenCV 4.6.0"`. */
@@ -57,9 +56,10 @@ export class OpenCVContext implements Context {
   /** Few: one for each `cl_context` whose buffers were mapped. */
   #executions: Execution[] = [];
   /** Why there is none, for those that OpenCV did not take. */
-  readonly #problems = new Map<bigint, string>();
+  readonly #problems = new Map<bigint, Omit<Refusal, "edge">>();
 
   private constructor(version: string) {
+    super();
     this.version = version;
     this.name = `OpenCV ${version}`;
     this.resource = new Resource({ name: this.name });
@@ -107,33 +107,38 @@ export class OpenCVContext implements Context {
   }
 
   /**
-   * The `cl_context` that OpenCV uses in this thread by itself, for `OpenCLContext.attach`; undefined where it uses none.
-   * Asking makes OpenCV choose a device, once: `OPENCV_OPENCL_DEVICE` says which.
-   */
-  get openCLContext(): bigint | undefined {
-    this.resource.assertLive();
-    return currentContext();
-  }
-
-  /**
-   * Blurs an image (`cv::GaussianBlur`), in place where `dst` is `src`.
+   * Lets the Mats that OpenCV itself creates (what `imread` answers, what an operation reallocates) lie in memory that any
+   * other API can use in place: at a multiple of 4096, for a multiple of 64 bytes. Until it is disposed, or this context.
    *
-   * @param src any depth but CV_8S and CV_16F, any number of channels
-   * @param dst of the same size and type
-   * @param ksize width and height of the kernel in pixels, both odd, or 0 to take them from `sigmaX`
-   * @throws like every operation: {@link OperationOptions}.
+   * It is OpenCV's default allocator (`Mat::setDefaultAllocator`), and a process has one of those: so it is for other
+   * isolates and all threads, OpenCV's own among them, and it stays until nobody holds it any more. A Worker that is
+   * terminated never lets go. A small Mat costs more than by OpenCV's own allocator. Where no block can be had, that one
+   * makes the Mat, or throws.
+   *
+   * @throws {InteropError} on other processors than x86-64, and where OpenCV is not what is expected.
+   * @throws {NativeCallError} where the system lets no machine code in, or there is no memory.
    *
    * @example
    * ```ts
    * import { OpenCVContext } from "@samepage/interop/opencv";
    *
    * using cv = OpenCVContext.open();
-   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
-   * cv.GaussianBlur(image, image, [5, 5], { sigmaX: 1.5 });
+   * using pages = cv.pageAllocator();
+   * // What OpenCV makes from here on lies on pages of its own.
    * ```
    */
-  GaussianBlur(src: OpenCVTensor, dst: OpenCVTensor, ksize: Size, options: GaussianBlurOptions = {}): void {
-    gaussianBlur(this, src, dst, ksize, options);
+  pageAllocator(): PageAllocator {
+    this.resource.assertLive();
+    return new PageAllocator(this);
+  }
+
+  /**
+   * The `cl_context` that OpenCV uses in this thread by itself, for `OpenCLContext.attach`; undefined where it uses none.
+   * Asking makes OpenCV choose a device, once: `OPENCV_OPENCL_DEVICE` says which.
+   */
+  get openCLContext(): bigint | undefined {
+    this.resource.assertLive();
+    return currentContext();
   }
 
   /** OpenCV's state for a `cl_context`, made when it is first needed: for those who write mappers. */
@@ -153,15 +158,15 @@ export class OpenCVContext implements Context {
       this.execution(device);
       this.#problems.delete(device.handle);
     } catch (error) {
-      this.#problems.set(device.handle, messageOf(error));
+      this.#problems.set(device.handle, reasonOf(error));
     }
   }
 
   /** Why OpenCV cannot use a `cl_context`; undefined where it can: for those who write mappers. */
-  executionProblem(clContext: bigint): string | undefined {
-    if (this.resource.state !== "live") return `${this.name} was disposed.`;
+  executionProblem(clContext: bigint): Omit<Refusal, "edge"> | undefined {
+    if (this.resource.state !== "live") return { reason: `${this.name} was disposed.` };
     if (this.executionIn(clContext) !== undefined) return undefined;
-    return this.#problems.get(clContext) ?? "OpenCV was not told of this cl_context.";
+    return this.#problems.get(clContext) ?? { reason: "OpenCV was not told of this cl_context." };
   }
 
   /** What {@link execution} has made, where it has: for those who write mappers. */

@@ -5,6 +5,7 @@ import { ledger } from "../core/ledger.ts";
 import { Resource } from "../core/resource.ts";
 import { type Undo, unwind } from "../core/undo.ts";
 import { core } from "./library.ts";
+import { assertOpenCL } from "./runtime.ts";
 import { withString } from "./string.ts";
 import { release, type State, stateMadeBy, withState } from "./thread_state.ts";
 
@@ -16,6 +17,8 @@ export interface DeviceQueue {
   barrier(after: readonly Fence[]): Fence;
   /** A point behind all that was submitted to it so far. */
   marker(): Fence;
+  /** Throws an AccessError where a blocking call on it, behind these, could never end. */
+  assertUnblocked(what: string, behind: readonly Fence[]): void;
 }
 
 /** A `cl_context` and its device, as a mapper tells OpenCV of them. */
@@ -92,9 +95,10 @@ export class Execution {
 
 /** attachContext takes over one share of context and device where it succeeds, and none where it does not. */
 function attached({ handle, device, platform, platformName, share }: DeviceContext): State {
+  assertOpenCL();
   const undo: Undo = [];
-  share(undo);
   try {
+    share(undo);
     return stateMadeBy(() =>
       withString(platformName, (name) => {
         core().ocl_attachContext(name, platform as Address, handle as Address, device as Address);

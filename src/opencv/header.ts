@@ -18,53 +18,73 @@ import {
   Mat,
   readMat,
   readUMat,
+  readUMatData,
   UMat,
+  UMatData,
   writeInputArray,
   writeMat,
   writeUMat,
 } from "../../ffi/opencv_core/structs.ts";
+import type { FieldLayout } from "../../ffi/layout.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { probePages } from "../core/probe.ts";
 import { core } from "./library.ts";
 import { viewAt } from "./memory.ts";
 import type { MatShape } from "./shape.ts";
-import { AT, type Slot } from "./slots.ts";
+import { AT, type Grid, type Slot } from "./slots.ts";
 import { channelsIn } from "./type.ts";
-
-/** What a Mat's and a UMat's header have in common, and where that lies in each. */
-type Header = typeof Mat | typeof UMat;
 
 /** Fills a slot in as `cv::Mat(sizes, type, data, steps)` would: a header over memory that OpenCV does not own. */
 export function fillMat(slot: Slot, shape: MatShape, data: Address): void {
-  const { sizes, steps } = shape;
-  const pixel = steps[steps.length - 1];
-  const length = steps.reduce((sum, step, i) => sum + step * (sizes[i] - 1), pixel);
+  const { flags, dims, rows, cols, length, limit, step_buf_0, step_buf_1 } = extentsOf(shape);
+  const grid = shape.sizes.length > 2 ? gridOf(shape) : slot.matGrid;
   writeMat(slot.view, AT.header, {
-    ...extents(slot, Mat, shape),
+    flags,
+    dims,
+    rows,
+    cols,
     data,
     datastart: data,
-    dataend: data + BigInt(length) as Address,
-    datalimit: data + BigInt(sizes[0] * steps[0]) as Address,
+    dataend: data + length as Address,
+    datalimit: data + limit as Address,
     allocator: NULL,
     u: NULL,
+    size_p: grid.size_p,
+    step_p: grid.step_p,
+    step_buf_0,
+    step_buf_1,
   });
   writeArrays(slot, INPUT_ARRAY_MAT, shape.type);
 }
 
 /** Fills a slot in as a UMat whose first element lies `offset` bytes into the buffer of `u`. */
 export function fillUMat(slot: Slot, shape: MatShape, offset: number, u: Address): void {
-  const usageFlags = USAGE_DEFAULT;
-  const header = { ...extents(slot, UMat, shape), allocator: NULL, usageFlags, u, offset: BigInt(offset) };
-  writeUMat(slot.view, AT.header, header);
+  const { flags, dims, rows, cols, step_buf_0, step_buf_1 } = extentsOf(shape);
+  const grid = shape.sizes.length > 2 ? gridOf(shape) : slot.umatGrid;
+  writeUMat(slot.view, AT.header, {
+    flags,
+    dims,
+    rows,
+    cols,
+    allocator: NULL,
+    usageFlags: USAGE_DEFAULT,
+    u,
+    offset: offset === 0 ? 0n : BigInt(offset),
+    size_p: grid.size_p,
+    step_p: grid.step_p,
+    step_buf_0,
+    step_buf_1,
+  });
   writeArrays(slot, INPUT_ARRAY_UMAT, shape.type);
 }
 
 /** Makes a slot an empty Mat or UMat, as their constructors do: for OpenCV to put a result into. */
 export function fillEmpty(slot: Slot, kind: "mat" | "umat"): void {
-  const none: MatShape = { type: 0, sizes: [0, 0], steps: [0, 0] };
-  if (kind === "mat") fillMat(slot, none, NULL);
-  else fillUMat(slot, none, 0, NULL);
+  if (kind === "mat") fillMat(slot, NO_SHAPE, NULL);
+  else fillUMat(slot, NO_SHAPE, 0, NULL);
 }
+
+const NO_SHAPE: MatShape = { type: 0, sizes: [0, 0], steps: [0, 0] };
 
 /** What a function's output says of its array: may OpenCV give it other memory where it does not fit? */
 export function setReallocation(slot: Slot, allowed: boolean): void {
@@ -86,6 +106,26 @@ export function matIn(view: DataView, at: number = AT.header): MatHeader {
   return { ...header, shape: shapeIn(header) };
 }
 
+/** Where the Mat in a slot has its elements. */
+export function dataIn(slot: Slot): Address {
+  return addressIn(slot, Mat.fields.data);
+}
+
+/** Which UMatData the Mat in a slot has: none, unless OpenCV has put memory of its own into it. */
+export function matDataIn(slot: Slot): Address {
+  return addressIn(slot, Mat.fields.u);
+}
+
+/** Which UMatData the UMat in a slot has. */
+export function umatDataIn(slot: Slot): Address {
+  return addressIn(slot, UMat.fields.u);
+}
+
+/** One field of a header: every map ends with a look at a few, and all of them would be as many bigints. */
+function addressIn(slot: Slot, { offset }: FieldLayout): Address {
+  return slot.view.getBigUint64(AT.header + offset, true) as Address;
+}
+
 /** A UMat's header, read. */
 export interface UMatHeader extends UMat {
   /** What it says of its elements. */
@@ -98,16 +138,47 @@ export function umatIn(view: DataView, at: number = AT.header): UMatHeader {
   return { ...header, shape: shapeIn(header) };
 }
 
-/** Gives back what a header of more than two dimensions keeps outside of it. */
-export function releaseGrid(slot: Slot, kind: "mat" | "umat"): void {
-  const { step_p } = kind === "mat" ? readMat(slot.view, AT.header) : readUMat(slot.view, AT.header);
-  if (step_p !== stepBufferOf(slot, kind === "mat" ? Mat : UMat)) core().fastFree(step_p);
+/** Gives a UMat that OpenCV has copied another shape and offset; where that fails, it is as it was. */
+export function reshapeUMat(slot: Slot, shape: MatShape, offset: number): void {
+  const { u, step_p } = readUMat(slot.view, AT.header);
+  fillUMat(slot, shape, offset, u);
+  if (step_p !== slot.umatGrid.step_p) core().fastFree(step_p);
 }
 
-/** The fields that both headers have. */
-function extents(slot: Slot, header: Header, { type, sizes, steps }: MatShape) {
+/** Gives back what a header of more than two dimensions keeps outside of it. */
+export function releaseGrid(slot: Slot, kind: "mat" | "umat"): void {
+  const step_p = addressIn(slot, kind === "mat" ? Mat.fields.step_p : UMat.fields.step_p);
+  const own = kind === "mat" ? slot.matGrid : slot.umatGrid;
+  if (step_p !== own.step_p) core().fastFree(step_p);
+}
+
+/** What both headers say of a shape, wherever they are, and how far its data reaches. */
+interface Extents {
+  readonly flags: number;
+  readonly dims: number;
+  readonly rows: number;
+  readonly cols: number;
+  readonly step_buf_0: bigint;
+  readonly step_buf_1: bigint;
+  /** Bytes from the first to the end of the last. */
+  readonly length: bigint;
+  /** Bytes from the first to the end of the last row's step. */
+  readonly limit: bigint;
+}
+
+/** Kept: most headers have the shape of one before, and to make a bigint takes longer than all else. */
+const EXTENTS = new WeakMap<MatShape, Extents>();
+
+function extentsOf(shape: MatShape): Extents {
+  let extents = EXTENTS.get(shape);
+  if (extents === undefined) EXTENTS.set(shape, extents = measured(shape));
+  return extents;
+}
+
+function measured({ type, sizes, steps }: MatShape): Extents {
   const dims = sizes.length;
   const flat = dims <= 2;
+  const pixel = steps[dims - 1];
   return {
     flags: MAT_MAGIC_VAL | type | (isContinuous(type, sizes, steps) ? MAT_CONTINUOUS_FLAG : 0),
     dims: sizes[0] === 0 ? 0 : dims,
@@ -115,24 +186,13 @@ function extents(slot: Slot, header: Header, { type, sizes, steps }: MatShape) {
     cols: flat ? sizes[1] : -1,
     step_buf_0: flat ? BigInt(steps[0]) : 0n,
     step_buf_1: flat ? BigInt(steps[1]) : 0n,
-    ...(flat ? flatGrid(slot, header) : gridOf(sizes, steps)),
+    length: BigInt(steps.reduce((sum, step, i) => sum + step * (sizes[i] - 1), pixel)),
+    limit: BigInt(sizes[0] * steps[0]),
   };
 }
 
-/** Two dimensions have room in the header itself: MatSize::p is `&rows`, MatStep::p is MatStep::buf. */
-function flatGrid(slot: Slot, header: Header) {
-  return {
-    size_p: slot.header + BigInt(header.fields.rows.offset) as Address,
-    step_p: stepBufferOf(slot, header),
-  };
-}
-
-function stepBufferOf(slot: Slot, header: Header): Address {
-  return slot.header + BigInt(header.fields.step_buf_0.offset) as Address;
-}
-
-/** More of them do not: OpenCV allocates room, and frees it where it gives the header another shape (setSize). */
-function gridOf(sizes: readonly number[], steps: readonly number[]) {
+/** More than two have no room in a header: OpenCV allocates it, and frees it where the shape is another one (setSize). */
+function gridOf({ sizes, steps }: MatShape): Grid {
   const dims = sizes.length;
   const step_p = core().fastMalloc(BigInt(dims * 8 + (dims + 1) * 4));
   const grid = viewAt(step_p, dims * 8 + (dims + 1) * 4);
@@ -164,10 +224,10 @@ function isContinuous(type: number, sizes: readonly number[], steps: readonly nu
 }
 
 function writeArrays(slot: Slot, kind: number, type: number): void {
-  const array = { obj: slot.header, sz_width: 0, sz_height: 0 };
-  writeInputArray(slot.view, AT.input, { ...array, flags: kind | type | ACCESS_READ });
-  writeInputArray(slot.view, AT.output, { ...array, flags: kind | type | ACCESS_WRITE });
-  setReallocation(slot, false);
+  const { view, header: obj } = slot;
+  const fixed = INPUT_ARRAY_FIXED_SIZE | INPUT_ARRAY_FIXED_TYPE;
+  writeInputArray(view, AT.input, { flags: kind | type | ACCESS_READ, obj, sz_width: 0, sz_height: 0 });
+  writeInputArray(view, AT.output, { flags: kind | type | ACCESS_WRITE | fixed, obj, sz_width: 0, sz_height: 0 });
 }
 
 /**
@@ -192,6 +252,14 @@ export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UM
   const shape = shapeIn(header);
   if (shape.sizes.some((extent) => extent < 1)) throw noHeader(name, "it is empty");
   return { ...header, shape } as MatHeader | UMatHeader;
+}
+
+/** Looks whether the record of a header's memory is one: somebody has to own it. @throws {ArgumentError} */
+export function probeOwners(u: Address, count: "refcount" | "urefcount"): void {
+  probePages(u, UMatData.size, "opencv", "handle");
+  const { prevAllocator, currAllocator, [count]: owners } = readUMatData(viewAt(u, UMatData.size), 0);
+  const name = count === "refcount" ? "cv::Mat" : "cv::UMat";
+  if (owners < 1 || (prevAllocator || currAllocator) === NULL) throw noHeader(name, "nobody owns its memory");
 }
 
 function noHeader(name: string, what: string): ArgumentError {

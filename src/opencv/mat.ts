@@ -3,6 +3,7 @@ import { Resource } from "../core/resource.ts";
 import type { Part, SliceOptions } from "../core/tensor.ts";
 import { type Layout, moved } from "../core/layout.ts";
 import type { Undo } from "../core/undo.ts";
+import { dataIn } from "./header.ts";
 import { matOver } from "./mats/over.ts";
 import type { MatTarget } from "./mats/target.ts";
 import { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
@@ -27,6 +28,11 @@ export class OpenCVMat extends OpenCVTensor {
   /** Lends a part as a child: a Mat over the same bytes. @see {@link Tensor.slice} */
   override slice(layout: Layout, options: SliceOptions = {}): OpenCVMat {
     return super.slice(layout, options) as OpenCVMat;
+  }
+
+  /** Does the header lead elsewhere? */
+  protected override get reallocated(): boolean {
+    return dataIn(this.slot) !== this.address;
   }
 
   /** Where its first element lies in host memory. */

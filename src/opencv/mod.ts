@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { PageAllocator } from "./allocator/page_allocator.ts";
 export { type MatKind, OpenCVContext } from "./context.ts";
 export { OpenCVError, type OpenCVErrorFields, ReallocatedError } from "./errors.ts";
 export { type DeviceContext, type DeviceQueue, Execution } from "./execution.ts";
@@ -13,3 +14,24 @@ export type { Slot } from "./slots.ts";
 export { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
 export { OpenCVUMat, type OpenCVUMatInit, type UMatBuffer } from "./umat.ts";
 export { type AttachUMatOptions, UMatTarget } from "./umats/target.ts";
+export type { OperationOptions } from "./operate.ts";
+export type { BitwiseOptions } from "./operations/bitwise_not.ts";
+export type { Border } from "./operations/border.ts";
+export type { CannyOptions } from "./operations/canny.ts";
+export type { ColorCode } from "./operations/color_code.ts";
+export type { ConvertToOptions } from "./operations/convert_to.ts";
+export type { CopyToOptions } from "./operations/copy_to.ts";
+export { CoreOperations } from "./operations/core.ts";
+export type { FlipCode } from "./operations/flip.ts";
+export type { BlurBorder, GaussianBlurOptions } from "./operations/gaussian_blur.ts";
+export { ImgcodecsOperations } from "./operations/imgcodecs.ts";
+export { ImgprocOperations } from "./operations/imgproc.ts";
+export type { Interpolation, WarpInterpolation } from "./operations/interpolation.ts";
+export type { AffineMatrix } from "./operations/matrix.ts";
+export type { ReadMode, ReadOptions } from "./operations/read_mode.ts";
+export type { ResizeOptions } from "./operations/resize.ts";
+export type { Scalar } from "./operations/scalar.ts";
+export type { Size } from "./operations/size.ts";
+export type { ThresholdOptions, ThresholdSearch, ThresholdType } from "./operations/threshold.ts";
+export type { WarpAffineOptions } from "./operations/warp_affine.ts";
+export type { WriteOptions } from "./operations/write_params.ts";

@@ -1,14 +1,14 @@
 import { isMade } from "../core/argument.ts";
 import type { Access } from "../core/access.ts";
-import { throwAll } from "../core/errors.ts";
+import { LayoutError, throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { unwind } from "../core/undo.ts";
 import type { OpenCVContext } from "./context.ts";
 import type { Execution } from "./execution.ts";
 import { setReallocation } from "./header.ts";
 import { core } from "./library.ts";
-import { assertFits, type Result } from "./operations/result.ts";
-import { wrong } from "./operations/values.ts";
+import { assertFits, assertReallocatable, type Result } from "./operations/result.ts";
+import { flag, wrong } from "./operations/values.ts";
 import { OpenCVTensor } from "./tensor.ts";
 import { OpenCVUMat } from "./umat.ts";
 
@@ -21,20 +21,35 @@ export interface OperationOptions {
   readonly reallocate?: boolean;
 }
 
-/** An operation: what it works on, by the names of its arguments. An output that is an input is worked on in place. */
-export interface Operation {
+/** A function, and what it works on by the names of its arguments. */
+interface Call<R> {
   /** The function of OpenCV's. */
   readonly fn: string;
   /** What it reads. */
   readonly inputs: Readonly<Record<string, OpenCVTensor>>;
-  /** What it writes; `makes` answers the size and type of that, once all are known to be Mats or UMats. */
+  /**
+   * Does it take more than two dimensions? OpenCV's functions for images do not look: they take the first two for rows
+   * and columns, and give the output other memory, whatever it says of that.
+   */
+  readonly anyRank?: boolean;
+  /** Calls it. */
+  call(): R;
+}
+
+/** A function that only reads. */
+export interface Reading<R> extends Call<R> {
+  /** Throws where it does not take its inputs: called once all are live Mats or UMats. */
+  accepts(): void;
+}
+
+/** A function that writes. An output that is an input is worked on in place. */
+export interface Operation<R> extends Call<R> {
+  /** What it writes. */
   readonly dst: OpenCVTensor;
-  /** What it is going to write. */
+  /** What it is going to write, or throws where it does not take its inputs: called once all are live Mats or UMats. */
   makes(): Result;
   /** @see {@link OperationOptions.reallocate} */
   readonly reallocate: boolean | undefined;
-  /** Calls it. */
-  call(): void;
 }
 
 /**
@@ -44,47 +59,70 @@ export interface Operation {
  * @throws {AccessError} where something is lent, or may not be used so.
  * @throws {ArgumentError} where something is no Mat or UMat of this context, UMats are of several, or the output overlaps
  * an input in part.
- * @throws {LayoutError} where the output has not the size and type of the result.
+ * @throws {LayoutError} where the output has not the size and type of the result, or an input is none that it takes.
  * @throws {OpenCVError} where OpenCV throws.
  */
-export function operate(cv: OpenCVContext, operation: Operation): void {
-  const { fn, dst, reallocate = false, makes, call } = operation;
+export function operate<R>(cv: OpenCVContext, operation: Operation<R> | Reading<R>): R {
+  const { fn, call } = operation;
   const tensors = accepted(cv, operation);
-  if (!reallocate) assertFits(fn, dst, makes());
+  const reallocate = "dst" in operation ? reallocatable(operation) : operation.accepts();
   const umats = tensors.filter((tensor) => tensor instanceof OpenCVUMat);
   const execution = executionOf(umats);
-  order(tensors, execution);
+  order(fn, tensors, execution);
   accepted(cv, operation); // a fence's own code may have ended one
-  setReallocation(dst.slot, reallocate);
+  if ("dst" in operation) setReallocation(operation.dst.slot, reallocate === true);
   if (umats.length === 0) return call();
+  let result: R;
   try {
-    if (execution === undefined) call();
-    else execution.run(call);
+    result = execution === undefined ? call() : execution.run(call);
   } catch (error) {
     // It may have submitted work before it failed.
     throwAll([error, ...unwind([() => recordOn(umats, execution)])], fn);
+    throw error;
   }
   recordOn(umats, execution);
+  return result;
+}
+
+/** Whether OpenCV may give the output other memory; if not, the result fits. */
+function reallocatable({ fn, dst, makes, reallocate = false }: Operation<unknown>): boolean {
+  const result = makes();
+  if (flag(reallocate, "reallocate")) assertReallocatable(fn, dst, result);
+  else assertFits(fn, dst, result);
+  return reallocate;
 }
 
 /** Checks all, before any native call. */
-function accepted(cv: OpenCVContext, { inputs, dst }: Operation): OpenCVTensor[] {
+function accepted(cv: OpenCVContext, operation: Operation<unknown> | Reading<unknown>): OpenCVTensor[] {
   cv.resource.assertLive();
-  const read = Object.entries(inputs).map(([name, value]) => acceptedOne(cv, name, value, "read"));
-  const written = acceptedOne(cv, "dst", dst, "write");
+  const { inputs, anyRank = false } = operation;
+  const read = Object.entries(inputs).map(([name, value]) => acceptedOne(cv, name, value, "read", anyRank));
+  if (!("dst" in operation)) return [...new Set(read)];
+  const written = acceptedOne(cv, "dst", operation.dst, "write", anyRank);
   const across = read.find((input) => input !== written && overlap(input, written));
   if (across === undefined) return [...new Set([...read, written])];
   const what = `${written.name} and ${across.name} have bytes in common.`;
   throw wrong("dst", what, "Pass the same tensor to work in place.");
 }
 
-function acceptedOne(cv: OpenCVContext, name: string, value: unknown, access: Access): OpenCVTensor {
+function acceptedOne(
+  cv: OpenCVContext,
+  name: string,
+  value: unknown,
+  access: Access,
+  anyRank: boolean,
+): OpenCVTensor {
   if (!isMade(value, OpenCVTensor)) {
     throw wrong(name, "it is no Mat or UMat of samepage's.", "Map it first: graph.map(tensor, cv.mat).");
   }
   value.resource.assertLive();
   if (value.context !== cv) throw wrong(name, `${value.name} belongs to another context than this one.`);
   value.assertUsable(access);
+  value.assertInPlace();
+  if (value.shape.sizes.length > 2 && !anyRank) {
+    const what = `${value.name} has ${value.shape.sizes.length} dimensions; an image has rows, columns and channels.`;
+    throw new LayoutError(`${name}: ${what}`, { api: "opencv", argument: name, hint: "Slice it, plane by plane." });
+  }
   return value;
 }
 
@@ -108,7 +146,7 @@ function executionOf(umats: readonly OpenCVUMat[]): Execution | undefined {
 }
 
 /** What is in flight on a Mat the host waits for; what is on a UMat, OpenCV's queue. */
-function order(tensors: readonly OpenCVTensor[], execution: Execution | undefined): void {
+function order(fn: string, tensors: readonly OpenCVTensor[], execution: Execution | undefined): void {
   const behind: Fence[] = [];
   for (const tensor of tensors) {
     const onDevice = execution !== undefined && tensor instanceof OpenCVUMat;
@@ -116,12 +154,19 @@ function order(tensors: readonly OpenCVTensor[], execution: Execution | undefine
     tensor.workBeside(onDevice ? execution.queue : undefined, work);
     if (!onDevice) { for (const fence of work) fence.waitSync(); }
   }
-  if (behind.length > 0) execution!.queue.barrier(behind)[Symbol.dispose]();
+  if (execution === undefined) return;
+  execution.queue.assertUnblocked(fn, behind); // OpenCV waits where it has no kernel of its own
+  if (behind.length > 0) execution.queue.barrier(behind)[Symbol.dispose]();
 }
 
 /** What OpenCV has submitted; where nobody orders its queue, that is finished. */
 function recordOn(umats: readonly OpenCVUMat[], execution: Execution | undefined): void {
   if (execution === undefined) return core().ocl_finish();
-  using fence = execution.queue.marker();
-  for (const umat of umats) umat.resource.record(fence.retain());
+  try {
+    using fence = execution.queue.marker();
+    for (const umat of umats) umat.resource.record(fence.retain());
+  } catch (error) {
+    // What has no fence is not waited for by any end of a map.
+    throwAll([error, ...unwind([() => execution.run(() => core().ocl_finish())])], "recording OpenCV's work");
+  }
 }

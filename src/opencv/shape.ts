@@ -34,6 +34,23 @@ const MOST = 2 ** 31 - 1;
  * @param channels how many there are, where that rule is not meant: the last dimension is them, unless it is 1
  */
 export function shapeOf(at: Layout, channels?: number): MatShape | Unfit {
+  if (channels !== undefined) return fitted(at, channels);
+  const known = KNOWN.get(at);
+  if (known !== undefined) return known;
+  const shape = fitted(at);
+  if (!("problem" in shape) && isFixed(at)) KNOWN.set(at, shape);
+  return shape;
+}
+
+/** What was found of layouts that never change: most maps are of a layout that was mapped before. */
+const KNOWN = new WeakMap<Layout, MatShape>();
+
+/** True of what `layout` has made. */
+function isFixed(at: Layout): boolean {
+  return Object.isFrozen(at) && Object.isFrozen(at.shape) && Object.isFrozen(at.strides);
+}
+
+function fitted(at: Layout, channels?: number): MatShape | Unfit {
   const { shape, strides, dtype } = at;
   const depth = depthOf(dtype);
   if (depth === undefined) {
@@ -56,7 +73,7 @@ export function shapeOf(at: Layout, channels?: number): MatShape | Unfit {
   }
   const rank = inLast ? last : last + 1;
   const grid = gridOf(shape.slice(0, rank), strides.slice(0, rank), element * count);
-  return "problem" in grid ? grid : { type: typeOf(depth, count), ...grid };
+  return "problem" in grid ? grid : Object.freeze({ type: typeOf(depth, count), ...grid });
 }
 
 /** Sizes and steps; OpenCV wants two dimensions at least, each step as long as what lies within it. */
@@ -91,7 +108,7 @@ function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShap
     steps[i] = step;
     within += step * (sizes[i] - 1);
   }
-  return { sizes, steps };
+  return { sizes: Object.freeze(sizes), steps: Object.freeze(steps) };
 }
 
 /** Where the elements of a Mat lie, counted from its first. */

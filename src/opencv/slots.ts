@@ -1,5 +1,6 @@
-import type { Address } from "../../ffi/address.ts";
-import { InputArray, Mat, UMat, UMatData } from "../../ffi/opencv_core/structs.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { INPUT_ARRAY_NONE } from "../../ffi/opencv_core/constants.ts";
+import { InputArray, Mat, UMat, UMatData, writeInputArray } from "../../ffi/opencv_core/structs.ts";
 import { mapBlock, PAGE } from "../core/blocks.ts";
 import { permitted } from "../core/library.ts";
 
@@ -14,6 +15,12 @@ const SLOTS_A_SLAB = 256;
 
 function round(bytes: number, multiple = 16): number {
   return Math.ceil(bytes / multiple) * multiple;
+}
+
+/** Where a header's sizes and steps are (MatSize::p, MatStep::p). */
+export interface Grid {
+  readonly size_p: Address;
+  readonly step_p: Address;
 }
 
 /**
@@ -32,6 +39,11 @@ export class Slot {
   /** The address of the `_OutputArray` over it. */
   readonly output: Address;
 
+  /** Two dimensions have room in the header itself: MatSize::p is `&rows`, MatStep::p is MatStep::buf. */
+  readonly matGrid: Grid;
+  /** The same of a UMat. */
+  readonly umatGrid: Grid;
+
   /** A part of a slab at an address. */
   constructor(view: DataView, address: Address) {
     this.view = view;
@@ -39,7 +51,13 @@ export class Slot {
     this.data = address + BigInt(DATA) as Address;
     this.input = address + BigInt(INPUT) as Address;
     this.output = address + BigInt(OUTPUT) as Address;
+    this.matGrid = gridWithin(this.header, Mat);
+    this.umatGrid = gridWithin(this.header, UMat);
   }
+}
+
+function gridWithin(header: Address, { fields: { rows, step_buf_0 } }: typeof Mat | typeof UMat): Grid {
+  return { size_p: header + BigInt(rows.offset) as Address, step_p: header + BigInt(step_buf_0.offset) as Address };
 }
 
 /** Where the parts lie in a slot's view. */
@@ -47,10 +65,30 @@ export const AT = { header: HEADER, data: DATA, input: INPUT, output: OUTPUT } a
 
 const free: Slot[] = [];
 
+/** Where the slabs begin. */
+const slabs: Address[] = [];
+
 /** A slot that nobody has. */
 export function takeSlot(): Slot {
   if (free.length === 0) addSlab();
   return free.pop()!;
+}
+
+/** A slot with something in it, or none where that fails. */
+export function filledSlot(fill: (slot: Slot) => void): Slot {
+  const slot = takeSlot();
+  try {
+    fill(slot);
+    return slot;
+  } catch (error) {
+    giveSlot(slot);
+    throw error;
+  }
+}
+
+/** Is that a part of a slot? Then it is no object of OpenCV's own. */
+export function isInSlot(address: Address): boolean {
+  return slabs.some((slab) => slab <= address && address < slab + BigInt(SLOTS_A_SLAB * SIZE));
 }
 
 /** Gives a slot back: nothing native may know its address any more. */
@@ -68,7 +106,19 @@ function addSlab(): void {
     const pointer = Deno.UnsafePointer.create(address)!;
     return Deno.UnsafePointerView.getArrayBuffer(pointer, SLOTS_A_SLAB * SIZE) as ArrayBuffer;
   });
+  slabs.push(address);
   for (let at = (SLOTS_A_SLAB - 1) * SIZE; at >= 0; at -= SIZE) {
     free.push(new Slot(new DataView(slab, at, SIZE), address + BigInt(at) as Address));
   }
+}
+
+let none: Slot | undefined;
+
+/** `cv::noArray()`: what a function takes for an argument that is left out. */
+export function noArray(): Address {
+  if (none === undefined) {
+    none = takeSlot();
+    writeInputArray(none.view, AT.input, { flags: INPUT_ARRAY_NONE, obj: NULL, sz_width: 0, sz_height: 0 });
+  }
+  return none.input;
 }

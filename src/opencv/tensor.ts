@@ -1,4 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
+import { AccessError } from "../core/errors.ts";
 import { Tensor, type TensorInit } from "../core/tensor.ts";
 import type { OpenCVContext } from "./context.ts";
 import type { MatShape } from "./shape.ts";
@@ -11,6 +12,8 @@ export interface OpenCVTensorInit extends Omit<TensorInit<Address>, "handle"> {
   readonly slot: Slot;
   /** What it says of its elements. */
   readonly shape: MatShape;
+  /** Set where its header is an owner of memory that OpenCV has made. */
+  readonly ownsMemory?: true;
 }
 
 /** What OpenCV's functions take and give: a Mat, or a UMat. Its handle is the address of the header. */
@@ -19,12 +22,31 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   readonly slot: Slot;
   /** Sizes, steps and type, as OpenCV counts them. */
   readonly shape: MatShape;
+  /** Is the header an owner of memory that OpenCV has made? What reallocates it may free that: for those who write operations. */
+  readonly ownsMemory: boolean;
 
   /** Takes the resource over. */
   constructor(init: OpenCVTensorInit) {
     super({ ...init, handle: init.slot.header });
     this.slot = init.slot;
     this.shape = init.shape;
+    this.ownsMemory = init.ownsMemory ?? false;
+  }
+
+  /** Has OpenCV given its header other memory? Then the end of it says where that is. */
+  protected abstract get reallocated(): boolean;
+
+  /**
+   * Is what it says of itself still true? For those who write operations.
+   *
+   * @throws {AccessError} where OpenCV has given it other memory.
+   */
+  assertInPlace(): void {
+    if (!this.reallocated) return;
+    throw new AccessError(`${this.name} has other memory by now: OpenCV has put a result there.`, {
+      api: "opencv",
+      hint: "Dispose it: the ReallocatedError has the result.",
+    });
   }
 
   /** The context whose memory it is. */

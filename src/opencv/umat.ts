@@ -1,9 +1,11 @@
+import type { Address } from "../../ffi/address.ts";
 import { Described } from "../core/described.ts";
 import { type Layout, moved } from "../core/layout.ts";
 import { Resource } from "../core/resource.ts";
 import type { Part, SliceOptions } from "../core/tensor.ts";
 import type { Undo } from "../core/undo.ts";
 import type { Execution } from "./execution.ts";
+import { umatDataIn } from "./header.ts";
 import { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
 import { sharedUMat } from "./umats/over.ts";
 import type { UMatTarget } from "./umats/target.ts";
@@ -17,7 +19,10 @@ export interface UMatPlace {
 }
 
 /** What a UMat's tensor is made of. */
-export interface OpenCVUMatInit extends OpenCVTensorInit, UMatPlace {}
+export interface OpenCVUMatInit extends OpenCVTensorInit, UMatPlace {
+  /** Its UMatData: OpenCV's own record of the buffer. */
+  readonly u: Address;
+}
 
 /** The memory of a UMat, and who works on it. */
 export interface UMatBuffer {
@@ -36,17 +41,24 @@ export class OpenCVUMat extends OpenCVTensor {
   /** Its memory: for those who write mappers. */
   readonly buffer: UMatBuffer;
   readonly #address: bigint | undefined;
+  readonly #u: Address;
 
   /** Takes the resource over. */
   constructor(init: OpenCVUMatInit) {
     super(init);
     this.buffer = init.buffer;
     this.#address = init.address;
+    this.#u = init.u;
   }
 
   /** Lends a part as a child: a UMat over the same buffer. @see {@link Tensor.slice} */
   override slice(layout: Layout, options: SliceOptions = {}): OpenCVUMat {
     return super.slice(layout, options) as OpenCVUMat;
+  }
+
+  /** Does the header lead to another buffer? */
+  protected override get reallocated(): boolean {
+    return umatDataIn(this.slot) !== this.#u;
   }
 
   /** Where its first element lies in host memory, where that is known. */
@@ -62,6 +74,7 @@ export class OpenCVUMat extends OpenCVTensor {
 
   /** Makes the UMat of a part that was lent. */
   protected derive({ layout: at, grant, name }: Part): OpenCVUMat {
+    this.assertInPlace(); // a part takes its share of the buffer by the header
     const target = this.target as UMatTarget;
     const buffer = { ...this.buffer, offset: this.buffer.offset + at.byteOffset };
     const address = this.#address === undefined ? undefined : this.#address + BigInt(at.byteOffset);

@@ -1,8 +1,8 @@
 import { NULL } from "../../ffi/address.ts";
 import { InteropError } from "../core/errors.ts";
-import { fillEmpty, fillMat, matIn } from "./header.ts";
+import { fillMat, matIn } from "./header.ts";
 import { core } from "./library.ts";
-import { giveSlot, takeSlot } from "./slots.ts";
+import { filledSlot, giveSlot, takeSlot } from "./slots.ts";
 
 /** The versions whose classes are laid out as ffi/opencv_core says; others may not be. */
 const KNOWN = ["4.6"];
@@ -26,19 +26,19 @@ export function checkedVersion(): string {
 
 /** OpenCV makes a Mat of its own of one that was filled in here: is it the same? */
 function layoutHolds(): boolean {
-  const [given, made] = [takeSlot(), takeSlot()];
-  const data = given.data; // any memory will do
-  const shape = { type: 16, sizes: [3, 5], steps: [64, 3] };
-  fillMat(given, shape, data);
-  fillEmpty(made, "mat");
-  core().Mat_construct2D(made.header, 3, 5, 16, data, 64n);
-  const [a, b] = [matIn(given.view), matIn(made.view)];
-  const same = a.flags === b.flags && a.data === b.data && a.dataend === b.dataend && a.datalimit === b.datalimit &&
-    b.u === NULL && JSON.stringify(a.shape) === JSON.stringify(b.shape);
-  core().Mat_destruct(made.header);
-  giveSlot(made);
-  giveSlot(given);
-  return same;
+  const given = takeSlot();
+  try {
+    const data = given.data; // any memory will do
+    fillMat(given, { type: 16, sizes: [3, 5], steps: [64, 3] }, data);
+    const made = filledSlot(({ header }) => core().Mat_construct2D(header, 3, 5, 16, data, 64n));
+    const [a, b] = [matIn(given.view), matIn(made.view)];
+    core().Mat_destruct(made.header);
+    giveSlot(made);
+    return a.flags === b.flags && a.data === b.data && a.dataend === b.dataend && a.datalimit === b.datalimit &&
+      b.u === NULL && JSON.stringify(a.shape) === JSON.stringify(b.shape);
+  } finally {
+    giveSlot(given);
+  }
 }
 
 function unknown(message: string): InteropError {

@@ -1,12 +1,13 @@
+import { NULL } from "../../../ffi/address.ts";
 import type { Access } from "../../core/access.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { layoutOf } from "../shape.ts";
 import { probePages } from "../../core/probe.ts";
-import { fillEmpty, headerAt } from "../header.ts";
+import { fillEmpty, headerAt, probeOwners } from "../header.ts";
 import { core } from "../library.ts";
 import type { OpenCVMat } from "../mat.ts";
 import { addressIn } from "../pointer.ts";
-import { giveSlot, takeSlot } from "../slots.ts";
+import { filledSlot } from "../slots.ts";
 import { endHeader, ownMat } from "./own.ts";
 import type { MatTarget } from "./target.ts";
 
@@ -16,14 +17,11 @@ export function attachedMat(target: MatTarget, given: bigint | Deno.PointerValue
   const header = headerAt(handle, "mat");
   if (header.data === 0n) throw new ArgumentError("handle: the Mat is empty.", { api: "opencv", argument: "handle" });
   probePages(header.data, layoutOf(header.shape).byteLength, "opencv", "handle");
-  const slot = takeSlot();
-  fillEmpty(slot, "mat");
-  try {
+  if (header.u !== NULL) probeOwners(header.u, "refcount");
+  const slot = filledSlot((slot) => {
+    fillEmpty(slot, "mat");
     core().Mat_copy(slot.header, handle);
-  } catch (error) {
-    giveSlot(slot);
-    throw error;
-  }
+  });
   try {
     return ownMat(target, slot, access);
   } catch (error) {

@@ -1,10 +1,10 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
-import { describeLayout, type Layout } from "../../core/layout.ts";
+import type { Layout } from "../../core/layout.ts";
 import type { Undo } from "../../core/undo.ts";
 import { ReallocatedError, unfitError } from "../errors.ts";
-import { fillMat, matIn, releaseGrid } from "../header.ts";
+import { dataIn, fillMat, matDataIn, releaseGrid } from "../header.ts";
 import type { MatShape } from "../shape.ts";
-import { giveSlot, type Slot, takeSlot } from "../slots.ts";
+import { filledSlot, giveSlot, type Slot } from "../slots.ts";
 import { resultIn } from "./own.ts";
 import type { MatTarget } from "./target.ts";
 
@@ -23,15 +23,14 @@ export interface MatOver {
 export function matOver(target: MatTarget, at: Layout, address: Address, name: string, undo: Undo): MatOver {
   const shape = target.fit(at, address);
   if ("problem" in shape) throw unfitError(shape);
-  const slot = takeSlot();
+  const slot = filledSlot((slot) => fillMat(slot, shape, address));
   undo.push(() => endOver(target, slot, address, name));
-  fillMat(slot, shape, address);
   return { slot, shape };
 }
 
 /** The header is given back, unless OpenCV has put memory of its own into it: then that is a tensor from now on. */
 function endOver(target: MatTarget, slot: Slot, address: Address, name: string): void {
-  const { data, u } = matIn(slot.view);
+  const [data, u] = [dataIn(slot), matDataIn(slot)];
   if (u === NULL && (data === address || data === NULL)) {
     releaseGrid(slot, "mat");
     giveSlot(slot);

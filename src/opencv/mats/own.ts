@@ -37,14 +37,21 @@ export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-wri
     undo: [() => known === undefined ? undefined : endHeader(slot), () => leave(allocation)],
     owners: [target.context.resource],
   });
-  return new OpenCVMat({ target, resource, layout, slot, shape, address: data });
+  return new OpenCVMat({ target, resource, layout, slot, shape, address: data, ownsMemory: true });
 }
 
 /** What OpenCV has put into a slot, as a tensor of its own; undefined where the context has ended: then it is released. */
 export function resultIn(target: MatTarget, slot: Slot): OpenCVMat | undefined {
-  if (target.context.resource.state === "live") return ownMat(target, slot);
-  endHeader(slot);
-  return undefined;
+  if (target.context.resource.state !== "live") {
+    endHeader(slot);
+    return undefined;
+  }
+  try {
+    return ownMat(target, slot);
+  } catch (error) {
+    endHeader(slot);
+    throw error;
+  }
 }
 
 /** One owner less of the memory; the slot is given back. */

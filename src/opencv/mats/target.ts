@@ -65,7 +65,8 @@ export class MatTarget implements Target<OpenCVMat> {
 
   /** Makes the tensor of a Mat over memory: for those who write mappers. */
   tensor(resource: Resource, at: Layout, address: Address, over: MatOver, parent: Mapped): OpenCVMat {
-    return new OpenCVMat({ target: this, resource, layout: at, address, parent, ...over });
+    const { slot, shape } = over; // a spread would take as long as all else here
+    return new OpenCVMat({ target: this, resource, layout: at, address, parent, slot, shape });
   }
 
   /**

@@ -3,9 +3,14 @@ import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVContext } from "../context.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { type Border, BORDERS } from "./border.ts";
+import { type Border, BORDERS, ISOLATED } from "./border.ts";
+import { imageIn } from "./image.ts";
+import { MOST_KERNEL } from "./limits.ts";
 import { packed, type Size, sizeIn } from "./size.ts";
 import { named, number, wrong } from "./values.ts";
+
+/** What lies beyond the edge of an image that is blurred: OpenCV cannot wrap it around. */
+export type BlurBorder = Exclude<Border, "wrap">;
 
 /** Options of `cv.GaussianBlur`. */
 export interface GaussianBlurOptions extends OperationOptions {
@@ -14,8 +19,11 @@ export interface GaussianBlurOptions extends OperationOptions {
   /** The same in y; that in x by default. */
   readonly sigmaY?: number;
   /** What lies beyond the edge. */
-  readonly border?: Border;
+  readonly border?: BlurBorder;
 }
+
+/** OpenCV makes a kernel of eight times as many pixels of it, where it is to choose the size. */
+const MOST_SIGMA = MOST_KERNEL / 8;
 
 /** `cv::GaussianBlur`. */
 export function gaussianBlur(
@@ -26,22 +34,30 @@ export function gaussianBlur(
   options: GaussianBlurOptions,
 ): void {
   const { sigmaX = 0, sigmaY = 0, border = "reflect-101", reallocate } = object(options, "options");
-  const size = sizeIn(ksize, "ksize", 0);
-  const sigmas = [number(sigmaX, "sigmaX", 0), number(sigmaY, "sigmaY", 0)] as const;
-  for (const [i, extent] of size.entries()) {
-    if (extent % 2 === 1 || (extent === 0 && sigmas[0] > 0)) continue;
-    throw wrong(
-      `ksize[${i}]`,
-      `${extent} is not odd${extent === 0 ? ", and there is no sigmaX to take it from" : ""}.`,
-    );
-  }
-  const type = named(BORDERS, border, "border");
+  const size = sizeIn(ksize, "ksize", 0, MOST_KERNEL);
+  const x = number(sigmaX, "sigmaX", 0, MOST_SIGMA);
+  const y = number(sigmaY, "sigmaY", 0, MOST_SIGMA);
+  assertKernel(size, [x, y === 0 ? x : y]);
+  const { wrap: _none, ...borders } = BORDERS;
+  const type = named(borders, border, "border") | ISOLATED;
   operate(cv, {
     fn: "GaussianBlur",
     inputs: { src },
     dst,
-    makes: () => src.shape,
+    makes: () => {
+      imageIn("GaussianBlur", "src", src, { dtypes: ["u8", "u16", "i16", "f32", "f64"] });
+      return src.shape;
+    },
     reallocate,
-    call: () => imgproc().GaussianBlur(src.slot.input, dst.slot.output, packed(size), ...sigmas, type),
+    call: () => imgproc().GaussianBlur(src.slot.input, dst.slot.output, packed(size), x, y, type),
   });
+}
+
+/** Both extents are odd, or there is something to take them from. @throws {ArgumentError} */
+function assertKernel(size: Size, sigmas: readonly [number, number]): void {
+  for (const [i, extent] of size.entries()) {
+    if (extent % 2 === 1 || (extent === 0 && sigmas[i] > 0)) continue;
+    const why = extent === 0 ? `, and there is no sigma${"XY"[i]} to take it from` : "";
+    throw wrong(`ksize[${i}]`, `${extent} is not odd${why}.`);
+  }
 }

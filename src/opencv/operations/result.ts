@@ -1,6 +1,7 @@
+import { sizeOf } from "../../core/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { typeName } from "../type.ts";
+import { channelsIn, dtypeIn, typeName } from "../type.ts";
 
 /** What an operation is going to make: sizes and type. */
 export interface Result {
@@ -21,6 +22,28 @@ export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void 
     fn,
     argument: "dst",
     hint: "Map memory of that size and type; or pass { reallocate: true }, and take the result from the error.",
+  });
+}
+
+/** More bytes than an address space has: OpenCV multiplies 64-bit numbers, and does not look whether they overflow. */
+const MOST_BYTES = 2 ** 47;
+
+/** Throws a {@link LayoutError} where OpenCV cannot give an output memory for the result. */
+export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Result): void {
+  if (dst.ownsMemory) {
+    throw new LayoutError(`dst: ${dst.name} is memory of OpenCV's own, which would be freed if it were reallocated.`, {
+      api: "opencv",
+      fn,
+      argument: "dst",
+      hint: "Pass an output that was mapped, or that cv.mat.create() has made.",
+    });
+  }
+  const pixel = sizeOf(dtypeIn(result.type)) * channelsIn(result.type);
+  if (result.sizes.reduce((product, extent) => product * extent, pixel) < MOST_BYTES) return;
+  throw new LayoutError(`dst: ${fn} makes ${inWords(result)}: nobody has that much memory.`, {
+    api: "opencv",
+    fn,
+    argument: "dst",
   });
 }
 

@@ -9,9 +9,21 @@ export function number(given: unknown, argument: string, least = -Infinity, most
 }
 
 /** A whole number that an int holds, within bounds. @throws {ArgumentError} */
-export function int(given: unknown, argument: string, least: number = -(2 ** 31), most: number = 2 ** 31 - 1): number {
+export function int(given: unknown, argument: string, least: number, most: number): number {
   if (Number.isInteger(given) && (given as number) >= least && (given as number) <= most) return given as number;
   throw wrong(argument, `${shown(given)} is no whole number from ${least} to ${most}.`);
+}
+
+/** True or false. @throws {ArgumentError} for anything else. */
+export function flag(given: unknown, argument: string): boolean {
+  if (typeof given === "boolean") return given;
+  throw wrong(argument, `${shown(given)} is neither true nor false.`);
+}
+
+/** One of a few numbers. @throws {ArgumentError} for any other. */
+export function oneOf(numbers: readonly number[], given: unknown, argument: string): number {
+  if (numbers.includes(given as number)) return given as number;
+  throw wrong(argument, `${shown(given)} is none of ${numbers.join(", ")}.`);
 }
 
 /** What a name of OpenCV's stands for, in a table of them. @throws {ArgumentError} for a name that is not in it. */

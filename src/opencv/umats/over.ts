@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { UMAT_DATA_COPY_ON_MAP } from "../../../ffi/opencv_core/constants.ts";
-import { readUMat, readUMatData, writeUMatData } from "../../../ffi/opencv_core/structs.ts";
+import { readUMatData, writeUMatData } from "../../../ffi/opencv_core/structs.ts";
 import type { Grant } from "../../core/grant.ts";
 import type { Layout } from "../../core/layout.ts";
 import { libc } from "../../core/libc.ts";
@@ -8,10 +8,10 @@ import { sleepSync } from "../../core/sleep.ts";
 import type { Undo } from "../../core/undo.ts";
 import { warn } from "../../core/warn.ts";
 import { ReallocatedError, unfitError } from "../errors.ts";
-import { fillUMat, releaseGrid } from "../header.ts";
+import { fillUMat, releaseGrid, reshapeUMat, umatDataIn } from "../header.ts";
 import { core } from "../library.ts";
 import type { MatShape } from "../shape.ts";
-import { AT, giveSlot, type Slot, takeSlot } from "../slots.ts";
+import { AT, filledSlot, giveSlot, type Slot } from "../slots.ts";
 import type { UMatBuffer } from "../umat.ts";
 import { resultIn } from "./own.ts";
 import type { UMatTarget } from "./target.ts";
@@ -20,6 +20,8 @@ import type { UMatTarget } from "./target.ts";
 export interface UMatOver {
   readonly slot: Slot;
   readonly shape: MatShape;
+  /** The UMatData that it leads to. */
+  readonly u: Address;
 }
 
 /** What a UMat over somebody's buffer is to be. */
@@ -43,34 +45,35 @@ const LET_GO_MS = 1000;
 export function umatOver(target: UMatTarget, init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
   const { at, buffer, name } = init;
   const shape = fitted(target, at, buffer);
-  const slot = takeSlot();
-  writeData(slot, buffer.mem as Address, buffer.offset + at.byteLength);
-  fillUMat(slot, shape, buffer.offset, slot.data);
+  const slot = filledSlot((slot) => {
+    writeData(slot, buffer.mem as Address, buffer.offset + at.byteLength);
+    fillUMat(slot, shape, buffer.offset, slot.data);
+  });
   undo.push(() => endOver(target, slot, init, grants));
-  return { slot, shape };
+  return { slot, shape, u: slot.data };
 }
 
 /** A UMat of a part of another one: they share the UMatData, as any two UMats over one buffer do. */
 export function sharedUMat(target: UMatTarget, of: Slot, init: UMatInit, undo: Undo): UMatOver {
   const { at, buffer, name } = init;
   const shape = fitted(target, at, buffer);
-  const slot = takeSlot();
-  try {
+  const slot = filledSlot((slot) => {
     core().UMat_copy(slot.header, of.header);
-  } catch (error) {
-    giveSlot(slot);
-    throw error;
-  }
-  const { u } = readUMat(slot.view, AT.header);
-  releaseGrid(slot, "umat");
-  fillUMat(slot, shape, buffer.offset, u);
+    try {
+      reshapeUMat(slot, shape, buffer.offset);
+    } catch (error) {
+      core().UMat_destruct(slot.header);
+      throw error;
+    }
+  });
+  const u = umatDataIn(slot);
   undo.push(() => {
-    const now = readUMat(slot.view, AT.header).u;
+    const now = umatDataIn(slot);
     if (now !== u && now !== NULL) throw new ReallocatedError(name, resultIn(target, slot, buffer));
     core().UMat_destruct(slot.header);
     giveSlot(slot);
   });
-  return { slot, shape };
+  return { slot, shape, u };
 }
 
 function fitted(target: UMatTarget, at: Layout, { offset }: UMatBuffer): MatShape {
@@ -109,7 +112,7 @@ function openCLAllocator(): Address {
 
 /** The slot is given back, unless OpenCV has put a buffer of its own into it: then that is a tensor from now on. */
 function endOver(target: UMatTarget, slot: Slot, { buffer, name }: UMatInit, grants: readonly Grant[]): void {
-  const { u } = readUMat(slot.view, AT.header);
+  const u = umatDataIn(slot);
   const isOurs = u === slot.data;
   if (!letGo(slot, isOurs ? 2 : 1)) {
     warn(`somebody in OpenCV still has ${name}; its memory is kept for good. Release every copy of a cv::UMat.`);
@@ -125,14 +128,19 @@ function endOver(target: UMatTarget, slot: Slot, { buffer, name }: UMatInit, gra
 
 /** OpenCV's kernels hold their UMats until a thread of the driver has told it that they are done. */
 function letGo(slot: Slot, owners: number): boolean {
+  if (isLetGo(slot, owners)) return true;
   const until = performance.now() + LET_GO_MS;
-  for (let turn = 0;; turn++) {
-    const { urefcount, refcount } = readUMatData(slot.view, AT.data);
-    if (urefcount <= owners && refcount === 0) return true;
-    if (performance.now() > until) return false;
+  for (let turn = 0; performance.now() <= until; turn++) {
     if (turn < 100) libc().sched_yield();
     else sleepSync(1);
+    if (isLetGo(slot, owners)) return true;
   }
+  return false;
+}
+
+function isLetGo(slot: Slot, owners: number): boolean {
+  const { urefcount, refcount } = readUMatData(slot.view, AT.data);
+  return urefcount <= owners && refcount === 0;
 }
 
 /** Where the driver does not map a buffer, OpenCV works on a copy of its own, and keeps the memory. */

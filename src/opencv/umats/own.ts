@@ -19,7 +19,7 @@ export function ownUMat(
   buffer: Omit<UMatBuffer, "offset">,
   access: Access = "read-write",
 ): OpenCVUMat {
-  const { shape, offset } = umatIn(slot.view);
+  const { shape, offset, u } = umatIn(slot.view);
   const layout = layoutOf(shape);
   const start = Number(offset);
   const end = start + layout.byteLength;
@@ -34,7 +34,8 @@ export function ownUMat(
     undo: [() => allocation.leave()],
     owners: [target.context.resource, execution?.resource],
   });
-  return new OpenCVUMat({ target, resource, layout, slot, shape, buffer: { ...buffer, offset: start } });
+  const place = { u, buffer: { ...buffer, offset: start } };
+  return new OpenCVUMat({ target, resource, layout, slot, shape, ...place, ownsMemory: true });
 }
 
 /** What OpenCV has put into a slot, as a tensor of its own; undefined where its context has ended: then it is released. */
@@ -43,8 +44,13 @@ export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution 
     endHeader(slot, execution);
     return undefined;
   }
-  const mem = within(execution, () => core().UMat_handle(slot.header, ACCESS_RW));
-  return ownUMat(target, slot, { mem, clContext, execution });
+  try {
+    const mem = within(execution, () => core().UMat_handle(slot.header, ACCESS_RW));
+    return ownUMat(target, slot, { mem, clContext, execution });
+  } catch (error) {
+    endHeader(slot, execution);
+    throw error;
+  }
 }
 
 /** One owner less of the buffer; the slot is given back. */

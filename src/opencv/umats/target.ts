@@ -50,7 +50,7 @@ export class UMatTarget implements Target<OpenCVUMat> {
       return { argument: "byteLength", problem };
     }
     const size = sizeOf(at.dtype);
-    if (offset % size === 0) return shapeOf(at, this.channels);
+    if (offset % size === 0) return onGrid(shapeOf(at, this.channels), offset);
     return { argument: "byteOffset", problem: `${offset} is no multiple of the ${size} bytes of ${at.dtype}.` };
   }
 
@@ -76,4 +76,18 @@ export class UMatTarget implements Target<OpenCVUMat> {
     this.context.resource.assertLive();
     return attachedUMat(this, handle, access);
   }
+}
+
+/** OpenCV's filters count where a UMat begins in rows and pixels of its own (locateROI), and would begin at another one. */
+function onGrid(shape: MatShape | Unfit, offset: number): MatShape | Unfit {
+  if ("problem" in shape) return shape;
+  const { steps } = shape;
+  const [row, pixel] = [steps[0], steps[steps.length - 1]];
+  if (offset % row % pixel === 0) return shape;
+  return {
+    argument: "byteOffset",
+    problem: `${offset} bytes are no whole number of pixels (${pixel} bytes) behind whole rows (${row} bytes), as OpenCV ` +
+      "counts them.",
+    remedy: "Begin at a whole pixel; or slice the host's tensor, and map that.",
+  };
 }

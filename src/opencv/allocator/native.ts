@@ -1,0 +1,107 @@
+import type { Address } from "../../../ffi/address.ts";
+import { RTLD_NOLOAD } from "../../../ffi/libc/constants.ts";
+import { InteropError } from "../../core/errors.ts";
+import { openingOf } from "../../core/library.ts";
+import { addressOfSymbol, loadImage, openLibrary } from "../../core/native/load.ts";
+import { core } from "../library.ts";
+import { viewAt } from "../memory.ts";
+import type { Callees } from "./code.ts";
+import { allocatorImage, FUNCTIONS } from "./image.ts";
+
+/** The virtual functions of `cv::MatAllocator`, in the order of their declaration. A destructor counts as two. */
+export const VIRTUAL = [
+  ...["destruct", "delete", "allocate", "allocateFor", "deallocate"] as const,
+  ...["map", "unmap", "download", "upload", "copy", "getBufferPoolController"] as const,
+] as const;
+
+/** One of them. */
+export type Virtual = typeof VIRTUAL[number];
+
+/** Those that `cv::MatAllocator` implements and libopencv_core exports: by them its table is recognized. */
+const EXPORTED: Readonly<Partial<Record<Virtual, string>>> = {
+  map: "_ZNK2cv12MatAllocator3mapEPNS_8UMatDataENS_10AccessFlagE",
+  unmap: "_ZNK2cv12MatAllocator5unmapEPNS_8UMatDataE",
+  download: "_ZNK2cv12MatAllocator8downloadEPNS_8UMatDataEPviPKmS5_S5_S5_",
+  upload: "_ZNK2cv12MatAllocator6uploadEPNS_8UMatDataEPKviPKmS6_S6_S6_",
+  copy: "_ZNK2cv12MatAllocator4copyEPNS_8UMatDataES2_iPKmS4_S4_S4_S4_b",
+  getBufferPoolController: "_ZNK2cv12MatAllocator23getBufferPoolControllerEPKc",
+};
+
+/** The typeinfo of `cv::MatAllocator`. */
+const TYPE_INFO = "_ZTIN2cv12MatAllocatorE";
+
+/** What a class of allocators is made of. */
+export interface AllocatorClass {
+  /** Its typeinfo. */
+  readonly typeInfo: bigint;
+  /** Its virtual functions. */
+  readonly functions: Readonly<Record<Virtual, bigint>>;
+}
+
+/** The virtual functions of the allocator at an address. */
+export function functionsOf(allocator: Address): Record<Virtual, bigint> {
+  const table = viewAt(viewAt(allocator, 8).getBigUint64(0, true) as Address, VIRTUAL.length * 8);
+  const entries = VIRTUAL.map((name, i) => [name, table.getBigUint64(i * 8, true)] as const);
+  return Object.fromEntries(entries) as Record<Virtual, bigint>;
+}
+
+/** Where the memory of a class's Mats comes from. */
+export type Blocks = Pick<Callees, "take" | "give">;
+
+let pages: AllocatorClass | undefined;
+
+/**
+ * The page allocator's class: its blocks are malloc's.
+ *
+ * @throws {InteropError} where there can be none: another processor, or another OpenCV.
+ * @throws {NativeCallError} where the system lets no machine code in.
+ */
+export function pageAllocatorClass(): AllocatorClass {
+  if (pages !== undefined) return pages;
+  const libc = loaded("libc.so.6");
+  return pages = allocatorClass({ take: symbolIn(libc, "posix_memalign"), give: symbolIn(libc, "free") });
+}
+
+/** OpenCV's standard class, but for two functions, which are machine code of ours. @throws as above. */
+export function allocatorClass(blocks: Blocks): AllocatorClass {
+  const { os, arch } = Deno.build;
+  if (os !== "linux" || arch !== "x86_64") {
+    throw impossible(`OpenCV's allocators can be replaced on Linux on x86-64, and this is ${os} on ${arch}.`);
+  }
+  const standard = core().Mat_getStdAllocator();
+  const functions = functionsOf(standard);
+  const opencv = loaded(openingOf("opencv_core")!.path!);
+  for (const [name, symbol] of Object.entries(EXPORTED)) {
+    if (functions[name as Virtual] === addressOfSymbol(opencv, symbol)) continue;
+    throw impossible(`OpenCV's standard allocator has something else for ${name} than OpenCV 4.6.`);
+  }
+  const { allocate, deallocate, destruct } = functions;
+  const callees = { standard, allocate, deallocate, ...blocks };
+  const image = loaded(loadImage("opencv-allocator", (soname) => allocatorImage(soname, callees)));
+  return {
+    typeInfo: symbolIn(opencv, TYPE_INFO),
+    functions: {
+      ...functions,
+      delete: destruct, // its memory is ours
+      allocate: symbolIn(image, FUNCTIONS.allocate),
+      deallocate: symbolIn(image, FUNCTIONS.deallocate),
+    },
+  };
+}
+
+/** A library that is open already: it stays so. */
+function loaded(path: string): Address {
+  const library = openLibrary(path, RTLD_NOLOAD);
+  if (library === undefined) throw impossible(`The loader does not find ${path} again.`);
+  return library;
+}
+
+function symbolIn(library: Address, name: string): Address {
+  const address = addressOfSymbol(library, name);
+  if (address === undefined) throw impossible(`There is no ${name}.`);
+  return address;
+}
+
+function impossible(message: string): InteropError {
+  return new InteropError(message, { api: "opencv", fn: "MatAllocator" });
+}

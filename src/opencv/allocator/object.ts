@@ -1,0 +1,54 @@
+import type { Address } from "../../../ffi/address.ts";
+import { mapBlock, PAGE } from "../../core/blocks.ts";
+import { viewAt } from "../memory.ts";
+import { type AllocatorClass, functionsOf, VIRTUAL } from "./native.ts";
+
+/** The words of an object: its table's address, which is all that C++ knows; what isolates tell each other; the table. */
+const WORD = { table: 0, previous: 1, holders: 2, offsetToTop: 4, typeInfo: 5, functions: 6 } as const;
+const WORDS = WORD.functions + VIRTUAL.length;
+
+/** A `cv::MatAllocator` of ours, in memory that all isolates see, and that is never given back. */
+export class AllocatorObject {
+  /** The `cv::MatAllocator*`. */
+  readonly address: Address;
+  readonly #words: BigUint64Array<ArrayBuffer>;
+
+  /** One that was made at an address. */
+  constructor(address: Address) {
+    this.address = address;
+    this.#words = new BigUint64Array(viewAt(address, WORDS * 8).buffer as ArrayBuffer, 0, WORDS);
+  }
+
+  /** OpenCV's default allocator before this one. */
+  get previous(): Address {
+    return this.#words[WORD.previous] as Address;
+  }
+
+  set previous(allocator: Address) {
+    this.#words[WORD.previous] = allocator;
+  }
+
+  /** How many want it to be the default, in all isolates. */
+  get holders(): number {
+    return Number(this.#words[WORD.holders]);
+  }
+
+  set holders(count: number) {
+    this.#words[WORD.holders] = BigInt(count);
+  }
+}
+
+/** Makes one. Mats that it has made may outlive the isolate, so it has to. */
+export function makeAllocator({ typeInfo, functions }: AllocatorClass): AllocatorObject {
+  const { address } = mapBlock({ byteLength: PAGE, align: PAGE, sharable: false, guard: false });
+  const words = new BigUint64Array(viewAt(address, WORDS * 8).buffer as ArrayBuffer, 0, WORDS);
+  words[WORD.table] = address + BigInt(WORD.functions * 8);
+  words[WORD.typeInfo] = typeInfo;
+  VIRTUAL.forEach((name, i) => words[WORD.functions + i] = functions[name]);
+  return new AllocatorObject(address);
+}
+
+/** The allocator at an address, whichever isolate has made it; undefined for one of another class. */
+export function allocatorAt(address: Address, { functions }: AllocatorClass): AllocatorObject | undefined {
+  return functionsOf(address).allocate === functions.allocate ? new AllocatorObject(address) : undefined;
+}

@@ -1,0 +1,122 @@
+import * as constants from "../../../ffi/opencv_imgproc/constants.ts";
+import type { DType } from "../../core/dtype.ts";
+import type { ColorCode } from "./color_code.ts";
+
+/** How the size of an image changes. `yuv420` has half as many rows again: the planes of U and V below that of Y. */
+type Sizes = "same" | "to yuv420" | "from yuv420";
+
+/** Codes that take and make the same. */
+interface Family {
+  /** OpenCV's names of them, without COLOR_. */
+  readonly codes: readonly ColorCode[];
+  /** The channels that they take. */
+  readonly from: readonly number[];
+  /** The channels that they make. */
+  readonly to: number;
+  /** The depths that they know. */
+  readonly dtypes: readonly DType[];
+  /** The same unless given. */
+  readonly sizes?: Sizes;
+  /** True where two pixels share their colour: the number of columns is even. */
+  readonly pairs?: boolean;
+}
+
+const BYTES = ["u8"] as const;
+const PRECISE = ["u8", "f32"] as const;
+const ANY = ["u8", "u16", "f32"] as const;
+const MOSAIC = ["u8", "u16"] as const;
+const COLOUR = [3, 4] as const;
+
+/** The conversions of OpenCV 4.6, by what they take and make (modules/imgproc/src/color*.cpp). */
+const FAMILIES = [
+  { codes: ["BGR2RGB", "RGB2BGR", "BGRA2BGR", "RGBA2RGB", "RGBA2BGR", "BGRA2RGB"], from: COLOUR, to: 3, dtypes: ANY },
+  { codes: ["BGR2BGRA", "RGB2RGBA", "BGR2RGBA", "RGB2BGRA"], from: COLOUR, to: 4, dtypes: ANY },
+  { codes: ["BGRA2RGBA", "RGBA2BGRA"], from: COLOUR, to: 4, dtypes: ANY },
+  { codes: ["RGBA2mRGBA", "mRGBA2RGBA"], from: [4], to: 4, dtypes: BYTES },
+
+  { codes: ["BGR2GRAY", "RGB2GRAY", "BGRA2GRAY", "RGBA2GRAY"], from: COLOUR, to: 1, dtypes: ANY },
+  { codes: ["GRAY2BGR", "GRAY2RGB"], from: [1], to: 3, dtypes: ANY },
+  { codes: ["GRAY2BGRA", "GRAY2RGBA"], from: [1], to: 4, dtypes: ANY },
+
+  { codes: ["BGR2BGR565", "RGB2BGR565", "BGRA2BGR565", "RGBA2BGR565"], from: COLOUR, to: 2, dtypes: BYTES },
+  { codes: ["BGR2BGR555", "RGB2BGR555", "BGRA2BGR555", "RGBA2BGR555"], from: COLOUR, to: 2, dtypes: BYTES },
+  { codes: ["BGR5652BGR", "BGR5652RGB", "BGR5552BGR", "BGR5552RGB"], from: [2], to: 3, dtypes: BYTES },
+  { codes: ["BGR5652BGRA", "BGR5652RGBA", "BGR5552BGRA", "BGR5552RGBA"], from: [2], to: 4, dtypes: BYTES },
+  { codes: ["GRAY2BGR565", "GRAY2BGR555"], from: [1], to: 2, dtypes: BYTES },
+  { codes: ["BGR5652GRAY", "BGR5552GRAY"], from: [2], to: 1, dtypes: BYTES },
+
+  { codes: ["BGR2XYZ", "RGB2XYZ"], from: COLOUR, to: 3, dtypes: ANY },
+  { codes: ["XYZ2BGR", "XYZ2RGB"], from: [3], to: 3, dtypes: ANY },
+  { codes: ["BGR2YCrCb", "RGB2YCrCb", "BGR2YUV", "RGB2YUV"], from: COLOUR, to: 3, dtypes: ANY },
+  { codes: ["YCrCb2BGR", "YCrCb2RGB", "YUV2BGR", "YUV2RGB"], from: [3], to: 3, dtypes: ANY },
+
+  { codes: ["BGR2HSV", "RGB2HSV", "BGR2HSV_FULL", "RGB2HSV_FULL"], from: COLOUR, to: 3, dtypes: PRECISE },
+  { codes: ["HSV2BGR", "HSV2RGB", "HSV2BGR_FULL", "HSV2RGB_FULL"], from: [3], to: 3, dtypes: PRECISE },
+  { codes: ["BGR2HLS", "RGB2HLS", "BGR2HLS_FULL", "RGB2HLS_FULL"], from: COLOUR, to: 3, dtypes: PRECISE },
+  { codes: ["HLS2BGR", "HLS2RGB", "HLS2BGR_FULL", "HLS2RGB_FULL"], from: [3], to: 3, dtypes: PRECISE },
+  { codes: ["BGR2Lab", "RGB2Lab", "LBGR2Lab", "LRGB2Lab"], from: COLOUR, to: 3, dtypes: PRECISE },
+  { codes: ["Lab2BGR", "Lab2RGB", "Lab2LBGR", "Lab2LRGB"], from: [3], to: 3, dtypes: PRECISE },
+  { codes: ["BGR2Luv", "RGB2Luv", "LBGR2Luv", "LRGB2Luv"], from: COLOUR, to: 3, dtypes: PRECISE },
+  { codes: ["Luv2BGR", "Luv2RGB", "Luv2LBGR", "Luv2LRGB"], from: [3], to: 3, dtypes: PRECISE },
+
+  {
+    codes: ["BGR2YUV_I420", "RGB2YUV_I420", "BGRA2YUV_I420", "RGBA2YUV_I420"],
+    ...{ from: COLOUR, to: 1, dtypes: BYTES, sizes: "to yuv420" },
+  },
+  {
+    codes: ["BGR2YUV_YV12", "RGB2YUV_YV12", "BGRA2YUV_YV12", "RGBA2YUV_YV12"],
+    ...{ from: COLOUR, to: 1, dtypes: BYTES, sizes: "to yuv420" },
+  },
+  {
+    codes: ["YUV2BGR_NV12", "YUV2RGB_NV12", "YUV2BGR_NV21", "YUV2RGB_NV21"],
+    ...{ from: [1], to: 3, dtypes: BYTES, sizes: "from yuv420" },
+  },
+  {
+    codes: ["YUV2BGRA_NV12", "YUV2RGBA_NV12", "YUV2BGRA_NV21", "YUV2RGBA_NV21"],
+    ...{ from: [1], to: 4, dtypes: BYTES, sizes: "from yuv420" },
+  },
+  {
+    codes: ["YUV2BGR_I420", "YUV2RGB_I420", "YUV2BGR_YV12", "YUV2RGB_YV12"],
+    ...{ from: [1], to: 3, dtypes: BYTES, sizes: "from yuv420" },
+  },
+  {
+    codes: ["YUV2BGRA_I420", "YUV2RGBA_I420", "YUV2BGRA_YV12", "YUV2RGBA_YV12"],
+    ...{ from: [1], to: 4, dtypes: BYTES, sizes: "from yuv420" },
+  },
+  {
+    codes: ["YUV2GRAY_420", "YUV2GRAY_NV12", "YUV2GRAY_NV21", "YUV2GRAY_I420", "YUV2GRAY_YV12"],
+    ...{ from: [1], to: 1, dtypes: BYTES, sizes: "from yuv420" },
+  },
+  {
+    codes: ["YUV2BGR_UYVY", "YUV2RGB_UYVY", "YUV2BGR_YUYV", "YUV2RGB_YUYV", "YUV2BGR_YVYU", "YUV2RGB_YVYU"],
+    ...{ from: [2], to: 3, dtypes: BYTES, pairs: true },
+  },
+  {
+    codes: ["YUV2BGRA_UYVY", "YUV2RGBA_UYVY", "YUV2BGRA_YUYV", "YUV2RGBA_YUYV", "YUV2BGRA_YVYU", "YUV2RGBA_YVYU"],
+    ...{ from: [2], to: 4, dtypes: BYTES, pairs: true },
+  },
+  { codes: ["YUV2GRAY_UYVY", "YUV2GRAY_YUYV", "YUV2GRAY_YVYU"], from: [2], to: 1, dtypes: BYTES, pairs: true },
+
+  { codes: ["BayerBG2BGR", "BayerGB2BGR", "BayerRG2BGR", "BayerGR2BGR"], from: [1], to: 3, dtypes: MOSAIC },
+  { codes: ["BayerBG2RGB", "BayerGB2RGB", "BayerRG2RGB", "BayerGR2RGB"], from: [1], to: 3, dtypes: MOSAIC },
+  { codes: ["BayerBG2GRAY", "BayerGB2GRAY", "BayerRG2GRAY", "BayerGR2GRAY"], from: [1], to: 1, dtypes: MOSAIC },
+] as const satisfies readonly Family[];
+
+/** One conversion. */
+export interface Conversion extends Family {
+  /** OpenCV's number of it. */
+  readonly code: number;
+}
+
+type Listed = (typeof FAMILIES)[number]["codes"][number];
+
+/** All of them by their names. */
+export const CONVERSIONS: Readonly<Record<ColorCode, Conversion>> = conversions();
+
+function conversions(): Record<Listed, Conversion> {
+  const byName: Partial<Record<Listed, Conversion>> = {};
+  for (const family of FAMILIES) {
+    for (const name of family.codes) byName[name] = { ...family, code: constants[`COLOR_${name}`] };
+  }
+  return byName as Record<Listed, Conversion>;
+}

@@ -1,0 +1,44 @@
+import { object, shown } from "../../core/argument.ts";
+import type { DType } from "../../core/dtype.ts";
+import type { OpenCVContext } from "../context.ts";
+import { core } from "../library.ts";
+import { operate, type OperationOptions } from "../operate.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import { channelsIn, depthOf, DTYPE_NAMES, typeOf } from "../type.ts";
+import { OpenCVUMat } from "../umat.ts";
+import { number, wrong } from "./values.ts";
+
+/** Options of `cv.convertTo`. */
+export interface ConvertToOptions extends OperationOptions {
+  /** What each value is multiplied by; 1 by default. */
+  readonly alpha?: number;
+  /** What is added then; 0 by default. */
+  readonly beta?: number;
+}
+
+/** `Mat::convertTo`, `UMat::convertTo`. */
+export function convertTo(
+  cv: OpenCVContext,
+  src: OpenCVTensor,
+  dst: OpenCVTensor,
+  rtype: DType,
+  options: ConvertToOptions,
+): void {
+  const { alpha = 1, beta = 0, reallocate } = object(options, "options");
+  const scale = [number(alpha, "alpha"), number(beta, "beta")] as const;
+  const depth = typeof rtype === "string" ? depthOf(rtype) : undefined;
+  if (depth === undefined) throw wrong("rtype", `${shown(rtype)} is none of ${DTYPE_NAMES}.`);
+  operate(cv, {
+    fn: "convertTo",
+    inputs: { src },
+    dst,
+    makes: () => ({ sizes: src.shape.sizes, type: typeOf(depth, channelsIn(src.shape.type)) }),
+    reallocate,
+    anyRank: true,
+    call: () => {
+      const { header } = src.slot;
+      if (src instanceof OpenCVUMat) core().UMat_convertTo(header, dst.slot.output, depth, ...scale);
+      else core().Mat_convertTo(header, dst.slot.output, depth, ...scale);
+    },
+  });
+}

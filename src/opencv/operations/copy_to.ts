@@ -1,0 +1,54 @@
+import { object } from "../../core/argument.ts";
+import type { OpenCVContext } from "../context.ts";
+import { core } from "../library.ts";
+import { operate, type OperationOptions } from "../operate.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import { channelsIn } from "../type.ts";
+import { OpenCVUMat } from "../umat.ts";
+import { elementsOf, unfit } from "./image.ts";
+
+/** Options of `cv.copyTo`. */
+export interface CopyToOptions extends OperationOptions {
+  /** Which elements are copied: those where it is not 0. CV_8U, of the same size, with one channel or as many. */
+  readonly mask?: OpenCVTensor;
+}
+
+/** `Mat::copyTo`, `UMat::copyTo`. */
+export function copyTo(cv: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: CopyToOptions): void {
+  const { mask, reallocate } = object(options, "options");
+  operate(cv, {
+    fn: "copyTo",
+    inputs: mask === undefined ? { src } : { src, mask },
+    dst,
+    makes: () => {
+      if (mask !== undefined) assertMask("copyTo", mask, src);
+      return src.shape;
+    },
+    reallocate,
+    anyRank: true,
+    call: () => {
+      const { header } = src.slot;
+      const { output } = dst.slot;
+      if (src instanceof OpenCVUMat) {
+        if (mask === undefined) core().UMat_copyTo(header, output);
+        else core().UMat_copyToMasked(header, output, mask.slot.input);
+      } else {
+        if (mask === undefined) core().Mat_copyTo(header, output);
+        else core().Mat_copyToMasked(header, output, mask.slot.input);
+      }
+    },
+  });
+}
+
+/** A mask has the size of what it is for. @throws {LayoutError} */
+export function assertMask(
+  fn: string,
+  mask: OpenCVTensor,
+  src: OpenCVTensor,
+  channels = [1, channelsIn(src.shape.type)],
+): void {
+  elementsOf(`${fn}'s mask`, "mask", mask, { dtypes: ["u8"], channels });
+  const [sizes, wanted] = [mask.shape.sizes, src.shape.sizes];
+  if (sizes.length === wanted.length && sizes.every((size, i) => size === wanted[i])) return;
+  throw unfit(fn, "mask", `${mask.name} is ${sizes.join("×")}, and what it is for ${wanted.join("×")}.`);
+}

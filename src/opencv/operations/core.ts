@@ -1,0 +1,119 @@
+import type { DType } from "../../core/dtype.ts";
+import type { OpenCVContext } from "../context.ts";
+import type { OperationOptions } from "../operate.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import { bitwiseNot, type BitwiseOptions } from "./bitwise_not.ts";
+import { convertTo, type ConvertToOptions } from "./convert_to.ts";
+import { copyTo, type CopyToOptions } from "./copy_to.ts";
+import { flip, type FlipCode } from "./flip.ts";
+
+/**
+ * The functions of OpenCV's core module, as methods of {@link OpenCVContext}. Like all operations they take Mats and UMats
+ * alike, and throw an {@link AccessError} for what is lent, an {@link ArgumentError} for what is no Mat or UMat of the
+ * context, a {@link LayoutError} for one that the function does not take or that the result does not fit into, and an
+ * {@link OpenCVError} where OpenCV throws.
+ */
+export abstract class CoreOperations {
+  /**
+   * Copies the elements of `src` to `dst` (`Mat::copyTo`, `UMat::copyTo`): the copy that has a name. From a Mat to a UMat
+   * it writes into OpenCL's memory, the other way it reads from there, and waits.
+   *
+   * @param src any type and number of dimensions
+   * @param dst of the same size and type; what the mask leaves out keeps its bytes
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * using copy = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * using mask = cv.mat.create({ shape: [480, 640], dtype: "u8" });
+   * cv.copyTo(image, copy);
+   * cv.copyTo(image, copy, { mask });
+   * ```
+   */
+  copyTo(this: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: CopyToOptions = {}): void {
+    copyTo(this, src, dst, options);
+  }
+
+  /**
+   * Converts each value to another depth, scaled: `alpha * x + beta`, rounded to the nearest and held within the range of
+   * the new depth (`Mat::convertTo`, `UMat::convertTo`). In place where the depth stays.
+   *
+   * @param src any type and number of dimensions
+   * @param dst of the same size, with as many channels
+   * @param rtype the depth of `dst`; its channels are those of `src`
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using bytes = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * using unit = cv.mat.create({ shape: [480, 640, 3], dtype: "f32" });
+   * cv.convertTo(bytes, unit, "f32", { alpha: 1 / 255 }); // 0 to 255 becomes 0 to 1
+   * ```
+   */
+  convertTo(
+    this: OpenCVContext,
+    src: OpenCVTensor,
+    dst: OpenCVTensor,
+    rtype: DType,
+    options: ConvertToOptions = {},
+  ): void {
+    convertTo(this, src, dst, rtype, options);
+  }
+
+  /**
+   * Inverts every bit of every element, of floating-point numbers too (`cv::bitwise_not`). In place where `dst` is `src`.
+   *
+   * @param src any type and number of dimensions
+   * @param dst of the same size and type; what the mask leaves out keeps its bytes
+   *
+   * @example
+   * ```ts
+   * import { host, MapperGraph } from "@samepage/interop";
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using graph = new MapperGraph([host, cv]);
+   * using image = host.allocate({ shape: [2, 2], dtype: "u8" });
+   * {
+   *   using mat = graph.map(image, cv.mat);
+   *   cv.bitwise_not(mat, mat);
+   * }
+   * console.log(image.view()); // Uint8Array(4) [ 255, 255, 255, 255 ]
+   * ```
+   */
+  bitwise_not(this: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: BitwiseOptions = {}): void {
+    bitwiseNot(this, src, dst, options);
+  }
+
+  /**
+   * Turns an image over (`cv::flip`). In place where `dst` is `src`, for Mats.
+   *
+   * @param src an image of any type
+   * @param dst of the same size and type
+   * @param flipCode around `"x-axis"` (OpenCV's 0) the first row becomes the last, around `"y-axis"` (1) the first column,
+   * around `"both-axes"` (-1) both
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * cv.flip(image, image, "x-axis");
+   * ```
+   */
+  flip(
+    this: OpenCVContext,
+    src: OpenCVTensor,
+    dst: OpenCVTensor,
+    flipCode: FlipCode,
+    options: OperationOptions = {},
+  ): void {
+    flip(this, src, dst, flipCode, options);
+  }
+}

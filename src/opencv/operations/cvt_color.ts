@@ -1,0 +1,45 @@
+import { object } from "../../core/argument.ts";
+import type { OpenCVContext } from "../context.ts";
+import { imgproc } from "../library.ts";
+import { operate, type OperationOptions } from "../operate.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import type { ColorCode } from "./color_code.ts";
+import { type Conversion, CONVERSIONS } from "./color_codes.ts";
+import { imageIn, imageLike, unfit } from "./image.ts";
+import type { Result } from "./result.ts";
+import { named } from "./values.ts";
+
+/** `cv::cvtColor`. */
+export function cvtColor(
+  cv: OpenCVContext,
+  src: OpenCVTensor,
+  dst: OpenCVTensor,
+  code: ColorCode,
+  options: OperationOptions,
+): void {
+  const { reallocate } = object(options, "options");
+  const conversion: Conversion = named(CONVERSIONS, code, "code");
+  operate(cv, {
+    fn: "cvtColor",
+    inputs: { src },
+    dst,
+    makes: () => converted(src, code, conversion),
+    reallocate,
+    call: () => imgproc().cvtColor(src.slot.input, dst.slot.output, conversion.code, 0),
+  });
+}
+
+/** What a conversion makes of an image. @throws {LayoutError} where it does not take it. */
+function converted(src: OpenCVTensor, name: ColorCode, conversion: Conversion): Result {
+  const { from, to, dtypes, sizes = "same", pairs = false } = conversion;
+  const fn = `cvtColor ${name}`;
+  const image = imageIn(fn, "src", src, { dtypes, channels: from });
+  const { rows, columns } = image;
+  if ((pairs || sizes !== "same") && columns % 2 !== 0) {
+    throw unfit(fn, "src", `two columns share their colour: ${columns} is not even.`);
+  }
+  if (sizes === "same") return imageLike(image, rows, columns, to);
+  const multiple = sizes === "to yuv420" ? 2 : 3;
+  if (rows % multiple !== 0) throw unfit(fn, "src", `${rows} rows are no multiple of ${multiple}.`);
+  return imageLike(image, sizes === "to yuv420" ? rows / 2 * 3 : rows / 3 * 2, columns, to);
+}

@@ -1,0 +1,131 @@
+import type { OpenCVContext } from "../context.ts";
+import type { OpenCVMat } from "../mat.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import { imdecode } from "./imdecode.ts";
+import { imencode } from "./imencode.ts";
+import { ImgprocOperations } from "./imgproc.ts";
+import { imread } from "./imread.ts";
+import { imwrite } from "./imwrite.ts";
+import type { ReadMode, ReadOptions } from "./read_mode.ts";
+import type { WriteOptions } from "./write_params.ts";
+
+/**
+ * The functions of OpenCV's imgcodecs module, as methods of {@link OpenCVContext}. Images in files are grey, BGR or BGRA:
+ * blue first, whatever the file's own order is.
+ *
+ * Native code is not held back by Deno's permissions. {@link imread} and {@link imwrite} therefore open the file through
+ * Deno first: they need `--allow-read` and `--allow-write` as `Deno.readFile` and `Deno.writeFile` do. OpenCV decodes and
+ * encodes some formats of `imdecode` and `imencode` by way of a temporary file of its own.
+ *
+ * Decoders are native code too. OpenCV refuses images of more than 2^20 pixels a side or 2^30 in all before it makes memory
+ * for them; of what is in a file that somebody else made no more can be promised than in C++.
+ */
+export abstract class ImgcodecsOperations extends ImgprocOperations {
+  /**
+   * Reads an image file (`cv::imread`) into memory of OpenCV's own, which lives as long as the tensor, and can be mapped
+   * as any other. On x86-64 only.
+   *
+   * @param filename a path; OpenCV looks at the file's bytes and not at its ending
+   * @param mode `"color"`: u8, BGR. `"grayscale"`: u8, one channel. `"unchanged"`: as in the file, with its alpha and depth.
+   * `"anydepth"` keeps 16 and 32 bits a channel, and makes them grey; `"anycolor"` keeps grey or BGR; the reduced ones
+   * are a half, a quarter or an eighth as wide and high
+   * @throws {PermissionError} where Deno may not read the file.
+   * @throws {ArgumentError} where there is no such file.
+   * @throws {NativeCallError} where it is no image, or only a part of one.
+   * @throws {OpenCVError} where it is too large.
+   * @throws {InteropError} where this is no x86-64.
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using photo = cv.imread("examples/edges/photo.jpg", "color");
+   * console.log(photo.type); // CV_8UC3
+   * ```
+   */
+  imread(this: OpenCVContext, filename: string, mode: ReadMode = "color", options: ReadOptions = {}): OpenCVMat {
+    return imread(this, filename, mode, options);
+  }
+
+  /**
+   * Writes an image file (`cv::imwrite`). Its ending says the format. A depth that the format does not have becomes u8,
+   * held within 0 to 255: convert an image of 0 to 1 before.
+   *
+   * @param filename a path; a file that is there is replaced
+   * @param img one channel (grey), three (BGR) or four (BGRA)
+   * @throws {PermissionError} where Deno may not write the file.
+   * @throws {ArgumentError} where it cannot be written, or OpenCV knows no such format.
+   * @throws {NativeCallError} where OpenCV could not write it.
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * const filename = await Deno.makeTempFile({ suffix: ".png" });
+   * cv.imwrite(filename, image, { pngCompression: 9 });
+   * await Deno.remove(filename);
+   * ```
+   */
+  imwrite(this: OpenCVContext, filename: string, img: OpenCVTensor, options: WriteOptions = {}): void {
+    imwrite(this, filename, img, options);
+  }
+
+  /**
+   * Reads an image file that is in memory (`cv::imdecode`). On x86-64 only.
+   *
+   * @param buf the file's bytes; not needed any more afterwards
+   * @param mode as {@link imread} has it
+   * @throws {ArgumentError} for no bytes, more than 2^31 - 1, and shared ones.
+   * @throws {NativeCallError} where they are no image, or only a part of one.
+   * @throws {OpenCVError} where it is too large.
+   * @throws {InteropError} where this is no x86-64.
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * const file = await Deno.readFile("examples/edges/photo.jpg");
+   * using grey = cv.imdecode(file, "grayscale");
+   * console.log(grey.type); // CV_8UC1
+   * ```
+   */
+  imdecode(
+    this: OpenCVContext,
+    buf: Uint8Array<ArrayBuffer>,
+    mode: ReadMode = "color",
+    options: ReadOptions = {},
+  ): OpenCVMat {
+    return imdecode(this, buf, mode, options);
+  }
+
+  /**
+   * Makes the bytes of an image file (`cv::imencode`), without a file.
+   *
+   * @param ext the ending that says the format: `".png"`
+   * @param img as {@link imwrite} has it
+   * @returns a copy that is yours
+   * @throws {ArgumentError} where OpenCV knows no such format.
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * const file = cv.imencode(".jpg", image, { jpegQuality: 90 });
+   * console.log(file.subarray(0, 2)); // Uint8Array(2) [ 255, 216 ]
+   * ```
+   */
+  imencode(
+    this: OpenCVContext,
+    ext: string,
+    img: OpenCVTensor,
+    options: WriteOptions = {},
+  ): Uint8Array<ArrayBuffer> {
+    return imencode(this, ext, img, options);
+  }
+}

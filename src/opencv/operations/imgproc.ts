@@ -1,0 +1,208 @@
+import type { OpenCVContext } from "../context.ts";
+import type { OperationOptions } from "../operate.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import { canny, type CannyOptions } from "./canny.ts";
+import type { ColorCode } from "./color_code.ts";
+import { CoreOperations } from "./core.ts";
+import { cvtColor } from "./cvt_color.ts";
+import { gaussianBlur, type GaussianBlurOptions } from "./gaussian_blur.ts";
+import type { AffineMatrix } from "./matrix.ts";
+import { resize, type ResizeOptions } from "./resize.ts";
+import type { Size } from "./size.ts";
+import { threshold, type ThresholdOptions, type ThresholdType } from "./threshold.ts";
+import { warpAffine, type WarpAffineOptions } from "./warp_affine.ts";
+
+/**
+ * The functions of OpenCV's imgproc module, as methods of {@link OpenCVContext}. They take images: Mats and UMats of two
+ * dimensions, `[rows, columns]` or `[rows, columns, channels]`. What a channel means is up to the program, but for
+ * {@link cvtColor}; OpenCV's own order is blue, green, red. They throw what {@link CoreOperations} do.
+ */
+export abstract class ImgprocOperations extends CoreOperations {
+  /**
+   * Converts an image to another colour space (`cv::cvtColor`). The code says what the channels are, in the order of the
+   * bytes: `"BGR2GRAY"` takes blue for the first channel. In place where the result has the same size and type.
+   *
+   * 8-bit channels are 0 to 255, 16-bit ones 0 to 65535, f32 0 to 1. In HSV and HLS of 8 bits hue is 0 to 179 (half
+   * degrees; with `_FULL` 0 to 255), of f32 0 to 360; in Lab of 8 bits L is scaled to 0 to 255, and a and b lie around 128.
+   *
+   * The planes of YUV420 are one image of one channel, with half as many rows again: `[height * 3 / 2, width]`. Below the
+   * rows of Y lie in NV12 rows of U and V by turns, in NV21 of V and U, in I420 the plane of U and then that of V, in YV12
+   * V first. UYVY, YUYV and YVYU are images of two channels, with an even number of columns.
+   *
+   * @param src three or four channels for BGR, RGB, BGRA and RGBA alike, one for GRAY, YUV420 and Bayer, two for BGR565,
+   * BGR555 and YUV422, three for the other spaces. u8; u16 and f32 too for BGR, GRAY, XYZ, YCrCb and YUV, f32 for HSV, HLS,
+   * Lab and Luv, u16 for Bayer
+   * @param dst of the same depth, with as many channels as the code says
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using frame = cv.mat.create({ shape: [480 * 3 / 2, 640], dtype: "u8" });
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * using grey = cv.mat.create({ shape: [480, 640], dtype: "u8" });
+   * cv.cvtColor(frame, image, "YUV2BGR_NV12");
+   * cv.cvtColor(image, grey, "BGR2GRAY");
+   * ```
+   */
+  cvtColor(
+    this: OpenCVContext,
+    src: OpenCVTensor,
+    dst: OpenCVTensor,
+    code: ColorCode,
+    options: OperationOptions = {},
+  ): void {
+    cvtColor(this, src, dst, code, options);
+  }
+
+  /**
+   * Blurs an image (`cv::GaussianBlur`), in place where `dst` is `src`.
+   *
+   * A Mat or UMat is an image by itself: what lies beyond its edge is what `border` says, though it be a part of a larger
+   * one (BORDER_ISOLATED).
+   *
+   * @param src u8, u16, i16, f32 or f64, any number of channels
+   * @param dst of the same size and type
+   * @param ksize width and height of the kernel in pixels, both odd and below 32768, or 0 to take them from the sigmas
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * cv.GaussianBlur(image, image, [5, 5], { sigmaX: 1.5 });
+   * ```
+   */
+  GaussianBlur(
+    this: OpenCVContext,
+    src: OpenCVTensor,
+    dst: OpenCVTensor,
+    ksize: Size,
+    options: GaussianBlurOptions = {},
+  ): void {
+    gaussianBlur(this, src, dst, ksize, options);
+  }
+
+  /**
+   * Finds edges (`cv::Canny`): 255 on an edge, 0 elsewhere. In place where `dst` is `src`, for one channel.
+   *
+   * @param src u8, any number of channels: of several the one whose gradient is steepest counts
+   * @param dst u8, one channel, of the same size
+   * @param threshold1 a gradient above the lower one of both is an edge where it touches one; 0 to 2^31 - 1
+   * @param threshold2 a gradient above the higher one is an edge by itself
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using grey = cv.mat.create({ shape: [480, 640], dtype: "u8" });
+   * using edges = cv.mat.create({ shape: [480, 640], dtype: "u8" });
+   * cv.Canny(grey, edges, 50, 150);
+   * ```
+   */
+  Canny(
+    this: OpenCVContext,
+    src: OpenCVTensor,
+    dst: OpenCVTensor,
+    threshold1: number,
+    threshold2: number,
+    options: CannyOptions = {},
+  ): void {
+    canny(this, src, dst, threshold1, threshold2, options);
+  }
+
+  /**
+   * Makes an image larger or smaller (`cv::resize`). Not in place.
+   *
+   * @param src u8, u16, i16, f32 or f64, any number of channels; `"nearest"` and `"nearest-exact"` take any type, `"area"`
+   * four channels at most
+   * @param dst of the same type
+   * @param dsize its width and height in pixels
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * using small = cv.mat.create({ shape: [120, 160, 3], dtype: "u8" });
+   * cv.resize(image, small, [160, 120], { interpolation: "area" });
+   * ```
+   */
+  resize(
+    this: OpenCVContext,
+    src: OpenCVTensor,
+    dst: OpenCVTensor,
+    dsize: Size,
+    options: ResizeOptions = {},
+  ): void {
+    resize(this, src, dst, dsize, options);
+  }
+
+  /**
+   * Moves, turns, scales and shears an image (`cv::warpAffine`): the pixel (x, y) of `src` comes to
+   * (ax + by + c, dx + ey + f) of `dst`. Not in place.
+   *
+   * @param src at most 32766 pixels a side; u8, u16, i16, f32 or f64, with `"nearest"` i8 and i32 too; any number of
+   * channels, with `"cubic"` and `"lanczos4"` four at most
+   * @param dst of the same type
+   * @param M `[[a, b, c], [d, e, f]]`, or the six numbers
+   * @param dsize width and height of `dst`, at most 32766 pixels a side
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using image = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
+   * using upright = cv.mat.create({ shape: [640, 480, 3], dtype: "u8" });
+   * cv.warpAffine(image, upright, [[0, -1, 479], [1, 0, 0]], [480, 640]); // a quarter turn clockwise
+   * ```
+   */
+  warpAffine(
+    this: OpenCVContext,
+    src: OpenCVTensor,
+    dst: OpenCVTensor,
+    M: AffineMatrix,
+    dsize: Size,
+    options: WarpAffineOptions = {},
+  ): void {
+    warpAffine(this, src, dst, M, dsize, options);
+  }
+
+  /**
+   * Compares every value with a threshold (`cv::threshold`), in place where `dst` is `src`. Of a value x above the
+   * threshold `"binary"` makes `maxval`, `"binary-inv"` 0, `"trunc"` the threshold, `"tozero"` x, `"tozero-inv"` 0; of any
+   * other in the same order 0, `maxval`, x, 0, x.
+   *
+   * @param src u8, u16, i16, f32 or f64, any number of channels; one of u8 or u16 for `"otsu"`, of u8 for `"triangle"`
+   * @param dst of the same size and type
+   * @param thresh of integers its whole part (floor) counts
+   * @param maxval rounded, and held within the range of the depth
+   * @returns the threshold that was used: the one that was found, where OpenCV was to search it
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * using grey = cv.mat.create({ shape: [480, 640], dtype: "u8" });
+   * const used = cv.threshold(grey, grey, 0, 255, "binary", { search: "otsu" });
+   * console.log(used);
+   * ```
+   */
+  threshold(
+    this: OpenCVContext,
+    src: OpenCVTensor,
+    dst: OpenCVTensor,
+    thresh: number,
+    maxval: number,
+    type: ThresholdType,
+    options: ThresholdOptions = {},
+  ): number {
+    return threshold(this, src, dst, thresh, maxval, type, options);
+  }
+}

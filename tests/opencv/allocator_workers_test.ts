@@ -1,0 +1,115 @@
+// The page allocator in several isolates: a process has one default allocator.
+
+import { assertEquals } from "@std/assert";
+import { runModule } from "../process.ts";
+import { cxxTest, library, PRELUDE } from "./allocator_help.ts";
+
+cxxTest("allocator: isolates that switch it on and off at the same time do not take it from each other", async () => {
+  const { stdout, stderr, code } = await runModule(
+    `
+    ${PRELUDE}
+    const cv = OpenCVContext.open();
+    function turns() {
+      let wrong = 0;
+      for (let i = 0; i < 2000; i++) {
+        using pages = cv.pageAllocator();
+        const slot = make([1 + i % 50, 40]);
+        if (!paged(slot) || core().Mat_getDefaultAllocator() !== pages.address) wrong++;
+        drop(slot);
+      }
+      return wrong;
+    }
+    if (self.name !== "") {
+      self.onmessage = () => self.postMessage(turns());
+    } else {
+      const workers = [1, 2, 3].map((i) => new Worker(import.meta.url, { type: "module", name: "w" + i }));
+      const done = workers.map((worker) => new Promise((resolve, reject) => {
+        worker.onmessage = ({ data }) => resolve(data);
+        worker.onerror = reject;
+        worker.postMessage("go");
+      }));
+      const mine = turns();
+      console.log(mine, ...await Promise.all(done), isDefault());
+      workers.forEach((worker) => worker.terminate());
+    }
+  `,
+    { limit: 60 },
+  );
+  assertEquals([stdout, stderr, code], ["0 0 0 0 false\n", "", 0]);
+});
+
+cxxTest("allocator: a Worker that is terminated leaves it on, and its Mats and its code stay", async () => {
+  const { stdout, stderr, code } = await runModule(
+    `
+    ${PRELUDE}
+    const cv = OpenCVContext.open();
+    if (self.name !== "") {
+      cv.pageAllocator();
+      const kept = make([100, 100]);
+      self.postMessage(kept.header);
+      for (;;) {
+        for (let i = 0; i < 100; i++) drop(make([1 + i, 200]));
+        await new Promise((resolve) => setTimeout(resolve, 0));
+      }
+    } else {
+      const headers = [];
+      for (let i = 0; i < 5; i++) {
+        const worker = new Worker(import.meta.url, { type: "module", name: "w" + i });
+        headers.push(await new Promise((resolve, reject) => {
+          worker.onmessage = ({ data }) => resolve(data);
+          worker.onerror = reject;
+        }));
+        for (let i = 0; i < 1000; i++) drop(make([1 + i % 70, 200]));
+        worker.terminate();
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      {
+        using pages = cv.pageAllocator();
+        drop(make([9, 9]));
+      }
+      const on = isDefault();
+      for (const header of headers) core().Mat_destruct(header);
+      make([1000, 1000]); // alive when the process ends
+      console.log(on, paged(make([7, 7])));
+    }
+  `,
+    { limit: 60 },
+  );
+  assertEquals([stdout, stderr, code], ["true true\n", "", 0]);
+});
+
+cxxTest("allocator: it can be switched on and off while OpenCV's threads make Mats and give them up", async () => {
+  const { stdout, stderr, code } = await runModule(
+    `
+    ${PRELUDE}
+    const { make_in_parallel, drop_kept } = Deno.dlopen(${JSON.stringify(await library())}, {
+      make_in_parallel: { parameters: ["i32", "bool"], result: "i32" },
+      drop_kept: { parameters: [], result: "void" },
+    }).symbols;
+    const cv = OpenCVContext.open();
+    if (self.name !== "") {
+      let wrong = 0;
+      for (let i = 0; i < 20; i++) wrong += make_in_parallel(5000, true);
+      self.postMessage(wrong);
+    } else {
+      const worker = new Worker(import.meta.url, { type: "module", name: "w" });
+      let lost;
+      worker.onmessage = ({ data }) => lost = data;
+      let switched = 0;
+      for (; lost === undefined; switched++) {
+        for (let i = 0; i < 100; i++) {
+          using pages = cv.pageAllocator();
+          drop(make([10, 10]));
+        }
+        if (switched % 10 === 0) drop_kept();
+        await new Promise((resolve) => setTimeout(resolve, 0));
+      }
+      drop_kept();
+      console.log(lost, switched > 10, isDefault());
+      worker.terminate();
+    }
+  `,
+    { limit: 60 },
+  );
+  assertEquals([stdout, stderr, code], ["0 true false\n", "", 0]);
+});
