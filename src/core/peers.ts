@@ -20,3 +20,32 @@ export function leave(allocation: Allocation): void {
   if (allocation.peers === 1) index.remove(allocation);
   allocation.leave();
 }
+
+/** A native object that is told by its handle, and the allocation that its memory is. */
+interface Told {
+  readonly kind: string;
+  readonly handle: bigint;
+  readonly allocation: Allocation;
+  /** Where it stands in the list. */
+  place: number;
+}
+
+/** Memory that has no address here. A list: who attaches to such an object looks through it, and nobody else does. */
+const told: Told[] = [];
+
+/** The allocation that the memory of a native object is, if samepage knows it: whoever has it is a peer. */
+export function findByHandle(kind: "cl_mem", handle: bigint): Allocation | undefined {
+  return told.find((one) => one.handle === handle && one.kind === kind)?.allocation;
+}
+
+/** An allocation is the memory of a native object from now on, until it is freed. */
+export function tellByHandle(kind: "cl_mem", handle: bigint, allocation: Allocation): void {
+  const one: Told = { kind, handle, allocation, place: told.length };
+  told.push(one);
+  allocation.beforeFree(() => {
+    const last = told.pop()!;
+    if (last === one) return;
+    told[one.place] = last;
+    last.place = one.place;
+  });
+}

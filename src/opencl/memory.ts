@@ -63,9 +63,9 @@ export class OpenCLMemory {
   }
 
   /**
-   * The buffer that another API says an allocation of its own is: who attaches to it is a peer from now on.
+   * The buffer that another API says an allocation of its own is.
    *
-   * @throws {ArgumentError} where it is of another context, or tensors have its bytes already.
+   * @throws {ArgumentError} where it is of another context, or a part of something else.
    */
   adopt(allocation: Allocation, mem: bigint): RootBuffer {
     return adoptedBuffer(this.#context, allocation, mem as ClMem);

@@ -1,13 +1,13 @@
 import { isMade } from "../core/argument.ts";
 import type { Access } from "../core/access.ts";
-import { LayoutError, throwAll } from "../core/errors.ts";
+import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { unwind } from "../core/undo.ts";
 import type { OpenCVContext } from "./context.ts";
 import type { Execution } from "./execution.ts";
 import { setReallocation } from "./header.ts";
 import { core } from "./library.ts";
-import { assertFits, assertReallocatable, type Result } from "./operations/result.ts";
+import { assertFits, assertImage, assertReallocatable, type Result } from "./operations/result.ts";
 import { flag, wrong } from "./operations/values.ts";
 import { OpenCVTensor } from "./tensor.ts";
 import { OpenCVUMat } from "./umat.ts";
@@ -119,10 +119,7 @@ function acceptedOne(
   if (value.context !== cv) throw wrong(name, `${value.name} belongs to another context than this one.`);
   value.assertUsable(access);
   value.assertInPlace();
-  if (value.shape.sizes.length > 2 && !anyRank) {
-    const what = `${value.name} has ${value.shape.sizes.length} dimensions; an image has rows, columns and channels.`;
-    throw new LayoutError(`${name}: ${what}`, { api: "opencv", argument: name, hint: "Slice it, plane by plane." });
-  }
+  if (!anyRank) assertImage(name, value);
   return value;
 }
 

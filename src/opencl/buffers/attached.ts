@@ -17,13 +17,13 @@ import { object } from "../../core/argument.ts";
 import type { ByteRange } from "../../core/described.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout.ts";
-import { findAllocation, join, leave } from "../../core/peers.ts";
+import { findAllocation, findByHandle, join, leave } from "../../core/peers.ts";
 import { type Undo, unwind } from "../../core/undo.ts";
 import { DEVICE_MEMORY, type MemoryKind } from "../alias/memory.ts";
 import { limitsIn } from "./limits.ts";
 import { handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
-import { addDriverBuffer, adoptDriverBuffer, type DriverBuffer, findDriverBuffer } from "./driver_buffers.ts";
+import { addDriverBuffer, adoptDriverBuffer, type DriverBuffer } from "./driver_buffers.ts";
 import { infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import { ownTensor, type OwnTensorInit } from "./own_tensor.ts";
@@ -96,13 +96,11 @@ export function attachedBuffer(
   }
 }
 
-/** The buffer of an allocation that another API made; until that is freed, who attaches to the `cl_mem` is a peer. */
+/** The buffer that another API says an allocation of its own is. */
 export function adoptedBuffer(context: OpenCLContext, allocation: Allocation, mem: ClMem): RootBuffer {
   const { flags, parent, hostAddress } = tellOf(mem, context);
-  if (parent !== undefined || hostAddress !== undefined || findDriverBuffer(mem) !== undefined) {
-    throw unfit("its memory is known here by another tensor.", "Map that tensor instead.");
-  }
-  return adoptDriverBuffer({ mem, limits: limitsIn(flags), kind: kindOf(flags) }, allocation);
+  if (parent === undefined && hostAddress === undefined) return adoptDriverBuffer(knownOf(mem, flags), allocation);
+  throw unfit("its memory is that of another buffer, or the host's.", "Map that instead.");
 }
 
 /** Asks. @throws {ArgumentError} for an image or pipe, and for a buffer of another context. */
@@ -135,7 +133,8 @@ function placeOf(root: Told, context: OpenCLContext, undo: Undo): Place {
 
 /** Memory of the driver's own is told by its `cl_mem`. */
 function inDriver(told: Told, undo: Undo): Place {
-  const root = findDriverBuffer(told.mem) ?? newDriverBuffer(told);
+  const known = findByHandle("cl_mem", told.mem);
+  const root = known === undefined ? newDriverBuffer(told) : adoptDriverBuffer(knownOf(told.mem, told.flags), known);
   const { allocation } = root;
   allocation.join();
   undo.push(() => allocation.leave());
@@ -145,7 +144,11 @@ function inDriver(told: Told, undo: Undo): Place {
 function newDriverBuffer({ mem, byteLength, flags }: Told): DriverBuffer {
   const release: Undo = [];
   retainBuffer(mem, release);
-  return addDriverBuffer({ mem, byteLength, limits: limitsIn(flags), kind: kindOf(flags) }, release);
+  return addDriverBuffer({ byteLength, ...knownOf(mem, flags) }, release);
+}
+
+function knownOf(mem: ClMem, flags: bigint) {
+  return { mem, limits: limitsIn(flags), kind: kindOf(flags) };
 }
 
 /** What has to be proven of a driver's own memory: undefined for what it lets the host reach. */

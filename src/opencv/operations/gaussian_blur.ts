@@ -4,8 +4,8 @@ import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVContext } from "../context.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { type Border, BORDERS, ISOLATED } from "./border.ts";
-import { imageIn } from "./image.ts";
-import { MOST_KERNEL } from "./limits.ts";
+import { imageIn, unfit } from "./image.ts";
+import { MOST_INT, MOST_KERNEL } from "./limits.ts";
 import { packed, type Size, sizeIn } from "./size.ts";
 import { named, number, wrong } from "./values.ts";
 
@@ -45,7 +45,13 @@ export function gaussianBlur(
     inputs: { src },
     dst,
     makes: () => {
-      imageIn("GaussianBlur", "src", src, { dtypes: ["u8", "u16", "i16", "f32", "f64"] });
+      const accepted = { dtypes: ["u8", "u16", "i16", "f32", "f64"] } as const;
+      const { columns, channels } = imageIn("GaussianBlur", "src", src, accepted);
+      // It keeps as many rows as the kernel has, and counts their values with an int.
+      const kept = size[1] || 8 * (y || x) + 1;
+      if (columns * channels * kept > MOST_INT) {
+        throw unfit("GaussianBlur", "src", `${kept} rows of ${columns * channels} values are more than OpenCV can keep.`);
+      }
       return src.shape;
     },
     reallocate,

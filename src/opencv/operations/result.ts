@@ -3,6 +3,9 @@ import { LayoutError } from "../../core/errors.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, dtypeIn, typeName } from "../type.ts";
 
+/** Each may take eight bytes, in one sum. */
+const MOST_IN_ROW = 2 ** 28 - 1;
+
 /** What an operation is going to make: sizes and type. */
 export interface Result {
   /** The extent of each dimension. */
@@ -25,6 +28,20 @@ export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void 
   });
 }
 
+/**
+ * Throws a {@link LayoutError} unless something is an image whose rows OpenCV can count: where it counts bytes of a row, or
+ * of what it makes of one on the way, it does so with an int.
+ */
+export function assertImage(argument: string, { name, shape: { sizes, type } }: OpenCVTensor): void {
+  const fault = (what: string, hint: string) =>
+    new LayoutError(`${argument}: ${name} ${what}`, { api: "opencv", argument, hint });
+  if (sizes.length > 2) {
+    throw fault(`has ${sizes.length} dimensions; an image has rows, columns and channels.`, "Slice it, plane by plane.");
+  }
+  const values = sizes[1] * channelsIn(type);
+  if (values > MOST_IN_ROW) throw fault(`has ${values} values in a row, and OpenCV counts ${MOST_IN_ROW}.`, "Slice it.");
+}
+
 /** More bytes than an address space has: OpenCV multiplies 64-bit numbers, and does not look whether they overflow. */
 const MOST_BYTES = 2 ** 47;
 
@@ -38,8 +55,9 @@ export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Resul
       hint: "Pass an output that was mapped, or that cv.mat.create() has made.",
     });
   }
-  const pixel = sizeOf(dtypeIn(result.type)) * channelsIn(result.type);
-  if (result.sizes.reduce((product, extent) => product * extent, pixel) < MOST_BYTES) return;
+  const channels = channelsIn(result.type);
+  const bytes = result.sizes.reduce((product, extent) => product * extent, channels * sizeOf(dtypeIn(result.type)));
+  if (bytes < MOST_BYTES && result.sizes[result.sizes.length - 1] * channels <= MOST_IN_ROW) return;
   throw new LayoutError(`dst: ${fn} makes ${inWords(result)}: nobody has that much memory.`, {
     api: "opencv",
     fn,

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { UMAT_DATA_COPY_ON_MAP } from "../../../ffi/opencv_core/constants.ts";
-import { readUMatData, writeUMatData } from "../../../ffi/opencv_core/structs.ts";
+import { readUMatData, UMatData, writeUMatData } from "../../../ffi/opencv_core/structs.ts";
 import type { Grant } from "../../core/grant.ts";
 import type { Layout } from "../../core/layout.ts";
 import { libc } from "../../core/libc.ts";
@@ -31,6 +31,8 @@ export interface UMatInit {
   readonly buffer: UMatBuffer;
   readonly name: string;
 }
+
+const DATA = UMatData.fields;
 
 /** How long OpenCV's own threads may take to let go of a UMat whose work is done, in milliseconds. */
 const LET_GO_MS = 1000;
@@ -139,12 +141,15 @@ function letGo(slot: Slot, owners: number): boolean {
 }
 
 function isLetGo(slot: Slot, owners: number): boolean {
-  const { urefcount, refcount } = readUMatData(slot.view, AT.data);
-  return urefcount <= owners && refcount === 0;
+  const { urefcount, refcount } = DATA;
+  return slot.view.getInt32(AT.data + urefcount.offset, true) <= owners &&
+    slot.view.getInt32(AT.data + refcount.offset, true) === 0;
 }
 
 /** Where the driver does not map a buffer, OpenCV works on a copy of its own, and keeps the memory. */
 function freeHostCopy(slot: Slot): void {
-  const { flags, data } = readUMatData(slot.view, AT.data);
-  if ((flags & UMAT_DATA_COPY_ON_MAP) !== 0 && data !== NULL) core().fastFree(data);
+  const flags = slot.view.getUint32(AT.data + DATA.flags.offset, true);
+  if ((flags & UMAT_DATA_COPY_ON_MAP) === 0) return;
+  const { data } = readUMatData(slot.view, AT.data);
+  if (data !== NULL) core().fastFree(data);
 }

@@ -1,18 +1,24 @@
 import { ACCESS_RW } from "../../../ffi/opencv_core/constants.ts";
+import { readUMatData, UMatData } from "../../../ffi/opencv_core/structs.ts";
 import type { Access } from "../../core/access.ts";
 import { Allocation } from "../../core/allocation.ts";
 import { Grant } from "../../core/grant.ts";
+import { findByHandle, tellByHandle } from "../../core/peers.ts";
 import { describeLayout } from "../../core/layout.ts";
 import { Resource } from "../../core/resource.ts";
 import type { Execution } from "../execution.ts";
-import { umatIn } from "../header.ts";
+import { umatDataIn, umatIn } from "../header.ts";
 import { core } from "../library.ts";
+import { viewAt } from "../memory.ts";
 import { layoutOf } from "../shape.ts";
 import { giveSlot, type Slot } from "../slots.ts";
 import { OpenCVUMat, type UMatBuffer } from "../umat.ts";
 import type { UMatTarget } from "./target.ts";
 
-/** A tensor over the UMat in a slot, whose buffer OpenCV counts the owners of: this is one more. Takes the slot over. */
+/**
+ * A tensor over the UMat in a slot, whose buffer OpenCV counts the owners of: this is one more. Who has the same `cl_mem` is
+ * its peer. Takes the slot over.
+ */
 export function ownUMat(
   target: UMatTarget,
   slot: Slot,
@@ -23,19 +29,28 @@ export function ownUMat(
   const layout = layoutOf(shape);
   const start = Number(offset);
   const end = start + layout.byteLength;
-  const { execution } = buffer;
-  // It has no views: none can have escaped. Peers that another API has over the `cl_mem` may outlive the tensor.
-  const allocation = new Allocation({ kind: "opencv.umat", byteLength: end, free: () => endHeader(slot, execution) });
+  const { mem, execution } = buffer;
+  const known = findByHandle("cl_mem", mem);
+  const allocation = known ?? newAllocation(slot, mem, execution);
   allocation.join();
   const name = `opencv umat ${describeLayout(layout)}`;
   const resource = new Resource({
     name,
     grants: [Grant.root(allocation, start, end, access, name)],
-    undo: [() => allocation.leave()],
+    // The block of a buffer that nobody knew keeps its header: peers may outlive this tensor.
+    undo: [() => known === undefined ? undefined : endHeader(slot, execution), () => allocation.leave()],
     owners: [target.context.resource, execution?.resource],
   });
   const place = { u, buffer: { ...buffer, offset: start } };
   return new OpenCVUMat({ target, resource, layout, slot, shape, ...place, ownsMemory: true });
+}
+
+/** All of a buffer of OpenCV's. It has no views: none can have escaped. */
+function newAllocation(slot: Slot, mem: bigint, execution: Execution | undefined): Allocation {
+  const byteLength = Number(readUMatData(viewAt(umatDataIn(slot), UMatData.size), 0).size);
+  const allocation = new Allocation({ kind: "opencv.umat", byteLength, free: () => endHeader(slot, execution) });
+  tellByHandle("cl_mem", mem, allocation);
+  return allocation;
 }
 
 /** What OpenCV has put into a slot, as a tensor of its own; undefined where its context has ended: then it is released. */

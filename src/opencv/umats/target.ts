@@ -86,7 +86,8 @@ function onGrid(shape: MatShape | Unfit, offset: number): MatShape | Unfit {
   if (offset % row % pixel === 0) return shape;
   return {
     argument: "byteOffset",
-    problem: `${offset} bytes are no whole number of pixels (${pixel} bytes) behind whole rows (${row} bytes), as OpenCV ` +
+    problem:
+      `${offset} bytes are no whole number of pixels (${pixel} bytes) behind whole rows (${row} bytes), as OpenCV ` +
       "counts them.",
     remedy: "Begin at a whole pixel; or slice the host's tensor, and map that.",
   };
