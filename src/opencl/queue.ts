@@ -51,6 +51,7 @@ export class OpenCLQueue implements Disposable {
   readonly #handle: ClCommandQueue;
   readonly #submitted: Submitted;
   #flushed = true;
+  readonly #flush = () => this.flush();
 
   /** Made by `cl.createQueue()`, or of a handle by `cl.attachQueue()`; a context has one to begin with. */
   constructor(context: OpenCLContext, from: QueueOptions | bigint = {}) {
@@ -333,7 +334,7 @@ export class OpenCLQueue implements Disposable {
     this.#flushed = false;
     const event = submitted[0] as ClEvent;
     const { profiling: profiled } = this;
-    const point = new Point({ event, fn, gates, behind, follows, flush: () => this.flush(), profiled }).share();
+    const point = new Point({ event, fn, gates, behind, follows, flush: this.#flush, profiled }).share();
     this.#submitted.add(point, kind, gates, kind !== "command" && listed.length === 0);
     return point;
   }

@@ -3,7 +3,7 @@ import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { isMade } from "../../core/argument.ts";
 import { ArgumentError, throwAll } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/undo.ts";
-import { kindOf } from "../check.ts";
+import { itemsIn, kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";
 import { createKernel } from "../kernels/handle.ts";
@@ -27,7 +27,7 @@ export function acceptIndirect(
 ): readonly OpenCLPointerTensor[] | undefined {
   if (given === undefined) return undefined;
   if (!Array.isArray(given)) throw wrong(kernel, "indirect", `it is no array; got ${kindOf(given)}.`);
-  const tensors = Array.from(given, (tensor: unknown, i) => {
+  const tensors = itemsIn<unknown>(given, "indirect").map((tensor, i) => {
     const argument = `indirect[${i}]`;
     if (!isMade(tensor, OpenCLPointerTensor)) {
       const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";

@@ -63,6 +63,8 @@ export default table(import.meta, {
     }
     using other = open();
     fails("another context's", () => k.run([1], [t, 1], { indirect: [other.svm.allocate(words)] }), ArgumentError);
+    const endless = new Proxy([], { get: (_, key) => key === "length" ? Infinity : t });
+    fails("a list without end", () => k.run([1], [t, 1], { indirect: endless }), ArgumentError);
     k.run([1], [t, 1], { indirect: [] });
   }),
   "indirect memory that was disposed": eachGrain((cl, make) => {
