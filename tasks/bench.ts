@@ -26,7 +26,19 @@ Usage: deno task bench [--only=word] [--rounds=21] [--smoke] [--json] [--out=fol
   --out=folder   writes RESULTS.md, results.svg and results/<machine>.json there; bench/ where all was measured`;
 
 /** The bench files, in the order of the table. */
-const FILES = ["map", "transfer", "edges", "enqueue", "allocate", "wait", "live", "peers"];
+const FILES = [
+  "map",
+  "transfer",
+  "edges",
+  "enqueue",
+  "allocate",
+  "wait",
+  "live",
+  "peers",
+  "opencv_wrap",
+  "opencv_blur",
+  "opencv_call",
+];
 
 const BENCH = fromFileUrl(new URL("../bench", import.meta.url));
 const RUN_FILE = join(BENCH, "harness", "run_file.ts");
@@ -114,11 +126,7 @@ if (!hasDevice) {
 }
 
 const show = (text: string) => asked.json ? undefined : console.log(text);
-try {
-  await build();
-} catch (error) {
-  console.error(`bench: going on without C: ${error instanceof Error ? error.message : error}`);
-}
+for (const problem of await build()) console.error(`bench: going on without it: ${problem}`);
 const record = await measureAll(await describeMachine(), { ...chosen, rounds }, asked.only, show);
 if (asked.json) console.log(JSON.stringify(record, null, 2));
 const out = asked.out ?? (asked.only === "" && !asked.smoke && Deno.exitCode === 0 ? BENCH : undefined);

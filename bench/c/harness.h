@@ -1,11 +1,13 @@
-// What the C programs of the bench share: the clock, OpenCL's device and kernels, and the loop that answers.
+// What the C and C++ programs of the bench share: the clock, OpenCL's device and kernels, and the loop that answers.
 //
 // A program is started as `program PLATFORM DEVICE kernels.cl`, says "ready", and then answers each line
 // "NAME COUNT" of its standard input with the nanoseconds that COUNT operations took. It ends with its input.
 #ifndef SAMEPAGE_BENCH_HARNESS_H
 #define SAMEPAGE_BENCH_HARNESS_H
 
+#ifndef _GNU_SOURCE // g++ defines it
 #define _GNU_SOURCE
+#endif
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <stdint.h>
@@ -52,7 +54,7 @@ static inline void *map_pages(size_t length) {
 
 // A frame of random bytes.
 static inline unsigned char *make_frame(void) {
-  unsigned char *frame = map_pages(FRAME);
+  unsigned char *frame = (unsigned char *)map_pages(FRAME);
   FILE *random = fopen("/dev/urandom", "rb");
   if (random == NULL || fread(frame, 1, FRAME, random) != FRAME) fail("/dev/urandom cannot be read");
   fclose(random);
@@ -61,7 +63,7 @@ static inline unsigned char *make_frame(void) {
 
 // Fails unless one run makes every byte its inverse.
 static inline void check_inverts(unsigned char *frame, void (*run)(long count)) {
-  unsigned char *before = map_pages(FRAME);
+  unsigned char *before = (unsigned char *)map_pages(FRAME);
   memcpy(before, frame, FRAME);
   run(1);
   for (size_t i = 0; i < FRAME; i++) {
@@ -154,7 +156,7 @@ static inline int serve(int argc, char **argv, const struct operation *operation
   puts("ready");
   fflush(stdout);
 
-  char *is_set_up = calloc(length, 1);
+  char *is_set_up = (char *)calloc(length, 1);
   char name[64];
   long count;
   while (scanf("%63s %ld", name, &count) == 2) {

@@ -12,8 +12,8 @@ export interface Comparison {
 export interface Goal {
   /** In words. */
   readonly text: string;
-  /** Is it reached? */
-  met(comparison: Comparison): boolean;
+  /** Is it reached? `time` is the way's own, in nanoseconds. */
+  met(comparison: Comparison, time: Summary): boolean;
 }
 
 /** At most `times` as long as the reference. */
@@ -31,6 +31,11 @@ export function faster(times: number): Goal {
   return { text: `≥ ${times} × faster`, met: ({ ratio }) => 1 / ratio.median >= times };
 }
 
+/** Below a figure of record, in nanoseconds, which is somebody else's and was not measured in this run. */
+export function below(nanoseconds: number, whose: string): Goal {
+  return { text: `< ${nanoseconds} ns (${whose})`, met: (_, { median }) => median < nanoseconds };
+}
+
 /** No slower than the reference, but for noise: in one round of ten at least it was as fast. */
 export function withinNoise(): Goal {
   return { text: "within noise", met: ({ ratio }) => ratio.p10 <= 1 };
@@ -38,5 +43,5 @@ export function withinNoise(): Goal {
 
 /** One of both. */
 export function either(a: Goal, b: Goal): Goal {
-  return { text: `${a.text} or ${b.text}`, met: (comparison) => a.met(comparison) || b.met(comparison) };
+  return { text: `${a.text} or ${b.text}`, met: (...of) => a.met(...of) || b.met(...of) };
 }

@@ -8,6 +8,8 @@ import { summarize, type Summary } from "./statistics.ts";
 export interface WayResult {
   /** Whose way. */
   readonly name: string;
+  /** Bytes that one operation moves between host and device, where the figure is about that. */
+  readonly bytesMoved?: number;
   /** Operations of one batch. */
   readonly count: number;
   /** Nanoseconds of one operation. */
@@ -39,12 +41,20 @@ export type Result = { readonly figure: FigureResult } | { readonly growth: Grow
 export function resultOf({ id, title, goal, ways }: Figure, { samples, counts, missing }: Measured): FigureResult {
   const [reference, subject] = ways.map(({ name }) => name);
   const results = Object.entries(samples).map(([name, own]): WayResult => {
-    const result = { name, count: counts[name], time: summarize(own), samples: own.map(Math.round) };
+    const { bytesMoved } = ways.find((way) => way.name === name)!;
+    const result = {
+      name,
+      ...(bytesMoved === undefined ? {} : { bytesMoved }),
+      count: counts[name],
+      time: summarize(own),
+      samples: own.map(Math.round),
+    };
     if (name === reference || !(reference in samples)) return result;
     return { ...result, against: compare(own, samples[reference]) };
   });
-  const against = results.find(({ name }) => name === subject)?.against;
-  const judged = goal && { text: goal.text, met: against === undefined ? null : goal.met(against) };
+  const judgedWay = results.find(({ name }) => name === subject);
+  const met = judgedWay?.against === undefined ? null : goal?.met(judgedWay.against, judgedWay.time) ?? null;
+  const judged = goal && { text: goal.text, met };
   return { id, title, ways: results, missing, ...(judged === undefined ? {} : { goal: judged }) };
 }
 

@@ -8,6 +8,8 @@ export type Batch = (count: number) => Promise<number>;
 export interface Way {
   /** Whose way it is: `"C"`, `"samepage"`. */
   readonly name: string;
+  /** Bytes that one operation moves between host and device, where the figure is about that. */
+  readonly bytesMoved?: number;
   /** Makes it ready. @throws {Missing} where something that it needs is not on this machine. */
   open(): Promise<Batch>;
   /** The same for `deno bench`, where it runs in this process. */
@@ -26,6 +28,11 @@ export function here(name: string, make: () => Operation): Way {
       return Promise.resolve((count) => measure(opened, count));
     },
   };
+}
+
+/** The same way, in a figure that is about how many bytes are moved. */
+export function moving(bytesMoved: number, way: Way): Way {
+  return { ...way, bytesMoved };
 }
 
 /** An operation of a program that speaks the protocol of c/harness.h. */

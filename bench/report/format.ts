@@ -1,6 +1,6 @@
 import type { Comparison } from "../harness/goal.ts";
 import type { GrowthResult } from "../harness/growth.ts";
-import type { FigureResult } from "../harness/result.ts";
+import type { FigureResult, WayResult } from "../harness/result.ts";
 import type { Summary } from "../harness/statistics.ts";
 
 const UNITS = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]] as const;
@@ -9,6 +9,15 @@ const UNITS = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]] as const;
 export function time(nanoseconds: number): string {
   const [unit, size] = UNITS.findLast(([, size]) => Math.abs(nanoseconds) >= size) ?? UNITS[0];
   return `${threeDigits(nanoseconds / size)} ${unit}`;
+}
+
+/** A way's name, and what it moves. */
+export function wayName({ name, bytesMoved }: WayResult): string {
+  return bytesMoved === undefined ? name : `${name} (${bytes(bytesMoved)} moved)`;
+}
+
+function bytes(count: number): string {
+  return count === 0 ? "0 bytes" : `${threeDigits(count / 1e6)} MB`;
 }
 
 /** The middle half: `5.60 µs – 5.81 µs`. */

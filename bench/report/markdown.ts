@@ -1,5 +1,5 @@
 import type { FigureResult } from "../harness/result.ts";
-import { extra, gaugeCells, middleHalf, ratio, time, verdict } from "./format.ts";
+import { extra, gaugeCells, middleHalf, ratio, time, verdict, wayName } from "./format.ts";
 import type { Machine } from "./machine.ts";
 import type { Record } from "./record.ts";
 
@@ -47,16 +47,11 @@ function describe(machine: Machine): string[][] {
 }
 
 function figureRows(figure: FigureResult): string[][] {
-  const rows = figure.ways.map(({ name, time: ns, against }) => [
-    "",
-    name,
-    time(ns.median),
-    time(ns.p10),
-    middleHalf(ns),
-    against === undefined ? "" : ratio(against),
-    against === undefined ? "" : extra(against),
-    "",
-  ]);
+  const rows = figure.ways.map((way) => {
+    const { time: ns, against } = way;
+    const beside = against === undefined ? ["", ""] : [ratio(against), extra(against)];
+    return ["", wayName(way), time(ns.median), time(ns.p10), middleHalf(ns), ...beside, ""];
+  });
   const missing = Object.entries(figure.missing).map((
     [name, why],
   ) => ["", name, `not here: ${why}`, "", "", "", "", ""]);

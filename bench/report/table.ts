@@ -1,9 +1,9 @@
 import type { GrowthResult } from "../harness/growth.ts";
 import type { FigureResult } from "../harness/result.ts";
-import { extra, gaugeCells, middleHalf, ratio, time, verdict } from "./format.ts";
+import { extra, gaugeCells, middleHalf, ratio, time, verdict, wayName } from "./format.ts";
 
-/** The widths of the columns: all of them, and a title, fit a terminal of 110 columns. */
-const WIDTHS = [26, 10, 10, 22];
+/** The widths of the columns: all of them, and a title, fit a terminal of 120 columns. */
+const WIDTHS = [34, 10, 10, 22];
 
 /** The heading of {@linkcode figureLines}. */
 export const HEADING: string = line(["", "median", "p10", "middle half", "against the first"]);
@@ -13,15 +13,11 @@ export function figureLines(figure: FigureResult): string[] {
   return [
     "",
     titled(figure.title, verdict(figure)),
-    ...figure.ways.map(({ name, time: ns, against }) =>
-      line([
-        `  ${name}`,
-        time(ns.median),
-        time(ns.p10),
-        middleHalf(ns),
-        against === undefined ? "" : `${ratio(against)}, ${extra(against)}`,
-      ])
-    ),
+    ...figure.ways.map((way) => {
+      const { time: ns, against } = way;
+      const beside = against === undefined ? "" : `${ratio(against)}, ${extra(against)}`;
+      return line([`  ${wayName(way)}`, time(ns.median), time(ns.p10), middleHalf(ns), beside]);
+    }),
     ...Object.entries(figure.missing).map(([name, reason]) => `  ${name}: not here: ${reason}`),
   ];
 }

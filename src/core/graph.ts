@@ -67,7 +67,7 @@ export class Graph implements Disposable {
     const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
     if (hops === undefined) throw noRoute(source.name, nameOf(target), refused);
     const mapped = this.#walk(source, hops, ready);
-    mapped.arrivedBy(new Route(stepsOf(hops, waited), refused));
+    mapped.arrivedBy(() => new Route(stepsOf(hops, waited), refused));
     return mapped;
   }
 
@@ -232,7 +232,7 @@ export function takeStep(
   const back = returning.length === 0 ? undefined : returning.find((grant) => !pending.returning.includes(grant));
   if (back !== undefined) throw new AccessError(`${source.name} has been lent to ${back.holder}.`, { api: "core" });
   const name = `${nameOf(target)} map of ${source.name}`;
-  const grants = source.grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
+  const grants = lentBy(source, access, name);
   const undo: Undo = [];
   let mapped: Mapped | undefined;
   try {
@@ -245,6 +245,11 @@ export function takeStep(
     throwAll(errors, `mapping ${source.name}`);
     throw error;
   }
+}
+
+function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
+  if (grants.length === 1) return [grants[0].lend(access, grants[0].start, grants[0].end, name)];
+  return grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
 }
 
 /**

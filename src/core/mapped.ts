@@ -2,7 +2,7 @@ import { type Access, reads } from "./access.ts";
 import type { Target } from "./context.ts";
 import { AccessError, throwAll } from "./errors.ts";
 import type { Fence } from "./fence.ts";
-import { finalizers } from "./finalizers.ts";
+import { registerLater, type Registration, unregister } from "./finalizers.ts";
 import type { Grant } from "./grant.ts";
 import type { Described } from "./described.ts";
 import type { Resource } from "./resource.ts";
@@ -15,7 +15,7 @@ export interface MappedInit {
   /** The kind of memory, and its context. */
   readonly target: Target;
   /** What it was mapped or sliced from; kept alive. */
-  readonly parent?: Mapped;
+  readonly parent?: Mapped | undefined;
   /** Its end of life; its grants are this object's. */
   readonly resource: Resource;
 }
@@ -30,7 +30,8 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   readonly parent: Mapped | undefined;
   /** Its end of life: for those who write mappers. */
   readonly resource: Resource;
-  #route: Route = ORIGIN;
+  readonly #registration: Registration;
+  #route: Route | (() => Route) = ORIGIN;
   #described: Described | undefined;
   /** The frames that were made of it: it keeps them alive, as they keep it. */
   #frames: readonly Mapped[] = NO_FRAMES;
@@ -40,7 +41,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     this.target = init.target;
     this.parent = init.parent;
     this.resource = init.resource;
-    finalizers.register(this, init.resource, init.resource);
+    this.#registration = registerLater(this, init.resource);
   }
 
   /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
@@ -60,6 +61,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
 
   /** How it came here from `parent`: each step, its transfer, and how many bytes moved. */
   get route(): Route {
+    if (typeof this.#route === "function") this.#route = this.#route();
     return this.#route;
   }
 
@@ -176,29 +178,29 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
    */
   disposeAfter(fence: Fence): void {
     this.resource.disposeAfter(fence);
-    finalizers.unregister(this.resource);
+    unregister(this.#registration);
   }
 
   /** What `console.log` shows: its name, and the way here. */
   [Symbol.for("Deno.customInspect")](): string {
-    const ways = this.#route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`);
+    const ways = this.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`);
     return ways.length === 0 ? this.name : `${this.name} (${ways.join(", ")})`;
   }
 
   /** Set by the graph, once: for those who write mappers. */
-  arrivedBy(route: Route): void {
+  arrivedBy(route: Route | (() => Route)): void {
     this.#route = route;
   }
 
   /** Gives the bytes back to `parent`, after all work recorded on it is done; blocks until then. Idempotent. */
   [Symbol.dispose](): void {
-    finalizers.unregister(this.resource);
+    unregister(this.#registration);
     this.resource.dispose();
   }
 
   /** The same without blocking the event loop; lends in flight are waited for too. */
   async [Symbol.asyncDispose](): Promise<void> {
-    finalizers.unregister(this.resource);
+    unregister(this.#registration);
     await this.resource.disposeAsync();
   }
 }

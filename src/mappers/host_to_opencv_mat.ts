@@ -10,6 +10,7 @@ import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
 import type { MatTarget } from "../opencv/mats/target.ts";
 import { resourceOf } from "./job.ts";
+import { planesFromZero } from "./planes.ts";
 import { refuseFrame, refuseUnfit } from "./refusals.ts";
 
 const EDGE = "host→opencv.mat";
@@ -27,8 +28,7 @@ export const hostToOpenCVMat: Mapper<HostTensor, OpenCVMat> = {
     const closed = refuseFrame(EDGE, source, "a Mat") ??
       refuseUnfit(EDGE, (target as MatTarget).fit(plane.layout, plane.address));
     if (closed !== undefined) return closed;
-    const result = new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]);
-    return planned(EDGE, SAME_ADDRESS, waits.length > 0, result);
+    return planned(EDGE, SAME_ADDRESS, waits.length > 0, new Described(target, access, planesFromZero(source)));
   },
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCVMat {

@@ -13,6 +13,7 @@ import type { DeviceContext } from "../opencv/execution.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
 import { resourceOf, retained } from "./job.ts";
+import { planesFromZero } from "./planes.ts";
 import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./refusals.ts";
 
 const EDGE = "opencl→opencv.umat";
@@ -27,7 +28,9 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
 
   prepare(source: Described, target: Target): void {
     const cl = source.target.context as OpenCLContext;
-    if (cl.queue.resource.state === "live") (target as UMatTarget).context.tryExecution(deviceContext(cl));
+    const cv = (target as UMatTarget).context;
+    if (cl.queue.resource.state !== "live" || cv.executionIn(cl.rawHandle) !== undefined) return;
+    cv.tryExecution(deviceContext(cl));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
@@ -35,13 +38,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     const [plane] = source.planes;
     const closed = refuseFrame(EDGE, source, "a UMat") ?? refuse(source, target as UMatTarget, plane.layout.byteOffset);
     if (closed !== undefined) return closed;
-    const result = new Described(
-      target,
-      access,
-      [{ ...plane, layout: moved(plane.layout, 0) }],
-      undefined,
-      cl.rawHandle,
-    );
+    const result = new Described(target, access, planesFromZero(source), undefined, cl.rawHandle);
     return planned(EDGE, SAME_CL_MEM, waits.some((fence) => fence.context !== cl), result);
   },
 
@@ -53,7 +50,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(described, to, byteOffset);
     if (refusal !== undefined) throw noRoute(source.name, "a UMat", [refusal]);
-    const execution = to.context.execution(deviceContext(cl));
+    const execution = to.context.executionIn(cl.rawHandle) ?? to.context.execution(deviceContext(cl));
     const layout = moved(source.layout, 0);
     const buffer = { mem: source.rawHandle, offset: byteOffset, clContext: cl.rawHandle, execution };
     const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);
@@ -77,7 +74,7 @@ function refuse(source: Described, target: UMatTarget, byteOffset: number): Refu
     );
   }
   const problem = target.context.executionProblem(cl.rawHandle);
-  return problem === undefined ? undefined : refused(EDGE, problem);
+  return problem === undefined ? undefined : { edge: EDGE, ...problem };
 }
 
 /** What OpenCV has to know of a context of OpenCL's. */

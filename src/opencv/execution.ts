@@ -56,7 +56,7 @@ export class Execution {
   readonly queue: DeviceQueue;
   readonly #state: State;
 
-  /** @throws {OpenCVError} where OpenCV does not take the `cl_context`. */
+  /** Tells OpenCV of a `cl_context`; ends with that, and with `owner`. @throws {OpenCVError} where OpenCV does not take it. */
   constructor(device: DeviceContext, owner: Resource) {
     this.device = device;
     const undo: Undo = [];

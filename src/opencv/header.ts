@@ -7,7 +7,6 @@ import {
   INPUT_ARRAY_FIXED_TYPE,
   INPUT_ARRAY_MAT,
   INPUT_ARRAY_UMAT,
-  MAT_CONTINUOUS_FLAG,
   MAT_MAGIC_MASK,
   MAT_MAGIC_VAL,
   MAT_TYPE_MASK,
@@ -28,11 +27,11 @@ import {
 import type { FieldLayout } from "../../ffi/layout.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { probePages } from "../core/probe.ts";
+import { extentsOf } from "./extents.ts";
 import { core } from "./library.ts";
 import { viewAt } from "./memory.ts";
 import type { MatShape } from "./shape.ts";
 import { AT, type Grid, type Slot } from "./slots.ts";
-import { channelsIn } from "./type.ts";
 
 /** Fills a slot in as `cv::Mat(sizes, type, data, steps)` would: a header over memory that OpenCV does not own. */
 export function fillMat(slot: Slot, shape: MatShape, data: Address): void {
@@ -152,45 +151,6 @@ export function releaseGrid(slot: Slot, kind: "mat" | "umat"): void {
   if (step_p !== own.step_p) core().fastFree(step_p);
 }
 
-/** What both headers say of a shape, wherever they are, and how far its data reaches. */
-interface Extents {
-  readonly flags: number;
-  readonly dims: number;
-  readonly rows: number;
-  readonly cols: number;
-  readonly step_buf_0: bigint;
-  readonly step_buf_1: bigint;
-  /** Bytes from the first to the end of the last. */
-  readonly length: bigint;
-  /** Bytes from the first to the end of the last row's step. */
-  readonly limit: bigint;
-}
-
-/** Kept: most headers have the shape of one before, and to make a bigint takes longer than all else. */
-const EXTENTS = new WeakMap<MatShape, Extents>();
-
-function extentsOf(shape: MatShape): Extents {
-  let extents = EXTENTS.get(shape);
-  if (extents === undefined) EXTENTS.set(shape, extents = measured(shape));
-  return extents;
-}
-
-function measured({ type, sizes, steps }: MatShape): Extents {
-  const dims = sizes.length;
-  const flat = dims <= 2;
-  const pixel = steps[dims - 1];
-  return {
-    flags: MAT_MAGIC_VAL | type | (isContinuous(type, sizes, steps) ? MAT_CONTINUOUS_FLAG : 0),
-    dims: sizes[0] === 0 ? 0 : dims,
-    rows: flat ? sizes[0] : -1,
-    cols: flat ? sizes[1] : -1,
-    step_buf_0: flat ? BigInt(steps[0]) : 0n,
-    step_buf_1: flat ? BigInt(steps[1]) : 0n,
-    length: BigInt(steps.reduce((sum, step, i) => sum + step * (sizes[i] - 1), pixel)),
-    limit: BigInt(sizes[0] * steps[0]),
-  };
-}
-
 /** More than two have no room in a header: OpenCV allocates it, and frees it where the shape is another one (setSize). */
 function gridOf({ sizes, steps }: MatShape): Grid {
   const dims = sizes.length;
@@ -210,17 +170,6 @@ function shapeIn({ flags, dims, size_p, step_p }: Pick<Mat, "flags" | "dims" | "
     sizes: Array.from({ length: dims }, (_, i) => size!.getInt32(i * 4, true)),
     steps: Array.from({ length: dims }, (_, i) => Number(step!.getBigUint64(i * 8, true))),
   };
-}
-
-/** OpenCV's own rule (updateContinuityFlag): no gap between rows, and as many elements as an int can count. */
-function isContinuous(type: number, sizes: readonly number[], steps: readonly number[]): boolean {
-  const first = sizes.findIndex((size) => size > 1);
-  let elements = (first < 0 ? 1 : sizes[first]) * channelsIn(type);
-  for (let i = sizes.length - 1; i > first && first >= 0; i--) {
-    elements *= sizes[i];
-    if (steps[i] * sizes[i] < steps[i - 1]) return false;
-  }
-  return elements < 2 ** 31;
 }
 
 function writeArrays(slot: Slot, kind: number, type: number): void {

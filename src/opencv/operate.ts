@@ -77,10 +77,10 @@ export function operate<R>(cv: OpenCVContext, operation: Operation<R> | Reading<
     result = execution === undefined ? call() : execution.run(call);
   } catch (error) {
     // It may have submitted work before it failed.
-    throwAll([error, ...unwind([() => recordOn(umats, execution)])], fn);
+    throwAll([error, ...unwind([() => recordOn(tensors, umats, execution)])], fn);
     throw error;
   }
-  recordOn(umats, execution);
+  recordOn(tensors, umats, execution);
   return result;
 }
 
@@ -156,12 +156,17 @@ function order(fn: string, tensors: readonly OpenCVTensor[], execution: Executio
   if (behind.length > 0) execution.queue.barrier(behind)[Symbol.dispose]();
 }
 
-/** What OpenCV has submitted; where nobody orders its queue, that is finished. */
-function recordOn(umats: readonly OpenCVUMat[], execution: Execution | undefined): void {
+/** What OpenCV has submitted; where nobody orders its queue, or the device reads a Mat in it, that is finished. */
+function recordOn(
+  tensors: readonly OpenCVTensor[],
+  umats: readonly OpenCVUMat[],
+  execution: Execution | undefined,
+): void {
   if (execution === undefined) return core().ocl_finish();
   try {
     using fence = execution.queue.marker();
     for (const umat of umats) umat.resource.record(fence.retain());
+    if (umats.length < tensors.length) fence.waitSync();
   } catch (error) {
     // What has no fence is not waited for by any end of a map.
     throwAll([error, ...unwind([() => execution.run(() => core().ocl_finish())])], "recording OpenCV's work");

@@ -3,7 +3,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { permitted } from "../core/library.ts";
 
 /** The address that a program gave for an object of OpenCV's. @throws {ArgumentError} for anything else, and null. */
-export function addressIn(given: bigint | Deno.PointerValue): Address {
+export function addressIn(given: bigint | Deno.PointerValue, argument: string = "handle"): Address {
   if (typeof given === "bigint" && given > 0n && given < 2n ** 64n) return given as Address;
   if (typeof given === "object" && given !== null) {
     try {
@@ -13,9 +13,9 @@ export function addressIn(given: bigint | Deno.PointerValue): Address {
     }
   }
   const what = given === null || given === 0n ? "it is null" : `${typeof given} is no address`;
-  throw new ArgumentError(`handle: ${what}.`, {
+  throw new ArgumentError(`${argument}: ${what}.`, {
     api: "opencv",
-    argument: "handle",
+    argument,
     hint: "Pass the address of the object, as a bigint or a Deno pointer.",
   });
 }

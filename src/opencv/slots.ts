@@ -19,7 +19,9 @@ function round(bytes: number, multiple = 16): number {
 
 /** Where a header's sizes and steps are (MatSize::p, MatStep::p). */
 export interface Grid {
+  /** The sizes. */
   readonly size_p: Address;
+  /** The steps. */
   readonly step_p: Address;
 }
 

@@ -27,7 +27,8 @@ export abstract class OpenCVTensor extends Tensor<Address> {
 
   /** Takes the resource over. */
   constructor(init: OpenCVTensorInit) {
-    super({ ...init, handle: init.slot.header });
+    const { target, resource, layout, parent, slot } = init;
+    super({ target, resource, layout, parent, handle: slot.header });
     this.slot = init.slot;
     this.shape = init.shape;
     this.ownsMemory = init.ownsMemory ?? false;
@@ -43,9 +44,9 @@ export abstract class OpenCVTensor extends Tensor<Address> {
    */
   assertInPlace(): void {
     if (!this.reallocated) return;
-    throw new AccessError(`${this.name} has other memory by now: OpenCV has put a result there.`, {
+    throw new AccessError(`${this.name} is not over its bytes any more: OpenCV was to put a result elsewhere.`, {
       api: "opencv",
-      hint: "Dispose it: the ReallocatedError has the result.",
+      hint: "Dispose it: where there is a result, the ReallocatedError has it.",
     });
   }
 

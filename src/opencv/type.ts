@@ -31,7 +31,7 @@ export const DTYPE_NAMES: string = Object.keys(DEPTHS).join(", ");
 
 /** The depth of a dtype (CV_8U, …); undefined where OpenCV has none. */
 export function depthOf(dtype: DType): number | undefined {
-  return DEPTHS[dtype];
+  return Object.hasOwn(DEPTHS, dtype) ? DEPTHS[dtype] : undefined; // a program may pass "constructor"
 }
 
 /** A Mat's type (CV_MAKETYPE): depth and channels in one number. */

@@ -5,6 +5,7 @@ import type { ImageInfo } from "../../src/core/frame_info.ts";
 import type { MapOptions } from "../../src/core/graph.ts";
 import { nameOf } from "../../src/core/context.ts";
 import { region } from "../../src/core/layout.ts";
+import type { Mapped } from "../../src/core/mapped.ts";
 import type { Tensor } from "../../src/core/tensor.ts";
 import { random } from "./bytes.ts";
 import type { End, Subject } from "./subject.ts";
@@ -26,12 +27,12 @@ export class NotHere extends Error {
   override name = "NotHere";
 }
 
-/** Maps across the edge itself: a way round it is a failure. */
+/** Maps across the edge itself, or along the way that is asked for: any other one is a failure. */
 export function across(subject: Subject, source: Tensor, options?: MapOptions, to?: End): Tensor;
 /** The same for a frame. */
 export function across(subject: Subject, source: Frame, options?: MapOptions, to?: End): Frame;
 export function across(
-  { graph, source: { target: from }, target, expected }: Subject,
+  { graph, source: { target: from }, target, via, expected }: Subject,
   source: Tensor | Frame,
   options: MapOptions = {},
   to: End = target,
@@ -41,8 +42,15 @@ export function across(
   // A frame of several blocks takes a step for each.
   const edges = mapped.route.steps.map((step) => step.edge);
   const taken = source instanceof Frame ? [...new Set(edges)] : edges;
-  assertEquals(taken, [`${from.kind}→${to.target.kind}`], `the route to ${nameOf(to.target)}`);
+  assertEquals(taken, via ?? [`${from.kind}→${to.target.kind}`], `the route to ${nameOf(to.target)}`);
   return mapped;
+}
+
+/** The tensor that a map was made of, however many steps away. */
+export function sourceOf(mapped: Tensor): Tensor {
+  let at: Mapped = mapped;
+  for (let i = 0; i < mapped.route.steps.length; i++) at = at.parent!;
+  return at as Tensor;
 }
 
 /** A page and a bit, four times: more than one page, and no multiple of one; whole rows of 64 bytes, for images. */

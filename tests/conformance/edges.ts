@@ -1,11 +1,12 @@
 /**
- * Every edge that the suite knows. A new API has a file like `opencl.ts` beside this one, and a line here.
+ * Every edge that the suite knows, and ways that the graph makes of several. A new API has a file like `opencl.ts` beside this one, and a line here.
  *
  * @module
  */
 import { installTap } from "../faults/tap.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
+import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
 import { synthetic } from "./synthetic.ts";
@@ -19,6 +20,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   opencl,
   image: openclImages,
   svm: () => svm(),
+  opencv: () => opencv(),
 };
 
 /** The names of the APIs that have edges. */

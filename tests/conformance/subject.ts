@@ -3,7 +3,7 @@ import type { Fence } from "../../src/core/fence.ts";
 import type { Frame } from "../../src/core/frame.ts";
 import type { Layout, LayoutInit } from "../../src/core/layout.ts";
 import type { Graph } from "../../src/core/graph.ts";
-import type { Target } from "../../src/core/context.ts";
+import type { Context, Target } from "../../src/core/context.ts";
 import type { Tensor } from "../../src/core/tensor.ts";
 import type { Transfer } from "../../src/core/route.ts";
 
@@ -17,6 +17,8 @@ export interface End {
   allocateFrame?(info: ImageInfo): Frame;
   /** The shape of so many bytes, where they are no plain row of them. */
   shapeOf?(byteLength: number): readonly number[];
+  /** Whose end ends this memory too, beside that of its target's context. */
+  readonly within?: Context;
   /** True where the API has no parts of tensors. */
   readonly wholeOnly?: true;
   /** True where a driver lays its memory out as it likes: a map of it has other pitches. */
@@ -68,7 +70,7 @@ export interface Variants {
   readonly parts: readonly Variant[];
 }
 
-/** One edge on one device, open: contexts, a graph over them, and the hands at both ends. Disposing it closes them. */
+/** One edge on one device, or a way that the graph makes of several, open: contexts, a graph over them, and the hands at both ends. Disposing it closes them. */
 export interface Subject extends Disposable {
   /** The graph, with both contexts. */
   readonly graph: Graph;
@@ -78,6 +80,8 @@ export interface Subject extends Disposable {
   readonly target: End;
   /** The target's kind of memory in another context, where a second one can be opened. */
   readonly elsewhere?: End;
+  /** The edges that the graph has to make the way of; left out where it is one edge, from source to target. */
+  readonly via?: readonly string[];
   /** What the edge must say that it does with the bytes; `"as proven"`: alias or migrate, as the device is found to do. */
   readonly expected: Transfer | "as proven";
   /** What the edge takes, where that is not any layout. */
@@ -94,7 +98,7 @@ export interface Subject extends Disposable {
 
 /** An edge on one device of this machine, or the reason why it is on none. */
 export interface Candidate {
-  /** The edge, as `edgeOf(mapper)` names it: `"host→opencl"`. */
+  /** The edge, as `edgeOf(mapper)` names it: `"host→opencl"`; of a way made of several, its two ends. */
   readonly edge: string;
   /** The device, where there are several. */
   readonly device?: string;

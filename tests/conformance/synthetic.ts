@@ -7,10 +7,11 @@ import { bytesAt } from "./bytes.ts";
 import { FakeContext, type FakeTarget } from "./fake/context.ts";
 import { fakeAlive, misuses } from "./fake/driver.ts";
 import type { FakeFence } from "./fake/fence.ts";
+import { fakeGate } from "./fake/gate.ts";
 import { FAKE_MAPPERS, type FakeMapper, PRETENDERS } from "./fake/mapper.ts";
 import type { FakeTensor } from "./fake/tensor.ts";
 import { hostEnd } from "./host_end.ts";
-import type { Candidate, End, Gate, Subject } from "./subject.ts";
+import type { Candidate, End, Subject } from "./subject.ts";
 
 /** The edges of the tests' own API, on two devices of its own. */
 export function synthetic(): Candidate[] {
@@ -32,7 +33,7 @@ function open(mapper: FakeMapper, mappers: readonly FakeMapper[]): Subject {
     target: end(mapper.to, 1),
     elsewhere: end(mapper.to, 2),
     expected: mapper.label,
-    gate: () => gate(contexts[mapper.to === "host" ? 0 : 1]),
+    gate: () => fakeGate(contexts[mapper.to === "host" ? 0 : 1]),
     alive: fakeAlive,
     [Symbol.dispose]() {
       using all = new DisposableStack();
@@ -91,23 +92,4 @@ class FakeEnd implements End {
 async function done(fence: FakeFence): Promise<void> {
   using _ = fence;
   await fence.wait();
-}
-
-function gate(context: FakeContext): Gate {
-  const { fence, set } = context.userEvent();
-  let isSet = false;
-  const once = (code?: number) => {
-    if (isSet) return;
-    isSet = true;
-    set(code);
-  };
-  return {
-    fence,
-    open: () => once(),
-    fail: () => once(-1),
-    [Symbol.dispose]() {
-      once(-1);
-      fence[Symbol.dispose]();
-    },
-  };
 }

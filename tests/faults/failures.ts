@@ -9,15 +9,19 @@ import {
 import { EAGAIN, EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeDriver } from "../conformance/fake/driver.ts";
+import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
+import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
 
 /** The fake's code for want of anything. */
 const FAKE_OUT_OF_RESOURCES = -5;
 
 /** How a function fails when it is made to. */
 export interface Failure {
-  /** What it answers. */
-  readonly answer: number | bigint;
+  /** What it answers; left out where it throws. */
+  readonly answer?: number | bigint;
+  /** The exception that it throws, as the guard makes an error of it. */
+  readonly throws?: (fn: string) => Error;
   /** What it leaves in `*errcode_ret`, its last argument. */
   readonly errcode?: number;
   /** What it leaves in `errno`. */
@@ -29,7 +33,7 @@ export interface Failure {
 }
 
 /** `undefined`: it cannot fail, and is not counted. */
-type Failures<F> = { readonly [Name in keyof F]: Failure | undefined };
+export type Failures<F> = { readonly [Name in keyof F]: Failure | undefined };
 
 const code = (answer: number): Failure => ({ answer });
 const create = (errcode: number): Failure => ({ answer: 0n, errcode });
@@ -61,6 +65,14 @@ const LIBC: Failures<LibC> = {
   dlsym: undefined,
   dlerror: undefined,
   gnu_get_libc_version: undefined,
+};
+
+/** The handlers of exceptions: what they do must not fail. */
+const CXXABI: Failures<CxxAbi> = {
+  __cxa_begin_catch: undefined,
+  __cxa_end_catch: undefined,
+  __cxa_current_exception_type: undefined,
+  __cxa_demangle: { answer: 0n },
 };
 
 /** OpenCL. An unmap is no release: where it fails, nothing was unmapped. */
@@ -182,7 +194,11 @@ const FAKE: Failures<FakeDriver> = {
 /** How every native function of every API fails. */
 export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failure | undefined } } = {
   libc: LIBC,
+  cxxabi: CXXABI,
   opencl: OPENCL,
   opencl_usm: OPENCL_USM,
+  opencv_core: OPENCV_CORE,
+  opencv_imgproc: OPENCV_IMGPROC,
+  opencv_imgcodecs: OPENCV_IMGCODECS,
   fake: FAKE,
 };

@@ -37,18 +37,21 @@ export function tapped(api: string, functions: Record<string, unknown>): Record<
       throw new Error(`${api}.${name} is not in failures.ts`);
     }
     if (failure === undefined || typeof real !== "function") return [name, real];
-    return [name, tap(`${api}.${name}`, real as Native, failure, NONBLOCKING.has(name))];
+    return [name, tap(api, name, real as Native, failure)];
   });
   return Object.fromEntries(entries);
 }
 
-function tap(name: string, real: Native, failure: Failure, nonblocking: boolean): Native {
+function tap(api: string, fn: string, real: Native, failure: Failure): Native {
+  const name = `${api}.${fn}`;
+  const nonblocking = NONBLOCKING.has(fn);
   return (...args) => {
     if (!counting) return real(...args);
     const again = failure.poll === true && name === last;
     last = name;
     if (again || ++calls !== failAt) return real(...args);
     failed = name;
+    if (failure.throws !== undefined) throw failure.throws(fn);
     if (failure.release) real(...args);
     if (failure.errcode !== undefined) new Int32Array(args[args.length - 1].buffer)[0] = failure.errcode;
     if (failure.errno !== undefined) setErrno(failure.errno);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ledger } from "../../mod.ts";
+import { ledger, Mapped } from "../../mod.ts";
 import type { Rows } from "./row.ts";
 import { called } from "./watch.ts";
 
@@ -61,7 +61,9 @@ function tell(): void {
   if (report.called !== undefined) return;
   report.called = [...called()];
   report.alive = ledger.alive;
-  const json = JSON.stringify(report, (_, value) => typeof value === "bigint" ? String(value) : value);
+  const json = JSON.stringify(report, (_, value) => {
+    return typeof value === "bigint" ? String(value) : value instanceof Mapped ? value.name : value;
+  });
   console.log(`${REPORT}${json}`);
 }
 

@@ -13,7 +13,6 @@ import { matIn } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
 import { AT, giveSlot, takeSlot } from "../../src/opencv/slots.ts";
 import { bytesAt } from "../conformance/bytes.ts";
-import { copy, invert } from "../conformance/opencv_calls.ts";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
 import { dataAt, pattern, testMat, testUMat } from "./help.ts";
@@ -56,7 +55,7 @@ testMat("DL Streamer 2: the UV plane is not the Y plane", () => {
   assertEquals([luma.type, chroma.type], ["CV_8UC1", "CV_8UC2"]);
   assertEquals(chroma.address - luma.address, 96n * 64n);
   using copied = cv.mat.create({ shape: [32, 48, 2], dtype: "u8" });
-  copy(chroma, copied);
+  cv.copyTo(chroma, copied);
   assert(bytesAt(copied.address, 3072).every((byte) => byte === 2), "these are no bytes of the UV plane");
 });
 
@@ -73,7 +72,7 @@ testMat("DL Streamer 2: an address that comes again is no old map", () => {
     using mat = graph.map(tensor, cv.mat);
     assertEquals([mat.shape.sizes, mat.address], [[64, 16 + i], tensor.rawHandle]);
     using copied = cv.mat.create({ shape: [64, 16 + i], dtype: "u8" });
-    copy(mat, copied);
+    cv.copyTo(mat, copied);
     assert(bytesAt(copied.address, 64 * (16 + i)).every((byte) => byte === i));
   }
   assert(again > 0, "no address came again: this shows nothing");
@@ -89,7 +88,7 @@ testUMat("DL Streamer 2: nor in a UMat, where the cl_mem may come again too", ()
       {
         using umat = graph.map(tensor, cv.umat);
         assertEquals(umat.shape.sizes, [16, 16 + i]);
-        invert(umat, umat);
+        cv.bitwise_not(umat, umat);
       }
       assert(tensor.view().every((byte) => byte === 255 - i), cl.name);
     }
@@ -152,7 +151,7 @@ testUMat("DL Streamer 13: offset and step of a UMat are the tensor's, whatever t
           assertEquals([header.rows, header.cols, header.step_buf_0], [20, 30, BigInt(step)]);
           assertEquals(readUMatData(umat.slot.view, AT.data).handle, umat.buffer.mem);
           assertEquals(core().UMat_handle(umat.handle, 0), umat.buffer.mem);
-          invert(umat, umat);
+          cv.bitwise_not(umat, umat);
         }
         const now = new Uint8Array(byteLength);
         cl.queue.read(buffer, now);
@@ -219,7 +218,7 @@ testMat("DL Streamer 16: more bytes than 32 bits count, as OpenCV's own Mat has 
     using last = mat.slice(region(mat.layout, [rows - 1, columns - 1], [1, 1]));
     using byte = cv.mat.create({ shape: [1, 1], dtype: "u8" });
     bytesAt(byte.address, 1)[0] = 77;
-    copy(byte, last);
+    cv.copyTo(byte, last);
     assertEquals(bytesAt(huge.rawHandle + BigInt(rows * columns - 1), 1)[0], 77);
   }
   giveSlot(made);

@@ -198,10 +198,18 @@ class World {
     }
   }
 
+  /** What a node is an intermediate of, at last; itself where it is none. */
+  madeFor(node: Node): Node {
+    const next = this.nodes.find(({ intermediate }) => intermediate === node);
+    return next === undefined ? node : this.madeFor(next);
+  }
+
   end(node: Node, op: Op): void {
     const { resource } = node;
     const wasLive = resource.state === "live";
-    const closure = [...this.closure(node)];
+    // Whoever finds an intermediate forgotten ends what it was made for.
+    const ended = op.how === "finalize" ? this.madeFor(node) : node;
+    const closure = [...this.closure(ended)];
     if (op.how === "dispose") {
       this.try(() => resource.dispose());
       const stuck = closure.some(({ holds, works }) =>
@@ -217,7 +225,7 @@ class World {
       using fence = new FakeFence(work, op.foreign ? other : fakes);
       resource.disposeAfter(fence);
     }
-    assert(closure.every((each) => each.resource.state !== "live") || node.intermediate !== undefined);
+    assert(closure.every((each) => each.resource.state !== "live") || ended.intermediate !== undefined);
   }
 
   async run(op: Op): Promise<void> {

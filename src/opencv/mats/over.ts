@@ -10,7 +10,9 @@ import type { MatTarget } from "./target.ts";
 
 /** A header, and what it says. */
 export interface MatOver {
+  /** Where it lies. */
   readonly slot: Slot;
+  /** What it says of its elements. */
   readonly shape: MatShape;
 }
 

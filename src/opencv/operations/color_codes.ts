@@ -17,6 +17,8 @@ interface Family {
   readonly dtypes: readonly DType[];
   /** The same unless given. */
   readonly sizes?: Sizes;
+  /** True where OpenCV has tables for it, and keeps them in the first OpenCL context that wants them, for all others. */
+  readonly tables?: boolean;
   /** True where two pixels share their colour: the number of columns is even. */
   readonly pairs?: boolean;
 }
@@ -50,14 +52,30 @@ const FAMILIES = [
   { codes: ["BGR2YCrCb", "RGB2YCrCb", "BGR2YUV", "RGB2YUV"], from: COLOUR, to: 3, dtypes: ANY },
   { codes: ["YCrCb2BGR", "YCrCb2RGB", "YUV2BGR", "YUV2RGB"], from: [3], to: 3, dtypes: ANY },
 
-  { codes: ["BGR2HSV", "RGB2HSV", "BGR2HSV_FULL", "RGB2HSV_FULL"], from: COLOUR, to: 3, dtypes: PRECISE },
-  { codes: ["HSV2BGR", "HSV2RGB", "HSV2BGR_FULL", "HSV2RGB_FULL"], from: [3], to: 3, dtypes: PRECISE },
+  {
+    codes: ["BGR2HSV", "RGB2HSV", "BGR2HSV_FULL", "RGB2HSV_FULL"],
+    ...{ from: COLOUR, to: 3, dtypes: PRECISE, tables: true },
+  },
   { codes: ["BGR2HLS", "RGB2HLS", "BGR2HLS_FULL", "RGB2HLS_FULL"], from: COLOUR, to: 3, dtypes: PRECISE },
-  { codes: ["HLS2BGR", "HLS2RGB", "HLS2BGR_FULL", "HLS2RGB_FULL"], from: [3], to: 3, dtypes: PRECISE },
-  { codes: ["BGR2Lab", "RGB2Lab", "LBGR2Lab", "LRGB2Lab"], from: COLOUR, to: 3, dtypes: PRECISE },
-  { codes: ["Lab2BGR", "Lab2RGB", "Lab2LBGR", "Lab2LRGB"], from: [3], to: 3, dtypes: PRECISE },
-  { codes: ["BGR2Luv", "RGB2Luv", "LBGR2Luv", "LRGB2Luv"], from: COLOUR, to: 3, dtypes: PRECISE },
-  { codes: ["Luv2BGR", "Luv2RGB", "Luv2LBGR", "Luv2LRGB"], from: [3], to: 3, dtypes: PRECISE },
+  // Of f32 a hue that is far out of range makes OpenCV 4.6 turn for ever: it takes 360 off until there is none to take.
+  { codes: ["HSV2BGR", "HSV2RGB", "HSV2BGR_FULL", "HSV2RGB_FULL"], from: [3], to: 3, dtypes: BYTES },
+  { codes: ["HLS2BGR", "HLS2RGB", "HLS2BGR_FULL", "HLS2RGB_FULL"], from: [3], to: 3, dtypes: BYTES },
+  {
+    codes: ["BGR2Lab", "RGB2Lab", "LBGR2Lab", "LRGB2Lab"],
+    ...{ from: COLOUR, to: 3, dtypes: PRECISE, tables: true },
+  },
+  {
+    codes: ["Lab2BGR", "Lab2RGB", "Lab2LBGR", "Lab2LRGB"],
+    ...{ from: [3], to: 3, dtypes: PRECISE, tables: true },
+  },
+  {
+    codes: ["BGR2Luv", "RGB2Luv", "LBGR2Luv", "LRGB2Luv"],
+    ...{ from: COLOUR, to: 3, dtypes: PRECISE, tables: true },
+  },
+  {
+    codes: ["Luv2BGR", "Luv2RGB", "Luv2LBGR", "Luv2LRGB"],
+    ...{ from: [3], to: 3, dtypes: PRECISE, tables: true },
+  },
 
   {
     codes: ["BGR2YUV_I420", "RGB2YUV_I420", "BGRA2YUV_I420", "RGBA2YUV_I420"],

@@ -21,7 +21,7 @@ export function copyTo(cv: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, 
     inputs: mask === undefined ? { src } : { src, mask },
     dst,
     makes: () => {
-      if (mask !== undefined) assertMask("copyTo", mask, src);
+      if (mask !== undefined) assertMask(mask, src);
       return src.shape;
     },
     reallocate,
@@ -41,14 +41,9 @@ export function copyTo(cv: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, 
 }
 
 /** A mask has the size of what it is for. @throws {LayoutError} */
-export function assertMask(
-  fn: string,
-  mask: OpenCVTensor,
-  src: OpenCVTensor,
-  channels = [1, channelsIn(src.shape.type)],
-): void {
-  elementsOf(`${fn}'s mask`, "mask", mask, { dtypes: ["u8"], channels });
+function assertMask(mask: OpenCVTensor, src: OpenCVTensor): void {
+  elementsOf("copyTo's mask", "mask", mask, { dtypes: ["u8"], channels: [1, channelsIn(src.shape.type)] });
   const [sizes, wanted] = [mask.shape.sizes, src.shape.sizes];
   if (sizes.length === wanted.length && sizes.every((size, i) => size === wanted[i])) return;
-  throw unfit(fn, "mask", `${mask.name} is ${sizes.join("×")}, and what it is for ${wanted.join("×")}.`);
+  throw unfit("copyTo", "mask", `${mask.name} is ${sizes.join("×")}, and what it is for ${wanted.join("×")}.`);
 }

@@ -2,7 +2,7 @@ import type { DType } from "../../core/dtype.ts";
 import type { OpenCVContext } from "../context.ts";
 import type { OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { bitwiseNot, type BitwiseOptions } from "./bitwise_not.ts";
+import { bitwiseNot } from "./bitwise_not.ts";
 import { convertTo, type ConvertToOptions } from "./convert_to.ts";
 import { copyTo, type CopyToOptions } from "./copy_to.ts";
 import { flip, type FlipCode } from "./flip.ts";
@@ -69,7 +69,7 @@ export abstract class CoreOperations {
    * Inverts every bit of every element, of floating-point numbers too (`cv::bitwise_not`). In place where `dst` is `src`.
    *
    * @param src any type and number of dimensions
-   * @param dst of the same size and type; what the mask leaves out keeps its bytes
+   * @param dst of the same size and type
    *
    * @example
    * ```ts
@@ -86,7 +86,7 @@ export abstract class CoreOperations {
    * console.log(image.view()); // Uint8Array(4) [ 255, 255, 255, 255 ]
    * ```
    */
-  bitwise_not(this: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: BitwiseOptions = {}): void {
+  bitwise_not(this: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: OperationOptions = {}): void {
     bitwiseNot(this, src, dst, options);
   }
 

@@ -1,8 +1,10 @@
 import { object } from "../../core/argument.ts";
+import type { LayoutError } from "../../core/errors.ts";
 import type { OpenCVContext } from "../context.ts";
 import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
+import { OpenCVUMat } from "../umat.ts";
 import type { ColorCode } from "./color_code.ts";
 import { type Conversion, CONVERSIONS } from "./color_codes.ts";
 import { imageIn, imageLike, unfit } from "./image.ts";
@@ -23,10 +25,18 @@ export function cvtColor(
     fn: "cvtColor",
     inputs: { src },
     dst,
-    makes: () => converted(src, code, conversion),
+    makes: () => {
+      if (conversion.tables === true && dst instanceof OpenCVUMat) throw noTables(code);
+      return converted(src, code, conversion);
+    },
     reallocate,
     call: () => imgproc().cvtColor(src.slot.input, dst.slot.output, conversion.code, 0),
   });
+}
+
+function noTables(code: ColorCode): LayoutError {
+  const what = "OpenCV 4.6 has tables for it in one OpenCL context of the process only, and uses them in all.";
+  return unfit(`cvtColor ${code}`, "dst", what, "Convert into a Mat; the source may be a UMat.");
 }
 
 /** What a conversion makes of an image. @throws {LayoutError} where it does not take it. */

@@ -50,7 +50,11 @@ export function gaussianBlur(
       // It keeps as many rows as the kernel has, and counts their values with an int.
       const kept = size[1] || 8 * (y || x) + 1;
       if (columns * channels * kept > MOST_INT) {
-        throw unfit("GaussianBlur", "src", `${kept} rows of ${columns * channels} values are more than OpenCV can keep.`);
+        throw unfit(
+          "GaussianBlur",
+          "src",
+          `${kept} rows of ${columns * channels} values are more than OpenCV can keep.`,
+        );
       }
       return src.shape;
     },

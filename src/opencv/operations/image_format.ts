@@ -1,16 +1,36 @@
 import { imgcodecs } from "../library.ts";
 import { withString } from "../string.ts";
-import type { Accepted } from "./image.ts";
+import type { OpenCVTensor } from "../tensor.ts";
 import { pathIn } from "./file.ts";
+import { type Accepted, imageIn } from "./image.ts";
 import { wrong } from "./values.ts";
 
-/** What can be written into image files: grey, BGR or BGRA. A format that lacks the depth gets 8 bits. */
-export const WRITTEN: Accepted = { channels: [1, 3, 4] };
+/** What goes into an image file: grey, BGR or BGRA. A format that lacks the depth gets 8 bits. */
+const WRITTEN = { dtypes: ["u8", "u16", "f32"], channels: [1, 3, 4] } as const satisfies Accepted;
 
-/** Throws an {@link ArgumentError} unless OpenCV can write what ends like this. */
-export function assertWriter(name: string, argument: string): void {
-  if (/\.\w+$/.test(pathIn(name, argument)) && withString(name, (text) => imgcodecs().haveImageWriter(text)) !== 0) {
-    return;
+/** Formats that do not take all of it. */
+const CHANNELS: ReadonlyMap<string, readonly number[]> = new Map([
+  [".pbm", [1]],
+  [".pgm", [1]],
+  [".ppm", [3]],
+  [".pnm", [1, 3]],
+  [".pfm", [1, 3]],
+  [".hdr", [1, 3]],
+  [".pic", [1, 3]],
+]);
+
+/**
+ * Checks what is to be written.
+ *
+ * @param name a path, or only its ending
+ * @throws {ArgumentError} where OpenCV writes no files with that ending.
+ * @throws {LayoutError} where the format cannot hold the image.
+ */
+export function assertWritten(fn: string, img: OpenCVTensor, name: string, argument: string): void {
+  const [ending] = /\.\w+$/.exec(pathIn(name, argument)) ?? [];
+  if (ending === undefined || withString(name, (text) => imgcodecs().haveImageWriter(text)) === 0) {
+    throw wrong(argument, `OpenCV writes no files whose names end like ${name}.`, 'Try ".png".');
   }
-  throw wrong(argument, `OpenCV writes no files whose names end like ${name}.`, 'Try ".png".');
+  const channels = CHANNELS.get(ending.toLowerCase()) ?? WRITTEN.channels;
+  imageIn(`${fn} ${ending}`, "img", img, { ...WRITTEN, channels });
 }

@@ -3,8 +3,7 @@ import { imgcodecs } from "../library.ts";
 import { operate } from "../operate.ts";
 import { withString } from "../string.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { assertWriter, WRITTEN } from "./image_format.ts";
-import { imageIn } from "./image.ts";
+import { assertWritten } from "./image_format.ts";
 import { bytesFrom, withInts } from "./vector.ts";
 import { type WriteOptions, writeParams } from "./write_params.ts";
 
@@ -20,8 +19,7 @@ export function imencode(
     fn: "imencode",
     inputs: { img },
     accepts: () => {
-      imageIn("imencode", "img", img, WRITTEN);
-      assertWriter(ext, "ext");
+      assertWritten("imencode", img, ext, "ext");
     },
     call: () =>
       withString(ext, (format) =>

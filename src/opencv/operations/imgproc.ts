@@ -30,9 +30,10 @@ export abstract class ImgprocOperations extends CoreOperations {
    * V first. UYVY, YUYV and YVYU are images of two channels, with an even number of columns.
    *
    * @param src three or four channels for BGR, RGB, BGRA and RGBA alike, one for GRAY, YUV420 and Bayer, two for BGR565,
-   * BGR555 and YUV422, three for the other spaces. u8; u16 and f32 too for BGR, GRAY, XYZ, YCrCb and YUV, f32 for HSV, HLS,
-   * Lab and Luv, u16 for Bayer
-   * @param dst of the same depth, with as many channels as the code says
+   * BGR555 and YUV422, three for the other spaces. u8; u16 and f32 too for BGR, GRAY, XYZ, YCrCb and YUV; f32 to HSV and
+   * HLS, and for Lab and Luv both ways; u16 for Bayer
+   * @param dst of the same depth, with as many channels as the code says; a Mat for BGR2HSV, and for Lab and Luv both ways:
+   * OpenCV 4.6 keeps their tables in the first OpenCL context that wants them
    *
    * @example
    * ```ts

@@ -5,8 +5,7 @@ import { operate } from "../operate.ts";
 import { withString } from "../string.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { assertWritable } from "./file.ts";
-import { assertWriter, WRITTEN } from "./image_format.ts";
-import { imageIn } from "./image.ts";
+import { assertWritten } from "./image_format.ts";
 import { withInts } from "./vector.ts";
 import { type WriteOptions, writeParams } from "./write_params.ts";
 
@@ -17,8 +16,7 @@ export function imwrite(cv: OpenCVContext, filename: string, img: OpenCVTensor, 
     fn: "imwrite",
     inputs: { img },
     accepts: () => {
-      imageIn("imwrite", "img", img, WRITTEN);
-      assertWriter(filename, "filename");
+      assertWritten("imwrite", img, filename, "filename");
       assertWritable(filename);
     },
     call: () =>

@@ -36,10 +36,15 @@ export function assertImage(argument: string, { name, shape: { sizes, type } }: 
   const fault = (what: string, hint: string) =>
     new LayoutError(`${argument}: ${name} ${what}`, { api: "opencv", argument, hint });
   if (sizes.length > 2) {
-    throw fault(`has ${sizes.length} dimensions; an image has rows, columns and channels.`, "Slice it, plane by plane.");
+    throw fault(
+      `has ${sizes.length} dimensions; an image has rows, columns and channels.`,
+      "Slice it, plane by plane.",
+    );
   }
   const values = sizes[1] * channelsIn(type);
-  if (values > MOST_IN_ROW) throw fault(`has ${values} values in a row, and OpenCV counts ${MOST_IN_ROW}.`, "Slice it.");
+  if (values > MOST_IN_ROW) {
+    throw fault(`has ${values} values in a row, and OpenCV counts ${MOST_IN_ROW}.`, "Slice it.");
+  }
 }
 
 /** More bytes than an address space has: OpenCV multiplies 64-bit numbers, and does not look whether they overflow. */

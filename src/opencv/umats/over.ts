@@ -18,7 +18,9 @@ import type { UMatTarget } from "./target.ts";
 
 /** A header, and what it says. */
 export interface UMatOver {
+  /** Where it lies. */
   readonly slot: Slot;
+  /** What it says of its elements. */
   readonly shape: MatShape;
   /** The UMatData that it leads to. */
   readonly u: Address;
@@ -28,7 +30,9 @@ export interface UMatOver {
 export interface UMatInit {
   /** Where its elements lie, counted from `buffer.offset`. */
   readonly at: Layout;
+  /** The buffer. */
   readonly buffer: UMatBuffer;
+  /** Its tensor's name. */
   readonly name: string;
 }
 
@@ -45,7 +49,7 @@ const LET_GO_MS = 1000;
  * @throws {LayoutError} where OpenCV cannot have that layout.
  */
 export function umatOver(target: UMatTarget, init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
-  const { at, buffer, name } = init;
+  const { at, buffer } = init;
   const shape = fitted(target, at, buffer);
   const slot = filledSlot((slot) => {
     writeData(slot, buffer.mem as Address, buffer.offset + at.byteLength);

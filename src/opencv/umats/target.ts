@@ -61,7 +61,8 @@ export class UMatTarget implements Target<OpenCVUMat> {
 
   /** Makes the tensor of a UMat over a buffer: for those who write mappers. */
   tensor(resource: Resource, at: Layout, over: UMatOver & UMatPlace, parent: Mapped): OpenCVUMat {
-    return new OpenCVUMat({ target: this, resource, layout: at, parent, ...over });
+    const { slot, shape, u, buffer, address } = over; // a spread would take as long as all else here
+    return new OpenCVUMat({ target: this, resource, layout: at, parent, slot, shape, u, buffer, address });
   }
 
   /**

@@ -1,5 +1,6 @@
 import { ArgumentError, host, LibraryNotFoundError } from "@samepage/interop";
 import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
+import { elfHeader, EM_S390 } from "../elf.ts";
 import { fails, open, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
@@ -20,19 +21,6 @@ function notFound(why: RegExp): Failure {
   };
 }
 
-/** The first 64 bytes of a library for this machine (e_machine), and nothing behind them. */
-function elf(machine: number): Uint8Array {
-  const bytes = new Uint8Array(64);
-  bytes.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]); // ELF, 64 bits, little-endian, version 1
-  const header = new DataView(bytes.buffer);
-  header.setUint16(16, 3, true); // e_type: ET_DYN
-  header.setUint16(18, machine, true);
-  header.setUint32(20, 1, true);
-  header.setUint16(52, 64, true); // e_ehsize
-  return bytes;
-}
-
-const EM_S390 = 22;
 const NO_DRIVERS = { OCL_ICD_VENDORS: "/nonexistent" };
 
 /** Opens a device that is not there. */
@@ -57,7 +45,7 @@ export default table(import.meta, {
     run() {
       const path = Deno.makeTempFileSync();
       try {
-        Deno.writeFileSync(path, elf(EM_S390));
+        Deno.writeFileSync(path, elfHeader(EM_S390));
         Deno.env.set("SAMEPAGE_LIB_OPENCL", path);
         openclDevices();
       } finally {

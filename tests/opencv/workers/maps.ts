@@ -4,7 +4,6 @@ import { host, ledger, MapperGraph } from "@samepage/interop";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { bytesAt } from "../../conformance/bytes.ts";
-import { copy, invert } from "../../conformance/opencv_calls.ts";
 
 const worker = globalThis as unknown as Worker;
 
@@ -17,15 +16,15 @@ function run(header: bigint): void {
     image.view().fill(i);
     {
       using umat = graph.map(image, cv.umat);
-      invert(umat, umat);
+      cv.bitwise_not(umat, umat);
     }
     {
       using mat = graph.map(image, cv.mat);
       using shared = cv.mat.attach(header, { access: "read" });
       using part = cv.mat.create({ shape: [64, 64], dtype: "u8" });
-      copy(shared, part);
+      cv.copyTo(shared, part);
       if (bytesAt(part.address, 4096).some((byte) => byte !== 42)) throw new Error(`map ${i}: not the shared Mat`);
-      copy(mat, part);
+      cv.copyTo(mat, part);
       if (bytesAt(part.address, 4096).some((byte) => byte !== 255 - i % 256)) throw new Error(`map ${i}: other bytes`);
     }
   }

@@ -1,0 +1,94 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { CV_CN_MAX, MAT_CONTINUOUS_FLAG, MAT_MAGIC_VAL } from "../../ffi/opencv_core/constants.ts";
+import { GpuMat, writeGpuMat } from "../../ffi/opencv_core/structs.ts";
+import { object } from "../core/argument.ts";
+import { type DType, sizeOf } from "../core/dtype.ts";
+import { LayoutError } from "../core/errors.ts";
+import { isContinuous } from "./extents.ts";
+import { MOST_INT } from "./operations/limits.ts";
+import { int, wrong } from "./operations/values.ts";
+import { addressIn } from "./pointer.ts";
+import { depthOf, DTYPE_NAMES, typeOf } from "./type.ts";
+
+/** What a {@link gpuMatHeader} says. */
+export interface GpuMatInit {
+  /** Where the first element lies in the memory of the device: a `CUdeviceptr`. It is neither looked at nor probed. */
+  readonly pointer: bigint | Deno.PointerValue;
+  /** How many rows; 1 at least. */
+  readonly rows: number;
+  /** How many columns; 1 at least. */
+  readonly cols: number;
+  /** What one channel of an element is. */
+  readonly dtype: DType;
+  /** How many channels an element has; 1 by default, CV_CN_MAX (512) at most. */
+  readonly channels?: number;
+  /** Bytes from one row to the next; without gaps by default. */
+  readonly step?: number;
+  /**
+   * The `GpuMat::Allocator*` of the program that is going to use it (`cv::cuda::GpuMat::defaultAllocator()`). Without
+   * one OpenCV cannot give the GpuMat other memory: as an output it has to have the size and type of the result.
+   */
+  readonly allocator?: bigint | Deno.PointerValue;
+}
+
+/**
+ * The bytes of a `cv::cuda::GpuMat` over memory of a CUDA device that OpenCV does not own, as
+ * `GpuMat(rows, cols, type, data, step)` makes it: for a program with an OpenCV that can use CUDA, whose functions take its
+ * address. samepage makes no call: the OpenCV of Debian has no CUDA. The memory has to stay for as long as the GpuMat.
+ *
+ * @throws {LayoutError} for a dtype that OpenCV does not have, and a step that is too short or no multiple of an element.
+ * @throws {ArgumentError} for everything else that is wrong.
+ *
+ * @example
+ * ```ts
+ * import { gpuMatHeader } from "@samepage/interop/opencv";
+ *
+ * const header = gpuMatHeader({ pointer: 0x7f00_0000_0000n, rows: 480, cols: 640, dtype: "u8", channels: 3, step: 2048 });
+ * const pointer = Deno.UnsafePointer.of(header); // a const cv::cuda::GpuMat *
+ * console.log(header.length, pointer !== null); // 64 true
+ * ```
+ */
+export function gpuMatHeader(init: GpuMatInit): Uint8Array<ArrayBuffer> {
+  const { pointer, rows: givenRows, cols: givenCols, dtype, channels = 1, step, allocator } = object(init, "init");
+  const [rows, cols] = [int(givenRows, "rows", 1, MOST_INT), int(givenCols, "cols", 1, MOST_INT)];
+  const depth = typeof dtype === "string" ? depthOf(dtype) : undefined;
+  if (depth === undefined) throw unfit("dtype", `a GpuMat holds ${DTYPE_NAMES}.`);
+  const type = typeOf(depth, int(channels, "channels", 1, CV_CN_MAX));
+  const element = sizeOf(dtype) * channels;
+  const row = cols * element;
+  const stride = strideOf(step, rows, row, sizeOf(dtype));
+  const data = addressIn(pointer, "pointer");
+  const end = data + BigInt(stride * (rows - 1) + row);
+  if (end > 2n ** 64n) throw wrong("pointer", `0x${data.toString(16)} leaves no room for it in the address space.`);
+  const header = new Uint8Array(GpuMat.size);
+  writeGpuMat(new DataView(header.buffer), 0, {
+    flags: MAT_MAGIC_VAL | type | (isContinuous(type, [rows, cols], [stride, element]) ? MAT_CONTINUOUS_FLAG : 0),
+    rows,
+    cols,
+    step: BigInt(stride),
+    data,
+    refcount: NULL,
+    datastart: data,
+    dataend: end as Address,
+    allocator: allocator === undefined ? NULL : addressIn(allocator, "allocator"),
+  });
+  return header;
+}
+
+/** Of a single row OpenCV takes its length, whatever is said. */
+function strideOf(given: number | undefined, rows: number, row: number, size: number): number {
+  if (given === undefined) return inRange(row, rows);
+  const step = int(given, "step", 1, Number.MAX_SAFE_INTEGER);
+  if (step < row) throw unfit("step", `${step} is less than the ${row} bytes of a row.`);
+  if (step % size !== 0) throw unfit("step", `${step} is no multiple of the ${size} bytes of a channel.`);
+  return rows === 1 ? row : inRange(step, rows);
+}
+
+function inRange(step: number, rows: number): number {
+  if (Number.isSafeInteger(step * rows)) return step;
+  throw unfit("step", `${rows} rows of ${step} bytes are more than there can be.`);
+}
+
+function unfit(argument: string, what: string): LayoutError {
+  return new LayoutError(`${argument}: ${what}`, { api: "opencv", argument });
+}

@@ -1,0 +1,182 @@
+import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
+import { hostToOpenCVMat, MapperGraph, openCLToOpenCVUMat, openCVMatToHost, openCVUMatToOpenCL } from "../../mod.ts";
+import { InteropError, messageOf } from "../../src/core/errors.ts";
+import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
+import { host } from "../../src/host/mod.ts";
+import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
+import { OpenCVContext } from "../../src/opencv/mod.ts";
+import { freeSlots } from "../faults/slots.ts";
+import { told } from "../opencl/raw.ts";
+import { FakeContext } from "./fake/context.ts";
+import { fakeGate } from "./fake/gate.ts";
+import { buffersOf, gateOf, OpenCLEnd } from "./opencl_end.ts";
+import { hostOfPlanes } from "./opencv_bytes.ts";
+import { MatEnd, matOfOpenCV } from "./opencv_mat_end.ts";
+import { UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
+import { ANY_MAT, MAT_OF_OPENCV } from "./opencv_variants.ts";
+import type { Candidate, End, Subject } from "./subject.ts";
+
+const TO_MAT = edgeOf(hostToOpenCVMat as unknown as Mapper);
+const FROM_MAT = edgeOf(openCVMatToHost as unknown as Mapper);
+const TO_UMAT = edgeOf(openCLToOpenCVUMat as unknown as Mapper);
+const FROM_UMAT = edgeOf(openCVUMatToOpenCL as unknown as Mapper);
+
+/** Ways that the graph makes of several edges. */
+const WAYS: Readonly<Record<string, readonly string[]>> = {
+  "host→opencv.umat": ["host→opencl", TO_UMAT],
+  "opencv.umat→opencv.mat": [FROM_UMAT, "opencl→host", TO_MAT],
+  "opencv.mat→opencv.umat": [FROM_MAT, "host→opencl", TO_UMAT],
+};
+
+/** What a Mat or UMat that is mapped from lies in. */
+type Memory = "memory of samepage's" | "memory of OpenCV's";
+
+/** OpenCV uses no CPU by itself unless it is told to; it asks once. */
+if (Deno.env.get("OPENCV_OPENCL_DEVICE") === undefined) Deno.env.set("OPENCV_OPENCL_DEVICE", ":CPU:");
+
+/** The edges of OpenCV's Mats, and of its UMats on every device of every platform, and the ways that lead through them. */
+export function opencv(): Candidate[] {
+  const onDevices = [TO_UMAT, FROM_UMAT, ...Object.keys(WAYS)];
+  try {
+    OpenCVContext.open()[Symbol.dispose]();
+  } catch (error) {
+    return [TO_MAT, FROM_MAT, ...onDevices].map((edge) => ({ edge, open: reasonOf(error) }));
+  }
+  return [...mats(), ...umats(onDevices)];
+}
+
+function mats(): Candidate[] {
+  return [
+    { edge: TO_MAT, open: () => openMat(TO_MAT, "memory of samepage's") },
+    ...(["memory of samepage's", "memory of OpenCV's"] as const).map((memory) => (
+      { edge: FROM_MAT, device: memory, open: () => openMat(FROM_MAT, memory) }
+    )),
+  ];
+}
+
+function umats(edges: readonly string[]): Candidate[] {
+  try {
+    const devices = openclDevices();
+    if (devices.length === 0) return edges.map((edge) => ({ edge, open: "OpenCL has no device" }));
+    const everywhere = devices.flatMap((device) => {
+      const problem = problemOf(device);
+      const where = `${device.platform}: ${device.name}`;
+      return edges.map((edge) => ({ edge, device: where, open: problem ?? (() => openUMat(edge, device)) }));
+    });
+    return [...everywhere, { edge: FROM_UMAT, device: "memory of OpenCV's", open: openOwnUMat() }];
+  } catch (error) {
+    return edges.map((edge) => ({ edge, open: reasonOf(error) }));
+  }
+}
+
+/** Why OpenCV cannot use a device. */
+function problemOf(device: OpenCLDevice): string | undefined {
+  using cl = open(device);
+  using cv = OpenCVContext.open();
+  using graph = new MapperGraph([cl, cv]);
+  using buffer = cl.allocate({ shape: [1], dtype: "u8" });
+  return graph.explain(buffer, cv.umat).refused[0]?.reason;
+}
+
+function open({ platform, name }: OpenCLDevice): OpenCLContext {
+  return OpenCLContext.open({ platform, device: name });
+}
+
+function openMat(edge: string, memory: Memory): Subject {
+  const contexts = [OpenCVContext.open(), OpenCVContext.open()];
+  const device = new FakeContext("fake"); // whose work a Mat can be given
+  const graph = new MapperGraph([host, ...contexts]);
+  const foreign = memory === "memory of OpenCV's";
+  const mats = contexts.map((cv) => foreign ? rowsOf(cv) : new MatEnd(cv));
+  const [source, target, elsewhere] = edge === TO_MAT ? [hostOfPlanes, ...mats] : [mats[0], hostOfPlanes, hostOfPlanes];
+  return {
+    graph,
+    source,
+    target,
+    elsewhere,
+    expected: "alias",
+    variants: foreign ? MAT_OF_OPENCV : ANY_MAT,
+    withoutCalls: true,
+    gate: () => fakeGate(device),
+    alive: () => -freeSlots(),
+    [Symbol.dispose]: () => disposeAll(...contexts, device, graph),
+  };
+}
+
+/** Mats that OpenCV has made: they have two dimensions. */
+function rowsOf(cv: OpenCVContext): End {
+  const end = new MatEnd(cv, (init) => matOfOpenCV(cv, init));
+  return Object.assign(end, { shapeOf: (bytes: number) => [bytes / 64, 64] });
+}
+
+function openUMat(edge: string, device: OpenCLDevice): Subject {
+  const contexts = [OpenCVContext.open(), OpenCVContext.open()];
+  // Overlapping host memory can be mapped to UMats by way of two OpenCL contexts, and not of one.
+  const cls = [open(device), open(device)];
+  const [cl] = cls;
+  const graph = new MapperGraph([host, ...cls, ...contexts]);
+  const buffers = new OpenCLEnd(cl, buffersOf(cl));
+  const umats = contexts.map((cv) => new UMatEnd(cls, cv));
+  const kinds: Record<string, readonly End[]> = {
+    "host": [hostOfPlanes],
+    "opencl": [buffers],
+    "opencv.mat": contexts.map((cv) => new MatEnd(cv)),
+    "opencv.umat": umats,
+  };
+  const [from, to] = edge.split("→").map((kind) => kinds[kind]);
+  return {
+    graph,
+    source: from[0],
+    target: to[0],
+    ...(to.length > 1 ? { elsewhere: to[1] } : {}),
+    ...(edge in WAYS ? { via: WAYS[edge] } : {}),
+    ...(edge in WAYS ? { expected: "as proven" } : { expected: "alias", withoutCalls: true }),
+    variants: ANY_MAT,
+    gate: () => gateOf(cl),
+    alive: () => ownersOf(cl) - freeSlots(),
+    quiet: () => [buffers, ...umats].forEach((end) => end.quiet()),
+    [Symbol.dispose]: () => disposeAll(...cls, ...contexts, buffers, ...umats, graph),
+  };
+}
+
+/** UMats that OpenCV has made, in the OpenCL context that it uses by itself. */
+function openOwnUMat(): Candidate["open"] {
+  using asked = OpenCVContext.open();
+  const handle = asked.openCLContext;
+  return handle === undefined ? "OpenCV uses no OpenCL by itself" : () => openUMatIn(handle);
+}
+
+function openUMatIn(handle: bigint): Subject {
+  const cv = OpenCVContext.open();
+  const cl = OpenCLContext.attach(handle);
+  const graph = new MapperGraph([host, cl, cv]);
+  const buffers = new OpenCLEnd(cl, buffersOf(cl));
+  const umats = new UMatEnd([cl], cv, (init) => umatOfOpenCV(cv, init));
+  return {
+    graph,
+    source: Object.assign(umats, { shapeOf: (bytes: number) => [bytes / 64, 64] }),
+    target: buffers,
+    expected: "alias",
+    withoutCalls: true,
+    variants: MAT_OF_OPENCV,
+    gate: () => gateOf(cl),
+    alive: () => ownersOf(cl) - freeSlots(),
+    quiet: () => [buffers, umats].forEach((end) => end.quiet()),
+    [Symbol.dispose]: () => disposeAll(cl, cv, buffers, umats, graph),
+  };
+}
+
+/** How many objects there are in a context, each of which is an owner of it. */
+function ownersOf(cl: OpenCLContext): number {
+  return told("clGetContextInfo", cl.handle, CL_CONTEXT_REFERENCE_COUNT);
+}
+
+function disposeAll(...all: readonly Disposable[]): void {
+  using stack = new DisposableStack();
+  for (const one of all) stack.use(one);
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof InteropError)) throw error;
+  return messageOf(error);
+}

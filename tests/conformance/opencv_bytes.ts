@@ -1,0 +1,39 @@
+import { host } from "../../src/host/mod.ts";
+import { Frame } from "../../src/core/frame.ts";
+import { type ImageInfo, planeLayouts } from "../../src/core/frame_info.ts";
+import type { LayoutInit } from "../../src/core/layout.ts";
+import type { Tensor } from "../../src/core/tensor.ts";
+import type { OpenCVContext, OpenCVMat, OpenCVTensor } from "../../src/opencv/mod.ts";
+import { bytesAt } from "./bytes.ts";
+import { hostEnd } from "./host_end.ts";
+import type { End } from "./subject.ts";
+
+/** A Mat of the suite's own, with these bytes. */
+export function matWith({ mat }: OpenCVContext, bytes: Uint8Array, shape: readonly number[]): OpenCVMat {
+  const made = mat.create({ shape, dtype: "u8" });
+  bytesAt(made.address, bytes.length).set(bytes);
+  return made;
+}
+
+/** The bytes of such a Mat. */
+export function bytesIn({ address, layout }: OpenCVMat): Uint8Array {
+  return bytesAt(address, layout.byteLength).slice();
+}
+
+/** The tensor's whole range, padding included, as one row of bytes. */
+export function asRow<T extends OpenCVTensor>(tensor: T, access = tensor.access): T {
+  const { byteOffset, byteLength } = tensor.layout;
+  const row = { shape: [1, byteLength], dtype: "u8" as const, strides: [byteLength, 1], byteOffset, byteLength };
+  return tensor.slice(row, { access }) as Tensor as T;
+}
+
+/** A frame of blocks of their own: a Mat, and a UMat, is one plane. */
+export function separateFrame(allocate: (init: LayoutInit) => Tensor, info: ImageInfo): Frame {
+  return Frame.of(planeLayouts(info).map((plane) => allocate({ ...plane, byteOffset: 0 })), info);
+}
+
+/** The CPU's end, of frames that OpenCV takes. */
+export const hostOfPlanes: End = {
+  ...hostEnd,
+  allocateFrame: (info) => separateFrame((init) => host.allocate(init), info),
+};

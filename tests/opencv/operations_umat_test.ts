@@ -1,0 +1,146 @@
+// Every operation on UMats, beside the same on Mats: OpenCV's own kernels, built by the OpenCL driver that is here.
+
+import { assert, assertEquals } from "@std/assert";
+import { host, type HostTensor, ledger, MapperGraph, type Target } from "@samepage/interop";
+import { OpenCLContext } from "@samepage/interop/opencl";
+import { OpenCVContext, type OpenCVTensor } from "@samepage/interop/opencv";
+import { detectEdges, HIGH, LOW } from "../../examples/edges/host.ts";
+import { hasDevice } from "../opencl/present.ts";
+import { pattern, present } from "./help.ts";
+import { type Case, CASES, type Kind } from "./operations_cases.ts";
+
+/** Names of platforms, and part of what they call themselves. */
+const PLATFORMS = { PoCL: "Portable Computing Language", rusticl: "rusticl" } as const;
+
+for (const [name, platform] of Object.entries(PLATFORMS)) {
+  const here = present && hasDevice(platform);
+  Deno.test({
+    name: here ? `${name}: operations on UMats` : `${name}: operations on UMats (not here: OpenCV and ${name})`,
+    ignore: !here,
+    fn: async (t) => {
+      const before = ledger.alive;
+      {
+        using cv = OpenCVContext.open();
+        using cl = OpenCLContext.open({ platform });
+        using graph = new MapperGraph([host, cl, cv]);
+        for (const each of CASES) await t.step(each.name, () => compare(graph, cv, each));
+        await t.step("the demo's edges", () => edges(graph, cv));
+        await t.step("copies between Mats and UMats, with masks too", () => copies(graph, cv));
+        await t.step("a blur sees nothing of what lies around a UMat in its buffer", () => isolated(graph, cv, cl));
+      }
+      assertEquals(ledger.alive, before, "alive after the test, and before it");
+    },
+  });
+}
+
+/** Rows are padded, so that every kernel has to keep to the step. */
+function allocate({ shape, dtype }: Kind): HostTensor {
+  return host.allocate({ shape, dtype, rowAlign: 64 });
+}
+
+function filled(kind: Kind): HostTensor {
+  const tensor = allocate(kind);
+  const view = tensor.view();
+  const bytes = pattern(view.length, 7);
+  for (let i = 0; i < view.length; i++) view[i] = kind.dtype === "i8" ? bytes[i] - 128 : bytes[i] * 1.25;
+  return tensor;
+}
+
+function compare(graph: MapperGraph, cv: OpenCVContext, { src, dst, call, tolerance, outliers = 0 }: Case): void {
+  using from = filled(src);
+  using expected = allocate(dst);
+  using actual = allocate(dst);
+  const on = (to: HostTensor, target: Target<OpenCVTensor>) => {
+    using input = graph.map(from, target, { access: "read" });
+    using output = graph.map(to, target);
+    return call(cv, input, output);
+  };
+  assertEquals(on(actual, cv.umat), on(expected, cv.mat));
+  const [a, b] = [expected.view() as Float64Array, actual.view() as Float64Array];
+  assert(a.some((value) => value !== 0), "a result");
+  const isFloat = dst.dtype[0] === "f";
+  const far = a.reduce((count, value, i) => {
+    const most = isFloat ? tolerance * Math.max(1, Math.abs(value)) : tolerance;
+    return Math.abs(value - b[i]) > most ? count + 1 : count;
+  }, 0);
+  assert(far <= a.length * outliers, `${far} of ${a.length} values differ by more than ${tolerance}`);
+}
+
+/** Mats give the bytes of examples/edges. UMats round ties to even in the blur, and miss edges that touch the border. */
+function edges(graph: MapperGraph, cv: OpenCVContext): void {
+  using photo = cv.imread(new URL("../../examples/edges/photo.jpg", import.meta.url).pathname);
+  const [height, width] = photo.layout.shape;
+  using rgba = host.allocate({ shape: [height, width, 4], dtype: "u8" });
+  {
+    using to = graph.map(rgba, cv.mat);
+    cv.cvtColor(photo, to, "BGR2RGBA");
+  }
+  const expected = detectEdges(rgba.view(), width, height);
+  const targets: readonly (readonly [Target<OpenCVTensor>, number])[] = [[cv.mat, 0], [cv.umat, 20]];
+  for (const [target, most] of targets) {
+    using grey = host.allocate({ shape: [height, width], dtype: "u8" });
+    {
+      using from = graph.map(rgba, target, { access: "read" });
+      using image = graph.map(grey, target);
+      cv.cvtColor(from, image, "RGBA2GRAY");
+      cv.GaussianBlur(image, image, [5, 5], { sigmaX: 1.2, border: "replicate" });
+      cv.Canny(image, image, LOW, HIGH);
+    }
+    const different = grey.view().reduce((count, value, i) => value === expected[i] ? count : count + 1, 0);
+    assert(different <= most, `${different} pixels differ`);
+  }
+}
+
+function copies(graph: MapperGraph, cv: OpenCVContext): void {
+  const kind: Kind = { shape: [30, 40, 3], dtype: "u8" };
+  const targets: readonly Target<OpenCVTensor>[] = [cv.mat, cv.umat];
+  for (const [from, to] of targets.flatMap((from) => targets.map((to) => [from, to]))) {
+    for (const channels of [0, 1, 3]) {
+      using source = filled(kind);
+      using copy = allocate(kind);
+      using chosen = allocate({ shape: channels === 3 ? [30, 40, 3] : [30, 40], dtype: "u8" });
+      chosen.view().forEach((_, i, view) => view[i] = i % 3 === 0 ? 255 : 0);
+      {
+        using input = graph.map(source, from, { access: "read" });
+        using output = graph.map(copy, to);
+        using mask = graph.map(chosen, from, { access: "read" });
+        cv.copyTo(input, output, channels === 0 ? {} : { mask });
+      }
+      const [a, b] = [elements(source), elements(copy)];
+      const wanted = channels === 0 ? undefined : elements(chosen);
+      const kept = (i: number) => wanted === undefined || wanted[channels === 3 ? i : Math.floor(i / 3)] !== 0;
+      assertEquals([...b], [...a].map((value, i) => kept(i) ? value : 0));
+    }
+  }
+}
+
+/** The elements of an array with padded rows, without the padding. */
+function elements(tensor: HostTensor): Uint8Array {
+  const { shape: [rows, ...rest], strides } = tensor.layout;
+  const row = rest.reduce((product, extent) => product * extent, 1);
+  const bytes = tensor.bytes();
+  return Uint8Array.from({ length: rows * row }, (_, i) => bytes[Math.floor(i / row) * strides[0] + i % row]);
+}
+
+function isolated(graph: MapperGraph, cv: OpenCVContext, cl: OpenCLContext): void {
+  using tall = filled({ shape: [60, 50], dtype: "u8" });
+  using copy = filled({ shape: [60, 50], dtype: "u8" });
+  const part = { ...tall.layout, shape: [21, 50], byteOffset: 17 * 64, byteLength: 20 * 64 + 50 };
+  {
+    using lower = copy.slice(part);
+    using mat = graph.map(lower, cv.mat);
+    blurred(cv, mat);
+  }
+  {
+    using buffer = graph.map(tall, cl);
+    using lower = buffer.slice(part);
+    using umat = graph.map(lower, cv.umat);
+    blurred(cv, umat);
+  }
+  const [a, b] = [copy.bytes(), tall.bytes()];
+  assert(a.every((value, i) => Math.abs(value - b[i]) <= 1));
+}
+
+function blurred(cv: OpenCVContext, image: OpenCVTensor): void {
+  cv.GaussianBlur(image, image, [7, 7], { sigmaX: 2 });
+}
