@@ -77,16 +77,21 @@ function noFinish(scene: Scene): Seen {
     opencl().clSetUserEventStatus(busy, 0);
     core().ocl_finish();
     opencl().clReleaseEvent(busy);
-    const late = to.view()[0];
-    return [early, late];
+    return [early, to.view()[0]];
   });
+  const status = new Int32Array(1);
+  const size = BigInt(to.layout.byteLength);
+  opencl().clEnqueueMapBuffer(cl.queue.handle, mems[1], CL_TRUE, CL_MAP_READ, 0n, size, 0, null, null, status);
+  const mapped = to.view()[0];
   for (const mem of mems) opencl().clReleaseMemObject(mem);
   using umat = graph.map(to, cv.umat);
   const here = refusalOf(() => to.view());
   void umat;
   return {
     fault: "no finish and no map before the host reads",
-    raw: `right after copyTo the host reads ${early} (it was ${before}); when the queue is finished, ${late}`,
+    raw:
+      `right after copyTo the host reads ${early} (it was ${before}); when the queue is finished, ${late}; once the ` +
+      `buffer is mapped, ${mapped}`,
     here,
   };
 }
