@@ -35,8 +35,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
-    const [plane] = source.planes;
-    const closed = refuseFrame(EDGE, source, "a UMat") ?? refuse(source, target as UMatTarget, plane.layout.byteOffset);
+    const closed = refuseFrame(EDGE, source, "a UMat") ?? refuse(source, target as UMatTarget, offsetIn(source));
     if (closed !== undefined) return closed;
     const result = new Described(target, access, planesFromZero(source), undefined, cl.rawHandle);
     return planned(EDGE, SAME_CL_MEM, waits.some((fence) => fence.context !== cl), result);
@@ -46,19 +45,35 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     const to = target as UMatTarget;
     const cl = source.context;
     const waits = retained(job, source);
-    const { described, layout: { byteOffset } } = source;
+    const { described, root, rootOffset, layout: { byteOffset } } = source;
+    const [mem, offset] = wantsRoot(cl) ? [root.mem, rootOffset] : [source.rawHandle, byteOffset];
     // Asked again: a hop of the same route may have come between.
-    const refusal = refuse(described, to, byteOffset);
+    const refusal = refuse(described, to, offset);
     if (refusal !== undefined) throw noRoute(source.name, "a UMat", [refusal]);
     const execution = to.context.executionIn(cl.rawHandle) ?? to.context.execution(deviceContext(cl));
     const layout = moved(source.layout, 0);
-    const buffer = { mem: source.rawHandle, offset: byteOffset, clContext: cl.rawHandle, execution };
+    const buffer = { mem, offset, clContext: cl.rawHandle, execution };
     const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);
     const resource = resourceOf(execution.resource, job, source.resource);
     for (const fence of waits.splice(0)) resource.record(fence);
     return to.tensor(resource, layout, { ...over, buffer, address: described.range.address }, source);
   },
 };
+
+/**
+ * PoCL 3.1 ends the process where rectangles are copied from or to a sub-buffer (clEnqueueCopyBufferRect), as OpenCV copies
+ * padded rows: it gets the whole buffer there, and an offset.
+ */
+function wantsRoot({ device }: OpenCLContext): boolean {
+  return device.platform === "Portable Computing Language";
+}
+
+/** Where a tensor begins in the buffer that OpenCV gets. */
+function offsetIn({ target, range, planes: [plane] }: Described): number {
+  const cl = target.context as OpenCLContext;
+  const root = wantsRoot(cl) ? cl.memory.bufferOf(range) : undefined;
+  return root === undefined ? plane.layout.byteOffset : range.start - cl.memory.startOf(root);
+}
 
 function refuse(source: Described, target: UMatTarget, byteOffset: number): Refusal | undefined {
   const cl = source.target.context as OpenCLContext;

@@ -45,7 +45,8 @@ export interface DeviceContext {
 
 /**
  * OpenCV's OpenCL state for one `cl_context`: its compiled kernels, and a queue of its own. OpenCV has one as the current
- * of each thread; this one is that only while {@link run} runs something. Made by the context, when it is first needed.
+ * of each thread; this one is that only while {@link run} runs something. Made by the context, when it is first needed:
+ * for those who write mappers.
  */
 export class Execution {
   /** Whose `cl_context` it is. */

@@ -9,14 +9,14 @@ export { OpenCVError, type OpenCVErrorFields, ReallocatedError } from "./errors.
 export { type DeviceContext, type DeviceQueue, Execution } from "./execution.ts";
 export { gpuMatHeader, type GpuMatInit } from "./gpu_mat.ts";
 export { OpenCVMat, type OpenCVMatInit } from "./mat.ts";
-export { type AttachMatOptions, type MatInit, MatTarget } from "./mats/target.ts";
+export { type MatInit, MatTarget } from "./mats/target.ts";
 export type { MatOver } from "./mats/over.ts";
 export type { MatShape, Unfit } from "./shape.ts";
 export type { Grid, Slot } from "./slots.ts";
-export { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
+export { type AttachOptions, OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
 export { OpenCVUMat, type OpenCVUMatInit, type UMatBuffer, type UMatPlace } from "./umat.ts";
 export type { UMatInit, UMatOver } from "./umats/over.ts";
-export { type AttachUMatOptions, UMatTarget } from "./umats/target.ts";
+export { UMatTarget } from "./umats/target.ts";
 export type { OperationOptions } from "./operate.ts";
 export type { Border } from "./operations/border.ts";
 export type { CannyOptions } from "./operations/canny.ts";

@@ -1,10 +1,17 @@
 import type { Address } from "../../ffi/address.ts";
+import type { Access } from "../core/access.ts";
 import { AccessError } from "../core/errors.ts";
 import { Tensor, type TensorInit } from "../core/tensor.ts";
 import type { OpenCVContext } from "./context.ts";
 import type { MatShape } from "./shape.ts";
 import type { Slot } from "./slots.ts";
 import { typeName } from "./type.ts";
+
+/** Options of `cv.mat.attach` and `cv.umat.attach`. */
+export interface AttachOptions {
+  /** What the tensor may be used for; read-write by default. */
+  readonly access?: Access;
+}
 
 /** What a Mat's or UMat's tensor is made of. */
 export interface OpenCVTensorInit extends Omit<TensorInit<Address>, "handle"> {

@@ -6,19 +6,17 @@
 import {
   R_X86_64_64,
   R_X86_64_DTPMOD64,
-  SHF_EXECINSTR,
   SHF_TLS,
   SHF_WRITE,
-  SHT_DYNAMIC,
   SHT_NOBITS,
   SHT_PROGBITS,
 } from "../../../ffi/elf/constants.ts";
-import { Bytes } from "./bytes.ts";
-import { addDynamicTables, DYNAMIC_SIZE } from "./dynamic.ts";
+import { addDynamicTables } from "./dynamic.ts";
 import { SharedObject } from "./elf.ts";
 import { RECORD_SIZE } from "./record.ts";
-import { addUnwindTables, type PlacedCode } from "./unwind.ts";
-import { type Code, INT3, recordFunction, thunk } from "./x86_64.ts";
+import { addDynamicSection, addText } from "./sections.ts";
+import { addUnwindTables } from "./unwind.ts";
+import { recordFunction, thunk } from "./x86_64.ts";
 
 /** A function that is to be guarded. */
 export interface GuardTarget {
@@ -42,14 +40,7 @@ const WORDS = 5;
 /** The file. */
 export function guardImage(soname: string, targets: readonly GuardTarget[]): Uint8Array<ArrayBuffer> {
   const image = new SharedObject();
-  const dynamic = image.add({
-    name: ".dynamic",
-    type: SHT_DYNAMIC,
-    flags: SHF_WRITE,
-    bytes: () => new Uint8Array(DYNAMIC_SIZE), // written last
-    link: ".dynstr",
-    entrySize: 16,
-  });
+  const dynamic = addDynamicSection(image);
   const words = image.add({
     name: ".got",
     type: SHT_PROGBITS,
@@ -69,24 +60,10 @@ export function guardImage(soname: string, targets: readonly GuardTarget[]): Uin
     size: RECORD_SIZE,
   });
 
-  const codes: PlacedCode[] = [];
-  const text = image.add({
-    name: ".text",
-    type: SHT_PROGBITS,
-    flags: SHF_EXECINSTR,
-    align: 16,
-    bytes: (at) => {
-      const bytes = new Bytes();
-      const put = (make: (at: number) => Code) => {
-        const code = make(at + bytes.align(16, INT3).length);
-        codes.push({ ...code, at: at + bytes.length });
-        bytes.add(code.bytes);
-      };
-      for (const { address, onStack } of targets) put((at) => thunk(address, onStack, at, { recordIndex, tlsGetAddr }));
-      put((at) => recordFunction(at, { recordIndex, tlsGetAddr }));
-      return bytes.done();
-    },
-  });
+  const { text, codes } = addText(image, [
+    ...targets.map(({ address, onStack }) => (at: number) => thunk(address, onStack, at, { recordIndex, tlsGetAddr })),
+    (at) => recordFunction(at, { recordIndex, tlsGetAddr }),
+  ]);
   addUnwindTables(image, codes.slice(0, -1), { personality, stdException });
 
   const names = [...targets.map(({ name }) => name), RECORD_FUNCTION];

@@ -1,9 +1,7 @@
-import { SHF_EXECINSTR, SHF_WRITE, SHT_DYNAMIC, SHT_PROGBITS } from "../../../ffi/elf/constants.ts";
-import { Bytes } from "../../core/native/bytes.ts";
-import { addDynamicTables, DYNAMIC_SIZE } from "../../core/native/dynamic.ts";
+import { addDynamicTables } from "../../core/native/dynamic.ts";
 import { SharedObject } from "../../core/native/elf.ts";
-import { addUnwindTables, type PlacedCode } from "../../core/native/unwind.ts";
-import { INT3 } from "../../core/native/x86_64.ts";
+import { addDynamicSection, addText } from "../../core/native/sections.ts";
+import { addUnwindTables } from "../../core/native/unwind.ts";
 import { allocateCode, type Callees, deallocateCode } from "./code.ts";
 
 /** The names of the image's functions. */
@@ -12,29 +10,8 @@ export const FUNCTIONS = { allocate: "samepage_allocate", deallocate: "samepage_
 /** A shared object of the two functions. What OpenCV throws passes through them. */
 export function allocatorImage(soname: string, callees: Callees): Uint8Array<ArrayBuffer> {
   const image = new SharedObject();
-  const dynamic = image.add({
-    name: ".dynamic",
-    type: SHT_DYNAMIC,
-    flags: SHF_WRITE,
-    bytes: () => new Uint8Array(DYNAMIC_SIZE), // written last
-    link: ".dynstr",
-    entrySize: 16,
-  });
-  const codes: PlacedCode[] = [];
-  const text = image.add({
-    name: ".text",
-    type: SHT_PROGBITS,
-    flags: SHF_EXECINSTR,
-    align: 16,
-    bytes: (at) => {
-      const bytes = new Bytes();
-      for (const code of [allocateCode(callees), deallocateCode(callees)]) {
-        codes.push({ ...code, at: at + bytes.align(16, INT3).length });
-        bytes.add(code.bytes);
-      }
-      return bytes.done();
-    },
-  });
+  const dynamic = addDynamicSection(image);
+  const { text, codes } = addText(image, [() => allocateCode(callees), () => deallocateCode(callees)]);
   addUnwindTables(image, codes);
   addDynamicTables(image, dynamic.bytes, {
     soname,

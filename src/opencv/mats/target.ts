@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { type Access, accessOf } from "../../core/access.ts";
+import { accessOf } from "../../core/access.ts";
 import { Allocation } from "../../core/allocation.ts";
 import { object } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/blocks.ts";
@@ -12,6 +12,7 @@ import { join, leave } from "../../core/peers.ts";
 import { Resource } from "../../core/resource.ts";
 import { type Undo, unwind } from "../../core/undo.ts";
 import type { OpenCVContext } from "../context.ts";
+import type { AttachOptions } from "../tensor.ts";
 import { unfitError } from "../errors.ts";
 import { OpenCVMat } from "../mat.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
@@ -22,12 +23,6 @@ import { type MatOver, matOver } from "./over.ts";
 export interface MatInit extends LayoutInit {
   /** The address will be a multiple of this power of two; the page size (4096) by default, and at least. */
   readonly align?: number;
-}
-
-/** Options of {@link MatTarget.attach}. */
-export interface AttachMatOptions {
-  /** What the tensor may be used for; read-write by default. */
-  readonly access?: Access;
 }
 
 /** What maps to Mats, as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
@@ -119,7 +114,7 @@ export class MatTarget implements Target<OpenCVMat> {
    * process
    * @throws {ArgumentError} for what is no Mat, or an empty one.
    */
-  attach(handle: bigint | Deno.PointerValue, options: AttachMatOptions = {}): OpenCVMat {
+  attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): OpenCVMat {
     const access = accessOf(object(options, "options").access, "read-write");
     this.context.resource.assertLive();
     return attachedMat(this, handle, access);

@@ -39,7 +39,8 @@ export abstract class CoreOperations {
 
   /**
    * Converts each value to another depth, scaled: `alpha * x + beta`, rounded to the nearest and held within the range of
-   * the new depth (`Mat::convertTo`, `UMat::convertTo`). In place where the depth stays.
+   * the new depth (`Mat::convertTo`, `UMat::convertTo`); to integers what an int cannot hold is any number. In place where
+   * the depth stays.
    *
    * @param src any type and number of dimensions
    * @param dst of the same size, with as many channels

@@ -50,10 +50,11 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
 
   /**
    * Writes an image file (`cv::imwrite`). Its ending says the format. A depth that the format does not have becomes u8,
-   * held within 0 to 255: convert an image of 0 to 1 before.
+   * held within 0 to 255: convert an image of 0 to 1 before. A TIFF of f32 with three channels is packed as LogLuv, which
+   * rounds.
    *
    * @param filename a path; a file that is there is replaced
-   * @param img one channel (grey), three (BGR) or four (BGRA)
+   * @param img one channel (grey), three (BGR) or four (BGRA), of u8, u16 or f32
    * @throws {PermissionError} where Deno may not write the file.
    * @throws {ArgumentError} where it cannot be written, or OpenCV knows no such format.
    * @throws {NativeCallError} where OpenCV could not write it.

@@ -1,4 +1,4 @@
-import { type Access, accessOf } from "../../core/access.ts";
+import { accessOf } from "../../core/access.ts";
 import { object } from "../../core/argument.ts";
 import type { Target } from "../../core/context.ts";
 import { sizeOf } from "../../core/dtype.ts";
@@ -8,16 +8,11 @@ import type { Mapped } from "../../core/mapped.ts";
 import type { Resource } from "../../core/resource.ts";
 import type { Undo } from "../../core/undo.ts";
 import type { OpenCVContext } from "../context.ts";
+import type { AttachOptions } from "../tensor.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import { OpenCVUMat, type UMatPlace } from "../umat.ts";
 import { attachedUMat } from "./attached.ts";
 import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
-
-/** Options of {@link UMatTarget.attach}. */
-export interface AttachUMatOptions {
-  /** What the tensor may be used for; read-write by default. */
-  readonly access?: Access;
-}
 
 /** OpenCV's kernels count the bytes of a UMat with an int. */
 const MOST_BYTES = 2 ** 31 - 1;
@@ -72,7 +67,7 @@ export class UMatTarget implements Target<OpenCVUMat> {
    * @param handle the address of a live `cv::UMat`: the header is probed, but one that goes away later ends the process
    * @throws {ArgumentError} for what is no UMat, an empty one, and one that has no `cl_mem`.
    */
-  attach(handle: bigint | Deno.PointerValue, options: AttachUMatOptions = {}): OpenCVUMat {
+  attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): OpenCVUMat {
     const access = accessOf(object(options, "options").access, "read-write");
     this.context.resource.assertLive();
     return attachedUMat(this, handle, access);
