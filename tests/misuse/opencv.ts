@@ -5,13 +5,7 @@
  */
 import { host, type HostTensor, MapperGraph } from "@samepage/interop";
 import type { OpenCLContext, OpenCLKernel } from "@samepage/interop/opencl";
-import {
-  OpenCVContext,
-  type OpenCVMat,
-  type OpenCVTensor,
-  type OpenCVUMat,
-  ReallocatedError,
-} from "@samepage/interop/opencv";
+import { OpenCVContext, type OpenCVTensor, ReallocatedError } from "@samepage/interop/opencv";
 import { open } from "./kit.ts";
 
 /** OpenCV, a device, and the graph over both. Its end is theirs, in the order that a program would choose. */

@@ -60,8 +60,11 @@ export interface Row {
   readonly leaves?: true;
   /** Its exit code; 0 by default. */
   readonly exits?: number;
-  /** A driver that is known to fault in its own exit handlers, after the program's end: say why where this is set. */
-  readonly faultsAtExit?: Driver;
+  /**
+   * A driver that is known to fault in its own exit handlers, after the program's end; true where another library is. Say
+   * why where this is set.
+   */
+  readonly faultsAtExit?: Driver | true;
 }
 
 /** Rows by name; the name says what is done, in words. */

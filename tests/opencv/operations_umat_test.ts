@@ -26,6 +26,7 @@ for (const [name, platform] of Object.entries(PLATFORMS)) {
         for (const each of CASES) await t.step(each.name, () => compare(graph, cv, each));
         await t.step("the demo's edges", () => edges(graph, cv));
         await t.step("copies between Mats and UMats, with masks too", () => copies(graph, cv));
+        await t.step("parts of a buffer are copied, with padded rows", () => partsCopied(graph, cv, cl));
         await t.step("a blur sees nothing of what lies around a UMat in its buffer", () => isolated(graph, cv, cl));
       }
       assertEquals(ledger.alive, before, "alive after the test, and before it");
@@ -120,6 +121,25 @@ function elements(tensor: HostTensor): Uint8Array {
   const row = rest.reduce((product, extent) => product * extent, 1);
   const bytes = tensor.bytes();
   return Uint8Array.from({ length: rows * row }, (_, i) => bytes[Math.floor(i / row) * strides[0] + i % row]);
+}
+
+/** Where a part may be a sub-buffer too: PoCL's copy of rectangles knows none. */
+function partsCopied(graph: MapperGraph, cv: OpenCVContext, cl: OpenCLContext): void {
+  using source = filled({ shape: [100, 40, 3], dtype: "u8" });
+  using copy = allocate({ shape: [100, 40, 3], dtype: "u8" });
+  const { strides: [row] } = source.layout;
+  const part = { ...source.layout, shape: [20, 40, 3], byteOffset: 64 * row, byteLength: 19 * row + 120 };
+  {
+    using from = graph.map(source, cl, { access: "read" });
+    using to = graph.map(copy, cl);
+    using fromPart = from.slice(part);
+    using toPart = to.slice(part);
+    using input = graph.map(fromPart, cv.umat);
+    using output = graph.map(toPart, cv.umat);
+    cv.copyTo(input, output);
+  }
+  const isIn = (i: number) => i >= 64 * 120 && i < 84 * 120;
+  assertEquals([...elements(copy)], [...elements(source)].map((value, i) => isIn(i) ? value : 0));
 }
 
 function isolated(graph: MapperGraph, cv: OpenCVContext, cl: OpenCLContext): void {

@@ -1,5 +1,5 @@
 import { ArgumentError, DisposedError, host, LayoutError, NativeCallError, PermissionError } from "@samepage/interop";
-import { OpenCVContext, type OpenCVMat } from "@samepage/interop/opencv";
+import type { OpenCVContext, OpenCVMat } from "@samepage/interop/opencv";
 import { any, fails, safe, say } from "../kit.ts";
 import { eye, photo, vision } from "../opencv.ts";
 import { type Row, table } from "../row.ts";
