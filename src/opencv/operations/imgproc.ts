@@ -58,7 +58,8 @@ export abstract class ImgprocOperations extends CoreOperations {
   }
 
   /**
-   * Blurs an image (`cv::GaussianBlur`), in place where `dst` is `src`.
+   * Blurs an image (`cv::GaussianBlur`), in place where `dst` is `src`. Not on Intel's GPUs: for one channel of u8 and a
+   * kernel of 3×3 or 5×5 OpenCV 4.6 reads there what it has written already.
    *
    * A Mat or UMat is an image by itself: what lies beyond its edge is what `border` says, though it be a part of a larger
    * one (BORDER_ISOLATED).

@@ -2,6 +2,7 @@ import { sizeOf } from "../../core/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, dtypeIn, typeName } from "../type.ts";
+import { MOST_INT } from "./limits.ts";
 
 /** Each may take eight bytes, in one sum. */
 const MOST_IN_ROW = 2 ** 28 - 1;
@@ -32,7 +33,7 @@ export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void 
  * Throws a {@link LayoutError} unless something is an image whose rows OpenCV can count: where it counts bytes of a row, or
  * of what it makes of one on the way, it does so with an int.
  */
-export function assertImage(argument: string, { name, shape: { sizes, type } }: OpenCVTensor): void {
+export function assertImage(argument: string, { name, shape: { sizes, steps, type } }: OpenCVTensor): void {
   const fault = (what: string, hint: string) =>
     new LayoutError(`${argument}: ${name} ${what}`, { api: "opencv", argument, hint });
   if (sizes.length > 2) {
@@ -45,6 +46,7 @@ export function assertImage(argument: string, { name, shape: { sizes, type } }: 
   if (values > MOST_IN_ROW) {
     throw fault(`has ${values} values in a row, and OpenCV counts ${MOST_IN_ROW}.`, "Slice it.");
   }
+  if (steps[0] > MOST_INT) throw fault(`has rows ${steps[0]} bytes apart, and OpenCV counts ${MOST_INT}.`, "Slice it.");
 }
 
 /** More bytes than an address space has: OpenCV multiplies 64-bit numbers, and does not look whether they overflow. */
