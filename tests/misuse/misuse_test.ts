@@ -3,6 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { hasDevice } from "../opencl/present.ts";
+import { present as hasOpenCV } from "../opencv/help.ts";
 import { type Driver, DRIVERS, type Row, type Rows } from "./row.ts";
 import { assertOutcome, entryPoints, expectation, type Outcome, runRow } from "./run.ts";
 import { publicMethods } from "./surface.ts";
@@ -14,7 +15,7 @@ interface Run {
   readonly title: string;
   readonly row: Row;
   readonly driver: Driver | undefined;
-  /** True where its driver is not on this machine. */
+  /** True where its driver, or OpenCV, is not on this machine. */
   readonly missing: boolean;
   /** Runs it, once. */
   readonly outcome: () => Promise<Outcome>;
@@ -25,14 +26,18 @@ const runs = new Map<string, readonly Run[]>();
 for (const topic of topics) {
   const file = new URL(topic, FOLDER);
   const { default: rows }: { default: Rows } = await import(file.href);
-  runs.set(topic, Object.entries(rows).flatMap(([name, row]) => runsOf(file.pathname, name, row)));
+  const needs = topic.startsWith("opencv") && !hasOpenCV ? "OpenCV" : undefined;
+  runs.set(topic, Object.entries(rows).flatMap(([name, row]) => runsOf(file.pathname, name, row, needs)));
 }
 
-function runsOf(file: string, name: string, row: Row): Run[] {
+/** `needs` is what all rows of the topic lack on this machine. */
+function runsOf(file: string, name: string, row: Row, needs: string | undefined): Run[] {
   const drivers = row.opencl === true ? DRIVERS : [row.opencl];
   return drivers.map((driver) => {
-    const missing = driver !== undefined && !hasDevice(driver);
-    const title = driver === undefined ? name : `${name} (${missing ? "not here: " : ""}${driver})`;
+    const lacks = needs ?? (driver !== undefined && !hasDevice(driver) ? driver : undefined);
+    const missing = lacks !== undefined;
+    const where = missing ? `not here: ${lacks}` : driver;
+    const title = where === undefined ? name : `${name} (${where})`;
     let outcome: Promise<Outcome> | undefined;
     return { title, row, driver, missing, outcome: () => outcome ??= runRow(file, name, row, driver) };
   });
@@ -70,9 +75,13 @@ Deno.test("misuse: at least 60 rows, which expect at least 12 classes of errors 
   assert(expected.size >= 12, [...expected].join(", "));
 });
 
+const isWhole = hasDevice() && hasOpenCV;
+
 Deno.test({
-  name: `misuse: every public method is called by some row${hasDevice() ? "" : " (skipped: no OpenCL device)"}`,
-  ignore: !hasDevice(),
+  name: `misuse: every public method is called by some row${
+    isWhole ? "" : " (skipped: needs an OpenCL device and OpenCV)"
+  }`,
+  ignore: !isWhole,
   async fn() {
     const called = new Set<string>();
     for (const { outcome } of here) for (const name of (await outcome()).report?.called ?? []) called.add(name);

@@ -30,10 +30,10 @@ export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void 
 }
 
 /**
- * Throws a {@link LayoutError} unless something is an image whose rows OpenCV can count: where it counts bytes of a row, or
- * of what it makes of one on the way, it does so with an int.
+ * Throws a {@link LayoutError} unless something is an image that OpenCV can count: some of its functions (GaussianBlur of
+ * floats, the Bayer patterns) multiply rows by bytes, or values of a row by bytes, with an int.
  */
-export function assertImage(argument: string, { name, shape: { sizes, steps, type } }: OpenCVTensor): void {
+export function assertImage(argument: string, { name, shape: { sizes, type }, layout }: OpenCVTensor): void {
   const fault = (what: string, hint: string) =>
     new LayoutError(`${argument}: ${name} ${what}`, { api: "opencv", argument, hint });
   if (sizes.length > 2) {
@@ -46,13 +46,15 @@ export function assertImage(argument: string, { name, shape: { sizes, steps, typ
   if (values > MOST_IN_ROW) {
     throw fault(`has ${values} values in a row, and OpenCV counts ${MOST_IN_ROW}.`, "Slice it.");
   }
-  if (steps[0] > MOST_INT) throw fault(`has rows ${steps[0]} bytes apart, and OpenCV counts ${MOST_INT}.`, "Slice it.");
+  if (layout.byteLength > MOST_INT) {
+    throw fault(`reaches over ${layout.byteLength} bytes, and OpenCV counts ${MOST_INT}.`, "Slice it.");
+  }
 }
 
-/** More bytes than an address space has: OpenCV multiplies 64-bit numbers, and does not look whether they overflow. */
-const MOST_BYTES = 2 ** 47;
-
-/** Throws a {@link LayoutError} where OpenCV cannot give an output memory for the result. */
+/**
+ * Throws a {@link LayoutError} where OpenCV cannot give an output memory for the result. It does not look whether the
+ * product of its extents fits into 64 bits, either.
+ */
 export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Result): void {
   if (dst.ownsMemory) {
     throw new LayoutError(`dst: ${dst.name} is memory of OpenCV's own, which would be freed if it were reallocated.`, {
@@ -64,8 +66,8 @@ export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Resul
   }
   const channels = channelsIn(result.type);
   const bytes = result.sizes.reduce((product, extent) => product * extent, channels * sizeOf(dtypeIn(result.type)));
-  if (bytes < MOST_BYTES && result.sizes[result.sizes.length - 1] * channels <= MOST_IN_ROW) return;
-  throw new LayoutError(`dst: ${fn} makes ${inWords(result)}: nobody has that much memory.`, {
+  if (bytes <= MOST_INT && result.sizes[result.sizes.length - 1] * channels <= MOST_IN_ROW) return;
+  throw new LayoutError(`dst: ${fn} makes ${inWords(result)}, and OpenCV counts ${MOST_INT} bytes.`, {
     api: "opencv",
     fn,
     argument: "dst",

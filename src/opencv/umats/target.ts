@@ -42,7 +42,7 @@ export class UMatTarget implements Target<OpenCVUMat> {
     const end = offset + at.byteLength;
     if (end > MOST_BYTES) {
       const problem = `it ends ${end} bytes into its buffer; OpenCV's kernels count them with an int (${MOST_BYTES}).`;
-      return { argument: "byteLength", problem };
+      return { argument: "byteLength", problem, remedy: "Map it in slices." };
     }
     const size = sizeOf(at.dtype);
     if (offset % size === 0) return onGrid(shapeOf(at, this.channels), offset);

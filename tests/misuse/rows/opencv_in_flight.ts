@@ -42,7 +42,7 @@ function flagged(flags: bigint): Row {
     fails: {
       ...{ error: NoRouteError, api: "core", argument: "target" },
       message: /the buffer was made with CL_MEM_\w+, and OpenCV maps a UMat for the host/,
-      hint: /Make it without that flag/,
+      hint: /Make it without that flag|Map it for "(read|write)"/,
       has: { refused: /CL_MEM_/ },
     },
   };
