@@ -31,13 +31,13 @@ import { extentsOf } from "./extents.ts";
 import { core } from "./library.ts";
 import { viewAt } from "./memory.ts";
 import type { MatShape } from "./shape.ts";
-import { AT, type Grid, type Slot } from "./slots.ts";
+import { AT, type Grid, type Slot, viewOf } from "./slots.ts";
 
 /** Fills a slot in as `cv::Mat(sizes, type, data, steps)` would: a header over memory that OpenCV does not own. */
 export function fillMat(slot: Slot, shape: MatShape, data: Address): void {
   const { flags, dims, rows, cols, length, limit, step_buf_0, step_buf_1 } = extentsOf(shape);
   const grid = shape.sizes.length > 2 ? gridOf(shape) : slot.matGrid;
-  writeMat(slot.view, AT.header, {
+  writeMat(viewOf(slot), AT.header, {
     flags,
     dims,
     rows,
@@ -60,7 +60,7 @@ export function fillMat(slot: Slot, shape: MatShape, data: Address): void {
 export function fillUMat(slot: Slot, shape: MatShape, offset: number, u: Address): void {
   const { flags, dims, rows, cols, step_buf_0, step_buf_1 } = extentsOf(shape);
   const grid = shape.sizes.length > 2 ? gridOf(shape) : slot.umatGrid;
-  writeUMat(slot.view, AT.header, {
+  writeUMat(viewOf(slot), AT.header, {
     flags,
     dims,
     rows,
@@ -88,9 +88,9 @@ const NO_SHAPE: MatShape = { type: 0, sizes: [0, 0], steps: [0, 0] };
 /** What a function's output says of its array: may OpenCV give it other memory where it does not fit? */
 export function setReallocation(slot: Slot, allowed: boolean): void {
   const at = AT.output + InputArray.fields.flags.offset;
-  const flags = slot.view.getInt32(at, true);
+  const flags = viewOf(slot).getInt32(at, true);
   const fixed = INPUT_ARRAY_FIXED_SIZE | INPUT_ARRAY_FIXED_TYPE;
-  slot.view.setInt32(at, allowed ? flags & ~fixed : flags | fixed, true);
+  viewOf(slot).setInt32(at, allowed ? flags & ~fixed : flags | fixed, true);
 }
 
 /** A Mat's header, read. */
@@ -122,7 +122,7 @@ export function umatDataIn(slot: Slot): Address {
 
 /** One field of a header: every map ends with a look at a few, and all of them would be as many bigints. */
 function addressIn(slot: Slot, { offset }: FieldLayout): Address {
-  return slot.view.getBigUint64(AT.header + offset, true) as Address;
+  return viewOf(slot).getBigUint64(AT.header + offset, true) as Address;
 }
 
 /** A UMat's header, read. */
@@ -139,7 +139,7 @@ export function umatIn(view: DataView, at: number = AT.header): UMatHeader {
 
 /** Gives a UMat that OpenCV has copied another shape and offset; where that fails, it is as it was. */
 export function reshapeUMat(slot: Slot, shape: MatShape, offset: number): void {
-  const { u, step_p } = readUMat(slot.view, AT.header);
+  const { u, step_p } = readUMat(viewOf(slot), AT.header);
   fillUMat(slot, shape, offset, u);
   if (step_p !== slot.umatGrid.step_p) core().fastFree(step_p);
 }
@@ -173,7 +173,8 @@ function shapeIn({ flags, dims, size_p, step_p }: Pick<Mat, "flags" | "dims" | "
 }
 
 function writeArrays(slot: Slot, kind: number, type: number): void {
-  const { view, header: obj } = slot;
+  const { header: obj } = slot;
+  const view = viewOf(slot);
   const fixed = INPUT_ARRAY_FIXED_SIZE | INPUT_ARRAY_FIXED_TYPE;
   writeInputArray(view, AT.input, { flags: kind | type | ACCESS_READ, obj, sz_width: 0, sz_height: 0 });
   writeInputArray(view, AT.output, { flags: kind | type | ACCESS_WRITE | fixed, obj, sz_width: 0, sz_height: 0 });

@@ -25,13 +25,15 @@ export interface Grid {
   readonly step_p: Address;
 }
 
+/** All bytes of a slot: for this room alone. What a program wrote there, OpenCV would follow anywhere. */
+export let viewOf: (slot: Slot) => DataView;
+
 /**
  * Memory for one `cv::Mat` or `cv::UMat` that is filled in from here, without a native call. Slots are used again: what
  * was in one says nothing of what is.
  */
 export class Slot {
-  /** All of its bytes. */
-  readonly view: DataView;
+  readonly #view: DataView;
   /** The address of the header: the tensor's handle. */
   readonly header: Address;
   /** The address of the UMatData. */
@@ -48,13 +50,17 @@ export class Slot {
 
   /** A part of a slab at an address. */
   constructor(view: DataView, address: Address) {
-    this.view = view;
+    this.#view = view;
     this.header = address + BigInt(HEADER) as Address;
     this.data = address + BigInt(DATA) as Address;
     this.input = address + BigInt(INPUT) as Address;
     this.output = address + BigInt(OUTPUT) as Address;
     this.matGrid = gridWithin(this.header, Mat);
     this.umatGrid = gridWithin(this.header, UMat);
+  }
+
+  static {
+    viewOf = (slot) => slot.#view;
   }
 }
 
@@ -120,7 +126,7 @@ let none: Slot | undefined;
 export function noArray(): Address {
   if (none === undefined) {
     none = takeSlot();
-    writeInputArray(none.view, AT.input, { flags: INPUT_ARRAY_NONE, obj: NULL, sz_width: 0, sz_height: 0 });
+    writeInputArray(viewOf(none), AT.input, { flags: INPUT_ARRAY_NONE, obj: NULL, sz_width: 0, sz_height: 0 });
   }
   return none.input;
 }

@@ -2,7 +2,7 @@ import { NULL } from "../../ffi/address.ts";
 import { InteropError } from "../core/errors.ts";
 import { fillMat, matIn } from "./header.ts";
 import { core } from "./library.ts";
-import { filledSlot, giveSlot, takeSlot } from "./slots.ts";
+import { filledSlot, giveSlot, takeSlot, viewOf } from "./slots.ts";
 
 /** The versions whose classes are laid out as ffi/opencv_core says; others may not be. */
 const KNOWN = ["4.6"];
@@ -31,7 +31,7 @@ function layoutHolds(): boolean {
     const data = given.data; // any memory will do
     fillMat(given, { type: 16, sizes: [3, 5], steps: [64, 3] }, data);
     const made = filledSlot(({ header }) => core().Mat_construct2D(header, 3, 5, 16, data, 64n));
-    const [a, b] = [matIn(given.view), matIn(made.view)];
+    const [a, b] = [matIn(viewOf(given)), matIn(viewOf(made))];
     core().Mat_destruct(made.header);
     giveSlot(made);
     return a.flags === b.flags && a.data === b.data && a.dataend === b.dataend && a.datalimit === b.datalimit &&

@@ -1,5 +1,6 @@
 // The page allocator as C++ sees it: its virtual functions, other threads, exceptions.
 
+import { viewOf } from "../../src/opencv/slots.ts";
 import { assert, assertEquals } from "@std/assert";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { CV_16S, CV_8U } from "../../ffi/opencv_core/constants.ts";
@@ -58,7 +59,7 @@ cxxTest("allocator: where no block can be had the Mat is of OpenCV's own", async
     using expected = new Own(sizes, CV_16S);
     for (let i = 0; i < 1000; i++) {
       using mat = new Own();
-      mat.slot.view.setBigUint64(Mat.fields.allocator.offset, address, true);
+      viewOf(mat.slot).setBigUint64(Mat.fields.allocator.offset, address, true);
       core().Mat_create(mat.slot.header, sizes.length, Int32Array.from(sizes), CV_16S);
       assertEquals(said(mat), { ...said(expected), allocator: address });
       assertEquals(mat.data.currAllocator, standard);

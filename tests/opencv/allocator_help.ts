@@ -8,7 +8,7 @@ import { CV_8U } from "../../ffi/opencv_core/constants.ts";
 import { fillEmpty, matIn, setReallocation } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
-import { giveSlot, type Slot, takeSlot } from "../../src/opencv/slots.ts";
+import { giveSlot, type Slot, takeSlot, viewOf } from "../../src/opencv/slots.ts";
 import { compile, guardTest } from "../native/cxx.ts";
 import { dataAt, present, testMat } from "./help.ts";
 
@@ -23,7 +23,7 @@ export class Own implements Disposable {
   }
 
   get header() {
-    return matIn(this.slot.view);
+    return matIn(viewOf(this.slot));
   }
 
   get data() {
@@ -114,6 +114,6 @@ import { fillEmpty, matIn } from "./src/opencv/header.ts";
     core().Mat_destruct(slot.header);
     giveSlot(slot);
   }
-  const paged = (slot) => matIn(slot.view).data % 4096n === 0n;
+  const paged = (slot) => matIn(viewOf(slot)).data % 4096n === 0n;
   const isDefault = () => core().Mat_getDefaultAllocator() !== core().Mat_getStdAllocator();
 `;

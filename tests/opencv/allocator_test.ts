@@ -9,7 +9,7 @@ import { Mat } from "../../ffi/opencv_core/structs.ts";
 import { COLOR_BGR2GRAY } from "../../ffi/opencv_imgproc/constants.ts";
 import { core, imgcodecs, imgproc } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
-import { noArray } from "../../src/opencv/slots.ts";
+import { noArray, viewOf } from "../../src/opencv/slots.ts";
 import { withString } from "../../src/opencv/string.ts";
 import { typeOf } from "../../src/opencv/type.ts";
 import { runModule } from "../process.ts";
@@ -79,7 +79,7 @@ testPages("allocator: a single Mat may have it as its own, and OpenCV's default 
   const { address } = takeDown(cv);
   assertEquals(isDefault(), false);
   using mat = new Own();
-  mat.slot.view.setBigUint64(Mat.fields.allocator.offset, address, true);
+  viewOf(mat.slot).setBigUint64(Mat.fields.allocator.offset, address, true);
   core().Mat_create(mat.slot.header, 2, Int32Array.of(33, 44), CV_8U);
   assertEquals([mat.data.currAllocator, isPaged(mat)], [address, true]);
   core().Mat_create(mat.slot.header, 2, Int32Array.of(330, 440), CV_8U);

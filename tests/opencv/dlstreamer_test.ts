@@ -11,7 +11,7 @@ import { OpenCVContext, type OpenCVMat } from "@samepage/interop/opencv";
 import { readUMat, readUMatData } from "../../ffi/opencv_core/structs.ts";
 import { matIn } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
-import { AT, giveSlot, takeSlot } from "../../src/opencv/slots.ts";
+import { AT, giveSlot, takeSlot, viewOf } from "../../src/opencv/slots.ts";
 import { bytesAt } from "../conformance/bytes.ts";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
@@ -147,9 +147,9 @@ testUMat("DL Streamer 13: offset and step of a UMat are the tensor's, whatever t
         {
           using part = buffer.slice(at);
           using umat = graph.map(part, cv.umat);
-          const header = readUMat(umat.slot.view, AT.header);
+          const header = readUMat(viewOf(umat.slot), AT.header);
           assertEquals([header.rows, header.cols, header.step_buf_0], [20, 30, BigInt(step)]);
-          assertEquals(readUMatData(umat.slot.view, AT.data).handle, umat.buffer.mem);
+          assertEquals(readUMatData(viewOf(umat.slot), AT.data).handle, umat.buffer.mem);
           assertEquals(core().UMat_handle(umat.handle, 0), umat.buffer.mem);
           cv.bitwise_not(umat, umat);
         }
@@ -170,7 +170,7 @@ testUMat("DL Streamer 15: several isolates map, and share a Mat of OpenCV's, at 
   const slot = takeSlot();
   core().Mat_construct(slot.header);
   core().Mat_create(slot.header, 2, Int32Array.of(64, 64), 0);
-  const { data, u } = matIn(slot.view);
+  const { data, u } = matIn(viewOf(slot));
   bytesAt(data, 4096).fill(42);
   const url = new URL("workers/maps.ts", import.meta.url);
   const workers = [1, 2, 3].map(() => new Worker(url, { type: "module" }));
@@ -210,7 +210,7 @@ testMat("DL Streamer 16: more bytes than 32 bits count, as OpenCV's own Mat has 
     using huge = host.allocate({ shape: [rows, columns], dtype: "u8" }); // only what is touched takes memory
     using mat = graph.map(huge, cv.mat);
     core().Mat_construct2D(made.header, rows, columns, 0, mat.address, BigInt(columns));
-    const [ours, theirs] = [matIn(mat.slot.view), matIn(made.view)];
+    const [ours, theirs] = [matIn(viewOf(mat.slot)), matIn(viewOf(made))];
     for (const field of ["flags", "dims", "rows", "cols", "data", "dataend", "datalimit", "shape"] as const) {
       assertEquals(ours[field], theirs[field], `${field} of ${rows}×${columns}`);
     }

@@ -19,7 +19,7 @@ import { Mat } from "../../ffi/opencv_core/structs.ts";
 import { addressOf } from "../../src/core/pin.ts";
 import { matIn } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
-import { noArray } from "../../src/opencv/slots.ts";
+import { noArray, viewOf } from "../../src/opencv/slots.ts";
 import { dataAt, pattern, testMat } from "./help.ts";
 
 /** A `cv::Mat` that OpenCV makes and owns, as a program in C++ would have it. */
@@ -53,7 +53,7 @@ testMat("mat: the address and the strides are the tensor's, whatever those are",
     for (const rowAlign of shape.length > 1 && shape.length < 4 ? [1, 64, 4096] : [1]) {
       using tensor = host.allocate({ shape, dtype: "u8", rowAlign });
       using mat = graph.map(tensor, cv.mat);
-      const { data, datastart, dataend, u, shape: said } = matIn(mat.slot.view);
+      const { data, datastart, dataend, u, shape: said } = matIn(viewOf(mat.slot));
       assertEquals([data, datastart, u], [tensor.address, tensor.address, 0n]);
       assertEquals(dataend - data, BigInt(tensor.layout.byteLength));
       assertEquals(said, mat.shape);
@@ -83,7 +83,7 @@ testMat("mat: a header that was filled in here is what OpenCV's constructor make
       BigUint64Array.from(steps.slice(0, -1), BigInt),
     );
     const { size_p: _a, step_p: _b, ...theirs } = matIn(made, 0);
-    const { size_p: _c, step_p: _d, ...ours } = matIn(mat.slot.view);
+    const { size_p: _c, step_p: _d, ...ours } = matIn(viewOf(mat.slot));
     core().Mat_destruct(at);
     assertEquals({ ...ours, step_buf_0: 0n, step_buf_1: 0n }, { ...theirs, step_buf_0: 0n, step_buf_1: 0n });
   }
@@ -150,7 +150,7 @@ testMat("mat: a region at odd offsets, of a tensor and of a Mat, is the same byt
     using mat = graph.map(image, cv.mat);
     using slice = mat.slice(part);
     assertEquals(slice.address, image.address + BigInt(3 * 93 + 15));
-    assertEquals(matIn(slice.slot.view).shape.steps, [93, 3]);
+    assertEquals(matIn(viewOf(slice.slot)).shape.steps, [93, 3]);
     core().bitwise_not(slice.slot.input, slice.slot.output, noArray());
     using corner = slice.slice(region(slice.layout, [0, 0, 0], [1, 1, 3]));
     core().bitwise_not(corner.slot.input, corner.slot.output, noArray());

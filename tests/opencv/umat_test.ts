@@ -9,7 +9,7 @@ import { opencl } from "../../src/opencl/library.ts";
 import { umatIn } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
-import { noArray } from "../../src/opencv/slots.ts";
+import { noArray, viewOf } from "../../src/opencv/slots.ts";
 import { warningsOf } from "../warnings.ts";
 import { bufferOwners, dataAt, openPoCL, pattern, testUMat } from "./help.ts";
 
@@ -35,7 +35,7 @@ testUMat("umat: the graph finds the way from host memory, and OpenCV's writes la
         ["host→opencl", "alias"],
         ["opencl→opencv.umat", "alias"],
       ]);
-      assertEquals(umatIn(umat.slot.view).shape.steps, [row + padding, 3]);
+      assertEquals(umatIn(viewOf(umat.slot)).shape.steps, [row + padding, 3]);
       invert(umat);
     }
     const after = tensor.view();
@@ -54,7 +54,7 @@ testUMat("umat: the cl_mem is the buffer's own; nobody else has it before or aft
   const owners = bufferOwners(buffer.handle);
   {
     using umat = graph.map(buffer, cv.umat);
-    const header = umatIn(umat.slot.view);
+    const header = umatIn(viewOf(umat.slot));
     assertEquals<bigint>(dataAt(header.u).handle, buffer.rawHandle);
     assertEquals<bigint>(core().UMat_handle(umat.slot.header, 1 << 24), buffer.rawHandle);
     invert(umat);
@@ -88,7 +88,7 @@ testUMat("umat: offset and step are right for a region at odd offsets, in host m
     () => {
       using umat = graph.map(image, cv.umat);
       using slice = umat.slice(region(umat.layout, [3, 5, 0], [7, 11, 3]));
-      assertEquals(Number(umatIn(slice.slot.view).offset), 3 * 93 + 15);
+      assertEquals(Number(umatIn(viewOf(slice.slot)).offset), 3 * 93 + 15);
       invert(slice);
     },
   ];

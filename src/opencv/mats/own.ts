@@ -9,7 +9,7 @@ import { matIn } from "../header.ts";
 import { core } from "../library.ts";
 import { OpenCVMat } from "../mat.ts";
 import { layoutOf } from "../shape.ts";
-import { giveSlot, type Slot } from "../slots.ts";
+import { giveSlot, type Slot, viewOf } from "../slots.ts";
 import type { MatTarget } from "./target.ts";
 
 /**
@@ -19,7 +19,7 @@ import type { MatTarget } from "./target.ts";
  * @throws {ArgumentError} where its memory overlaps that of a tensor in part, or is none that the CPU may use.
  */
 export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-write"): OpenCVMat {
-  const { shape, data } = matIn(slot.view);
+  const { shape, data } = matIn(viewOf(slot));
   const layout = layoutOf(shape);
   const known = findAllocation(data, layout.byteLength);
   if (known?.block.closed !== undefined) throw unfit(known.block.closed.reason, known.block.closed.remedy);

@@ -5,7 +5,7 @@ import type { OpenCVContext } from "../context.ts";
 import { fillEmpty, matIn } from "../header.ts";
 import type { OpenCVMat } from "../mat.ts";
 import { endHeader, ownMat } from "../mats/own.ts";
-import { giveSlot, takeSlot } from "../slots.ts";
+import { giveSlot, takeSlot, viewOf } from "../slots.ts";
 
 /**
  * The Mat that a function returns, as a tensor over OpenCV's own memory.
@@ -26,7 +26,7 @@ export function decoded(cv: OpenCVContext, fn: string, what: string, call: (resu
     throw error;
   }
   try {
-    if (matIn(slot.view).data === NULL) throw noImage(fn, what);
+    if (matIn(viewOf(slot)).data === NULL) throw noImage(fn, what);
     return ownMat(cv.mat, slot);
   } catch (error) {
     endHeader(slot);

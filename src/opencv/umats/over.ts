@@ -11,7 +11,7 @@ import { ReallocatedError, unfitError } from "../errors.ts";
 import { fillUMat, releaseGrid, reshapeUMat, umatDataIn } from "../header.ts";
 import { core } from "../library.ts";
 import type { MatShape } from "../shape.ts";
-import { AT, filledSlot, giveSlot, type Slot } from "../slots.ts";
+import { AT, filledSlot, giveSlot, type Slot, viewOf } from "../slots.ts";
 import type { UMatBuffer } from "../umat.ts";
 import { resultIn } from "./own.ts";
 import type { UMatTarget } from "./target.ts";
@@ -91,7 +91,7 @@ function fitted(target: UMatTarget, at: Layout, { offset }: UMatBuffer): MatShap
 /** The buffer as OpenCV counts its owners: the header, and we. So that it is never OpenCV who gives it back. */
 function writeData(slot: Slot, handle: Address, byteLength: number): void {
   const allocator = openCLAllocator();
-  writeUMatData(slot.view, AT.data, {
+  writeUMatData(viewOf(slot), AT.data, {
     prevAllocator: allocator,
     currAllocator: allocator,
     urefcount: 2,
@@ -146,14 +146,14 @@ function letGo(slot: Slot, owners: number): boolean {
 
 function isLetGo(slot: Slot, owners: number): boolean {
   const { urefcount, refcount } = DATA;
-  return slot.view.getInt32(AT.data + urefcount.offset, true) <= owners &&
-    slot.view.getInt32(AT.data + refcount.offset, true) === 0;
+  return viewOf(slot).getInt32(AT.data + urefcount.offset, true) <= owners &&
+    viewOf(slot).getInt32(AT.data + refcount.offset, true) === 0;
 }
 
 /** Where the driver does not map a buffer, OpenCV works on a copy of its own, and keeps the memory. */
 function freeHostCopy(slot: Slot): void {
-  const flags = slot.view.getUint32(AT.data + DATA.flags.offset, true);
+  const flags = viewOf(slot).getUint32(AT.data + DATA.flags.offset, true);
   if ((flags & UMAT_DATA_COPY_ON_MAP) === 0) return;
-  const { data } = readUMatData(slot.view, AT.data);
+  const { data } = readUMatData(viewOf(slot), AT.data);
   if (data !== NULL) core().fastFree(data);
 }

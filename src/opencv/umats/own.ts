@@ -11,7 +11,7 @@ import { umatDataIn, umatIn } from "../header.ts";
 import { core } from "../library.ts";
 import { viewAt } from "../memory.ts";
 import { layoutOf } from "../shape.ts";
-import { giveSlot, type Slot } from "../slots.ts";
+import { giveSlot, type Slot, viewOf } from "../slots.ts";
 import { OpenCVUMat, type UMatBuffer } from "../umat.ts";
 import type { UMatTarget } from "./target.ts";
 
@@ -25,7 +25,7 @@ export function ownUMat(
   buffer: Omit<UMatBuffer, "offset">,
   access: Access = "read-write",
 ): OpenCVUMat {
-  const { shape, offset, u } = umatIn(slot.view);
+  const { shape, offset, u } = umatIn(viewOf(slot));
   const layout = layoutOf(shape);
   const start = Number(offset);
   const end = start + layout.byteLength;
