@@ -8,6 +8,9 @@ export type GrantState = "live" | "lent" | "returning" | "ended";
 
 const NONE: readonly Grant[] = [];
 
+/** Where the name of a longer map goes on with the memory that it came by. */
+const VIA = / (?<=map )of .* map$/;
+
 /** Who holds what was lent to a promise: that ends by itself. */
 export const PROMISE = "promise (tensor.lend)";
 
@@ -112,6 +115,7 @@ export class Grant {
       throw new AccessError(`${this.holder} was lent for "${this.access}" and cannot be used for "${access}".`, {
         api: "core",
         argument: "access",
+        hint: `Ask for it when it is made: { access: "read-write" }.`,
       });
     }
     let returning: Grant[] | undefined;
@@ -158,9 +162,10 @@ export class Grant {
   }
 
   #refusal(access: Access, user: string): AccessError {
-    // The holder is called "slice [4] u8 of x", and x has just been named.
+    // The holder is called "slice [4] u8 of x", and x has just been named; a program knows the last of a longer map.
     const ofUser = ` of ${user}`;
-    const own = this.holder.endsWith(ofUser) ? `its ${this.holder.slice(0, -ofUser.length)}` : this.holder;
+    const purpose = this.resource?.purpose.name ?? this.holder;
+    const own = purpose.endsWith(ofUser) ? `its ${purpose.slice(0, -ofUser.length).split(VIA)[0]}` : this.holder;
     const it = own === this.holder ? own : "that";
     const hint = own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`;
     return new AccessError(

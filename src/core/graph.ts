@@ -23,6 +23,9 @@ export interface MapOptions {
   readonly copy?: "never" | "allow";
 }
 
+/** The tensors of a target: of `typeof cv.mat | typeof cv.umat`, a Mat or a UMat. */
+export type TensorOf<G extends Target> = G extends Target<infer T> ? T : never;
+
 /** Contexts and the edges between them: finds the way from one memory to another, maps along it, explains it. */
 export class Graph implements Disposable {
   readonly #mappers: readonly Mapper[];
@@ -48,9 +51,9 @@ export class Graph implements Disposable {
    * @throws {AccessError} where the bytes are lent to somebody else.
    * @throws {DisposedError} where source, target or graph were disposed.
    */
-  map<P extends Tensor>(source: Frame, target: Target<P>, options?: MapOptions): Frame<P>;
+  map<G extends Target>(source: Frame, target: G, options?: MapOptions): Frame<TensorOf<G>>;
   /** The same for a tensor. */
-  map<T extends Tensor>(source: Tensor, target: Target<T>, options?: MapOptions): T;
+  map<G extends Target>(source: Tensor, target: G, options?: MapOptions): TensorOf<G>;
   map(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Mapped {
     if (isScattered(source)) return this.#mapPlanes(source, target, options);
     const asked = optionsOf(options);
@@ -65,7 +68,7 @@ export class Graph implements Disposable {
     const waited = settleUnsubmitted(ready.returning);
     if (waited) ready = this.#ready(source, target, asked);
     const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
-    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused);
+    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused, this.#waysTo(target));
     const mapped = this.#walk(source, hops, ready);
     mapped.arrivedBy(() => new Route(stepsOf(hops, waited), refused));
     return mapped;
@@ -95,10 +98,15 @@ export class Graph implements Disposable {
     await this.#resource.disposeAsync();
   }
 
+  /** The kinds of memory that some edge leads from to a target, whether this graph has them or not. */
+  #waysTo(target: Target): string[] {
+    return this.#mappers.filter((mapper) => mapper.to === target.kind).map((mapper) => mapper.from);
+  }
+
   /** Everything that can be checked before any native call. */
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
     if (!isMade(source, Mapped)) throw unfit("source", source, "neither a tensor nor a frame");
-    if (typeof object(target, "target").context !== "object") throw unfit("target", target, NO_TARGET);
+    if (typeof object(target, "target").context !== "object") throw noTarget(target);
     const waits: Fence[] = [];
     source.workBeside(undefined, waits); // first: a fence's own code may run
     this.#resource.assertLive();
@@ -211,8 +219,6 @@ const NO_OPTIONS: MapOptions = {};
 /** Contexts or mappers of one graph: more come only of a list that never ends. */
 const MOST_LISTED = 65_536;
 
-const NO_TARGET = "no target: pass a context, or one of its targets, as cl.svm or cl.image(format)";
-
 const NOTHING: Pending = { waits: [], returning: [] };
 
 /**
@@ -289,6 +295,17 @@ function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
   return hops.map(({ plan: { edge, transfer, hostWait, bytesMoved, evidence } }, i) => (
     { edge, transfer, hostWait: hostWait || (waited && i === 0), bytesMoved, evidence }
   ));
+}
+
+/** A context may be no target itself, where it has several kinds of memory. */
+function noTarget(given: unknown): ArgumentError {
+  const { targets, name } = given as Partial<Context>;
+  if (!Array.isArray(targets)) {
+    return unfit("target", given, "no target: pass a context, or one of its targets, as cl.svm or cv.mat");
+  }
+  const kinds = (targets as readonly Target[]).map(({ kind }) => kind).join(", ");
+  const what = `target: ${name} is no target itself: pass one of its kinds of memory (${kinds}).`;
+  return new ArgumentError(what, { api: "core", argument: "target" });
 }
 
 function optionsOf(given: MapOptions): Asked {

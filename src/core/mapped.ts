@@ -173,6 +173,27 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   }
 
   /**
+   * Waits until all work on it is done that was submitted so far, by whichever API, without blocking and without the
+   * unmap: it stays as it is.
+   *
+   * @throws what made the work fail.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using tensor = cl.allocate({ shape: [1024], dtype: "f32" });
+   * cl.queue.fill(tensor, 1);
+   * await tensor.finished();
+   * ```
+   */
+  async finished(): Promise<void> {
+    this.resource.assertLive();
+    for (let busy = this.unfinished; busy !== undefined; busy = this.unfinished) await busy.work[0].wait();
+  }
+
+  /**
    * Disposes it once `fence` is reached, and returns at once. Until then its bytes are "returning": the host may not
    * touch them, another API may map them. What fails later is thrown, once, by the next map, view or dispose of them.
    */

@@ -22,7 +22,7 @@ export {
   type ImageInit,
 } from "./frame_info.ts";
 export type { Grant, GrantState } from "./grant.ts";
-export { Graph, type MapOptions } from "./graph.ts";
+export { Graph, type MapOptions, type TensorOf } from "./graph.ts";
 export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout.ts";
 export { Ledger, ledger } from "./ledger.ts";
 export { Mapped, type MappedInit } from "./mapped.ts";

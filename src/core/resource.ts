@@ -122,6 +122,13 @@ export class Resource {
     return this.#state === "returning" || (this.#state === "closing" && !this.held);
   }
 
+  /** What it was made for in the end: itself, unless it is an intermediate of a longer map. */
+  get purpose(): Resource {
+    let last: Resource = this;
+    while (last.#madeFor !== undefined) last = last.#madeFor;
+    return last;
+  }
+
   /** The work recorded on it that has not been seen done. */
   get work(): readonly Fence[] {
     return this.#work.fences;

@@ -69,8 +69,26 @@ export function describeRefusal(refusal: Refusal): string {
   return `${refusal.edge}: closed: ${refusal.reason}${refusal.remedy === undefined ? "" : ` ${refusal.remedy}`}`;
 }
 
-/** The error of a map that nothing leads along: what was asked, and why each refused. */
-export function noRoute(from: string, to: string, refused: readonly Refusal[]): NoRouteError {
-  const why = refused.length > 0 ? refused.map(describeRefusal).join(" ") : "no edge leads there.";
-  return new NoRouteError(`No route from ${from} to ${to}: ${why}`, refused, { api: "core", argument: "target" });
+/**
+ * The error of a map that nothing leads along: what was asked, and why each refused.
+ *
+ * @param ways the kinds of memory from which there are edges, for where nobody was asked
+ */
+export function noRoute(
+  from: string,
+  to: string,
+  refused: readonly Refusal[],
+  ways: readonly string[] = [],
+): NoRouteError {
+  const message = `No route from ${from} to ${to}:`;
+  const fields = { api: "core", argument: "target" };
+  if (refused.length > 0) {
+    return new NoRouteError(`${message} ${refused.map(describeRefusal).join(" ")}`, refused, fields);
+  }
+  if (ways.length === 0) return new NoRouteError(`${message} no edge leads there.`, refused, fields);
+  const known = `edges lead there from ${ways.join(" and ")}, and none from what this graph has here.`;
+  return new NoRouteError(`${message} ${known}`, refused, {
+    ...fields,
+    hint: `Make the graph with a context that has such memory too: ${ways.join(" or ")}.`,
+  });
 }

@@ -109,7 +109,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
       throw new ArgumentError(`use: ${shown(use)} is no function.`, { api: "host", fn: "lend", argument: "use" });
     }
     this.assertUsable(access);
-    for (let busy = this.unfinished; busy !== undefined; busy = this.unfinished) await busy.work[0].wait();
+    await this.finished();
     this.#assertAtRest(access);
     const grant = this.grant.lend(access, this.grant.start, this.grant.end, `${PROMISE} of ${this.name}`);
     const letGo = this.resource.hold();

@@ -246,6 +246,36 @@ export default table(import.meta, {
     },
     says: ["3"],
   },
+  "finished(), of work that fails, of work behind an event, and of what is disposed meanwhile": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      const t = host.allocate(bytes);
+      await t.finished();
+      const event = cl.userEvent();
+      t.usedBy(event.fence);
+      const waits = t.finished();
+      event.complete();
+      await waits;
+      say(t.view().length > 0);
+      const failing = cl.userEvent();
+      t.usedBy(failing.fence);
+      const fails = t.finished().catch((error: Error) => say(error.name));
+      failing.fail();
+      await fails;
+      await t[Symbol.asyncDispose]().catch((error: Error) => say("dispose", error.name));
+      const other = host.allocate(bytes);
+      const late = cl.userEvent();
+      other.usedBy(late.fence);
+      const meanwhile = other.finished();
+      const ended = other[Symbol.asyncDispose]();
+      late.complete();
+      await Promise.all([meanwhile, ended]);
+      await other.finished();
+    },
+    says: ["true", "NativeCallError", "dispose NativeCallError"],
+    fails: { error: DisposedError, api: "core", message: /was disposed/ },
+  },
   "fences that outlive their context": {
     opencl: true,
     async run() {

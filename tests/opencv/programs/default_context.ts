@@ -35,7 +35,7 @@ const { u } = umatIn(bytes, 0);
         seen.again = (error as Error).name;
       }
       cl.queue.fill(buffer, 7);
-      seen.mem = buffer.rawHandle === dataAt(u).handle;
+      seen.mem = (buffer.rawHandle as bigint) === dataAt(u).handle;
       using peer = cl.attachBuffer(dataAt(u).handle, umat.layout);
       try {
         void peer.handle;
