@@ -68,7 +68,9 @@ test("a kernel with images and a sampler", async (open) => {
     quiet(cl)();
   };
   const faults = await sweep(use, settled);
-  for (const fn of ["clCreateImage", "clCreateSampler", "clSetKernelArg", "clReleaseSampler"]) some(faults, fn);
+  for (const fn of ["clCreateImage", "clCreateSampler", "clSetKernelArg"]) some(faults, fn);
+  // What comes after a wait is not the same call in each run: so the sampler's end is looked at by itself.
+  some(await sweep(() => cl.sampler()[Symbol.dispose](), settled), "clReleaseSampler");
   close(cl);
 });
 
