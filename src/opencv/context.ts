@@ -110,6 +110,9 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
    * Lets the Mats that OpenCV itself creates (what `imread` answers, what an operation reallocates) lie in memory that any
    * other API can use in place: at a multiple of 4096, for a multiple of 64 bytes. Until it is disposed, or this context.
    *
+   * It is needed only where such a Mat is not used in place without it: `graph.explain(mat, cl)` tells, and says `alias`
+   * where it is. To the host, and to a device that takes any address, it always is.
+   *
    * It is OpenCV's default allocator (`Mat::setDefaultAllocator`), and a process has one of those: so it is for other
    * isolates and all threads, OpenCV's own among them, and it stays until nobody holds it any more. A Worker that is
    * terminated never lets go. A small Mat costs more than by OpenCV's own allocator. Where no block can be had, that one
@@ -134,7 +137,9 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
 
   /**
    * The `cl_context` that OpenCV uses in this thread by itself, for `OpenCLContext.attach`; undefined where it uses none.
-   * Asking makes OpenCV choose a device, once: `OPENCV_OPENCL_DEVICE` says which.
+   * Asking makes OpenCV choose a device, once a process, and so does the first map to a UMat. By itself it takes GPUs only:
+   * on a machine without one this is undefined, unless `OPENCV_OPENCL_DEVICE` says `:CPU:` before
+   * (`Deno.env.set("OPENCV_OPENCL_DEVICE", ":CPU:")` works too).
    */
   get openCLContext(): bigint | undefined {
     this.resource.assertLive();

@@ -7,7 +7,7 @@ import { type Undo, unwind } from "../core/undo.ts";
 import { core } from "./library.ts";
 import { assertOpenCL } from "./runtime.ts";
 import { withString } from "./string.ts";
-import { release, type State, stateMadeBy, withState } from "./thread_state.ts";
+import { chooseOwnContext, release, type State, stateMadeBy, withState } from "./thread_state.ts";
 
 /** A queue of OpenCV's, as the API that knows its `cl_context` orders it among other work. */
 export interface DeviceQueue {
@@ -97,6 +97,7 @@ export class Execution {
 /** attachContext takes over one share of context and device where it succeeds, and none where it does not. */
 function attached({ handle, device, platform, platformName, share }: DeviceContext): State {
   assertOpenCL();
+  chooseOwnContext();
   const undo: Undo = [];
   try {
     share(undo);

@@ -194,9 +194,11 @@ export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UM
   const view = viewAt(address, size);
   const header = kind === "mat" ? readMat(view, 0) : readUMat(view, 0);
   const { flags, dims, size_p, step_p } = header;
-  const name = kind === "mat" ? "cv::Mat" : "cv::UMat";
-  if ((flags & MAT_MAGIC_MASK) !== (MAT_MAGIC_VAL & MAT_MAGIC_MASK)) throw noHeader(name, "it does not begin as one");
+  const name = NAMES[kind];
+  if ((flags & MAT_MAGIC_MASK) !== (MAT_MAGIC_VAL & MAT_MAGIC_MASK)) throw notThere(kind, "unknown");
   if (dims < 1 || dims > CV_MAX_DIM) throw noHeader(name, dims === 0 ? "it is empty" : `it has ${dims} dimensions`);
+  const other = OTHER[kind];
+  if (!hasGrid(view, address, kind) && hasGrid(view, address, other)) throw notThere(kind, other);
   probePages(size_p, dims * 4, "opencv", "handle");
   probePages(step_p, dims * 8, "opencv", "handle");
   const shape = shapeIn(header);
@@ -208,8 +210,32 @@ export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UM
 export function probeOwners(u: Address, count: "refcount" | "urefcount"): void {
   probePages(u, UMatData.size, "opencv", "handle");
   const { prevAllocator, currAllocator, [count]: owners } = readUMatData(viewAt(u, UMatData.size), 0);
-  const name = count === "refcount" ? "cv::Mat" : "cv::UMat";
+  const name = NAMES[count === "refcount" ? "mat" : "umat"];
   if (owners < 1 || (prevAllocator || currAllocator) === NULL) throw noHeader(name, "nobody owns its memory");
+}
+
+const NAMES = { mat: "cv::Mat", umat: "cv::UMat" } as const;
+const OTHER = { mat: "umat", umat: "mat" } as const;
+
+/**
+ * Does a header say where its sizes are as OpenCV does for that kind? Both begin alike, but have that in another place: of
+ * two dimensions it is the address of `rows`, of more right behind the steps, and how many they are.
+ */
+function hasGrid(view: DataView, address: Address, kind: "mat" | "umat"): boolean {
+  const { dims, size_p, step_p, rows } = (kind === "mat" ? Mat : UMat).fields;
+  const size = view.getBigUint64(size_p.offset, true);
+  const count = view.getInt32(dims.offset, true);
+  if (count <= 2) return size === address + BigInt(rows.offset);
+  return size === view.getBigUint64(step_p.offset, true) + BigInt(count * 8 + 4);
+}
+
+function notThere(kind: "mat" | "umat", found: "mat" | "umat" | "unknown"): ArgumentError {
+  const other = OTHER[kind];
+  const what = `there is no ${NAMES[kind]} at this address${found === other ? `, but a ${NAMES[other]}` : ""}.`;
+  const hint = found === other
+    ? `Use cv.${other}.attach.`
+    : `A ${NAMES[other]}? Use cv.${other}.attach. Pass the address of the object, not of its pixels.`;
+  return new ArgumentError(`handle: ${what}`, { api: "opencv", argument: "handle", hint });
 }
 
 function noHeader(name: string, what: string): ArgumentError {

@@ -116,7 +116,10 @@ function acceptedOne(
     throw wrong(name, "it is no Mat or UMat of samepage's.", "Map it first: graph.map(tensor, cv.mat).");
   }
   value.resource.assertLive();
-  if (value.context !== cv) throw wrong(name, `${value.name} belongs to another context than this one.`);
+  if (value.context !== cv) {
+    const hint = "Open OpenCV once, and use that context for all.";
+    throw wrong(name, `${value.name} belongs to another context than this one.`, hint);
+  }
   value.assertUsable(access);
   value.assertInPlace();
   if (!anyRank) assertImage(name, value);

@@ -1,7 +1,7 @@
 import { CV_CN_MAX, CV_MAX_DIM } from "../../ffi/opencv_core/constants.ts";
 import { type DType, sizeOf } from "../core/dtype.ts";
 import { type Layout, layout } from "../core/layout.ts";
-import { channelsIn, depthOf, DTYPE_NAMES, dtypeIn, typeOf } from "./type.ts";
+import { channelsIn, depthOf, DTYPE_NAMES, dtypeIn, remedyOf, typeOf } from "./type.ts";
 
 /** What a Mat or UMat says of its elements. */
 export interface MatShape {
@@ -54,7 +54,7 @@ function fitted(at: Layout, channels?: number): MatShape | Unfit {
   const { shape, strides, dtype } = at;
   const depth = depthOf(dtype);
   if (depth === undefined) {
-    return unfit("dtype", `OpenCV 4 has no Mat of ${dtype}; it has ${DTYPE_NAMES}.`);
+    return unfit("dtype", `OpenCV 4 has no Mat of ${dtype}; it has ${DTYPE_NAMES}.`, remedyOf(dtype));
   }
   const last = shape.length - 1;
   if (last < 0) return unfit("shape", "a Mat has a dimension at least.", 'Give it one: shape "[1]".');

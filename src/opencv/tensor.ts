@@ -5,7 +5,7 @@ import { Tensor, type TensorInit } from "../core/tensor.ts";
 import type { OpenCVContext } from "./context.ts";
 import type { MatShape } from "./shape.ts";
 import type { Slot } from "./slots.ts";
-import { typeName } from "./type.ts";
+import { channelsIn, typeName } from "./type.ts";
 
 /** Options of `cv.mat.attach` and `cv.umat.attach`. */
 export interface AttachOptions {
@@ -60,6 +60,26 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   /** The context whose memory it is. */
   get context(): OpenCVContext {
     return this.target.context as OpenCVContext;
+  }
+
+  /** How many rows (`Mat::rows`); -1 where it has more than two dimensions: `shape.sizes` has all of them. */
+  get rows(): number {
+    return this.#extent(0);
+  }
+
+  /** How many columns (`Mat::cols`); -1 where it has more than two dimensions. */
+  get cols(): number {
+    return this.#extent(1);
+  }
+
+  /** How many channels an element has (`Mat::channels()`). */
+  get channels(): number {
+    return channelsIn(this.shape.type);
+  }
+
+  #extent(dimension: number): number {
+    const { sizes } = this.shape;
+    return sizes.length > 2 ? -1 : sizes[dimension];
   }
 
   /** What OpenCV calls the type of its elements: `"CV_8UC3"`. */

@@ -69,6 +69,18 @@ export function currentContext(): bigint | undefined {
   return core().Context_ptr(core().Context_getDefault(1)) || undefined;
 }
 
+/**
+ * Lets OpenCV choose its own OpenCL context, unless it has: it does so once a process, and by the name "" that means the
+ * first of all that it knows. What it is told of before would become its own. Where it finds none, that is its matter.
+ */
+export function chooseOwnContext(): void {
+  try {
+    withFreshState(currentContext);
+  } catch {
+    // What is asked of it next says what is wrong, if it concerns that.
+  }
+}
+
 function checked(made: State): State {
   if (made[0] !== 0n && made[1] !== 0n && (made[2] & FRESH_MASK) === FRESH) return made;
   throw new InteropError("OpenCV's thread state is not laid out as in 4.6: its UMats cannot be used.", {

@@ -34,6 +34,20 @@ export function depthOf(dtype: DType): number | undefined {
   return Object.hasOwn(DEPTHS, dtype) ? DEPTHS[dtype] : undefined; // a program may pass "constructor"
 }
 
+const AS_F64 = "Convert it before: f64 holds whole numbers up to 2^53 exactly.";
+
+/** What to do about a dtype that has none. */
+const REMEDIES: Readonly<Partial<Record<DType, string>>> = {
+  u32: 'i32 has the same bits: use that, or pass tensor.slice({ ...tensor.layout, dtype: "i32" }).',
+  u64: AS_F64,
+  i64: AS_F64,
+};
+
+/** What to do about a dtype that has no depth, where something can be done. */
+export function remedyOf(dtype: DType): string | undefined {
+  return Object.hasOwn(REMEDIES, dtype) ? REMEDIES[dtype] : undefined;
+}
+
 /** A Mat's type (CV_MAKETYPE): depth and channels in one number. */
 export function typeOf(depth: number, channels: number): number {
   return depth + ((channels - 1) << CV_CN_SHIFT);

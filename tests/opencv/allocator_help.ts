@@ -100,10 +100,8 @@ export async function cxx() {
 export const PRELUDE = `
   import { OpenCVContext } from "@samepage/interop/opencv";
   import { core } from "./src/opencv/library.ts";
-  import { allocatorClass } from "../../src/opencv/allocator/native.ts";
-import { makeAllocator } from "../../src/opencv/allocator/object.ts";
-import { fillEmpty, matIn } from "./src/opencv/header.ts";
-  import { giveSlot, takeSlot } from "./src/opencv/slots.ts";
+  import { fillEmpty, matIn } from "./src/opencv/header.ts";
+  import { giveSlot, takeSlot, viewOf } from "./src/opencv/slots.ts";
   function make(sizes) {
     const slot = takeSlot();
     fillEmpty(slot, "mat");

@@ -93,6 +93,20 @@ testMat("files: the modes say depth, channels and size; options say how well it 
   assert(plain.join() !== cv.imencode(".jpg", photo, { jpegProgressive: true }).join());
 });
 
+testMat("files: a JPEG that ends early is filled up, as in C++", async () => {
+  using cv = OpenCVContext.open();
+  using whole = cv.imread(PHOTO);
+  const file = Deno.readFileSync(PHOTO);
+  const half = file.slice(0, file.length / 2);
+  await inFolder((path) => {
+    Deno.writeFileSync(path("half.jpg"), half);
+    for (const image of [cv.imdecode(half), cv.imread(path("half.jpg"))]) {
+      using _ = image;
+      assertEquals([image.rows, image.cols, image.channels], [whole.rows, whole.cols, 3]);
+    }
+  });
+});
+
 testMat("files: an image that OpenCV has made is mapped as any other, and lives as long as it is needed", () => {
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cv]);
@@ -122,6 +136,7 @@ testMat("files: what is no image, or only a part of one, is an error that says s
     const error = thrown(NativeCallError, () => cv.imdecode(bytes));
     assertEquals([error.api, error.fn], ["opencv", "imdecode"]);
   }
+  thrown(NativeCallError, () => cv.imdecode(png.slice(0, -100)));
   await inFolder((path) => {
     Deno.writeTextFileSync(path("text.png"), "a text");
     Deno.writeFileSync(path("empty.png"), new Uint8Array());

@@ -107,11 +107,37 @@ testMat("mat: every depth that OpenCV has, and the others refused", () => {
     if (types[dtype] === undefined) {
       const error = assertThrows(() => graph.map(tensor, cv.mat), NoRouteError);
       assert(error.message.includes(`OpenCV 4 has no Mat of ${dtype}`));
+      assert(error.message.includes(dtype === "u32" ? "i32 has the same bits" : "f64 holds whole numbers up to 2^53"));
       assertThrows(() => cv.mat.create({ shape: [4, 5, 3], dtype }), LayoutError, dtype);
     } else {
       using mat = graph.map(tensor, cv.mat);
       assertEquals(mat.type, types[dtype]);
     }
+  }
+});
+
+testMat("mat: u32 as i32, of which the error tells", () => {
+  using cv = OpenCVContext.open();
+  using graph = new MapperGraph([host, cv]);
+  using tensor = host.allocate({ shape: [4, 5], dtype: "u32" });
+  using bits = tensor.slice({ ...tensor.layout, dtype: "i32" });
+  using mat = graph.map(bits, cv.mat);
+  assertEquals([mat.type, mat.address], ["CV_32SC1", tensor.address]);
+});
+
+testMat("mat: rows, columns and channels are those of cv::Mat", () => {
+  using cv = OpenCVContext.open();
+  const shapes: [number[], number[]][] = [
+    [[7], [7, 1, 1]],
+    [[6, 8], [6, 8, 1]],
+    [[6, 8, 3], [6, 8, 3]],
+    [[2, 3, 4, 5], [-1, -1, 1]],
+  ];
+  for (const [shape, expected] of shapes) {
+    using mat = cv.mat.create({ shape, dtype: "u8" });
+    assertEquals([mat.rows, mat.cols, mat.channels], expected);
+    const { rows, cols } = matIn(viewOf(mat.slot));
+    assertEquals([rows, cols], expected.slice(0, 2));
   }
 });
 

@@ -1,6 +1,6 @@
 // What an operation refuses, before any native call: which argument it names.
 
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { ArgumentError, type DType, LayoutError } from "@samepage/interop";
 import { OpenCVContext, type OpenCVMat } from "@samepage/interop/opencv";
 import { thrown } from "../opencl/help.ts";
@@ -118,6 +118,62 @@ const ROWS: readonly Row[] = [
     "borderValue[1]",
   ],
 ];
+
+/** Names that are not OpenCV's here, and what the error says of them. */
+const NAMES:
+  readonly (readonly [call: (arrays: Pick<Arrays, "cv" | "colour">, name: Anything) => unknown, string, string])[] = [
+    [({ cv, colour }, name) => cv.cvtColor(colour, colour, name), "COLOR_BGR2GRAY", 'Leave COLOR_ out: "BGR2GRAY".'],
+    [
+      ({ cv, colour }, name) => cv.cvtColor(colour, colour, name),
+      "cv2.COLOR_BGR2GRAY",
+      'Leave COLOR_ out: "BGR2GRAY".',
+    ],
+    [({ cv, colour }, name) => cv.cvtColor(colour, colour, name), "BGR2GREY", "Near it: BGR2GRAY, BGRA2GRAY, "],
+    [({ cv, colour }, name) => cv.cvtColor(colour, colour, name), "rgb2hsv_full", "Near it: RGB2HSV_FULL, "],
+    [({ cv, colour }, name) => cv.cvtColor(colour, colour, name), "NV12", "Near it: YUV2BGR_NV12, YUV2RGB_NV12, "],
+    [
+      ({ cv, colour }, name) => cv.cvtColor(colour, colour, name),
+      "q".repeat(2 ** 20),
+      "none of the 142 names that there are.",
+    ],
+    [
+      ({ cv, colour }, interpolation) => cv.resize(colour, colour, [1, 1], { interpolation }),
+      "INTER_NEAREST_EXACT",
+      'none of nearest, nearest-exact, linear, linear-exact, cubic, area, lanczos4. Leave INTER_ out: "nearest-exact".',
+    ],
+    [
+      ({ cv, colour }, name) => cv.threshold(colour, colour, 1, 2, name),
+      "THRESH_BINARY_INV",
+      'Leave THRESH_ out: "binary-inv".',
+    ],
+    [
+      ({ cv, colour }, border) => cv.GaussianBlur(colour, colour, [3, 3], { border }),
+      "BORDER_REFLECT_101",
+      'out: "reflect-101".',
+    ],
+    [({ cv }, name) => cv.imdecode(Uint8Array.of(1), name), "IMREAD_GRAYSCALE", 'Leave IMREAD_ out: "grayscale".'],
+  ];
+
+testMat("operations say which name may have been meant, and never list a hundred", () => {
+  using cv = OpenCVContext.open();
+  using colour = cv.mat.create({ shape: [16, 8, 3], dtype: "u8" });
+  for (const [call, name, says] of NAMES) {
+    const { message } = thrown(ArgumentError, () => call({ cv, colour }, name));
+    assertStringIncludes(message, says);
+    assert(message.length < name.length + 300, message);
+  }
+});
+
+testMat("operations say the size that does not fit by rows and columns", () => {
+  using cv = OpenCVContext.open();
+  using colour = cv.mat.create({ shape: [16, 8, 3], dtype: "u8" });
+  using line = cv.mat.create({ shape: [1, 320, 3], dtype: "u8" });
+  const { message } = thrown(LayoutError, () => cv.resize(colour, line, [320, 240]));
+  assertStringIncludes(
+    message,
+    "resize makes 240 rows × 320 columns of CV_8UC3; opencv mat [1,320,3] u8 is 1 row × 320",
+  );
+});
 
 testMat("operations name the argument that they refuse, and write nothing", () => {
   using cv = OpenCVContext.open();

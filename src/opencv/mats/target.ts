@@ -105,14 +105,31 @@ export class MatTarget implements Target<OpenCVMat> {
   }
 
   /**
-   * Attaches to a `cv::Mat` that somebody else made: one more owner of its memory, where OpenCV counts them. What has the
-   * same bytes is its peer: another tensor over that Mat, and a host tensor over its memory.
+   * Attaches to a `cv::Mat` that somebody else made. What has the same bytes is its peer: another tensor over that Mat, and
+   * a host tensor over its memory.
    *
-   * Of a Mat over memory that OpenCV does not own (`u` is null) the memory has to stay for as long as the tensor does.
+   * The header is copied during the call, as `cv::Mat(const Mat &)` does, and may go away afterwards; whoever made it still
+   * deletes it. The elements stay: OpenCV counts the tensor as one more owner of them. Only where OpenCV does not own the
+   * memory (`Mat(rows, cols, type, data)`: `u` is null), it has to stay for as long as the tensor and its peers.
    *
-   * @param handle the address of a live `cv::Mat`; header and elements are probed, but one that goes away later ends the
-   * process
+   * The other way, a native function with a parameter `cv::Mat *` takes `mat.handle`: a bigint for `"u64"`, and for
+   * `"pointer"` `Deno.UnsafePointer.create(mat.handle)`.
+   *
+   * @param handle the address of a live `cv::Mat`, as a bigint or a Deno pointer: of the object, and not of its pixels.
+   * Header and elements are probed, but what another thread takes away meanwhile ends the process
    * @throws {ArgumentError} for what is no Mat, or an empty one.
+   *
+   * @example
+   * ```ts
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cv = OpenCVContext.open();
+   * const photo = cv.imread("examples/edges/photo.jpg");
+   * const pointer = Deno.UnsafePointer.create(photo.handle); // what a library of your own answers, or takes
+   * using mat = cv.mat.attach(pointer);
+   * photo[Symbol.dispose]();
+   * console.log(mat.rows, mat.cols, mat.type); // its elements are still there
+   * ```
    */
   attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): OpenCVMat {
     const access = accessOf(object(options, "options").access, "read-write");

@@ -6,6 +6,7 @@ import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, depthOf, DTYPE_NAMES, typeOf } from "../type.ts";
 import { OpenCVUMat } from "../umat.ts";
+import { assertCopied } from "./gaps.ts";
 import { number, wrong } from "./values.ts";
 
 /** Options of `cv.convertTo`. */
@@ -32,7 +33,11 @@ export function convertTo(
     fn: "convertTo",
     inputs: { src },
     dst,
-    makes: () => ({ sizes: src.shape.sizes, type: typeOf(depth, channelsIn(src.shape.type)) }),
+    makes: () => {
+      const type = typeOf(depth, channelsIn(src.shape.type));
+      if (type === src.shape.type && isCopy(...scale)) assertCopied("convertTo", src, dst);
+      return { sizes: src.shape.sizes, type };
+    },
     reallocate,
     anyRank: true,
     call: () => {
@@ -41,4 +46,9 @@ export function convertTo(
       else core().Mat_convertTo(header, dst.slot.output, depth, ...scale);
     },
   });
+}
+
+/** OpenCV's own rule: what is not scaled, and keeps its depth, it copies. */
+function isCopy(alpha: number, beta: number): boolean {
+  return Math.abs(alpha - 1) < Number.EPSILON && Math.abs(beta) < Number.EPSILON;
 }

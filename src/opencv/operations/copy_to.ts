@@ -5,7 +5,9 @@ import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn } from "../type.ts";
 import { OpenCVUMat } from "../umat.ts";
+import { assertCopied } from "./gaps.ts";
 import { elementsOf, unfit } from "./image.ts";
+import { sizesInWords } from "./result.ts";
 
 /** Options of `cv.copyTo`. */
 export interface CopyToOptions extends OperationOptions {
@@ -21,7 +23,8 @@ export function copyTo(cv: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, 
     inputs: mask === undefined ? { src } : { src, mask },
     dst,
     makes: () => {
-      if (mask !== undefined) assertMask(mask, src);
+      if (mask === undefined) assertCopied("copyTo", src, dst);
+      else assertMask(mask, src);
       return src.shape;
     },
     reallocate,
@@ -45,5 +48,6 @@ function assertMask(mask: OpenCVTensor, src: OpenCVTensor): void {
   elementsOf("copyTo's mask", "mask", mask, { dtypes: ["u8"], channels: [1, channelsIn(src.shape.type)] });
   const [sizes, wanted] = [mask.shape.sizes, src.shape.sizes];
   if (sizes.length === wanted.length && sizes.every((size, i) => size === wanted[i])) return;
-  throw unfit("copyTo", "mask", `${mask.name} is ${sizes.join("×")}, and what it is for ${wanted.join("×")}.`);
+  const what = `${mask.name} is ${sizesInWords(sizes)}, and what it is for ${sizesInWords(wanted)}.`;
+  throw unfit("copyTo", "mask", what);
 }

@@ -18,7 +18,8 @@ export abstract class CoreOperations {
    * Copies the elements of `src` to `dst` (`Mat::copyTo`, `UMat::copyTo`): the copy that has a name. From a Mat to a UMat
    * it writes into OpenCL's memory, the other way it reads from there, and waits.
    *
-   * @param src any type and number of dimensions
+   * @param src any type and number of dimensions; where a UMat is one of both and there are gaps in either, three at most,
+   * unless there is a mask
    * @param dst of the same size and type; what the mask leaves out keeps its bytes
    *
    * @example
@@ -42,7 +43,7 @@ export abstract class CoreOperations {
    * the new depth (`Mat::convertTo`, `UMat::convertTo`); to integers what an int cannot hold is any number. In place where
    * the depth stays.
    *
-   * @param src any type and number of dimensions
+   * @param src any type and number of dimensions; what is a mere copy as {@link copyTo} has it
    * @param dst of the same size, with as many channels
    * @param rtype the depth of `dst`; its channels are those of `src`
    *

@@ -19,6 +19,9 @@ import type { WriteOptions } from "./write_params.ts";
  *
  * Decoders are native code too. OpenCV refuses images of more than 2^20 pixels a side or 2^30 in all before it makes memory
  * for them; of what is in a file that somebody else made no more can be promised than in C++.
+ *
+ * A file that ends early is what its decoder makes of it, as in C++: of a PNG, and most others, that is an error; of a JPEG
+ * OpenCV fills up what is missing. `imread` warns of that on standard error only, `imdecode` not even there.
  */
 export abstract class ImgcodecsOperations extends ImgprocOperations {
   /**
@@ -31,7 +34,7 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * are a half, a quarter or an eighth as wide and high
    * @throws {PermissionError} where Deno may not read the file.
    * @throws {ArgumentError} where there is no such file.
-   * @throws {NativeCallError} where it is no image, or only a part of one.
+   * @throws {NativeCallError} where it is no image, or only a part of one: but a JPEG that ends early is filled up.
    * @throws {OpenCVError} where it is too large.
    * @throws {InteropError} where this is no x86-64.
    *
@@ -80,7 +83,7 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * @param buf the file's bytes; not needed any more afterwards
    * @param mode as {@link imread} has it
    * @throws {ArgumentError} for no bytes, more than 2^31 - 1, and shared ones.
-   * @throws {NativeCallError} where they are no image, or only a part of one.
+   * @throws {NativeCallError} where they are no image, or only a part of one: but a JPEG that ends early is filled up.
    * @throws {OpenCVError} where it is too large.
    * @throws {InteropError} where this is no x86-64.
    *

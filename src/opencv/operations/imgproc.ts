@@ -25,9 +25,10 @@ export abstract class ImgprocOperations extends CoreOperations {
    * 8-bit channels are 0 to 255, 16-bit ones 0 to 65535, f32 0 to 1. In HSV and HLS of 8 bits hue is 0 to 179 (half
    * degrees; with `_FULL` 0 to 255), of f32 0 to 360; in Lab of 8 bits L is scaled to 0 to 255, and a and b lie around 128.
    *
-   * The planes of YUV420 are one image of one channel, with half as many rows again: `[height * 3 / 2, width]`. Below the
-   * rows of Y lie in NV12 rows of U and V by turns, in NV21 of V and U, in I420 the plane of U and then that of V, in YV12
-   * V first. UYVY, YUYV and YVYU are images of two channels, with an even number of columns.
+   * The planes of YUV420 (NV12, NV21, I420, YV12) come as one Mat of one channel, `[height * 3 / 2, width]`, without a gap
+   * between them: `height` rows of Y, and below them half as many rows of colour. In NV12 each is `width / 2` pairs of U and
+   * V, in NV21 of V and U; in I420 the plane of U comes first and then that of V, two rows of either side by side in a row
+   * of the Mat, in YV12 V first. UYVY, YUYV and YVYU are images of two channels, with an even number of columns.
    *
    * @param src three or four channels for BGR, RGB, BGRA and RGBA alike, one for GRAY, YUV420 and Bayer, two for BGR565,
    * BGR555 and YUV422, three for the other spaces. u8; u16 and f32 too for BGR, GRAY, XYZ, YCrCb and YUV; f32 to HSV and
@@ -121,8 +122,8 @@ export abstract class ImgprocOperations extends CoreOperations {
    *
    * @param src u8, u16, i16, f32 or f64, any number of channels; `"nearest"` and `"nearest-exact"` take any type, `"area"`
    * four channels at most
-   * @param dst of the same type
-   * @param dsize its width and height in pixels
+   * @param dst of the same type: `[height, width]`, or `[height, width, channels]`
+   * @param dsize `[width, height]` of `dst` in pixels, in the order of `cv::Size`: the reverse of a tensor's shape
    *
    * @example
    * ```ts
@@ -150,9 +151,9 @@ export abstract class ImgprocOperations extends CoreOperations {
    *
    * @param src at most 32766 pixels a side; u8, u16, i16, f32 or f64, with `"nearest"` i8 and i32 too; any number of
    * channels, with `"cubic"` and `"lanczos4"` four at most
-   * @param dst of the same type
+   * @param dst of the same type: `[height, width]`, or `[height, width, channels]`
    * @param M `[[a, b, c], [d, e, f]]`, or the six numbers
-   * @param dsize width and height of `dst`, at most 32766 pixels a side
+   * @param dsize `[width, height]` of `dst`, the reverse of a tensor's shape; at most 32766 pixels a side
    *
    * @example
    * ```ts

@@ -75,5 +75,11 @@ export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Resul
 }
 
 function inWords({ sizes, type }: Result): string {
-  return `${sizes.join("×")} ${typeName(type)}`;
+  return `${sizesInWords(sizes)} of ${typeName(type)}`;
+}
+
+/** The extents of a Mat, for messages: of two each by its name, for their order is not everywhere the same. */
+export function sizesInWords(sizes: readonly number[]): string {
+  if (sizes.length > 2) return sizes.join("×");
+  return sizes.map((extent, i) => `${extent} ${i === 0 ? "row" : "column"}${extent === 1 ? "" : "s"}`).join(" × ");
 }

@@ -1,5 +1,9 @@
 import { shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { namesNear, withoutPrefix } from "./names.ts";
+
+/** So many names a message can list. */
+const LISTED = 16;
 
 /** A number that a program gave: finite, and within bounds. @throws {ArgumentError} */
 export function number(given: unknown, argument: string, least = -Infinity, most = Infinity): number {
@@ -29,7 +33,16 @@ export function oneOf(numbers: readonly number[], given: unknown, argument: stri
 /** What a name of OpenCV's stands for, in a table of them. @throws {ArgumentError} for a name that is not in it. */
 export function named<N extends string, V>(table: Readonly<Record<N, V>>, given: unknown, argument: string): V {
   if (typeof given === "string" && Object.hasOwn(table, given)) return table[given as N];
-  throw wrong(argument, `${shown(given)} is none of ${Object.keys(table).join(", ")}.`);
+  const names = Object.keys(table);
+  const few = names.length <= LISTED;
+  const all = few ? names.join(", ") : `the ${names.length} names that there are`;
+  const hint = withoutPrefix(names, given) ?? (few ? undefined : nearest(names, given));
+  throw wrong(argument, `${shown(given)} is none of ${all}.`, hint);
+}
+
+function nearest(names: readonly string[], given: unknown): string | undefined {
+  const near = namesNear(names, given);
+  return near.length === 0 ? undefined : `Near it: ${near.join(", ")}.`;
 }
 
 /** The error of an argument that an operation has no use for. */

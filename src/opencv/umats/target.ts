@@ -62,10 +62,28 @@ export class UMatTarget implements Target<OpenCVUMat> {
 
   /**
    * Attaches to a `cv::UMat` that somebody else made in the OpenCL context that OpenCV uses in this thread
-   * (`cv.openCLContext`): one more owner of its buffer. OpenCV's queue is finished first.
+   * (`cv.openCLContext`). OpenCV's queue is finished first.
    *
-   * @param handle the address of a live `cv::UMat`: the header is probed, but one that goes away later ends the process
+   * The header is copied during the call, as `cv::UMat(const UMat &)` does, and may go away afterwards; whoever made it still
+   * deletes it. The buffer stays: OpenCV counts the tensor as one more owner of it. A UMat that samepage made by a map cannot
+   * be attached to.
+   *
+   * The other way, a native function with a parameter `cv::UMat *` takes `umat.handle`: a bigint for `"u64"`, and for
+   * `"pointer"` `Deno.UnsafePointer.create(umat.handle)`.
+   *
+   * @param handle the address of a live `cv::UMat`, as a bigint or a Deno pointer. The header is probed, but what another
+   * thread takes away meanwhile ends the process
    * @throws {ArgumentError} for what is no UMat, an empty one, and one that has no `cl_mem`.
+   *
+   * @example
+   * ```ts ignore
+   * using cv = OpenCVContext.open();
+   * using cl = OpenCLContext.attach(cv.openCLContext!);
+   * const pointer = library.symbols.detect(); // your own function, which answers a cv::UMat *
+   * using umat = cv.umat.attach(pointer);
+   * library.symbols.release(pointer); // deletes it
+   * using buffer = graph.map(umat, cl);
+   * ```
    */
   attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): OpenCVUMat {
     const access = accessOf(object(options, "options").access, "read-write");

@@ -101,7 +101,10 @@ export default table(import.meta, {
       view.fill(0);
       e.cv.mat.attach(memory.handle);
     },
-    fails: unfit(/it is no cv::Mat of use: it does not begin as one/),
+    fails: unfit(
+      /there is no cv::Mat at this address/,
+      /A cv::UMat\? Use cv\.umat\.attach\. Pass the address of the object/,
+    ),
   },
   "a Mat of no dimensions": changed((at) => at.setInt32(DIMS, 0, true), unfit(/it is empty/)),
   "a Mat of 33 dimensions": changed((at) => at.setInt32(DIMS, 33, true), unfit(/it has 33 dimensions/)),
@@ -129,9 +132,11 @@ export default table(import.meta, {
       using umat = v.graph.map(image, v.cv.umat);
       using mat = v.cv.mat.create({ shape: [8, 8], dtype: "u8" });
       fails("UMat", () => v.cv.mat.attach(umat.handle), ArgumentError);
+      using volume = v.cv.mat.create({ shape: [2, 3, 4, 5], dtype: "u8" });
+      fails("more dimensions", () => v.cv.umat.attach(volume.handle), ArgumentError);
       v.cv.umat.attach(mat.handle);
     },
-    fails: unreadable,
+    fails: unfit(/there is no cv::UMat at this address, but a cv::Mat/, /Use cv\.mat\.attach/),
   },
   "a UMat of samepage's own": {
     opencl: true,

@@ -197,6 +197,7 @@ export default table(import.meta, {
         api: "core",
         argument: "access",
         message: /was lent for "read" and cannot be used for "write"/,
+        hint: /access: "read-write"/,
       },
     },
   },
@@ -212,6 +213,7 @@ export default table(import.meta, {
       api: "core",
       argument: "access",
       message: /was lent for "write" and cannot be used for "read"/,
+      hint: /access: "read-write"/,
     },
   },
   "an output that is lent to a child": {

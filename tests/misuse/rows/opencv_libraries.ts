@@ -140,7 +140,10 @@ export default table(import.meta, {
       e.graph.map(image, e.cv.umat);
     },
     says: ["undefined"],
-    fails: { ...{ error: NoRouteError, api: "core", argument: "target" }, message: /No route from host/ },
+    fails: {
+      ...{ error: NoRouteError, api: "core", argument: "target", message: /No route from host/ },
+      hint: /a context that has such memory too: opencl/,
+    },
   },
   "a UMat without OpenCL in the graph": {
     run() {
@@ -151,7 +154,10 @@ export default table(import.meta, {
       e.graph.map(image, e.cv.umat);
     },
     says: ["false"],
-    fails: { ...{ error: NoRouteError, api: "core", argument: "target" }, message: /No route from host/ },
+    fails: {
+      ...{ error: NoRouteError, api: "core", argument: "target", message: /No route from host/ },
+      hint: /a context that has such memory too: opencl/,
+    },
   },
   "a device for OpenCV that is not there": {
     opencl: "Portable",

@@ -143,6 +143,7 @@ export default table(import.meta, {
       api: "opencv",
       argument: "dst",
       message: /belongs to another context than this one/,
+      hint: /Open OpenCV once/,
     },
   },
   "operations of a context that was disposed": {

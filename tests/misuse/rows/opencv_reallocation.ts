@@ -45,7 +45,7 @@ export default table(import.meta, {
     says: ["32,32 CV_8UC1", "32,32 CV_8UC1"],
     fails: {
       ...{ error: LayoutError, api: "opencv", fn: "bitwise_not", argument: "dst" },
-      message: /bitwise_not makes 64×64 CV_8UC1; opencv\.mat .* is 64×32 CV_8UC1/,
+      message: /bitwise_not makes 64 rows × 64 columns of CV_8UC1; opencv\.mat .* is 64 rows × 32 columns of CV_8UC1/,
       hint: /reallocate: true/,
     },
   },
