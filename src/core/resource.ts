@@ -124,9 +124,7 @@ export class Resource {
 
   /** What it was made for in the end: itself, unless it is an intermediate of a longer map. */
   get purpose(): Resource {
-    let last: Resource = this;
-    while (last.#madeFor !== undefined) last = last.#madeFor;
-    return last;
+    return this.#madeFor?.purpose ?? this;
   }
 
   /** The work recorded on it that has not been seen done. */

@@ -198,7 +198,10 @@ export default table(import.meta, {
               }
             }
             const fence = new Ending();
-            safe(`${kind} ${what}`, () => graph.map(source, any(target(cl)), { after: fence })[Symbol.dispose]());
+            safe(
+              `${kind} ${what}`,
+              () => (graph.map(source, any(target(cl)), { after: fence }) as Disposable)[Symbol.dispose](),
+            );
             fence.done = true;
             safe("end", () => cl[Symbol.dispose]());
           }
