@@ -142,7 +142,7 @@ export function throwAll(errors: readonly unknown[], doing: string): void {
   }
 }
 
-/** Why something is closed for what was thrown; an error's hint is what would open it. */
+/** Why something is closed for what was thrown; an error's hint is what would open it: for those who write mappers. */
 export function reasonOf(error: unknown): Omit<Refusal, "edge"> {
   const message = messageOf(error);
   if (!(error instanceof InteropError) || error.hint === undefined) return { reason: message };

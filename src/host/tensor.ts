@@ -109,7 +109,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
       throw new ArgumentError(`use: ${shown(use)} is no function.`, { api: "host", fn: "lend", argument: "use" });
     }
     this.assertUsable(access);
-    await this.finished();
+    if (this.unfinished !== undefined) await this.finished(); // the bytes are held at once where nobody is at work
     this.#assertAtRest(access);
     const grant = this.grant.lend(access, this.grant.start, this.grant.end, `${PROMISE} of ${this.name}`);
     const letGo = this.resource.hold();

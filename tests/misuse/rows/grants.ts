@@ -79,7 +79,7 @@ export default table(import.meta, {
       using t = host.allocate(bytes);
       t.slice(t.layout, { access: "read" }).view({ access: "write" });
     },
-    fails: { error: AccessError, api: "core", argument: "access", message: /was lent for "read"/ },
+    fails: { error: AccessError, api: "core", argument: "access", message: /was lent for "read"/, hint: /read-write/ },
   },
   "a parent written while a child reads": {
     run() {

@@ -23,7 +23,7 @@ export default table(import.meta, {
       fails("handle", () => mat.handle, DisposedError);
       fails("slice", () => mat.slice(mat.layout), DisposedError);
       fails("map", () => e.graph.map(mat, host), DisposedError);
-      say(mat.type, mat.name.startsWith("opencv.mat"), mat.access);
+      say(mat.type, mat.name.startsWith("opencv.mat"), mat.access, mat.rows, mat.cols, mat.channels);
       work(e.cv, mat);
     },
     says: ["CV_8UC1 true read-write"],

@@ -89,6 +89,12 @@ export default table(import.meta, {
       fails("fill", () => cl.queue.fill(reading, 1), AccessError);
       cl.queue.copy(two, reading);
     }),
-    fails: { error: AccessError, api: "core", argument: "access", message: /cannot be used for "write"/ },
+    fails: {
+      error: AccessError,
+      api: "core",
+      argument: "access",
+      message: /cannot be used for "write"/,
+      hint: /read-write/,
+    },
   },
 });
