@@ -26,7 +26,7 @@ export default table(import.meta, {
       say(mat.type, mat.name.startsWith("opencv.mat"), mat.access, mat.rows, mat.cols, mat.channels);
       work(e.cv, mat);
     },
-    says: ["CV_8UC1 true read-write"],
+    says: ["CV_8UC1 true read-write 64 64 1"],
     fails: disposed(/opencv\.mat .* map of host tensor \[64,64\] u8 was disposed\.$/),
   },
   "a UMat used after dispose": {
