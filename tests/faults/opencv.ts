@@ -59,8 +59,20 @@ export function threadState(): readonly bigint[] {
   return [0, 8, 16].map((at) => view.getBigUint64(at, true));
 }
 
-/** How many owners a `cl_mem` and its context have. */
-export function owners(cl: OpenCLContext, mem: bigint): readonly [mem: number, context: number] {
+/** How many owners a `cl_mem` and its context have, once a driver's own threads (rusticl's) have let go of what is done. */
+export async function settledOwners(cl: OpenCLContext, mem: bigint): Promise<ReturnType<typeof owners>> {
+  const unchanged = 20;
+  let last = owners(cl, mem);
+  for (let seen = 0; seen < unchanged; seen++) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const now = owners(cl, mem);
+    if (now.some((count, i) => count !== last[i])) seen = 0;
+    last = now;
+  }
+  return last;
+}
+
+function owners(cl: OpenCLContext, mem: bigint): readonly [mem: number, context: number] {
   return [
     told("clGetMemObjectInfo", mem, CL_MEM_REFERENCE_COUNT),
     told("clGetContextInfo", cl.rawHandle, CL_CONTEXT_REFERENCE_COUNT),

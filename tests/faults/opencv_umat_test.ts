@@ -16,7 +16,7 @@ import {
   endReallocated,
   makeAndEndUMat,
   missing,
-  owners,
+  settledOwners,
   some,
   sweepFor,
   testMat,
@@ -43,7 +43,7 @@ testUMat("the first map of a buffer to a UMat, which tells OpenCV of its context
     using graph = new MapperGraph([cl, first]);
     using _ = graph.map(buffer, first.umat);
   }
-  const [before, state] = [owners(cl, buffer.handle), threadState()];
+  const [before, state] = [await settledOwners(cl, buffer.handle), threadState()];
   const faults = await sweep(() => {
     using cv = OpenCVContext.open();
     using graph = new MapperGraph([cl, cv]);
@@ -63,7 +63,7 @@ testUMat("maps of a buffer to a UMat and back, and a part of it", async (cl) => 
   const bytes = random(buffer.layout.byteLength);
   cl.queue.write(buffer, bytes);
   graph.map(buffer, cv.umat)[Symbol.dispose]();
-  const before = owners(cl, buffer.handle);
+  const before = await settledOwners(cl, buffer.handle);
   const faults = await sweep(() => {
     using umat = graph.map(buffer, cv.umat);
     using _part = umat.borrow("read");
@@ -128,7 +128,7 @@ testUMat("an output that OpenCV gives a buffer of its own", async (cl) => {
   const execution = cv.executionIn(cl.rawHandle)!;
   (execution.queue as OpenCLQueue).finish();
   makeAndEndUMat(execution);
-  const before = owners(cl, small.handle);
+  const before = await settledOwners(cl, small.handle);
   await sweepFor(["opencv_core.bitwise_not", "opencv_core.UMat_handle"], operation, async () => {
     cl.queue.finish();
     (execution.queue as OpenCLQueue).finish(); // what could not be asked about is asked again
