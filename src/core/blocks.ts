@@ -24,6 +24,9 @@ import { libc, libcError } from "./libc.ts";
 /** The page size of every Linux this runs on (x86-64, and aarch64 as Debian builds it). */
 export const PAGE = 4096;
 
+/** The lengths of blocks are multiples of this: what GPUs that share memory with the CPU want, and a cache line. */
+export const LENGTH_MULTIPLE = 64;
+
 /** What `mmap` answers where it fails. */
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
@@ -45,7 +48,7 @@ export interface MappedBlock extends Block {
 
 /** How a block is to be made. */
 export interface BlockInit {
-  /** Bytes, a multiple of 64. */
+  /** Bytes: rounded up to a multiple of 64. */
   readonly byteLength: number;
   /** A power of two. */
   readonly align: number;
@@ -61,7 +64,8 @@ export interface BlockInit {
  * @throws {ArgumentError} where there are too many guard pages already.
  * @throws {NativeCallError} ENOMEM where there is not enough, EMFILE where a memfd meets the limit of open files.
  */
-export function mapBlock(init: BlockInit): MappedBlock {
+export function mapBlock(asked: BlockInit): MappedBlock {
+  const init = { ...asked, byteLength: Math.ceil(asked.byteLength / LENGTH_MULTIPLE) * LENGTH_MULTIPLE };
   if (init.guard && guarded === MOST_GUARDED) {
     throw new ArgumentError(`guard: there are ${guarded} blocks with guard pages already.`, {
       api: "host",

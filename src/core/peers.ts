@@ -21,8 +21,9 @@ export function leave(allocation: Allocation): void {
   allocation.leave();
 }
 
-/** A native object that is told by its handle, and the allocation that its memory is. */
+/** A native object that is told by its kind and handle, and the allocation that its memory is. */
 interface Told {
+  /** The handle's type in C: handles of one type are not confused with those of another. */
   readonly kind: string;
   readonly handle: bigint;
   readonly allocation: Allocation;
@@ -34,12 +35,12 @@ interface Told {
 const told: Told[] = [];
 
 /** The allocation that the memory of a native object is, if samepage knows it: whoever has it is a peer. */
-export function findByHandle(kind: "cl_mem", handle: bigint): Allocation | undefined {
+export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
   return told.find((one) => one.handle === handle && one.kind === kind)?.allocation;
 }
 
 /** An allocation is the memory of a native object from now on, until it is freed. */
-export function tellByHandle(kind: "cl_mem", handle: bigint, allocation: Allocation): void {
+export function tellByHandle(kind: string, handle: bigint, allocation: Allocation): void {
   const one: Told = { kind, handle, allocation, place: told.length };
   told.push(one);
   allocation.beforeFree(() => {

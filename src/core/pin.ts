@@ -15,6 +15,18 @@ export function addressOf(bytes: ArrayBufferView, api: string): Address {
   });
 }
 
+/** The address in a pointer object, 0 for null; undefined for anything else. */
+export function addressInPointer(value: unknown, api: string): Address | undefined {
+  if (typeof value !== "object") return undefined;
+  try {
+    const pointer = value as Deno.PointerValue;
+    return BigInt(permitted("to look at a pointer", api, () => Deno.UnsafePointer.value(pointer))) as Address;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
 /** Calls `use` with the address of `bytes`, which stay alive, and where they are, until it returns. */
 export function pinned<R>(bytes: ArrayBufferView, api: string, use: (address: Address) => R): R {
   const outer = held;

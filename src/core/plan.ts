@@ -8,18 +8,6 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-/** The verdict on memory that another API is told of by its address alone. */
-export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };
-
-/** The verdict on a buffer that another API is told of by its handle. */
-export const SAME_CL_MEM: Verdict = { aliases: true, evidence: "the same cl_mem: no memory object is made" };
-
-/** The verdict on memory that a route reaches by a map which has yet to be made. */
-export const UNMAPPED: Verdict = {
-  aliases: false,
-  evidence: "not proven: the address is known only once it is mapped",
-};
-
 /** A step that is an alias where that was proven, and else left to the driver, which moves the bytes. */
 export function planned(edge: string, { aliases, evidence }: Verdict, hostWait: boolean, result: Described): Plan {
   if (aliases) return { edge, transfer: "alias", hostWait, bytesMoved: 0, evidence, result };

@@ -40,9 +40,6 @@ export interface FrameAllocation extends Placement {
   readonly metadata?: Metadata;
 }
 
-/** Lengths are rounded up to this: what GPUs that share memory with the CPU want, and a cache line. */
-const LENGTH_MULTIPLE = 64;
-
 /**
  * The CPU's memory. It is its own (only) target, and always open.
  *
@@ -203,10 +200,9 @@ export class HostContext implements Context, Target<HostTensor> {
   [Symbol.dispose](): void {}
 
   #block(byteLength: number, placement: Placement): MappedBlock {
-    const align = powerOfTwo(placement.align ?? PAGE, "align");
     return mapBlock({
-      byteLength: Math.ceil(byteLength / LENGTH_MULTIPLE) * LENGTH_MULTIPLE,
-      align,
+      byteLength,
+      align: powerOfTwo(placement.align ?? PAGE, "align"),
       sharable: placement.sharable ?? false,
       guard: placement.guard ?? false,
     });

@@ -7,9 +7,8 @@ import { dtypeOf, sizeOf } from "../core/dtype.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
 import { bufferLength, bytesOf, isArrayBuffer, isDetached, isResizable, transfer } from "../core/intrinsics.ts";
 import { layout, type LayoutInit } from "../core/layout.ts";
-import { permitted } from "../core/library.ts";
 import { findAllocation } from "../core/peers.ts";
-import { addressOf } from "../core/pin.ts";
+import { addressInPointer, addressOf } from "../core/pin.ts";
 import { isOurs } from "../core/view.ts";
 import { ownedTensor } from "./owned.ts";
 import { probePages } from "../core/probe.ts";
@@ -109,16 +108,12 @@ function foreignBlock(address: Address, byteLength: number, keepAlive: unknown):
   return { kind: "host.foreign", address, byteLength, free };
 }
 
-/** The address in a pointer object. @throws {ArgumentError} for anything else. */
-export function addressIn(pointer: Deno.PointerValue): Address {
+/** The address in a pointer object, 0 for null. @throws {ArgumentError} for anything else. */
+export function addressIn(pointer: unknown): Address {
   if (Object.prototype.toString.call(pointer) === "[object SharedArrayBuffer]") throw refused(...SHARED);
-  try {
-    const value = () => Deno.UnsafePointer.value(pointer);
-    if (typeof pointer === "object") return BigInt(permitted("to look at a pointer", "host", value)) as Address;
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-  }
-  throw refused(`${typeof pointer} is neither a buffer nor a pointer.`);
+  const address = addressInPointer(pointer, "host");
+  if (address === undefined) throw refused(`${typeof pointer} is neither a buffer nor a pointer.`);
+  return address;
 }
 
 function transferred(buffer: ArrayBuffer): ArrayBuffer {

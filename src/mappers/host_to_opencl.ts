@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned, UNMAPPED } from "../core/plan.ts";
+import { planned } from "../core/plan.ts";
 import type { GiveBack } from "../core/resource.ts";
 import { noRoute } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
@@ -15,6 +15,7 @@ import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { resourceOf, retained } from "./job.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./refusals.ts";
+import { UNMAPPED } from "./verdicts.ts";
 
 const EDGE = "host→opencl";
 

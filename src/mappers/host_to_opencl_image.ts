@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned, plannedCopy, UNMAPPED } from "../core/plan.ts";
+import { planned, plannedCopy } from "../core/plan.ts";
 import { noRoute } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
@@ -13,6 +13,7 @@ import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
 import { resourceOf, retained } from "./job.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./refusals.ts";
+import { UNMAPPED } from "./verdicts.ts";
 
 const EDGE = "host→opencl.image";
 

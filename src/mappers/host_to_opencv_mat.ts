@@ -5,13 +5,14 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned, SAME_ADDRESS } from "../core/plan.ts";
+import { planned } from "../core/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
 import type { MatTarget } from "../opencv/mats/target.ts";
 import { resourceOf } from "./job.ts";
 import { planesFromZero } from "./planes.ts";
 import { refuseFrame, refuseUnfit } from "./refusals.ts";
+import { SAME_ADDRESS } from "./verdicts.ts";
 
 const EDGE = "host→opencv.mat";
 

@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned, SAME_CL_MEM } from "../core/plan.ts";
+import { planned } from "../core/plan.ts";
 import { noRoute } from "../core/route.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
@@ -15,6 +15,7 @@ import type { UMatTarget } from "../opencv/umats/target.ts";
 import { resourceOf, retained } from "./job.ts";
 import { planesFromZero } from "./planes.ts";
 import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./refusals.ts";
+import { SAME_CL_MEM } from "./verdicts.ts";
 
 const EDGE = "opencl→opencv.umat";
 
@@ -28,9 +29,8 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
 
   prepare(source: Described, target: Target): void {
     const cl = source.target.context as OpenCLContext;
-    const cv = (target as UMatTarget).context;
-    if (cl.queue.resource.state !== "live" || cv.executionIn(cl.rawHandle) !== undefined) return;
-    cv.tryExecution(deviceContext(cl));
+    if (cl.queue.resource.state !== "live") return;
+    (target as UMatTarget).context.tryExecution(cl.rawHandle, () => deviceContext(cl));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
@@ -50,7 +50,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(described, to, offset);
     if (refusal !== undefined) throw noRoute(source.name, "a UMat", [refusal]);
-    const execution = to.context.executionIn(cl.rawHandle) ?? to.context.execution(deviceContext(cl));
+    const execution = to.context.executionIn(cl.rawHandle)!;
     const layout = moved(source.layout, 0);
     const buffer = { mem, offset, clContext: cl.rawHandle, execution };
     const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);

@@ -4,11 +4,12 @@ import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned, SAME_ADDRESS } from "../core/plan.ts";
+import { planned } from "../core/plan.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
 import { resourceOf } from "./job.ts";
+import { SAME_ADDRESS } from "./verdicts.ts";
 
 const EDGE = "opencv.mat→host";
 

@@ -4,7 +4,7 @@ import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned, SAME_CL_MEM } from "../core/plan.ts";
+import { planned } from "../core/plan.ts";
 import { noRoute } from "../core/route.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
@@ -12,6 +12,7 @@ import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
 import { resourceOf, retained } from "./job.ts";
 import { refused, refuseEnded } from "./refusals.ts";
+import { SAME_CL_MEM } from "./verdicts.ts";
 
 const EDGE = "opencv.umat→opencl";
 

@@ -146,24 +146,20 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
     return currentContext();
   }
 
-  /** OpenCV's state for a `cl_context`, made when it is first needed: for those who write mappers. */
-  execution(device: DeviceContext): Execution {
-    this.resource.assertLive();
-    const known = this.executionIn(device.handle);
-    if (known !== undefined) return known;
-    const made = new Execution(device, this.resource);
-    this.#executions = [...this.#executions.filter(({ live }) => live), made];
-    return made;
-  }
-
-  /** Makes it, if it can be had; {@link executionProblem} tells why not: for those who write mappers. */
-  tryExecution(device: DeviceContext): void {
-    if (this.executionIn(device.handle) !== undefined || this.resource.state !== "live") return;
+  /**
+   * Makes OpenCV's state for a `cl_context`, where there is none yet, if it can be had; {@link executionProblem} tells why
+   * not: for those who write mappers.
+   *
+   * @param device what OpenCV is to be told, asked for where it is needed
+   */
+  tryExecution(clContext: bigint, device: () => DeviceContext): void {
+    if (this.executionIn(clContext) !== undefined || this.resource.state !== "live") return;
     try {
-      this.execution(device);
-      this.#problems.delete(device.handle);
+      const made = new Execution(device(), this.resource);
+      this.#executions = [...this.#executions.filter(({ live }) => live), made];
+      this.#problems.delete(clContext);
     } catch (error) {
-      this.#problems.set(device.handle, reasonOf(error));
+      this.#problems.set(clContext, reasonOf(error));
     }
   }
 
@@ -174,7 +170,7 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
     return this.#problems.get(clContext) ?? { reason: "OpenCV was not told of this cl_context." };
   }
 
-  /** What {@link execution} has made, where it has: for those who write mappers. */
+  /** What {@link tryExecution} has made, where it has: for those who write mappers. */
   executionIn(clContext: bigint): Execution | undefined {
     return this.#executions.find(({ live, device }) => live && device.handle === clContext);
   }

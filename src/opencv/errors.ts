@@ -1,4 +1,4 @@
-import { type ErrorFields, InteropError, LayoutError, NativeCallError } from "../core/errors.ts";
+import { ArgumentError, type ErrorFields, InteropError, LayoutError, NativeCallError } from "../core/errors.ts";
 import type { OpenCVTensor } from "./tensor.ts";
 import type { Unfit } from "./shape.ts";
 
@@ -53,4 +53,13 @@ export class ReallocatedError extends InteropError {
 export function unfitError({ argument, problem, remedy }: Unfit): LayoutError {
   const hint = remedy === undefined ? {} : { hint: remedy };
   return new LayoutError(`${argument}: ${problem}`, { api: "opencv", argument, ...hint });
+}
+
+/** The error of an argument that is of no use. */
+export function wrong(argument: string, what: string, hint?: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, {
+    api: "opencv",
+    argument,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }

@@ -4,9 +4,10 @@ import { GpuMat, writeGpuMat } from "../../ffi/opencv_core/structs.ts";
 import { object } from "../core/argument.ts";
 import { type DType, sizeOf } from "../core/dtype.ts";
 import { LayoutError } from "../core/errors.ts";
+import { wrong } from "./errors.ts";
 import { isContinuous } from "./extents.ts";
-import { MOST_INT } from "./operations/limits.ts";
-import { int, wrong } from "./operations/values.ts";
+import { MOST_INT } from "./limits.ts";
+import { int } from "./operations/values.ts";
 import { addressIn } from "./pointer.ts";
 import { depthOf, DTYPE_NAMES, typeOf } from "./type.ts";
 

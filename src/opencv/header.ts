@@ -25,8 +25,9 @@ import {
   writeUMat,
 } from "../../ffi/opencv_core/structs.ts";
 import type { FieldLayout } from "../../ffi/layout.ts";
-import { ArgumentError } from "../core/errors.ts";
+import type { ArgumentError } from "../core/errors.ts";
 import { probePages } from "../core/probe.ts";
+import { wrong } from "./errors.ts";
 import { extentsOf } from "./extents.ts";
 import { core } from "./library.ts";
 import { viewAt } from "./memory.ts";
@@ -235,9 +236,9 @@ function notThere(kind: "mat" | "umat", found: "mat" | "umat" | "unknown"): Argu
   const hint = found === other
     ? `Use cv.${other}.attach.`
     : `A ${NAMES[other]}? Use cv.${other}.attach. Pass the address of the object, not of its pixels.`;
-  return new ArgumentError(`handle: ${what}`, { api: "opencv", argument: "handle", hint });
+  return wrong("handle", what, hint);
 }
 
 function noHeader(name: string, what: string): ArgumentError {
-  return new ArgumentError(`handle: it is no ${name} of use: ${what}.`, { api: "opencv", argument: "handle" });
+  return wrong("handle", `it is no ${name} of use: ${what}.`);
 }

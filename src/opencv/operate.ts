@@ -4,11 +4,12 @@ import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { unwind } from "../core/undo.ts";
 import type { OpenCVContext } from "./context.ts";
+import { wrong } from "./errors.ts";
 import type { Execution } from "./execution.ts";
 import { setReallocation } from "./header.ts";
 import { core } from "./library.ts";
 import { assertFits, assertImage, assertReallocatable, type Result } from "./operations/result.ts";
-import { flag, wrong } from "./operations/values.ts";
+import { flag } from "./operations/values.ts";
 import { OpenCVTensor } from "./tensor.ts";
 import { OpenCVUMat } from "./umat.ts";
 

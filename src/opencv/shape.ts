@@ -1,6 +1,7 @@
 import { CV_CN_MAX, CV_MAX_DIM } from "../../ffi/opencv_core/constants.ts";
 import { type DType, sizeOf } from "../core/dtype.ts";
 import { type Layout, layout } from "../core/layout.ts";
+import { MOST_INT } from "./limits.ts";
 import { channelsIn, depthOf, DTYPE_NAMES, dtypeIn, remedyOf, typeOf } from "./type.ts";
 
 /** What a Mat or UMat says of its elements. */
@@ -22,9 +23,6 @@ export interface Unfit {
   /** What to do about it. */
   readonly remedy?: string;
 }
-
-/** An extent is an `int`. */
-const MOST = 2 ** 31 - 1;
 
 /**
  * A layout as OpenCV has it, by the rule of its Python bindings: `[n]` is n rows of one column, `[rows, columns]` has one
@@ -88,7 +86,7 @@ function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShap
   const steps = new Array<number>(sizes.length);
   let within = pixel;
   for (let i = sizes.length - 1; i >= 0; i--) {
-    if (sizes[i] > MOST) return unfit(`shape[${i}]`, `${sizes[i]} is more than an int holds (${MOST}).`);
+    if (sizes[i] > MOST_INT) return unfit(`shape[${i}]`, `${sizes[i]} is more than an int holds (${MOST_INT}).`);
     const isLast = i === sizes.length - 1;
     const step = sizes[i] === 1 ? within : strides[i];
     if (isLast && step !== pixel) {

@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { INPUT_ARRAY_NONE } from "../../ffi/opencv_core/constants.ts";
 import { InputArray, Mat, UMat, UMatData, writeInputArray } from "../../ffi/opencv_core/structs.ts";
 import { mapBlock, PAGE } from "../core/blocks.ts";
-import { permitted } from "../core/library.ts";
+import { viewAt } from "./memory.ts";
 
 /** Where each part of a slot lies: one header, the data of a UMat, and what OpenCV's functions take for either. */
 const HEADER = 0;
@@ -110,10 +110,7 @@ export function giveSlot(slot: Slot): void {
  */
 function addSlab(): void {
   const { address } = mapBlock({ byteLength: SLOTS_A_SLAB * SIZE, align: PAGE, sharable: false, guard: false });
-  const slab = permitted("to look at memory", "opencv", () => {
-    const pointer = Deno.UnsafePointer.create(address)!;
-    return Deno.UnsafePointerView.getArrayBuffer(pointer, SLOTS_A_SLAB * SIZE) as ArrayBuffer;
-  });
+  const slab = viewAt(address, SLOTS_A_SLAB * SIZE).buffer as ArrayBuffer;
   slabs.push(address);
   for (let at = (SLOTS_A_SLAB - 1) * SIZE; at >= 0; at -= SIZE) {
     free.push(new Slot(new DataView(slab, at, SIZE), address + BigInt(at) as Address));

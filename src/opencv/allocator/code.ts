@@ -6,6 +6,7 @@
  */
 import { CV_AUTOSTEP, UMAT_DATA_USER_ALLOCATED } from "../../../ffi/opencv_core/constants.ts";
 import { UMatData } from "../../../ffi/opencv_core/structs.ts";
+import { LENGTH_MULTIPLE, PAGE } from "../../core/blocks.ts";
 import { Bytes } from "../../core/native/bytes.ts";
 import {
   CALL_R11,
@@ -32,12 +33,6 @@ export interface Callees {
   /** `void (void *block)`. */
   readonly give: bigint;
 }
-
-/** What an address is a multiple of. */
-export const ALIGNMENT = 4096;
-
-/** What a length is rounded up to a multiple of. */
-export const LENGTH_MULTIPLE = 64;
 
 const { refcount, urefcount, data, origdata, size, flags } = UMatData.fields;
 
@@ -133,7 +128,7 @@ export function allocateCode(callees: Callees): Code {
   taken.raw(...RET);
 
   const take = new Bytes().raw(...AND_RDX, -LENGTH_MULTIPLE & 0xff, ...LEA_RDI_RAX, origdata.offset);
-  take.raw(...MOV_ESI).u32(ALIGNMENT).add(call(callees.take)).raw(...TEST_EAX_EAX, JNZ, taken.length);
+  take.raw(...MOV_ESI).u32(PAGE).add(call(callees.take)).raw(...TEST_EAX_EAX, JNZ, taken.length);
 
   code.raw(...MOV_RDX_AT_RAX, size.offset, ...ADD_RDX, LENGTH_MULTIPLE - 1, JC, take.length + taken.length);
   code.add(take.done());

@@ -1,12 +1,12 @@
 import { NULL } from "../../../ffi/address.ts";
 import type { Access } from "../../core/access.ts";
-import { ArgumentError } from "../../core/errors.ts";
-import { layoutOf } from "../shape.ts";
 import { probePages } from "../../core/probe.ts";
+import { wrong } from "../errors.ts";
 import { fillEmpty, headerAt, probeOwners } from "../header.ts";
 import { core } from "../library.ts";
 import type { OpenCVMat } from "../mat.ts";
 import { addressIn } from "../pointer.ts";
+import { layoutOf } from "../shape.ts";
 import { filledSlot } from "../slots.ts";
 import { endHeader, ownMat } from "./own.ts";
 import type { MatTarget } from "./target.ts";
@@ -15,7 +15,7 @@ import type { MatTarget } from "./target.ts";
 export function attachedMat(target: MatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVMat {
   const handle = addressIn(given);
   const header = headerAt(handle, "mat");
-  if (header.data === 0n) throw new ArgumentError("handle: the Mat is empty.", { api: "opencv", argument: "handle" });
+  if (header.data === 0n) throw wrong("handle", "the Mat is empty.");
   probePages(header.data, layoutOf(header.shape).byteLength, "opencv", "handle");
   if (header.u !== NULL) probeOwners(header.u, "refcount");
   const slot = filledSlot((slot) => {

@@ -1,10 +1,10 @@
 import type { Access } from "../../core/access.ts";
 import { Allocation, type Block } from "../../core/allocation.ts";
-import { ArgumentError } from "../../core/errors.ts";
 import { Grant } from "../../core/grant.ts";
 import { describeLayout } from "../../core/layout.ts";
 import { findAllocation, join, leave } from "../../core/peers.ts";
 import { Resource } from "../../core/resource.ts";
+import { wrong } from "../errors.ts";
 import { matIn } from "../header.ts";
 import { core } from "../library.ts";
 import { OpenCVMat } from "../mat.ts";
@@ -22,11 +22,11 @@ export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-wri
   const { shape, data } = matIn(viewOf(slot));
   const layout = layoutOf(shape);
   const known = findAllocation(data, layout.byteLength);
-  if (known?.block.closed !== undefined) throw unfit(known.block.closed.reason, known.block.closed.remedy);
+  if (known?.block.closed !== undefined) throw wrong("handle", known.block.closed.reason, known.block.closed.remedy);
   const allocation = known ?? new Allocation(blockOf(slot, data, layout.byteLength));
   const start = Number(data - allocation.block.address!);
   if (start < 0 || start + layout.byteLength > allocation.block.byteLength) {
-    throw unfit("its memory overlaps that of a tensor in part.", "Dispose that tensor first.");
+    throw wrong("handle", "its memory overlaps that of a tensor in part.", "Dispose that tensor first.");
   }
   join(allocation);
   const name = `opencv mat ${describeLayout(layout)}`;
@@ -63,8 +63,4 @@ export function endHeader(slot: Slot): void {
 function blockOf(slot: Slot, address: bigint, byteLength: number): Block {
   // A view of it that has escaped would be used after OpenCV has freed the memory.
   return { kind: "opencv.mat", address, byteLength, free: (fate) => fate === "unused" ? endHeader(slot) : undefined };
-}
-
-function unfit(what: string, hint: string): ArgumentError {
-  return new ArgumentError(`handle: ${what}`, { api: "opencv", argument: "handle", hint });
 }

@@ -86,8 +86,8 @@ export class MatTarget implements Target<OpenCVMat> {
     const problem = this.fit(at);
     if ("problem" in problem) throw unfitError(problem);
     this.context.resource.assertLive();
-    const byteLength = Math.ceil((at.byteOffset + at.byteLength) / 64) * 64;
-    const block = mapBlock({ byteLength, align, sharable: false, guard: false });
+    const end = at.byteOffset + at.byteLength;
+    const block = mapBlock({ byteLength: end, align, sharable: false, guard: false });
     const allocation = new Allocation(block);
     join(allocation);
     const undo: Undo = [() => leave(allocation)];
@@ -95,7 +95,7 @@ export class MatTarget implements Target<OpenCVMat> {
       const name = `opencv mat ${describeLayout(at)}`;
       const address = block.address + BigInt(at.byteOffset) as Address;
       const over = matOver(this, at, address, name, undo);
-      const grants = [Grant.root(allocation, at.byteOffset, at.byteOffset + at.byteLength, "read-write", name)];
+      const grants = [Grant.root(allocation, at.byteOffset, end, "read-write", name)];
       const resource = new Resource({ name, grants, undo, owners: [this.context.resource] });
       return new OpenCVMat({ target: this, resource, layout: moved(at, 0), address, ...over });
     } catch (error) {

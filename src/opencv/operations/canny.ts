@@ -4,7 +4,7 @@ import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { imageIn, imageLike, unfit } from "./image.ts";
-import { MOST_INT } from "./limits.ts";
+import { MOST_INT } from "../limits.ts";
 import { flag, number, oneOf } from "./values.ts";
 
 /** Options of `cv.Canny`. */

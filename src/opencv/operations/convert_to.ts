@@ -1,13 +1,14 @@
 import { object, shown } from "../../core/argument.ts";
 import type { DType } from "../../core/dtype.ts";
 import type { OpenCVContext } from "../context.ts";
+import { wrong } from "../errors.ts";
 import { core } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, depthOf, DTYPE_NAMES, typeOf } from "../type.ts";
 import { OpenCVUMat } from "../umat.ts";
 import { assertCopied } from "./gaps.ts";
-import { number, wrong } from "./values.ts";
+import { number } from "./values.ts";
 
 /** Options of `cv.convertTo`. */
 export interface ConvertToOptions extends OperationOptions {

@@ -1,11 +1,10 @@
-import type { Address } from "../../../ffi/address.ts";
-import { NULL } from "../../../ffi/address.ts";
+import { type Address, NULL } from "../../../ffi/address.ts";
 import { InteropError, NativeCallError } from "../../core/errors.ts";
 import type { OpenCVContext } from "../context.ts";
 import { fillEmpty, matIn } from "../header.ts";
 import type { OpenCVMat } from "../mat.ts";
 import { endHeader, ownMat } from "../mats/own.ts";
-import { giveSlot, takeSlot, viewOf } from "../slots.ts";
+import { filledSlot, viewOf } from "../slots.ts";
 
 /**
  * The Mat that a function returns, as a tensor over OpenCV's own memory.
@@ -17,14 +16,10 @@ import { giveSlot, takeSlot, viewOf } from "../slots.ts";
 export function decoded(cv: OpenCVContext, fn: string, what: string, call: (result: Address) => void): OpenCVMat {
   cv.resource.assertLive();
   assertReturning(fn);
-  const slot = takeSlot();
-  fillEmpty(slot, "mat");
-  try {
+  const slot = filledSlot((slot) => {
+    fillEmpty(slot, "mat");
     call(slot.header);
-  } catch (error) {
-    giveSlot(slot);
-    throw error;
-  }
+  });
   try {
     if (matIn(viewOf(slot)).data === NULL) throw noImage(fn, what);
     return ownMat(cv.mat, slot);

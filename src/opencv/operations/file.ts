@@ -1,6 +1,6 @@
 import { shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts";
-import { wrong } from "./values.ts";
+import { wrong } from "../errors.ts";
 
 /**
  * Asks Deno about a file that OpenCV is to read: native code is not held back by Deno's permissions, so they are asked

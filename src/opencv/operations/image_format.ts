@@ -1,9 +1,9 @@
+import { wrong } from "../errors.ts";
 import { imgcodecs } from "../library.ts";
 import { withString } from "../string.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { pathIn } from "./file.ts";
 import { type Accepted, imageIn } from "./image.ts";
-import { wrong } from "./values.ts";
 
 /** What goes into an image file: grey, BGR or BGRA. A format that lacks the depth gets 8 bits. */
 const WRITTEN = { dtypes: ["u8", "u16", "f32"], channels: [1, 3, 4] } as const satisfies Accepted;

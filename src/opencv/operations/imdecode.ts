@@ -1,13 +1,13 @@
 import { CV_8U } from "../../../ffi/opencv_core/constants.ts";
 import { bytesOf, isArrayBuffer } from "../../core/intrinsics.ts";
 import type { OpenCVContext } from "../context.ts";
+import { wrong } from "../errors.ts";
 import { imgcodecs } from "../library.ts";
 import type { OpenCVMat } from "../mat.ts";
 import { decoded } from "./decoded.ts";
-import { MOST_INT } from "./limits.ts";
+import { MOST_INT } from "../limits.ts";
 import { readFlags, type ReadMode, type ReadOptions } from "./read_mode.ts";
 import { withMat } from "./temporary.ts";
-import { wrong } from "./values.ts";
 
 /** `cv::imdecode`. */
 export function imdecode(

@@ -1,4 +1,5 @@
-import { number, wrong } from "./values.ts";
+import { wrong } from "../errors.ts";
+import { number } from "./values.ts";
 
 /** A 2×3 matrix: two rows of three, or their six numbers one after the other. */
 export type AffineMatrix =

@@ -2,7 +2,7 @@ import { sizeOf } from "../../core/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, dtypeIn, typeName } from "../type.ts";
-import { MOST_INT } from "./limits.ts";
+import { MOST_INT } from "../limits.ts";
 
 /** Each may take eight bytes, in one sum. */
 const MOST_IN_ROW = 2 ** 28 - 1;

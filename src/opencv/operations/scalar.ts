@@ -1,4 +1,5 @@
-import { number, wrong } from "./values.ts";
+import { wrong } from "../errors.ts";
+import { number } from "./values.ts";
 
 /** A value for each channel (`cv::Scalar`); a number is one for all of them. Those that are left out are 0. */
 export type Scalar = number | readonly number[];

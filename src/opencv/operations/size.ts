@@ -1,5 +1,6 @@
-import { MOST_INT } from "./limits.ts";
-import { int, wrong } from "./values.ts";
+import { wrong } from "../errors.ts";
+import { MOST_INT } from "../limits.ts";
+import { int } from "./values.ts";
 
 /** `[width, height]`, in pixels: the order of `cv::Size`. */
 export type Size = readonly [width: number, height: number];

@@ -13,7 +13,7 @@ import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { type Accepted, imageIn } from "./image.ts";
-import { MOST_INT } from "./limits.ts";
+import { MOST_INT } from "../limits.ts";
 import { named, number } from "./values.ts";
 
 /** What becomes of a value x. */

@@ -1,5 +1,5 @@
 import { shown } from "../../core/argument.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import { wrong } from "../errors.ts";
 import { namesNear, withoutPrefix } from "./names.ts";
 
 /** So many names a message can list. */
@@ -43,13 +43,4 @@ export function named<N extends string, V>(table: Readonly<Record<N, V>>, given:
 function nearest(names: readonly string[], given: unknown): string | undefined {
   const near = namesNear(names, given);
   return near.length === 0 ? undefined : `Near it: ${near.join(", ")}.`;
-}
-
-/** The error of an argument that an operation has no use for. */
-export function wrong(argument: string, what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, {
-    api: "opencv",
-    argument,
-    ...(hint === undefined ? {} : { hint }),
-  });
 }

@@ -8,7 +8,7 @@ import type { OpenCVTensor } from "../tensor.ts";
 import { type Border, BORDERS } from "./border.ts";
 import { imageIn, imageLike, unfit } from "./image.ts";
 import { type WarpInterpolation, WARPS } from "./interpolation.ts";
-import { MOST_WARPED } from "./limits.ts";
+import { MOST_WARPED } from "../limits.ts";
 import { type AffineMatrix, matrixIn } from "./matrix.ts";
 import { type Scalar, scalarIn } from "./scalar.ts";
 import { packed, type Size, sizeIn } from "./size.ts";

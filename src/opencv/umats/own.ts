@@ -69,7 +69,7 @@ export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution 
 }
 
 /** One owner less of the buffer; the slot is given back. */
-function endHeader(slot: Slot, execution: Execution | undefined): void {
+export function endHeader(slot: Slot, execution: Execution | undefined): void {
   within(execution, () => core().UMat_destruct(slot.header));
   giveSlot(slot);
 }

@@ -8,14 +8,12 @@ import type { Mapped } from "../../core/mapped.ts";
 import type { Resource } from "../../core/resource.ts";
 import type { Undo } from "../../core/undo.ts";
 import type { OpenCVContext } from "../context.ts";
+import { MOST_INT } from "../limits.ts";
 import type { AttachOptions } from "../tensor.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import { OpenCVUMat, type UMatPlace } from "../umat.ts";
 import { attachedUMat } from "./attached.ts";
 import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
-
-/** OpenCV's kernels count the bytes of a UMat with an int. */
-const MOST_BYTES = 2 ** 31 - 1;
 
 /** What maps to UMats, as a target of the graph. Made by the context: `cv.umat`, `cv.umatOf({ channels })`. */
 export class UMatTarget implements Target<OpenCVUMat> {
@@ -40,8 +38,8 @@ export class UMatTarget implements Target<OpenCVUMat> {
   /** A layout as OpenCV has it, `offset` bytes into a buffer, or why it cannot: for those who write mappers. */
   fit(at: Layout, offset: number): MatShape | Unfit {
     const end = offset + at.byteLength;
-    if (end > MOST_BYTES) {
-      const problem = `it ends ${end} bytes into its buffer; OpenCV's kernels count them with an int (${MOST_BYTES}).`;
+    if (end > MOST_INT) {
+      const problem = `it ends ${end} bytes into its buffer; OpenCV's kernels count them with an int (${MOST_INT}).`;
       return { argument: "byteLength", problem, remedy: "Map it in slices." };
     }
     const size = sizeOf(at.dtype);

@@ -1,0 +1,13 @@
+import type { Verdict } from "../core/plan.ts";
+
+/** On memory that another API is told of by its address alone. */
+export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };
+
+/** On a buffer that another API is told of by its handle. */
+export const SAME_CL_MEM: Verdict = { aliases: true, evidence: "the same cl_mem: no memory object is made" };
+
+/** On memory that a route reaches by a map which has yet to be made. */
+export const UNMAPPED: Verdict = {
+  aliases: false,
+  evidence: "not proven: the address is known only once it is mapped",
+};
