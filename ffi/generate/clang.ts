@@ -1,4 +1,4 @@
-import type { Cxx, Library } from "./library.ts";
+import type { Library } from "./library.ts";
 
 /** What the generated files hold for: facts that differ between these are refused. */
 export const TARGETS = ["x86_64-linux-gnu", "aarch64-linux-gnu"] as const;
@@ -16,9 +16,10 @@ const LIBC_HEADERS: Record<Target, string> = {
  * The flags that make clang see a target's own headers (Debian's cross or multiarch folders) before the shared ones. Of
  * C++, private members may be named too: they have offsets like others.
  */
-export function targetFlags(target: Target, cxx?: Cxx): string[] {
+export function targetFlags(target: Target, { cxx, folders: own = [] }: Library): string[] {
   const folders = [
-    ...cxx === undefined ? [] : [...cxx.folders, ...libstdcxxFolders()],
+    ...own,
+    ...cxx === undefined ? [] : libstdcxxFolders(),
     ...[`/usr/${target}/include`, `/usr/include/${target}`, "/usr/include"],
   ];
   return [
@@ -55,7 +56,7 @@ export async function clang(
   source = "",
 ): Promise<string> {
   const process = new Deno.Command("clang", {
-    args: [...targetFlags(target, library.cxx), "-w", ...flags, "-x", library.cxx ? "c++" : "c", "-"],
+    args: [...targetFlags(target, library), "-w", ...flags, "-x", library.cxx ? "c++" : "c", "-"],
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",

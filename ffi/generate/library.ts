@@ -11,6 +11,8 @@ export interface Library {
   readonly interface: string;
   /** The headers, as after `#include`, in angle brackets. */
   readonly headers: readonly string[];
+  /** Where they are, besides the folders of the C library; the first that has a header is taken. */
+  readonly folders?: readonly string[];
   /** What is defined before them. */
   readonly defines: Readonly<Record<string, string>>;
   /** For a C++ library, what has to be said of it besides. */
@@ -23,25 +25,31 @@ export interface Library {
   readonly constants: readonly ConstantGroup[];
   /** The error codes, which get a table from code to name as well. A second name of a code has to be its alias. */
   readonly errors?: ConstantGroup;
-  /** The structs, as C writes the type: `cl_buffer_region`, `struct iovec`. Of C++'s classes the fields are listed. */
+  /**
+   * The structs, as C writes the type: `cl_buffer_region`, `struct iovec`. Of C++'s classes the fields are listed, and of
+   * those structs of C that hold others, or arrays.
+   */
   readonly structs: readonly (string | ClassEntry)[];
+  /**
+   * The C structs that functions take by value, as they write the type: `struct cudaExtent`. Each crosses as Deno's
+   * `{ struct: … }`, out of a JavaScript buffer. They hold numbers, and arrays of numbers.
+   */
+  readonly byValue?: readonly string[];
 }
 
 /** What has to be said of a C++ library. */
 export interface Cxx {
   /** The outermost namespace of its functions and constants, which their TypeScript names leave out, e.g. `cv`. */
   readonly namespace: string;
-  /** Where its headers are, besides the folders of the C library. */
-  readonly folders: readonly string[];
   /** The classes that are passed by value in one register, by their resolved name: `cv::Size_<int>` is two ints. */
   readonly inRegister: readonly string[];
 }
 
-/** A C++ class, of which the fields that are wanted are said: they may be private. */
+/** A struct or a C++ class, of which the fields that are wanted are said: in C++ they may be private. */
 export interface ClassEntry {
-  /** The type, e.g. `cv::Mat`. */
+  /** The type, e.g. `cv::Mat` or `struct cudaDeviceProp`. */
   readonly type: string;
-  /** What TypeScript calls it; its name without namespaces unless given. */
+  /** What TypeScript calls it; its name without namespaces, or without `struct`, unless given. */
   readonly as?: string;
   /** The fields, as `offsetof` takes them; with their TypeScript name first where they are no plain name. */
   readonly fields: readonly (string | readonly [name: string, designator: string])[];

@@ -4,11 +4,13 @@ import type { CType, Declarations } from "./read/ast.ts";
 /** How a C type crosses the FFI, and what TypeScript calls it. */
 export interface ForeignType {
   /** Deno's name of it. */
-  readonly native: FieldType | "buffer" | "void";
+  readonly native: FieldType | "buffer" | "void" | "struct";
   /** TypeScript's. */
   readonly type: string;
   /** For a handle: C's name of it. */
   readonly handle?: string;
+  /** For a struct by value: as C writes it, its name, and what it holds. */
+  readonly struct?: { readonly type: string; readonly name: string; readonly holds: readonly FieldType[] };
 }
 
 /** A pointer that is passed as a number. */
@@ -18,7 +20,7 @@ export const ADDRESS: ForeignType = { native: "u64", type: "Address" };
 export const BUFFER: ForeignType = { native: "buffer", type: "BufferSource | null" };
 
 /** Plain `char` is missing on purpose: it is signed on x86-64 and unsigned on aarch64. */
-const SCALARS: Readonly<Record<string, FieldType>> = {
+export const SCALARS: Readonly<Record<string, FieldType>> = {
   "_Bool": "u8",
   "bool": "u8",
   "signed char": "i8",
@@ -49,12 +51,25 @@ export function foreignType(
   if (resolved === "void") return { native: "void", type: "void" };
   if (resolved.includes("(*)(")) return ADDRESS;
   if (resolved.endsWith("*")) {
-    const opaque = resolved.match(/^struct (\w+) ?\*$/)?.[1];
+    const opaque = pointee(resolved);
     if (opaque === undefined || declarations.records.has(opaque)) return pointer;
-    const handle = declarations.typedefs.has(type.written) ? type.written : opaque;
-    return { native: "u64", type: pascalCase(handle), handle };
+    return handleType(opaque, declarations);
   }
   return scalarType(type, declarations.enums) ?? refuse(where, type);
+}
+
+/**
+ * A pointer to an opaque struct, by the first name that the headers give it: a pointer to `const` (`cudaArray_const_t`)
+ * is the same handle.
+ */
+export function handleType(opaque: string, { typedefs }: Declarations): ForeignType {
+  const [handle] = [...typedefs].find(([, type]) => pointee(unqualified(type)) === opaque) ?? [opaque];
+  return { native: "u64", type: pascalCase(handle), handle };
+}
+
+/** The tag of the struct that a resolved pointer points to. */
+export function pointee(resolved: string): string | undefined {
+  return resolved.match(/^struct (\w+) ?\*$/)?.[1];
 }
 
 /** The type of a number or an enum, of which `enums` says whether it is signed. */
@@ -73,7 +88,7 @@ export function scalar(native: FieldType): ForeignType {
 export function refuse(where: string, type: CType): never {
   const names = [...new Set([type.written, unqualified(type)])].join(", which is ");
   throw new Error(
-    `${where}: no FFI type for ${names} (structs, arrays and plain char by value are not supported)`,
+    `${where}: no FFI type for ${names} (arrays and plain char by value are not supported; a struct is where its list says so)`,
   );
 }
 
@@ -87,7 +102,7 @@ function enumType(resolved: string, enums: ReadonlyMap<string, boolean>): FieldT
   return signed === undefined ? undefined : signed ? "i32" : "u32";
 }
 
-/** `cl_mem` → `ClMem`. */
+/** `cl_mem` → `ClMem`, `cudaStream_t` → `CudaStream`. */
 export function pascalCase(name: string): string {
-  return name.replace(/(?:^|_)([a-zA-Z])/g, (_, letter: string) => letter.toUpperCase());
+  return name.replace(/_t$/, "").replace(/(?:^|_)([a-zA-Z])/g, (_, letter: string) => letter.toUpperCase());
 }

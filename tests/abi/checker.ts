@@ -20,10 +20,10 @@ export async function contradictedHere(library: Library, claims: readonly Claim[
 }
 
 /** Runs this machine's own compiler (gcc, where clang is what generated the files) and returns what it prints. */
-export async function compileHere({ cxx }: Library, args: readonly string[]): Promise<string> {
-  const folders = cxx?.folders.flatMap((folder) => ["-isystem", folder]) ?? [];
+export async function compileHere({ cxx, folders = [] }: Library, args: readonly string[]): Promise<string> {
+  const flags = folders.flatMap((folder) => ["-isystem", folder]);
   const [compiler, ...language] = cxx ? ["g++", "-fno-access-control", "-x", "c++"] : ["cc", "-x", "c"];
-  const { success, stdout, stderr } = await run(compiler, ["-w", ...folders, ...language, ...args]);
+  const { success, stdout, stderr } = await run(compiler, ["-w", ...flags, ...language, ...args]);
   if (!success) throw new Error(stderr);
   return stdout;
 }
@@ -70,7 +70,7 @@ export async function failingAssertions(
   try {
     await Deno.writeTextFile(file, [includes(library), preamble, ...lines, ""].join("\n"));
     const flags = ["-fsyntax-only", "-w", "-ferror-limit=0", "-fno-caret-diagnostics"];
-    const { success, stderr } = await run(compiler, [...targetFlags(target, library.cxx), ...flags, ...language, file]);
+    const { success, stderr } = await run(compiler, [...targetFlags(target, library), ...flags, ...language, file]);
     const failed = [...stderr.matchAll(/error: static.*claim (\d+);/g)].map(([, i]) => assertions[Number(i)].name);
     const errors = stderr.split("\n").filter((line) => line.includes("error:")).length;
     if (errors !== failed.length || success !== (errors === 0)) throw new Error(`${target}: ${stderr}`);

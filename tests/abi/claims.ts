@@ -1,6 +1,7 @@
 import type { FieldType, StructLayout } from "../../ffi/layout.ts";
 import type { Library } from "../../ffi/generate/library.ts";
 import { className } from "../../ffi/generate/read/cxx/names.ts";
+import { structName } from "../../ffi/generate/read/structs.ts";
 
 /** Something that a committed file says about C: an integer constant expression and its value. */
 export interface Claim {
@@ -42,8 +43,8 @@ export async function claims(library: Library): Promise<Claim[]> {
   const errors = [...(module.ERROR_NAMES ?? []) as ReadonlyMap<number, string>]
     .map(([code, name]) => ({ expression: qualified.get(name) ?? name, value: BigInt(code) }));
   const structs = library.structs.flatMap((entry) => {
-    if (typeof entry === "string") return structClaims(entry, module[entry.replace(/^struct /, "")] as StructLayout);
-    const layout = module[entry.as ?? className(entry.type)] as StructLayout;
+    if (typeof entry === "string") return structClaims(entry, module[structName(entry)] as StructLayout);
+    const layout = module[entry.as ?? (library.cxx ? className : structName)(entry.type)] as StructLayout;
     return structClaims(
       entry.type,
       layout,

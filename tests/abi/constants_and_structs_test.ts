@@ -5,7 +5,7 @@ import { opencl } from "../../ffi/generate/lists/opencl.ts";
 import { cl_buffer_region, CL_INVALID_HOST_PTR } from "../../ffi/opencl/mod.ts";
 import { type Claim, claims, structClaims } from "./claims.ts";
 import { contradictedHere, contradictedOn } from "./checker.ts";
-import { abiTest, languageOf } from "./tools.ts";
+import { abiTest, needsOf } from "./tools.ts";
 
 for (const library of LIBRARIES) {
   abiTest(`ffi/${library.name}: constants, error codes and structs are what a program prints here`, async () => {
@@ -14,7 +14,7 @@ for (const library of LIBRARIES) {
     const listed = library.constants.flatMap(({ names }) => names.filter((name) => !name.startsWith("!")));
     assert(all.length >= listed.length + library.structs.length);
     assertEquals(await contradictedHere(library, all), []);
-  }, languageOf(library));
+  }, ...needsOf(library));
 
   for (const target of TARGETS) {
     abiTest(
@@ -22,7 +22,7 @@ for (const library of LIBRARIES) {
       async () => {
         assertEquals(await contradictedOn(target, library, await claims(library)), []);
       },
-      languageOf(library),
+      ...needsOf(library),
     );
   }
 }

@@ -11,7 +11,7 @@ function fixture(parts: Partial<Library>): Library {
     interface: "Fixture",
     headers: [new URL("fixture.hpp", import.meta.url).pathname],
     defines: {},
-    cxx: { namespace: "shop", folders: [], inRegister: ["shop::Pair"] },
+    cxx: { namespace: "shop", inRegister: ["shop::Pair"] },
     functions: [],
     constants: [],
     structs: [],

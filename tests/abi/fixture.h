@@ -15,6 +15,14 @@ typedef struct {
 } Record;
 struct flags { int on : 1; };
 struct matrix { int cells[4]; };
+typedef struct { char bytes[16]; } Stamp;
+struct drawing {
+  Point at;
+  union { Widget widget; struct { const void *pixels; long pitch; } plain; } what;
+  const Widget *all;
+  struct matrix turn;
+  char name[8];
+};
 
 #define LIMIT 0xFFFFFFFFu
 #define MASK (~0ull)
@@ -38,3 +46,8 @@ void widget_log(Widget widget, const char *format, ...);
 Point widget_place(Widget widget);
 void widget_move(Widget widget, Point to);
 void widget_letter(char letter);
+void widget_stamp(Stamp stamp);
+void widget_turn(struct matrix by);
+void widget_flag(struct flags flags);
+void widget_draw(struct drawing drawing);
+void widget_close(const struct widget *widget);

@@ -111,6 +111,62 @@ abiTest("a struct gets its offsets, a reader and a writer", async () => {
   ]);
 });
 
+abiTest("a struct by value becomes Deno's, and a buffer for TypeScript; a long one is written in short", async () => {
+  const library = fixture({
+    functions: ["widget_move", "widget_stamp", "widget_turn"],
+    byValue: ["Point", "Stamp", "struct matrix"],
+  });
+  assertEquals(await lines(library, "symbols.ts", "struct:"), [
+    'const Point = { struct: ["i32", "f64"] } as const;',
+    'const Stamp = { struct: Array<"u8">(16).fill("u8") } as const;',
+    'const matrix = { struct: ["i32", "i32", "i32", "i32"] } as const;',
+  ]);
+  assertEquals(await lines(library, "symbols.ts", ": { parameters"), [
+    'widget_move: { parameters: ["u64", Point], result: "void" },',
+    'widget_stamp: { parameters: [Stamp], result: "void" },',
+    'widget_turn: { parameters: [matrix], result: "void" },',
+  ]);
+  assertEquals(await lines(library, "functions.ts", "): void"), [
+    "widget_move(widget: Widget, to: BufferSource): void;",
+    "widget_stamp(stamp: BufferSource): void;",
+    "widget_turn(by: BufferSource): void;",
+  ]);
+});
+
+abiTest("a pointer to a const opaque struct is the same handle", async () => {
+  const library = fixture({ functions: ["widget_close"] });
+  assertEquals(await lines(library, "functions.ts", "):"), ["widget_close(widget: Widget): void;"]);
+});
+
+abiTest("of a struct that holds others the listed fields are measured: handles, pointers, numbers, bytes", async () => {
+  const fields = [
+    ["at_y", "at.y"],
+    ["widget", "what.widget"],
+    ["pixels", "what.plain.pixels"],
+    ["pitch", "what.plain.pitch"],
+    "all",
+    ["turn_2", "turn.cells[2]"],
+    ["name", "name[0]"],
+  ] as const;
+  const library = fixture({ structs: [{ type: "struct drawing", fields }] });
+  assertEquals(await lines(library, "structs.ts", "{ offset:"), [
+    'at_y: { offset: 8, type: "f64" },',
+    'widget: { offset: 16, type: "u64" },',
+    'pixels: { offset: 16, type: "u64" },',
+    'pitch: { offset: 24, type: "i64" },',
+    'all: { offset: 32, type: "u64" },',
+    'turn_2: { offset: 48, type: "i32" },',
+    'name: { offset: 56, type: "u8" },',
+  ]);
+  const typed = await lines(library, "structs.ts", ";");
+  assertEquals(typed.filter((line) => /^\w+: [A-Z]/.test(line)), [
+    "widget: Widget;",
+    "pixels: Address;",
+    "all: Address;",
+  ]);
+  assertEquals(await lines(library, "structs.ts", "size:"), ["size: 64,"]);
+});
+
 const refusedFunctions: [string | FunctionEntry, string][] = [
   ["widget_place", "widget_place: no FFI type for Point"],
   ["widget_move", "widget_move(to): no FFI type for Point"],
@@ -127,6 +183,11 @@ const refusedConstants: [ConstantGroup, string][] = [
   [{ type: "int", names: ["VERSION"] }, 'no constant matches "VERSION"'],
   [{ type: "int", names: ["TITLE"] }, "TITLE"],
 ];
+/** A list of one field of a struct. */
+function drawing(field: string): Partial<Library> {
+  return { structs: [{ type: "struct drawing", fields: [field] }] };
+}
+
 const refusals: [string, Partial<Library>, string][] = [
   ...refusedFunctions.map(([entry, message]) => (
     [JSON.stringify(entry), { functions: [entry] }, message] satisfies [string, Partial<Library>, string]
@@ -137,6 +198,10 @@ const refusals: [string, Partial<Library>, string][] = [
   ["two errors with one code", { errors: { type: "int", names: ["E_*"] } }, "has the code of another error"],
   ["struct flags", { structs: ["struct flags"] }, "struct flags.on: bit-fields are not supported"],
   ["struct matrix", { structs: ["struct matrix"] }, "struct matrix.cells: no FFI type for int[4]"],
+  ["a struct by value with bits", { functions: ["widget_flag"], byValue: ["struct flags"] }, "bit-fields are not"],
+  ["a struct by value that holds another", { functions: ["widget_draw"], byValue: ["struct drawing"] }, "for Point"],
+  ["an array as a field", drawing("name"), "struct drawing.name is no number and no pointer"],
+  ["a struct as a field", drawing("at"), "struct drawing.at is no number and no pointer"],
   ["struct widget", { structs: ["struct widget"] }, "no header declares the fields of struct widget"],
 ];
 

@@ -1,6 +1,6 @@
 // Compares a C function's type with what a symbol table says of it, in C++14 and without any header.
 
-enum Native { VOID, BUFFER, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64 };
+enum Native { VOID, BUFFER, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64, STRUCT };
 
 template <class T, class = void> struct Fits {
   static constexpr bool fractional = (T)0.5 != (T)0;

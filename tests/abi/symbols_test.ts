@@ -5,18 +5,39 @@ import { LIBRARIES } from "../../ffi/generate/lists/mod.ts";
 import { libc } from "../../ffi/generate/lists/libc.ts";
 import { type Assertion, failingAssertions } from "./checker.ts";
 import { committed } from "./claims.ts";
-import { abiTest } from "./tools.ts";
+import { headers } from "./cxx.ts";
+import { abiTest, needsOf } from "./tools.ts";
 
 type Table = Record<string, Deno.ForeignFunction>;
 
+/** A list over fixture.h. */
+const FIXTURE: Library = {
+  name: "fixture",
+  interface: "Fixture",
+  headers: [new URL("fixture.h", import.meta.url).pathname],
+  defines: {},
+  functions: [],
+  constants: [],
+  structs: [],
+};
+
+/** What signature.hpp calls a type of Deno's. */
+function native(type: Deno.NativeResultType): string {
+  return typeof type === "string" ? type.replace("size", "64").toUpperCase() : "STRUCT";
+}
+
 /** Compares symbol tables with the prototypes of the headers, through C++'s own type deduction. */
 async function contradicted(library: Library, table: Table): Promise<string[][]> {
-  const preamble = await Deno.readTextFile(new URL("signature.hpp", import.meta.url));
+  const preamble = await headers("signature.hpp", "signature_c.hpp");
   const assertions = Object.entries(table).map(([name, symbol]): Assertion => {
-    const natives = [symbol.result, ...symbol.parameters].map((type) =>
-      String(type).replace("size", "64").toUpperCase()
-    );
-    return { name, condition: `is(&${symbol.name ?? name}, {${natives.join(", ")}})` };
+    const f = `&${symbol.name ?? name}`;
+    const natives = [symbol.result, ...symbol.parameters].map(native);
+    const structs = symbol.parameters.flatMap((type, i) => (
+      typeof type === "string"
+        ? []
+        : [`holds<Parameter<${i}, decltype(${f})>::Type, ${type.struct.map(native).join(", ")}>(0)`]
+    ));
+    return { name, condition: [`is(${f}, {${natives.join(", ")}})`, ...structs].join(" && ") };
   });
   const language = ["-x", "c++", "-std=c++14"];
   return await Promise.all(TARGETS.map((target) => (
@@ -30,7 +51,7 @@ for (const library of LIBRARIES.filter(({ cxx, functions }) => !cxx && functions
     const table = SYMBOLS as Table;
     assertEquals(Object.keys(table).length, library.functions.length);
     assertEquals(await contradicted(library, table), TARGETS.map(() => []));
-  });
+  }, ...needsOf(library));
 }
 
 abiTest(
@@ -49,3 +70,28 @@ abiTest(
     assertEquals(await contradicted(libc, table), TARGETS.map(() => wrong));
   },
 );
+
+abiTest("the checker finds a struct by value of a wrong size, sign, class and number of members", async () => {
+  const by = (...struct: Deno.NativeType[]) => ({ parameters: ["u64", { struct }], result: "void" } as const);
+  const tables: Record<string, Deno.ForeignFunction>[] = [
+    { widget_move: by("i32", "f32") },
+    { widget_move: by("u32", "f64") },
+    { widget_move: by("i32", "u64") },
+    { widget_move: by("i32") },
+    { widget_move: by("i32", "f64", "f64") },
+    { widget_move: by("i32", "f64"), widget_place: { parameters: ["u64"], result: "u64" } },
+    { widget_move: by("i32", "f64") }, // right
+    { widget_stamp: { parameters: [{ struct: Array<"u8">(15).fill("u8") }], result: "void" } },
+    { widget_stamp: { parameters: [{ struct: ["u64", "u64"] }], result: "void" } },
+    { widget_stamp: { parameters: [{ struct: Array<"u8">(16).fill("u8") }], result: "void" } }, // right
+  ];
+  const wrong = await Promise.all(tables.map(async (table) => (await contradicted(FIXTURE, table)).map(String)));
+  const each = (name: string) => TARGETS.map(() => name);
+  assertEquals(wrong, [
+    ...Array(5).fill(each("widget_move")),
+    each("widget_place"),
+    each(""),
+    ...Array(2).fill(each("widget_stamp")),
+    each(""),
+  ]);
+});

@@ -1,5 +1,6 @@
 import { TARGETS } from "../../ffi/generate/clang.ts";
 import type { Library } from "../../ffi/generate/library.ts";
+import { cuda } from "../../ffi/generate/lists/cuda.ts";
 
 /** What the ABI tests need and this machine lacks: names of tools, and of Debian packages for headers. */
 export const MISSING: readonly string[] = [
@@ -18,19 +19,26 @@ export const CXX_MISSING: readonly string[] = [
     .map((part) => `libopencv-${part}-dev`),
 ];
 
-/** The language of a list. */
-export type Language = "c" | "c++";
+/** What the tests of CUDA's lists need besides. */
+export const CUDA_MISSING: readonly string[] = ["cuda_runtime_api.h", "cuda.h", "nvrtc.h", "crt/host_defines.h"]
+  .filter((header) => !cuda.folders.some((folder) => exists(`${folder}/${header}`)))
+  .map((header) => `CUDA's ${header}`);
+
+/** What a test may need besides a C compiler. */
+export type Need = "c++" | "cuda";
+
+const NEEDS: Readonly<Record<Need, readonly string[]>> = { "c++": CXX_MISSING, "cuda": CUDA_MISSING };
 
 /** Registers a test which is ignored, and says why in its name, where a tool is missing. */
-export function abiTest(name: string, fn: () => Promise<void>, language: Language = "c"): void {
-  const missing = [...MISSING, ...language === "c++" ? CXX_MISSING : []];
+export function abiTest(name: string, fn: () => Promise<void>, ...needs: readonly Need[]): void {
+  const missing = [...MISSING, ...needs.flatMap((need) => NEEDS[need])];
   const ignore = missing.length > 0;
   Deno.test({ name: ignore ? `${name} (needs ${missing.join(", ")})` : name, ignore, fn });
 }
 
-/** The language of a list. */
-export function languageOf({ cxx }: Library): Language {
-  return cxx ? "c++" : "c";
+/** What the headers of a list need. */
+export function needsOf({ cxx, folders }: Library): Need[] {
+  return [...cxx ? ["c++" as const] : [], ...folders === cuda.folders ? ["cuda" as const] : []];
 }
 
 function runs(tool: string): boolean {

@@ -6,6 +6,9 @@ import type * as cxxabi from "../../ffi/cxxabi/mod.ts";
 import type * as core from "../../ffi/opencv_core/mod.ts";
 import type * as imgcodecs from "../../ffi/opencv_imgcodecs/mod.ts";
 import type * as imgproc from "../../ffi/opencv_imgproc/mod.ts";
+import type * as driver from "../../ffi/cuda_driver/mod.ts";
+import * as runtime from "../../ffi/cuda_runtime/mod.ts";
+import * as nvrtc from "../../ffi/nvrtc/mod.ts";
 import type * as usm from "../../ffi/opencl_usm/mod.ts";
 
 /** A typed function as the FFI sees it: without brands. */
@@ -36,6 +39,12 @@ Deno.test("the typed interfaces are those of the symbol tables, brands apart (ch
   agree<keyof imgcodecs.OpenCVImgcodecs, keyof typeof imgcodecs.SYMBOLS>();
   agree<Symbols<typeof cxxabi.SYMBOLS>, PlainLibrary<cxxabi.CxxAbi>>();
   agree<keyof cxxabi.CxxAbi, keyof typeof cxxabi.SYMBOLS>();
+  agree<Symbols<typeof runtime.SYMBOLS>, PlainLibrary<runtime.CudaRuntime>>();
+  agree<keyof runtime.CudaRuntime, keyof typeof runtime.SYMBOLS>();
+  agree<Symbols<typeof driver.SYMBOLS>, PlainLibrary<driver.CudaDriver>>();
+  agree<keyof driver.CudaDriver, keyof typeof driver.SYMBOLS>();
+  agree<Symbols<typeof nvrtc.SYMBOLS>, PlainLibrary<nvrtc.Nvrtc>>();
+  agree<keyof nvrtc.Nvrtc, keyof typeof nvrtc.SYMBOLS>();
 });
 
 Deno.test("handles of two kinds, addresses and plain bigints are not mixed up (checked by the compiler)", () => {
@@ -70,4 +79,6 @@ Deno.test("error codes have names", () => {
   assertEquals(opencl.ERROR_NAMES.get(-1001), "CL_PLATFORM_NOT_FOUND_KHR");
   assertEquals(opencl.ERROR_NAMES.has(0), false);
   assertEquals(libc.ERROR_NAMES.get(11), "EAGAIN");
+  assertEquals(runtime.ERROR_NAMES.get(2), "cudaErrorMemoryAllocation");
+  assertEquals(nvrtc.ERROR_NAMES.get(6), "NVRTC_ERROR_COMPILATION");
 });

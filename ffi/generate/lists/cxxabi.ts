@@ -6,7 +6,7 @@ export const cxxabi: Library = {
   interface: "CxxAbi",
   headers: ["cxxabi.h"],
   defines: {},
-  cxx: { namespace: "__cxxabiv1", folders: [], inRegister: [] },
+  cxx: { namespace: "__cxxabiv1", inRegister: [] },
   functions: [
     "__cxxabiv1::__cxa_begin_catch",
     "__cxxabiv1::__cxa_end_catch",

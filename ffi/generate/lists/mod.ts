@@ -1,7 +1,10 @@
 import type { Library } from "../library.ts";
+import { cudaDriver } from "./cuda_driver.ts";
+import { cudaRuntime } from "./cuda_runtime.ts";
 import { cxxabi } from "./cxxabi.ts";
 import { elf } from "./elf.ts";
 import { libc } from "./libc.ts";
+import { nvrtc } from "./nvrtc.ts";
 import { opencl } from "./opencl.ts";
 import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
@@ -18,4 +21,7 @@ export const LIBRARIES: readonly Library[] = [
   opencvCore,
   opencvImgproc,
   opencvImgcodecs,
+  cudaRuntime,
+  cudaDriver,
+  nvrtc,
 ];

@@ -1,8 +1,7 @@
-import type { Cxx } from "../library.ts";
+import type { Library } from "../library.ts";
 
 /** What the lists of OpenCV's libraries have in common. */
-export const opencvCxx: Cxx = {
-  namespace: "cv",
+export const opencv = {
   folders: ["/usr/include/opencv4"],
-  inRegister: ["cv::Size_<int>", "cv::Point_<int>"],
-};
+  cxx: { namespace: "cv", inRegister: ["cv::Size_<int>", "cv::Point_<int>"] },
+} satisfies Partial<Library>;

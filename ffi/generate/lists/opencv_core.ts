@@ -1,5 +1,5 @@
 import type { Library } from "../library.ts";
-import { opencvCxx } from "./opencv.ts";
+import { opencv } from "./opencv.ts";
 
 /** OpenCV's core: Mat and UMat, their link to OpenCL, exceptions, and a few operations. */
 export const opencvCore: Library = {
@@ -7,7 +7,7 @@ export const opencvCore: Library = {
   interface: "OpenCVCore",
   headers: ["opencv2/core.hpp", "opencv2/core/ocl.hpp", "opencv2/core/cuda.hpp", "opencv2/core/core_c.h"],
   defines: {},
-  cxx: opencvCxx,
+  ...opencv,
   functions: [
     "cv::getVersionMajor",
     "cv::getVersionMinor",

@@ -1,5 +1,5 @@
 import type { Library } from "../library.ts";
-import { opencvCxx } from "./opencv.ts";
+import { opencv } from "./opencv.ts";
 
 /** OpenCV's image files. */
 export const opencvImgcodecs: Library = {
@@ -7,7 +7,7 @@ export const opencvImgcodecs: Library = {
   interface: "OpenCVImgcodecs",
   headers: ["opencv2/imgcodecs.hpp"],
   defines: {},
-  cxx: opencvCxx,
+  ...opencv,
   functions: [
     { name: "cv::imread", sret: true },
     "cv::imwrite",

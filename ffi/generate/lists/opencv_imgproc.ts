@@ -1,5 +1,5 @@
 import type { Library } from "../library.ts";
-import { opencvCxx } from "./opencv.ts";
+import { opencv } from "./opencv.ts";
 
 /** OpenCV's image processing: colours, filters, edges, geometry. */
 export const opencvImgproc: Library = {
@@ -7,7 +7,7 @@ export const opencvImgproc: Library = {
   interface: "OpenCVImgproc",
   headers: ["opencv2/imgproc.hpp"],
   defines: {},
-  cxx: opencvCxx,
+  ...opencv,
   functions: [
     "cv::cvtColor",
     "cv::GaussianBlur",

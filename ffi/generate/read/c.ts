@@ -2,6 +2,7 @@ import type { Target } from "../clang.ts";
 import type { Library } from "../library.ts";
 import type { ForeignFunction, Struct } from "../model.ts";
 import { readDeclarations } from "./ast.ts";
+import { readFields } from "./fields.ts";
 import { readFunction } from "./functions.ts";
 import { type Candidate, enumerator } from "./select.ts";
 import { readStruct } from "./structs.ts";
@@ -21,12 +22,13 @@ export async function readC(library: Library, target: Target): Promise<Read> {
   const declarations = await readDeclarations(library, target);
   return {
     functions: library.functions.map((entry) => (
-      readFunction(typeof entry === "string" ? { name: entry } : entry, declarations)
+      readFunction(library, typeof entry === "string" ? { name: entry } : entry, declarations)
     )),
-    structs: await Promise.all(library.structs.map((entry) => {
-      if (typeof entry !== "string") throw new Error(`${entry.type}: only of a C++ class the fields are listed`);
-      return readStruct(library, target, entry, declarations);
-    })),
+    structs: await Promise.all(library.structs.map((entry) => (
+      typeof entry === "string"
+        ? readStruct(library, target, entry, declarations)
+        : readFields(library, target, entry, declarations)
+    ))),
     enumerators: declarations.enumerators.map((name) => enumerator(name)),
   };
 }

@@ -1,10 +1,15 @@
-import type { FunctionEntry } from "../library.ts";
+import type { FunctionEntry, Library } from "../library.ts";
 import type { ForeignFunction } from "../model.ts";
 import { ADDRESS, BUFFER, foreignType } from "../types.ts";
 import type { Declarations, Member, Prototype } from "./ast.ts";
+import { structType } from "./by_value.ts";
 
 /** Says how a listed function crosses the FFI. */
-export function readFunction(entry: FunctionEntry, declarations: Declarations): ForeignFunction {
+export function readFunction(
+  { byValue = [] }: Library,
+  entry: FunctionEntry,
+  declarations: Declarations,
+): ForeignFunction {
   const prototype = declarations.functions.get(entry.name);
   if (prototype === undefined) throw new Error(`no header declares ${entry.name}`);
   if (prototype.variadic !== (entry.variadic !== undefined)) {
@@ -27,7 +32,7 @@ export function readFunction(entry: FunctionEntry, declarations: Declarations): 
     parameters: [...named, ...rest].map(({ name, type }) => (
       {
         name,
-        foreign: foreignType(
+        foreign: byValue.includes(type.written) ? structType(type.written, declarations) : foreignType(
           `${entry.name}(${name})`,
           type,
           entry.address?.includes(name) ? ADDRESS : BUFFER,

@@ -9,7 +9,8 @@ export function header({ headers }: Library): string {
 
 /** The imports of those types of ours that a file uses: the shared ones, and the library's handles. */
 export function imports(text: string, { handles }: Model): string {
-  const used = (name: string) => new RegExp(`\\b${name}\\b`).test(text) && !text.includes(`export type ${name} `);
+  const code = text.replace(/\/\*\*.*?\*\/|^ *\/\/.*?$/gms, "");
+  const used = (name: string) => new RegExp(`\\b${name}\\b`).test(code) && !code.includes(`export type ${name} `);
   const shared = Object.entries({ Address: "../address.ts", Branded: "../brand.ts", StructLayout: "../layout.ts" });
   const own = handles.map(pascalCase).filter(used).join(", ");
   return shared.filter(([name]) => used(name)).map(([name, file]) => `import type { ${name} } from "${file}";\n`).join(

@@ -1,0 +1,44 @@
+import type { Purpose } from "./purpose.ts";
+
+/** A package of Debian's. */
+export interface Package {
+  readonly name: string;
+  readonly why: string;
+  readonly for: readonly Purpose[];
+  /** A virtual package that does as well: another vendor's package that provides it is left in place. */
+  readonly or?: string;
+}
+
+/** All that any purpose needs, but for pip. */
+export const PACKAGES: readonly Package[] = [
+  {
+    name: "ocl-icd-libopencl1",
+    or: "libopencl1",
+    for: ["demo", "test", "bench"],
+    why: "the OpenCL loader, libOpenCL.so.1",
+  },
+  { name: "pocl-opencl-icd", for: ["demo", "test", "bench"], why: "PoCL: OpenCL on the CPU" },
+  { name: "mesa-opencl-icd", for: ["test"], why: "rusticl: a second OpenCL, to test across platforms" },
+  { name: "clinfo", for: ["test"], why: "lists the OpenCL platforms when one is missed" },
+  { name: "opencl-headers", for: ["test", "bench"], why: "the C headers that ffi/ is generated from" },
+  { name: "ocl-icd-opencl-dev", for: ["test", "bench"], why: "libOpenCL.so to link the C programs of the tests" },
+  { name: "gcc", for: ["test", "bench"], why: "cc: builds the C programs of the tests" },
+  { name: "g++", for: ["test", "bench"], why: "builds the C++ programs of the tests, with libstdc++'s headers" },
+  { name: "libc6-dev", for: ["test", "bench"], why: "libc's headers" },
+  { name: "clang", for: ["test"], why: "reads the headers for ffi/, for x86-64 and for aarch64" },
+  { name: "libc6-dev-arm64-cross", for: ["test"], why: "libc's headers for aarch64" },
+  { name: "libopencv-core406", for: ["test", "bench"], why: "OpenCV: Mat and UMat" },
+  { name: "libopencv-imgproc406", for: ["test", "bench"], why: "OpenCV's image processing" },
+  { name: "libopencv-imgcodecs406", for: ["test", "bench"], why: "OpenCV's image files" },
+  { name: "libopencv-core-dev", for: ["test", "bench"], why: "OpenCV's C++ headers that ffi/ is generated from" },
+  { name: "libopencv-imgproc-dev", for: ["test", "bench"], why: "those of its image processing" },
+  { name: "libopencv-imgcodecs-dev", for: ["test", "bench"], why: "those of its image files" },
+  { name: "strace", for: ["test"], why: "shows that importing opens no library" },
+  { name: "python3-pyopencl", for: ["bench"], why: "a peer: OpenCL from Python" },
+  { name: "python3-numpy", for: ["bench"], why: "the arrays of that peer" },
+  { name: "mesa-vulkan-drivers", for: ["bench"], why: "a peer: Deno's WebGPU, on the CPU (lavapipe)" },
+  { name: "libdrm-dev", for: ["test"], why: "drm_fourcc.h: the codes of the pixel formats" },
+];
+
+/** What downloads the wheels of `cuda.ts`, where there is no pip yet. */
+export const PIP: Package = { name: "python3-pip", for: ["test"], why: "downloads CUDA's headers and libraries" };

@@ -1,0 +1,5 @@
+/** What is set up for, and how that is said. */
+export const NEEDS = { demo: "the demo needs", test: "the tests need", bench: "the bench needs" } as const;
+
+/** One of {@linkcode NEEDS}. */
+export type Purpose = keyof typeof NEEDS;

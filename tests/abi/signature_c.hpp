@@ -1,0 +1,44 @@
+// What signature.hpp needs besides for C's enums, and for structs by value.
+
+template <bool> struct If {};
+template <> struct If<true> { using Then = void; };
+
+// Its constants may be promoted to another type than the one that stores them.
+template <class T> struct Fits<T, typename If<__is_enum(T)>::Then> : Fits<__underlying_type(T)> {};
+
+template <class T> struct Fits<T, typename If<__is_class(T)>::Then> {
+  static constexpr bool as(Native native) { return native == STRUCT && __is_trivially_copyable(T); }
+};
+
+// A plain char is a byte.
+template <> struct Fits<char> {
+  static constexpr bool as(Native native) { return native == U8; }
+};
+
+// Initializes what `native` fits, and nothing else.
+template <Native native> struct As {
+  template <class T, class = typename If<Fits<T>::as(native)>::Then> operator T() const;
+};
+
+// The bytes of a struct that holds these.
+template <unsigned long N> constexpr unsigned long bytes(const Native (&natives)[N]) {
+  unsigned long size = 0, align = 1;
+  for (Native native : natives) {
+    unsigned long own = native <= I8 ? 1 : native <= I16 ? 2 : native <= I32 || native == F32 ? 4 : 8;
+    size = (size + own - 1) / own * own + own;
+    align = own > align ? own : align;
+  }
+  return (size + align - 1) / align * align;
+}
+
+// Whether a struct holds these, in this order, and nothing else. An array's elements count one by one.
+template <class T, Native... natives> constexpr auto holds(int) -> decltype(T{As<natives>{}...}, true) {
+  return sizeof(T) == bytes({natives...});
+}
+template <class T, Native...> constexpr bool holds(...) { return false; }
+
+// The type of a function's parameter.
+template <unsigned i, class F> struct Parameter;
+template <unsigned i, class R, class... A> struct Parameter<i, R (*)(A...)> {
+  using Type = __type_pack_element<i, A...>;
+};
