@@ -10,5 +10,8 @@ export type CUfunction = Branded<"CUfunction">;
 /** A `CUkernel`. */
 export type CUkernel = Branded<"CUkernel">;
 
+/** A `CUlibrary`. */
+export type CUlibrary = Branded<"CUlibrary">;
+
 /** A `CUstream`. */
 export type CUstream = Branded<"CUstream">;

@@ -30,7 +30,7 @@ export const SYMBOLS = {
   // CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
   cuDevicePrimaryCtxRelease_v2: { parameters: ["i32"], result: "u32" },
   // CUresult cuCtxGetCurrent(CUcontext *pctx)
-  cuCtxGetCurrent: { parameters: ["buffer"], result: "u32" },
+  cuCtxGetCurrent: { parameters: ["u64"], result: "u32" },
   // CUresult cuCtxSetCurrent(CUcontext ctx)
   cuCtxSetCurrent: { parameters: ["u64"], result: "u32" },
   // CUresult cuCtxPushCurrent_v2(CUcontext ctx)
@@ -79,6 +79,8 @@ export const SYMBOLS = {
   cuMemGetAllocationPropertiesFromHandle: { parameters: ["buffer", "u64"], result: "u32" },
   // CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
   cuMemRetainAllocationHandle: { parameters: ["buffer", "u64"], result: "u32" },
+  // CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
+  cuLibraryGetModule: { parameters: ["buffer", "u64"], result: "u32" },
   // CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
   cuKernelGetParamInfo: { parameters: ["u64", "usize", "buffer", "buffer"], result: "u32", optional: true },
   // CUresult cuKernelGetName(const char **name, CUkernel hfunc)

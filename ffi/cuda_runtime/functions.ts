@@ -275,31 +275,8 @@ export interface CudaRuntime {
     array: CudaArray,
   ): number;
 
-  /** `cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)` */
-  cudaMemcpy2DToArrayAsync(
-    dst: CudaArray,
-    wOffset: bigint,
-    hOffset: bigint,
-    src: Address,
-    spitch: bigint,
-    width: bigint,
-    height: bigint,
-    kind: number,
-    stream: CudaStream,
-  ): number;
-
-  /** `cudaError_t cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)` */
-  cudaMemcpy2DFromArrayAsync(
-    dst: Address,
-    dpitch: bigint,
-    src: CudaArray,
-    wOffset: bigint,
-    hOffset: bigint,
-    width: bigint,
-    height: bigint,
-    kind: number,
-    stream: CudaStream,
-  ): number;
+  /** `cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)` */
+  cudaMemcpy3DAsync(p: BufferSource | null, stream: CudaStream): number;
 
   /** `cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject, const struct cudaResourceDesc *pResDesc)` */
   cudaCreateSurfaceObject(pSurfObject: BufferSource | null, pResDesc: BufferSource | null): number;

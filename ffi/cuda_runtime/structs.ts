@@ -341,6 +341,128 @@ export function writeCudaExtent(view: DataView, offset: number, value: CudaExten
   view.setBigUint64(offset + 16, value.depth, true);
 }
 
+/** The layout of a `struct cudaMemcpy3DParms`. */
+export const cudaMemcpy3DParms = {
+  size: 160,
+  align: 8,
+  fields: {
+    srcArray: { offset: 0, type: "u64" },
+    srcPos_x: { offset: 8, type: "u64" },
+    srcPos_y: { offset: 16, type: "u64" },
+    srcPos_z: { offset: 24, type: "u64" },
+    srcPtr_ptr: { offset: 32, type: "u64" },
+    srcPtr_pitch: { offset: 40, type: "u64" },
+    srcPtr_xsize: { offset: 48, type: "u64" },
+    srcPtr_ysize: { offset: 56, type: "u64" },
+    dstArray: { offset: 64, type: "u64" },
+    dstPos_x: { offset: 72, type: "u64" },
+    dstPos_y: { offset: 80, type: "u64" },
+    dstPos_z: { offset: 88, type: "u64" },
+    dstPtr_ptr: { offset: 96, type: "u64" },
+    dstPtr_pitch: { offset: 104, type: "u64" },
+    dstPtr_xsize: { offset: 112, type: "u64" },
+    dstPtr_ysize: { offset: 120, type: "u64" },
+    extent_width: { offset: 128, type: "u64" },
+    extent_height: { offset: 136, type: "u64" },
+    extent_depth: { offset: 144, type: "u64" },
+    kind: { offset: 152, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `struct cudaMemcpy3DParms`. */
+export interface CudaMemcpy3DParms {
+  /** `struct cudaMemcpy3DParms.srcArray` */
+  srcArray: CudaArray;
+  /** `struct cudaMemcpy3DParms.srcPos.x` */
+  srcPos_x: bigint;
+  /** `struct cudaMemcpy3DParms.srcPos.y` */
+  srcPos_y: bigint;
+  /** `struct cudaMemcpy3DParms.srcPos.z` */
+  srcPos_z: bigint;
+  /** `struct cudaMemcpy3DParms.srcPtr.ptr` */
+  srcPtr_ptr: Address;
+  /** `struct cudaMemcpy3DParms.srcPtr.pitch` */
+  srcPtr_pitch: bigint;
+  /** `struct cudaMemcpy3DParms.srcPtr.xsize` */
+  srcPtr_xsize: bigint;
+  /** `struct cudaMemcpy3DParms.srcPtr.ysize` */
+  srcPtr_ysize: bigint;
+  /** `struct cudaMemcpy3DParms.dstArray` */
+  dstArray: CudaArray;
+  /** `struct cudaMemcpy3DParms.dstPos.x` */
+  dstPos_x: bigint;
+  /** `struct cudaMemcpy3DParms.dstPos.y` */
+  dstPos_y: bigint;
+  /** `struct cudaMemcpy3DParms.dstPos.z` */
+  dstPos_z: bigint;
+  /** `struct cudaMemcpy3DParms.dstPtr.ptr` */
+  dstPtr_ptr: Address;
+  /** `struct cudaMemcpy3DParms.dstPtr.pitch` */
+  dstPtr_pitch: bigint;
+  /** `struct cudaMemcpy3DParms.dstPtr.xsize` */
+  dstPtr_xsize: bigint;
+  /** `struct cudaMemcpy3DParms.dstPtr.ysize` */
+  dstPtr_ysize: bigint;
+  /** `struct cudaMemcpy3DParms.extent.width` */
+  extent_width: bigint;
+  /** `struct cudaMemcpy3DParms.extent.height` */
+  extent_height: bigint;
+  /** `struct cudaMemcpy3DParms.extent.depth` */
+  extent_depth: bigint;
+  /** `struct cudaMemcpy3DParms.kind` */
+  kind: number;
+}
+
+/** Reads a `struct cudaMemcpy3DParms` at a byte offset. */
+export function readCudaMemcpy3DParms(view: DataView, offset: number): CudaMemcpy3DParms {
+  return {
+    srcArray: view.getBigUint64(offset, true) as CudaArray,
+    srcPos_x: view.getBigUint64(offset + 8, true),
+    srcPos_y: view.getBigUint64(offset + 16, true),
+    srcPos_z: view.getBigUint64(offset + 24, true),
+    srcPtr_ptr: view.getBigUint64(offset + 32, true) as Address,
+    srcPtr_pitch: view.getBigUint64(offset + 40, true),
+    srcPtr_xsize: view.getBigUint64(offset + 48, true),
+    srcPtr_ysize: view.getBigUint64(offset + 56, true),
+    dstArray: view.getBigUint64(offset + 64, true) as CudaArray,
+    dstPos_x: view.getBigUint64(offset + 72, true),
+    dstPos_y: view.getBigUint64(offset + 80, true),
+    dstPos_z: view.getBigUint64(offset + 88, true),
+    dstPtr_ptr: view.getBigUint64(offset + 96, true) as Address,
+    dstPtr_pitch: view.getBigUint64(offset + 104, true),
+    dstPtr_xsize: view.getBigUint64(offset + 112, true),
+    dstPtr_ysize: view.getBigUint64(offset + 120, true),
+    extent_width: view.getBigUint64(offset + 128, true),
+    extent_height: view.getBigUint64(offset + 136, true),
+    extent_depth: view.getBigUint64(offset + 144, true),
+    kind: view.getUint32(offset + 152, true),
+  };
+}
+
+/** Writes a `struct cudaMemcpy3DParms` at a byte offset. */
+export function writeCudaMemcpy3DParms(view: DataView, offset: number, value: CudaMemcpy3DParms): void {
+  view.setBigUint64(offset, value.srcArray, true);
+  view.setBigUint64(offset + 8, value.srcPos_x, true);
+  view.setBigUint64(offset + 16, value.srcPos_y, true);
+  view.setBigUint64(offset + 24, value.srcPos_z, true);
+  view.setBigUint64(offset + 32, value.srcPtr_ptr, true);
+  view.setBigUint64(offset + 40, value.srcPtr_pitch, true);
+  view.setBigUint64(offset + 48, value.srcPtr_xsize, true);
+  view.setBigUint64(offset + 56, value.srcPtr_ysize, true);
+  view.setBigUint64(offset + 64, value.dstArray, true);
+  view.setBigUint64(offset + 72, value.dstPos_x, true);
+  view.setBigUint64(offset + 80, value.dstPos_y, true);
+  view.setBigUint64(offset + 88, value.dstPos_z, true);
+  view.setBigUint64(offset + 96, value.dstPtr_ptr, true);
+  view.setBigUint64(offset + 104, value.dstPtr_pitch, true);
+  view.setBigUint64(offset + 112, value.dstPtr_xsize, true);
+  view.setBigUint64(offset + 120, value.dstPtr_ysize, true);
+  view.setBigUint64(offset + 128, value.extent_width, true);
+  view.setBigUint64(offset + 136, value.extent_height, true);
+  view.setBigUint64(offset + 144, value.extent_depth, true);
+  view.setUint32(offset + 152, value.kind, true);
+}
+
 /** The layout of a `struct cudaResourceDesc`. */
 export const cudaResourceDesc = {
   size: 144,

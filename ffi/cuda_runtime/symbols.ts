@@ -172,16 +172,8 @@ export const SYMBOLS = {
   cudaFreeArray: { parameters: ["u64"], result: "u32" },
   // cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned int *flags, cudaArray_t array)
   cudaArrayGetInfo: { parameters: ["buffer", "buffer", "buffer", "u64"], result: "u32" },
-  // cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
-  cudaMemcpy2DToArrayAsync: {
-    parameters: ["u64", "usize", "usize", "u64", "usize", "usize", "usize", "u32", "u64"],
-    result: "u32",
-  },
-  // cudaError_t cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
-  cudaMemcpy2DFromArrayAsync: {
-    parameters: ["u64", "usize", "u64", "usize", "usize", "usize", "usize", "u32", "u64"],
-    result: "u32",
-  },
+  // cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
+  cudaMemcpy3DAsync: { parameters: ["buffer", "u64"], result: "u32" },
   // cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject, const struct cudaResourceDesc *pResDesc)
   cudaCreateSurfaceObject: { parameters: ["buffer", "buffer"], result: "u32" },
   // cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surfObject)

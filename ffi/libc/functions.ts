@@ -33,6 +33,9 @@ export interface LibC {
   /** `int close(int fd)` */
   close(fd: number): number;
 
+  /** `ssize_t read(int fd, void *buf, size_t nbytes)` */
+  read(fd: number, buf: BufferSource | null, nbytes: bigint): bigint;
+
   /** `ssize_t write(int fd, const void *buf, size_t n)` */
   write(fd: number, buf: BufferSource | null, n: bigint): bigint;
 

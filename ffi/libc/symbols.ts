@@ -22,6 +22,8 @@ export const SYMBOLS = {
   flock: { parameters: ["i32", "i32"], result: "i32" },
   // int close(int fd)
   close: { parameters: ["i32"], result: "i32" },
+  // ssize_t read(int fd, void *buf, size_t nbytes)
+  read: { parameters: ["i32", "buffer", "usize"], result: "i64" },
   // ssize_t write(int fd, const void *buf, size_t n)
   write: { parameters: ["i32", "buffer", "usize"], result: "i64" },
   // ssize_t process_vm_readv(pid_t pid, const struct iovec *lvec, unsigned long liovcnt, const struct iovec *rvec, unsigned long riovcnt, unsigned long flags)

@@ -134,6 +134,18 @@ export interface OpenCL {
     errcode_ret: BufferSource | null,
   ): ClMem;
 
+  /** `cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, size_t size, void *host_ptr, cl_int *errcode_ret)` Null where the library lacks it. */
+  readonly clCreateBufferWithProperties:
+    | ((
+      context: ClContext,
+      properties: BufferSource | null,
+      flags: bigint,
+      size: bigint,
+      host_ptr: Address,
+      errcode_ret: BufferSource | null,
+    ) => ClMem)
+    | null;
+
   /** `cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type buffer_create_type, const void *buffer_create_info, cl_int *errcode_ret)` */
   clCreateSubBuffer(
     buffer: ClMem,

@@ -40,6 +40,12 @@ export const SYMBOLS = {
   clFinish: { parameters: ["u64"], result: "i32" },
   // cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host_ptr, cl_int *errcode_ret)
   clCreateBuffer: { parameters: ["u64", "u64", "usize", "u64", "buffer"], result: "u64" },
+  // cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, size_t size, void *host_ptr, cl_int *errcode_ret)
+  clCreateBufferWithProperties: {
+    parameters: ["u64", "buffer", "u64", "usize", "u64", "buffer"],
+    result: "u64",
+    optional: true,
+  },
   // cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type buffer_create_type, const void *buffer_create_info, cl_int *errcode_ret)
   clCreateSubBuffer: { parameters: ["u64", "u64", "u32", "buffer", "buffer"], result: "u64" },
   // cl_int clRetainMemObject(cl_mem memobj)

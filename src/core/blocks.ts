@@ -1,7 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import {
   F_ADD_SEALS,
-  F_DUPFD_CLOEXEC,
   F_SEAL_GROW,
   F_SEAL_SHRINK,
   MAP_ANONYMOUS,
@@ -17,6 +16,7 @@ import {
 } from "../../ffi/libc/constants.ts";
 import type { Block, Fate } from "./allocation.ts";
 import { ArgumentError, throwAll } from "./errors.ts";
+import { closeFd, duplicateFd } from "./fd.ts";
 import { ledger } from "./ledger.ts";
 import { type Undo, unwind } from "./undo.ts";
 import { libc, libcError } from "./libc.ts";
@@ -82,7 +82,7 @@ export function mapBlock(asked: BlockInit): MappedBlock {
       kind: "host.block",
       address,
       byteLength: init.byteLength,
-      ...(fd === undefined ? {} : { duplicateFd: () => duplicate(fd) }),
+      ...(fd === undefined ? {} : { duplicateFd: () => duplicateFd(fd) }),
       free: (fate) => {
         if (fate === "unused") guarded -= Number(init.guard);
         free(fate, address, init.byteLength, span, fd);
@@ -95,9 +95,9 @@ export function mapBlock(asked: BlockInit): MappedBlock {
 }
 
 /** Closes an fd that samepage owns. */
-function closeFd(fd: number): void {
+function closeOwn(fd: number): void {
   ledger.remove("host.fd");
-  if (libc().close(fd) !== 0) throw libcError("close");
+  closeFd(fd);
 }
 
 /** Addresses for the block, with memory in them. */
@@ -138,7 +138,7 @@ function mapPages(address: Address, byteLength: number, fd: number | undefined):
 /** Gives back what is safe: all of it; the pages but not the addresses; or nothing. */
 function free(fate: Fate, address: Address, byteLength: number, span: number, fd: number | undefined): void {
   const undo: Undo = [];
-  if (fd !== undefined) undo.push(() => closeFd(fd));
+  if (fd !== undefined) undo.push(() => closeOwn(fd));
   if (fate === "unused") undo.push(() => unmap(address, span));
   if (fate === "unknown") undo.push(() => void mapPages(address, byteLength, undefined));
   throwAll(unwind(undo), "giving host memory back");
@@ -148,17 +148,11 @@ function openMemfd(byteLength: number, undo: Undo): number {
   const fd = libc().memfd_create(new TextEncoder().encode("samepage\0"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) throw libcError("memfd_create", "Close fds, or raise the limit (ulimit -n).");
   ledger.add("host.fd");
-  undo.push(() => closeFd(fd));
+  undo.push(() => closeOwn(fd));
   if (libc().ftruncate(fd, BigInt(byteLength)) !== 0) throw libcError("ftruncate");
   // Whoever gets a duplicate must not be able to shrink it under us: touching what is gone ends the process.
   if (libc().fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) !== 0) throw libcError("fcntl");
   return fd;
-}
-
-function duplicate(fd: number): number {
-  const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) throw libcError("fcntl", "Close fds, or raise the limit (ulimit -n).");
-  return copy;
 }
 
 function map(address: Address, byteLength: number, protection: number, flags: number, fd: number): Address {

@@ -85,10 +85,10 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
    * A frame of planes which all lie in the bytes that its resource holds: for those who write mappers. `make` makes the
    * tensor of a plane from the plane's own resource.
    */
-  static within<P extends Tensor>(
+  static within<P extends Tensor, L extends PlacedPlane = PlacedPlane>(
     init: Omit<FrameInit<P>, "planes">,
-    planes: readonly PlacedPlane[],
-    make: (resource: Resource, plane: PlacedPlane, frame: Frame<P>) => P,
+    planes: readonly L[],
+    make: (resource: Resource, plane: L, frame: Frame<P>) => P,
   ): Frame<P> {
     const [grant] = init.resource.grants;
     const addressOf = ({ handle, layout }: PlacedPlane) => handle + BigInt(layout.byteOffset);

@@ -21,6 +21,7 @@ import type { ImageTarget } from "./images/target.ts";
 import { type ImageType, imageTypeOf } from "./images/type.ts";
 import { type ImageOptions, OpenCLImages } from "./images/images.ts";
 import { devicesIn } from "./devices/known_devices.ts";
+import { OpenCLExternalMemory } from "./external/memory.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { allocatedTensor } from "./buffers/own_tensor.ts";
 import type { OpenCLProgram } from "./program.ts";
@@ -87,6 +88,8 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   readonly svm: OpenCLSvm;
   /** Its unified shared memory (cl_intel_unified_shared_memory). */
   readonly usm: OpenCLUsm;
+  /** Memory of other APIs, by their fds: for those who write mappers. */
+  readonly external: OpenCLExternalMemory;
   readonly #handle: ClContext;
   #bytesCopied = 0;
 
@@ -104,6 +107,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
     this.images = new OpenCLImages(this);
     this.svm = new OpenCLSvm(this);
     this.usm = new OpenCLUsm(this);
+    this.external = new OpenCLExternalMemory(this);
     this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);

@@ -1,9 +1,8 @@
-import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../ffi/libc/constants.ts";
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
 import { InteropError } from "../core/errors.ts";
-import { libc } from "../core/libc.ts";
-import { lazyLibrary, openingOf } from "../core/library.ts";
+import { keptLoaded } from "../core/kept.ts";
+import { lazyLibrary } from "../core/library.ts";
 
 const loader = lazyLibrary<OpenCL>({
   api: "opencl",
@@ -22,17 +21,7 @@ let functions: OpenCL | undefined;
 
 /** The ICD loader, opened on the first call. */
 export function opencl(): OpenCL {
-  return functions ??= keptLoaded(loader());
-}
-
-/**
- * Deno closes what a Worker has opened when that ends, be it in the middle of a wait on another thread: so the loader is
- * told to stay.
- */
-function keptLoaded(opened: OpenCL): OpenCL {
-  const path = new TextEncoder().encode(`${openingOf("opencl")!.path}\0`);
-  libc().dlopen?.(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); // it is open: this finds it
-  return opened;
+  return functions ??= keptLoaded("opencl", loader());
 }
 
 /** The functions that a loader of OpenCL 1.2 lacks. */

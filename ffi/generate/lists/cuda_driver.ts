@@ -29,7 +29,7 @@ export const cudaDriver: Library = {
     "cuDevicePrimaryCtxSetFlags_v2",
     "cuDevicePrimaryCtxRetain",
     "cuDevicePrimaryCtxRelease_v2",
-    "cuCtxGetCurrent",
+    { name: "cuCtxGetCurrent", address: ["pctx"] }, // the way of every call: a buffer takes longer to pass
     "cuCtxSetCurrent",
     "cuCtxPushCurrent_v2",
     "cuCtxPopCurrent_v2",
@@ -57,6 +57,7 @@ export const cudaDriver: Library = {
     "cuMemGetAllocationPropertiesFromHandle",
     { name: "cuMemRetainAllocationHandle", address: ["addr"] },
 
+    "cuLibraryGetModule",
     { name: "cuKernelGetParamInfo", optional: true },
     { name: "cuKernelGetName", optional: true },
     "cuKernelGetAttribute",

@@ -99,8 +99,7 @@ const ARRAYS: readonly (string | FunctionEntry)[] = [
   "cudaMalloc3DArray",
   "cudaFreeArray",
   "cudaArrayGetInfo",
-  { name: "cudaMemcpy2DToArrayAsync", address: ["src"] },
-  { name: "cudaMemcpy2DFromArrayAsync", address: ["dst"] },
+  "cudaMemcpy3DAsync",
   "cudaCreateSurfaceObject",
   "cudaDestroySurfaceObject",
   "cudaCreateTextureObject",
@@ -186,7 +185,7 @@ const CONSTANTS: readonly ConstantGroup[] = [
   { type: "unsigned int", names: ["cudaOccupancyDefault", "cudaOccupancyDisableCachingOverride"] },
 ];
 
-/** The members of a `dim3`. */
+/** The members of a `dim3`, or of a `struct cudaPos`. */
 function dim3(name: string): [string, string][] {
   return ["x", "y", "z"].map((axis) => [`${name}_${axis}`, `${name}.${axis}`]);
 }
@@ -197,6 +196,11 @@ const LOCATION: [string, string][] = [["location_type", "location.type"], ["loca
 /** Those of a `struct cudaChannelFormatDesc` in a resource. */
 function desc(path: string): [string, string][] {
   return ["x", "y", "z", "w", "f"].map((part) => [`${path}_desc_${part}`, `res.${path}.desc.${part}`]);
+}
+
+/** Those of a `struct cudaPitchedPtr`. */
+function pitched(name: string): [string, string][] {
+  return ["ptr", "pitch", "xsize", "ysize"].map((part) => [`${name}_${part}`, `${name}.${part}`]);
 }
 
 /** The elements of an array. */
@@ -218,6 +222,21 @@ const STRUCTS: readonly (string | ClassEntry)[] = [
 
   "struct cudaChannelFormatDesc",
   "struct cudaExtent",
+  {
+    type: "struct cudaMemcpy3DParms",
+    fields: [
+      "srcArray",
+      ...dim3("srcPos"),
+      ...pitched("srcPtr"),
+      "dstArray",
+      ...dim3("dstPos"),
+      ...pitched("dstPtr"),
+      ["extent_width", "extent.width"],
+      ["extent_height", "extent.height"],
+      ["extent_depth", "extent.depth"],
+      "kind",
+    ],
+  },
   {
     type: "struct cudaResourceDesc",
     fields: [

@@ -29,6 +29,7 @@ export const libc: Library = {
     { name: "open", variadic: { arg: "int" } },
     "flock",
     "close",
+    "read",
     "write",
     "process_vm_readv",
     "sysconf",

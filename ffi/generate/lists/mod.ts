@@ -6,6 +6,7 @@ import { elf } from "./elf.ts";
 import { libc } from "./libc.ts";
 import { nvrtc } from "./nvrtc.ts";
 import { opencl } from "./opencl.ts";
+import { openclExternal } from "./opencl_external.ts";
 import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
@@ -17,6 +18,7 @@ export const LIBRARIES: readonly Library[] = [
   elf,
   libc,
   opencl,
+  openclExternal,
   openclUsm,
   opencvCore,
   opencvImgproc,

@@ -29,6 +29,7 @@ export const opencl: Library = {
     "clFinish",
 
     { name: "clCreateBuffer", address: ["host_ptr"] },
+    { name: "clCreateBufferWithProperties", address: ["host_ptr"], optional: true },
     "clCreateSubBuffer",
     "clRetainMemObject",
     "clReleaseMemObject",

@@ -1,20 +1,5 @@
 import { LayoutError } from "../../core/errors.ts";
-import { sizeOf } from "../../core/dtype.ts";
-import type { Layout } from "../../core/layout.ts";
-
-/** Elements along one dimension, and the bytes from one to the next in each of several layouts. */
-interface Dimension {
-  readonly count: number;
-  readonly strides: readonly number[];
-}
-
-/** Elements of one shape and dtype, as bytes: what lies side by side in every layout is one run. */
-export interface Runs {
-  /** The bytes of one run. */
-  readonly length: number;
-  /** How runs are repeated, innermost first; empty where there is one. */
-  readonly dimensions: readonly Dimension[];
-}
+import type { Dimension, Runs } from "../../core/runs.ts";
 
 /** Three sizes, or offsets: bytes in a row, rows, slices. */
 export type Triple = readonly [number, number, number];
@@ -27,25 +12,6 @@ export interface Box {
   readonly rowPitches: readonly number[];
   /** Bytes from one slice to the next, in each of the two. */
   readonly slicePitches: readonly number[];
-}
-
-/** Joins dimensions as far as all layouts allow. Their shapes and dtypes are the same. */
-export function runsOf(layouts: readonly Layout[]): Runs {
-  const [{ shape, dtype }] = layouts;
-  const inward = shape
-    .map((count, i) => ({ count, strides: layouts.map(({ strides }) => strides[i]) }))
-    .filter(({ count }) => count > 1)
-    .sort((a, b) => a.strides[0] - b.strides[0]);
-  let length = sizeOf(dtype);
-  const dimensions: Dimension[] = [];
-  for (const { count, strides } of inward) {
-    const inner = dimensions.at(-1);
-    if (inner === undefined && strides.every((stride) => stride === length)) length *= count;
-    else if (inner !== undefined && strides.every((stride, i) => stride === inner.strides[i] * inner.count)) {
-      dimensions[dimensions.length - 1] = { count: inner.count * count, strides: inner.strides };
-    } else dimensions.push({ count, strides });
-  }
-  return { length, dimensions };
 }
 
 /**

@@ -1,12 +1,12 @@
 import { LayoutError } from "../../core/errors.ts";
 import type { Grant } from "../../core/grant.ts";
+import { assertSameElements, runsOf } from "../../core/runs.ts";
 import { OpenCLFence } from "../event.ts";
 import { opencl } from "../library.ts";
 import type { Enqueue, OpenCLQueue } from "../queue.ts";
 import type { Point } from "../queues/point.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { boxOf, type Part, partsOf, runsOf, sizes } from "./box.ts";
-import { assertSameElements } from "./same_elements.ts";
+import { boxOf, type Part, partsOf, sizes } from "./box.ts";
 import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
 
 const BUFFER = "clEnqueueCopyBuffer";
@@ -19,7 +19,7 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
     { tensor: to, access: "write", argument: "to" },
   ];
   assertUsable(queue, uses);
-  assertSameElements(from.layout, to.layout, "to", BUFFER);
+  assertSameElements(from.layout, to.layout, { api: "opencl", fn: BUFFER, argument: "to" });
   if (overlap(from.grant, to.grant)) {
     throw new LayoutError(`to: its bytes overlap those of ${from.name}.`, {
       api: "opencl",

@@ -1,11 +1,11 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { describeLayout, layout, type LayoutInit } from "../../core/layout.ts";
+import { assertSameElements, runsOf } from "../../core/runs.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { boxOf, partsOf, runsOf, sizes } from "./box.ts";
-import { assertSameElements } from "./same_elements.ts";
+import { boxOf, partsOf, sizes } from "./box.ts";
 import { assertUsable, given, runBlocking, type Use } from "./use.ts";
 
 /** The tensor's elements to the program's bytes, as `at` says. */
@@ -31,7 +31,7 @@ function transfer(
   const { tensor } = use;
   const { shape, dtype } = tensor.layout;
   const inHost = wanted ?? layout({ shape, dtype });
-  assertSameElements(tensor.layout, inHost, "at", fn);
+  assertSameElements(tensor.layout, inHost, { api: "opencl", fn: fn, argument: "at" });
   const end = inHost.byteOffset + inHost.byteLength;
   if (at === undefined ? view.byteLength !== end : view.byteLength < end) {
     throw new LayoutError(`bytes: ${view.byteLength} bytes were given; ${describeLayout(inHost)} takes ${end}.`, {

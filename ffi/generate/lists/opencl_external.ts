@@ -1,0 +1,16 @@
+import type { Library } from "../library.ts";
+
+/** OpenCL's external memory (cl_khr_external_memory), of which a driver tells the functions by name. */
+export const openclExternal: Library = {
+  name: "opencl_external",
+  interface: "ExternalMemory",
+  headers: ["CL/cl.h", "CL/cl_ext.h"],
+  defines: { CL_TARGET_OPENCL_VERSION: "300" },
+  byPointer: true,
+  functions: ["clEnqueueAcquireExternalMemObjectsKHR", "clEnqueueReleaseExternalMemObjectsKHR"],
+  constants: [
+    { type: "cl_device_info", names: ["CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR"] },
+    { type: "cl_external_memory_handle_type_khr", names: ["CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR"] },
+  ],
+  structs: [],
+};

@@ -1,0 +1,93 @@
+import { isMade, type Maker } from "./argument.ts";
+import { ArgumentError } from "./errors.ts";
+import { Fence } from "./fence.ts";
+import { bytesOf } from "./intrinsics.ts";
+
+/** Items of a list that a program passes: more are a mistake, or a list that never ends. */
+const MOST_ITEMS = 65_536;
+
+/** The checks of what a program passes, whose errors name one API. */
+export class Checks {
+  readonly #api: string;
+
+  /** `api` as errors name it. */
+  constructor(api: string) {
+    this.#api = api;
+  }
+
+  /** Throws unless a value is of a class of ours. */
+  assertInstance<T>(value: unknown, type: Maker<T>, argument: string): asserts value is T {
+    if (!isMade(value, type)) throw this.wrongKind(argument, `an ${type.name}`, value);
+  }
+
+  /** Throws unless a value is a text. */
+  assertText(value: unknown, argument: string): asserts value is string {
+    if (typeof value !== "string") throw this.wrongKind(argument, "a string", value);
+  }
+
+  /**
+   * A handle that a program gave: any but null. Whether it is one, only its owner can know.
+   *
+   * @throws {ArgumentError} where it is null, negative, beyond 64 bits, or no bigint.
+   */
+  handleIn<H extends bigint>(given: unknown, argument: string): H {
+    if (typeof given !== "bigint") throw this.wrongKind(argument, "a bigint", given);
+    if (given > 0n && given < 2n ** 64n) return given as H;
+    throw this.wrong(argument, `${given === 0n ? "it is null" : `${given} is no handle`}.`);
+  }
+
+  /**
+   * What is still to be waited for of the fences that a program gave, each read once.
+   *
+   * @throws {ArgumentError} where one is no fence.
+   * @throws {DisposedError} where one was disposed.
+   * @throws what made one fail.
+   */
+  unreached(given: Fence | readonly Fence[] | undefined, argument: string): Fence[] {
+    if (given === undefined) return [];
+    if (!Array.isArray(given)) {
+      this.assertInstance(given, Fence, argument);
+      return given.reached() ? [] : [given];
+    }
+    const fences: Fence[] = this.itemsIn<Fence>(given, argument);
+    return fences.filter((fence, i) => {
+      this.assertInstance(fence, Fence, `${argument}[${i}]`);
+      return !fence.reached();
+    });
+  }
+
+  /** The items of an array that a program gave, each read once, by its index. @throws {ArgumentError} for too many. */
+  itemsIn<T>(given: readonly T[], argument: string): T[] {
+    const { length } = given;
+    if (length > MOST_ITEMS) throw this.wrong(argument, `${length} are more than ${MOST_ITEMS}.`);
+    const items: T[] = [];
+    for (let i = 0; i < length; i++) items.push(given[i]);
+    return items;
+  }
+
+  /** The error of an argument that is something else. */
+  wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
+    return this.wrong(argument, `it is to be ${expected}; got ${kindOf(value)}.`);
+  }
+
+  /** The error of an argument, in a sentence. */
+  wrong(argument: string, what: string, hint?: string): ArgumentError {
+    const fields = { api: this.#api, argument, ...(hint === undefined ? {} : { hint }) };
+    return new ArgumentError(`${argument}: ${what}`, fields);
+  }
+}
+
+/** What a value is, for messages. */
+export function kindOf(value: unknown): string {
+  if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;
+  const { constructor } = value;
+  return typeof constructor === "function" ? constructor.name : "object";
+}
+
+/** A fresh view of the bytes that a view shows, without what the program has made of it; undefined for what is no view. */
+export function bytesIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
+  if (!ArrayBuffer.isView(value)) return undefined;
+  const { buffer, byteOffset, byteLength } = bytesOf(value);
+  // One whose buffer was moved away shows none.
+  return byteLength === 0 ? new Uint8Array(0) : new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+}

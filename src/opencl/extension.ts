@@ -1,0 +1,37 @@
+import type { ClPlatformId } from "../../ffi/opencl/handles.ts";
+import { InteropError } from "../core/errors.ts";
+import { functionsByAddress } from "../core/library.ts";
+import type { OpenCLDevice } from "./device.ts";
+import { opencl } from "./library.ts";
+
+const FN = "clGetExtensionFunctionAddressForPlatform";
+
+/**
+ * The functions of an extension, as a device's driver has them; each driver has its own, and is asked once.
+ *
+ * @param api as the tap knows them
+ * @throws {InteropError} (of what is answered) where the driver lists the extension and lacks one of its functions.
+ */
+export function extensionFunctions<F>(
+  api: string,
+  extension: string,
+  symbols: Record<string, Deno.ForeignFunction>,
+): (device: OpenCLDevice) => F {
+  const found = new Map<ClPlatformId, F>();
+  return ({ platformHandle, platform }) => {
+    let functions = found.get(platformHandle);
+    if (functions !== undefined) return functions;
+    const asked = functionsByAddress(
+      api,
+      symbols,
+      (name) => opencl()[FN](platformHandle, new TextEncoder().encode(`${name}\0`)),
+    );
+    const missing = Object.entries(symbols).find(([name, symbol]) => asked[name] === null && !("optional" in symbol))
+      ?.[0];
+    if (missing !== undefined) {
+      throw new InteropError(`${platform} lists ${extension}, and has no ${missing}.`, { api: "opencl", fn: FN });
+    }
+    found.set(platformHandle, functions = asked as F);
+    return functions;
+  };
+}

@@ -1,0 +1,80 @@
+import type { Allocation } from "../../core/allocation.ts";
+import type { ByteRange } from "../../core/described.ts";
+import type { GiveBack } from "../../core/resource.ts";
+import type { Undo } from "../../core/undo.ts";
+import type { OpenCLContext } from "../context.ts";
+import { OpenCLFence } from "../event.ts";
+import type { RootBuffer } from "../tensor.ts";
+import { bufferOverFd } from "./buffer.ts";
+import { EXTERNAL_MEMORY, externalMemoryOf, OPAQUE_FD } from "./library.ts";
+
+/** Key of what an allocation knows of that. */
+const EXPECTED = {};
+
+/** Memory of other APIs as buffers of one context, by POSIX fds (cl_khr_external_memory_opaque_fd): `cl.external`. */
+export class OpenCLExternalMemory {
+  readonly #context: OpenCLContext;
+
+  /** Made by the context. */
+  constructor(context: OpenCLContext) {
+    this.#context = context;
+  }
+
+  /** Why the context takes no such memory; undefined where it does. */
+  get problem(): string | undefined {
+    const { devices, name } = this.#context;
+    if (devices.length > 1) return `${name} are several devices, of which not all can have the memory.`;
+    const [{ extensions, platform }] = devices;
+    const lacks = [EXTERNAL_MEMORY, OPAQUE_FD].find((extension) => !extensions.includes(extension));
+    return lacks === undefined ? undefined : `${platform} has no ${lacks} on ${name}.`;
+  }
+
+  /** Remembers that an allocation is of another API, and comes here by its fd. */
+  expect(allocation: Allocation): void {
+    allocation.attachment(EXPECTED, () => true);
+  }
+
+  /** Is a range of another API's memory that came here by its fd, or will? */
+  has({ allocation, address }: ByteRange): boolean {
+    return address === undefined && allocation.findAttachment(EXPECTED) === true;
+  }
+
+  /**
+   * A buffer over the memory of an fd, which is taken over whatever comes of it; its release goes on the undo list.
+   *
+   * @throws {NativeCallError} where the driver does not take it.
+   */
+  buffer(fd: number, byteLength: number, undo: Undo): RootBuffer {
+    const mem = bufferOverFd(this.#context, fd, byteLength, undo);
+    return { mem, hostAddress: undefined, hostWriters: 0 };
+  }
+
+  /** Submits that the buffer is OpenCL's now (clEnqueueAcquireExternalMemObjectsKHR). The other API's work is done. */
+  acquire(root: RootBuffer): OpenCLFence {
+    return this.#hand("clEnqueueAcquireExternalMemObjectsKHR", root);
+  }
+
+  /** How it is the other API's again (clEnqueueReleaseExternalMemObjectsKHR), once the work on it is done. */
+  release(root: RootBuffer): GiveBack {
+    return {
+      context: this.#context,
+      submit: () => undefined, // NVIDIA's driver (580.159) does not come back before what it would wait for is done
+      follow: () => this.#hand("clEnqueueReleaseExternalMemObjectsKHR", root),
+    };
+  }
+
+  #hand(
+    fn: "clEnqueueAcquireExternalMemObjectsKHR" | "clEnqueueReleaseExternalMemObjectsKHR",
+    { mem }: RootBuffer,
+  ): OpenCLFence {
+    const { queue, device } = this.#context;
+    const functions = externalMemoryOf(device);
+    const objects = new BigUint64Array([mem]);
+    const point = queue.submit(
+      fn,
+      [],
+      (n, list, event) => functions[fn](queue.rawHandle, 1, objects, n, list, event),
+    );
+    return new OpenCLFence(this.#context, queue, point);
+  }
+}
