@@ -27,7 +27,7 @@ async function tiledPhoto(): Promise<HostTensor<"u8">> {
   return frame;
 }
 
-const frame = hasDevice ? await tiledPhoto() : undefined;
+const frame = hasDevice() ? await tiledPhoto() : undefined;
 
 figure({
   id: "edges",

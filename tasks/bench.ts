@@ -5,10 +5,14 @@
 import { parseArgs } from "node:util";
 import { basename, fromFileUrl, join } from "@std/path";
 import { build } from "../bench/harness/c.ts";
+import { noCuda } from "../bench/harness/cuda.ts";
 import { hasDevice } from "../bench/harness/device.ts";
 import { linesOf } from "../bench/harness/lines.ts";
 import type { Effort } from "../bench/harness/measure.ts";
 import type { Result } from "../bench/harness/result.ts";
+import { claimCells, claimsOf } from "../bench/report/claims.ts";
+import { crossoverOf } from "../bench/report/crossover.ts";
+import { cudaPageOf } from "../bench/report/cuda.ts";
 import { describeMachine, type Machine, nameOf } from "../bench/report/machine.ts";
 import { markdownOf } from "../bench/report/markdown.ts";
 import { pictureOf } from "../bench/report/picture.ts";
@@ -17,13 +21,15 @@ import { figureLines, growthLines, HEADING } from "../bench/report/table.ts";
 
 const HELP = `Measures samepage beside C and other peers.
 
-Usage: deno task bench [--only=word] [--rounds=21] [--smoke] [--json] [--out=folder]
+Usage: deno task bench [--cuda] [--only=word] [--rounds=21] [--smoke] [--json] [--out=folder]
 
+  --cuda         CUDA's figures in place of all others; they need a GPU
   --only=word    only figures whose id has this in it
   --rounds=n     rounds of one batch of each way
   --smoke        everything, once or twice: does it run?
   --json         prints JSON in place of the table
-  --out=folder   writes RESULTS.md, results.svg and results/<machine>.json there; bench/ where all was measured`;
+  --out=folder   writes RESULTS.md, results.svg and results/<machine>.json there; bench/ where all was measured; of
+                 CUDA's figures, results/cuda-<gpu>.json and .md`;
 
 /** The bench files, in the order of the table. */
 const FILES = [
@@ -38,6 +44,17 @@ const FILES = [
   "opencv_wrap",
   "opencv_blur",
   "opencv_call",
+];
+
+/** CUDA's, which are measured by themselves: on a machine with a GPU. */
+const CUDA_FILES = [
+  "cuda_launch",
+  "cuda_event",
+  "cuda_register",
+  "cuda_mapped",
+  "cuda_frame",
+  "cuda_edges",
+  "cuda_claims",
 ];
 
 const BENCH = fromFileUrl(new URL("../bench", import.meta.url));
@@ -64,6 +81,7 @@ function linesFor(result: Result): string[] {
 }
 
 async function measureAll(
+  files: readonly string[],
   machine: Machine,
   effort: Effort,
   only: string,
@@ -71,7 +89,7 @@ async function measureAll(
 ): Promise<Record> {
   const results: Result[] = [];
   show(HEADING);
-  for (const file of FILES) {
+  for (const file of files) {
     for await (const result of measureFile(join(BENCH, `${file}_bench.ts`), effort, only)) {
       results.push(result);
       show(linesFor(result).join("\n"));
@@ -85,9 +103,35 @@ async function measureAll(
   };
 }
 
+/** What CUDA's figures say together. */
+function cudaLines(record: Record): string[] {
+  const crossover = crossoverOf(record.figures);
+  const claims = claimsOf(record.figures).map((claim) => {
+    const [id, , , mapped, copied, ratio, verdict] = claimCells(claim);
+    return `  ${id.padEnd(26)} mapped ${mapped}, copied ${copied}: ${ratio}, ${verdict}`;
+  });
+  return [
+    ...(crossover === undefined ? [] : ["", crossover]),
+    ...(claims.length === 0 ? [] : ["", "The advisor's claims:", ...claims]),
+  ];
+}
+
 /** More digits of a measurement say nothing. */
 function sixDigits(_: string, value: unknown): unknown {
   return typeof value === "number" ? Number(value.toPrecision(6)) : value;
+}
+
+async function writeCuda(folder: string, record: Record): Promise<void> {
+  const name = nameOf(record.machine);
+  const [json, page] = ["json", "md"].map((kind) => join(folder, "results", `${name}.${kind}`));
+  await Deno.mkdir(join(folder, "results"), { recursive: true });
+  await Deno.writeTextFile(json, JSON.stringify({ ...record, claims: claimsOf(record.figures) }, sixDigits));
+  await Deno.writeTextFile(page, cudaPageOf(record, `${name}.json`));
+  await format([json, page]);
+}
+
+async function format(paths: readonly string[]): Promise<void> {
+  await new Deno.Command(Deno.execPath(), { args: ["fmt", "-q", "--line-width=120", ...paths] }).output();
 }
 
 async function write(folder: string, record: Record): Promise<void> {
@@ -99,13 +143,13 @@ async function write(folder: string, record: Record): Promise<void> {
   await Deno.writeTextFile(paths.json, JSON.stringify(record, sixDigits));
   await Deno.writeTextFile(paths.page, markdownOf(record, json));
   await Deno.writeTextFile(paths.picture, pictureOf(record.figures, caption));
-  await new Deno.Command(Deno.execPath(), { args: ["fmt", "-q", "--line-width=120", ...Object.values(paths)] })
-    .output();
+  await format(Object.values(paths));
 }
 
 const { values: asked } = parseArgs({
   args: Deno.args,
   options: {
+    cuda: { type: "boolean", default: false },
     only: { type: "string", default: "" },
     rounds: { type: "string" },
     out: { type: "string" },
@@ -120,15 +164,21 @@ if (asked.help || !Number.isInteger(rounds) || rounds < 1) {
   console.log(HELP);
   Deno.exit(asked.help ? 0 : 2);
 }
-if (!hasDevice) {
+if (asked.cuda) {
+  const reason = noCuda();
+  if (reason !== undefined) console.error(`bench: CUDA's figures are not here: ${reason}`);
+  if (reason !== undefined && !asked.smoke) Deno.exit(2);
+} else if (!hasDevice()) {
   console.error("bench: OpenCL has no device here. Install one: apt install pocl-opencl-icd");
   Deno.exit(1);
 }
 
 const show = (text: string) => asked.json ? undefined : console.log(text);
-for (const problem of await build()) console.error(`bench: going on without it: ${problem}`);
-const record = await measureAll(await describeMachine(), { ...chosen, rounds }, asked.only, show);
+for (const problem of await build(asked.cuda)) console.error(`bench: going on without it: ${problem}`);
+const files = asked.cuda ? CUDA_FILES : FILES;
+const record = await measureAll(files, await describeMachine(asked.cuda), { ...chosen, rounds }, asked.only, show);
 if (asked.json) console.log(JSON.stringify(record, null, 2));
+else if (asked.cuda) cudaLines(record).forEach(show);
 const out = asked.out ?? (asked.only === "" && !asked.smoke && Deno.exitCode === 0 ? BENCH : undefined);
-if (out !== undefined) await write(out, record);
+if (out !== undefined) await (asked.cuda ? writeCuda(out, record) : write(out, record));
 Deno.exit(Deno.exitCode);

@@ -1,5 +1,8 @@
 const FOLDER = new URL("../.cuda/nvidia/cu13/lib/", import.meta.url);
 
+/** Where `deno task setup test` unpacks CUDA's libraries. */
+export const CUDA_FOLDER: string = FOLDER.pathname;
+
 /**
  * The path of a library of CUDA that `deno task setup test` has unpacked, by its file's name: `libcudart.so.13`,
  * `libnvrtc.so.13`. It is undefined where there is none. There is no libcuda among them: that is part of the driver.
@@ -11,5 +14,16 @@ export function cudaLibrary(name: string): string | undefined {
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
+  }
+}
+
+/** The libraries that need no driver, by the variables that name them to samepage. */
+const VARIABLES = { SAMEPAGE_LIB_CUDART: "libcudart.so.13", SAMEPAGE_LIB_NVRTC: "libnvrtc.so.13" };
+
+/** From now on samepage opens those that were unpacked here, unless it was told of others: the system may have none. */
+export function useCudaLibraries(): void {
+  for (const [variable, name] of Object.entries(VARIABLES)) {
+    const path = cudaLibrary(name);
+    if (path !== undefined && Deno.env.get(variable) === undefined) Deno.env.set(variable, path);
   }
 }

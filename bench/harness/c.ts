@@ -1,4 +1,6 @@
 import { fromFileUrl, join } from "@std/path";
+import { gpu } from "./cuda.ts";
+import { cudaOptions } from "./cuda_toolkit.ts";
 import { device } from "./device.ts";
 import { Missing } from "./program.ts";
 import { program, type Way } from "./way.ts";
@@ -18,6 +20,8 @@ interface Toolchain {
   readonly extension: string;
   readonly options: readonly string[];
   readonly libraries: readonly string[];
+  /** Of CUDA's bench, which is one of its own. */
+  readonly cuda?: true;
 }
 
 const C: Toolchain = { compiler: "cc", folder: "c", extension: "c", options: [], libraries: ["-lOpenCL"] };
@@ -30,10 +34,17 @@ const CPP: Toolchain = {
   libraries: ["-lOpenCL", "-lopencv_core", "-lopencv_imgproc"],
 };
 
+const CUDA: Toolchain = { compiler: "cc", folder: "c", extension: "c", options: [], libraries: [], cuda: true };
+
 /** The programs, by name. */
 const PROGRAMS = {
   allocate: C,
   copy: C,
+  cuda_event: CUDA,
+  cuda_frame: CUDA,
+  cuda_launch: CUDA,
+  cuda_mapped: CUDA,
+  cuda_register: CUDA,
   enqueue: C,
   map: C,
   wait: C,
@@ -55,6 +66,17 @@ export function dlStreamer(operation: string): Way {
   return { ...way, open };
 }
 
+/** An operation of one of CUDA's programs, on the GPU that samepage has chosen, with the kernels that it has compiled. */
+export function cudaC(source: `cuda_${string}` & keyof typeof PROGRAMS, operation: string, name = "C"): Way {
+  const command = () => {
+    const { cuda, cubin } = gpu();
+    const kernels = join(BUILT, "kernels.cubin");
+    Deno.writeFileSync(kernels, cubin);
+    return { path: join(BUILT, source), args: [cuda.device.id.pci, kernels] };
+  };
+  return program(name, command, operation);
+}
+
 function built(source: string, operation: string, name: string): Way {
   const command = () => {
     const { platform, name: deviceName } = device().cl.device;
@@ -63,11 +85,13 @@ function built(source: string, operation: string, name: string): Way {
   return program(name, command, operation);
 }
 
-/** Builds them all; answers why some could not be. */
-export async function build(): Promise<string[]> {
+/** Builds the programs of CUDA's bench, or all others; answers why some could not be. */
+export async function build(cuda: boolean): Promise<string[]> {
   await Deno.mkdir(BUILT, { recursive: true });
-  const jobs: [string, Toolchain][] = Object.entries(PROGRAMS);
-  if (DLSTREAMER_INCLUDE !== undefined) {
+  const jobs: [string, Toolchain][] = Object.entries<Toolchain>(PROGRAMS).filter(([, it]) =>
+    (it.cuda === true) === cuda
+  );
+  if (DLSTREAMER_INCLUDE !== undefined && !cuda) {
     jobs.push(["dlstreamer", { ...CPP, options: [...CPP.options, `-I${DLSTREAMER_INCLUDE}`] }]);
   }
   const problems = await Promise.all(jobs.map(([name, toolchain]) => buildOne(name, toolchain)));
@@ -76,9 +100,11 @@ export async function build(): Promise<string[]> {
 
 /** Builds one; where it cannot, what an earlier build has left is removed, so that it is missing and not old. */
 async function buildOne(name: string, toolchain: Toolchain): Promise<string | undefined> {
-  const { compiler, folder, extension, options, libraries } = toolchain;
+  const { compiler, folder, extension, options, libraries, cuda } = toolchain;
   const [source, to] = [`${folder}/${name}.${extension}`, join(BUILT, name)];
-  const args = ["-O2", "-Wall", ...options, "-o", to, join(BENCH, source), ...libraries];
+  const cudas = cuda === true ? await cudaOptions() : [];
+  if (cudas === undefined) return `there are no headers of CUDA's, or no libcudart, for bench/${source}`;
+  const args = ["-O2", "-Wall", ...options, "-o", to, join(BENCH, source), ...libraries, ...cudas];
   try {
     const { success, stderr } = await new Deno.Command(compiler, { args }).output();
     if (success) return undefined;

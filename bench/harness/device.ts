@@ -2,9 +2,6 @@ import { host, MapperGraph } from "@samepage/interop";
 import { OpenCLContext, openclDevices, type OpenCLKernel, type OpenCLProgram } from "@samepage/interop/opencl";
 import source from "../kernels.cl" with { type: "text" };
 
-/** True where OpenCL has a device. */
-export const hasDevice: boolean = deviceThere();
-
 /** The device, the graph and the kernels of this process: opened by the first who asks, and never closed. */
 export interface Bench {
   readonly cl: OpenCLContext;
@@ -24,6 +21,13 @@ function openDevice(): Bench {
   const cl = OpenCLContext.open();
   const program: OpenCLProgram = cl.program(source);
   return { cl, graph: new MapperGraph([host, cl]), kernel: (name) => program.kernel(name) };
+}
+
+let there: boolean | undefined;
+
+/** True where OpenCL has a device. */
+export function hasDevice(): boolean {
+  return there ??= deviceThere();
 }
 
 function deviceThere(): boolean {

@@ -1,5 +1,6 @@
-import type { Goal } from "./goal.ts";
+import { noCuda } from "./cuda.ts";
 import { hasDevice } from "./device.ts";
+import type { Goal } from "./goal.ts";
 import type { Way } from "./way.ts";
 
 /** One thing that is measured, in several ways. */
@@ -12,7 +13,9 @@ export interface Figure {
   readonly ways: readonly Way[];
   /** What the second is to reach. */
   readonly goal?: Goal;
-  /** True where this process lacks what its own ways need: for `deno bench`. */
+  /** Whose device it needs; OpenCL's by default. */
+  readonly on?: "opencl" | "cuda";
+  /** True where this process lacks what else its own ways need: for `deno bench`. */
   readonly ignore?: boolean;
 }
 
@@ -25,12 +28,13 @@ export const figures: Figure[] = [];
  */
 export function figure(figure: Figure): void {
   figures.push(figure);
+  const isThere = figure.on === "cuda" ? noCuda() === undefined : hasDevice();
   for (const { name, operation } of figure.ways) {
     if (operation === undefined) continue;
     Deno.bench({
       name: `${figure.title}: ${name}`,
       group: figure.id,
-      ignore: !hasDevice || figure.ignore === true,
+      ignore: !isThere || figure.ignore === true,
       fn: async (b) => {
         const op = operation();
         op.prepare?.();

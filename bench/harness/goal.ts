@@ -31,6 +31,11 @@ export function faster(times: number): Goal {
   return { text: `≥ ${times} × faster`, met: ({ ratio }) => 1 / ratio.median >= times };
 }
 
+/** At least so much of what the reference gets through in the same time. */
+export function throughput(part: number): Goal {
+  return { text: `≥ ${part} of its throughput`, met: ({ ratio }) => 1 / ratio.median >= part };
+}
+
 /** Below a figure of record, in nanoseconds, which is somebody else's and was not measured in this run. */
 export function below(nanoseconds: number, whose: string): Goal {
   return { text: `< ${nanoseconds} ns (${whose})`, met: (_, { median }) => median < nanoseconds };

@@ -1,4 +1,4 @@
-/** One thing that is measured in this process. The C programs have the same (c/harness.h). */
+/** One thing that is measured in this process. The C programs have the same (c/serve.h). */
 export interface Operation {
   /** Before each run, outside of the clock. */
   prepare?(): void;

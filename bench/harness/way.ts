@@ -35,7 +35,7 @@ export function moving(bytesMoved: number, way: Way): Way {
   return { ...way, bytesMoved };
 }
 
-/** An operation of a program that speaks the protocol of c/harness.h. */
+/** An operation of a program that speaks the protocol of c/serve.h. */
 export function program(name: string, command: () => Command, operation: string): Way {
   return {
     name,

@@ -1,3 +1,5 @@
+import { cudaDevices, cudaVersions } from "@samepage/interop/cuda";
+import { noCuda } from "../harness/cuda.ts";
 import { device, hasDevice } from "../harness/device.ts";
 
 /** Where and with what it was measured. */
@@ -8,6 +10,8 @@ export interface Machine {
   readonly deno: string;
   /** The OpenCL device, its platform and driver; null where there is none. */
   readonly opencl: string | null;
+  /** The first GPU, its driver and CUDA's versions, where its bench was run. */
+  readonly cuda?: string;
   /** The compiler of the C programs. */
   readonly cc: string | null;
   /** The commit that was measured, with `+` where files were changed since. */
@@ -18,26 +22,51 @@ export interface Machine {
   readonly load: number;
 }
 
-/** Asks this machine. */
-export async function describeMachine(): Promise<Machine> {
-  const changed = await firstLine("git", "status", "--porcelain", "--untracked-files=no");
+/** Asks this machine: for CUDA's bench, about its GPU, else about its OpenCL device. */
+export async function describeMachine(cuda: boolean): Promise<Machine> {
   return {
     cpu: cpu(),
     cores: navigator.hardwareConcurrency,
     system: `${Deno.build.os} ${Deno.osRelease()} ${Deno.build.arch}`,
     deno: `${Deno.version.deno} (V8 ${Deno.version.v8})`,
-    opencl: hasDevice ? describeDevice() : null,
+    opencl: !cuda && hasDevice() ? describeDevice() : null,
+    ...(cuda ? { cuda: await describeGpu() } : {}),
     cc: await firstLine("cc", "--version") ?? null,
-    commit: `${await firstLine("git", "rev-parse", "--short", "HEAD") ?? "unknown"}${changed ? "+" : ""}`,
+    commit: await commit(),
     date: new Date().toISOString().slice(0, 16).replace("T", " "),
     load: Deno.loadavg()[0],
   };
 }
 
-/** A name for a file: the CPU, its cores, and the OpenCL platform. */
-export function nameOf({ cpu, cores, opencl }: Machine): string {
-  const words = `${cpu} ${cores} cores ${opencl?.split(",")[0] ?? "no opencl"}`;
+/** The commit; where the files came without git, whoever brought them says it by SAMEPAGE_COMMIT. */
+export async function commit(): Promise<string> {
+  const told = Deno.env.get("SAMEPAGE_COMMIT");
+  if (told !== undefined) return told;
+  const changed = await firstLine("git", "status", "--porcelain", "--untracked-files=no");
+  return `${await firstLine("git", "rev-parse", "--short", "HEAD") ?? "unknown"}${changed ? "+" : ""}`;
+}
+
+/** The first GPU: `NVIDIA H200, driver 580.159.04, CUDA 13.0 (the driver: 13.0)`; or why there is none. */
+export async function describeGpu(): Promise<string> {
+  const reason = noCuda();
+  if (reason !== undefined) return `not here: ${reason}`;
+  const [{ name }] = cudaDevices();
+  const { runtime, driver } = cudaVersions();
+  const installed = await firstLine("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader");
+  const versions = `CUDA ${version(runtime)} (the driver supports ${version(driver)})`;
+  return `${name}, ${installed === undefined ? "" : `driver ${installed}, `}${versions}`;
+}
+
+/** A name for a file: the CPU, its cores, and the OpenCL platform; of CUDA's bench, the GPU: `cuda-h200`. */
+export function nameOf({ cpu, cores, opencl, cuda }: Machine): string {
+  const gpu = cuda?.startsWith("not here") ? "none" : cuda?.split(",")[0].replace(/^NVIDIA /, "");
+  const words = gpu === undefined ? `${cpu} ${cores} cores ${opencl?.split(",")[0] ?? "no opencl"}` : `cuda ${gpu}`;
   return words.toLowerCase().replace(/\((r|tm)\)/g, "").match(/[a-z0-9]+/g)!.join("-");
+}
+
+/** `13.0` for 13000. */
+function version(number: number): string {
+  return `${Math.floor(number / 1000)}.${Math.floor(number % 1000 / 10)}`;
 }
 
 function describeDevice(): string {

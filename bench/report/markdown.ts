@@ -1,3 +1,4 @@
+import type { Effort } from "../harness/measure.ts";
 import type { FigureResult } from "../harness/result.ts";
 import { extra, gaugeCells, middleHalf, ratio, time, verdict, wayName } from "./format.ts";
 import type { Machine } from "./machine.ts";
@@ -8,20 +9,11 @@ export function markdownOf({ machine, effort, figures, growths }: Record, json: 
   return [
     "# Results",
     "",
-    `Written by \`deno task bench\`; [README.md](README.md) says how it measures. ${effort.rounds} rounds of batches of ` +
-    `about ${effort.batchMs} ms; every number of every round is in [${json}](${json}).`,
+    writtenBy("deno task bench", "README.md", effort, json),
     "",
     ...table(["", ""], describe(machine)),
     "",
-    "## Times of one operation",
-    "",
-    "The middle half is where half of all rounds lie. The ratio and the difference are the medians of what was compared " +
-    "round by round.",
-    "",
-    ...table(
-      ["figure", "way", "median", "p10", "middle half", "ratio to the first", "difference", "goal"],
-      figures.flatMap(figureRows),
-    ),
+    ...timesOf(figures),
     "",
     "## What is left behind",
     ...growths.flatMap(({ title, count, gauges }) => [
@@ -34,12 +26,34 @@ export function markdownOf({ machine, effort, figures, growths }: Record, json: 
   ].join("\n");
 }
 
-function describe(machine: Machine): string[][] {
+/** What has written a page, how it was measured, and where the numbers lie. */
+export function writtenBy(command: string, readme: string, { rounds, batchMs }: Effort, json: string): string {
+  return `Written by \`${command}\`; [README.md](${readme}) says how it measures. ${rounds} rounds of batches of about ` +
+    `${batchMs} ms; every number of every round is in [${json}](${json}).`;
+}
+
+/** The figures, as a section. */
+export function timesOf(figures: readonly FigureResult[]): string[] {
+  return [
+    "## Times of one operation",
+    "",
+    "The middle half is where half of all rounds lie. The ratio and the difference are the medians of what was compared " +
+    "round by round.",
+    "",
+    ...table(
+      ["figure", "way", "median", "p10", "middle half", "ratio to the first", "difference", "goal"],
+      figures.flatMap(figureRows),
+    ),
+  ];
+}
+
+/** The machine, as rows. */
+export function describe(machine: Machine): string[][] {
   return [
     ["CPU", `${machine.cpu}, ${machine.cores} cores`],
     ["system", machine.system],
     ["Deno", machine.deno],
-    ["OpenCL", machine.opencl ?? "none"],
+    machine.cuda === undefined ? ["OpenCL", machine.opencl ?? "none"] : ["GPU", machine.cuda],
     ["C", machine.cc ?? "none"],
     ["commit", machine.commit],
     ["date", `${machine.date} UTC; load ${machine.load.toFixed(2)} at the start`],
@@ -61,7 +75,8 @@ function figureRows(figure: FigureResult): string[][] {
   return all;
 }
 
-function table(heading: readonly string[], rows: readonly (readonly string[])[]): string[] {
+/** A table's lines. */
+export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const cells = [heading, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
   const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
   return [line(cells[0]), line(heading.map(() => "---")), ...cells.slice(1).map(line)];

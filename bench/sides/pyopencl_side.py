@@ -1,6 +1,6 @@
 """A frame inverted by pyopencl over a NumPy array, in place: what people use from Python.
 
-`pyopencl_side.py PLATFORM DEVICE kernels.cl`; bench/c/harness.h says how it is asked.
+`pyopencl_side.py PLATFORM DEVICE kernels.cl`; bench/c/serve.h says how it is asked.
 """
 
 import sys

@@ -177,7 +177,17 @@ export function finish(edges: Uint8Array): void {
  * ```
  */
 export function detectEdges(rgba: Uint8Array, width: number, height: number): Uint8Array {
-  const rows = blurRows(grey(rgba, width, height), width, height);
+  return detectEdgesInGrey(grey(rgba, width, height), width, height);
+}
+
+/**
+ * The same of a grey picture: all the steps but the first.
+ *
+ * @param grey One byte a pixel, row by row.
+ * @returns One byte a pixel, row by row: 255 on an edge, 0 elsewhere.
+ */
+export function detectEdgesInGrey(grey: Uint8Array, width: number, height: number): Uint8Array {
+  const rows = blurRows(grey, width, height);
   const edges = suppress(gradient(blurColumns(rows, width, height), width, height), width, height);
   hysteresis(edges, width, height);
   finish(edges);

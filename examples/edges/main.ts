@@ -17,6 +17,7 @@ import { detectEdges } from "./host.ts";
 import { EdgeKernels } from "./opencl.ts";
 import { PhotoError, readPhoto, writePng } from "./photo.ts";
 import { milliseconds, print, Times } from "./report.ts";
+import { verdict } from "./verdict.ts";
 
 const HELP = `Finds the edges of a photograph with OpenCL, over host memory, without a copy.
 
@@ -70,14 +71,6 @@ function openDevice(): OpenCLContext | InteropError {
     if (error instanceof InteropError && !Deno.env.has("SAMEPAGE_OPENCL_DEVICE")) return error;
     throw error;
   }
-}
-
-/** Counts the pixels that differ; any makes the program fail. */
-function verdict(edges: Uint8Array, expected: Uint8Array): string {
-  const different = edges.reduce((count, value, i) => count + Number(value !== expected[i]), 0);
-  if (different === 0) return `identical to the host's, ${edges.length} pixels`;
-  Deno.exitCode = 1;
-  return `DIFFERENT from the host's in ${different} of ${edges.length} pixels`;
 }
 
 /** The photograph's path and the output's, or undefined where help was asked for. */

@@ -4,6 +4,13 @@
  * @module
  */
 import type { Mapper } from "../core/mapper.ts";
+import { cudaToHost } from "./cuda_to_host.ts";
+import { cudaPinnedToHost } from "./cuda_pinned_to_host.ts";
+import { cudaManagedToHost } from "./cuda_managed_to_host.ts";
+import { cudaToCuda } from "./cuda_to_cuda.ts";
+import { cudaVirtualToHost } from "./cuda_virtual_to_host.ts";
+import { cudaVirtualToOpenCL } from "./cuda_virtual_to_opencl.ts";
+import { hostToCuda } from "./host_to_cuda.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
 import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
@@ -19,6 +26,13 @@ import { openCVMatToHost } from "./opencv_mat_to_host.ts";
 import { openCVUMatToOpenCL } from "./opencv_umat_to_opencl.ts";
 
 export {
+  cudaManagedToHost,
+  cudaPinnedToHost,
+  cudaToCuda,
+  cudaToHost,
+  cudaVirtualToHost,
+  cudaVirtualToOpenCL,
+  hostToCuda,
   hostToOpenCL,
   hostToOpenCLImage,
   hostToOpenCLSvm,
@@ -49,4 +63,11 @@ export const MAPPERS: readonly Mapper[] = [
   openCVMatToHost,
   openCLToOpenCVUMat,
   openCVUMatToOpenCL,
+  hostToCuda,
+  cudaToHost,
+  cudaPinnedToHost,
+  cudaManagedToHost,
+  cudaVirtualToHost,
+  cudaVirtualToOpenCL,
+  cudaToCuda,
 ] as readonly unknown[] as readonly Mapper[];

@@ -31,6 +31,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     const cl = source.target.context as OpenCLContext;
     if (cl.queue.resource.state !== "live") return;
     const { range } = source;
+    if (cl.external.has(range)) return;
     cl.aliasing.tryToProve(cl.memory.bufferOf(range)?.kind ?? range.address, range.byteLength);
   },
 
@@ -38,7 +39,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     const cl = source.target.context as OpenCLContext;
     const { address, byteLength } = source.range;
     const buffer = cl.memory.bufferOf(source.range);
-    const refusal = refuseEnded(EDGE, cl) ?? refuse(access, buffer?.limits);
+    const refusal = refuseEnded(EDGE, cl) ?? refuseExternal(source, cl) ?? refuse(access, buffer?.limits);
     if (refusal !== undefined) return refusal;
     const verdict = cl.aliasing.judge(buffer?.kind ?? address, byteLength);
     return planned(EDGE, verdict, waits.length > 0, source.as(target, access));
@@ -65,6 +66,12 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
   },
 };
+
+/** Memory of another API is that API's to show to the host. */
+function refuseExternal({ range }: Described, cl: OpenCLContext): Refusal | undefined {
+  if (!cl.external.has(range)) return undefined;
+  return refused(EDGE, "it is memory of another API.", "Map the tensor to the host that it was mapped from.");
+}
 
 /** The flags of a buffer that was attached to may close it to the host. */
 function refuse(access: Access, limits: BufferLimits | undefined): Refusal | undefined {

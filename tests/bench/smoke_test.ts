@@ -3,8 +3,10 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import type { FigureResult } from "../../bench/harness/result.ts";
+import { CLAIMS } from "../../src/cuda/advisor/mod.ts";
 import type { Record as BenchRecord } from "../../bench/report/record.ts";
 import { hasDevice } from "../opencl/present.ts";
+import { noCuda } from "../../bench/harness/cuda.ts";
 import { hasOpenCV } from "../../bench/harness/opencv.ts";
 import { exec, ROOT, temporaryFolder } from "../package/project.ts";
 import { assertWellFormed } from "./xml.ts";
@@ -34,6 +36,31 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   ),
   "opencv-call": ["C++", "samepage", "Deno, without the guard"],
   "opencv-throw": ["C++", "samepage"],
+};
+
+/** CUDA's figures of issue 6, and their ways. */
+const CUDA_FIGURES: Readonly<Record<string, readonly string[]>> = {
+  "cuda-launch": ["C", "samepage"],
+  "cuda-event": ["C", "samepage", "samepage, awaited", "C, spinning"],
+  "cuda-launch-wait": ["C", "samepage", "samepage, awaited", "C, spinning"],
+  "cuda-register": ["C", "samepage"],
+  "cuda-kept": ["C", "samepage"],
+  "cuda-mapped-read": ["C", "samepage", "C, cudaMemcpyAsync"],
+  "cuda-mapped-write": ["C", "samepage", "C, cudaMemcpyAsync"],
+  "cuda-frame-pinned": ["samepage, copying", "samepage", "C, copying", "C"],
+  "cuda-frame-pageable": [
+    "samepage, copying",
+    "samepage",
+    "samepage, registered for it",
+    "C, copying",
+    "C",
+    "C, registered for it",
+  ],
+  ...Object.fromEntries(["640x480", "1080p", "4k"].map((size) => [
+    `cuda-edges-${size}`,
+    ["samepage, copying", "samepage", "samepage, pageable copies"],
+  ])),
+  ...Object.fromEntries(CLAIMS.map(({ id }) => [`cuda-claim-${id}`, ["samepage, copying", "samepage"]])),
 };
 
 /** The ways that need more than the tests install: measured, or named with what is missing. */
@@ -68,12 +95,12 @@ function assertMeasured({ id, ways }: FigureResult): void {
   }
 }
 
-/** All rows of each table have as many cells as its heading. */
-function assertTables(markdown: string): void {
+/** There are so many tables, and all rows of each have as many cells as its heading. */
+function assertTables(markdown: string, count: number): void {
   const tables = markdown.split(/\n\n+/).filter((block) => block.startsWith("|")).map((block) =>
     block.trim().split("\n")
   );
-  assertEquals(tables.length, 3, "tables");
+  assertEquals(tables.length, count, "tables");
   for (const rows of tables) {
     const cells = rows.map((row) => row.split("|").length);
     assertEquals(cells, cells.map(() => cells[0]), rows[0]);
@@ -111,16 +138,42 @@ Deno.test({
     assert(Object.values(machine).every((value) => value !== null && value !== ""), JSON.stringify(machine));
 
     const page = await Deno.readTextFile(join(folder.path, "RESULTS.md"));
-    assertTables(page);
+    assertTables(page, 3);
     assert(page.includes(`results/${json}`), "the page says where the JSON lies");
     assertWellFormed(await Deno.readTextFile(join(folder.path, "results.svg")));
   },
 });
 
+Deno.test("bench: every figure of CUDA's comes out, or says why it is not here, with a page and JSON", async () => {
+  await using folder = await temporaryFolder();
+  const { code, stdout, stderr } = await exec(
+    Deno.execPath(),
+    ["run", "-A", "--no-check", "tasks/bench.ts", "--cuda", "--smoke", `--out=${folder.path}`],
+  );
+  assertEquals(code, 0, `${stdout}\n${stderr}`);
+  const reason = noCuda();
+  if (reason !== undefined) assert(stderr.includes(`not here: ${reason}`), stderr);
+
+  const files = await Array.fromAsync(Deno.readDir(join(folder.path, "results")), ({ name }) => name);
+  const [json, page] = files.sort().map((name) => join(folder.path, "results", name));
+  const { machine, figures }: BenchRecord = JSON.parse(await Deno.readTextFile(json));
+  assertEquals(figures.map(({ id }) => id), Object.keys(CUDA_FIGURES));
+  for (const figure of figures) {
+    const names = figure.ways.map(({ name }) => name);
+    const there = reason === undefined ? names : Object.keys(figure.missing);
+    assertEquals(there, CUDA_FIGURES[figure.id], figure.id);
+    if (reason !== undefined) assertEquals([...new Set(Object.values(figure.missing))], [reason], figure.id);
+    assertMeasured(figure);
+  }
+  assertMatch(machine.cuda!, reason === undefined ? /driver .*CUDA 1\d\.\d/ : /^not here: there is no GPU/);
+  assertTables(await Deno.readTextFile(page), 3);
+});
+
 Deno.test("bench: every bench file is one that the task measures", async () => {
   const files = await Array.fromAsync(Deno.readDir(join(ROOT, "bench")));
   const task = await Deno.readTextFile(join(ROOT, "tasks/bench.ts"));
-  const listed = Array.from(/const FILES = \[(.*?)\];/s.exec(task)![1].matchAll(/"(.*?)"/g), ([, name]) => name);
+  const lists = Array.from(task.matchAll(/const (?:CUDA_)?FILES = \[(.*?)\];/gs), ([, list]) => list).join();
+  const listed = Array.from(lists.matchAll(/"(.*?)"/g), ([, name]) => name);
   const there = files.flatMap(({ name }) => /^(.+)_bench\.ts$/.exec(name)?.[1] ?? []);
   assertEquals(there.sort(), listed.sort());
 });

@@ -4,6 +4,7 @@
  * @module
  */
 import { installTap } from "../faults/tap.ts";
+import { cuda } from "./cuda.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
 import { opencv } from "./opencv.ts";
@@ -21,6 +22,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   image: openclImages,
   svm: () => svm(),
   opencv: () => opencv(),
+  cuda: () => cuda(),
 };
 
 /** The names of the APIs that have edges. */

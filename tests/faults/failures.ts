@@ -7,10 +7,12 @@ import {
   type OpenCL,
 } from "../../ffi/opencl/mod.ts";
 import { EAGAIN, EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
+import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeDriver } from "../conformance/fake/driver.ts";
 import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
+import { CUDA, CUDART, NVRTC } from "./cuda_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
 
 /** The fake's code for want of anything. */
@@ -52,6 +54,7 @@ const LIBC: Failures<LibC> = {
   open: minusOne(EMFILE),
   flock: minusOne(EINVAL),
   close: { answer: -1, errno: EIO, release: true },
+  read: { answer: -1n, errno: EIO },
   write: { answer: -1n, errno: ENOSPC },
   process_vm_readv: { answer: -1n, errno: EPERM },
   sysconf: { answer: -1n, errno: EINVAL },
@@ -95,6 +98,7 @@ const OPENCL: Failures<OpenCL> = {
   clGetCommandQueueInfo: code(CL_OUT_OF_RESOURCES),
   clFlush: code(CL_OUT_OF_RESOURCES),
   clFinish: code(CL_OUT_OF_RESOURCES),
+  clCreateBufferWithProperties: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
   clCreateBuffer: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
   clCreateSubBuffer: create(CL_INVALID_VALUE),
   clRetainMemObject: code(CL_OUT_OF_RESOURCES),
@@ -175,6 +179,12 @@ const OPENCL_USM: Failures<Usm> = {
   clEnqueueMemAdviseINTEL: code(CL_OUT_OF_RESOURCES),
 };
 
+/** OpenCL's external memory. */
+const OPENCL_EXTERNAL: Failures<ExternalMemory> = {
+  clEnqueueAcquireExternalMemObjectsKHR: code(CL_OUT_OF_RESOURCES),
+  clEnqueueReleaseExternalMemObjectsKHR: code(CL_OUT_OF_RESOURCES),
+};
+
 /** The API of the tests' own. */
 const FAKE: Failures<FakeDriver> = {
   fakeAllocate: code(FAKE_OUT_OF_RESOURCES),
@@ -196,7 +206,11 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   libc: LIBC,
   cxxabi: CXXABI,
   opencl: OPENCL,
+  opencl_external: OPENCL_EXTERNAL,
   opencl_usm: OPENCL_USM,
+  cudart: CUDART,
+  cuda: CUDA,
+  nvrtc: NVRTC,
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,

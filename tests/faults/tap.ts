@@ -4,16 +4,17 @@
  *
  * @module
  */
-import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { setTap } from "../../src/core/library.ts";
 import { type Failure, FAILURES } from "./failures.ts";
+import { TABLES } from "./tables.ts";
 
 // deno-lint-ignore no-explicit-any -- a native function of any signature
 type Native = (...args: any[]) => any;
 
 /** The `nonblocking` functions, which answer promises. */
 const NONBLOCKING: ReadonlySet<string> = new Set(
-  Object.entries(OPENCL).filter(([, symbol]) => "nonblocking" in symbol).map(([name]) => name),
+  Object.values(TABLES).flatMap((symbols) => Object.entries(symbols))
+    .filter(([, symbol]) => "nonblocking" in symbol).map(([name]) => name),
 );
 
 let errno: Native | undefined;

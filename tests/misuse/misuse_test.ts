@@ -2,6 +2,9 @@
 // signal, hang, or leave with an untyped error. A topic's rows are in `rows/`; a new file there is found by itself.
 
 import { assert, assertEquals } from "@std/assert";
+import { openingOf } from "../../src/core/library.ts";
+import { cudaLibrary } from "../cuda_libraries.ts";
+import { devices as gpus } from "../cuda/help.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { type Driver, DRIVERS, type Row, type Rows } from "./row.ts";
@@ -15,7 +18,7 @@ interface Run {
   readonly title: string;
   readonly row: Row;
   readonly driver: Driver | undefined;
-  /** True where its driver, or OpenCV, is not on this machine. */
+  /** True where its driver, OpenCV, or a GPU is not on this machine. */
   readonly missing: boolean;
   /** Runs it, once. */
   readonly outcome: () => Promise<Outcome>;
@@ -34,13 +37,24 @@ for (const topic of topics) {
 function runsOf(file: string, name: string, row: Row, needs: string | undefined): Run[] {
   const drivers = row.opencl === true ? DRIVERS : [row.opencl];
   return drivers.map((driver) => {
-    const lacks = needs ?? (driver !== undefined && !hasDevice(driver) ? driver : undefined);
+    const lacks = needs ?? (driver !== undefined && !hasDevice(driver) ? driver : undefined) ?? lackingOfCuda(row);
     const missing = lacks !== undefined;
     const where = missing ? `not here: ${lacks}` : driver;
     const title = where === undefined ? name : `${name} (${where})`;
     let outcome: Promise<Outcome> | undefined;
     return { title, row, driver, missing, outcome: () => outcome ??= runRow(file, name, row, driver) };
   });
+}
+
+/** What a row needs of CUDA and this machine lacks. */
+function lackingOfCuda({ gpus: count = 0, cudaLibraries = [] }: Row): string | undefined {
+  if (gpus.length < count) return count === 1 ? "a GPU" : `${count} GPUs`;
+  return cudaLibraries.find((name) => cudaLibrary(name) === undefined && !isInstalled(name));
+}
+
+/** Has the system a library of CUDA's? That was seen when its GPUs were looked for. */
+function isInstalled(name: string): boolean {
+  return openingOf("cudart")?.path?.endsWith(name) ?? false;
 }
 
 for (const [topic, of] of runs) {
@@ -75,18 +89,40 @@ Deno.test("misuse: at least 60 rows, which expect at least 12 classes of errors 
   assert(expected.size >= 12, [...expected].join(", "));
 });
 
-const isWhole = hasDevice() && hasOpenCV;
+/** The entry point whose methods only a machine with a GPU can call. */
+const CUDA = "@samepage/interop/cuda";
 
-Deno.test({
-  name: `misuse: every public method is called by some row${
-    isWhole ? "" : " (skipped: needs an OpenCL device and OpenCV)"
-  }`,
-  ignore: !isWhole,
-  async fn() {
-    const called = new Set<string>();
-    for (const { outcome } of here) for (const name of (await outcome()).report?.called ?? []) called.add(name);
-    const wanted = await publicMethods(await entryPoints());
-    assert(wanted.length > 0);
-    assertEquals(wanted.filter((name) => !called.has(name)), [], "public, and called by no row");
-  },
+/** A test that rows call every public method of some entry points, of those that no other has. */
+function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint: string) => boolean): void {
+  Deno.test({
+    name: `misuse: every public method ${what} is called by some row${needs ? ` (skipped: needs ${needs})` : ""}`,
+    ignore: needs !== undefined,
+    async fn() {
+      const called = new Set<string>();
+      for (const { outcome } of here) for (const name of (await outcome()).report?.called ?? []) called.add(name);
+      const all = Object.entries(await entryPoints());
+      const others = await publicMethods(Object.fromEntries(all.filter(([name]) => !isOf(name))));
+      const own = await publicMethods(Object.fromEntries(all.filter(([name]) => isOf(name))));
+      const wanted = own.filter((name) => what === "" || !others.includes(name));
+      assert(wanted.length > 0);
+      assertEquals(wanted.filter((name) => !called.has(name)), [], "public, and called by no row");
+    },
+  });
+}
+
+everyMethod("", hasDevice() && hasOpenCV ? undefined : "an OpenCL device and OpenCV", (name) => name !== CUDA);
+everyMethod("of CUDA", gpus.length > 0 ? undefined : "a GPU", (name) => name === CUDA);
+
+Deno.test("misuse: every public method of CUDA stands in some row", async () => {
+  const texts = topics.filter((topic) => topic.startsWith("cuda")).map((topic) =>
+    Deno.readTextFileSync(new URL(topic, FOLDER))
+  );
+  const words = new Set(texts.join("\n").match(/\w+/g));
+  if (words.has("inspect")) words.add("customInspect"); // which that calls
+  const all = Object.entries(await entryPoints());
+  const others = await publicMethods(Object.fromEntries(all.filter(([name]) => name !== CUDA)));
+  const own = await publicMethods(Object.fromEntries(all.filter(([name]) => name === CUDA)));
+  // What a symbol names is looked for by its last word: dispose, customInspect.
+  const missing = own.filter((name) => !others.includes(name) && !words.has(name.match(/\w+/g)!.at(-1)!));
+  assertEquals(missing, [], "public, and in the text of no row: only a machine with a GPU can tell what is called");
 });

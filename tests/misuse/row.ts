@@ -48,6 +48,10 @@ export interface Row {
   readonly warns?: RegExp;
   /** It uses OpenCL: run it once on every driver, as the kit's `open()` opens it; or on one. */
   readonly opencl?: true | Driver;
+  /** It uses CUDA's devices: how many it needs. */
+  readonly gpus?: number;
+  /** It uses libraries of CUDA's, and needs no device: files, as the loader knows them. */
+  readonly cudaLibraries?: readonly string[];
   /** Permissions and other flags of `deno run`, in place of `--allow-ffi`. `--no-prompt` is always there. */
   readonly flags?: readonly string[];
   /** Variables of its environment. */

@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
+import { CUDA_FOLDER } from "../cuda_libraries.ts";
 import { deno, type Ended } from "../process.ts";
 import { type Face, REPORT, type Report } from "./perform.ts";
 import type { Driver, Failure, Row } from "./row.ts";
@@ -15,6 +16,14 @@ const VENDORS = "/etc/OpenCL/vendors/";
 
 /** Rows that run at a time, the idle ones left out. */
 const AT_A_TIME = 2;
+
+/** What every row's process finds: rusticl's device, and the libraries of CUDA that this checkout has. */
+const ENVIRONMENT: Readonly<Record<string, string>> = { RUSTICL_ENABLE: "llvmpipe", LD_LIBRARY_PATH: searched() };
+
+/** Where the loader looks first. */
+function searched(): string {
+  return [Deno.env.get("LD_LIBRARY_PATH"), CUDA_FOLDER].filter((folder) => folder !== undefined).join(":");
+}
 
 /** How a row went. */
 export interface Outcome {
@@ -80,7 +89,7 @@ export async function runRow(file: string, name: string, row: Row, driver: Drive
     const program = [file, name, ...(driver === undefined ? [] : [driver])];
     const ended = await deno(
       ["run", ...flags, "--v8-flags=--expose-gc", ...row.flags ?? ["--allow-ffi"], ...program],
-      { env: { RUSTICL_ENABLE: "llvmpipe", ...driver && vendors[driver], ...row.env }, limit: row.limit ?? 20 },
+      { env: { ...ENVIRONMENT, ...driver && vendors[driver], ...row.env }, limit: row.limit ?? 20 },
     );
     const told = ended.stdout.split("\n").find((line) => line.startsWith(REPORT));
     return { ended, report: told === undefined ? undefined : JSON.parse(told.slice(REPORT.length)) };

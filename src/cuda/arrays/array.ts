@@ -1,0 +1,173 @@
+import {
+  cudaArrayDefault,
+  cudaArraySurfaceLoadStore,
+  cudaResourceTypeArray,
+} from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import { cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
+import { object, shown } from "../../core/argument.ts";
+import type { Fence } from "../../core/fence.ts";
+import { whole } from "../../core/layout.ts";
+import { ledger } from "../../core/ledger.ts";
+import { Resource } from "../../core/resource.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import { checks } from "../check.ts";
+import type { CudaContext } from "../context.ts";
+import { check, checkRelease } from "../errors.ts";
+import { cudart } from "../library.ts";
+import { type ArrayExtent, assertWithin, extentBytes } from "./extent.ts";
+import { assertFormat, type CudaArrayDType, formatBytes } from "./format.ts";
+import { CudaSurface } from "./surface.ts";
+import { CudaTexture, type TextureOptions } from "./texture.ts";
+
+/** What an array is to hold. */
+export interface CudaArrayInit {
+  /** Elements in a row. */
+  readonly width: number;
+  /** Rows; without, it has one dimension. */
+  readonly height?: number;
+  /** Slices of rows; without, it has two dimensions at most. */
+  readonly depth?: number;
+  /** Channels of an element: 1, 2 or 4; 1 by default. */
+  readonly channels?: 1 | 2 | 4;
+  /** What a channel is: of 8, 16 or 32 bits. */
+  readonly dtype: CudaArrayDType;
+  /** May kernels write it, by a surface (cudaArraySurfaceLoadStore)? True by default. */
+  readonly surface?: boolean;
+}
+
+/**
+ * Memory of the device in an order that suits its texture units, which kernels see through textures and surfaces. How it
+ * lies is the driver's own affair, so it is no tensor: it is copied to and from tensors, by streams.
+ *
+ * A kernel is given the `handle` of a texture or surface; that it uses the array is yours to declare, by `usedBy`.
+ */
+export class CudaArray implements Disposable, AsyncDisposable {
+  /** The context it belongs to. */
+  readonly context: CudaContext;
+  /** Its end of life: textures and surfaces end first. */
+  readonly resource: Resource;
+  /** How far it reaches; a dimension that it has not is 0. */
+  readonly extent: ArrayExtent;
+  /** Channels of an element. */
+  readonly channels: number;
+  /** What a channel is. */
+  readonly dtype: CudaArrayDType;
+  /** May kernels write it? */
+  readonly writable: boolean;
+  readonly #handle: ArrayHandle;
+
+  /** Made by `cuda.array()`. */
+  constructor(context: CudaContext, init: CudaArrayInit) {
+    const { width, height, depth, channels = 1, dtype, surface = true } = object(init, "init");
+    assertFormat(dtype, channels);
+    if (typeof surface !== "boolean") throw checks.wrong("surface", `${shown(surface)} is no boolean.`);
+    if (depth !== undefined && height === undefined) throw checks.wrong("depth", "slices have a height.");
+    const extent = {
+      width: whole(width, "width", 1),
+      height: height === undefined ? 0 : whole(height, "height", 1),
+      depth: depth === undefined ? 0 : whole(depth, "depth", 1),
+    };
+    assertWithin(extent, surface, context.device);
+    context.resource.assertLive();
+    this.context = context;
+    this.extent = Object.freeze(extent);
+    this.channels = channels;
+    this.dtype = dtype;
+    this.writable = surface;
+    const undo: Undo = [];
+    const flags = surface ? cudaArraySurfaceLoadStore : cudaArrayDefault;
+    try {
+      this.#handle = createArray(context, formatBytes(dtype, channels), extentBytes(extent), flags, undo);
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+    const name = `cuda array [${this.shape.join(",")}] ${dtype}`;
+    this.resource = new Resource({ name, owners: [context.resource], undo });
+  }
+
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #handle in value;
+  }
+
+  /** The shape of a tensor that it is copied to or from: slices, rows, elements, channels. */
+  get shape(): readonly number[] {
+    const { width, height, depth } = this.extent;
+    return [depth, height, width].filter((size) => size > 0).concat(this.channels);
+  }
+
+  /** The `cudaArray_t`. */
+  get handle(): ArrayHandle {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /** The same without a check: for those who write mappers. */
+  get rawHandle(): ArrayHandle {
+    return this.#handle;
+  }
+
+  /**
+   * A texture over it, to read it with coordinates that are no whole numbers, and beyond its edges.
+   *
+   * @throws {ArgumentError} for options that do not go together.
+   */
+  texture(options: TextureOptions = {}): CudaTexture {
+    return new CudaTexture(this, options);
+  }
+
+  /** A surface over it, to read and write its elements. @throws {ArgumentError} where it was made without. */
+  surface(): CudaSurface {
+    return new CudaSurface(this);
+  }
+
+  /** Declares work that uses it, which samepage did not submit: its end, and copies, wait for the fence. Retains it. */
+  usedBy(fence: Fence): void {
+    this.resource.usedBy(fence);
+  }
+
+  /** A `struct cudaResourceDesc` of it: for textures and surfaces. */
+  describe(): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(cudaResourceDesc.size);
+    const view = new DataView(bytes.buffer);
+    const { resType, array_array } = cudaResourceDesc.fields;
+    view.setUint32(resType.offset, cudaResourceTypeArray, true);
+    view.setBigUint64(array_array.offset, this.handle, true);
+    return bytes;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Frees it, after all work on it is done; blocks until then. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.resource.disposeAsync();
+  }
+}
+
+function createArray(
+  { within }: CudaContext,
+  format: Uint8Array<ArrayBuffer>,
+  extent: Uint8Array<ArrayBuffer>,
+  flags: number,
+  undo: Undo,
+): ArrayHandle {
+  const out = new BigUint64Array(1);
+  within(() => check(cudart().cudaMalloc3DArray(out, format, extent, flags), "cudaMalloc3DArray"));
+  const handle = out[0] as ArrayHandle;
+  ledger.add("cuda.cudaArray_t");
+  undo.push(() => {
+    ledger.remove("cuda.cudaArray_t");
+    within(() => checkRelease(cudart().cudaFreeArray(handle), "cudaFreeArray"));
+  });
+  return handle;
+}

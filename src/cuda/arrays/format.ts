@@ -1,0 +1,42 @@
+import {
+  cudaChannelFormatKindFloat,
+  cudaChannelFormatKindSigned,
+  cudaChannelFormatKindUnsigned,
+} from "../../../ffi/cuda_runtime/constants.ts";
+import { cudaChannelFormatDesc, writeCudaChannelFormatDesc } from "../../../ffi/cuda_runtime/structs.ts";
+import { shown } from "../../core/argument.ts";
+import { sizeOf } from "../../core/dtype.ts";
+import { checks } from "../check.ts";
+
+/** The kind of channel that a dtype is; those of 64 bits arrays have not. */
+const CHANNELS = {
+  u8: cudaChannelFormatKindUnsigned,
+  u16: cudaChannelFormatKindUnsigned,
+  u32: cudaChannelFormatKindUnsigned,
+  i8: cudaChannelFormatKindSigned,
+  i16: cudaChannelFormatKindSigned,
+  i32: cudaChannelFormatKindSigned,
+  f16: cudaChannelFormatKindFloat,
+  f32: cudaChannelFormatKindFloat,
+} as const;
+
+/** What the channels of an array can be. */
+export type CudaArrayDType = keyof typeof CHANNELS;
+
+/** Throws for what no element of an array can be. */
+export function assertFormat(dtype: unknown, channels: unknown): void {
+  if (typeof dtype !== "string" || !Object.hasOwn(CHANNELS, dtype)) {
+    throw checks.wrong("dtype", `${shown(dtype)} is none of an array's.`, `Use ${Object.keys(CHANNELS).join(", ")}.`);
+  }
+  if (channels === 1 || channels === 2 || channels === 4) return;
+  throw checks.wrong("channels", `${shown(channels)} is not 1, 2 or 4.`, "Pad 3 channels to 4.");
+}
+
+/** A `struct cudaChannelFormatDesc`: the bits of each channel, and what they are. */
+export function formatBytes(dtype: CudaArrayDType, channels: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(cudaChannelFormatDesc.size);
+  const bits = 8 * sizeOf(dtype);
+  const [x, y, z, w] = [0, 1, 2, 3].map((channel) => channel < channels ? bits : 0);
+  writeCudaChannelFormatDesc(new DataView(bytes.buffer), 0, { x, y, z, w, f: CHANNELS[dtype] });
+  return bytes;
+}

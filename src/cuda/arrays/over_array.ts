@@ -1,0 +1,73 @@
+import type { Fence } from "../../core/fence.ts";
+import { ledger } from "../../core/ledger.ts";
+import { Resource } from "../../core/resource.ts";
+import type { Undo } from "../../core/undo.ts";
+import { check, checkRelease } from "../errors.ts";
+import type { CudaArray } from "./array.ts";
+
+/** How an object over an array is made and destroyed. */
+interface Made {
+  /** Its type in C: `"cudaTextureObject_t"`. */
+  readonly type: string;
+  /** The function that makes it. */
+  readonly create: readonly [fn: string, call: (out: BigUint64Array<ArrayBuffer>) => number];
+  /** The function that destroys it. */
+  readonly destroy: readonly [fn: string, call: (handle: bigint) => number];
+}
+
+/** An object by which kernels see an array; it ends before the array does. */
+export abstract class OverArray implements Disposable, AsyncDisposable {
+  /** The array. */
+  readonly array: CudaArray;
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #handle: bigint;
+
+  /** Made by an array. */
+  constructor(array: CudaArray, { type, create, destroy }: Made) {
+    const { context: { within } } = array;
+    array.resource.assertLive();
+    const out = new BigUint64Array(1);
+    within(() => check(create[1](out), create[0]));
+    const handle = this.#handle = out[0];
+    ledger.add(`cuda.${type}`);
+    const undo: Undo = [() => {
+      ledger.remove(`cuda.${type}`);
+      within(() => checkRelease(destroy[1](handle), destroy[0]));
+    }];
+    this.array = array;
+    this.resource = new Resource({ name: `${type} of ${array.resource.name}`, owners: [array.resource], undo });
+  }
+
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #handle in value;
+  }
+
+  /** What a kernel is passed, as an `unsigned long long`. */
+  get handle(): bigint {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /** Declares work that uses it, and so its array: the end of both waits for the fence. Retains it. */
+  usedBy(fence: Fence): void {
+    this.resource.usedBy(fence);
+    this.array.usedBy(fence);
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Destroys it, after all work that uses it is done; the array stays. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.resource.disposeAsync();
+  }
+}

@@ -1,0 +1,117 @@
+import {
+  cudaAddressModeBorder,
+  cudaAddressModeClamp,
+  cudaAddressModeMirror,
+  cudaAddressModeWrap,
+  cudaFilterModeLinear,
+  cudaFilterModePoint,
+  cudaReadModeElementType,
+  cudaReadModeNormalizedFloat,
+} from "../../../ffi/cuda_runtime/constants.ts";
+import { cudaTextureDesc, writeCudaTextureDesc } from "../../../ffi/cuda_runtime/structs.ts";
+import { object, shown } from "../../core/argument.ts";
+import { checks } from "../check.ts";
+import { cudart } from "../library.ts";
+import type { CudaArray } from "./array.ts";
+import type { CudaArrayDType } from "./format.ts";
+import { OverArray } from "./over_array.ts";
+
+const FILTERS = { point: cudaFilterModePoint, linear: cudaFilterModeLinear } as const;
+const ADDRESSES = {
+  wrap: cudaAddressModeWrap,
+  clamp: cudaAddressModeClamp,
+  mirror: cudaAddressModeMirror,
+  border: cudaAddressModeBorder,
+} as const;
+const READS = { element: cudaReadModeElementType, normalized: cudaReadModeNormalizedFloat } as const;
+
+/** How a texture reads between elements: the nearest, or what lies between them. */
+export type TextureFilter = keyof typeof FILTERS;
+
+/** What a texture reads beyond the edges. */
+export type TextureAddress = keyof typeof ADDRESSES;
+
+/** What a texture answers: the element's own type, or floats from 0 (or -1) to 1. */
+export type TextureRead = keyof typeof READS;
+
+/** How a texture reads an array. */
+export interface TextureOptions {
+  /** Between elements; `"point"` by default. */
+  readonly filter?: TextureFilter;
+  /** Beyond the edges; `"clamp"` by default. */
+  readonly address?: TextureAddress;
+  /** Do coordinates go from 0 to 1, instead of counting elements? False by default. */
+  readonly normalized?: boolean;
+  /** What comes of an element; `"element"` by default. */
+  readonly read?: TextureRead;
+  /** What lies beyond the edges, where `address` is `"border"`; zeros by default. */
+  readonly border?: readonly [number, number, number, number];
+}
+
+/** A texture object: kernels read an array by it. Made by `array.texture()`. */
+export class CudaTexture extends OverArray {
+  /** Made by an array. */
+  constructor(array: CudaArray, options: TextureOptions) {
+    const texture = textureBytes(options, array.dtype);
+    const description = array.describe();
+    super(array, {
+      type: "cudaTextureObject_t",
+      create: ["cudaCreateTextureObject", (out) => cudart().cudaCreateTextureObject(out, description, texture, null)],
+      destroy: ["cudaDestroyTextureObject", (handle) => cudart().cudaDestroyTextureObject(handle)],
+    });
+  }
+}
+
+/** A `struct cudaTextureDesc`. @throws {ArgumentError} for what does not go together. */
+export function textureBytes(options: TextureOptions, dtype: CudaArrayDType): Uint8Array<ArrayBuffer> {
+  const given = object(options, "options");
+  const { filter = "point", address = "clamp", normalized = false, read = "element", border = [0, 0, 0, 0] } = given;
+  const filterMode = chosen(FILTERS, filter, "filter");
+  const addressMode = chosen(ADDRESSES, address, "address");
+  const readMode = chosen(READS, read, "read");
+  if (typeof normalized !== "boolean") throw checks.wrong("normalized", `${shown(normalized)} is no boolean.`);
+  const edge = borderIn(border);
+  if (read === "normalized" && !/^[ui](8|16)$/.test(dtype)) {
+    throw checks.wrong("read", `"normalized" is for integers of 8 and 16 bits; the array has ${dtype}.`);
+  }
+  if (filter === "linear" && read === "element" && !dtype.startsWith("f")) {
+    const hint = /^[ui](8|16)$/.test(dtype) ? 'Read it as floats: { read: "normalized" }.' : undefined;
+    throw checks.wrong("filter", `"linear" is for what is read as floats; the array has ${dtype}.`, hint);
+  }
+  if (!normalized && (address === "wrap" || address === "mirror")) {
+    throw checks.wrong("address", `"${address}" is for coordinates from 0 to 1.`, "Ask for { normalized: true }.");
+  }
+  const bytes = new Uint8Array(cudaTextureDesc.size);
+  writeCudaTextureDesc(new DataView(bytes.buffer), 0, {
+    addressMode_0: addressMode,
+    addressMode_1: addressMode,
+    addressMode_2: addressMode,
+    filterMode,
+    readMode,
+    sRGB: 0,
+    borderColor_0: edge[0],
+    borderColor_1: edge[1],
+    borderColor_2: edge[2],
+    borderColor_3: edge[3],
+    normalizedCoords: Number(normalized),
+    maxAnisotropy: 0,
+    mipmapFilterMode: cudaFilterModePoint,
+    mipmapLevelBias: 0,
+    minMipmapLevelClamp: 0,
+    maxMipmapLevelClamp: 0,
+    disableTrilinearOptimization: 0,
+    seamlessCubemap: 0,
+  });
+  return bytes;
+}
+
+function borderIn(border: unknown): number[] {
+  const edge = Array.isArray(border) ? checks.itemsIn<unknown>(border, "border") : [];
+  if (edge.length === 4 && edge.every((value) => Number.isFinite(value))) return edge as number[];
+  throw checks.wrong("border", "it is to be four numbers.");
+}
+
+function chosen<T extends Readonly<Record<string, number>>>(of: T, name: unknown, argument: string): number {
+  if (typeof name === "string" && Object.hasOwn(of, name)) return of[name];
+  throw checks.wrong(argument, `${shown(name)} is none.`, `Use ${Object.keys(of).join(", ")}.`);
+}

@@ -1,0 +1,49 @@
+import * as driver from "../../ffi/cuda_driver/constants.ts";
+import * as constants from "../../ffi/cuda_runtime/constants.ts";
+import { driverAttribute } from "./driver_attributes.ts";
+import { cudart } from "./library.ts";
+
+const PREFIX = "cudaDevAttr";
+
+/** What the driver alone has names for: `CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED` is `dmaBufSupported`. */
+const DRIVER_ONLY = {
+  virtualMemoryManagementSupported: driver.CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+  handleTypePosixFileDescriptorSupported: driver.CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+  dmaBufSupported: driver.CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED,
+  hostNumaVirtualMemoryManagementSupported: driver.CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+} as const;
+
+/** What CUDA knows of a device, by its own names without their prefix: `cudaDevAttrWarpSize` is `warpSize`. */
+export type CudaAttribute =
+  | {
+    [Name in keyof typeof constants]: Name extends `cudaDevAttr${infer Rest}` ? Uncapitalize<Rest> : never;
+  }[keyof typeof constants]
+  | keyof typeof DRIVER_ONLY;
+
+/** The attributes of a device. One that this CUDA does not know is missing. */
+export type CudaAttributes = Readonly<Partial<Record<CudaAttribute, number>>>;
+
+const NUMBERS: readonly (readonly [CudaAttribute, number])[] = Object.entries(constants)
+  .filter(([name]) => name.startsWith(PREFIX) && !/Reserved\d|Max$/.test(name))
+  .map(([name, value]) => [attributeName(name), Number(value)]);
+
+/** All that CUDA tells of a device (cudaDeviceGetAttribute), after cuInit. It needs no context, and makes none. */
+export function attributesOf(ordinal: number): CudaAttributes {
+  const { cudaDeviceGetAttribute, cudaGetLastError } = cudart();
+  const value = new Int32Array(1);
+  const attributes: Partial<Record<CudaAttribute, number>> = {};
+  for (const [name, number] of NUMBERS) {
+    if (cudaDeviceGetAttribute(value, number, ordinal) === 0) attributes[name] = value[0];
+    else cudaGetLastError(); // an older CUDA does not know it
+  }
+  for (const [name, number] of Object.entries(DRIVER_ONLY)) {
+    const told = driverAttribute(ordinal, number);
+    if (told !== undefined) attributes[name as CudaAttribute] = told;
+  }
+  return Object.freeze(attributes);
+}
+
+function attributeName(constant: string): CudaAttribute {
+  const rest = constant.slice(PREFIX.length);
+  return rest[0].toLowerCase() + rest.slice(1) as CudaAttribute;
+}

@@ -1,0 +1,460 @@
+import {
+  cudaDeviceScheduleAuto,
+  cudaDeviceScheduleBlockingSync,
+  cudaDeviceScheduleMask,
+  cudaDeviceScheduleSpin,
+  cudaDeviceScheduleYield,
+  cudaMemcpyDefault,
+} from "../../ffi/cuda_runtime/constants.ts";
+import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
+import type { Address } from "../../ffi/address.ts";
+import { object, shown } from "../core/argument.ts";
+import type { Context, DeviceId, Target } from "../core/context.ts";
+import { ArgumentError, throwAll } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import type { FrameInfo } from "../core/frame_info.ts";
+import type { Frame } from "../core/frame.ts";
+
+import type { Mapped } from "../core/mapped.ts";
+import type { Metadata } from "../core/metadata.ts";
+import { Resource } from "../core/resource.ts";
+import { type Undo, unwind } from "../core/undo.ts";
+import { warn } from "../core/warn.ts";
+import { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
+import { checks } from "./check.ts";
+import { chosenDevice, type CudaDevice, type CudaDeviceChoice } from "./device.ts";
+import { check } from "./errors.ts";
+import { CudaDmaBuf } from "./dmabuf.ts";
+import { EventPool } from "./events.ts";
+import { CudaFence } from "./fence.ts";
+import { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
+import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory } from "./ipc/memory.ts";
+import { cudart } from "./library.ts";
+import { CudaHostMemory } from "./host_memory.ts";
+import { type DeviceAllocation, deviceMemory } from "./memory/device.ts";
+import { CudaMemoryPool, type MemoryPoolOptions } from "./memory/device_pool.ts";
+import { CudaRegistration } from "./memory/keep.ts";
+import { CudaManaged } from "./memory/managed.ts";
+import { type CudaPlace, framed, ownedTensor } from "./memory/memory.ts";
+import { CudaPinned } from "./memory/pinned.ts";
+import type { RegisterOptions } from "./memory/registered.ts";
+import type { ProgramOptions } from "./kernels/source.ts";
+import { CudaVirtual } from "./memory/virtual.ts";
+import { CudaPeers } from "./peer.ts";
+import { callsTo, primaryState, retainPrimary, setPrimaryFlags, type Within } from "./primary_context.ts";
+import { type CudaProgram, programFromCubin, programFromPtx, programFromSource } from "./program.ts";
+import { CudaStream, type StreamOptions } from "./stream.ts";
+import { CudaTensor } from "./tensor.ts";
+import { Timeline } from "./timeline.ts";
+import { CudaTimer } from "./timer.ts";
+
+/** How a thread waits for the device, as cudaSetDeviceFlags knows it. */
+export type CudaSchedule = "auto" | "spin" | "yield" | "blocking";
+
+/** Options of {@link CudaContext.open}. */
+export interface CudaOptions extends CudaDeviceChoice {
+  /** How a thread of this process waits for the device; what the device's context has, or `"auto"`, by default. */
+  readonly schedule?: CudaSchedule;
+}
+
+const SCHEDULES: { readonly [S in CudaSchedule]: number } = {
+  auto: cudaDeviceScheduleAuto,
+  spin: cudaDeviceScheduleSpin,
+  yield: cudaDeviceScheduleYield,
+  blocking: cudaDeviceScheduleBlockingSync,
+};
+
+/** Contexts that nobody has any more: what lives in them reaches them, so their end is told of, not driven. */
+const forgotten = new FinalizationRegistry<string>((name) => {
+  warn(`${name} was never disposed; its streams and native objects stay. Use \`using\` or dispose it.`);
+});
+
+/**
+ * A GPU under CUDA, by its primary context, which every library of the process shares that uses CUDA's runtime. It is its
+ * own target: memory that its kernels reach.
+ *
+ * The thread's current device is another matter: each call finds it as it was.
+ *
+ * @example
+ * ```ts ignore
+ * import { CudaContext } from "@samepage/interop/cuda";
+ *
+ * using cuda = CudaContext.open();
+ * console.log(cuda.name, cuda.device.computeCapability);
+ * ```
+ */
+export class CudaContext implements Context, Target<CudaTensor> {
+  /** The API's name. */
+  readonly api = "cuda";
+  /** The kind of memory: what kernels reach; its own allocations are device memory. */
+  readonly kind = "cuda";
+  /** Itself. */
+  readonly context: this = this;
+  /** Where a route may lead. */
+  readonly targets: readonly Target[];
+  /** The device's name. */
+  readonly name: string;
+  /** UUID and PCI address. */
+  readonly id: DeviceId;
+  /** The device. */
+  readonly device: CudaDevice;
+  /** Its end of life: streams, programs and tensors end first. */
+  readonly resource: Resource;
+  /** The stream that everything uses unless told otherwise; it does not wait for the legacy default stream. */
+  readonly stream: CudaStream;
+  /** Pinned memory of the host. */
+  readonly pinned: CudaPinned;
+  /** Managed memory. */
+  readonly managed: CudaManaged;
+  /** Virtual memory: with an fd, and for several devices. */
+  readonly virtual: CudaVirtual;
+  /** The priorities of streams: `greatest` is the smaller number. */
+  readonly priorities: { readonly least: number; readonly greatest: number };
+  /** Calls with its device as the thread's current one: for those who write mappers. */
+  readonly within: Within;
+  /** Calls that take their device from an event or a stream of its own: for those who write mappers. */
+  readonly near: Within;
+  /** Memory of the host, as its kernels reach it: for those who write mappers. */
+  readonly hostMemory: CudaHostMemory;
+  /** The memory of other devices, as its kernels reach it: for those who write mappers. */
+  readonly peers: CudaPeers;
+  readonly #events: EventPool;
+  readonly #timelines = new Map<StreamHandle, Timeline>();
+  #bytesCopied = 0;
+
+  private constructor(device: CudaDevice, handle: bigint, undo: Undo) {
+    this.device = device;
+    this.name = device.name;
+    this.id = device.id;
+    const { within, near } = callsTo(handle, device.ordinal === 0);
+    this.within = within;
+    this.near = near;
+    const events = this.#events = new EventPool(within);
+    undo.push(() => events.close());
+    this.priorities = within(priorityRange);
+    this.resource = new Resource({ name: `cuda context (${device.name})`, undo });
+    this.pinned = new CudaPinned(this);
+    this.managed = new CudaManaged(this);
+    this.virtual = new CudaVirtual(this);
+    this.hostMemory = new CudaHostMemory(this);
+    this.peers = new CudaPeers(this);
+    this.targets = [this, this.pinned, this.managed, this.virtual];
+    try {
+      this.stream = new CudaStream(this);
+    } catch (error) {
+      this.resource.dispose();
+      throw error;
+    }
+    forgotten.register(this, this.resource.name, this);
+  }
+
+  /**
+   * Opens a device: the first, unless told otherwise.
+   *
+   * @throws {LibraryNotFoundError} where there is no libcudart, or no driver.
+   * @throws {NativeCallError} where there is no GPU, or the driver is too old.
+   * @throws {ArgumentError} where no device fits, or its context waits in another way already.
+   */
+  static open(options: CudaOptions = {}): CudaContext {
+    const { schedule, ...choice } = object(options, "options");
+    if (schedule !== undefined && !Object.hasOwn(SCHEDULES, schedule)) {
+      throw checks.wrong("schedule", `${shown(schedule)} is none.`, `Use ${Object.keys(SCHEDULES).join(", ")}.`);
+    }
+    const device = chosenDevice(choice);
+    const undo: Undo = [];
+    try {
+      if (schedule !== undefined) setSchedule(device, schedule);
+      const handle = retainPrimary(device.ordinal, undo);
+      return new CudaContext(device, handle, undo);
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+  }
+
+  /** Bytes that were copied between host and device because it was asked for. */
+  get bytesCopied(): number {
+    return this.#bytesCopied;
+  }
+
+  /** Memory of the device: how much there is, and how much of it nobody uses, in bytes (cudaMemGetInfo). */
+  memory(): { readonly free: number; readonly total: number } {
+    this.resource.assertLive();
+    const [free, total] = [new BigUint64Array(1), new BigUint64Array(1)];
+    this.within(() => check(cudart().cudaMemGetInfo(free, total), "cudaMemGetInfo"));
+    return { free: Number(free[0]), total: Number(total[0]) };
+  }
+
+  /** True for tensors of this target. */
+  is(value: Mapped): value is CudaTensor {
+    return value instanceof CudaTensor && value.target === this;
+  }
+
+  /**
+   * Allocates memory of the device (cudaMalloc, or cudaMallocPitch where `pitch` is true), not initialised.
+   *
+   * @throws {LayoutError} for a wrong shape, dtype or stride.
+   * @throws {NativeCallError} where there is not enough memory.
+   */
+  allocate(init: DeviceAllocation): CudaTensor {
+    const { block, at } = deviceMemory(this, init);
+    return ownedTensor(this, block, at);
+  }
+
+  /**
+   * Allocates an array, which kernels see through textures and surfaces.
+   *
+   * @throws {ArgumentError} for what the device has no array of.
+   * @throws {NativeCallError} where there is not enough memory.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using image = cuda.array({ width: 640, height: 480, channels: 4, dtype: "u8" });
+   * using texture = image.texture({ filter: "linear", read: "normalized" });
+   * console.log(texture.handle); // what a kernel is passed as its cudaTextureObject_t
+   * ```
+   */
+  array(init: CudaArrayInit): CudaArray {
+    return new CudaArray(this, init);
+  }
+
+  /**
+   * A pool of device memory of one's own for `stream.allocate()` (cudaMemPoolCreate): it keeps what is given back.
+   *
+   * @throws {ArgumentError} where the device has no memory pools.
+   */
+  createPool(options: MemoryPoolOptions = {}): CudaMemoryPool {
+    return new CudaMemoryPool(this, options);
+  }
+
+  /**
+   * Another stream.
+   *
+   * @throws {ArgumentError} for a priority that the device does not have.
+   */
+  createStream(options: StreamOptions = {}): CudaStream {
+    this.resource.assertLive();
+    return new CudaStream(this, object(options, "options"));
+  }
+
+  /** Measures how long work takes, by the device's clock. */
+  timer(): CudaTimer {
+    this.resource.assertLive();
+    return new CudaTimer(this);
+  }
+
+  /**
+   * Uses a `cudaStream_t` of this device that somebody else made, who keeps it: it has to live for as long as this does.
+   * 1 and 2 are CUDA's own default streams (cudaStreamLegacy, cudaStreamPerThread).
+   *
+   * @param handle a live `cudaStream_t`: a false one ends the process
+   */
+  attachStream(handle: bigint): CudaStream {
+    this.resource.assertLive();
+    return new CudaStream(this, checks.handleIn<StreamHandle>(handle, "handle"));
+  }
+
+  /**
+   * Compiles CUDA C++ for this device (NVRTC), and loads it; blocks.
+   *
+   * @throws {CudaBuildError} with the compiler's log.
+   * @throws {LibraryNotFoundError} where there is no NVRTC.
+   * @throws {InteropError} where libcudart is older than 12.8.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using program = cuda.program(`extern "C" __global__ void twice(float* x) { x[blockIdx.x] *= FACTOR; }`, {
+   *   defines: { FACTOR: 2 },
+   * });
+   * using twice = program.kernel("twice", ["float*"]);
+   * using numbers = cuda.allocate({ shape: [1000], dtype: "f32" });
+   * twice.run({ grid: [1000], block: [1] }, [numbers]);
+   * ```
+   */
+  program(source: string, options: ProgramOptions = {}): CudaProgram {
+    return programFromSource(this, source, options);
+  }
+
+  /**
+   * Loads PTX, which the driver compiles for this device.
+   *
+   * @throws {ArgumentError} for what is no PTX.
+   * @throws {CudaBuildError} with the log of the driver's compiler.
+   */
+  programFromPtx(text: string): CudaProgram {
+    return programFromPtx(this, text);
+  }
+
+  /**
+   * Loads a cubin or a fatbin, of which the driver takes a copy.
+   *
+   * @throws {ArgumentError} for what is none, or is cut off.
+   * @throws {NativeCallError} where it is of no use on this device.
+   */
+  programFromCubin(bytes: Uint8Array): CudaProgram {
+    return programFromCubin(this, bytes);
+  }
+
+  /**
+   * Gives memory of {@link allocate} out to other processes (CUDA IPC): all of its allocation, whatever is lent of it here,
+   * and of which part this is a tensor. It has to live for as long as they use it.
+   *
+   * @throws {ArgumentError} for memory of any other kind.
+   */
+  exportMemory(tensor: CudaTensor): CudaMemoryExport {
+    return exportMemory(this, tensor);
+  }
+
+  /**
+   * Opens memory that another process has given out: by the bytes of its `cuda.exportMemory()`, or by a
+   * `cudaIpcMemHandle_t` of whatever program, and what lies there. What it does with that is not known here: agree on it,
+   * by an event that you share.
+   *
+   * @throws {ArgumentError} where the bytes were changed, or are of this same process, or of another device.
+   * @throws {LayoutError} where the memory is shorter than what is said to lie there.
+   * @throws {NativeCallError} where the memory is gone.
+   */
+  openMemory(given: ArrayBufferView | CudaMemoryHandle): CudaTensor {
+    return openMemory(this, given);
+  }
+
+  /** An event that other processes can wait for and record (CUDA IPC). */
+  exportEvent(): CudaSharedEvent {
+    return new CudaSharedEvent(this);
+  }
+
+  /**
+   * Opens an event that another process has made: by the bytes of its `cuda.exportEvent()`, or by a
+   * `cudaIpcEventHandle_t` of whatever program.
+   *
+   * @throws {ArgumentError} where the bytes were changed, or are of this same process, or of another device.
+   * @throws {NativeCallError} where the event is gone.
+   */
+  openEvent(given: ArrayBufferView | CudaEventHandle): CudaSharedEvent {
+    return new CudaSharedEvent(this, given);
+  }
+
+  /**
+   * A dma-buf of a tensor's bytes, which are memory of the device in whole pages.
+   *
+   * @throws {LayoutError} where they begin or end in the middle of a page.
+   * @throws {ArgumentError} for memory of any other kind, and where the device has no dma-bufs.
+   */
+  exportDmaBuf(tensor: CudaTensor): CudaDmaBuf {
+    return new CudaDmaBuf(this, tensor);
+  }
+
+  /** Makes the tensor of memory that somebody else has: for those who write mappers. */
+  tensor(resource: Resource, place: CudaPlace, parent: Mapped): CudaTensor {
+    return new CudaTensor({ target: this, ...place, resource, parent });
+  }
+
+  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
+  frame(
+    resource: Resource,
+    info: FrameInfo,
+    planes: readonly CudaPlace[],
+    about: { readonly metadata?: Metadata; readonly parent?: Mapped },
+  ): Frame<CudaTensor> {
+    return framed(this, resource, info, planes, about);
+  }
+
+  /**
+   * Copies bytes between two addresses, of a device or of the host, on the context's stream and behind `waits`: for those
+   * who write mappers. The memory has to stay until the fence is reached.
+   */
+  submitCopy(to: Address, from: Address, byteLength: number, waits: readonly Fence[]): CudaFence {
+    this.countCopied(byteLength);
+    return this.stream.submitRaw(
+      "cudaMemcpyAsync",
+      waits,
+      (stream) => cudart().cudaMemcpyAsync(to, from, BigInt(byteLength), cudaMemcpyDefault, stream),
+    );
+  }
+
+  /**
+   * Registers a host tensor's memory, all of its block, until the answered object is disposed: maps of it to CUDA that
+   * come again and again then take no native call but one.
+   *
+   * @throws {ArgumentError} where it does not begin at a page, or the device registers none; or with other flags.
+   * @throws {NativeCallError} where the driver refuses: the pages are of a file, or registered by somebody else.
+   */
+  register(tensor: Mapped, options: RegisterOptions = {}): CudaRegistration {
+    return new CudaRegistration(this, tensor, options);
+  }
+
+  /** The commands of a stream, shared by all who use it: for those who write mappers. */
+  timelineOf(stream: StreamHandle): Timeline {
+    let timeline = this.#timelines.get(stream);
+    if (timeline === undefined) {
+      timeline = new Timeline(stream, this.#events, this);
+      this.#timelines.set(stream, timeline);
+    }
+    return timeline;
+  }
+
+  /** A fence behind what each of its streams has in flight: for those who write mappers. */
+  workInFlight(): CudaFence[] {
+    const busy = [...this.#timelines.values()].filter((timeline) => !timeline.wasReached(timeline.newest));
+    return busy.map((timeline) => new CudaFence(this, timeline, timeline.newest));
+  }
+
+  /** The device's primary context stays until the answered function is called: for those who write mappers. */
+  keepPrimary(): () => void {
+    const undo: Undo = [];
+    retainPrimary(this.device.ordinal, undo);
+    return () => throwAll(unwind(undo), "letting the device go");
+  }
+
+  /** Counts what was copied because it was asked for: for those who write mappers. */
+  countCopied(bytes: number): void {
+    this.#bytesCopied += bytes;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Disposes all that lives in it, then lets the device go. */
+  [Symbol.dispose](): void {
+    forgotten.unregister(this);
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    forgotten.unregister(this);
+    await this.resource.disposeAsync();
+  }
+}
+
+/** How threads wait for a device: that is settled when its primary context is made. @throws where there is one already. */
+function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedule): void {
+  const { flags, active } = primaryState(ordinal);
+  const now = flags & cudaDeviceScheduleMask;
+  if (now === SCHEDULES[schedule]) return;
+  if (!active) return setPrimaryFlags(ordinal, (flags & ~cudaDeviceScheduleMask) | SCHEDULES[schedule]);
+  const has = Object.entries(SCHEDULES).find(([, flag]) => flag === now)?.[0] ?? `flags ${now}`;
+  throw new ArgumentError(
+    `schedule: the context of ${name} exists already, with "${has}": it cannot become "${schedule}".`,
+    {
+      api: "cuda",
+      fn: "cuDevicePrimaryCtxSetFlags",
+      argument: "schedule",
+      hint: "Open it with that schedule before anything else in the process uses the device.",
+    },
+  );
+}
+
+function priorityRange(): { least: number; greatest: number } {
+  const [least, greatest] = [new Int32Array(1), new Int32Array(1)];
+  check(cudart().cudaDeviceGetStreamPriorityRange(least, greatest), "cudaDeviceGetStreamPriorityRange");
+  return { least: least[0], greatest: greatest[0] };
+}

@@ -1,0 +1,148 @@
+import { cudaErrorInsufficientDriver, cudaErrorNoDevice } from "../../ffi/cuda_runtime/errors.ts";
+import { cudaDeviceProp } from "../../ffi/cuda_runtime/structs.ts";
+import { object, shown } from "../core/argument.ts";
+import type { DeviceId } from "../core/context.ts";
+import { ArgumentError, type InteropError } from "../core/errors.ts";
+import { attributesOf, type CudaAttributes } from "./attributes.ts";
+import { check, checkDriver, cudaError } from "./errors.ts";
+import { cudaDriver, cudart } from "./library.ts";
+
+/** One GPU, as CUDA describes it. */
+export interface CudaDevice {
+  /** CUDA's number of it, in this process: CUDA_VISIBLE_DEVICES changes it. */
+  readonly ordinal: number;
+  /** Its name. */
+  readonly name: string;
+  /** UUID and PCI address. */
+  readonly id: Required<DeviceId>;
+  /** Which instructions it has: `{ major: 9, minor: 0 }`. */
+  readonly computeCapability: { readonly major: number; readonly minor: number };
+  /** What CUDA tells of it, by CUDA's names. */
+  readonly attributes: CudaAttributes;
+}
+
+/** Which device to open: its ordinal, its UUID, or a part of its name; the first by default. */
+export interface CudaDeviceChoice {
+  /** CUDA's number of it. */
+  readonly ordinal?: number;
+  /** Its UUID as 32 hexadecimal digits. */
+  readonly uuid?: string;
+  /** Part of its name, in any case. */
+  readonly name?: string;
+}
+
+/** The versions of CUDA: thousands are the major one, tens the minor: 13000 is 13.0. */
+export interface CudaVersions {
+  /** Of libcudart. */
+  readonly runtime: number;
+  /** The newest that the driver supports; 0 where there is no driver. */
+  readonly driver: number;
+}
+
+/**
+ * The versions of libcudart and of the driver. Works without a GPU.
+ *
+ * @throws {LibraryNotFoundError} where there is no libcudart.
+ */
+export function cudaVersions(): CudaVersions {
+  return {
+    runtime: told("cudaRuntimeGetVersion", (out) => cudart().cudaRuntimeGetVersion(out)),
+    driver: told("cudaDriverGetVersion", (out) => cudart().cudaDriverGetVersion(out)),
+  };
+}
+
+/**
+ * Every GPU that CUDA shows to this process, in its order.
+ *
+ * @throws {LibraryNotFoundError} where there is no libcudart.
+ * @throws {NativeCallError} where there is no driver, one that is too old, or no GPU.
+ */
+export function cudaDevices(): CudaDevice[] {
+  const count = countDevices();
+  checkDriver(cudaDriver().cuInit(0), "cuInit");
+  return Array.from({ length: count }, (_, ordinal) => describe(ordinal));
+}
+
+/** The device that was asked for. @throws {ArgumentError} where none fits. */
+export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
+  const { ordinal, uuid, name } = object(choice, "device");
+  if (ordinal !== undefined && !Number.isInteger(ordinal)) throw wrong(`ordinal ${shown(ordinal)} is no integer.`);
+  for (const text of [uuid, name]) {
+    if (text !== undefined && typeof text !== "string") throw wrong(`${shown(text)} is no string.`);
+  }
+  const devices = cudaDevices();
+  const plain = uuid?.replaceAll("-", "").toLowerCase();
+  const found = devices.find((device) =>
+    (ordinal === undefined || device.ordinal === ordinal) && (plain === undefined || device.id.uuid === plain) &&
+    (name === undefined || device.name.toLowerCase().includes(name.toLowerCase()))
+  );
+  if (found !== undefined) return found;
+  const there = devices.map((device) => `${device.ordinal}: ${device.name} (${device.id.uuid})`).join("; ");
+  throw wrong(`none fits ${JSON.stringify({ ordinal, uuid, name })}.`, `There is ${there}.`);
+}
+
+/** How many GPUs there are. @throws {NativeCallError} where that is none, saying why as far as can be known. */
+function countDevices(): number {
+  const count = new Int32Array(1);
+  const code = cudart().cudaGetDeviceCount(count);
+  if (code === cudaErrorInsufficientDriver) throw noDriver();
+  check(code, "cudaGetDeviceCount");
+  if (count[0] === 0) throw cudaError(cudaErrorNoDevice, "cudaGetDeviceCount");
+  return count[0];
+}
+
+/** Code 35 is of a driver that is too old, and of none. */
+function noDriver(): InteropError {
+  cudart().cudaGetLastError();
+  const { runtime, driver } = cudaVersions();
+  const hint = driver === 0
+    ? "No NVIDIA driver is loaded: is there a GPU, and its driver (libcuda.so.1)?"
+    : `The driver supports CUDA ${version(driver)}, and this libcudart is ${version(runtime)}: update the driver, or ` +
+      "name an older libcudart by SAMEPAGE_LIB_CUDART.";
+  return cudaError(cudaErrorInsufficientDriver, "cudaGetDeviceCount", { hint });
+}
+
+/** `13.0` for 13000. */
+export function version(number: number): string {
+  return `${Math.floor(number / 1000)}.${Math.floor(number % 1000 / 10)}`;
+}
+
+function describe(ordinal: number): CudaDevice {
+  // Only name and UUID are read: what comes after them is another struct in each version of CUDA.
+  const properties = new Uint8Array(Math.max(cudaDeviceProp.size, 4096));
+  check(cudart().cudaGetDeviceProperties(properties, ordinal), "cudaGetDeviceProperties");
+  const bus = new Uint8Array(32);
+  check(cudart().cudaDeviceGetPCIBusId(bus, bus.length, ordinal), "cudaDeviceGetPCIBusId");
+  const { name, uuid } = cudaDeviceProp.fields;
+  const attributes = attributesOf(ordinal);
+  return Object.freeze({
+    ordinal,
+    name: text(properties.subarray(name.offset)),
+    id: {
+      uuid: [...properties.subarray(uuid.offset, uuid.offset + 16)].map((b) => b.toString(16).padStart(2, "0")).join(
+        "",
+      ),
+      pci: text(bus).toLowerCase(),
+    },
+    computeCapability: {
+      major: attributes.computeCapabilityMajor ?? 0,
+      minor: attributes.computeCapabilityMinor ?? 0,
+    },
+    attributes,
+  });
+}
+
+function told(fn: string, ask: (out: Int32Array<ArrayBuffer>) => number): number {
+  const out = new Int32Array(1);
+  check(ask(out), fn);
+  return out[0];
+}
+
+/** The text up to its terminating zero. */
+function text(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
+}
+
+function wrong(what: string, hint?: string): ArgumentError {
+  return new ArgumentError(`device: ${what}`, { api: "cuda", argument: "device", ...(hint ? { hint } : {}) });
+}

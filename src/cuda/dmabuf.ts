@@ -1,0 +1,87 @@
+import { CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD } from "../../ffi/cuda_driver/constants.ts";
+import { isMade } from "../core/argument.ts";
+import { PAGE } from "../core/blocks.ts";
+import { LayoutError } from "../core/errors.ts";
+import { closedOnExec, closeFd } from "../core/fd.ts";
+import { finalizers } from "../core/finalizers.ts";
+import { ledger } from "../core/ledger.ts";
+import { Resource } from "../core/resource.ts";
+import { checks } from "./check.ts";
+import type { CudaContext } from "./context.ts";
+import { checkDriver } from "./errors.ts";
+import { cudaDriver } from "./library.ts";
+import { isPooled } from "./memory/block.ts";
+import { assertAllowed } from "./memory/rules.ts";
+import { CudaTensor } from "./tensor.ts";
+
+const FN = "cuMemGetHandleForAddressRange";
+const KIND = "cuda.dmabuf_fd";
+
+const out = new Int32Array(1);
+
+/** A dma-buf of a tensor's bytes: its fd, until it is disposed. */
+export class CudaDmaBuf implements Disposable {
+  /** How long it is, in bytes. */
+  readonly byteLength: number;
+  /** Its end of life: it ends before the tensor. */
+  readonly resource: Resource;
+  readonly #fd: number;
+
+  /** Made by `cuda.exportDmaBuf()`. */
+  constructor(context: CudaContext, tensor: CudaTensor) {
+    assertExportable(context, tensor);
+    const { address, layout: { byteLength } } = tensor;
+    const fd = context.within(() => {
+      const fn = cudaDriver()[FN];
+      checkDriver(fn(out, address, BigInt(byteLength), CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0n), FN);
+      return closedOnExec(out[0]);
+    });
+    ledger.add(KIND);
+    this.#fd = fd;
+    this.byteLength = byteLength;
+    const undo = [() => {
+      ledger.remove(KIND);
+      closeFd(fd);
+    }];
+    const owners = [tensor.resource, context.resource];
+    this.resource = new Resource({ name: `dma-buf of ${tensor.name}`, owners, undo });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** The fd: this object's, which closes it. */
+  get fd(): number {
+    this.resource.assertLive();
+    return this.#fd;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Closes the fd. */
+  [Symbol.dispose](): void {
+    finalizers.unregister(this);
+    this.resource.dispose();
+  }
+}
+
+/** The rules of cuMemGetHandleForAddressRange: memory of the device, in whole pages. */
+function assertExportable(context: CudaContext, tensor: CudaTensor): void {
+  if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of memory of the device", tensor);
+  context.resource.assertLive();
+  tensor.assertUsable(tensor.access);
+  assertAllowed(tensor.memory, "export-dma-buf", context.device);
+  if (tensor.hostHandle !== undefined || tensor.context !== context || isPooled(tensor.grant.allocation)) {
+    const what = `${tensor.name} is no memory of ${context.name} that has been allocated for itself.`;
+    throw checks.wrong("tensor", what, "Allocate it by cuda.allocate() or cuda.virtual.allocate().");
+  }
+  const { address, layout: { byteLength } } = tensor;
+  if (address % BigInt(PAGE) === 0n && byteLength % PAGE === 0) return;
+  throw new LayoutError(
+    `tensor: ${byteLength} bytes at 0x${
+      address.toString(16)
+    } are not whole pages: a dma-buf has pages of ${PAGE} bytes.`,
+    { api: "cuda", fn: FN, argument: "tensor", hint: `Make its length a multiple of ${PAGE}, and its offset.` },
+  );
+}

@@ -1,0 +1,108 @@
+import * as cuda from "../../ffi/cuda_runtime/errors.ts";
+import { ERROR_NAMES as DRIVER_NAMES } from "../../ffi/cuda_driver/errors.ts";
+import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import { cudart } from "./library.ts";
+
+/** What to do about the codes whose cause is not in their name. */
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [cuda.cudaErrorMemoryAllocation, "There is not that much memory left; cuda.memory() tells how much is."],
+  [cuda.cudaErrorInsufficientDriver, "No NVIDIA driver is loaded, or one that is older than this CUDA runtime."],
+  [cuda.cudaErrorNoDevice, "This machine has no GPU that CUDA can use; CUDA_VISIBLE_DEVICES may hide it."],
+  [cuda.cudaErrorNoKernelImageForDevice, "The program was compiled for another architecture: compile it for this one."],
+  [cuda.cudaErrorInvalidResourceHandle, "The object was destroyed, or belongs to another device."],
+  [cuda.cudaErrorHostMemoryAlreadyRegistered, "Somebody else has registered these pages."],
+  [cuda.cudaErrorUnsupportedPtxVersion, "The driver is older than the compiler of this PTX: update it."],
+]);
+
+/**
+ * The codes after which CUDA answers nothing else in this process: its own headers say of each that the process must be
+ * terminated and relaunched.
+ */
+export const STICKY: ReadonlySet<number> = new Set([
+  cuda.cudaErrorIllegalAddress,
+  cuda.cudaErrorLaunchTimeout,
+  cuda.cudaErrorAssert,
+  cuda.cudaErrorHardwareStackError,
+  cuda.cudaErrorIllegalInstruction,
+  cuda.cudaErrorMisalignedAddress,
+  cuda.cudaErrorInvalidAddressSpace,
+  cuda.cudaErrorInvalidPc,
+  cuda.cudaErrorLaunchFailure,
+  cuda.cudaErrorTensorMemoryLeak,
+  cuda.cudaErrorMpsClientTerminated,
+]);
+
+/**
+ * A kernel has broken CUDA for this process: every call fails from now on, on this device and on those that have access
+ * to its memory. What was in their memory is lost; memory of the host keeps its bytes.
+ */
+export class CudaLostError extends NativeCallError {}
+
+/** The first sticky failure of this isolate. */
+let lost: { readonly code: number; readonly fn: string } | undefined;
+
+/** Has a kernel broken CUDA for this process? What a release answers then says nothing: its object is gone. */
+export function isLost(): boolean {
+  return lost !== undefined;
+}
+
+/** The error of a function of the runtime that answered a code. */
+export function cudaError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
+  if (STICKY.has(code)) return lostError(code, fn, cuda.ERROR_NAMES.get(code)!);
+  return failed(code, fn, cuda.ERROR_NAMES.get(code), fields);
+}
+
+/** The error of a function of the driver that answered a code; most have the number of the runtime's. */
+export function driverError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
+  if (STICKY.has(code)) return lostError(code, fn, DRIVER_NAMES.get(code) ?? "a sticky error");
+  return failed(code, fn, DRIVER_NAMES.get(code), fields);
+}
+
+function failed(code: number, fn: string, name: string | undefined, fields: ErrorFields): NativeCallError {
+  const codeName = name ?? "a code that CUDA does not know";
+  const hint = HINTS.get(code);
+  return new NativeCallError(`${fn} failed with ${codeName} (${code}).`, {
+    api: "cuda",
+    fn,
+    code,
+    codeName,
+    ...(hint === undefined ? {} : { hint }),
+    ...fields,
+  });
+}
+
+function lostError(code: number, fn: string, codeName: string): CudaLostError {
+  lost ??= { code, fn };
+  return new CudaLostError(
+    `${fn} answered ${codeName} (${code}): a kernel has gone wrong, and CUDA answers nothing else in this process now.`,
+    {
+      api: "cuda",
+      fn,
+      code,
+      codeName,
+      hint: "Start the process again. compute-sanitizer tells which kernel it was, and where.",
+    },
+  );
+}
+
+/** Throws unless a function of the runtime answered cudaSuccess; the thread's last error is cleared with it. */
+export function check(code: number, fn: string, fields?: ErrorFields): void {
+  if (code === 0) return;
+  cudart().cudaGetLastError(); // else the next who asks for it, in whatever library, is told of ours
+  throw cudaError(code, fn, fields);
+}
+
+/** Throws unless a function of the driver answered CUDA_SUCCESS. */
+export function checkDriver(code: number, fn: string, fields?: ErrorFields): void {
+  if (code !== 0) throw driverError(code, fn, fields);
+}
+
+/** The same of a release: once CUDA is lost, what was to be released is gone, and there is nothing to tell. */
+export function checkRelease(code: number, fn: string): void {
+  if (code !== 0 && !(isLost() && STICKY.has(code))) check(code, fn);
+}
+
+/** The same of a function of the driver. */
+export function checkDriverRelease(code: number, fn: string): void {
+  if (code !== 0 && !(isLost() && STICKY.has(code))) checkDriver(code, fn);
+}

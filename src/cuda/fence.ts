@@ -1,0 +1,79 @@
+import { DisposedError } from "../core/errors.ts";
+import { Fence } from "../core/fence.ts";
+import type { CudaContext } from "./context.ts";
+import { synchronizeAsync } from "./events.ts";
+import type { Timeline } from "./timeline.ts";
+
+/** A point in the work of a CUDA stream. */
+export class CudaFence extends Fence {
+  /** The context whose work it is. */
+  readonly context: CudaContext;
+  /** The stream's commands, in order. */
+  readonly line: Timeline;
+  /** Which of them it stands behind. */
+  readonly mark: number;
+  #owners: number;
+
+  /** Made by streams; `owners` is by how many it will be disposed, each once. */
+  constructor(context: CudaContext, line: Timeline, mark: number, owners = 1) {
+    super();
+    this.#owners = owners;
+    this.context = context;
+    this.line = line;
+    this.mark = mark;
+  }
+
+  /** True once the work was seen over. */
+  override get over(): boolean {
+    return this.line.wasReached(this.mark);
+  }
+
+  /** True once the work is done. @throws {CudaLostError} where a kernel has gone wrong. */
+  reached(): boolean {
+    this.#assertLive();
+    return this.line.reached(this.mark);
+  }
+
+  /** Blocks until the work is done. @throws {CudaLostError} where a kernel has gone wrong. */
+  waitSync(): void {
+    this.#assertLive();
+    this.line.wait(this.mark);
+  }
+
+  /** A stream's work ends in order, and what goes wrong in CUDA goes wrong for all that comes after it. */
+  override supersedes(earlier: Fence): boolean {
+    return earlier instanceof CudaFence && earlier.line === this.line && earlier.mark <= this.mark;
+  }
+
+  /** Another owner of the same point. */
+  retain(): CudaFence {
+    this.#assertLive();
+    return new CudaFence(this.context, this.line, this.mark);
+  }
+
+  /** Gives up this owner's share. */
+  [Symbol.dispose](): void {
+    this.#owners--;
+  }
+
+  /** At once: nothing of this isolate stands in front of work on a GPU. */
+  protected waitable(): undefined {
+    return undefined;
+  }
+
+  /** cudaEventSynchronize off this thread, on an event that stays as it is until then. */
+  protected async waitNonblocking(): Promise<void> {
+    if (this.over) return;
+    const { event } = this.line.at(this.mark);
+    event.waiters++;
+    try {
+      await synchronizeAsync(event.handle);
+    } finally {
+      this.line.release(event);
+    }
+  }
+
+  #assertLive(): void {
+    if (this.#owners <= 0) throw new DisposedError("this fence was disposed.", { api: "cuda" });
+  }
+}

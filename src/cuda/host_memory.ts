@@ -1,0 +1,70 @@
+import type { Address } from "../../ffi/address.ts";
+import type { Allocation } from "../core/allocation.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Verdict } from "../core/plan.ts";
+import type { Undo } from "../core/undo.ts";
+import { CudaAliasing } from "./alias.ts";
+import type { CudaContext } from "./context.ts";
+import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
+import { warnWriteCombined } from "./memory/rules.ts";
+import { deviceAddressOf, refuseRegister, register } from "./memory/registered.ts";
+
+/** Memory of the host as the kernels of a context reach it: whose it is decides how. */
+export class CudaHostMemory {
+  /** What was found out about each kind. */
+  readonly aliasing: CudaAliasing;
+  readonly #context: CudaContext;
+
+  /** Made by the context. */
+  constructor(context: CudaContext) {
+    this.#context = context;
+    this.aliasing = new CudaAliasing(context);
+  }
+
+  /** What kind of memory kernels will find there: CUDA's own, or the host's, registered where that is needed. */
+  kindOf(allocation: Allocation): CudaMemoryKind {
+    const block = cudaBlockOf(allocation);
+    // What the host has of memory that it cannot reach is a copy, in pinned memory.
+    if (block !== undefined) return block.hostAddress === undefined ? "pinned" : block.memory;
+    return this.#context.device.attributes.pageableMemoryAccess === 1 ? "pageable" : "registered";
+  }
+
+  /** Why kernels cannot reach an allocation. */
+  refuse(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+    const kind = this.kindOf(allocation);
+    if (kind === "registered") return refuseRegister(this.#context, allocation);
+    if (kind === "pageable" || this.#context.device.attributes.unifiedAddressing === 1) return undefined;
+    if (cudaBlockOf(allocation)!.flags.includes("cudaHostAllocMapped") || kind === "managed") return undefined;
+    return {
+      reason: "it is pinned memory that was not mapped for kernels (cudaHostAllocMapped).",
+      remedy: "Allocate it by cuda.pinned.allocate({ mapped: true, … }).",
+    };
+  }
+
+  /** Runs the experiment for its kind, unless it was run before; what it cannot run stays unproven. */
+  tryToProve(allocation: Allocation): void {
+    this.aliasing.tryToProve(this.kindOf(allocation));
+  }
+
+  /** What is known of its kind: unproven is never alias. No native call. */
+  judge(allocation: Allocation): Verdict {
+    return this.aliasing.judge(this.kindOf(allocation));
+  }
+
+  /** Sees to it that kernels reach an allocation; what that took goes on the undo list. */
+  open(allocation: Allocation, undo: Undo): void {
+    if (this.kindOf(allocation) === "registered") register(this.#context, allocation, undo);
+  }
+
+  /** The host is about to read memory: says so, once a block, where that is slow because it is write-combined. */
+  warnOfReading(allocation: Allocation): void {
+    const block = cudaBlockOf(allocation);
+    if (block !== undefined) warnWriteCombined(block);
+  }
+
+  /** What kernels call an address of the host's, once it is open to them. */
+  addressOf(allocation: Allocation, host: Address): Address {
+    if (this.kindOf(allocation) === "pageable") return host;
+    return deviceAddressOf(this.#context, allocation, host);
+  }
+}

@@ -1,0 +1,110 @@
+import { cudaIpcMemHandle_t } from "../../../ffi/cuda_runtime/structs.ts";
+import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../core/envelope.ts";
+import { ArgumentError, messageOf } from "../../core/errors.ts";
+import { type Layout, layout } from "../../core/layout.ts";
+
+/** The bytes of CUDA's own handles, of memory and of events alike. */
+export const HANDLE_BYTES: number = cudaIpcMemHandle_t.size;
+
+/** Who gives out: CUDA opens no handle in the process that made it, and this isolate knows its own. */
+export const THIS_ISOLATE: string = crypto.getRandomValues(new Uint8Array(16)).toHex();
+
+/** What is given out of memory. */
+export interface MemoryEnvelope {
+  /** Who gives it out. */
+  readonly isolate: string;
+  /** The UUID of the device whose memory it is. */
+  readonly device: string;
+  /** The bytes of the whole allocation, which is what the handle is of. */
+  readonly allocation: number;
+  /** Where the elements lie, counted from the allocation's first byte. */
+  readonly layout: Layout;
+  /** CUDA's own handle. */
+  readonly handle: Uint8Array<ArrayBuffer>;
+}
+
+/** What is given out of an event. */
+export type EventEnvelope = Pick<MemoryEnvelope, "isolate" | "device" | "handle">;
+
+type Header = Omit<MemoryEnvelope, "handle" | "layout"> & {
+  readonly kind: "cuda.memory";
+  readonly layout: Pick<Layout, "shape" | "dtype" | "strides" | "byteOffset">;
+};
+
+type EventHeader = Omit<EventEnvelope, "handle"> & { readonly kind: "cuda.event" };
+
+const MEMORY: EnvelopeKind<Header> = { version: 1, what: "memory of a samepage program", isHeader, damaged };
+const EVENT: EnvelopeKind<EventHeader> = {
+  version: 1,
+  what: "event of a samepage program",
+  isHeader: isEvent,
+  damaged,
+};
+
+/** An envelope of memory as bytes. */
+export function packMemory(
+  { isolate, device, allocation, layout: at, handle }: MemoryEnvelope,
+): Uint8Array<ArrayBuffer> {
+  const { shape, dtype, strides, byteOffset } = at;
+  const header: Header = {
+    kind: "cuda.memory",
+    isolate,
+    device,
+    allocation,
+    layout: { shape, dtype, strides, byteOffset },
+  };
+  return sealed(MEMORY, header, [handle]);
+}
+
+/** What was packed. @throws {ArgumentError} unless it is all there, as it was, and makes sense. */
+export function unpackMemory(bytes: Uint8Array<ArrayBuffer>): MemoryEnvelope {
+  const { header, payload: handle } = unsealed(MEMORY, bytes);
+  if (handle.length !== HANDLE_BYTES) throw damaged("its handle is not as long as CUDA's.");
+  const { isolate, device, allocation } = header;
+  const at = layoutIn(header.layout);
+  if (at.byteOffset + at.byteLength > allocation) throw damaged("its layout reaches past the memory.");
+  return { isolate, device, allocation, layout: at, handle };
+}
+
+/** An envelope of an event as bytes. */
+export function packEvent({ isolate, device, handle }: EventEnvelope): Uint8Array<ArrayBuffer> {
+  return sealed(EVENT, { kind: "cuda.event", isolate, device }, [handle]);
+}
+
+/** What was packed. @throws {ArgumentError} like {@link unpackMemory}. */
+export function unpackEvent(bytes: Uint8Array<ArrayBuffer>): EventEnvelope {
+  const { header: { isolate, device }, payload: handle } = unsealed(EVENT, bytes);
+  if (handle.length !== HANDLE_BYTES) throw damaged("its handle is not as long as CUDA's.");
+  return { isolate, device, handle };
+}
+
+function layoutIn(given: Header["layout"]): Layout {
+  try {
+    return layout(given);
+  } catch (error) {
+    throw damaged(`its layout is none: ${messageOf(error)}`);
+  }
+}
+
+function isHeader(value: unknown): value is Header {
+  if (!isObject(value) || value.kind !== "cuda.memory" || !isSender(value) || !isCount(value.allocation)) return false;
+  const at = value.layout;
+  return isObject(at) && isList(at.shape, isCount) && isList(at.strides, isCount) && isCount(at.byteOffset) &&
+    isText(at.dtype);
+}
+
+function isEvent(value: unknown): value is EventHeader {
+  return isObject(value) && value.kind === "cuda.event" && isSender(value);
+}
+
+function isSender({ isolate, device }: Readonly<Record<string, unknown>>): boolean {
+  return [isolate, device].every((id) => isText(id) && /^[0-9a-f]{32}$/.test(id));
+}
+
+function damaged(what: string): ArgumentError {
+  return new ArgumentError(`bytes: ${what}`, {
+    api: "cuda",
+    argument: "bytes",
+    hint: "Have the other process export it again, and pass all bytes on as they are.",
+  });
+}

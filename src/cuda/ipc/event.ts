@@ -1,0 +1,126 @@
+import { cudaEventDisableTiming, cudaEventInterprocess } from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaEvent as EventHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import { isMade, object } from "../../core/argument.ts";
+import { finalizers } from "../../core/finalizers.ts";
+import { ledger } from "../../core/ledger.ts";
+import { Resource } from "../../core/resource.ts";
+import { unwind } from "../../core/undo.ts";
+import { throwAll } from "../../core/errors.ts";
+import { checks } from "../check.ts";
+import type { CudaContext } from "../context.ts";
+import { check } from "../errors.ts";
+import { CudaEventFence, HeldEvent } from "../event_fence.ts";
+import { createEvent, destroyEvent } from "../events.ts";
+import { cudart } from "../library.ts";
+import { CudaStream } from "../stream.ts";
+import { HANDLE_BYTES, packEvent, THIS_ISOLATE, unpackEvent } from "./envelope.ts";
+import { assertFits, copied, handleOf } from "./given.ts";
+
+/** A handle of another program's. */
+export interface CudaEventHandle {
+  /** A `cudaIpcEventHandle_t`: 64 bytes. */
+  readonly handle: ArrayBufferView;
+}
+
+/**
+ * An event that processes share: what one records on it, the other waits for, on its device. Its end in the process that
+ * made it ends it for all: what others do with it then is undefined.
+ */
+export class CudaSharedEvent implements Disposable {
+  /** The context that has it. */
+  readonly context: CudaContext;
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** All that `cuda.openEvent` needs in another process of samepage's; undefined where it was opened here. */
+  readonly bytes: Uint8Array<ArrayBuffer> | undefined;
+  /** CUDA's own handle (a `cudaIpcEventHandle_t`, 64 bytes), for other programs; undefined where it was opened here. */
+  readonly handle: Uint8Array<ArrayBuffer> | undefined;
+  readonly #event: HeldEvent;
+
+  /** Made by `cuda.exportEvent()` and `cuda.openEvent()`. */
+  constructor(context: CudaContext, given?: ArrayBufferView | CudaEventHandle) {
+    this.context = context;
+    const { event, handle } = given === undefined ? exported(context) : opened(context, given);
+    const held = this.#event = new HeldEvent(event);
+    this.handle = handle;
+    const device = context.device.id.uuid;
+    this.bytes = handle === undefined ? undefined : packEvent({ isolate: THIS_ISOLATE, device, handle });
+    this.resource = new Resource({
+      name: `shared cuda event (${context.name})`,
+      owners: [context.resource],
+      undo: [() => held.end()],
+      giveBack: { context, submit: () => new CudaEventFence(context, held) },
+    });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** Records it behind all that was submitted to a stream so far. Answers the fence. */
+  record(stream: CudaStream = this.context.stream): CudaEventFence {
+    if (!isMade(stream, CudaStream)) throw checks.wrongKind("stream", "a CUDA stream", stream);
+    if (stream.context.device.ordinal !== this.context.device.ordinal) {
+      throw checks.wrong("stream", `it is of ${stream.context.name}, the event of another device.`);
+    }
+    this.resource.assertLive();
+    const { handle } = stream;
+    this.context.within(() => check(cudart().cudaEventRecord(this.#event.handle, handle), "cudaEventRecord"));
+    return this.fence();
+  }
+
+  /**
+   * A fence at what was recorded last, by whichever process. Where nothing was, there is nothing to wait for: have the
+   * other process say that it has recorded.
+   */
+  fence(): CudaEventFence {
+    this.resource.assertLive();
+    return new CudaEventFence(this.context, this.#event);
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Destroys it, after what was recorded on it is done. */
+  [Symbol.dispose](): void {
+    finalizers.unregister(this);
+    this.resource.dispose();
+  }
+}
+
+/** An event, and its handle where it was made here. */
+interface Made {
+  readonly event: EventHandle;
+  readonly handle?: Uint8Array<ArrayBuffer>;
+}
+
+function exported(context: CudaContext): Made {
+  context.resource.assertLive();
+  const event = createEvent(context.within, cudaEventInterprocess | cudaEventDisableTiming);
+  const handle = new Uint8Array(HANDLE_BYTES);
+  try {
+    context.within(() => check(cudart().cudaIpcGetEventHandle(handle, event), "cudaIpcGetEventHandle"));
+    return { event, handle };
+  } catch (error) {
+    throwAll([error, ...unwind([() => destroyEvent(event)])], "exporting an event");
+    throw error;
+  }
+}
+
+function opened(context: CudaContext, given: ArrayBufferView | CudaEventHandle): Made {
+  const handle = ArrayBuffer.isView(given) ? sealedHandle(context, given) : handleOf(object(given, "given").handle);
+  context.resource.assertLive(); // asked late: what was given may have run the program's own code
+  const out = new BigUint64Array(1);
+  const hint = "Is the event still there, and its process? A handle is of no use in the process that made it.";
+  context.within(() => {
+    const fn = "cudaIpcOpenEventHandle";
+    check(cudart()[fn](out, handle), fn, { argument: "handle", hint });
+  });
+  ledger.add("cuda.cudaEvent_t");
+  return { event: out[0] as EventHandle };
+}
+
+function sealedHandle(context: CudaContext, given: ArrayBufferView): Uint8Array<ArrayBuffer> {
+  const envelope = unpackEvent(copied(given, "bytes"));
+  assertFits(envelope, context.id);
+  return envelope.handle;
+}

@@ -1,0 +1,32 @@
+import type { DeviceId } from "../../core/context.ts";
+import { bytesIn } from "../../core/checks.ts";
+import { checks } from "../check.ts";
+import { HANDLE_BYTES, THIS_ISOLATE } from "./envelope.ts";
+
+/** A copy of the bytes that a program gave: nobody changes them while they are looked at. */
+export function copied(given: ArrayBufferView, argument: string): Uint8Array<ArrayBuffer> {
+  const view = bytesIn(given);
+  if (view === undefined) throw checks.wrongKind(argument, "a typed array or DataView", given);
+  return view.slice();
+}
+
+/** A handle of CUDA's own that a program gave. @throws {ArgumentError} where it is not as long as CUDA's. */
+export function handleOf(given: ArrayBufferView): Uint8Array<ArrayBuffer> {
+  const handle = copied(given, "handle");
+  if (handle.length === HANDLE_BYTES) return handle;
+  throw checks.wrong("handle", `it has ${handle.length} bytes; CUDA's have ${HANDLE_BYTES}.`);
+}
+
+/** Throws unless an envelope comes from elsewhere, and is of this device. @throws {ArgumentError} that says which. */
+export function assertFits(
+  sender: { readonly isolate: string; readonly device: string },
+  { uuid }: DeviceId,
+): void {
+  if (sender.isolate === THIS_ISOLATE) {
+    const hint = "Use the tensor itself; its handle is for other processes.";
+    throw checks.wrong("bytes", "it was exported by this same process, where CUDA does not open it.", hint);
+  }
+  if (sender.device === uuid) return;
+  const hint = "Open it there: CudaContext.open({ uuid }).";
+  throw checks.wrong("bytes", `it is of device ${sender.device}, and this is ${uuid}.`, hint);
+}

@@ -1,0 +1,166 @@
+import type { Address } from "../../../ffi/address.ts";
+import { cudaIpcMemLazyEnablePeerAccess } from "../../../ffi/cuda_runtime/constants.ts";
+import { Allocation } from "../../core/allocation.ts";
+import { isMade, object } from "../../core/argument.ts";
+import { LayoutError, throwAll } from "../../core/errors.ts";
+import { type Layout, layout, type LayoutInit, moved } from "../../core/layout.ts";
+import { findAllocation } from "../../core/peers.ts";
+import { unwind } from "../../core/undo.ts";
+import { checks } from "../check.ts";
+import type { CudaContext } from "../context.ts";
+import { check, checkDriver } from "../errors.ts";
+import { cudaDriver, cudart } from "../library.ts";
+import { closeImported } from "../memory/allocate.ts";
+import { type CudaBlock, cudaBlockOf, isPooled } from "../memory/block.ts";
+import { tensorOver } from "../memory/memory.ts";
+import { assertAllowed } from "../memory/rules.ts";
+import { CudaTensor } from "../tensor.ts";
+import { HANDLE_BYTES, packMemory, THIS_ISOLATE, unpackMemory } from "./envelope.ts";
+import { assertFits, copied, handleOf } from "./given.ts";
+
+/** Memory that was given out to other processes. */
+export interface CudaMemoryExport {
+  /** All that `cuda.openMemory` needs in another process of samepage's. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** CUDA's own handle of the whole allocation (a `cudaIpcMemHandle_t`, 64 bytes), for other programs. */
+  readonly handle: Uint8Array<ArrayBuffer>;
+  /** Where the tensor's first element lies in that allocation, in bytes. */
+  readonly byteOffset: number;
+  /** How long the allocation is, in bytes. */
+  readonly byteLength: number;
+}
+
+/** A handle of another program's, and what lies there. */
+export interface CudaMemoryHandle {
+  /** A `cudaIpcMemHandle_t`: 64 bytes. */
+  readonly handle: ArrayBufferView;
+  /** Where the elements lie, counted from the allocation's first byte. */
+  readonly layout: LayoutInit;
+}
+
+const base = new BigUint64Array(1);
+const size = new BigUint64Array(1);
+
+/** Gives memory out to other processes (cudaIpcGetMemHandle). */
+export function exportMemory(context: CudaContext, tensor: CudaTensor): CudaMemoryExport {
+  if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of cuda.allocate()", tensor);
+  context.resource.assertLive();
+  assertExportable(context, tensor);
+  const { address, length } = context.within(() => rangeOf(tensor.address));
+  const handle = new Uint8Array(HANDLE_BYTES);
+  context.within(() => check(cudart().cudaIpcGetMemHandle(handle, address), "cudaIpcGetMemHandle"));
+  const byteOffset = Number(tensor.address - address);
+  const bytes = packMemory({
+    isolate: THIS_ISOLATE,
+    device: context.device.id.uuid!,
+    allocation: length,
+    layout: moved(tensor.layout, byteOffset),
+    handle,
+  });
+  return Object.freeze({ bytes, handle, byteOffset, byteLength: length });
+}
+
+/** Opens what another process gave out (cudaIpcOpenMemHandle). */
+export function openMemory(context: CudaContext, given: ArrayBufferView | CudaMemoryHandle): CudaTensor {
+  const { handle, at, length } = ArrayBuffer.isView(given) ? sealedMemory(context, given) : plainMemory(given);
+  context.resource.assertLive(); // asked late: what was given may have run the program's own code
+  const address = opened(context, handle);
+  const close = closeImported(context, address);
+  try {
+    const known = context.within(() => rangeOf(address));
+    assertFitsIn(at, known.length, length);
+    return tensorOver(context, allocationOf(context, address, known.length, close), at);
+  } catch (error) {
+    throwAll([error, ...unwind([() => close("unused")])], "opening memory of another process");
+    throw error;
+  }
+}
+
+/** What is to be opened. */
+interface Wanted {
+  readonly handle: Uint8Array<ArrayBuffer>;
+  readonly at: Layout;
+  /** How long the allocation is, where somebody said so. */
+  readonly length?: number;
+}
+
+function sealedMemory(context: CudaContext, given: ArrayBufferView): Wanted {
+  const envelope = unpackMemory(copied(given, "bytes"));
+  assertFits(envelope, context.id);
+  return { handle: envelope.handle, at: envelope.layout, length: envelope.allocation };
+}
+
+function plainMemory(given: CudaMemoryHandle): Wanted {
+  const { handle, layout: init } = object(given, "given");
+  return { handle: handleOf(handle), at: layout(init) };
+}
+
+function opened({ within }: CudaContext, handle: Uint8Array<ArrayBuffer>): Address {
+  const hint =
+    "Is the memory still there, and its process? A handle is of no use once it is freed, nor in the process " +
+    "that made it.";
+  within(() => {
+    const fn = "cudaIpcOpenMemHandle";
+    check(cudart()[fn](base, handle, cudaIpcMemLazyEnablePeerAccess), fn, { argument: "handle", hint });
+  });
+  return base[0] as Address;
+}
+
+/** Where an allocation begins that has an address in it, and how long it is (cuMemGetAddressRange). */
+function rangeOf(address: Address): { readonly address: Address; readonly length: number } {
+  checkDriver(cudaDriver().cuMemGetAddressRange_v2(base, size, address), "cuMemGetAddressRange");
+  return { address: base[0] as Address, length: Number(size[0]) };
+}
+
+/** What somebody says of memory is held against what the driver says. */
+function assertFitsIn({ byteOffset, byteLength }: Layout, length: number, told = length): void {
+  if (byteOffset + byteLength <= length && told <= length) return;
+  throw new LayoutError(`layout: it reaches to byte ${byteOffset + byteLength}; the memory has ${length}.`, {
+    api: "cuda",
+    fn: "cudaIpcOpenMemHandle",
+    argument: "layout",
+  });
+}
+
+/** CUDA opens one handle at one address however often: whoever does so again is a peer of who did first. */
+function allocationOf(
+  context: CudaContext,
+  address: Address,
+  byteLength: number,
+  free: CudaBlock["free"],
+): Allocation {
+  const known = findAllocation(address, byteLength);
+  if (known !== undefined && known.block.kind === "cuda.imported") {
+    free("unused"); // once too often: it stays open for those who have it
+    return known;
+  }
+  const block: CudaBlock = {
+    kind: "cuda.imported",
+    memory: "imported",
+    address,
+    deviceAddress: address,
+    hostAddress: undefined,
+    byteLength,
+    ordinal: context.device.ordinal,
+    flags: ["cudaIpcMemLazyEnablePeerAccess"],
+    closed: {
+      reason: `it is memory of ${context.name}, which the CPU cannot reach.`,
+      remedy: 'Copy it: graph.map(tensor, host, { copy: "allow" }).',
+    },
+    free,
+  };
+  return new Allocation(block);
+}
+
+/** Only what cudaMalloc has made has such a handle, which is of all of the allocation. */
+function assertExportable({ device }: CudaContext, tensor: CudaTensor): void {
+  tensor.assertUsable(tensor.access);
+  assertAllowed(tensor.memory, "export-ipc", device);
+  const { allocation } = tensor.grant;
+  if (isPooled(allocation)) {
+    const hint = "Allocate it by cuda.allocate(): CUDA gives out what cudaMalloc has made.";
+    throw checks.wrong("tensor", `${tensor.name} is of a memory pool.`, hint);
+  }
+  if (cudaBlockOf(allocation)?.ordinal === device.ordinal) return;
+  throw checks.wrong("tensor", `${tensor.name} is of another device.`, "Export it by its own context.");
+}

@@ -1,0 +1,188 @@
+import type { Address } from "../../ffi/address.ts";
+import { object } from "../core/argument.ts";
+import { kindOf } from "../core/checks.ts";
+import { ArgumentError } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { finalizers } from "../core/finalizers.ts";
+import { Resource } from "../core/resource.ts";
+import { checks } from "./check.ts";
+import { type KernelNeeds, LaunchLimits } from "./kernels/limits.ts";
+import type { LoadedCode } from "./kernels/loaded.ts";
+import { LaunchMemory } from "./kernels/launch_memory.ts";
+import type { Parameter, ParameterInfo } from "./kernels/parameter.ts";
+import { cudart } from "./library.ts";
+import type { CudaProgram } from "./program.ts";
+import { CudaStream, type CudaUse } from "./stream.ts";
+import type { CudaTensor } from "./tensor.ts";
+
+const FN = "cudaLaunchKernelExC";
+const NO_WAITS: readonly Fence[] = [];
+
+/**
+ * What a kernel argument can be: a tensor, or null, for a pointer; a number, bigint or boolean for a number; an array of
+ * numbers for a vector; the bytes of a struct.
+ */
+export type CudaKernelArgument =
+  | CudaTensor
+  | null
+  | number
+  | bigint
+  | boolean
+  | readonly (number | bigint)[]
+  | ArrayBufferView<ArrayBuffer>;
+
+/** How a kernel is launched. */
+export interface LaunchOptions {
+  /** Blocks along each dimension, 1 to 3 of them. */
+  readonly grid: readonly number[];
+  /** Threads of a block along each dimension, 1 to 3 of them. */
+  readonly block: readonly number[];
+  /** Dynamic shared memory of a block (`extern __shared__`), in bytes; 0 by default. */
+  readonly sharedBytes?: number;
+  /** The stream; the context's own by default. */
+  readonly stream?: CudaStream;
+  /** Work that has to be done first. */
+  readonly after?: Fence | readonly Fence[];
+}
+
+/** What a kernel is made of. */
+interface KernelInit {
+  readonly name: string;
+  readonly handle: Address;
+  readonly parameters: readonly Parameter[];
+}
+
+/** A kernel: checks every argument against its declaration, and its launch against what the device can do. */
+export class CudaKernel implements Disposable {
+  /** The program it is of. */
+  readonly program: CudaProgram;
+  /** Its name. */
+  readonly name: string;
+  /** What it needs: registers, shared and local memory; and the most threads of a block. */
+  readonly needs: KernelNeeds;
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #handle: Address;
+  readonly #limits: LaunchLimits;
+  readonly #parameters: readonly Parameter[];
+  readonly #memory: LaunchMemory;
+
+  /** Made by `program.kernel()`. @throws {ArgumentError} where the driver knows other parameters. */
+  constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
+    this.program = program;
+    this.name = name;
+    this.#handle = handle;
+    this.#parameters = parameters;
+    assertDeclared(name, parameters, loaded.parameterSizes(handle));
+    this.#limits = loaded.compiled(() => new LaunchLimits(name, handle, program.context));
+    this.needs = this.#limits.needs;
+    this.#memory = new LaunchMemory(parameters);
+    this.resource = new Resource({ name: `cuda kernel ${name}`, owners: [program.resource] });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** The `cudaKernel_t`. */
+  get handle(): Address {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /** What it was declared with, in order. */
+  get parameters(): readonly ParameterInfo[] {
+    return this.#parameters.map(({ info }) => ({ ...info }));
+  }
+
+  /**
+   * Launches the kernel, and returns: its work is recorded on the tensors, whose end waits for it.
+   *
+   * Tensors that other work uses are waited for: on the device where it is CUDA's, here otherwise.
+   *
+   * @param args one for each parameter
+   * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
+   * @throws {AccessError} where a tensor's bytes may not be used so.
+   * @throws {DisposedError} where a tensor, the kernel, the stream or their context were disposed.
+   * @throws {CudaLostError} where a kernel has gone wrong before.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using program = cuda.program(`
+   *   extern "C" __global__ void twice(float* x, int n) {
+   *     int i = blockIdx.x * blockDim.x + threadIdx.x;
+   *     if (i < n) x[i] *= 2;
+   *   }
+   * `);
+   * using twice = program.kernel("twice", ["float*", "int"]);
+   * using numbers = cuda.managed.allocate({ shape: [1000], dtype: "f32" });
+   * twice.run({ grid: [Math.ceil(1000 / 256)], block: [256] }, [numbers, 1000]);
+   * ```
+   */
+  run(launch: LaunchOptions, args: readonly CudaKernelArgument[]): void {
+    this.resource.assertLive();
+    const { context } = this.program;
+    const { grid, block, sharedBytes = 0, stream = context.stream, after } = object(launch, "launch");
+    if (stream !== context.stream) this.#checkStream(stream);
+    const sizes = this.#limits.check(grid, block, sharedBytes);
+    const uses: CudaUse[] = [];
+    const accepted = this.#accept(args, uses);
+    const waits = after === undefined ? NO_WAITS : checks.unreached(after, "after");
+    const fence = stream.submitUsable(FN, uses, waits, (handle) => {
+      // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
+      this.resource.assertLive();
+      this.#limits.allow(sizes);
+      this.#memory.write(sizes, handle, accepted);
+      return cudart().cudaLaunchKernelExC(this.#memory.config, this.#handle, this.#memory.args);
+    });
+    this.program.resource.record(fence); // code is not unloaded while it runs
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Ends it; what it was launched for goes on. */
+  [Symbol.dispose](): void {
+    finalizers.unregister(this);
+    this.resource.dispose();
+  }
+
+  /** What was passed for each parameter, once it was looked at. */
+  #accept(args: readonly CudaKernelArgument[], uses: CudaUse[]): unknown[] {
+    const parameters = this.#parameters;
+    if (!Array.isArray(args)) throw this.#wrong("args", `it is no array; got ${kindOf(args)}.`);
+    if (args.length !== parameters.length) {
+      const types = parameters.map(({ info }) => info.type).join(", ");
+      throw this.#wrong("args", `it takes ${parameters.length} arguments (${types}); got ${args.length}.`);
+    }
+    const accepted = new Array<unknown>(parameters.length);
+    for (let i = 0; i < parameters.length; i++) {
+      accepted[i] = parameters[i].accept(args[i], this.program.context, uses);
+    }
+    return accepted;
+  }
+
+  #checkStream(stream: CudaStream): void {
+    checks.assertInstance(stream, CudaStream, "stream");
+    if (stream.context === this.program.context) return;
+    throw this.#wrong("stream", `it is of another context, of ${stream.context.name}.`);
+  }
+
+  #wrong(argument: string, what: string): ArgumentError {
+    return new ArgumentError(`${this.name}: ${argument}: ${what}`, { api: "cuda", fn: FN, argument });
+  }
+}
+
+/** Throws unless the parameters are as many as the driver knows, each as long: a launch reads what the driver knows. */
+function assertDeclared(name: string, parameters: readonly Parameter[], sizes: readonly number[]): void {
+  const wrong = (argument: string, what: string) =>
+    new ArgumentError(`${name}: ${argument}: ${what}`, { api: "cuda", fn: "cuKernelGetParamInfo", argument });
+  parameters.forEach(({ info }, i) => {
+    if (i >= sizes.length || info.size === sizes[i]) return;
+    throw wrong(`parameters[${i}]`, `${info.type} has ${info.size} bytes; the kernel's parameter has ${sizes[i]}.`);
+  });
+  if (parameters.length === sizes.length) return;
+  throw wrong("parameters", `${parameters.length} were declared; the kernel has ${sizes.length}.`);
+}

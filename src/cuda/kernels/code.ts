@@ -1,0 +1,86 @@
+import { bytesIn } from "../../core/checks.ts";
+import { checks } from "../check.ts";
+
+/** What a driver loads: PTX with its terminating zero, a cubin, or a fatbin. */
+export interface Code {
+  /** Does the driver compile it? */
+  readonly isPtx: boolean;
+  /** The bytes; nobody else has them. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** What may stand before the first directive of PTX: white space and comments. */
+const BEFORE_PTX = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[^]*?\*\/)*/;
+
+/** PTX that a program gave. @throws {ArgumentError} where it is none. */
+export function ptxIn(text: string): Code {
+  checks.assertText(text, "text");
+  const directive = text.slice(BEFORE_PTX.exec(text)![0].length, -1).slice(0, 9);
+  if (!/^\.version\s/.test(directive)) throw checks.wrong("text", "it is no PTX, which begins with .version.");
+  if (text.includes("\0")) throw checks.wrong("text", "it has a zero inside, where C would take it to end.");
+  return { isPtx: true, bytes: new TextEncoder().encode(`${text}\0`) };
+}
+
+/** A cubin or a fatbin that a program gave. @throws {ArgumentError} where it is none, or is cut off. */
+export function cubinIn(given: Uint8Array): Code {
+  const bytes = bytesIn(given)?.slice(); // a copy: nobody can change it between the check and the driver
+  if (bytes === undefined) throw checks.wrongKind("bytes", "a Uint8Array", given);
+  const view = new DataView(bytes.buffer);
+  if (bytes.length >= 4 && view.getUint32(0) === ELF.magic) assertWholeElf(view);
+  else if (bytes.length >= 4 && view.getUint32(0, true) === FATBIN.magic) assertWholeFatbin(view);
+  else throw damaged("it is neither a cubin, which is an ELF file, nor a fatbin.");
+  return { isPtx: false, bytes };
+}
+
+/** Where the fields of a 64-bit ELF header lie, and what a cubin has there (elf.h). */
+const ELF = {
+  magic: 0x7f454c46,
+  class: { at: 4, is64: 2 },
+  data: { at: 5, isLittle: 1 },
+  machine: { at: 18, isCuda: 190 },
+  segments: { at: 32, size: 54, count: 56, least: 56 },
+  sections: { at: 40, size: 58, count: 60, least: 64 },
+  length: 64,
+};
+
+/** Of a section: its type, where it lies and how long it is; one that has no bytes in the file. */
+const SECTION = { type: 4, offset: 24, size: 32, noBytes: 8 };
+
+/** The driver takes a file's word for where its parts are. */
+function assertWholeElf(view: DataView): void {
+  if (view.byteLength < ELF.length) throw damaged("it is cut off.");
+  const isElf64 = view.getUint8(ELF.class.at) === ELF.class.is64 && view.getUint8(ELF.data.at) === ELF.data.isLittle;
+  if (!isElf64 || view.getUint16(ELF.machine.at, true) !== ELF.machine.isCuda) {
+    throw damaged("it is an ELF file of another machine, not of CUDA's.");
+  }
+  for (const table of [ELF.segments, ELF.sections]) {
+    const [size, count] = [view.getUint16(table.size, true), view.getUint16(table.count, true)];
+    if (count > 0 && size < table.least) throw damaged("its header is damaged.");
+    assertInside(view, view.getBigUint64(table.at, true), BigInt(size * count));
+  }
+  const first = Number(view.getBigUint64(ELF.sections.at, true));
+  const size = view.getUint16(ELF.sections.size, true);
+  for (let i = 0; i < view.getUint16(ELF.sections.count, true); i++) {
+    const at = first + i * size;
+    if (view.getUint32(at + SECTION.type, true) === SECTION.noBytes) continue;
+    assertInside(view, view.getBigUint64(at + SECTION.offset, true), view.getBigUint64(at + SECTION.size, true));
+  }
+}
+
+/** The header of a fatbin: its magic, its version, how long itself is, and how long what follows (fatbinary.h). */
+const FATBIN = { magic: 0xba55ed50, headerSize: 6, size: 8, length: 16 };
+
+function assertWholeFatbin(view: DataView): void {
+  if (view.byteLength < FATBIN.length) throw damaged("it is cut off.");
+  const header = view.getUint16(FATBIN.headerSize, true);
+  if (header < FATBIN.length) throw damaged("its header is damaged.");
+  assertInside(view, BigInt(header), view.getBigUint64(FATBIN.size, true));
+}
+
+function assertInside({ byteLength }: DataView, offset: bigint, size: bigint): void {
+  if (offset + size > BigInt(byteLength)) throw damaged("it is cut off, or its header is damaged.");
+}
+
+function damaged(what: string): Error {
+  return checks.wrong("bytes", what, "Compile it again: nvcc -cubin, or cuda.program(source).");
+}

@@ -1,0 +1,150 @@
+import type { NvrtcProgram } from "../../../ffi/nvrtc/handles.ts";
+import type { Address } from "../../../ffi/address.ts";
+import { NVRTC_ERROR_INVALID_OPTION } from "../../../ffi/nvrtc/errors.ts";
+import { InteropError, throwAll } from "../../core/errors.ts";
+import { ledger } from "../../core/ledger.ts";
+import { pinned } from "../../core/pin.ts";
+import { textAt } from "../../core/text.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import type { CudaDevice } from "../device.ts";
+import { nvrtc } from "../library.ts";
+import type { Code } from "./code.ts";
+import { checkNvrtc, CudaBuildError, firstLines, nvrtcName } from "./errors.ts";
+import { ARCHITECTURE, type Source } from "./source.ts";
+
+/** What came of compiling. */
+export interface Compiled {
+  /** For the driver to load. */
+  readonly code: Code;
+  /** What its kernels are called there, by the names that were asked for. */
+  readonly lowered: ReadonlyMap<string, string>;
+  /** What the compiler had to say: its warnings. */
+  readonly log: string;
+}
+
+/** What a program can be compiled to: instructions of one architecture, where the compiler knows it, else PTX. */
+type Target = Pick<CudaDevice, "name" | "computeCapability">;
+
+/**
+ * Compiles CUDA C++ for a device (NVRTC). Needs no GPU.
+ *
+ * @throws {CudaBuildError} with the compiler's log.
+ * @throws {LibraryNotFoundError} where there is no NVRTC.
+ */
+export function compile(source: Source, target: Target): Compiled {
+  const { text, name, names } = source;
+  const given = source.options.some((option) => ARCHITECTURE.test(option));
+  const options = given ? source.options : [`--gpu-architecture=${architectureFor(target)}`, ...source.options];
+  const undo: Undo = [];
+  try {
+    const program = createProgram(text, name, undo);
+    for (const each of names) {
+      checkNvrtc(nvrtc().nvrtcAddNameExpression(program, cString(each)), "nvrtcAddNameExpression");
+    }
+    build(program, options);
+    const code = codeOf(program);
+    const lowered = new Map(names.map((each) => [each, loweredName(program, each)]));
+    return { code, lowered, log: logOf(program) };
+  } finally {
+    throwAll(unwind(undo), "releasing the compiler's program");
+  }
+}
+
+/** `sm_90`, where the compiler knows it, or else the newest of those before, which the driver compiles the rest of. */
+export function architectureFor({ name, computeCapability: { major, minor } }: Target): string {
+  const count = new Int32Array(1);
+  checkNvrtc(nvrtc().nvrtcGetNumSupportedArchs(count), "nvrtcGetNumSupportedArchs");
+  const known = new Int32Array(count[0]);
+  checkNvrtc(nvrtc().nvrtcGetSupportedArchs(known), "nvrtcGetSupportedArchs");
+  const own = 10 * major + minor;
+  if (known.includes(own)) return `sm_${own}`;
+  const before = known.filter((each) => each < own);
+  if (before.length > 0) return `compute_${Math.max(...before)}`;
+  throw new InteropError(`This NVRTC compiles for sm_${Math.min(...known)} and later; ${name} is sm_${own}.`, {
+    api: "nvrtc",
+    fn: "nvrtcCompileProgram",
+    hint: "Use an older CUDA toolkit: name its libnvrtc by SAMEPAGE_LIB_NVRTC.",
+  });
+}
+
+function createProgram(text: string, name: string, undo: Undo): NvrtcProgram {
+  const out = new BigUint64Array(1);
+  checkNvrtc(nvrtc().nvrtcCreateProgram(out, cString(text), cString(name), 0, null, null), "nvrtcCreateProgram");
+  ledger.add("nvrtc.nvrtcProgram");
+  undo.push(() => {
+    ledger.remove("nvrtc.nvrtcProgram");
+    checkNvrtc(nvrtc().nvrtcDestroyProgram(out), "nvrtcDestroyProgram");
+  });
+  return out[0] as NvrtcProgram;
+}
+
+function build(program: NvrtcProgram, options: readonly string[]): void {
+  const texts = new TextEncoder().encode(options.map((option) => `${option}\0`).join(""));
+  const code = pinned(texts, "nvrtc", (address) => {
+    let at = address as bigint;
+    const pointers = BigUint64Array.from(options, (option) => {
+      const pointer = at;
+      at += BigInt(new TextEncoder().encode(option).length + 1);
+      return pointer;
+    });
+    return nvrtc().nvrtcCompileProgram(program, pointers.length, pointers);
+  });
+  if (code === 0) return;
+  const log = logOf(program);
+  const codeName = nvrtcName(code);
+  const lacksHeader = log.includes("could not open source file");
+  throw new CudaBuildError(`The program does not compile: ${firstLines(log) || codeName}`, log, {
+    api: "nvrtc",
+    fn: "nvrtcCompileProgram",
+    code,
+    codeName,
+    ...(code === NVRTC_ERROR_INVALID_OPTION ? { argument: "options" } : {}),
+    ...(lacksHeader ? { hint: 'Say where headers are: { options: ["-I/usr/local/cuda/include"] }.' } : {}),
+  });
+}
+
+/** The cubin; where the architecture is a virtual one, the PTX. */
+function codeOf(program: NvrtcProgram): Code {
+  const { nvrtcGetCUBINSize, nvrtcGetCUBIN, nvrtcGetPTXSize, nvrtcGetPTX } = nvrtc();
+  const cubin = told(program, "nvrtcGetCUBIN", nvrtcGetCUBINSize, nvrtcGetCUBIN);
+  if (cubin.length > 0) return { isPtx: false, bytes: cubin };
+  const ptx = told(program, "nvrtcGetPTX", nvrtcGetPTXSize, nvrtcGetPTX);
+  if (ptx.length > 1) return { isPtx: true, bytes: ptx };
+  throw new InteropError("options: with these the compiler makes neither a cubin nor PTX.", {
+    api: "nvrtc",
+    fn: "nvrtcGetPTX",
+    argument: "options",
+    hint: "What is to be linked later cannot be loaded: leave -dlto and -optix-ir away.",
+  });
+}
+
+/** What the driver calls a kernel: `_Z4fillIfEvPT_i` for `fill<float>`. */
+function loweredName(program: NvrtcProgram, name: string): string {
+  const out = new BigUint64Array(1);
+  checkNvrtc(nvrtc().nvrtcGetLoweredName(program, cString(name), out), "nvrtcGetLoweredName");
+  return textAt(out[0] as Address) ?? name;
+}
+
+function logOf(program: NvrtcProgram): string {
+  const { nvrtcGetProgramLogSize, nvrtcGetProgramLog } = nvrtc();
+  const bytes = told(program, "nvrtcGetProgramLog", nvrtcGetProgramLogSize, nvrtcGetProgramLog);
+  return new TextDecoder().decode(bytes).replaceAll("\0", "").trim();
+}
+
+/** What the compiler hands out in two calls: how long it is, and what it is. */
+function told(
+  program: NvrtcProgram,
+  fn: string,
+  askSize: (program: NvrtcProgram, size: BigUint64Array<ArrayBuffer>) => number,
+  ask: (program: NvrtcProgram, bytes: Uint8Array<ArrayBuffer>) => number,
+): Uint8Array<ArrayBuffer> {
+  const size = new BigUint64Array(1);
+  checkNvrtc(askSize(program, size), `${fn}Size`);
+  const bytes = new Uint8Array(Number(size[0]));
+  if (bytes.length > 0) checkNvrtc(ask(program, bytes), fn);
+  return bytes;
+}
+
+function cString(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`${text}\0`);
+}

@@ -1,0 +1,31 @@
+import { ERROR_NAMES } from "../../../ffi/nvrtc/errors.ts";
+import { type ErrorFields, NativeCallError } from "../../core/errors.ts";
+
+/** A program that does not compile: `log` is what the compiler says. */
+export class CudaBuildError extends NativeCallError {
+  /** The compiler's log. */
+  readonly log: string;
+
+  /** The log's first lines belong into the message. */
+  constructor(message: string, log: string, fields: ErrorFields) {
+    super(message, fields);
+    this.log = log;
+  }
+}
+
+/** Throws unless a function of NVRTC answered NVRTC_SUCCESS. */
+export function checkNvrtc(code: number, fn: string): void {
+  if (code === 0) return;
+  const codeName = nvrtcName(code);
+  throw new NativeCallError(`${fn} failed with ${codeName} (${code}).`, { api: "nvrtc", fn, code, codeName });
+}
+
+/** The name of a code of NVRTC's. */
+export function nvrtcName(code: number): string {
+  return ERROR_NAMES.get(code) ?? "a code that NVRTC does not know";
+}
+
+/** The lines of a log that a message has room for. */
+export function firstLines(log: string): string {
+  return log.split("\n").map((line) => line.trim()).filter((line) => line !== "").slice(0, 3).join(" ");
+}

@@ -1,0 +1,55 @@
+import { cudaLaunchConfig_t } from "../../../ffi/cuda_runtime/structs.ts";
+import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import { addressOf } from "../../core/pin.ts";
+import type { LaunchSizes } from "./limits.ts";
+import type { Parameter } from "./parameter.ts";
+
+const CONFIG = cudaLaunchConfig_t.fields;
+
+/**
+ * What cudaLaunchKernelExC reads: the configuration, the addresses of the parameters' values, and the values, in one
+ * buffer that is made once for each kernel and filled in at each launch. JavaScript never moves a buffer's memory, and
+ * whoever passes a part of it to a call keeps all of it.
+ */
+export class LaunchMemory {
+  /** The `cudaLaunchConfig_t`. */
+  readonly config: Uint8Array<ArrayBuffer>;
+  /** The `void *args[]`. */
+  readonly args: BigUint64Array<ArrayBuffer>;
+  readonly #view: DataView<ArrayBuffer>;
+  readonly #parameters: readonly Parameter[];
+  readonly #offsets: readonly number[];
+
+  /** Lays the values out, each where its type may lie. */
+  constructor(parameters: readonly Parameter[]) {
+    const { size } = cudaLaunchConfig_t;
+    let end = size + 8 * parameters.length;
+    const offsets = parameters.map(({ align, info }) => {
+      const offset = Math.ceil(end / align) * align;
+      end = offset + info.size;
+      return offset;
+    });
+    const buffer = new ArrayBuffer(end);
+    const address = addressOf(new Uint8Array(buffer), "cuda");
+    this.config = new Uint8Array(buffer, 0, size);
+    this.args = new BigUint64Array(buffer, size, parameters.length);
+    this.#view = new DataView(buffer);
+    this.#parameters = parameters;
+    this.#offsets = offsets;
+    offsets.forEach((offset, i) => this.args[i] = address + BigInt(offset));
+  }
+
+  /** Fills it in. */
+  write(sizes: LaunchSizes, stream: StreamHandle, accepted: readonly unknown[]): void {
+    const view = this.#view;
+    view.setUint32(CONFIG.gridDim_x.offset, sizes.gridX, true);
+    view.setUint32(CONFIG.gridDim_y.offset, sizes.gridY, true);
+    view.setUint32(CONFIG.gridDim_z.offset, sizes.gridZ, true);
+    view.setUint32(CONFIG.blockDim_x.offset, sizes.blockX, true);
+    view.setUint32(CONFIG.blockDim_y.offset, sizes.blockY, true);
+    view.setUint32(CONFIG.blockDim_z.offset, sizes.blockZ, true);
+    view.setUint32(CONFIG.dynamicSmemBytes.offset, sizes.sharedBytes, true); // of 64 bits, which are zero
+    view.setBigUint64(CONFIG.stream.offset, stream, true);
+    for (let i = 0; i < accepted.length; i++) this.#parameters[i].write(view, this.#offsets[i], accepted[i]);
+  }
+}

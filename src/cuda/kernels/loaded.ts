@@ -1,0 +1,119 @@
+import type { Address } from "../../../ffi/address.ts";
+import { CUDA_ERROR_INVALID_VALUE } from "../../../ffi/cuda_driver/errors.ts";
+import type { CUkernel, CUlibrary } from "../../../ffi/cuda_driver/handles.ts";
+import { cudaErrorInvalidDeviceFunction, cudaErrorSymbolNotFound } from "../../../ffi/cuda_runtime/errors.ts";
+import type { CudaLibrary } from "../../../ffi/cuda_runtime/handles.ts";
+import { ledger } from "../../core/ledger.ts";
+import { textAt } from "../../core/text.ts";
+import type { Undo } from "../../core/undo.ts";
+import type { CudaContext } from "../context.ts";
+import { check, checkDriver, checkRelease } from "../errors.ts";
+import { cudaDriver, cudart, newerDriver, newerRuntime } from "../library.ts";
+import type { Code } from "./code.ts";
+import { MOST_PARAMETER_BYTES } from "./declared.ts";
+import { JitLog } from "./jit_log.ts";
+
+/** Code that the driver has loaded: a `cudaLibrary_t`, which belongs to no context. */
+export class LoadedCode {
+  /** The library. */
+  readonly handle: CudaLibrary;
+  readonly #within: CudaContext["within"];
+  readonly #log: JitLog | undefined;
+
+  /**
+   * Loads it (cudaLibraryLoadData); its end goes on the undo list.
+   *
+   * @throws {CudaBuildError} for PTX that does not compile.
+   * @throws {InteropError} where libcudart is older than 12.8.
+   */
+  constructor({ within }: CudaContext, { isPtx, bytes }: Code, undo: Undo) {
+    const load = newerRuntime("cudaLibraryLoadData");
+    const unload = newerRuntime("cudaLibraryUnload");
+    this.#within = within;
+    this.#log = isPtx ? new JitLog() : undefined;
+    const { options = null, values = null } = this.#log ?? {};
+    const out = new BigUint64Array(1);
+    this.compiled(() =>
+      check(load(out, bytes, options, values, options?.length ?? 0, null, null, 0), "cudaLibraryLoadData")
+    );
+    this.handle = out[0] as CudaLibrary;
+    ledger.add("cuda.cudaLibrary_t");
+    undo.push(() => {
+      ledger.remove("cuda.cudaLibrary_t");
+      within(() => checkRelease(unload(this.handle), "cudaLibraryUnload"));
+    });
+    if (isPtx) this.#compile();
+  }
+
+  /** A kernel, by the driver's name of it; undefined where there is none. */
+  kernel(name: string): Address | undefined {
+    const find = newerRuntime("cudaLibraryGetKernel");
+    const out = new BigUint64Array(1);
+    const text = new TextEncoder().encode(`${name}\0`);
+    return this.compiled(() => {
+      const code = find(out, this.handle, text);
+      if (code === cudaErrorSymbolNotFound || code === cudaErrorInvalidDeviceFunction) {
+        cudart().cudaGetLastError(); // it is told of in another way
+        return undefined;
+      }
+      check(code, "cudaLibraryGetKernel");
+      return out[0] as Address;
+    });
+  }
+
+  /** What the driver calls its kernels. */
+  get kernelNames(): string[] {
+    const countKernels = newerRuntime("cudaLibraryGetKernelCount");
+    const enumerate = newerRuntime("cudaLibraryEnumerateKernels");
+    const nameOf = newerDriver("cuKernelGetName");
+    return this.compiled(() => {
+      const count = new Uint32Array(1);
+      check(countKernels(count, this.handle), "cudaLibraryGetKernelCount");
+      if (count[0] === 0) return [];
+      const kernels = new BigUint64Array(count[0]);
+      check(enumerate(kernels, kernels.length, this.handle), "cudaLibraryEnumerateKernels");
+      const out = new BigUint64Array(1);
+      return Array.from(kernels, (kernel) => {
+        checkDriver(nameOf(out, kernel as CUkernel), "cuKernelGetName");
+        return textAt(out[0] as Address) ?? "";
+      });
+    });
+  }
+
+  /** Has the driver compile it now, for the context's device, instead of when a kernel is first asked for. */
+  #compile(): void {
+    const out = new BigUint64Array(1);
+    const library = this.handle as bigint as CUlibrary;
+    this.compiled(() => checkDriver(cudaDriver().cuLibraryGetModule(out, library), "cuLibraryGetModule"));
+  }
+
+  /**
+   * How many bytes each parameter of a kernel takes (cuKernelGetParamInfo): a launch reads as many of each, whatever was
+   * declared.
+   *
+   * @throws {InteropError} where the driver is older than CUDA 12.4.
+   */
+  parameterSizes(kernel: Address): number[] {
+    const ask = newerDriver("cuKernelGetParamInfo");
+    const [offset, size] = [new BigUint64Array(1), new BigUint64Array(1)];
+    return this.compiled(() => {
+      const sizes: number[] = [];
+      for (let i = 0n; i < MOST_PARAMETER_BYTES; i++) {
+        const code = ask(kernel as bigint as CUkernel, i, offset, size);
+        if (code === CUDA_ERROR_INVALID_VALUE) break; // there are no more
+        checkDriver(code, "cuKernelGetParamInfo");
+        sizes.push(Number(size[0]));
+      }
+      return sizes;
+    });
+  }
+
+  /** Calls within the context; what the driver's compiler has to say becomes part of the error. */
+  compiled<R>(call: () => R): R {
+    try {
+      return this.#within(call);
+    } catch (error) {
+      throw this.#log?.errorOf(error) ?? error;
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { object, shown } from "../../core/argument.ts";
+import { checks } from "../check.ts";
+
+/** Options of {@link CudaContext.program}. */
+export interface ProgramOptions {
+  /** Macros, by their names: `{ TILE: 64, FAST: true }`; what is true is only defined, what is false is not. */
+  readonly defines?: Readonly<Record<string, string | number | boolean>>;
+  /** Options of NVRTC, one an item: `["--use_fast_math", "-I/usr/local/cuda/include"]`. */
+  readonly options?: readonly string[];
+  /** What messages of the compiler call the source; `"program.cu"` by default. */
+  readonly name?: string;
+  /** Kernels that are C++: `["fill<float>", "image::blur"]`. What is `extern "C"` needs none. */
+  readonly names?: readonly string[];
+}
+
+/** A program of CUDA C++, checked. */
+export interface Source {
+  /** The CUDA C++. */
+  readonly text: string;
+  /** What the compiler calls it. */
+  readonly name: string;
+  /** The kernels whose names are C++. */
+  readonly names: readonly string[];
+  /** What the compiler is told. */
+  readonly options: readonly string[];
+}
+
+/** The option that says what to compile for. */
+export const ARCHITECTURE: RegExp = /^(?:--gpu-architecture|-arch)\b/;
+
+/** Options whose values are the program's own words. */
+const OWN_WORDS = /^(?:-[DIU]|--(?:define-macro|undefine-macro|include-path)=)/;
+
+/** The most that NVRTC 13.0 was seen to take of an option: its buffers have an end. */
+const LONGEST_OPTION = 4096;
+
+/** What a program gave, each read once. @throws {ArgumentError} where the compiler could not take it. */
+export function sourceIn(text: string, given: ProgramOptions): Source {
+  checks.assertText(text, "source");
+  assertWhole(text, "source");
+  if (text.trim() === "") throw checks.wrong("source", "it is empty.");
+  const { defines = {}, options = [], name = "program.cu", names = [] } = object(given, "options");
+  checks.assertText(name, "name");
+  assertWhole(name, "name");
+  return {
+    text,
+    name,
+    names: textsIn(names, "names"),
+    options: [...definesIn(defines), ...textsIn(options, "options").map(checkedOption)],
+  };
+}
+
+function definesIn(defines: NonNullable<ProgramOptions["defines"]>): string[] {
+  return Object.entries(object(defines, "defines")).flatMap(([name, value]) => {
+    const argument = `defines.${name}`;
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw checks.wrong(argument, "it is no name of a macro.");
+    if (value === false) return [];
+    const isValue = value === true || typeof value === "string" || (typeof value === "number" && isFinite(value));
+    if (!isValue) throw checks.wrong(argument, `${shown(value)} is no text, no finite number, true or false.`);
+    const option = value === true ? `-D${name}` : `-D${name}=${value}`;
+    if (/[\0\n]/.test(option)) throw checks.wrong(argument, "it has a line break or a zero in it.");
+    if (option.length > LONGEST_OPTION) throw tooLong(argument);
+    return [option];
+  });
+}
+
+/**
+ * NVRTC (13.0) ends the process for an option with an empty value, or `-`, or a number that is none of C's; for one that
+ * is very long; and where it cannot write a trace. What is wrong in other ways it says itself.
+ */
+function checkedOption(option: string, i: number): string {
+  const argument = `options[${i}]`;
+  if (!/^-[^\0]+$/s.test(option)) throw checks.wrong(argument, `"${option}" is no option: each begins with -.`);
+  if (option.length > LONGEST_OPTION) throw tooLong(argument);
+  if (OWN_WORDS.test(option)) return option;
+  if (/^--?fdevice-time-trace/.test(option)) throw checks.wrong(argument, "a trace is none of NVRTC's to write here.");
+  const [, value] = /^[^=]*=(.*)$/s.exec(option) ?? [];
+  if (value !== undefined && !/\w/.test(value)) throw checks.wrong(argument, `"${option}" lacks its value.`);
+  if (/\d{10}/.test(option)) throw checks.wrong(argument, `"${option}" has a number beyond 32 bits.`);
+  return option;
+}
+
+function textsIn(given: readonly string[], argument: string): string[] {
+  if (!Array.isArray(given)) throw checks.wrongKind(argument, "an array of strings", given);
+  return checks.itemsIn<string>(given, argument).map((text, i) => {
+    checks.assertText(text, `${argument}[${i}]`);
+    assertWhole(text, `${argument}[${i}]`);
+    return text;
+  });
+}
+
+/** C would take what stands before a zero for all of it. */
+function assertWhole(text: string, argument: string): void {
+  if (text.includes("\0")) throw checks.wrong(argument, "it has a zero inside, where C would take it to end.");
+}
+
+function tooLong(argument: string): Error {
+  return checks.wrong(argument, `it has more than ${LONGEST_OPTION} characters.`, "Write it into the source.");
+}

@@ -1,0 +1,107 @@
+import type { CudaDriver } from "../../ffi/cuda_driver/functions.ts";
+import { SYMBOLS as DRIVER } from "../../ffi/cuda_driver/symbols.ts";
+import type { CudaRuntime } from "../../ffi/cuda_runtime/functions.ts";
+import { SYMBOLS as RUNTIME } from "../../ffi/cuda_runtime/symbols.ts";
+import type { Nvrtc } from "../../ffi/nvrtc/functions.ts";
+import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
+import { RTLD_NOW } from "../../ffi/libc/constants.ts";
+import { InteropError } from "../core/errors.ts";
+import { keptLoaded } from "../core/kept.ts";
+import { libc } from "../core/libc.ts";
+import { lazyLibrary, openingOf } from "../core/library.ts";
+
+/** Where CUDA's toolkits put their libraries, for x86-64, for servers with aarch64, and for Tegra. */
+const TOOLKITS = [
+  "/usr/local/cuda/lib64",
+  "/usr/local/cuda/targets/x86_64-linux/lib",
+  "/usr/local/cuda/targets/sbsa-linux/lib",
+  "/usr/local/cuda/targets/aarch64-linux/lib",
+  "/usr/lib/x86_64-linux-gnu",
+  "/usr/lib/aarch64-linux-gnu",
+  "/usr/lib/aarch64-linux-gnu/tegra",
+];
+
+/** A library of a toolkit: by its name, then where toolkits are; the newer version first. */
+function candidates(name: string): string[] {
+  const versions = [`${name}.13`, `${name}.12`];
+  return [...versions, name, ...TOOLKITS.flatMap((folder) => versions.map((version) => `${folder}/${version}`))];
+}
+
+const runtimeLoader = lazyLibrary<CudaRuntime>({
+  api: "cudart",
+  candidates: candidates("libcudart.so"),
+  symbols: RUNTIME,
+  hint: "Install CUDA's runtime, version 12 or 13, or name it by SAMEPAGE_LIB_CUDART.",
+});
+
+const driverLoader = lazyLibrary<CudaDriver>({
+  api: "cuda",
+  candidates: [
+    "libcuda.so.1",
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+    "/usr/lib/aarch64-linux-gnu/libcuda.so.1",
+    "/usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1",
+    "/usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1",
+  ],
+  symbols: DRIVER,
+  hint: "Install NVIDIA's driver: libcuda.so.1 comes with it.",
+});
+
+let runtime: CudaRuntime | undefined;
+let driver: CudaDriver | undefined;
+
+/** CUDA's runtime, opened on the first call. */
+export function cudart(): CudaRuntime {
+  return runtime ??= keptLoaded("cudart", runtimeLoader());
+}
+
+/** CUDA's driver, for what the runtime cannot do: opened on the first call. */
+export function cudaDriver(): CudaDriver {
+  return driver ??= keptLoaded("cuda", driverLoader());
+}
+
+const nvrtcLoader = lazyLibrary<Nvrtc>({
+  api: "nvrtc",
+  candidates: candidates("libnvrtc.so"),
+  symbols: NVRTC,
+  hint: "Install NVRTC, which comes with CUDA's toolkit, or load PTX or a cubin that was compiled elsewhere.",
+});
+
+let compiler: Nvrtc | undefined;
+
+/** The compiler of CUDA C++, opened on the first call. */
+export function nvrtc(): Nvrtc {
+  return compiler ??= withBuiltins(nvrtcLoader());
+}
+
+/**
+ * NVRTC opens a second library by its name alone, which the loader finds where it is one of the system's, or open
+ * already: so the one beside NVRTC is opened, where that was opened by a path.
+ */
+function withBuiltins(opened: Nvrtc): Nvrtc {
+  const { path } = openingOf("nvrtc")!;
+  const folder = path!.slice(0, path!.lastIndexOf("/") + 1);
+  const [major, minor] = [new Int32Array(1), new Int32Array(1)];
+  if (folder === "" || opened.nvrtcVersion(major, minor) !== 0) return opened;
+  const name = `${folder}libnvrtc-builtins.so.${major[0]}.${minor[0]}\0`;
+  libc().dlopen?.(new TextEncoder().encode(name), RTLD_NOW); // where it is not there, NVRTC says so
+  return opened;
+}
+
+/** The functions that an older library may lack. */
+type Newer<F> = { [Name in keyof F]: null extends F[Name] ? Name : never }[keyof F];
+
+/** A function of the runtime that is newer than CUDA 12.0. @throws {InteropError} where it lacks it. */
+export function newerRuntime<Name extends Newer<CudaRuntime>>(name: Name): NonNullable<CudaRuntime[Name]> {
+  return there(cudart()[name], String(name), "Update CUDA's runtime (libcudart).");
+}
+
+/** A function of the driver that is newer than CUDA 12.0. @throws {InteropError} where it lacks it. */
+export function newerDriver<Name extends Newer<CudaDriver>>(name: Name): NonNullable<CudaDriver[Name]> {
+  return there(cudaDriver()[name], String(name), "Update NVIDIA's driver.");
+}
+
+function there<F>(fn: F, name: string, hint: string): NonNullable<F> {
+  if (fn !== null && fn !== undefined) return fn;
+  throw new InteropError(`This CUDA has no ${name}.`, { api: "cuda", fn: name, hint });
+}

@@ -1,0 +1,96 @@
+import type { Address } from "../../../ffi/address.ts";
+import { object, shown } from "../../core/argument.ts";
+import { LayoutError } from "../../core/errors.ts";
+import { type Layout, layout, type LayoutInit } from "../../core/layout.ts";
+import { checks } from "../check.ts";
+import type { CudaContext } from "../context.ts";
+import { cudart } from "../library.ts";
+import { allocatedBy, freeDevice } from "./allocate.ts";
+import type { CudaBlock } from "./block.ts";
+
+/** How memory of the device is allocated. */
+export interface DeviceAllocation extends LayoutInit {
+  /**
+   * Do rows begin where the device likes them to (cudaMallocPitch)? The first dimension's stride is what it chooses; give
+   * neither strides nor an offset then. False by default.
+   */
+  readonly pitch?: boolean;
+}
+
+/** A new block, and where the elements lie in it. */
+export interface PlacedBlock {
+  /** The memory. */
+  readonly block: CudaBlock;
+  /** The elements. */
+  readonly at: Layout;
+}
+
+/** Memory of the device, not initialised: at least 256 bytes aligned. */
+export function deviceMemory(context: CudaContext, init: DeviceAllocation): PlacedBlock {
+  const { pitch = false, shape, dtype, strides, rowAlign, byteOffset } = object(init, "init");
+  if (typeof pitch !== "boolean") throw checks.wrong("pitch", `${shown(pitch)} is no boolean.`);
+  const given = Object.entries({ strides, rowAlign, byteOffset }).filter(([, value]) => value !== undefined);
+  const at = layout({ shape, dtype, ...Object.fromEntries(given) });
+  if (!pitch) {
+    context.resource.assertLive();
+    return { block: deviceBlock(context, at.byteOffset + at.byteLength), at };
+  }
+  if (given.length > 0) throw unfit(given[0][0], "it is the device that chooses where rows lie.", "Leave it out.");
+  if (at.shape.length < 2) throw unfit("shape", "there are no rows in less than two dimensions.");
+  context.resource.assertLive();
+  return pitchedMemory(context, at);
+}
+
+/** Plain memory of the device (cudaMalloc). */
+function deviceBlock(context: CudaContext, byteLength: number): CudaBlock {
+  const address = allocatedBy(context, "cudaMalloc", (out) => cudart().cudaMalloc(out, BigInt(byteLength)));
+  return { ...onDevice(context, address, byteLength, []), free: freeDevice(context, address) };
+}
+
+/** Rows at the distance that the device likes (cudaMallocPitch). */
+function pitchedMemory(context: CudaContext, { shape, dtype, strides }: Layout): PlacedBlock {
+  const [[rows], [rowBytes]] = [shape, strides];
+  const pitch = new BigUint64Array(1);
+  const address = allocatedBy(
+    context,
+    "cudaMallocPitch",
+    (out) => cudart().cudaMallocPitch(out, pitch, BigInt(rowBytes), BigInt(rows)),
+  );
+  const free = freeDevice(context, address);
+  try {
+    const stride = Number(pitch[0]);
+    const at = layout({ shape, dtype, strides: [stride, ...strides.slice(1)] });
+    return { block: { ...onDevice(context, address, stride * rows, ["cudaMallocPitch"]), free }, at };
+  } catch (error) {
+    free("unused");
+    throw error;
+  }
+}
+
+/** What every block of a device's memory has in common. */
+export function onDevice(
+  { name, device: { ordinal } }: CudaContext,
+  address: Address,
+  byteLength: number,
+  flags: readonly string[],
+): Omit<CudaBlock, "free"> {
+  return {
+    kind: "cuda.device",
+    memory: "device",
+    address,
+    deviceAddress: address,
+    hostAddress: undefined,
+    byteLength,
+    ordinal,
+    flags,
+    closed: {
+      reason: `it is memory of ${name}, which the CPU cannot reach.`,
+      remedy: 'Copy it: graph.map(tensor, host, { copy: "allow" }).',
+    },
+  };
+}
+
+function unfit(argument: string, what: string, hint?: string): LayoutError {
+  const fields = { api: "cuda", fn: "cudaMallocPitch", argument, ...(hint === undefined ? {} : { hint }) };
+  return new LayoutError(`${argument}: ${what}`, fields);
+}

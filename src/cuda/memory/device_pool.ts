@@ -1,0 +1,168 @@
+import {
+  cudaMemAllocationTypePinned,
+  cudaMemHandleTypeNone,
+  cudaMemLocationTypeDevice,
+  cudaMemPoolAttrReleaseThreshold,
+  cudaMemPoolAttrReservedMemCurrent,
+  cudaMemPoolAttrReservedMemHigh,
+  cudaMemPoolAttrUsedMemCurrent,
+  cudaMemPoolAttrUsedMemHigh,
+} from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaMemPool } from "../../../ffi/cuda_runtime/handles.ts";
+import { cudaMemPoolProps, writeCudaMemPoolProps } from "../../../ffi/cuda_runtime/structs.ts";
+import { NULL } from "../../../ffi/address.ts";
+import { object } from "../../core/argument.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { whole } from "../../core/layout.ts";
+import { ledger } from "../../core/ledger.ts";
+import { Resource } from "../../core/resource.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import type { CudaContext } from "../context.ts";
+import { check, checkRelease } from "../errors.ts";
+import { cudart } from "../library.ts";
+
+/** How a pool of device memory is made. */
+export interface MemoryPoolOptions {
+  /** The most bytes that it may hold; what the system allows by default. From CUDA 12.2. */
+  readonly maxBytes?: number;
+  /**
+   * So many bytes it keeps when a stream, an event or the device is waited for; what is more goes back to the device. 0 by
+   * default.
+   */
+  readonly releaseThreshold?: number;
+}
+
+/** What a pool holds, in bytes (cudaMemPoolGetAttribute). */
+export interface MemoryPoolStatistics {
+  /** In use by allocations. */
+  readonly used: number;
+  /** The most that ever was in use. */
+  readonly usedHigh: number;
+  /** Taken from the device. */
+  readonly reserved: number;
+  /** The most that ever was. */
+  readonly reservedHigh: number;
+}
+
+/** A pool of device memory for `stream.allocate()`: made by `cuda.createPool()`. */
+export class CudaMemoryPool implements Disposable, AsyncDisposable {
+  /** The context it belongs to. */
+  readonly context: CudaContext;
+  /** Its end of life: what was allocated from it ends first. */
+  readonly resource: Resource;
+  readonly #handle: CudaMemPool;
+
+  /** Made by the context. */
+  constructor(context: CudaContext, options: MemoryPoolOptions = {}) {
+    const { maxBytes = 0, releaseThreshold = 0 } = object(options, "options");
+    whole(maxBytes, "maxBytes", 0);
+    whole(releaseThreshold, "releaseThreshold", 0);
+    assertPools(context);
+    context.resource.assertLive();
+    this.context = context;
+    const undo: Undo = [];
+    try {
+      this.#handle = createPool(context, maxBytes, undo);
+      if (releaseThreshold > 0) this.#set(cudaMemPoolAttrReleaseThreshold, releaseThreshold);
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+    this.resource = new Resource({ name: `cuda memory pool (${context.name})`, owners: [context.resource], undo });
+  }
+
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #handle in value;
+  }
+
+  /** The `cudaMemPool_t`. */
+  get handle(): CudaMemPool {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /** The same without a check: for those who write mappers. */
+  get rawHandle(): CudaMemPool {
+    return this.#handle;
+  }
+
+  /** What it holds now, and what it held at most. */
+  get statistics(): MemoryPoolStatistics {
+    this.resource.assertLive();
+    return {
+      used: this.#get(cudaMemPoolAttrUsedMemCurrent),
+      usedHigh: this.#get(cudaMemPoolAttrUsedMemHigh),
+      reserved: this.#get(cudaMemPoolAttrReservedMemCurrent),
+      reservedHigh: this.#get(cudaMemPoolAttrReservedMemHigh),
+    };
+  }
+
+  /** Gives memory that nobody uses back to the device, until at most so many bytes are held (cudaMemPoolTrimTo). */
+  trim(bytesToKeep: number = 0): void {
+    const bytes = BigInt(whole(bytesToKeep, "bytesToKeep", 0));
+    this.resource.assertLive();
+    this.context.within(() => check(cudart().cudaMemPoolTrimTo(this.#handle, bytes), "cudaMemPoolTrimTo"));
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Destroys it, after all that was allocated from it. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.resource.disposeAsync();
+  }
+
+  #get(attribute: number): number {
+    const value = new BigUint64Array(1);
+    const call = () => cudart().cudaMemPoolGetAttribute(this.#handle, attribute, value);
+    this.context.within(() => check(call(), "cudaMemPoolGetAttribute"));
+    return Number(value[0]);
+  }
+
+  #set(attribute: number, bytes: number): void {
+    const value = BigUint64Array.of(BigInt(bytes));
+    const call = () => cudart().cudaMemPoolSetAttribute(this.#handle, attribute, value);
+    this.context.within(() => check(call(), "cudaMemPoolSetAttribute"));
+  }
+}
+
+/** Throws where a device has no stream-ordered allocation. */
+export function assertPools({ name, device: { attributes } }: CudaContext): void {
+  if (attributes.memoryPoolsSupported === 1) return;
+  throw new ArgumentError(`${name} has no memory pools (memoryPoolsSupported is 0).`, {
+    api: "cuda",
+    fn: "cudaMallocAsync",
+    argument: "device",
+    hint: "Use cuda.allocate().",
+  });
+}
+
+function createPool({ device: { ordinal }, within }: CudaContext, maxBytes: number, undo: Undo): CudaMemPool {
+  const properties = new Uint8Array(cudaMemPoolProps.size);
+  writeCudaMemPoolProps(new DataView(properties.buffer), 0, {
+    allocType: cudaMemAllocationTypePinned,
+    handleTypes: cudaMemHandleTypeNone,
+    location_type: cudaMemLocationTypeDevice,
+    location_id: ordinal,
+    win32SecurityAttributes: NULL,
+    maxSize: BigInt(maxBytes),
+    usage: 0,
+  });
+  const out = new BigUint64Array(1);
+  within(() => check(cudart().cudaMemPoolCreate(out, properties), "cudaMemPoolCreate"));
+  const handle = out[0] as CudaMemPool;
+  ledger.add("cuda.cudaMemPool_t");
+  undo.push(() => {
+    ledger.remove("cuda.cudaMemPool_t");
+    within(() => checkRelease(cudart().cudaMemPoolDestroy(handle), "cudaMemPoolDestroy"));
+  });
+  return handle;
+}

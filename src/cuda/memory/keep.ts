@@ -1,0 +1,54 @@
+import { isMade, object } from "../../core/argument.ts";
+import { finalizers } from "../../core/finalizers.ts";
+import { Mapped } from "../../core/mapped.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { Resource } from "../../core/resource.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import { checks } from "../check.ts";
+import type { CudaContext } from "../context.ts";
+import { refuseRegister, register, type RegisterOptions } from "./registered.ts";
+
+/** Memory of the host that stays registered between maps, for a buffer that comes again: made by `cuda.register()`. */
+export class CudaRegistration implements Disposable {
+  /** Its end of life. Maps that use the pages keep them registered until they end. */
+  readonly resource: Resource;
+
+  /** Registers all of the tensor's block. */
+  constructor(context: CudaContext, tensor: Mapped, options: RegisterOptions) {
+    if (!isMade(tensor, Mapped)) throw checks.wrongKind("tensor", "a tensor of the host", tensor);
+    const { readOnly = false, ioMemory = false } = object(options, "options");
+    tensor.resource.assertLive();
+    context.resource.assertLive();
+    const [{ allocation }] = tensor.grants;
+    const refusal = refuseRegister(context, allocation);
+    if (refusal !== undefined) {
+      throw new ArgumentError(`tensor: ${refusal.reason}`, {
+        api: "cuda",
+        fn: "cudaHostRegister",
+        argument: "tensor",
+        ...(refusal.remedy === undefined ? {} : { hint: refusal.remedy }),
+      });
+    }
+    const undo: Undo = [];
+    try {
+      register(context, allocation, undo, { readOnly, ioMemory });
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+    const name = `registration of ${tensor.name}`;
+    this.resource = new Resource({ name, owners: [tensor.resource, context.resource], undo });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Unregisters the pages, once no map uses them any more. */
+  [Symbol.dispose](): void {
+    finalizers.unregister(this);
+    this.resource.dispose();
+  }
+}

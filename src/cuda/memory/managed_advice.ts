@@ -1,0 +1,106 @@
+import {
+  CU_DEVICE_CPU,
+  CU_DEVICE_INVALID,
+  CU_MEM_ADVISE_SET_ACCESSED_BY,
+  CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+  CU_MEM_ADVISE_SET_READ_MOSTLY,
+  CU_MEM_ADVISE_UNSET_ACCESSED_BY,
+  CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION,
+  CU_MEM_ADVISE_UNSET_READ_MOSTLY,
+  CU_MEM_LOCATION_TYPE_DEVICE,
+  CU_MEM_LOCATION_TYPE_HOST,
+  CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY,
+  CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION,
+  CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+  CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+} from "../../../ffi/cuda_driver/constants.ts";
+import { CUmemLocation, writeCUmemLocation } from "../../../ffi/cuda_driver/structs.ts";
+import { shown } from "../../core/argument.ts";
+import { checks } from "../check.ts";
+import type { CudaContext } from "../context.ts";
+import { checkDriver } from "../errors.ts";
+import { cudaDriver, newerDriver } from "../library.ts";
+import type { CudaTensor } from "../tensor.ts";
+
+/** Whose memory: that of the context's own device, the host's, or another device's. */
+export type ManagedPlace = "device" | "host" | CudaContext;
+
+/** What the driver is told of managed memory; each by its CU_MEM_ADVISE. */
+export type ManagedAdvice = "read-mostly" | "preferred-location" | "accessed-by";
+
+/** What holds for all bytes of a range (cuMemRangeGetAttribute); devices by their ordinals. */
+export interface ManagedHints {
+  /** Whoever reads it gets a copy of his own. */
+  readonly readMostly: boolean;
+  /** Where it had best lie. */
+  readonly preferredLocation: number | "host" | undefined;
+  /** Who uses it from afar. */
+  readonly accessedBy: readonly (number | "host")[];
+  /** Where it was last asked to move. */
+  readonly lastPrefetch: number | "host" | undefined;
+}
+
+/** Each advice, and the way back. */
+const ADVICE: { readonly [A in ManagedAdvice]: readonly [set: number, unset: number] } = {
+  "read-mostly": [CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_UNSET_READ_MOSTLY],
+  "preferred-location": [CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION],
+  "accessed-by": [CU_MEM_ADVISE_SET_ACCESSED_BY, CU_MEM_ADVISE_UNSET_ACCESSED_BY],
+};
+
+/** More processors than a machine has. */
+const MOST_PROCESSORS = 65;
+
+/** A place as the driver is told of it. */
+export function locationOf(place: CudaContext | "host"): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(CUmemLocation.size);
+  writeCUmemLocation(
+    new DataView(bytes.buffer),
+    0,
+    place === "host"
+      ? { type: CU_MEM_LOCATION_TYPE_HOST, id: 0 }
+      : { type: CU_MEM_LOCATION_TYPE_DEVICE, id: place.device.ordinal },
+  );
+  return bytes;
+}
+
+/** Advises the driver, or takes that back. */
+export function setAdvice(
+  { within }: CudaContext,
+  { address, layout: { byteLength } }: CudaTensor,
+  advice: ManagedAdvice,
+  place: CudaContext | "host",
+  unset: boolean,
+): void {
+  if (!Object.hasOwn(ADVICE, advice)) {
+    throw checks.wrong("advice", `${shown(advice)} is none.`, `Use ${Object.keys(ADVICE).join(", ")}.`);
+  }
+  const call = newerDriver("cuMemAdvise_v2");
+  const number = ADVICE[advice][unset ? 1 : 0];
+  within(() => checkDriver(call(address, BigInt(byteLength), number, locationOf(place)), "cuMemAdvise"));
+}
+
+/** What the driver knows of a range. */
+export function hintsOn(context: CudaContext, { address, layout: { byteLength } }: CudaTensor): ManagedHints {
+  const told = (attribute: number, count: number): number[] => {
+    const data = new Int32Array(count);
+    context.within(() =>
+      checkDriver(
+        cudaDriver().cuMemRangeGetAttribute(data, BigInt(data.byteLength), attribute, address, BigInt(byteLength)),
+        "cuMemRangeGetAttribute",
+      )
+    );
+    return [...data];
+  };
+  return {
+    readMostly: told(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, 1)[0] === 1,
+    preferredLocation: processor(told(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, 1)[0]),
+    accessedBy: told(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, MOST_PROCESSORS)
+      .flatMap((number) => processor(number) ?? []),
+    lastPrefetch: processor(told(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, 1)[0]),
+  };
+}
+
+function processor(number: number): number | "host" | undefined {
+  if (number === CU_DEVICE_INVALID) return undefined;
+  return number === CU_DEVICE_CPU ? "host" : number;
+}

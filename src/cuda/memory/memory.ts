@@ -1,0 +1,122 @@
+import type { Address } from "../../../ffi/address.ts";
+import { Allocation } from "../../core/allocation.ts";
+import type { Target } from "../../core/context.ts";
+import { Frame, type PlacedPlane } from "../../core/frame.ts";
+import type { FrameInfo } from "../../core/frame_info.ts";
+import { Grant } from "../../core/grant.ts";
+import { describeLayout, type Layout } from "../../core/layout.ts";
+import type { Mapped } from "../../core/mapped.ts";
+import type { Metadata } from "../../core/metadata.ts";
+import { join, leave } from "../../core/peers.ts";
+import { type GiveBack, Resource } from "../../core/resource.ts";
+import type { CudaContext } from "../context.ts";
+import { CudaTensor } from "../tensor.ts";
+import type { CudaBlock, CudaMemoryKind } from "./block.ts";
+
+/** Where the elements of a tensor lie, as a kernel and as the host call them. */
+export interface CudaPlace extends PlacedPlane {
+  /** What kernels call the byte that the layout counts from. */
+  readonly handle: Address;
+  /** What the host calls it, where it can reach it. */
+  readonly hostHandle: Address | undefined;
+  /** What kind of memory they lie in. */
+  readonly memory: CudaMemoryKind;
+}
+
+/** One kind of memory of a context, as a target. */
+export abstract class CudaMemory implements Target<CudaTensor> {
+  /** The kind of memory. */
+  abstract readonly kind: string;
+  /** The context whose kernels reach it. */
+  readonly context: CudaContext;
+
+  /** Made by the context. */
+  constructor(context: CudaContext) {
+    this.context = context;
+  }
+
+  /** True for tensors of this memory. */
+  is(value: Mapped): value is CudaTensor {
+    return value instanceof CudaTensor && value.target === this;
+  }
+
+  /** The tensor that owns a new block: for those who write mappers. */
+  own(block: CudaBlock, at: Layout): CudaTensor {
+    return ownedTensor(this, block, at);
+  }
+
+  /** Makes the tensor of memory that somebody else has: for those who write mappers. */
+  tensor(resource: Resource, place: CudaPlace, parent: Mapped): CudaTensor {
+    return new CudaTensor({ target: this, ...place, resource, parent });
+  }
+
+  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
+  frame(
+    resource: Resource,
+    info: FrameInfo,
+    planes: readonly CudaPlace[],
+    about: { readonly metadata?: Metadata; readonly parent?: Mapped },
+  ): Frame<CudaTensor> {
+    return framed(this, resource, info, planes, about);
+  }
+}
+
+/** What stands behind a new block beside its context. */
+export interface BlockOwners {
+  /** What has to outlive it as well. */
+  readonly owners?: readonly Resource[];
+  /** How it is given back in the order of a stream: `leave` frees the block. */
+  readonly giveBack?: (leave: () => void) => GiveBack;
+}
+
+/** The tensor that owns a new block. */
+export function ownedTensor(
+  target: Target & { readonly context: CudaContext },
+  block: CudaBlock,
+  at: Layout,
+  about: BlockOwners = {},
+): CudaTensor {
+  return tensorOver(target, new Allocation(block), at, about);
+}
+
+/** A tensor that owns the block of an allocation of CUDA's, with whoever has it already. */
+export function tensorOver(
+  target: Target & { readonly context: CudaContext },
+  allocation: Allocation,
+  at: Layout,
+  { owners = [], giveBack }: BlockOwners = {},
+): CudaTensor {
+  const { memory, deviceAddress: handle, hostAddress: hostHandle } = allocation.block as CudaBlock;
+  join(allocation);
+  const name = `${target.kind} tensor ${describeLayout(at)}`;
+  const grant = Grant.root(allocation, at.byteOffset, at.byteOffset + at.byteLength, "read-write", name);
+  let left = false;
+  const leaveOnce = () => {
+    if (left) return;
+    left = true;
+    leave(allocation);
+  };
+  const resource = new Resource({
+    name,
+    grants: [grant],
+    owners: [target.context.resource, ...owners],
+    undo: [leaveOnce],
+    giveBack: giveBack?.(leaveOnce),
+  });
+  return new CudaTensor({ target, memory, handle, hostHandle, layout: at, resource });
+}
+
+/** A frame of planes whose bytes one resource holds. */
+export function framed(
+  target: Target,
+  resource: Resource,
+  info: FrameInfo,
+  planes: readonly CudaPlace[],
+  about: { readonly metadata?: Metadata; readonly parent?: Mapped },
+): Frame<CudaTensor> {
+  return Frame.within<CudaTensor, CudaPlace>(
+    { target, resource, info, ...about },
+    planes,
+    (part, place, parent) => new CudaTensor({ target, resource: part, parent, ...place }),
+  );
+}

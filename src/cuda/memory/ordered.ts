@@ -1,0 +1,82 @@
+import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import type { Address } from "../../../ffi/address.ts";
+import type { Fate } from "../../core/allocation.ts";
+import { object } from "../../core/argument.ts";
+import { layout, type LayoutInit } from "../../core/layout.ts";
+import type { GiveBack } from "../../core/resource.ts";
+import { checks } from "../check.ts";
+import type { CudaContext } from "../context.ts";
+import { checkRelease } from "../errors.ts";
+import { cudart } from "../library.ts";
+import type { CudaStream } from "../stream.ts";
+import type { CudaTensor } from "../tensor.ts";
+import type { CudaBlock } from "./block.ts";
+import { onDevice } from "./device.ts";
+import { assertPools, CudaMemoryPool } from "./device_pool.ts";
+import { ownedTensor } from "./memory.ts";
+
+/** Options of {@link CudaStream.allocate}. */
+export interface OrderedAllocation {
+  /** Where the memory comes from; the device's own pool by default. */
+  readonly pool?: CudaMemoryPool;
+}
+
+/** A tensor whose memory is made and given back in the order of a stream. */
+export function allocateInOrder(stream: CudaStream, init: LayoutInit, options: OrderedAllocation): CudaTensor {
+  const { pool } = object(options, "options");
+  const { context } = stream;
+  const at = layout(init);
+  if (pool !== undefined) {
+    checks.assertInstance(pool, CudaMemoryPool, "pool");
+    if (pool.context !== context) throw checks.wrong("pool", "it is another context's.");
+    pool.resource.assertLive();
+  }
+  stream.resource.assertLive();
+  assertPools(context);
+  const byteLength = at.byteOffset + at.byteLength;
+  const out = new BigUint64Array(1);
+  const [fn, made] = pool === undefined
+    ? ["cudaMallocAsync", (order: StreamHandle) => cudart().cudaMallocAsync(out, BigInt(byteLength), order)] as const
+    : [
+      "cudaMallocFromPoolAsync",
+      (order: StreamHandle) => cudart().cudaMallocFromPoolAsync(out, BigInt(byteLength), pool.rawHandle, order),
+    ] as const;
+  const fence = stream.submitRaw(fn, [], made);
+  const { block, giveBack } = orderedBlock(stream, out[0] as Address, byteLength, fn);
+  const owners = pool === undefined ? [stream.resource] : [stream.resource, pool.resource];
+  const tensor = ownedTensor(context, block, at, { owners, giveBack });
+  tensor.resource.record(fence);
+  return tensor;
+}
+
+/** A block that goes back by cudaFreeAsync, or by cudaFree where the stream could not be told to wait for its work. */
+function orderedBlock(
+  stream: CudaStream,
+  address: Address,
+  byteLength: number,
+  fn: string,
+): { readonly block: CudaBlock; readonly giveBack: (leave: () => void) => GiveBack } {
+  const { context } = stream;
+  let order: StreamHandle | undefined;
+  const free = (fate: Fate) => {
+    if (fate !== "unused") return;
+    if (order === undefined) freeNow(context, address);
+    else checkRelease(cudart().cudaFreeAsync(address, order), "cudaFreeAsync");
+  };
+  const giveBack = (leave: () => void): GiveBack => ({
+    context,
+    // Once it is submitted, the next allocation may be given this address: so the block is left here, and not at the end.
+    submit: (work) =>
+      stream.submitRaw("cudaFreeAsync", work, (handle) => {
+        order = handle;
+        leave();
+        return 0;
+      }),
+  });
+  return { block: { ...onDevice(context, address, byteLength, [fn]), free }, giveBack };
+}
+
+/** By then all work on it is over. */
+function freeNow({ within }: CudaContext, address: Address): void {
+  within(() => checkRelease(cudart().cudaFree(address), "cudaFree"));
+}

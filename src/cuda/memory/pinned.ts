@@ -1,0 +1,61 @@
+import { object } from "../../core/argument.ts";
+import { layout, type LayoutInit } from "../../core/layout.ts";
+import { check } from "../errors.ts";
+import { cudart } from "../library.ts";
+import type { CudaTensor } from "../tensor.ts";
+import { CudaMemory } from "./memory.ts";
+import { FLAGS, pinnedBlock, type PinnedFlags, pinnedFlags } from "./pinned_block.ts";
+import { CudaPinnedPool, type PinnedPoolOptions } from "./pool.ts";
+
+/** How pinned memory is allocated. */
+export interface PinnedAllocation extends LayoutInit, PinnedFlags {}
+
+/** Pinned memory of the host: page-locked, so that devices reach it, or copy it, without the driver's help. */
+export class CudaPinned extends CudaMemory {
+  /** The kind of memory. */
+  readonly kind = "cuda.pinned";
+
+  /**
+   * Allocates page-locked memory of the host (cudaHostAlloc), not initialised; it is freed by cudaFreeHost.
+   *
+   * @throws {LayoutError} for a wrong shape, dtype or stride.
+   * @throws {NativeCallError} where there is not enough memory that can be locked.
+   *
+   * @example
+   * ```ts ignore
+   * import { host, MapperGraph } from "@samepage/interop";
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using graph = new MapperGraph([host, cuda]);
+   * using frame = cuda.pinned.allocate({ shape: [1080, 1920, 4], dtype: "u8" });
+   * using view = graph.map(frame, host);
+   * view.view().fill(255);
+   * ```
+   */
+  allocate(init: PinnedAllocation): CudaTensor {
+    const flags = pinnedFlags(object(init, "init"));
+    const at = layout(init);
+    this.context.resource.assertLive();
+    return this.own(pinnedBlock(this.context, at.byteOffset + at.byteLength, flags), at);
+  }
+
+  /**
+   * A pool of pinned tensors that are handed out and come back.
+   *
+   * @throws {LayoutError} for lengths, counts or an alignment that are none.
+   * @throws {NativeCallError} where there is not enough memory that can be locked.
+   */
+  pool(options: PinnedPoolOptions): CudaPinnedPool {
+    return new CudaPinnedPool(this, options);
+  }
+
+  /** The flags that a block was made with, as the driver tells them (cudaHostGetFlags). */
+  flagsOf(tensor: CudaTensor): readonly string[] {
+    const flags = new Uint32Array(1);
+    const { hostHandle } = tensor;
+    if (hostHandle === undefined) return [];
+    this.context.within(() => check(cudart().cudaHostGetFlags(flags, hostHandle), "cudaHostGetFlags"));
+    return Object.values(FLAGS).filter(([, flag]) => (flags[0] & flag) !== 0).map(([name]) => name);
+  }
+}

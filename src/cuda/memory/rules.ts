@@ -1,0 +1,87 @@
+import { AccessError, ArgumentError, type Refusal } from "../../core/errors.ts";
+import { warn } from "../../core/warn.ts";
+import type { CudaDevice } from "../device.ts";
+import type { CudaBlock } from "./block.ts";
+import { ARRAY } from "./rules/array.ts";
+import { DEVICE } from "./rules/device.ts";
+import { IMPORTED } from "./rules/imported.ts";
+import { MANAGED } from "./rules/managed.ts";
+import { PAGEABLE } from "./rules/pageable.ts";
+import { PEER } from "./rules/peer.ts";
+import { PINNED } from "./rules/pinned.ts";
+import { REGISTERED } from "./rules/registered.ts";
+import type { CudaKindRules, CudaOperation, CudaRule, CudaRuleKind } from "./rules/rule.ts";
+import { VIRTUAL_MEMORY } from "./rules/virtual.ts";
+
+/** What may be done to each kind of memory, and where each rule is from. */
+export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {
+  device: DEVICE,
+  pinned: PINNED,
+  registered: REGISTERED,
+  managed: MANAGED,
+  virtual: VIRTUAL_MEMORY,
+  pageable: PAGEABLE,
+  imported: IMPORTED,
+  peer: PEER,
+  array: ARRAY,
+};
+
+/** What a rule has to know of a device. */
+export type RuledDevice = Pick<CudaDevice, "name" | "attributes">;
+
+/** Why an operation on a kind of memory is refused on a device; undefined where it is not. No native call. */
+export function refusalOf(
+  kind: CudaRuleKind,
+  operation: CudaOperation,
+  { name, attributes }: RuledDevice,
+): Omit<Refusal, "edge"> | undefined {
+  const rule = CUDA_MEMORY[kind][operation];
+  if (rule.allowed === true) return undefined;
+  if (rule.allowed === false) return said(rule.reason, rule.remedy);
+  const unmet = Object.entries(rule.attributes).filter(([attribute, needed]) => {
+    return attributes[attribute as keyof typeof attributes] !== needed;
+  });
+  if (unmet.length === 0) return undefined;
+  const has = unmet.map(([attribute]) => `${attribute} is ${attributes[attribute as keyof typeof attributes] ?? 0}`);
+  return said(`${rule.reason} (${name}: ${has.join(", ")})`, rule.remedy);
+}
+
+/**
+ * Throws where an operation on a kind of memory is refused on a device, before any native call.
+ *
+ * @throws {AccessError} where the CPU may not use it.
+ * @throws {ArgumentError} where anything else is refused.
+ */
+export function assertAllowed(
+  kind: CudaRuleKind,
+  operation: CudaOperation,
+  device: RuledDevice,
+  argument: string = "tensor",
+): void {
+  const refusal = refusalOf(kind, operation, device);
+  if (refusal === undefined) return;
+  const { source }: CudaRule = CUDA_MEMORY[kind][operation];
+  const fields = {
+    api: "cuda",
+    argument,
+    ...(source.startsWith("cu") ? { fn: source } : {}),
+    ...(refusal.remedy === undefined ? {} : { hint: refusal.remedy }),
+  };
+  const error = operation.startsWith("host-") ? AccessError : ArgumentError;
+  throw new error(`${argument}: "${operation}" of ${kind} memory: ${refusal.reason}`, fields);
+}
+
+/** The blocks that were warned of: once is enough. */
+const warned = new WeakSet<CudaBlock>();
+
+/** Warns, once a block, where the CPU is about to read memory that is left out of its caches: for those who write mappers. */
+export function warnWriteCombined(block: CudaBlock): void {
+  if (!block.flags.includes("cudaHostAllocWriteCombined") || warned.has(block)) return;
+  warned.add(block);
+  const { warns } = PINNED["host-read"] as { readonly warns?: string };
+  warn(`${block.byteLength} bytes of pinned memory are read by the CPU: ${warns}`);
+}
+
+function said(reason: string, remedy: string | undefined): Omit<Refusal, "edge"> {
+  return { reason: `${reason}.`, ...(remedy === undefined ? {} : { remedy }) };
+}

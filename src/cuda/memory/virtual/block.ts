@@ -1,0 +1,68 @@
+import { CU_MEM_LOCATION_TYPE_DEVICE } from "../../../../ffi/cuda_driver/constants.ts";
+import type { Allocation } from "../../../core/allocation.ts";
+import { type ErrorFields, throwAll } from "../../../core/errors.ts";
+import { type Undo, unwind } from "../../../core/undo.ts";
+import type { CudaContext } from "../../context.ts";
+import type { CudaBlock } from "../block.ts";
+import { mapPhysical } from "./mapping.ts";
+import type { PhysicalMemory } from "./physical.ts";
+
+/** A block of virtual memory. */
+export interface VirtualBlock extends CudaBlock {
+  /** The ordinals of the devices that may use it. */
+  readonly ordinals: readonly number[];
+  /** A new fd of all of it, which the caller owns; undefined where it was made without. */
+  readonly duplicateFd: (() => number) | undefined;
+}
+
+/** The virtual block that an allocation is; undefined for other memory. */
+export function virtualBlockOf({ block }: Allocation): VirtualBlock | undefined {
+  return block.kind === "cuda.virtual" ? block as VirtualBlock : undefined;
+}
+
+/**
+ * A block of virtual memory: what `make` makes, mapped for a context and for others. Their devices' primary contexts are
+ * one's own until it is freed.
+ *
+ * @param about what to say where the driver does not map it
+ */
+export function virtualBlock(
+  context: CudaContext,
+  others: readonly CudaContext[],
+  make: (undo: Undo) => PhysicalMemory,
+  about?: ErrorFields,
+): VirtualBlock {
+  const contexts = [...new Map([context, ...others].map((each) => [each.device.ordinal, each])).values()];
+  const ordinals = contexts.map(({ device }) => device.ordinal);
+  const undo: Undo = [];
+  try {
+    for (const each of contexts) undo.push(each.keepPrimary());
+    const memory = make(undo);
+    const deviceAddress = mapPhysical(context, memory, ordinals, undo, about);
+    const { location, byteLength, duplicateFd } = memory;
+    const inDevice = location.type === CU_MEM_LOCATION_TYPE_DEVICE;
+    return {
+      kind: "cuda.virtual",
+      memory: "virtual",
+      address: deviceAddress,
+      deviceAddress,
+      hostAddress: inDevice ? undefined : deviceAddress,
+      byteLength,
+      ordinal: inDevice ? location.id : context.device.ordinal,
+      ordinals,
+      flags: [inDevice ? "CU_MEM_LOCATION_TYPE_DEVICE" : "CU_MEM_LOCATION_TYPE_HOST_NUMA"],
+      duplicateFd,
+      ...(inDevice ? { closed: CLOSED } : {}),
+      // A view that has escaped would be used after the driver had taken the memory away.
+      free: (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing virtual memory") : undefined,
+    };
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "allocating virtual memory");
+    throw error;
+  }
+}
+
+const CLOSED = {
+  reason: "it is memory of a GPU, which the CPU cannot reach.",
+  remedy: 'Copy it by stream.read(), or allocate it with { location: "host" }.',
+};

@@ -1,0 +1,71 @@
+import type { Address } from "../../../../ffi/address.ts";
+import {
+  CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+  CU_MEM_LOCATION_TYPE_DEVICE,
+} from "../../../../ffi/cuda_driver/constants.ts";
+import { CUmemAccessDesc, type CUmemLocation, writeCUmemAccessDesc } from "../../../../ffi/cuda_driver/structs.ts";
+import type { ErrorFields } from "../../../core/errors.ts";
+import { ledger } from "../../../core/ledger.ts";
+import type { Undo } from "../../../core/undo.ts";
+import type { CudaContext } from "../../context.ts";
+import { checkDriver, checkDriverRelease } from "../../errors.ts";
+import { cudaDriver } from "../../library.ts";
+import type { PhysicalMemory } from "./physical.ts";
+
+const RANGE = "cuda.address_range";
+const MAPPING = "cuda.mapping";
+
+const out = new BigUint64Array(1);
+
+/**
+ * Gives memory an address (cuMemAddressReserve, cuMemMap) by which devices, and the host where it lies there, may read and
+ * write it (cuMemSetAccess). What it takes goes on the undo list.
+ *
+ * @param about what to say where the driver does not map it
+ */
+export function mapPhysical(
+  context: CudaContext,
+  { handle, location, byteLength }: PhysicalMemory,
+  ordinals: readonly number[],
+  undo: Undo,
+  about?: ErrorFields,
+): Address {
+  const size = BigInt(byteLength);
+  const address = reserve(context, size, undo);
+  const driver = cudaDriver();
+  const { within } = context;
+  within(() => checkDriver(driver.cuMemMap(address, size, 0n, handle, 0n), "cuMemMap", about));
+  ledger.add(MAPPING);
+  undo.push(() => {
+    ledger.remove(MAPPING);
+    within(() => checkDriverRelease(driver.cuMemUnmap(address, size), "cuMemUnmap"));
+  });
+  const devices = ordinals.map((id) => ({ type: CU_MEM_LOCATION_TYPE_DEVICE, id }));
+  const all = location.type === CU_MEM_LOCATION_TYPE_DEVICE ? devices : [...devices, location];
+  within(() => checkDriver(driver.cuMemSetAccess(address, size, accessOf(all), BigInt(all.length)), "cuMemSetAccess"));
+  return address;
+}
+
+function reserve({ within }: CudaContext, size: bigint, undo: Undo): Address {
+  const driver = cudaDriver();
+  within(() => checkDriver(driver.cuMemAddressReserve(out, size, 0n, 0n, 0n), "cuMemAddressReserve"));
+  const address = out[0] as Address;
+  ledger.add(RANGE);
+  undo.push(() => {
+    ledger.remove(RANGE);
+    within(() => checkDriverRelease(driver.cuMemAddressFree(address, size), "cuMemAddressFree"));
+  });
+  return address;
+}
+
+function accessOf(locations: readonly CUmemLocation[]): DataView<ArrayBuffer> {
+  const view = new DataView(new ArrayBuffer(CUmemAccessDesc.size * locations.length));
+  locations.forEach(({ type, id }, i) =>
+    writeCUmemAccessDesc(view, i * CUmemAccessDesc.size, {
+      location_type: type,
+      location_id: id,
+      flags: CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+    })
+  );
+  return view;
+}

@@ -1,0 +1,159 @@
+import { type Address, NULL } from "../../../../ffi/address.ts";
+import {
+  CU_MEM_ALLOC_GRANULARITY_MINIMUM,
+  CU_MEM_ALLOCATION_TYPE_PINNED,
+  CU_MEM_HANDLE_TYPE_NONE,
+  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+  CU_MEM_LOCATION_TYPE_DEVICE,
+  CU_MEM_LOCATION_TYPE_HOST_NUMA,
+} from "../../../../ffi/cuda_driver/constants.ts";
+import {
+  CUmemAllocationProp,
+  type CUmemLocation,
+  readCUmemAllocationProp,
+  writeCUmemAllocationProp,
+} from "../../../../ffi/cuda_driver/structs.ts";
+import { throwAll } from "../../../core/errors.ts";
+import { closedOnExec, closeFd, duplicateFd } from "../../../core/fd.ts";
+import { ledger } from "../../../core/ledger.ts";
+import { type Undo, unwind } from "../../../core/undo.ts";
+import type { CudaContext } from "../../context.ts";
+import { checkDriver, checkDriverRelease } from "../../errors.ts";
+import { cudaDriver } from "../../library.ts";
+
+const HANDLE = "cuda.CUmemGenericAllocationHandle";
+const FD = "cuda.memory_fd";
+
+const out = new BigUint64Array(1);
+const outFd = new Int32Array(1);
+
+/** What is wished of virtual memory. */
+export interface VirtualWish {
+  /** Where the memory is to lie. */
+  readonly location: "device" | "host";
+  /** Is it to have an fd? */
+  readonly sharable: boolean;
+}
+
+/** Memory without an address yet: a CUmemGenericAllocationHandle, and where it lies. */
+export interface PhysicalMemory {
+  /** The handle. */
+  readonly handle: bigint;
+  /** Which memory it is. */
+  readonly location: CUmemLocation;
+  /** A multiple of the granularity. */
+  readonly byteLength: number;
+  /** A new fd of it, which the caller owns; undefined where it has none. */
+  readonly duplicateFd: (() => number) | undefined;
+}
+
+/** New memory (cuMemCreate), of at least so many bytes; its release goes on the undo list. */
+export function createPhysical(
+  context: CudaContext,
+  atLeast: number,
+  { location: asked, sharable }: VirtualWish,
+  undo: Undo,
+): PhysicalMemory {
+  const location = asked === "device"
+    ? { type: CU_MEM_LOCATION_TYPE_DEVICE, id: context.device.ordinal }
+    : { type: CU_MEM_LOCATION_TYPE_HOST_NUMA, id: nodeOf(context) };
+  const properties = propertiesOf(location, sharable);
+  const byteLength = rounded(context, atLeast, properties);
+  const driver = cudaDriver();
+  context.within(() => checkDriver(driver.cuMemCreate(out, BigInt(byteLength), properties, 0n), "cuMemCreate"));
+  const handle = owned(context, out[0], undo);
+  return { handle, location, byteLength, duplicateFd: sharable ? fdOf(context, handle, undo) : undefined };
+}
+
+/**
+ * The memory that an fd is, which somebody else has made (cuMemImportFromShareableHandle); the fd stays the caller's. Its
+ * length is not told: so many bytes of it are to be mapped, rounded up to its granularity.
+ */
+export function importPhysical(context: CudaContext, fd: number, atLeast: number, undo: Undo): PhysicalMemory {
+  const own = duplicateFd(fd); // so that the caller's is never the driver's to close
+  keepFd(own, undo);
+  const handle = owned(context, imported(context, own), undo);
+  const told = new DataView(new ArrayBuffer(CUmemAllocationProp.size));
+  const fn = "cuMemGetAllocationPropertiesFromHandle";
+  context.within(() => checkDriver(cudaDriver()[fn](told, handle), fn));
+  const { location_type: type, location_id: id } = readCUmemAllocationProp(told, 0);
+  const location = { type, id };
+  const byteLength = rounded(context, atLeast, propertiesOf(location, true));
+  return { handle, location, byteLength, duplicateFd: () => duplicateFd(own) };
+}
+
+function imported({ within }: CudaContext, fd: number): bigint {
+  const fn = "cuMemImportFromShareableHandle";
+  const hint = "Is it an fd of cuda.virtual.exportFd(), or of another program's cuMemExportToShareableHandle?";
+  const about = { argument: "fd", hint };
+  const type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  within(() => checkDriver(cudaDriver()[fn](out, BigInt(fd) as Address, type), fn, about));
+  return out[0];
+}
+
+/** The node of the host's memory that is the nearest to a device; 0 where the system has none. */
+function nodeOf({ device: { attributes } }: CudaContext): number {
+  return Math.max(0, attributes.hostNumaId ?? 0);
+}
+
+function propertiesOf({ type, id }: CUmemLocation, sharable: boolean): DataView<ArrayBuffer> {
+  const view = new DataView(new ArrayBuffer(CUmemAllocationProp.size));
+  writeCUmemAllocationProp(view, 0, {
+    type: CU_MEM_ALLOCATION_TYPE_PINNED,
+    requestedHandleTypes: sharable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE,
+    location_type: type,
+    location_id: id,
+    win32HandleMetaData: NULL,
+    allocFlags_compressionType: 0,
+    allocFlags_gpuDirectRDMACapable: 0,
+    allocFlags_usage: 0,
+  });
+  return view;
+}
+
+/** So many bytes, rounded up to what memory with these properties comes in: 2 MiB on an H200. */
+function rounded(context: CudaContext, byteLength: number, properties: DataView<ArrayBuffer>): number {
+  const fn = "cuMemGetAllocationGranularity";
+  context.within(() => checkDriver(cudaDriver()[fn](out, properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), fn));
+  const granularity = Number(out[0]);
+  return Math.ceil(byteLength / granularity) * granularity;
+}
+
+/** Takes a handle over: its release goes on the undo list. */
+function owned({ within }: CudaContext, handle: bigint, undo: Undo): bigint {
+  ledger.add(HANDLE);
+  undo.push(() => {
+    ledger.remove(HANDLE);
+    within(() => checkDriverRelease(cudaDriver().cuMemRelease(handle), "cuMemRelease"));
+  });
+  return handle;
+}
+
+/**
+ * Hands out fds of a handle. It is exported once, when somebody wants it first, and that fd is kept: to export and close
+ * one costs a millisecond, a duplicate nothing.
+ */
+function fdOf(context: CudaContext, handle: bigint, undo: Undo): () => number {
+  const kept: Undo = [];
+  undo.push(() => throwAll(unwind(kept), "closing an fd"));
+  let fd: number | undefined;
+  return () => {
+    if (fd === undefined) keepFd(fd = exported(context, handle), kept);
+    return duplicateFd(fd);
+  };
+}
+
+function exported({ within }: CudaContext, handle: bigint): number {
+  const fn = "cuMemExportToShareableHandle";
+  within(() => checkDriver(cudaDriver()[fn](outFd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0n), fn));
+  return closedOnExec(outFd[0]);
+}
+
+/** Keeps an fd of memory until the undo list runs. */
+function keepFd(fd: number, undo: Undo): void {
+  ledger.add(FD);
+  undo.push(() => {
+    ledger.remove(FD);
+    closeFd(fd);
+  });
+}

@@ -1,0 +1,64 @@
+/**
+ * CUDA: contexts, streams, programs, and every kind of memory that kernels reach.
+ *
+ * @module
+ */
+export { CudaContext, type CudaOptions, type CudaSchedule } from "./context.ts";
+export { type CudaDevice, type CudaDeviceChoice, cudaDevices, type CudaVersions, cudaVersions } from "./device.ts";
+export type { CudaAttribute, CudaAttributes } from "./attributes.ts";
+export { CudaLostError } from "./errors.ts";
+export { CudaFence } from "./fence.ts";
+export { CudaStream, type CudaUse, type StreamOptions } from "./stream.ts";
+export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
+export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";
+export type { PinnedFlags } from "./memory/pinned_block.ts";
+export { CudaPinnedPool, type PinnedPoolOptions } from "./memory/pool.ts";
+export type { BlockCount, BlockPoolStatistics } from "./memory/block_pool.ts";
+export type { DeviceAllocation } from "./memory/device.ts";
+export { CudaMemoryPool, type MemoryPoolOptions, type MemoryPoolStatistics } from "./memory/device_pool.ts";
+export type { OrderedAllocation } from "./memory/ordered.ts";
+export { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
+export type { ArrayExtent } from "./arrays/extent.ts";
+export type { CudaArrayDType } from "./arrays/format.ts";
+export { OverArray } from "./arrays/over_array.ts";
+export { CudaSurface } from "./arrays/surface.ts";
+export {
+  CudaTexture,
+  type TextureAddress,
+  type TextureFilter,
+  type TextureOptions,
+  type TextureRead,
+} from "./arrays/texture.ts";
+export { assertAllowed, CUDA_MEMORY, refusalOf, type RuledDevice } from "./memory/rules.ts";
+export type {
+  AllowedRule,
+  ConditionalRule,
+  CudaKindRules,
+  CudaOperation,
+  CudaRule,
+  CudaRuleKind,
+  RefusedRule,
+} from "./memory/rules/rule.ts";
+export { type AdviseOptions, CudaManaged, type ManagedAllocation, type ManagedAttachment } from "./memory/managed.ts";
+export type { ManagedAdvice, ManagedHints, ManagedPlace } from "./memory/managed_advice.ts";
+export { type AttachedStream, ManagedTurns } from "./memory/managed_turns.ts";
+export { CudaVirtual, type VirtualAllocation, type VirtualImport } from "./memory/virtual.ts";
+export { CudaRegistration } from "./memory/keep.ts";
+export type { RegisterOptions } from "./memory/registered.ts";
+export type { CudaMemoryKind } from "./memory/block.ts";
+export type { CudaMemoryExport, CudaMemoryHandle } from "./ipc/memory.ts";
+export { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
+export { CudaEventFence, HeldEvent } from "./event_fence.ts";
+export { CudaPeers } from "./peer.ts";
+export type { PeerBandwidth } from "./peer/bandwidth.ts";
+export type { VirtualBlock } from "./memory/virtual/block.ts";
+export { CudaDmaBuf } from "./dmabuf.ts";
+export { CudaTimer } from "./timer.ts";
+export { CudaProgram } from "./program.ts";
+export { CudaKernel, type CudaKernelArgument, type LaunchOptions } from "./kernel.ts";
+export type { ProgramOptions } from "./kernels/source.ts";
+export type { ParameterType } from "./kernels/declared.ts";
+export type { ParameterInfo } from "./kernels/parameter.ts";
+export type { KernelNeeds } from "./kernels/limits.ts";
+export { CudaBuildError } from "./kernels/errors.ts";
+export * from "./advisor/mod.ts";

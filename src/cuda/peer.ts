@@ -1,0 +1,116 @@
+import { cudaPeerAccessDefault } from "../../ffi/cuda_runtime/constants.ts";
+import { cudaErrorPeerAccessAlreadyEnabled } from "../../ffi/cuda_runtime/errors.ts";
+import type { Address } from "../../ffi/address.ts";
+import type { Allocation } from "../core/allocation.ts";
+import { messageOf, type Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { warn } from "../core/warn.ts";
+import type { CudaContext } from "./context.ts";
+import { check } from "./errors.ts";
+import type { CudaFence } from "./fence.ts";
+import { cudart } from "./library.ts";
+import type { CudaStream } from "./stream.ts";
+import { cudaBlockOf, isPooled } from "./memory/block.ts";
+import { bandwidth, type PeerBandwidth } from "./peer/bandwidth.ts";
+
+const out = new Int32Array(1);
+
+/** What was measured, by the UUIDs of who reads and whose memory it is. */
+const MEASURED = new Map<string, PeerBandwidth | undefined>();
+
+/**
+ * The memory of other devices, as the kernels of one context reach it. Access to all of another device's cudaMalloc'd
+ * memory is enabled once, before anything may touch it: a kernel that touches it without ends both devices' contexts. For
+ * those who write mappers.
+ */
+export class CudaPeers {
+  readonly #context: CudaContext;
+  readonly #reachable = new Map<number, boolean>();
+  readonly #open = new WeakSet<CudaContext>();
+
+  /** Made by the context. */
+  constructor(context: CudaContext) {
+    this.#context = context;
+  }
+
+  /** Can its kernels reach memory of a device (cudaDeviceCanAccessPeer)? Of their own, of course. */
+  canReach(ordinal: number): boolean {
+    const own = this.#context.device.ordinal;
+    if (ordinal === own) return true;
+    let known = this.#reachable.get(ordinal);
+    if (known === undefined) {
+      check(cudart().cudaDeviceCanAccessPeer(out, own, ordinal), "cudaDeviceCanAccessPeer");
+      this.#reachable.set(ordinal, known = out[0] === 1);
+    }
+    return known;
+  }
+
+  /** Why another context cannot be given access to memory of this one's, or a copy of it: it is of another kind. */
+  refuse(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+    const { ordinal, name } = this.#context.device;
+    const block = cudaBlockOf(allocation);
+    if (block?.memory !== "device") {
+      const kind = block?.memory ?? "the host's";
+      const remedy = "Map the tensor there that it was mapped from; or copy it: stream.copy().";
+      return { reason: `peer access is to memory of cuda.allocate(), and this is ${kind}.`, remedy };
+    }
+    if (block.ordinal !== ordinal) {
+      return { reason: `it is not ${name}'s own memory.`, remedy: "Map the tensor that it was mapped from." };
+    }
+    if (!isPooled(allocation)) return undefined;
+    const remedy = "Allocate it by cuda.allocate(), or copy it: stream.copy().";
+    return { reason: "it is of a memory pool, which has access rules of its own.", remedy };
+  }
+
+  /** Has access to what a context allocates been enabled? No native call. */
+  isOpen(owner: CudaContext): boolean {
+    return owner.device.ordinal === this.#context.device.ordinal || this.#open.has(owner);
+  }
+
+  /** Enables access to what a context allocates (cudaDeviceEnablePeerAccess), unless it was before. */
+  open(owner: CudaContext): void {
+    if (this.isOpen(owner)) return;
+    this.#context.within(() => {
+      const code = cudart().cudaDeviceEnablePeerAccess(owner.device.ordinal, cudaPeerAccessDefault);
+      if (code === cudaErrorPeerAccessAlreadyEnabled) cudart().cudaGetLastError(); // by another library of the process
+      else check(code, "cudaDeviceEnablePeerAccess");
+    });
+    this.#open.add(owner);
+  }
+
+  /** Measures how fast it reads what a context has, once; where that cannot be done, says so. Enables access. */
+  tryToMeasure(owner: CudaContext): void {
+    const key = this.#key(owner);
+    if (MEASURED.has(key)) return;
+    MEASURED.set(key, undefined); // one try: where there is no room for it, there is none the next time
+    try {
+      this.open(owner);
+      MEASURED.set(key, bandwidth(this.#context, owner));
+    } catch (error) {
+      warn(`how fast ${this.#context.name} reads ${owner.name} could not be measured: ${messageOf(error)}`);
+    }
+  }
+
+  /** What was measured; undefined before. No native call. */
+  measured(owner: CudaContext): PeerBandwidth | undefined {
+    return MEASURED.get(this.#key(owner));
+  }
+
+  /** Submits a copy between devices to a stream, behind `waits` (cudaMemcpyPeerAsync). */
+  copy(
+    stream: CudaStream,
+    to: Address,
+    from: Address,
+    byteLength: number,
+    ordinals: { readonly to: number; readonly from: number },
+    waits: readonly Fence[] = [],
+  ): CudaFence {
+    const fn = "cudaMemcpyPeerAsync";
+    const length = BigInt(byteLength);
+    return stream.submitRaw(fn, waits, (on) => cudart()[fn](to, ordinals.to, from, ordinals.from, length, on));
+  }
+
+  #key(owner: CudaContext): string {
+    return `${this.#context.id.uuid} ${owner.id.uuid}`;
+  }
+}

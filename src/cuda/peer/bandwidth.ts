@@ -1,0 +1,51 @@
+import { throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import type { CudaContext } from "../context.ts";
+import type { CudaStream } from "../stream.ts";
+import type { CudaTensor } from "../tensor.ts";
+import type { CudaTimer } from "../timer.ts";
+
+/** How fast a device moves bytes, in GB/s. */
+export interface PeerBandwidth {
+  /** From another device's memory to its own. */
+  readonly peer: number;
+  /** In its own: read and written together. */
+  readonly own: number;
+}
+
+/** Bytes of one copy, and how many are timed after a first one that is not. */
+const BYTES = 64 * 1024 * 1024;
+const TIMES = 4;
+
+/** Measures by copies of 64 MiB between events. Access has been enabled. */
+export function bandwidth(reader: CudaContext, owner: CudaContext): PeerBandwidth {
+  const undo: Undo = [];
+  const made = <T extends Disposable>(object: T): T => {
+    undo.push(() => object[Symbol.dispose]());
+    return object;
+  };
+  let measured: PeerBandwidth;
+  try {
+    const block = { shape: [BYTES], dtype: "u8" } as const;
+    const [to, own, theirs] = [reader, reader, owner].map((context) => made(context.allocate(block)));
+    const [stream, timer] = [made(reader.createStream()), made(reader.timer())];
+    measured = { peer: rate(stream, timer, to, theirs), own: 2 * rate(stream, timer, to, own) };
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "measuring bandwidth");
+    throw error;
+  }
+  throwAll(unwind(undo), "measuring bandwidth");
+  return measured;
+}
+
+/** GB/s of copies from one tensor to another. */
+function rate(stream: CudaStream, timer: CudaTimer, to: CudaTensor, from: CudaTensor): number {
+  const copy = () => stream.context.peers.copy(stream, to.address, from.address, BYTES, ends);
+  const ends = { to: to.context.device.ordinal, from: from.context.device.ordinal };
+  copy();
+  timer.start(stream);
+  for (let i = 0; i < TIMES; i++) copy();
+  timer.stop(stream);
+  stream.finish();
+  return TIMES * BYTES / timer.milliseconds() / 1e6;
+}

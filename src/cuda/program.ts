@@ -1,0 +1,161 @@
+import type { CudaLibrary } from "../../ffi/cuda_runtime/handles.ts";
+import { ArgumentError, InteropError } from "../core/errors.ts";
+import { finalizers } from "../core/finalizers.ts";
+import { Resource } from "../core/resource.ts";
+import { type Undo, unwind } from "../core/undo.ts";
+import { checks } from "./check.ts";
+import type { CudaContext } from "./context.ts";
+import { CudaKernel } from "./kernel.ts";
+import { type Code, cubinIn, ptxIn } from "./kernels/code.ts";
+import { compile } from "./kernels/compile.ts";
+import { parametersIn, type ParameterType } from "./kernels/declared.ts";
+import { LoadedCode } from "./kernels/loaded.ts";
+import { type ProgramOptions, sourceIn } from "./kernels/source.ts";
+import { newerRuntime } from "./library.ts";
+
+/** What a program is made of. */
+interface ProgramInit {
+  /** What the driver loads. */
+  readonly code: Code;
+  /** What its C++ kernels are called there. */
+  readonly lowered?: ReadonlyMap<string, string>;
+  /** What the compiler had to say. */
+  readonly log?: string;
+}
+
+/**
+ * Kernels that the driver has loaded: of CUDA C++, PTX or a cubin. `.cu` files are imported as text:
+ * `import source from "./kernels.cu" with { type: "text" }`.
+ */
+export class CudaProgram implements Disposable, AsyncDisposable {
+  /** The context that it was made for. */
+  readonly context: CudaContext;
+  /** What the compiler had to say of it: its warnings. */
+  readonly log: string;
+  /** Its end of life: it waits for the launches of its kernels. */
+  readonly resource: Resource;
+  readonly #loaded: LoadedCode;
+  readonly #lowered: ReadonlyMap<string, string>;
+
+  /** Made by `cuda.program()`, `cuda.programFromPtx()` and `cuda.programFromCubin()`. */
+  constructor(context: CudaContext, { code, lowered = new Map(), log = "" }: ProgramInit) {
+    this.context = context;
+    this.log = log;
+    this.#lowered = lowered;
+    const undo: Undo = [];
+    try {
+      this.#loaded = new LoadedCode(context, code, undo);
+      this.resource = new Resource({ name: `cuda program (${context.name})`, owners: [context.resource], undo });
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** The `cudaLibrary_t`. */
+  get handle(): CudaLibrary {
+    this.resource.assertLive();
+    return this.#loaded.handle;
+  }
+
+  /**
+   * What the driver calls its kernels: those of C++ by their mangled names.
+   *
+   * @throws {InteropError} where CUDA is too old to say.
+   */
+  get kernelNames(): string[] {
+    this.resource.assertLive();
+    return this.#loaded.kernelNames;
+  }
+
+  /**
+   * One of its kernels.
+   *
+   * @param name as the source has it, where it is `extern "C"` or one of the `names` that the program was made with; else
+   * its mangled name
+   * @param parameters the types of its parameters, in order; the driver's word is asked for how many bytes each takes
+   * @throws {ArgumentError} where it has none of that name, or its parameters are others.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using program = cuda.program(
+   *   `template <class T> __global__ void fill(T* x, T value) { x[threadIdx.x] = value; }`,
+   *   { names: ["fill<float>"] },
+   * );
+   * using fill = program.kernel("fill<float>", ["float*", "float"]);
+   * ```
+   */
+  kernel(name: string, parameters: readonly ParameterType[]): CudaKernel {
+    this.resource.assertLive();
+    checks.assertText(name, "name");
+    const declared = parametersIn(parameters, name);
+    this.resource.assertLive(); // reading the array may have run code of the program's
+    const lowered = this.#lowered.get(name) ?? name;
+    // C would take what stands before a zero for the whole name.
+    const handle = lowered.includes("\0") ? undefined : this.#loaded.kernel(lowered);
+    if (handle === undefined) throw this.#unknown(name);
+    return new CudaKernel(this, this.#loaded, { name, handle, parameters: declared });
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Unloads it, after its kernels, and once what they were launched for is done. */
+  [Symbol.dispose](): void {
+    finalizers.unregister(this);
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    finalizers.unregister(this);
+    await this.resource.disposeAsync();
+  }
+
+  #unknown(name: string): ArgumentError {
+    return new ArgumentError(`name: the program has no kernel "${name}".`, {
+      api: "cuda",
+      fn: "cudaLibraryGetKernel",
+      argument: "name",
+      hint: `It has ${this.#known()}. Declare it extern "C", or name it when the program is made: { names: [name] }.`,
+    });
+  }
+
+  /** Its kernels' names, for a message. */
+  #known(): string {
+    try {
+      return [...this.#lowered.keys(), ...this.#loaded.kernelNames].join(", ") || "none";
+    } catch (error) {
+      if (error instanceof InteropError) return "others";
+      throw error;
+    }
+  }
+}
+
+/** A program of CUDA C++. */
+export function programFromSource(context: CudaContext, source: string, options: ProgramOptions): CudaProgram {
+  const checked = sourceIn(source, options);
+  context.resource.assertLive();
+  newerRuntime("cudaLibraryLoadData"); // else compiling would be in vain
+  return new CudaProgram(context, compile(checked, context.device));
+}
+
+/** A program of PTX. */
+export function programFromPtx(context: CudaContext, text: string): CudaProgram {
+  const code = ptxIn(text);
+  context.resource.assertLive();
+  return new CudaProgram(context, { code });
+}
+
+/** A program of a cubin or a fatbin. */
+export function programFromCubin(context: CudaContext, bytes: Uint8Array): CudaProgram {
+  const code = cubinIn(bytes);
+  context.resource.assertLive();
+  return new CudaProgram(context, { code });
+}

@@ -1,0 +1,299 @@
+import { cudaStreamDefault, cudaStreamNonBlocking } from "../../ffi/cuda_runtime/constants.ts";
+import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
+import type { Access } from "../core/access.ts";
+import { object, shown } from "../core/argument.ts";
+import type { Fence } from "../core/fence.ts";
+import type { LayoutInit } from "../core/layout.ts";
+import { ledger } from "../core/ledger.ts";
+import { Resource } from "../core/resource.ts";
+import { type Undo, unwind } from "../core/undo.ts";
+import type { CudaArray } from "./arrays/array.ts";
+import { checks } from "./check.ts";
+import type { CudaContext } from "./context.ts";
+import { check, checkRelease } from "./errors.ts";
+import { CudaEventFence } from "./event_fence.ts";
+import { CudaFence } from "./fence.ts";
+import { cudart } from "./library.ts";
+import { allocateInOrder, type OrderedAllocation } from "./memory/ordered.ts";
+import { CudaTensor } from "./tensor.ts";
+import type { Timeline } from "./timeline.ts";
+import { copy } from "./transfers/copy.ts";
+import { copyFromArray, copyToArray } from "./transfers/array.ts";
+import { fill } from "./transfers/fill.ts";
+import { read, write } from "./transfers/read_write.ts";
+
+/** Options of {@link CudaContext.createStream}. */
+export interface StreamOptions {
+  /** Does it run beside the legacy default stream, instead of waiting for it? True by default. */
+  readonly nonBlocking?: boolean;
+  /** The lower, the sooner: `cuda.priorities` says what there is. 0 by default. */
+  readonly priority?: number;
+}
+
+/** A tensor that a command uses, and what for. */
+export interface CudaUse {
+  /** What it uses. */
+  readonly tensor: CudaTensor;
+  /** What is done to it. */
+  readonly access: Access;
+  /** What the caller knows it as. */
+  readonly argument: string;
+}
+
+/** A stream: its commands run in order, and beside those of other streams. */
+export class CudaStream implements Disposable, AsyncDisposable {
+  /** The context it belongs to. */
+  readonly context: CudaContext;
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** Its commands: for those who write mappers. */
+  readonly timeline: Timeline;
+  readonly #handle: StreamHandle;
+
+  /** Made by `cuda.createStream()`, or of a handle by `cuda.attachStream()`; a context has one to begin with. */
+  constructor(context: CudaContext, from: StreamOptions | bigint = {}) {
+    this.context = context;
+    const undo: Undo = [];
+    try {
+      this.#handle = typeof from === "bigint" ? from as StreamHandle : createStream(context, from, undo);
+    } catch (error) {
+      unwind(undo);
+      throw error;
+    }
+    this.timeline = context.timelineOf(this.#handle);
+    const { timeline } = this;
+    undo.push(() => timeline.end());
+    this.resource = new Resource({
+      name: `cuda stream (${context.name})`,
+      owners: [context.resource],
+      undo,
+      giveBack: { context, submit: () => new CudaFence(context, timeline, timeline.newest) },
+    });
+  }
+
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #handle in value;
+  }
+
+  /** The `cudaStream_t`. What you submit to it is yours to declare, by `tensor.usedBy(stream.fence())`. */
+  get handle(): StreamHandle {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /** The same without a check: for those who write mappers. */
+  get rawHandle(): StreamHandle {
+    return this.#handle;
+  }
+
+  /** A fence behind all that was submitted so far, by whoever has the handle. */
+  fence(): CudaFence {
+    this.resource.assertLive();
+    this.timeline.advance(); // an event that was recorded before may not stand behind what others have submitted
+    this.timeline.record();
+    return new CudaFence(this.context, this.timeline, this.timeline.newest);
+  }
+
+  /** Has what is submitted from now on wait for fences; of other APIs, the host waits here. */
+  waitFor(after: Fence | readonly Fence[]): void {
+    const fences = checks.unreached(after, "after");
+    this.resource.assertLive();
+    this.#waitFor(fences);
+  }
+
+  /** Blocks until all that was submitted is done. @throws {CudaLostError} where a kernel has gone wrong. */
+  finish(): void {
+    this.resource.assertLive();
+    this.timeline.wait(this.timeline.advance());
+  }
+
+  /** The same without blocking the event loop. */
+  async finished(): Promise<void> {
+    using fence = this.fence();
+    await fence.wait();
+  }
+
+  /**
+   * Copies one tensor to another of the same shape and dtype, because you ask for it; returns. The memory may be of any
+   * kind and of any device of CUDA's. Between the host and a device it is counted in `cuda.bytesCopied`.
+   *
+   * @throws {LayoutError} where shape or dtype differ, the bytes overlap, or the rows of both are no pitches.
+   * @throws {AccessError} where the tensors' bytes may not be used so.
+   */
+  copy(from: CudaTensor, to: CudaTensor): void {
+    copy(this, from, to);
+  }
+
+  /**
+   * Copies a tensor to an array, because you ask for it; returns. The tensor has the array's `shape`, and its rows have no
+   * gaps; one channel needs no dimension of its own.
+   *
+   * @throws {LayoutError} where shape, dtype or strides do not fit.
+   * @throws {AccessError} where the tensor's bytes may not be used so.
+   */
+  copyToArray(tensor: CudaTensor, array: CudaArray): void {
+    copyToArray(this, tensor, array);
+  }
+
+  /** Copies an array to a tensor, because you ask for it; returns. @see {@link copyToArray} */
+  copyFromArray(array: CudaArray, tensor: CudaTensor): void {
+    copyFromArray(this, array, tensor);
+  }
+
+  /**
+   * Allocates memory of the device in this stream's order (cudaMallocAsync), from a pool: no call waits for the device, and
+   * what one tensor gives back the next one gets. It goes back in this stream's order too, behind all work on it: by
+   * `dispose`, which blocks for that work, or by `tensor.disposeAfter(stream.fence())`, which does not. Other streams that
+   * use it wait for its making; CUDA IPC cannot export it.
+   *
+   * @throws {ArgumentError} where the device has no memory pools (memoryPoolsSupported is 0).
+   * @throws {NativeCallError} where there is not enough memory.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using tensor = cuda.stream.allocate({ shape: [1 << 20], dtype: "f32" });
+   * cuda.stream.fill(tensor, 0);
+   * ```
+   */
+  allocate(init: LayoutInit, options: OrderedAllocation = {}): CudaTensor {
+    return allocateInOrder(this, init, options);
+  }
+
+  /**
+   * Copies `bytes` to a tensor without gaps, because you ask for it; blocks. Counted in `cuda.bytesCopied`.
+   *
+   * @throws {LayoutError} where they are not as many as the tensor's, or that has gaps.
+   * @throws {AccessError} where its bytes may not be written.
+   */
+  write(tensor: CudaTensor, bytes: ArrayBufferView): void {
+    write(this, tensor, bytes);
+  }
+
+  /** Copies a tensor to `bytes`, because you ask for it; blocks. @see {@link write} */
+  read(tensor: CudaTensor, bytes: ArrayBufferView): void {
+    read(this, tensor, bytes);
+  }
+
+  /**
+   * Gives every byte of a tensor without gaps one value, on the device, and returns (cudaMemsetAsync).
+   *
+   * @param byte 0 to 255
+   */
+  fill(tensor: CudaTensor, byte: number): void {
+    fill(this, tensor, byte);
+  }
+
+  /**
+   * Submits a command that uses tensors, behind the work on them and `after`, and records it on them: for those who write
+   * mappers. The command is one call of the runtime, given the stream, with the context's device as the current one.
+   * Answers the fence.
+   */
+  submit(
+    fn: string,
+    uses: readonly CudaUse[],
+    after: readonly Fence[],
+    call: (stream: StreamHandle) => number,
+  ): CudaFence {
+    this.assertUsable(uses);
+    return this.submitUsable(fn, uses, after, call);
+  }
+
+  /** The same where the caller has just asked of each tensor whether it may be used so: for those who write mappers. */
+  submitUsable(
+    fn: string,
+    uses: readonly CudaUse[],
+    after: readonly Fence[],
+    call: (stream: StreamHandle) => number,
+  ): CudaFence {
+    const { timeline, context } = this;
+    const { turns } = context.managed;
+    if (turns !== undefined) {
+      for (const { tensor, argument } of uses) turns.assertReachable(tensor.grant.allocation, timeline, argument);
+    }
+    const waits: Fence[] = [...after];
+    for (const { tensor } of uses) tensor.workBeside(timeline, waits);
+    this.#waitFor(waits);
+    this.resource.assertLive(); // waiting may have run code of the program's: it may have disposed any of these
+    for (const { tensor, access } of uses) tensor.assertUsable(access);
+    for (const { tensor, access } of uses) tensor.grant.revokeConflicting(access); // those of a peer's, who wrapped it
+    turns?.before(timeline);
+    context.within(() => check(call(this.#handle), fn));
+    const fence = new CudaFence(context, timeline, timeline.advance(), uses.length + 1);
+    for (const { tensor } of uses) tensor.resource.record(fence);
+    turns?.after(timeline, fence);
+    return fence;
+  }
+
+  /** The same of memory that is no tensor: answers the fence. For those who write mappers. */
+  submitRaw(fn: string, waits: readonly Fence[], call: (stream: StreamHandle) => number): CudaFence {
+    this.#waitFor(waits);
+    const { turns } = this.context.managed;
+    turns?.before(this.timeline);
+    this.context.within(() => check(call(this.#handle), fn));
+    const fence = new CudaFence(this.context, this.timeline, this.timeline.advance());
+    turns?.after(this.timeline, fence);
+    return fence;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Destroys it, after all that was submitted is done; one that was attached to is left to its owner. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.resource.disposeAsync();
+  }
+
+  /** May it use these tensors so? All that can be known before a native call: for those who write mappers. */
+  assertUsable(uses: readonly CudaUse[]): void {
+    this.resource.assertLive();
+    for (const { tensor, access, argument } of uses) {
+      checks.assertInstance<unknown>(tensor, CudaTensor, argument);
+      tensor.assertUsable(access);
+    }
+  }
+
+  /** On the device for CUDA's own fences, here for others. */
+  #waitFor(fences: readonly Fence[]): void {
+    const { timeline } = this;
+    for (const fence of fences) {
+      if (fence instanceof CudaEventFence) {
+        if (!fence.reached()) timeline.waitFor(fence.event);
+      } else if (!(fence instanceof CudaFence)) {
+        fence.waitSync();
+      } else if (fence.line !== timeline && !fence.reached()) {
+        timeline.waitFor(fence.line.at(fence.mark).event.handle);
+      }
+    }
+  }
+}
+
+function createStream(context: CudaContext, options: StreamOptions, undo: Undo): StreamHandle {
+  const { nonBlocking = true, priority = 0 } = object(options, "options");
+  const { least, greatest } = context.priorities;
+  if (!Number.isInteger(priority) || priority > least || priority < greatest) {
+    throw checks.wrong("priority", `${shown(priority)} is none of ${greatest} (soonest) to ${least}.`);
+  }
+  const flags = nonBlocking ? cudaStreamNonBlocking : cudaStreamDefault;
+  const out = new BigUint64Array(1);
+  context.within(() =>
+    check(cudart().cudaStreamCreateWithPriority(out, flags, priority), "cudaStreamCreateWithPriority")
+  );
+  const handle = out[0] as StreamHandle;
+  ledger.add("cuda.cudaStream_t");
+  undo.push(() => {
+    ledger.remove("cuda.cudaStream_t");
+    checkRelease(cudart().cudaStreamDestroy(handle), "cudaStreamDestroy");
+  });
+  return handle;
+}

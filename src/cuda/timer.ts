@@ -1,0 +1,101 @@
+import { cudaEventDefault } from "../../ffi/cuda_runtime/constants.ts";
+import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { finalizers } from "../core/finalizers.ts";
+import { Resource } from "../core/resource.ts";
+import { checks } from "./check.ts";
+import type { CudaContext } from "./context.ts";
+import { check } from "./errors.ts";
+import { createEvent, destroyEvent } from "./events.ts";
+import type { CudaFence } from "./fence.ts";
+import { cudart } from "./library.ts";
+import { CudaStream } from "./stream.ts";
+
+/**
+ * How long work of a stream takes, by the device's own clock: two events with timing, which the events behind fences do
+ * without. Made by `cuda.timer()`.
+ *
+ * @example
+ * ```ts ignore
+ * import { CudaContext } from "@samepage/interop/cuda";
+ *
+ * using cuda = CudaContext.open();
+ * using tensor = cuda.allocate({ shape: [1 << 20], dtype: "u8" });
+ * using timer = cuda.timer();
+ * timer.start();
+ * cuda.stream.fill(tensor, 0);
+ * timer.stop();
+ * await cuda.stream.finished();
+ * console.log(`${timer.milliseconds()} ms`);
+ * ```
+ */
+export class CudaTimer implements Disposable {
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #context: CudaContext;
+  readonly #begin: EventHandle;
+  readonly #end: EventHandle;
+  #stopped: CudaFence | undefined;
+
+  /** Made by the context. */
+  constructor(context: CudaContext) {
+    this.#context = context;
+    const begin = this.#begin = createEvent(context.within, cudaEventDefault);
+    try {
+      this.#end = createEvent(context.within, cudaEventDefault);
+    } catch (error) {
+      destroyEvent(begin);
+      throw error;
+    }
+    const end = this.#end;
+    const undo = [() => destroyEvent(begin), () => destroyEvent(end)];
+    this.resource = new Resource({ name: "cuda timer", owners: [context.resource], undo });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** The time from here on. */
+  start(stream: CudaStream = this.#context.stream): void {
+    this.#record(this.#begin, stream);
+    this.#stopped = undefined;
+  }
+
+  /** Until here. */
+  stop(stream: CudaStream = this.#context.stream): void {
+    this.#record(this.#end, stream);
+    this.#stopped = stream.fence();
+  }
+
+  /**
+   * The time between, in milliseconds, once the work is done.
+   *
+   * @throws {ArgumentError} where it was not stopped, or the work is not done yet.
+   */
+  milliseconds(): number {
+    this.resource.assertLive();
+    if (!this.#stopped?.reached()) {
+      throw new ArgumentError(`milliseconds(): ${this.#stopped ? "the work is not done yet" : "it was not stopped"}.`, {
+        api: "cuda",
+        fn: "cudaEventElapsedTime",
+        argument: "timer",
+        hint: "Call start(), stop(), and wait: await stream.finished().",
+      });
+    }
+    const out = new Float32Array(1);
+    check(cudart().cudaEventElapsedTime(out, this.#begin, this.#end), "cudaEventElapsedTime");
+    return out[0];
+  }
+
+  /** Destroys its events. */
+  [Symbol.dispose](): void {
+    finalizers.unregister(this);
+    this.resource.dispose();
+  }
+
+  #record(event: EventHandle, stream: CudaStream): void {
+    this.resource.assertLive();
+    checks.assertInstance<CudaStream>(stream, CudaStream, "stream");
+    if (stream.context !== this.#context) throw checks.wrong("stream", "it is of another context.");
+    const { handle } = stream;
+    this.#context.within(() => check(cudart().cudaEventRecord(event, handle), "cudaEventRecord"));
+  }
+}

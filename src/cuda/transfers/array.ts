@@ -1,0 +1,148 @@
+import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import { NULL } from "../../../ffi/address.ts";
+import {
+  type CudaMemcpy3DParms,
+  cudaMemcpy3DParms,
+  writeCudaMemcpy3DParms,
+} from "../../../ffi/cuda_runtime/structs.ts";
+import type { Access } from "../../core/access.ts";
+import { sizeOf } from "../../core/dtype.ts";
+import { LayoutError } from "../../core/errors.ts";
+import type { Fence } from "../../core/fence.ts";
+import { describeLayout, type Layout } from "../../core/layout.ts";
+import { CudaArray } from "../arrays/array.ts";
+import { checks } from "../check.ts";
+import { cudart } from "../library.ts";
+import type { CudaStream, CudaUse } from "../stream.ts";
+import type { CudaTensor } from "../tensor.ts";
+
+const FN = "cudaMemcpy3DAsync";
+
+/** What an array is copied to or from: rows at a pitch, and slices of so many rows. */
+export interface Pitched {
+  /** Bytes from one row to the next. */
+  readonly pitch: number;
+  /** Rows from one slice to the next. */
+  readonly rows: number;
+}
+
+/** A tensor's elements to an array. */
+export function copyToArray(stream: CudaStream, tensor: CudaTensor, array: CudaArray): void {
+  transfer(stream, tensor, "read", array, ({ ptr, pitch, xsize, ysize }) => ({
+    srcPtr_ptr: ptr,
+    srcPtr_pitch: pitch,
+    srcPtr_xsize: xsize,
+    srcPtr_ysize: ysize,
+    dstArray: array.rawHandle,
+  }));
+}
+
+/** An array's elements to a tensor. */
+export function copyFromArray(stream: CudaStream, array: CudaArray, tensor: CudaTensor): void {
+  transfer(stream, tensor, "write", array, ({ ptr, pitch, xsize, ysize }) => ({
+    dstPtr_ptr: ptr,
+    dstPtr_pitch: pitch,
+    dstPtr_xsize: xsize,
+    dstPtr_ysize: ysize,
+    srcArray: array.rawHandle,
+  }));
+}
+
+/** A `struct cudaPitchedPtr`. */
+interface PitchedPtr {
+  readonly ptr: CudaMemcpy3DParms["srcPtr_ptr"];
+  readonly pitch: bigint;
+  readonly xsize: bigint;
+  readonly ysize: bigint;
+}
+
+function transfer(
+  stream: CudaStream,
+  tensor: CudaTensor,
+  access: Access,
+  array: CudaArray,
+  ends: (pitched: PitchedPtr) => Partial<CudaMemcpy3DParms>,
+): void {
+  const uses: CudaUse[] = [{ tensor, access, argument: "tensor" }];
+  stream.assertUsable(uses);
+  checks.assertInstance(array, CudaArray, "array");
+  array.resource.assertLive();
+  if (array.context !== stream.context) throw checks.wrong("array", "it is another context's.");
+  const { pitch, rows } = pitchesOf(tensor.layout, array);
+  const { extent: { width, height, depth } } = array;
+  const ptr = { ptr: tensor.address, pitch: BigInt(pitch), xsize: BigInt(width), ysize: BigInt(rows) };
+  const parameters = new Uint8Array(cudaMemcpy3DParms.size);
+  writeCudaMemcpy3DParms(new DataView(parameters.buffer), 0, {
+    ...NOTHING,
+    ...ends(ptr),
+    extent_width: BigInt(width),
+    extent_height: BigInt(height || 1),
+    extent_depth: BigInt(depth || 1),
+    kind: cudaMemcpyDefault,
+  });
+  const waits: Fence[] = [];
+  array.resource.workBeside(stream.timeline, waits);
+  const fence = stream.submit(FN, uses, waits, (handle) => {
+    array.resource.assertLive(); // waiting may have run code of the program's: it may have disposed it
+    return cudart().cudaMemcpy3DAsync(parameters, handle);
+  });
+  array.resource.record(fence);
+  if (tensor.hostHandle !== undefined) stream.context.countCopied(tensor.layout.byteLength);
+}
+
+/** How the elements of an array lie in a tensor. @throws {LayoutError} where they do not lie in rows at a pitch. */
+export function pitchesOf(
+  at: Layout,
+  array: Pick<CudaArray, "shape" | "dtype" | "channels" | "extent">,
+): Pitched {
+  const { dtype, channels, extent: { width, height, depth } } = array;
+  const flat = channels === 1 ? array.shape.slice(0, -1) : array.shape;
+  const shapes = at.shape.length === flat.length ? flat : array.shape;
+  if (at.dtype !== dtype || at.shape.length !== shapes.length || at.shape.some((n, i) => n !== shapes[i])) {
+    throw unfit(`it has the elements of ${describeLayout(at)}, and the array [${array.shape.join(",")}] ${dtype}.`);
+  }
+  const outer = [depth, height].filter((size) => size > 0).length;
+  let next = sizeOf(dtype);
+  for (let i = at.shape.length - 1; i >= outer; i--) {
+    if (at.shape[i] > 1 && at.strides[i] !== next) throw unfit("its rows have gaps between their elements.");
+    next *= at.shape[i];
+  }
+  const rowBytes = width * channels * sizeOf(dtype);
+  const pitch = height > 1 ? at.strides[outer - 1] : rowBytes;
+  const slice = depth > 1 ? at.strides[0] : pitch * (height || 1);
+  if (pitch < rowBytes || slice % pitch !== 0 || slice / pitch < height) {
+    throw unfit("its rows lie inside of each other, or its slices at no multiple of the rows' pitch.");
+  }
+  return { pitch, rows: slice / pitch };
+}
+
+const NO_ARRAY = 0n as ArrayHandle;
+
+/** Neither end. */
+const NOTHING: CudaMemcpy3DParms = {
+  srcArray: NO_ARRAY,
+  srcPos_x: 0n,
+  srcPos_y: 0n,
+  srcPos_z: 0n,
+  srcPtr_ptr: NULL,
+  srcPtr_pitch: 0n,
+  srcPtr_xsize: 0n,
+  srcPtr_ysize: 0n,
+  dstArray: NO_ARRAY,
+  dstPos_x: 0n,
+  dstPos_y: 0n,
+  dstPos_z: 0n,
+  dstPtr_ptr: NULL,
+  dstPtr_pitch: 0n,
+  dstPtr_xsize: 0n,
+  dstPtr_ysize: 0n,
+  extent_width: 0n,
+  extent_height: 0n,
+  extent_depth: 0n,
+  kind: cudaMemcpyDefault,
+};
+
+function unfit(what: string): LayoutError {
+  return new LayoutError(`tensor: ${what}`, { api: "cuda", fn: FN, argument: "tensor" });
+}

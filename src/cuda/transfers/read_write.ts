@@ -1,0 +1,55 @@
+import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
+import type { Address } from "../../../ffi/address.ts";
+import type { Access } from "../../core/access.ts";
+import { LayoutError } from "../../core/errors.ts";
+import { bytesIn } from "../../core/checks.ts";
+import { isContiguous } from "../../core/layout.ts";
+import { pinned } from "../../core/pin.ts";
+import { checks } from "../check.ts";
+import { cudart } from "../library.ts";
+import type { CudaStream } from "../stream.ts";
+import type { CudaTensor } from "../tensor.ts";
+
+const FN = "cudaMemcpyAsync";
+
+/** The tensor's bytes to the program's. */
+export function read(stream: CudaStream, tensor: CudaTensor, bytes: ArrayBufferView): void {
+  transfer(stream, tensor, "read", bytes, (host) => [host, tensor.address]);
+}
+
+/** The program's bytes to the tensor's. */
+export function write(stream: CudaStream, tensor: CudaTensor, bytes: ArrayBufferView): void {
+  transfer(stream, tensor, "write", bytes, (host) => [tensor.address, host]);
+}
+
+function transfer(
+  stream: CudaStream,
+  tensor: CudaTensor,
+  access: Access,
+  bytes: ArrayBufferView,
+  ends: (host: Address) => readonly [to: Address, from: Address],
+): void {
+  const view = bytesIn(bytes);
+  if (view === undefined) throw checks.wrongKind("bytes", "a typed array or DataView", bytes);
+  const uses = [{ tensor, access, argument: "tensor" }];
+  stream.assertUsable(uses);
+  const { byteLength } = tensor.layout;
+  if (!isContiguous(tensor.layout)) throw unfit("tensor", `${tensor.name} has gaps between its elements.`);
+  if (view.byteLength !== byteLength) {
+    throw unfit("bytes", `${view.byteLength} bytes were given, ${tensor.name} has ${byteLength}.`);
+  }
+  // The program's memory is there until the copy is over: this blocks.
+  pinned(view, "cuda", (host) => {
+    const [to, from] = ends(host);
+    stream.submit(FN, uses, [], (handle) => {
+      if (view.byteLength !== byteLength) throw checks.wrong("bytes", "their buffer was moved away.");
+      return cudart().cudaMemcpyAsync(to, from, BigInt(byteLength), cudaMemcpyDefault, handle);
+    });
+    stream.finish();
+  });
+  stream.context.countCopied(byteLength);
+}
+
+function unfit(argument: string, what: string): LayoutError {
+  return new LayoutError(`${argument}: ${what}`, { api: "cuda", fn: FN, argument });
+}

@@ -1,0 +1,136 @@
+import { type Access, reads, writes } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { Frame } from "../core/frame.ts";
+import { moved } from "../core/layout.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { planned, plannedCopy } from "../core/plan.ts";
+import type { GiveBack } from "../core/resource.ts";
+import { noRoute } from "../core/route.ts";
+import type { CudaContext } from "../cuda/context.ts";
+import type { CudaTensor } from "../cuda/tensor.ts";
+import { resourceOf, retained } from "./job.ts";
+import { refused } from "./refusals.ts";
+
+const EDGE = "cuda→cuda";
+
+type Address = CudaTensor["address"];
+
+/**
+ * Memory of one GPU for the kernels of another: by its own address, where the two have peer access (cudaDeviceCanAccessPeer),
+ * which is enabled before a kernel can touch it; else by a copy, where that is allowed (cudaMemcpyPeerAsync), and back when
+ * the map ends.
+ */
+export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Frame<CudaTensor>> = {
+  from: "cuda",
+  to: "cuda",
+
+  prepare(source: Described, target: Target): void {
+    const [owner, reader] = ends(source, target);
+    if (refuse(source, owner, reader) !== undefined || isSame(owner, reader)) return;
+    if (isNear(owner, reader)) reader.peers.tryToMeasure(owner);
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const [owner, reader] = ends(source, target);
+    const refusal = refuse(source, owner, reader);
+    if (refusal !== undefined) return refusal;
+    const hostWait = waits.some((fence) => fence.context.api !== "cuda");
+    if (isNear(owner, reader)) {
+      return planned(EDGE, { aliases: true, evidence: evidenceOf(owner, reader) }, hostWait, source.as(target, access));
+    }
+    const planes = source.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
+    const why = `${reader.name} (device ${reader.device.ordinal}) has no peer access to ${owner.name} (device ` +
+      `${owner.device.ordinal})`;
+    return plannedCopy(EDGE, why, hostWait, new Described(target, access, planes, source.info));
+  },
+
+  map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {
+    const [owner, reader] = ends(source.described, target);
+    const waits = retained(job, source);
+    // Asked again: a hop of the same route may have come between.
+    const refusal = refuse(source.described, owner, reader);
+    if (refusal !== undefined) throw noRoute(source.name, reader.name, [refusal]);
+    const planes = source instanceof Frame ? source.planes : [source];
+    const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+    const placed = isNear(owner, reader)
+      ? reached(owner, reader, first)
+      : copied(owner, reader, job, first, source.described.range.byteLength);
+    const { handle, memory, giveBack, done } = placed;
+    const resource = resourceOf(reader.resource, job, source.resource, giveBack);
+    for (const fence of waits.splice(0)) resource.record(fence);
+    if (done !== undefined) resource.record(done);
+    const places = planes.map(({ layout, address }) => ({
+      memory,
+      handle,
+      hostHandle: undefined,
+      layout: moved(layout, Number(address - first)),
+    }));
+    if (!(source instanceof Frame)) return reader.tensor(resource, places[0], source);
+    return reader.frame(resource, source.info, places, { metadata: source.metadata, parent: source });
+  },
+};
+
+/** Where the target's kernels find the bytes. */
+interface Placed {
+  readonly handle: Address;
+  readonly memory: CudaTensor["memory"];
+  readonly giveBack?: GiveBack | undefined;
+  /** The copy that goes there. */
+  readonly done?: Fence | undefined;
+}
+
+function reached(owner: CudaContext, reader: CudaContext, handle: Address): Placed {
+  reader.peers.open(owner);
+  return { handle, memory: isSame(owner, reader) ? "device" : "peer" };
+}
+
+function copied(owner: CudaContext, reader: CudaContext, job: MapJob, from: Address, byteLength: number): Placed {
+  const [{ access }] = job.grants;
+  const copy = reader.allocate({ shape: [byteLength], dtype: "u8" });
+  job.undo.push(() => copy[Symbol.dispose]());
+  const { address } = copy;
+  const { peers, stream } = reader;
+  const there = { to: reader.device.ordinal, from: owner.device.ordinal };
+  const back = { to: there.from, from: there.to };
+  const done = reads(access) ? peers.copy(stream, address, from, byteLength, there, job.waits) : undefined;
+  const submit: GiveBack["submit"] = (work) => peers.copy(stream, from, address, byteLength, back, work);
+  return {
+    handle: address,
+    memory: "device",
+    giveBack: writes(access) ? { context: reader, submit } : undefined,
+    done,
+  };
+}
+
+/** Whose memory it is, and whose kernels are to reach it. */
+function ends(source: Described, target: Target): [owner: CudaContext, reader: CudaContext] {
+  return [source.target.context as CudaContext, target.context as CudaContext];
+}
+
+/** Two contexts of one device share its memory; those of two may reach each other's. */
+function isNear(owner: CudaContext, reader: CudaContext): boolean {
+  return reader.peers.canReach(owner.device.ordinal);
+}
+
+function isSame(owner: CudaContext, reader: CudaContext): boolean {
+  return owner.device.ordinal === reader.device.ordinal;
+}
+
+function evidenceOf(owner: CudaContext, reader: CudaContext): string {
+  if (isSame(owner, reader)) return "the same device, and the same primary context";
+  const measured = reader.peers.measured(owner);
+  const speed = measured === undefined
+    ? "its bandwidth was not measured"
+    : `measured ${measured.peer.toFixed(0)} GB/s, own ${measured.own.toFixed(0)}`;
+  return `peer access by one address; ${speed}`;
+}
+
+function refuse(source: Described, owner: CudaContext, reader: CudaContext): Refusal | undefined {
+  const ended = [owner, reader].find(({ resource }) => resource.state !== "live");
+  if (ended !== undefined) return refused(EDGE, `${ended.name} was disposed.`);
+  const refusal = owner.peers.refuse(source.range.allocation);
+  return refusal === undefined ? undefined : refused(EDGE, refusal.reason, refusal.remedy);
+}

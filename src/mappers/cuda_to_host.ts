@@ -1,0 +1,84 @@
+import { type Access, reads, writes } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import type { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { Frame } from "../core/frame.ts";
+import { moved } from "../core/layout.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { planned, plannedCopy } from "../core/plan.ts";
+import type { GiveBack } from "../core/resource.ts";
+import type { CudaContext } from "../cuda/context.ts";
+import type { CudaTensor } from "../cuda/tensor.ts";
+import type { HostContext } from "../host/context.ts";
+import type { HostTensor } from "../host/tensor.ts";
+import { mapByHostAddress } from "./host_address.ts";
+import { resourceOf } from "./job.ts";
+import { refused } from "./refusals.ts";
+
+const EDGE = "cuda→host";
+
+type Address = CudaTensor["address"];
+
+/**
+ * What kernels reach, as host memory: by the host's own address where it lies in memory of the host, else by a copy, where
+ * that is allowed, in page-locked memory. What was written there is copied back by the unmap.
+ */
+export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Frame<HostTensor>> = {
+  from: "cuda",
+  to: "host",
+
+  prepare({ target, range }: Described): void {
+    const { hostMemory, resource } = target.context as CudaContext;
+    if (range.address !== undefined && resource.state === "live") hostMemory.tryToProve(range.allocation);
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const cuda = source.target.context as CudaContext;
+    if (cuda.resource.state !== "live") return refused(EDGE, `${cuda.name} was disposed.`);
+    const result = source.as(target, access);
+    if (source.range.address === undefined) {
+      return plannedCopy(EDGE, "memory of the device, which the CPU cannot reach", waits.length > 0, result);
+    }
+    return planned(EDGE, cuda.hostMemory.judge(source.range.allocation), waits.length > 0, result);
+  },
+
+  map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
+    const planes = source instanceof Frame ? source.planes : [source];
+    if (planes[0].hostHandle !== undefined) return mapByHostAddress(source, target, job);
+    const cuda = source.target.context as CudaContext;
+    const host = target.context as HostContext;
+    const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+    const copied = copyOf(cuda, job, first, source.described.range.byteLength);
+    const { address: handle } = copied;
+    const resource = resourceOf(cuda.resource, job, source.resource, copied.giveBack);
+    const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
+    if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
+    return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+  },
+};
+
+/** A copy in memory of the host, and how it is written back. */
+interface Copied {
+  readonly address: Address;
+  readonly giveBack: GiveBack | undefined;
+}
+
+function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: number): Copied {
+  const [{ allocation, access }] = job.grants;
+  const copy = cuda.pinned.allocate({ shape: [byteLength], dtype: "u8" });
+  const own = copy.grant.allocation;
+  const address = copy.hostHandle!;
+  job.undo.push(() => {
+    // Views of the copy count as views of what it is a copy of: where one has escaped, it is the copy that is kept.
+    own.escaped ||= allocation.escaped;
+    own.liveViews += allocation.liveViews;
+    copy[Symbol.dispose]();
+  });
+  if (reads(access)) {
+    using done = cuda.submitCopy(address, device, byteLength, []);
+    done.waitSync();
+  }
+  const submit: GiveBack["submit"] = (work) => cuda.submitCopy(device, address, byteLength, work);
+  return { address, giveBack: writes(access) ? { context: cuda, submit } : undefined };
+}

@@ -1,0 +1,96 @@
+import type { Access } from "../core/access.ts";
+import type { Target } from "../core/context.ts";
+import { Described } from "../core/described.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Fence } from "../core/fence.ts";
+import { Frame } from "../core/frame.ts";
+import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import { planned } from "../core/plan.ts";
+import { noRoute } from "../core/route.ts";
+import type { CudaContext } from "../cuda/context.ts";
+import type { CudaVirtual } from "../cuda/memory/virtual.ts";
+import type { CudaTensor } from "../cuda/tensor.ts";
+import type { OpenCLContext } from "../opencl/context.ts";
+import type { OpenCLTensor } from "../opencl/tensor.ts";
+import { importProof } from "./cuda_virtual_proof.ts";
+import { resourceOf } from "./job.ts";
+import { refused, refuseEnded } from "./refusals.ts";
+
+const EDGE = "cuda.virtual→opencl";
+
+/**
+ * Virtual memory of CUDA's, on the device or on the host, as an OpenCL buffer of the same device: a duplicate of its fd is
+ * imported (cl_khr_external_memory_opaque_fd). OpenCL acquires it behind CUDA's work, for which the host waits, and
+ * releases it before it comes back. `alias` where that was proven on this device, else `migrate`.
+ */
+export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLTensor | Frame<OpenCLTensor>> = {
+  from: "cuda.virtual",
+  to: "opencl",
+
+  prepare(source: Described, target: Target): void {
+    const cl = target.context as OpenCLContext;
+    if (refuse(source, cl) !== undefined) return;
+    cl.external.expect(source.range.allocation);
+    proof.tryToProve(source.target as CudaVirtual, cl, locationOf(source));
+  },
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const cl = target.context as OpenCLContext;
+    const refusal = refuse(source, cl);
+    if (refusal !== undefined) return refusal;
+    // The buffer is told by its handle: it has no address on the host, though the memory may have.
+    const planes = source.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
+    const result = new Described(target, access, planes, source.info);
+    const verdict = proof.judge(source.target as CudaVirtual, cl, locationOf(source));
+    return planned(EDGE, verdict, waits.length > 0, result);
+  },
+
+  map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {
+    const cl = target.context as OpenCLContext;
+    // Asked again: a hop of the same route may have come between.
+    const refusal = refuse(source.described, cl);
+    if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
+    const block = (source.target as CudaVirtual).blockOf(job.grants[0].allocation)!;
+    const root = cl.external.buffer(block.duplicateFd!(), block.byteLength, job.undo);
+    const planes = source instanceof Frame ? source.planes : [source];
+    const parts = planes.map((plane) => cl.memory.part(root, plane.grant.start, plane.layout, job.undo));
+    const acquired = cl.external.acquire(root);
+    const resource = resourceOf(cl.queue.resource, job, source.resource, cl.external.release(root));
+    resource.record(acquired);
+    if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
+    return cl.memory.tensor(resource, root, parts[0], source);
+  },
+};
+
+/** Found out once for each pair of devices, by the edge itself. */
+const proof = importProof(cudaVirtualToOpenCL);
+
+function locationOf({ target, range }: Described): "device" | "host" {
+  const block = (target as CudaVirtual).blockOf(range.allocation);
+  return block?.hostAddress === undefined ? "device" : "host";
+}
+
+function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
+  const virtual = source.target as CudaVirtual;
+  const cuda = virtual.context;
+  if (cuda.resource.state !== "live") return refused(EDGE, `${cuda.name} was disposed.`);
+  const ended = refuseEnded(EDGE, cl);
+  if (ended !== undefined) return ended;
+  const { problem } = cl.external;
+  if (problem !== undefined) return refused(EDGE, problem);
+  if (virtual.blockOf(source.range.allocation)?.duplicateFd === undefined) {
+    return refused(EDGE, "its memory was made without an fd.", "Allocate it with { sharable: true }.");
+  }
+  return refuseOther(cuda, cl);
+}
+
+/** A driver takes memory of another device, and shows other bytes: the two have to be one device (facts). */
+function refuseOther(cuda: CudaContext, cl: OpenCLContext): Refusal | undefined {
+  if (cl.id.uuid !== undefined && cl.id.uuid === cuda.id.uuid) return undefined;
+  const other = cl.id.uuid === undefined ? "does not tell its UUID" : `has UUID ${cl.id.uuid}`;
+  return refused(
+    EDGE,
+    `${cuda.name} has UUID ${cuda.id.uuid}, and ${cl.name} ${other}: they have to be one device.`,
+    "Open both on the same device: CudaContext.open({ uuid }), OpenCLContext.open({ … }).",
+  );
+}

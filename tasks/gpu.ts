@@ -1,0 +1,140 @@
+// Everything that needs an NVIDIA GPU, in one run: `deno task gpu`; `--help` lists the options.
+//
+// Steps that do not disturb each other run beside each other, and the bench alone. The results are at most seven files:
+// conformance.json, results/cuda-<gpu>.json and .md, summary.json, tests.log, sanitizer.log, bench.log. The exit code is 0
+// where all steps are green, 1 where one is not, 2 where there is no GPU.
+
+import { parseArgs } from "node:util";
+import { join, resolve } from "@std/path";
+import { cudaDevices } from "@samepage/interop/cuda";
+import { noCuda } from "../bench/harness/cuda.ts";
+import { commit, describeGpu } from "../bench/report/machine.ts";
+import { Job } from "./gpu/job.ts";
+import type { Outcome, Step } from "./gpu/step.ts";
+import { stepsOn } from "./gpu/steps.ts";
+
+const HELP = `Runs everything that needs an NVIDIA GPU.
+
+Usage: deno task gpu [--only=step,step] [--list] [--out=folder] [--minutes=8] [--commit=hash]
+
+  --only=a,b     only these steps
+  --list         names them
+  --out=folder   where the results go; $OUT, or out/gpu
+  --minutes=n    how long all of it may take
+  --commit=hash  what the results say where git is not there to ask`;
+
+/** What became of a step, and how long it took. */
+interface Done extends Outcome {
+  readonly name: string;
+  readonly seconds: number;
+}
+
+/** Lines of failures and remarks that are printed; summary.json has all. */
+const PRINTED = 60;
+
+const { values: asked } = parseArgs({
+  args: Deno.args,
+  options: {
+    only: { type: "string" },
+    list: { type: "boolean", default: false },
+    out: { type: "string", default: Deno.env.get("OUT") || resolve(import.meta.dirname!, "../out/gpu") },
+    minutes: { type: "string", default: "8" },
+    commit: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+});
+if (asked.help) {
+  console.log(HELP);
+  Deno.exit(0);
+}
+
+const machine = await describeGpu();
+const all = stepsOn(machine);
+const names = asked.only?.split(",") ?? all.map(({ name }) => name);
+const unknown = names.filter((name) => !all.some((step) => step.name === name));
+const minutes = Number(asked.minutes);
+if (unknown.length > 0 || !(minutes > 0)) {
+  console.error(unknown.length > 0 ? `gpu: there is no step ${unknown.join(", ")}: --list names them` : HELP);
+  Deno.exit(2);
+}
+const steps = all.filter(({ name }) => names.includes(name));
+if (asked.list) {
+  for (const { name, what, limit, stage } of steps) {
+    console.log(`${name.padEnd(12)} ${what} (stage ${stage}, at most ${limit} s)`);
+  }
+  Deno.exit(0);
+}
+const reason = noCuda();
+if (reason !== undefined) {
+  console.error(`gpu: not here: ${reason}`);
+  Deno.exit(2);
+}
+
+const began = performance.now();
+const gpus = cudaDevices().length;
+const hash = asked.commit ?? await commit();
+await Deno.mkdir(asked.out, { recursive: true });
+console.log(`${machine}; ${gpus === 1 ? "one GPU" : `${gpus} GPUs`}; commit ${hash}`);
+
+const done: Done[] = [];
+for (const stage of [1, 2, 3] as const) {
+  await Promise.all(
+    steps.filter((step) => step.stage === stage).map(async (step) => {
+      const result = await run(step);
+      done.push(result);
+      console.log(line(result));
+    }),
+  );
+}
+done.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
+
+const isGreen = done.every(({ verdict }) => verdict === "green");
+const summary = { commit: hash, machine, gpus, minutes: secondsSince(began) / 60, green: isGreen, steps: done };
+await Deno.writeTextFile(join(asked.out, "summary.json"), JSON.stringify(summary, null, 2));
+
+const told = done.flatMap(({ name, failures = [], remarks = [] }) => [
+  ...failures.map((failure) => `✗ ${name}: ${failure}`),
+  ...remarks.map((remark) => `– ${name}: ${remark}`),
+]);
+if (told.length > 0) console.log(`\n${told.slice(0, PRINTED).map(shortened).join("\n")}`);
+if (told.length > PRINTED) console.log(`… and ${told.length - PRINTED} more in summary.json`);
+console.log(`\n${["step", "result", "s"].join("  ")}\n${done.map(line).join("\n")}`);
+console.log(`\n${isGreen ? "all green" : "NOT all green"}, ${(secondsSince(began) / 60).toFixed(1)} minutes`);
+Deno.exit(isGreen ? 0 : 1);
+
+/** Runs a step within its limit and what is left of the whole, but for what the stages behind it are to have. */
+async function run(step: Step): Promise<Done> {
+  const start = performance.now();
+  const later = steps.filter(({ stage }) => stage > step.stage);
+  const bench = later.some(({ name }) => name === "bench") ? all.find(({ name }) => name === "bench")!.limit : 0;
+  const left = 60 * minutes - secondsSince(began) - bench;
+  const job = new Job(asked.out, hash, Math.min(step.limit, left));
+  const { name } = step;
+  if (left < 5) return { name, seconds: 0, verdict: "red", counts: "no time was left", failures: ["no time was left"] };
+  try {
+    return { name, ...await step.run(job), seconds: secondsSince(start) };
+  } catch (error) {
+    const failure = error instanceof Error ? `${error.message}` : String(error);
+    return {
+      name,
+      seconds: secondsSince(start),
+      verdict: "red",
+      counts: "the step itself failed",
+      failures: [failure],
+    };
+  }
+}
+
+function line({ name, verdict, counts, seconds }: Done): string {
+  return `${name.padEnd(12)} ${verdict.padEnd(8)} ${counts} (${seconds.toFixed(0)} s)`;
+}
+
+function secondsSince(start: number): number {
+  return (performance.now() - start) / 1000;
+}
+
+/** One line of at most 220 characters. */
+function shortened(text: string): string {
+  const [first] = text.split("\n");
+  return first.length > 220 ? `${first.slice(0, 219)}…` : first;
+}

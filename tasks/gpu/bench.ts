@@ -1,0 +1,37 @@
+import { join } from "@std/path";
+import type { Record } from "../../bench/report/record.ts";
+import type { Job } from "./job.ts";
+import type { Outcome } from "./step.ts";
+
+/** CUDA's bench; a missed goal is marked and is no failure, a way that could not be measured is one. */
+export async function bench(job: Job): Promise<Outcome> {
+  const { code, how } = await job.deno(
+    ["run", "-A", "--no-check", "tasks/bench.ts", "--cuda", `--out=${job.out}`],
+    "bench.log",
+  );
+  const record = await recordIn(join(job.out, "results"));
+  if (record === undefined) return { verdict: "red", counts: `it ended with ${how}`, failures: [`bench: ${how}`] };
+  const { figures } = record;
+  const missing = figures.flatMap(({ id, missing }) =>
+    Object.entries(missing).map(([way, reason]) => `bench: ${id}: ${way} is not here: ${reason}`)
+  );
+  const judged = figures.filter(({ goal }) => goal?.met !== undefined && goal.met !== null);
+  const missed = judged.filter(({ goal }) => goal!.met === false);
+  const counts = `${figures.length} figures; of ${judged.length} goals ${judged.length - missed.length} are reached`;
+  const failures = [...(code === 0 ? [] : [`bench: it ended with ${how}`]), ...missing];
+  const remarks = missed.map(({ id, goal, ways }) =>
+    `MISSED: ${id} ${goal!.text}: ${ways[1].against!.ratio.median.toFixed(3)} ×`
+  );
+  return { verdict: failures.length === 0 ? "green" : "red", counts, failures, remarks };
+}
+
+async function recordIn(folder: string): Promise<Record | undefined> {
+  try {
+    for await (const { name } of Deno.readDir(folder)) {
+      if (name.endsWith(".json")) return JSON.parse(await Deno.readTextFile(join(folder, name)));
+    }
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  return undefined;
+}

@@ -1,0 +1,50 @@
+import { join } from "@std/path";
+import type { Row } from "../../tests/conformance/rows.ts";
+import type { Job } from "./job.ts";
+import type { Outcome } from "./step.ts";
+
+/** The words after `deno`. */
+const COMMAND = ["run", "-A", "--no-check", "tests/conformance/main.ts", "--only=cuda", "--json", "--where=gpu"];
+
+/** Every case on every edge of CUDA's; the rows become a file like those of tests/conformance/results. */
+export async function conformance(job: Job, machine: string): Promise<Outcome> {
+  const { stdout, how } = await job.deno(COMMAND, "tests.log");
+  const rows = rowsIn(stdout);
+  if (rows === undefined) return { verdict: "red", counts: `it ended with ${how}`, failures: [`conformance: ${how}`] };
+  const heading = { commit: job.commit, machine, command: `deno ${COMMAND.join(" ")}` };
+  await Deno.writeTextFile(join(job.out, "conformance.json"), fileOf(heading, rows));
+  const of = (result: Row["result"]) => rows.filter((row) => row.result === result);
+  const failures = of("fail").map((row) => `${row.edge}  ${row.case}: ${row.reason}`);
+  const edges = new Set(rows.map(({ edge }) => edge)).size;
+  const counts = `${edges} edges: ${of("pass").length} pass, ${failures.length} fail, ${
+    of("not-here").length
+  } not here`;
+  const remarks = new Set(of("not-here").map(({ edge, reason }) => `${edge}: ${reason}`));
+  return {
+    verdict: failures.length === 0 && of("pass").length > 0 ? "green" : "red",
+    counts,
+    failures,
+    remarks: [...remarks],
+  };
+}
+
+/** The array that the suite prints, whatever else was printed before. */
+function rowsIn(stdout: string): Row[] | undefined {
+  const start = stdout.search(/^\[$/m);
+  if (start < 0) return undefined;
+  try {
+    return JSON.parse(stdout.slice(start));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A row a line. */
+function fileOf(heading: Readonly<Record<string, string>>, rows: readonly Row[]): string {
+  const lines = Object.entries(heading).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},`);
+  const cells = rows.map((row) => {
+    const fields = Object.entries(row).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+    return `    {${fields.join(", ")}}`;
+  });
+  return ["{", ...lines, '  "rows": [', cells.join(",\n"), "  ]", "}", ""].join("\n");
+}

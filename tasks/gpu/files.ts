@@ -1,0 +1,37 @@
+import { join, relative, resolve } from "@std/path";
+
+const ROOT = resolve(import.meta.dirname!, "../..");
+
+/** The files of this checkout below a folder whose paths, from the root on, fit. */
+export async function filesBelow(folder: string, fits: (path: string) => boolean): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(join(ROOT, folder))) {
+    const path = join(folder, name);
+    if (isDirectory) found.push(...await filesBelow(path, fits));
+    else if (fits(path)) found.push(relative(ROOT, join(ROOT, path)));
+  }
+  return found.sort();
+}
+
+/** All tests of CUDA's but those that make its calls fail: what lies in tests/cuda, and what is called so elsewhere. */
+export function cudaTests(): Promise<string[]> {
+  return filesBelow(
+    "tests",
+    (path) => /^tests\/(?:cuda\/.*|(?!abi|faults|unit).*\/cuda[^/]*)_test\.ts$/.test(path),
+  );
+}
+
+/** The tests that make CUDA's calls fail, one after the other. */
+export function faultTests(): Promise<string[]> {
+  return filesBelow("tests/faults", (path) => /\/cuda[^/]*_test\.ts$/.test(path));
+}
+
+/** CUDA's examples. */
+export function cudaExamples(): Promise<string[]> {
+  return filesBelow("examples", (path) => /^examples\/cuda-[^/]+\/main\.ts$/.test(path));
+}
+
+/** The text of a file. */
+export function textOf(path: string): Promise<string> {
+  return Deno.readTextFile(join(ROOT, path));
+}

@@ -1,0 +1,133 @@
+import { cudaExamples, cudaTests, textOf } from "./files.ts";
+import { inLanes, type Job } from "./job.ts";
+import type { Outcome } from "./step.ts";
+import { reportOf } from "./tests.ts";
+
+/** One of compute-sanitizer's tools. */
+export type Tool = "memcheck" | "racecheck" | "initcheck";
+
+/** Where it is, beside the PATH. */
+const PLACES = ["compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"];
+
+/**
+ * What every tool is told. Calls that the tests mean to fail are not its matter: the tests look at their codes. Neither
+ * are child processes: what breaks CUDA for good, a kernel that leaves its memory, is tried in those alone. A process
+ * that uses no CUDA is an error, since nothing was checked then.
+ */
+const OPTIONS = ["--target-processes", "application-only", "--report-api-errors", "no", "--check-exit-code", "no"];
+
+const OF_TOOL: Readonly<Record<Tool, readonly string[]>> = {
+  memcheck: ["--leak-check", "full"],
+  racecheck: [],
+  initcheck: [],
+};
+
+/** A test file says so where it cannot run under the tools, and why. */
+const EXEMPT = /^\/\/ compute-sanitizer: not here, (.+)$/m;
+
+/** Processes at a time. */
+const LANES = 5;
+
+/** Each talks to its tool by a few ports of its own, from here on. */
+const FIRST_PORT = 49152;
+const PORTS = 16;
+
+let started = 0;
+
+/** One process under a tool. */
+interface Checked {
+  /** What was found, a line each. */
+  readonly failures: readonly string[];
+}
+
+/** Runs CUDA's examples under a tool, and its tests if that is asked for. */
+export async function sanitize(job: Job, tool: Tool, withTests: boolean): Promise<Outcome> {
+  const path = await found();
+  if (path === undefined) return { verdict: "not here", counts: "there is no compute-sanitizer" };
+  const examples = (await cudaExamples()).map((file) => ({ file, isTest: false }));
+  const [tests, exempt] = withTests ? await testsToCheck() : [[], []];
+  const all = [...tests.map((file) => ({ file, isTest: true })), ...examples];
+  if (all.length === 0) return { verdict: "red", counts: "there is nothing to check" };
+  const checked = await inLanes(all, LANES, ({ file, isTest }) => checkOne(job, path, tool, file, isTest));
+  const failures = checked.flatMap(({ failures }) => failures);
+  const clean = checked.filter(({ failures }) => failures.length === 0).length;
+  const counts = `${clean} of ${all.length} processes without an error${
+    tool === "memcheck" ? " and without a leak" : ""
+  }`;
+  return { verdict: failures.length === 0 ? "green" : "red", counts, failures, remarks: exempt };
+}
+
+async function checkOne(job: Job, path: string, tool: Tool, file: string, isTest: boolean): Promise<Checked> {
+  if (job.left < 1) return { failures: [`${file}: the step's time was up before it began`] };
+  const log = await Deno.makeTempFile({ prefix: "samepage-sanitizer-", suffix: ".log" });
+  const under = (args: readonly string[]) => {
+    const port = ["--port", String(FIRST_PORT + PORTS * (started++ % 64))];
+    const options = ["--tool", tool, ...OF_TOOL[tool], ...OPTIONS, ...port, "--log-file", log];
+    return job.run(path, [...options, Deno.execPath(), ...args], "sanitizer.log");
+  };
+  try {
+    const failures = isTest
+      ? (await reportOf(file, [], under)).failed
+      : await endOf(file, under(["run", "-A", "--no-check", file]));
+    const text = await Deno.readTextFile(log);
+    await job.write("sanitizer.log", `[${tool}, ${file}]\n${text.slice(0, 200_000)}\n`);
+    return { failures: [...failures, ...foundBy(tool, text).map((what) => `${file}: ${what}`)] };
+  } finally {
+    await Deno.remove(log);
+  }
+}
+
+async function endOf(file: string, run: Promise<{ readonly code: number; readonly how: string }>): Promise<string[]> {
+  const { code, how } = await run;
+  return code === 0 ? [] : [`${file}: it ended with ${how}`];
+}
+
+const ERRORS = /ERROR SUMMARY: (\d+) errors?/g;
+const LEAKS = /LEAK SUMMARY: (\d+) bytes leaked in (\d+) allocations?/g;
+const RACES = /RACECHECK SUMMARY: (\d+) hazards? displayed \((\d+) errors?, (\d+) warnings?\)/g;
+
+/** What a tool's log tells of: errors, leaks, hazards; or that it tells of nothing, so that nothing was checked. */
+export function foundBy(tool: Tool, log: string): string[] {
+  const summaries = Array.from(log.matchAll(tool === "racecheck" ? RACES : ERRORS), ([, count]) => Number(count));
+  if (summaries.length === 0) return [`${tool} has checked nothing: ${lastLine(log)}`];
+  const count = summaries.reduce((all, each) => all + each, 0);
+  const errors = count === 0 ? [] : [`${tool}: ${count} errors; the first: ${firstError(log)}`];
+  const leaks = Array.from(log.matchAll(LEAKS)).filter(([, bytes]) => Number(bytes) > 0);
+  return [...errors, ...leaks.map(([, bytes, blocks]) => `${tool}: ${bytes} bytes leaked in ${blocks} allocations`)];
+}
+
+/** The first line that is none of the frame's. */
+function firstError(log: string): string {
+  const lines = log.split("\n").map((line) => line.replace(/^=+ ?/, ""));
+  return lines.find((line) => line !== "" && !/^COMPUTE-SANITIZER|SUMMARY/.test(line))?.trim() ?? "not told";
+}
+
+function lastLine(log: string): string {
+  return log.trimEnd().split("\n").at(-1)?.replace(/^=+ ?/, "") || "its log is empty";
+}
+
+/** The tests that use a GPU; and those that say why they do not run under the tools. */
+async function testsToCheck(): Promise<[tests: string[], exempt: string[]]> {
+  const [tests, exempt]: [string[], string[]] = [[], []];
+  for (const file of await cudaTests()) {
+    const text = await textOf(file);
+    if (!/\bgpuTest\(/.test(text)) continue;
+    const reason = EXEMPT.exec(text)?.[1];
+    if (reason === undefined) tests.push(file);
+    else exempt.push(`${file} is not checked: ${reason}`);
+  }
+  return [tests, exempt];
+}
+
+async function found(): Promise<string | undefined> {
+  for (const path of PLACES) {
+    try {
+      const { success } = await new Deno.Command(path, { args: ["--version"], stdout: "null", stderr: "null" })
+        .output();
+      if (success) return path;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,75 @@
+import { bench } from "./bench.ts";
+import { conformance } from "./conformance.ts";
+import { cudaExamples, cudaTests, faultTests } from "./files.ts";
+import { inLanes, type Job } from "./job.ts";
+import { sanitize } from "./sanitizer.ts";
+import type { Outcome, Step } from "./step.ts";
+import { runTests } from "./tests.ts";
+
+/** All of it. The bench has the machine to itself. `machine` is what the rows say of it. */
+export function stepsOn(machine: string): readonly Step[] {
+  return [
+    {
+      name: "conformance",
+      what: "every case on every edge of CUDA's",
+      limit: 180,
+      stage: 1,
+      run: (job) => conformance(job, machine),
+    },
+    {
+      name: "tests",
+      what: "tests/cuda, and CUDA's tests in other folders",
+      limit: 180,
+      stage: 1,
+      run: async (job) => runTests(job, await cudaTests(), 3),
+    },
+    {
+      name: "faults",
+      what: "every native call made to fail",
+      limit: 180,
+      stage: 1,
+      run: async (job) => runTests(job, await faultTests(), 2),
+    },
+    {
+      name: "misuse",
+      what: "programs that do what they should not, each in a process of its own",
+      limit: 180,
+      stage: 1,
+      run: (job) => runTests(job, ["tests/misuse/misuse_test.ts"], 1, "misuse: cuda"),
+    },
+    { name: "examples", what: "CUDA's examples", limit: 120, stage: 1, run: examples },
+    {
+      name: "memcheck",
+      what: "compute-sanitizer over the tests and the examples: errors, and leaks",
+      limit: 200,
+      stage: 1,
+      run: (job) => sanitize(job, "memcheck", true),
+    },
+    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 180, stage: 2, run: bench },
+    {
+      name: "racecheck",
+      what: "compute-sanitizer over the examples: races in shared memory",
+      limit: 90,
+      stage: 3,
+      run: (job) => sanitize(job, "racecheck", false),
+    },
+    {
+      name: "initcheck",
+      what: "compute-sanitizer over the examples: memory that is read before it was written",
+      limit: 90,
+      stage: 3,
+      run: (job) => sanitize(job, "initcheck", false),
+    },
+  ];
+}
+
+async function examples(job: Job): Promise<Outcome> {
+  const files = await cudaExamples();
+  const ends = await inLanes(files, 2, async (file) => {
+    const { code, how } = await job.deno(["run", "-A", "--no-check", file], "tests.log");
+    return code === 0 ? [] : [`${file}: it ended with ${how}`];
+  });
+  const failures = ends.flat();
+  const counts = `${files.length - failures.length} of ${files.length} ran`;
+  return { verdict: failures.length === 0 && files.length > 0 ? "green" : "red", counts, failures };
+}

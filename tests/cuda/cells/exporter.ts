@@ -1,0 +1,36 @@
+import { CudaContext } from "../../../src/cuda/mod.ts";
+
+/** Device memory that another process has given out. */
+interface Exported {
+  /** What `cuda.openMemory` needs. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Has that process end; it has to be called when nothing uses the memory any more. */
+  readonly end: () => void;
+}
+
+/** Starts a process that allocates device memory and gives it out. */
+export async function exported(ordinal: number, shape: readonly number[]): Promise<Exported> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", import.meta.url, String(ordinal), shape.join(",")],
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const { value = "" } = await lines.read();
+  const end = () => {
+    void child.stdin.close().catch(() => {});
+    void lines.cancel().catch(() => {});
+  };
+  if (value === "") throw new Error("The process that was to give memory out has ended.");
+  return { bytes: Uint8Array.fromHex(value.trim()), end };
+}
+
+if (import.meta.main) {
+  const [ordinal, shape] = Deno.args;
+  using cuda = CudaContext.open({ ordinal: Number(ordinal) });
+  using tensor = cuda.allocate({ shape: shape.split(",").map(Number), dtype: "u8" });
+  cuda.stream.fill(tensor, 0);
+  cuda.stream.finish();
+  console.log(cuda.exportMemory(tensor).bytes.toHex());
+  for await (const _ of Deno.stdin.readable) { /* until whoever started it closes it */ }
+}

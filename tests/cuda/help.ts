@@ -1,0 +1,42 @@
+import { assertEquals } from "@std/assert";
+import { ledger } from "../../mod.ts";
+import { messageOf } from "../../src/core/errors.ts";
+import { until } from "../conformance/bytes.ts";
+import { CudaContext, type CudaDevice, cudaDevices } from "../../src/cuda/mod.ts";
+
+const found = devicesHere();
+
+/** The GPUs of this machine; none where CUDA has none. */
+export const devices: readonly CudaDevice[] = found.devices;
+
+/** Why there is none. */
+export const missing: string | undefined = found.missing;
+
+function devicesHere(): { devices: readonly CudaDevice[]; missing?: string } {
+  try {
+    return { devices: cudaDevices() };
+  } catch (error) {
+    return { devices: [], missing: messageOf(error).split(/(?<=\.) /)[0] };
+  }
+}
+
+/** A test that needs so many GPUs: without, it is ignored and says so. What is alive afterwards is what was before. */
+export function gpuTest(name: string, run: () => unknown, count = 1): void {
+  const reason = missing ?? (devices.length < count ? `needs ${count} GPUs` : undefined);
+  Deno.test({
+    name: `cuda: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
+    ignore: reason !== undefined,
+    fn: async () => {
+      const before = ledger.alive;
+      await run();
+      await until(() => JSON.stringify(ledger.alive) === JSON.stringify(before)); // a wait of another thread may go on
+      assertEquals(ledger.alive, before, "what is alive");
+    },
+  });
+}
+
+/** Runs something with a device's context open. */
+export async function withCuda(run: (cuda: CudaContext) => unknown, ordinal = 0): Promise<void> {
+  await using cuda = CudaContext.open({ ordinal });
+  await run(cuda);
+}

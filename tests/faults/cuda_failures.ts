@@ -1,0 +1,189 @@
+/**
+ * How the functions of CUDA's runtime, its driver and its compiler fail.
+ *
+ * @module
+ */
+import { CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_UNKNOWN } from "../../ffi/cuda_driver/errors.ts";
+import type { CudaDriver } from "../../ffi/cuda_driver/functions.ts";
+import { cudaErrorMemoryAllocation, cudaErrorUnknown } from "../../ffi/cuda_runtime/errors.ts";
+import type { CudaRuntime } from "../../ffi/cuda_runtime/functions.ts";
+import { NVRTC_ERROR_INTERNAL_ERROR, NVRTC_ERROR_OUT_OF_MEMORY } from "../../ffi/nvrtc/errors.ts";
+import type { Nvrtc } from "../../ffi/nvrtc/functions.ts";
+import type { Failure, Failures } from "./failures.ts";
+
+/** No code that is sticky: after one of those CUDA is given up for the whole process, as it has to be. */
+const unknown: Failure = { answer: cudaErrorUnknown };
+const outOfMemory: Failure = { answer: cudaErrorMemoryAllocation };
+const release: Failure = { answer: cudaErrorUnknown, release: true };
+
+/** CUDA's runtime. `cudaGetLastError` answers what the call before it has answered. */
+export const CUDART: Failures<CudaRuntime> = {
+  cudaRuntimeGetVersion: unknown,
+  cudaDriverGetVersion: unknown,
+  cudaGetDeviceCount: unknown,
+  cudaGetDevice: unknown,
+  cudaSetDevice: unknown,
+  cudaGetDeviceProperties: unknown,
+  cudaDeviceGetAttribute: unknown,
+  cudaDeviceGetPCIBusId: unknown,
+  cudaDeviceGetByPCIBusId: unknown,
+  cudaSetDeviceFlags: unknown,
+  cudaGetDeviceFlags: unknown,
+  cudaInitDevice: unknown,
+  cudaDeviceSynchronize: unknown,
+  cudaMemGetInfo: unknown,
+  cudaGetLastError: undefined,
+  cudaPeekAtLastError: undefined,
+  cudaDeviceCanAccessPeer: unknown,
+  cudaDeviceEnablePeerAccess: unknown,
+  cudaDeviceDisablePeerAccess: release,
+  cudaDeviceGetP2PAttribute: unknown,
+  cudaDeviceGetStreamPriorityRange: unknown,
+  cudaStreamCreateWithPriority: outOfMemory,
+  cudaStreamCreateWithFlags: outOfMemory,
+  cudaStreamDestroy: release,
+  cudaStreamQuery: { ...unknown, poll: true },
+  cudaStreamSynchronize: unknown,
+  cudaStreamWaitEvent: unknown,
+  cudaStreamGetFlags: unknown,
+  cudaStreamGetPriority: unknown,
+  cudaStreamGetDevice: unknown,
+  cudaStreamGetId: unknown,
+  cudaStreamIsCapturing: unknown,
+  cudaStreamAttachMemAsync: unknown,
+  cudaEventCreateWithFlags: outOfMemory,
+  cudaEventDestroy: release,
+  cudaEventRecord: unknown,
+  cudaEventQuery: { ...unknown, poll: true },
+  cudaEventSynchronize: unknown,
+  cudaEventSynchronizeAsync: unknown,
+  cudaEventElapsedTime: unknown,
+  cudaIpcGetEventHandle: unknown,
+  cudaIpcOpenEventHandle: outOfMemory,
+  cudaMalloc: outOfMemory,
+  cudaFree: release,
+  cudaMallocPitch: outOfMemory,
+  cudaMallocHost: outOfMemory,
+  cudaHostAlloc: outOfMemory,
+  cudaFreeHost: release,
+  cudaHostRegister: outOfMemory,
+  cudaHostUnregister: release,
+  cudaHostGetDevicePointer: unknown,
+  cudaHostGetFlags: unknown,
+  cudaMallocManaged: outOfMemory,
+  cudaPointerGetAttributes: unknown,
+  cudaIpcGetMemHandle: unknown,
+  cudaIpcOpenMemHandle: outOfMemory,
+  cudaIpcCloseMemHandle: release,
+  cudaMemcpy: unknown,
+  cudaMemcpyAsync: unknown,
+  cudaMemcpy2DAsync: unknown,
+  cudaMemcpyPeerAsync: unknown,
+  cudaMemset: unknown,
+  cudaMemsetAsync: unknown,
+  cudaMemset2DAsync: unknown,
+  cudaMallocAsync: outOfMemory,
+  cudaFreeAsync: release,
+  cudaMemPoolCreate: outOfMemory,
+  cudaMemPoolDestroy: release,
+  cudaMemPoolSetAttribute: unknown,
+  cudaMemPoolGetAttribute: unknown,
+  cudaMemPoolTrimTo: unknown,
+  cudaMemPoolSetAccess: unknown,
+  cudaMallocFromPoolAsync: outOfMemory,
+  cudaDeviceGetDefaultMemPool: unknown,
+  cudaDeviceGetMemPool: unknown,
+  cudaMallocArray: outOfMemory,
+  cudaMalloc3DArray: outOfMemory,
+  cudaFreeArray: release,
+  cudaArrayGetInfo: unknown,
+  cudaMemcpy3DAsync: unknown,
+  cudaCreateSurfaceObject: outOfMemory,
+  cudaDestroySurfaceObject: release,
+  cudaCreateTextureObject: outOfMemory,
+  cudaDestroyTextureObject: release,
+  cudaLibraryLoadData: outOfMemory,
+  cudaLibraryUnload: release,
+  cudaLibraryGetKernel: unknown,
+  cudaLibraryGetKernelCount: unknown,
+  cudaLibraryEnumerateKernels: unknown,
+  cudaFuncGetAttributes: unknown,
+  cudaFuncSetAttribute: unknown,
+  cudaLaunchKernel: unknown,
+  cudaLaunchKernelExC: unknown,
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor: unknown,
+};
+
+const driverUnknown: Failure = { answer: CUDA_ERROR_UNKNOWN };
+const driverOutOfMemory: Failure = { answer: CUDA_ERROR_OUT_OF_MEMORY };
+const driverRelease: Failure = { answer: CUDA_ERROR_UNKNOWN, release: true };
+
+/**
+ * CUDA's driver. Which context is a thread's is asked and told without fail: the header knows no failure of it for a
+ * context that is retained but the end of the driver itself, after which nothing can be given back.
+ */
+export const CUDA: Failures<CudaDriver> = {
+  cuInit: driverUnknown,
+  cuDriverGetVersion: driverUnknown,
+  cuGetErrorName: undefined,
+  cuDeviceGet: driverUnknown,
+  cuDeviceGetCount: driverUnknown,
+  cuDeviceGetName: driverUnknown,
+  cuDeviceGetUuid_v2: driverUnknown,
+  cuDeviceGetAttribute: driverUnknown,
+  cuDevicePrimaryCtxGetState: driverUnknown,
+  cuDevicePrimaryCtxSetFlags_v2: driverUnknown,
+  cuDevicePrimaryCtxRetain: driverOutOfMemory,
+  cuDevicePrimaryCtxRelease_v2: driverRelease,
+  cuCtxGetCurrent: undefined,
+  cuCtxSetCurrent: undefined,
+  cuCtxPushCurrent_v2: undefined,
+  cuCtxPopCurrent_v2: undefined,
+  cuStreamGetCtx: driverUnknown,
+  cuPointerGetAttribute: driverUnknown,
+  cuPointerGetAttributes: driverUnknown,
+  cuMemGetAddressRange_v2: driverUnknown,
+  cuMemGetHandleForAddressRange: driverUnknown,
+  cuMemPrefetchAsync_v2: driverUnknown,
+  cuMemAdvise_v2: driverUnknown,
+  cuMemRangeGetAttribute: driverUnknown,
+  cuMemGetAllocationGranularity: driverUnknown,
+  cuMemCreate: driverOutOfMemory,
+  cuMemRelease: driverRelease,
+  cuMemAddressReserve: driverOutOfMemory,
+  cuMemAddressFree: driverRelease,
+  cuMemMap: driverOutOfMemory,
+  cuMemUnmap: driverRelease,
+  cuMemSetAccess: driverUnknown,
+  cuMemGetAccess: driverUnknown,
+  cuMemExportToShareableHandle: driverUnknown,
+  cuMemImportFromShareableHandle: driverUnknown,
+  cuMemGetAllocationPropertiesFromHandle: driverUnknown,
+  cuMemRetainAllocationHandle: driverUnknown,
+  cuKernelGetParamInfo: driverUnknown,
+  cuKernelGetName: driverUnknown,
+  cuLibraryGetModule: driverUnknown,
+  cuKernelGetAttribute: driverUnknown,
+  cuFuncGetParamInfo: driverUnknown,
+};
+
+const internal: Failure = { answer: NVRTC_ERROR_INTERNAL_ERROR };
+
+/** The compiler of CUDA C++. `nvrtcGetErrorString` looks a name up. */
+export const NVRTC: Failures<Nvrtc> = {
+  nvrtcVersion: internal,
+  nvrtcGetErrorString: undefined,
+  nvrtcGetNumSupportedArchs: internal,
+  nvrtcGetSupportedArchs: internal,
+  nvrtcCreateProgram: { answer: NVRTC_ERROR_OUT_OF_MEMORY },
+  nvrtcDestroyProgram: { ...internal, release: true },
+  nvrtcAddNameExpression: internal,
+  nvrtcCompileProgram: internal,
+  nvrtcGetLoweredName: internal,
+  nvrtcGetPTXSize: internal,
+  nvrtcGetPTX: internal,
+  nvrtcGetCUBINSize: internal,
+  nvrtcGetCUBIN: internal,
+  nvrtcGetProgramLogSize: internal,
+  nvrtcGetProgramLog: internal,
+};

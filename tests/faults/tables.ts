@@ -1,0 +1,31 @@
+/**
+ * The generated tables of every library, by the names that openers give them.
+ *
+ * @module
+ */
+import { SYMBOLS as CUDA } from "../../ffi/cuda_driver/symbols.ts";
+import { SYMBOLS as CUDART } from "../../ffi/cuda_runtime/symbols.ts";
+import { SYMBOLS as CXXABI } from "../../ffi/cxxabi/symbols.ts";
+import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
+import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
+import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
+import { SYMBOLS as OPENCL_EXTERNAL } from "../../ffi/opencl_external/symbols.ts";
+import { SYMBOLS as OPENCL_USM } from "../../ffi/opencl_usm/symbols.ts";
+import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
+import { SYMBOLS as OPENCV_IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
+import { SYMBOLS as OPENCV_IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
+
+/** What each library has, as it was generated. */
+export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = {
+  libc: LIBC,
+  cxxabi: CXXABI,
+  opencl: OPENCL,
+  opencl_external: OPENCL_EXTERNAL,
+  opencl_usm: OPENCL_USM,
+  cudart: CUDART,
+  cuda: CUDA,
+  nvrtc: NVRTC,
+  opencv_core: OPENCV_CORE,
+  opencv_imgproc: OPENCV_IMGPROC,
+  opencv_imgcodecs: OPENCV_IMGCODECS,
+};

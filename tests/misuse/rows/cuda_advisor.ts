@@ -1,0 +1,105 @@
+import { AccessError, ArgumentError, host } from "@samepage/interop";
+import {
+  advise,
+  adviseAttach,
+  adviseDevice,
+  adviseSync,
+  advisorRow,
+  assertAllowed,
+  CLAIMS,
+  judgeClaim,
+  ManagedTurns,
+  memoryFunctions,
+  prefetchOf,
+  refusalOf,
+  tegraFeature,
+  tegraReach,
+} from "@samepage/interop/cuda";
+import { any, fails, outcome, OwnFence, say } from "../kit.ts";
+import { table } from "../row.ts";
+
+/** What is no request, no kind and no device. */
+const RUBBISH = [undefined, null, 5, "x", {}, [], 2n, Symbol("s"), () => {}, NaN, "toString", "__proto__"];
+
+const H200 = {
+  integrated: false,
+  computeCapability: { major: 9, minor: 0 },
+  system: "other",
+  canMapHostMemory: true,
+  hostRegisterSupported: true,
+  managedMemory: true,
+  concurrentManagedAccess: true,
+  pageableMemoryAccess: false,
+} as const;
+
+export default table(import.meta, {
+  "rubbish to every question": {
+    run() {
+      const questions: Readonly<Record<string, (rubbish: unknown) => unknown>> = {
+        advise: (it) => advise(any(it)),
+        adviseAttach: (it) => adviseAttach(any(it)),
+        adviseDevice: (it) => adviseDevice(any(it)),
+        adviseSync: (it) => adviseSync(any(it)),
+        memoryFunctions: (it) => memoryFunctions(any(it)),
+        tegraFeature: (it) => tegraFeature(any(it), H200),
+        "tegraFeature of": (it) => tegraFeature("ipc", any(it)),
+        tegraReach: (it) => tegraReach(any(it), "cpu", H200),
+        "tegraReach of": (it) => tegraReach("pinned", "cpu", any(it)),
+        advisorRow: (it) => advisorRow(any(it)),
+        judgeClaim: (it) => judgeClaim(CLAIMS[0], any(it)),
+        prefetchOf: (it) => prefetchOf(any(it), "cudaMemAttachGlobal"),
+      };
+      for (const [name, ask] of Object.entries(questions)) {
+        for (const it of RUBBISH) fails(`${name} ${String(it)}`, () => ask(it), ArgumentError);
+      }
+    },
+  },
+  "a request that changes while it is read": {
+    run() {
+      let reads = 0;
+      const request = {
+        cpu: "write-once",
+        gpu: "coalesced",
+        device: H200,
+        get size() {
+          return reads++ === 0 ? 1000 : -1;
+        },
+      } as const;
+      say(advise(request).kind !== undefined, reads);
+    },
+    says: ["true 1"],
+  },
+  "what the rules refuse": {
+    run() {
+      const device = { name: "a GPU", attributes: {} };
+      say(refusalOf("device", "host-read", device) !== undefined);
+      say(outcome(() => assertAllowed("device", "host-read", device)));
+      say(outcome(() => assertAllowed("pinned", "register", device, "memory")));
+      say(outcome(() => assertAllowed("managed", "prefetch", device)));
+    },
+    says: ["true", "AccessError tensor", "ArgumentError memory", "ArgumentError tensor"],
+  },
+  "managed memory out of turn": {
+    run() {
+      const turns = new ManagedTurns();
+      using memory = host.allocate({ shape: [64], dtype: "u8" });
+      const { grant: { allocation }, resource } = memory;
+      const stream = { timeline: {}, resource };
+      turns.before(stream.timeline); // nothing is tracked
+      turns.track(allocation, "global", []);
+      turns.seenByHost(allocation, resource);
+      const view = memory.view();
+      turns.before(stream.timeline);
+      say(view.length);
+      turns.attached(allocation, "host", stream);
+      fails("attached to the host", () => turns.assertReachable(allocation, stream.timeline, "args[0]"), AccessError);
+      turns.attached(allocation, "single", stream);
+      turns.assertReachable(allocation, stream.timeline, "args[0]");
+      fails("attached to another", () => turns.assertReachable(allocation, {}, "args[0]"), AccessError);
+      using fence = new OwnFence();
+      fence.done = true;
+      turns.after(stream.timeline, fence);
+    },
+    says: ["0"],
+  },
+});

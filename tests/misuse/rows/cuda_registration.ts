@@ -1,0 +1,127 @@
+import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
+import { BYTES, device } from "../cuda.ts";
+import { any, fails, outcome, safe, say } from "../kit.ts";
+import { table } from "../row.ts";
+
+export default table(import.meta, {
+  "memory that begins in the middle of a page": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using graph = new MapperGraph([host, cuda]);
+      const bytes = new Uint8Array(new ArrayBuffer(3 * 4096 + 64));
+      const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes)));
+      const odd = (address + 4095n) / 4096n * 4096n + 8n;
+      using t = host.wrap(odd, BYTES, { keepAlive: bytes });
+      say(outcome(() => graph.map(t, cuda)));
+      cuda.register(t);
+    },
+    says: ["NoRouteError target"],
+    fails: {
+      error: ArgumentError,
+      ...{ api: "cuda", fn: "cudaHostRegister", argument: "tensor" },
+      message: /in the middle of a page/,
+      hint: /host\.allocate\(\)/,
+    },
+  },
+  "a JavaScript buffer, wrapped": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using graph = new MapperGraph([host, cuda]);
+      using t = host.wrap(new Uint8Array(64));
+      safe("map", () => graph.map(t, cuda)[Symbol.dispose]());
+      safe("register", () => cuda.register(t)[Symbol.dispose]());
+      t.view().fill(1);
+    },
+  },
+  "twice": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using graph = new MapperGraph([host, cuda]);
+      using t = host.allocate(BYTES);
+      using first = cuda.register(t);
+      {
+        using _second = cuda.register(t); // one more that keeps the pages
+        say(outcome(() => cuda.register(t, { readOnly: true })));
+        using _mapped = graph.map(t, cuda);
+        first[Symbol.dispose]();
+        first[Symbol.dispose]();
+      }
+      Deno.inspect(first);
+      t.view().fill(1);
+    },
+    says: ["ArgumentError options"],
+  },
+  "unregistered with a live map": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using graph = new MapperGraph([host, cuda]);
+      using t = host.allocate(BYTES);
+      const registration = cuda.register(t);
+      const mapped = graph.map(t, cuda);
+      registration[Symbol.dispose]();
+      cuda.stream.fill(mapped, 5); // the map keeps the pages
+      mapped[Symbol.dispose]();
+      say(t.view().every((byte) => byte === 5));
+    },
+    says: ["true"],
+  },
+  "a part and then the whole": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using graph = new MapperGraph([host, cuda]);
+      using t = host.allocate({ shape: [4 * 4096], dtype: "u8" });
+      using peer = host.wrap(t.handle + 4096n, BYTES);
+      using mapped = graph.map(peer, cuda);
+      fails("the whole, while a part is written", () => graph.map(t, cuda), AccessError);
+      using _whole = cuda.register(t);
+      cuda.stream.fill(mapped, 6);
+      cuda.stream.finish();
+    },
+  },
+  "what is no memory of the host": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using x = cuda.allocate(BYTES);
+      using pinned = cuda.pinned.allocate(BYTES);
+      for (const it of [undefined, null, 5, {}, new Uint8Array(4096)]) {
+        fails(`${it}`, () => cuda.register(any(it)), ArgumentError);
+      }
+      fails("the device's", () => cuda.register(x), ArgumentError);
+      fails("pinned already", () => cuda.register(pinned), ArgumentError);
+      using t = host.allocate(BYTES);
+      fails("options", () => cuda.register(t, any(5)), ArgumentError);
+      safe("memory of a device", () => cuda.register(t, { ioMemory: true })[Symbol.dispose]());
+      const gone = host.allocate(BYTES);
+      gone[Symbol.dispose]();
+      fails("disposed", () => cuda.register(gone), DisposedError);
+    },
+  },
+  "sharable memory, which is a file": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using graph = new MapperGraph([host, cuda]);
+      using t = host.allocate({ ...BYTES, sharable: true });
+      safe("map", () => graph.map(t, cuda)[Symbol.dispose]());
+      t.view().fill(1);
+    },
+  },
+  "memory that is disposed while it is registered": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      const t = host.allocate(BYTES);
+      const registration = cuda.register(t);
+      t[Symbol.dispose]();
+      registration[Symbol.dispose]();
+      say(registration.resource.state);
+    },
+    says: ["freed"],
+  },
+});

@@ -1,0 +1,150 @@
+import { ArgumentError, DisposedError, LayoutError } from "@samepage/interop";
+import { BYTES, device, kernels, ONE } from "../cuda.ts";
+import { any, fails, outcome, OwnFence, safe, say, settled, sleep } from "../kit.ts";
+import { table } from "../row.ts";
+
+export default table(import.meta, {
+  "a stream that was disposed": {
+    gpus: 1,
+    async run() {
+      using cuda = device();
+      using k = kernels(cuda);
+      using x = cuda.allocate(BYTES);
+      const stream = cuda.createStream();
+      const fence = stream.fence();
+      stream[Symbol.dispose]();
+      stream[Symbol.dispose]();
+      await stream[Symbol.asyncDispose]();
+      fails("run", () => k.add.run({ ...ONE, stream }, [x, 1]), DisposedError);
+      fails("fill", () => stream.fill(x, 1), DisposedError);
+      fails("copy", () => stream.copy(x, x), DisposedError);
+      fails("fence", () => stream.fence(), DisposedError);
+      fails("finish", () => stream.finish(), DisposedError);
+      fails("allocate", () => stream.allocate(BYTES), DisposedError);
+      say(await settled(stream.finished()), outcome(() => stream.waitFor([])), outcome(() => stream.handle));
+      say(fence.reached(), fence.over);
+      Deno.inspect(stream);
+    },
+    says: ["DisposedError DisposedError DisposedError", "true true"],
+  },
+  "priorities that there are not": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      const { least, greatest } = cuda.priorities;
+      for (const priority of [least + 1, greatest - 1, NaN, 0.5, "0", null]) {
+        say(outcome(() => cuda.createStream({ priority: any(priority) })));
+      }
+      fails("options", () => cuda.createStream(any(5)), ArgumentError);
+      cuda.createStream({ priority: greatest, nonBlocking: false })[Symbol.dispose]();
+    },
+    says: Array(6).fill("ArgumentError priority"),
+  },
+  "handles that are none": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      for (const handle of [0n, -1n, 2n ** 64n, 5, null, "1", {}]) {
+        say(outcome(() => cuda.attachStream(any(handle))));
+      }
+      using legacy = cuda.attachStream(1n);
+      using x = cuda.allocate(BYTES);
+      legacy.fill(x, 1);
+      legacy.finish();
+    },
+    says: Array(7).fill("ArgumentError handle"),
+  },
+  "waiting for what is no fence": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using k = kernels(cuda);
+      using x = cuda.allocate(BYTES);
+      for (const after of [5, {}, [5], [null], "x", Array(100_000).fill(cuda.stream.fence())]) {
+        fails(`waitFor ${typeof after}`, () => cuda.stream.waitFor(any(after)), ArgumentError);
+        fails(`run after ${typeof after}`, () => k.add.run({ ...ONE, after: any(after) }, [x, 1]), ArgumentError);
+      }
+      const gone = cuda.stream.fence();
+      gone[Symbol.dispose]();
+      gone[Symbol.dispose]();
+      fails("a disposed fence", () => cuda.stream.waitFor(gone), DisposedError);
+      fails("reached", () => gone.reached(), DisposedError);
+      fails("retain", () => gone.retain(), DisposedError);
+      fails("waitSync", () => gone.waitSync(), DisposedError);
+      fails("usedBy", () => x.usedBy(gone), DisposedError);
+      cuda.stream.waitFor(new OwnFence()); // the host waits for it
+      using kept = cuda.stream.fence().retain();
+      kept.waitSync();
+    },
+  },
+  "bytes that do not fit": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using x = cuda.allocate(BYTES);
+      using y = cuda.allocate({ shape: [64, 64], dtype: "u8" });
+      const { stream } = cuda;
+      fails("short", () => stream.write(x, new Uint8Array(10)), LayoutError);
+      fails("long", () => stream.read(x, new Uint8Array(5000)), LayoutError);
+      fails("no bytes", () => stream.write(x, any("bytes")), ArgumentError);
+      fails("a buffer", () => stream.write(x, any(new ArrayBuffer(4096))), ArgumentError);
+      const moved = new Uint8Array(4096);
+      moved.buffer.transfer();
+      fails("moved away", () => stream.read(x, moved), LayoutError);
+      fails("another shape", () => stream.copy(x, y), LayoutError);
+      fails("itself", () => stream.copy(x, x));
+      fails("no tensor", () => stream.copy(any({}), x), ArgumentError);
+      for (const byte of [-1, 256, 0.5, NaN, "7", null]) {
+        fails(`fill ${byte}`, () => stream.fill(x, any(byte)), ArgumentError);
+      }
+      const shared = new Uint8Array(new SharedArrayBuffer(4096));
+      safe("shared", () => stream.read(x, shared));
+      stream.finish();
+    },
+  },
+  "a timer that was not stopped": {
+    gpus: 1,
+    async run() {
+      using cuda = device();
+      using k = kernels(cuda);
+      using x = cuda.allocate(BYTES);
+      const timer = cuda.timer();
+      say(outcome(() => timer.milliseconds()));
+      timer.start();
+      say(outcome(() => timer.milliseconds()));
+      k.wait.run({ grid: [1], block: [256] }, [x, 30]);
+      timer.stop();
+      say(outcome(() => timer.milliseconds()));
+      await cuda.stream.finished();
+      say(timer.milliseconds() > 20);
+      fails("no stream", () => timer.start(any({})), ArgumentError);
+      timer[Symbol.dispose]();
+      timer[Symbol.dispose]();
+      say(outcome(() => timer.start()), outcome(() => timer.milliseconds()));
+    },
+    says: [
+      "ArgumentError timer",
+      "ArgumentError timer",
+      "ArgumentError timer",
+      "true",
+      "DisposedError DisposedError",
+    ],
+  },
+  "a fence that nobody waits for, of a stream that nobody has": {
+    gpus: 1,
+    leaves: true,
+    async run() {
+      using cuda = device();
+      using k = kernels(cuda);
+      using x = cuda.allocate(BYTES);
+      const waiting = (() => {
+        const stream = cuda.createStream();
+        k.wait.run({ grid: [1], block: [256], stream }, [x, 30]);
+        return stream.fence().wait();
+      })();
+      await sleep(5);
+      say(await settled(waiting));
+    },
+    says: ["ok"],
+  },
+});

@@ -1,0 +1,98 @@
+// `deno task gpu` where there is no GPU, and what it makes of the reports that come of one.
+
+import { assertEquals, assertMatch } from "@std/assert";
+import { noCuda } from "../../bench/harness/cuda.ts";
+import { cudaExamples, cudaTests } from "../../tasks/gpu/files.ts";
+import { inLanes } from "../../tasks/gpu/job.ts";
+import { foundBy } from "../../tasks/gpu/sanitizer.ts";
+import { stepsOn } from "../../tasks/gpu/steps.ts";
+import { outcomeOf } from "../../tasks/gpu/tests.ts";
+import { exec } from "./project.ts";
+
+const GPU = ["run", "-A", "--no-check", "tasks/gpu.ts"];
+const here = noCuda() === undefined;
+
+Deno.test({
+  name: `gpu task: without a GPU it says so and ends with 2${here ? " (skipped: there is a GPU)" : ""}`,
+  ignore: here,
+  fn: async () => {
+    const { code, stderr } = await exec(Deno.execPath(), GPU);
+    assertEquals(code, 2);
+    assertMatch(stderr, /^gpu: not here: there is no GPU: /m);
+  },
+});
+
+Deno.test("gpu task: --list names every step, and a step that is none is refused", async () => {
+  const { code, stdout } = await exec(Deno.execPath(), [...GPU, "--list"]);
+  assertEquals(code, 0);
+  const names = stepsOn("").map(({ name }) => name);
+  assertEquals(stdout.trim().split("\n").map((line) => line.split(" ")[0]), names);
+  assertEquals((await exec(Deno.execPath(), [...GPU, "--only=bench,bunch"])).code, 2);
+});
+
+Deno.test("gpu task: its steps fit into 8 minutes", () => {
+  const stages = Map.groupBy(stepsOn(""), ({ stage }) => stage).values();
+  const longest = Array.from(stages, (steps) => Math.max(...steps.map(({ limit }) => limit)));
+  assertEquals(longest.reduce((all, each) => all + each, 0) <= 8 * 60, true);
+});
+
+Deno.test("gpu task: it finds CUDA's tests and examples", async () => {
+  const tests = await cudaTests();
+  assertEquals(tests.filter((path) => !/cuda/.test(path) || /^tests\/(abi|faults|unit)\//.test(path)), []);
+  assertEquals(tests.includes("tests/cuda/advisor/claims_test.ts"), true);
+  assertEquals((await cudaExamples()).includes("examples/cuda-edges/main.ts"), true);
+});
+
+Deno.test("gpu task: what compute-sanitizer tells", () => {
+  const clean = `========= COMPUTE-SANITIZER
+========= LEAK SUMMARY: 0 bytes leaked in 0 allocations
+========= ERROR SUMMARY: 0 errors
+`;
+  assertEquals(foundBy("memcheck", clean), []);
+  const leak = `========= COMPUTE-SANITIZER
+========= Leaked 64 bytes at 0x7f0000000000
+=========     Saved host backtrace up to driver entry point at allocation time
+========= LEAK SUMMARY: 64 bytes leaked in 1 allocations
+========= ERROR SUMMARY: 1 error
+`;
+  assertEquals(foundBy("memcheck", leak), [
+    "memcheck: 1 errors; the first: Leaked 64 bytes at 0x7f0000000000",
+    "memcheck: 64 bytes leaked in 1 allocations",
+  ]);
+  const races = "========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)\n";
+  assertEquals(foundBy("racecheck", races), ["racecheck: 2 errors; the first: not told"]);
+  assertEquals(foundBy("racecheck", "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"), []);
+});
+
+Deno.test("gpu task: a tool that has checked nothing is no success", () => {
+  const nothing =
+    "========= COMPUTE-SANITIZER\n========= Target application terminated before first instrumented API call\n";
+  assertEquals(foundBy("initcheck", nothing), [
+    "initcheck has checked nothing: Target application terminated before first instrumented API call",
+  ]);
+  assertEquals(foundBy("memcheck", ""), ["memcheck has checked nothing: its log is empty"]);
+});
+
+Deno.test("gpu task: what is not here is counted by its reason, and nothing passed is no success", () => {
+  const two = "cuda: peers (not here: needs 2 GPUs)";
+  const outcome = outcomeOf([{ passed: ["a"], failed: [], skipped: [two, two] }]);
+  assertEquals(outcome, {
+    verdict: "green",
+    counts: "1 passed, 2 not here",
+    failures: [],
+    remarks: ["2 × needs 2 GPUs"],
+  });
+  assertEquals(outcomeOf([{ passed: [], failed: [], skipped: [two] }]).verdict, "red");
+  assertEquals(outcomeOf([{ passed: ["a"], failed: ["b"], skipped: [] }]).counts, "1 passed, 1 failed");
+});
+
+Deno.test("gpu task: lanes keep the order of the answers", async () => {
+  let running = 0, most = 0;
+  const answers = await inLanes([30, 1, 20, 2], 2, async (milliseconds) => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setTimeout(resolve, milliseconds));
+    running--;
+    return milliseconds;
+  });
+  assertEquals([answers, most], [[30, 1, 20, 2], 2]);
+});
