@@ -16,7 +16,7 @@ const pocl = hasDevice("Portable") ? undefined : "PoCL";
 function assertClosed(report: Report, remedy: string): void {
   assertEquals(report.targets.filter(({ api }) => api === "opencl"), []);
   assertEquals(report.routes.filter(({ from, to, open }) => open && `${from} ${to}`.includes("opencl")), []);
-  const edges = report.edges.filter(({ edge }) => edge.includes("opencl") && !edge.includes("opencv"));
+  const edges = report.edges.filter(({ edge }) => edge.includes("opencl") && !/opencv|cuda/.test(edge));
   assert(edges.length >= 2);
   for (const edge of edges) {
     assertEquals(edge.open, false);
