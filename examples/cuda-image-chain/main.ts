@@ -7,13 +7,12 @@
  *
  * @module
  */
-import type { CudaContext } from "@samepage/interop/cuda";
+import { type CudaContext, cudaTraitsOf } from "@samepage/interop/cuda";
 import { onGpu, says } from "../cuda-edges/gpu.ts";
 import { print, tableOf, Times } from "../edges/report.ts";
 import { choose, lineOf, rowsOf } from "./choice.ts";
 import { chain, HEIGHT, IMAGE_BYTES, readImage, WIDTH } from "./image.ts";
 import { Kernels } from "./kernels.ts";
-import { traitsOf } from "./traits.ts";
 import { Copied, Pinned, Unified, type Way } from "./ways.ts";
 
 /** Runs of each way that are measured, in turn. */
@@ -30,7 +29,7 @@ const expected = chain(image);
 print("image", `${WIDTH} × ${HEIGHT} ints, ${IMAGE_BYTES} bytes; k1, k2, k3`);
 
 await onGpu((cuda) => {
-  const choice = choose(traitsOf(cuda.device));
+  const choice = choose(cudaTraitsOf(cuda.device));
   const { input, between, output } = choice;
   print("advice", lineOf("input", input), lineOf("between", between), lineOf("output", output));
   print("rules", ...rowsOf(choice));

@@ -342,7 +342,7 @@ export interface CudaRuntime {
   ): number;
 
   /** `cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)` */
-  cudaLaunchKernelExC(config: BufferSource | null, func: Address, args: BufferSource | null): number;
+  cudaLaunchKernelExC(config: Address, func: Address, args: Address): number;
 
   /** `cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)` */
   cudaOccupancyMaxActiveBlocksPerMultiprocessor(

@@ -203,7 +203,7 @@ export const SYMBOLS = {
   // cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
   cudaLaunchKernel: { parameters: ["u64", dim3, dim3, "buffer", "usize", "u64"], result: "u32" },
   // cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
-  cudaLaunchKernelExC: { parameters: ["buffer", "u64", "buffer"], result: "u32" },
+  cudaLaunchKernelExC: { parameters: ["u64", "u64", "u64"], result: "u32" },
   // cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)
   cudaOccupancyMaxActiveBlocksPerMultiprocessor: { parameters: ["buffer", "u64", "i32", "usize"], result: "u32" },
 } as const satisfies Deno.ForeignLibraryInterface;

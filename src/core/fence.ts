@@ -52,6 +52,14 @@ export abstract class Fence implements Disposable {
    */
   abstract waitSync(): void;
 
+  /**
+   * True where an earlier fence of the same line need not be kept beside this one: once this is reached so is that, and
+   * what makes that work fail makes this fail.
+   */
+  supersedes(_earlier: Fence): boolean {
+    return false;
+  }
+
   /** Another owner of the same point. */
   abstract retain(): Fence;
 

@@ -41,11 +41,17 @@ export class Work {
   record(fence: Fence): void {
     this.everUsed = true;
     const at = this.#lineOf(fence);
-    if (at.fences.length >= at.most) {
-      this.#forgetOldest(at);
-      at.most = Math.max(FEW, 2 * at.fences.length);
+    const { fences } = at;
+    const earlier = fences.at(-1);
+    if (earlier !== undefined && supersedes(fence, earlier) && earlier === fences.at(-1)) {
+      fences[fences.length - 1] = fence;
+      return this.#letGo(earlier);
     }
-    at.fences.push(fence);
+    if (fences.length >= at.most) {
+      this.#forgetOldest(at);
+      at.most = Math.max(FEW, 2 * fences.length);
+    }
+    fences.push(fence);
   }
 
   /** Adds to `work` what whoever stands in a line of their own has to wait for: the last of every other. */
@@ -167,6 +173,15 @@ function lineOf(fence: Fence): object {
     return fence.line;
   } catch {
     return fence;
+  }
+}
+
+/** A fence that cannot say so leaves the earlier one where it is. */
+function supersedes(fence: Fence, earlier: Fence): boolean {
+  try {
+    return fence.supersedes(earlier);
+  } catch {
+    return false;
   }
 }
 

@@ -42,7 +42,7 @@ export class CudaFence extends Fence {
 
   /** A stream's work ends in order, and what goes wrong in CUDA goes wrong for all that comes after it. */
   override supersedes(earlier: Fence): boolean {
-    return earlier instanceof CudaFence && earlier.line === this.line && earlier.mark <= this.mark;
+    return #owners in earlier && earlier.line === this.line && earlier.mark <= this.mark;
   }
 
   /** Another owner of the same point. */

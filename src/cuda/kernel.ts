@@ -128,7 +128,7 @@ export class CudaKernel implements Disposable {
     const uses: CudaUse[] = [];
     const accepted = this.#accept(args, uses);
     const waits = after === undefined ? NO_WAITS : checks.unreached(after, "after");
-    const fence = stream.submitUsable(FN, uses, waits, (handle) => {
+    const fence = stream.submit(FN, uses, waits, (handle) => {
       // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
       this.resource.assertLive();
       this.#limits.allow(sizes);

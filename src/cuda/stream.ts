@@ -105,7 +105,7 @@ export class CudaStream implements Disposable, AsyncDisposable {
   /** Blocks until all that was submitted is done. @throws {CudaLostError} where a kernel has gone wrong. */
   finish(): void {
     this.resource.assertLive();
-    this.timeline.wait(this.timeline.advance());
+    this.timeline.finish();
   }
 
   /** The same without blocking the event loop. */
@@ -198,27 +198,18 @@ export class CudaStream implements Disposable, AsyncDisposable {
     after: readonly Fence[],
     call: (stream: StreamHandle) => number,
   ): CudaFence {
-    this.assertUsable(uses);
-    return this.submitUsable(fn, uses, after, call);
-  }
-
-  /** The same where the caller has just asked of each tensor whether it may be used so: for those who write mappers. */
-  submitUsable(
-    fn: string,
-    uses: readonly CudaUse[],
-    after: readonly Fence[],
-    call: (stream: StreamHandle) => number,
-  ): CudaFence {
     const { timeline, context } = this;
     const { turns } = context.managed;
+    const waits = after.slice();
+    for (const { tensor } of uses) tensor.workBeside(timeline, waits); // first: a fence's own code may run
+    this.#assertUsable(uses);
     if (turns !== undefined) {
       for (const { tensor, argument } of uses) turns.assertReachable(tensor.grant.allocation, timeline, argument);
     }
-    const waits: Fence[] = [...after];
-    for (const { tensor } of uses) tensor.workBeside(timeline, waits);
-    this.#waitFor(waits);
-    this.resource.assertLive(); // waiting may have run code of the program's: it may have disposed any of these
-    for (const { tensor, access } of uses) tensor.assertUsable(access);
+    if (waits.length > 0) {
+      this.#waitFor(waits);
+      this.#assertUsable(uses); // here too: it may have disposed any of these
+    }
     for (const { tensor, access } of uses) tensor.grant.revokeConflicting(access); // those of a peer's, who wrapped it
     turns?.before(timeline);
     context.within(() => check(call(this.#handle), fn));
@@ -256,11 +247,14 @@ export class CudaStream implements Disposable, AsyncDisposable {
 
   /** May it use these tensors so? All that can be known before a native call: for those who write mappers. */
   assertUsable(uses: readonly CudaUse[]): void {
+    for (const { tensor, argument } of uses) checks.assertInstance<unknown>(tensor, CudaTensor, argument);
+    this.#assertUsable(uses);
+  }
+
+  /** The same of what are tensors. */
+  #assertUsable(uses: readonly CudaUse[]): void {
     this.resource.assertLive();
-    for (const { tensor, access, argument } of uses) {
-      checks.assertInstance<unknown>(tensor, CudaTensor, argument);
-      tensor.assertUsable(access);
-    }
+    for (const { tensor, access } of uses) tensor.assertUsable(access);
   }
 
   /** On the device for CUDA's own fences, here for others. */

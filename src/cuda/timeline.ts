@@ -58,6 +58,17 @@ export class Timeline {
     if (mark > this.#completed) this.#ask(mark, synchronize);
   }
 
+  /**
+   * Blocks until all is done that was submitted, by whoever has the stream (cudaStreamSynchronize): what was freed in its
+   * order is free then, which events do not tell the driver.
+   */
+  finish(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    const mark = this.#submitted;
+    this.#lostIn(() => this.#within(() => check(cudart().cudaStreamSynchronize(this.stream), "cudaStreamSynchronize")));
+    this.#complete(mark);
+  }
+
   /** Has what is submitted from now on wait for what an event marks. */
   waitFor(event: EventHandle): void {
     this.#within(() => check(cudart().cudaStreamWaitEvent(this.stream, event, 0), "cudaStreamWaitEvent"));
@@ -98,15 +109,19 @@ export class Timeline {
   #ask(mark: number, isOver: (event: EventHandle) => boolean): boolean {
     if (this.#failure !== undefined) throw this.#failure.error;
     const recorded = this.at(mark);
+    if (!this.#lostIn(() => isOver(recorded.event.handle))) return false;
+    this.#complete(recorded.mark);
+    return true;
+  }
+
+  /** Asks something; a kernel that went wrong is remembered. Another failure is of the question: it can be asked again. */
+  #lostIn<R>(ask: () => R): R {
     try {
-      if (!isOver(recorded.event.handle)) return false;
+      return ask();
     } catch (error) {
-      // Another failure is of the question, not of the work: it can be asked again.
       if (error instanceof CudaLostError) this.#failure = { error };
       throw error;
     }
-    this.#complete(recorded.mark);
-    return true;
   }
 
   #complete(mark: number): void {

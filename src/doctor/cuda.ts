@@ -2,7 +2,7 @@ import { CudaContext } from "../cuda/context.ts";
 import { type CudaDevice, cudaDevices, cudaVersions, version } from "../cuda/device.ts";
 import { cudaDriver, cudart, nvrtc } from "../cuda/library.ts";
 import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
-import { cudaTraitsOf, cudaVerdictsOf } from "./cuda_traits.ts";
+import { cudaVerdictsOf, traitsOfCuda } from "./cuda_traits.ts";
 import { attempt } from "./findings.ts";
 import { examineLibrary, factOf } from "./library.ts";
 import { LITTLE } from "./little.ts";
@@ -64,7 +64,7 @@ function examineDevice(device: CudaDevice, how: Examination, nodes: Node[]): Dev
     id,
     name: device.name,
     facts: Object.entries(device.attributes).map(([name, value]) => ({ name, value })),
-    traits: cudaTraitsOf(device),
+    traits: traitsOfCuda(device),
     aliasing: (proofs ? attempt(findings, () => cudaVerdictsOf(cuda)) : undefined) ?? [],
     findings,
   };
@@ -76,5 +76,6 @@ function nodesOf(cuda: CudaContext, device: string): Node[] {
     { device, target: cuda, make: () => cuda.allocate(LITTLE) },
     { device, target: cuda.pinned, make: () => cuda.pinned.allocate(LITTLE) },
     { device, target: cuda.managed, make: () => cuda.managed.allocate(LITTLE) },
+    { device, target: cuda.virtual, make: () => cuda.virtual.allocate({ ...LITTLE, location: "host" }) },
   ];
 }

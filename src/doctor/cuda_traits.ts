@@ -1,10 +1,12 @@
 import type { Verdict } from "../core/plan.ts";
 import type { CudaContext } from "../cuda/context.ts";
+import { advise, type AdviseRequest, cudaTraitsOf } from "../cuda/advisor/mod.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { Trait } from "./report.ts";
 
 /** What of a GPU matters for sharing, the most important first. */
-export function cudaTraitsOf({ attributes: has, computeCapability, id }: CudaDevice): Trait[] {
+export function traitsOfCuda(device: CudaDevice): Trait[] {
+  const { attributes: has, computeCapability, id } = device;
   const { major, minor } = computeCapability;
   const memory = has.integrated === 1 ? "it shares the CPU's" : "of its own";
   return [
@@ -12,6 +14,7 @@ export function cudaTraitsOf({ attributes: has, computeCapability, id }: CudaDev
     { label: "memory", text: `${memory}; ${managedMemory(has)}` },
     { label: "host", text: hostMemory(has) },
     { label: "sharing", text: sharing(has) },
+    ...adviceFor(device),
     { label: "identity", text: `UUID ${id.uuid}, PCI ${id.pci}` },
   ];
 }
@@ -22,6 +25,27 @@ export function cudaVerdictsOf({ hostMemory: { aliasing } }: CudaContext): reado
     aliasing.tryToProve(kind);
     const { aliases, evidence } = aliasing.judge(kind);
     return { aliases, evidence: `${kind} memory: ${evidence}` };
+  });
+}
+
+/** What a frame is used for, in words, and as the advisor is asked. */
+const USES: readonly (readonly [use: string, asked: Omit<AdviseRequest, "device" | "size">])[] = [
+  ["written by the CPU, read once by a kernel", { cpu: "write-once", gpu: "coalesced", gpuWrites: false }],
+  ["through one kernel and back", { cpu: "read-write", gpu: "coalesced" }],
+  ["through many kernels", { cpu: "read-write", gpu: "coalesced", repeats: 16 }],
+  ["of kernels alone", { cpu: "none", gpu: "repeated" }],
+];
+
+/** A frame of 4K, in bytes. */
+const FRAME = 3840 * 2160 * 4;
+
+/** What the advisor says of this device, with the row that decides. */
+function adviceFor(found: CudaDevice): Trait[] {
+  const device = cudaTraitsOf(found);
+  return USES.map(([use, asked]) => {
+    const { kind, staging, rules } = advise({ ...asked, size: FRAME, device });
+    const by = staging === undefined ? kind : `${kind}, copied by way of ${staging.kind}`;
+    return { label: "advice", text: `a frame ${use}: ${by} memory (${rules[0]})` };
   });
 }
 

@@ -104,6 +104,27 @@ Deno.test("a dispose waits for the work, gives the bytes back after it, and wait
   assertEquals(FakeFence.alive, 0);
 });
 
+Deno.test("a fence takes the place of the one that it supersedes; others stay beside it", () => {
+  const line = {};
+  class InOrder extends FakeFence {
+    override readonly line = line;
+    override supersedes(earlier: FakeFence): boolean {
+      return this.work.kind === earlier.work.kind;
+    }
+  }
+  const alive = FakeFence.alive;
+  const resource = new Resource({ name: "r" });
+  for (let i = 0; i < 3; i++) resource.record(new InOrder(new FakeWork()));
+  const newest = resource.work[0];
+  assertEquals([resource.work.length, FakeFence.alive - alive], [1, 1]);
+  const other = new InOrder(new FakeWork("event"));
+  resource.record(other);
+  assertEquals([...resource.work], [newest, other]);
+  other.work.end();
+  resource.dispose();
+  assertEquals([FakeFence.alive - alive, FakeFence.misused], [0, 0]);
+});
+
 Deno.test("the work of another context is waited for before the bytes are given back", async () => {
   for (const how of ["dispose", "disposeAsync"] as const) {
     const failure = new Error("the other API's work failed");

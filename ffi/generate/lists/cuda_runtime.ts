@@ -116,7 +116,7 @@ const KERNELS: readonly (string | FunctionEntry)[] = [
   { name: "cudaFuncGetAttributes", address: ["func"] },
   { name: "cudaFuncSetAttribute", address: ["func"] },
   { name: "cudaLaunchKernel", address: ["func"] },
-  { name: "cudaLaunchKernelExC", address: ["func"] },
+  { name: "cudaLaunchKernelExC", address: ["config", "func", "args"] },
   { name: "cudaOccupancyMaxActiveBlocksPerMultiprocessor", address: ["func"] },
 ];
 

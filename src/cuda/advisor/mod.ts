@@ -15,6 +15,7 @@ export { CUDA_FEATURES, type FeatureSupport, tegraFeature } from "./features.ts"
 export type { AllocationFlag } from "./flags.ts";
 export { ADVISED_KINDS, type AdvisedFunctions, type AdvisedKind, memoryFunctions } from "./kind.ts";
 export { advise, type MemoryAdvice } from "./memory.ts";
+export { cudaTraitsOf } from "./of_device.ts";
 export { CPU_PATTERNS, type CpuPattern, GPU_PATTERNS, type GpuPattern } from "./pattern.ts";
 export { type AdviseRequest, SMALL_BYTES } from "./request.ts";
 export { ADVISOR_ROWS, type AdvisorRow, advisorRow, type AdvisorRowId } from "./rows/mod.ts";

@@ -1,3 +1,4 @@
+import type { Address } from "../../../ffi/address.ts";
 import { cudaLaunchConfig_t } from "../../../ffi/cuda_runtime/structs.ts";
 import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { addressOf } from "../../core/pin.ts";
@@ -8,14 +9,14 @@ const CONFIG = cudaLaunchConfig_t.fields;
 
 /**
  * What cudaLaunchKernelExC reads: the configuration, the addresses of the parameters' values, and the values, in one
- * buffer that is made once for each kernel and filled in at each launch. JavaScript never moves a buffer's memory, and
- * whoever passes a part of it to a call keeps all of it.
+ * buffer that is made once for each kernel and filled in at each launch. JavaScript never moves a buffer's memory; it is
+ * passed by its address, which takes less time, so whoever launches keeps this until the call is over.
  */
 export class LaunchMemory {
-  /** The `cudaLaunchConfig_t`. */
-  readonly config: Uint8Array<ArrayBuffer>;
-  /** The `void *args[]`. */
-  readonly args: BigUint64Array<ArrayBuffer>;
+  /** Where the `cudaLaunchConfig_t` is. */
+  readonly config: Address;
+  /** Where the `void *args[]` is. */
+  readonly args: Address;
   readonly #view: DataView<ArrayBuffer>;
   readonly #parameters: readonly Parameter[];
   readonly #offsets: readonly number[];
@@ -31,12 +32,12 @@ export class LaunchMemory {
     });
     const buffer = new ArrayBuffer(end);
     const address = addressOf(new Uint8Array(buffer), "cuda");
-    this.config = new Uint8Array(buffer, 0, size);
-    this.args = new BigUint64Array(buffer, size, parameters.length);
+    this.config = address;
+    this.args = (address + BigInt(size)) as Address;
     this.#view = new DataView(buffer);
     this.#parameters = parameters;
     this.#offsets = offsets;
-    offsets.forEach((offset, i) => this.args[i] = address + BigInt(offset));
+    offsets.forEach((offset, i) => this.#view.setBigUint64(size + 8 * i, address + BigInt(offset), true));
   }
 
   /** Fills it in. */

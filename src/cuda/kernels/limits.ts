@@ -70,8 +70,14 @@ export class LaunchLimits {
 
   /** Sizes of a launch, each read once. @throws {ArgumentError} for what the device cannot do. */
   check(grid: readonly number[], block: readonly number[], sharedBytes: number): LaunchSizes {
-    const [gridX, gridY, gridZ] = this.#dimensions("grid", grid, this.#maxGrid);
-    const [blockX, blockY, blockZ] = this.#dimensions("block", block, this.#maxBlock);
+    this.#assertDimensions("grid", grid);
+    const gridX = this.#size("grid", grid, 0, this.#maxGrid);
+    const gridY = this.#size("grid", grid, 1, this.#maxGrid);
+    const gridZ = this.#size("grid", grid, 2, this.#maxGrid);
+    this.#assertDimensions("block", block);
+    const blockX = this.#size("block", block, 0, this.#maxBlock);
+    const blockY = this.#size("block", block, 1, this.#maxBlock);
+    const blockZ = this.#size("block", block, 2, this.#maxBlock);
     const threads = blockX * blockY * blockZ;
     const { maxThreadsPerBlock, registers, sharedBytes: ofItsOwn } = this.needs;
     if (threads > maxThreadsPerBlock) {
@@ -102,24 +108,25 @@ export class LaunchLimits {
     this.#maxDynamic = this.#mostDynamic;
   }
 
-  #dimensions(argument: string, given: readonly number[], most: readonly number[]): readonly [number, number, number] {
+  #assertDimensions(argument: string, given: readonly number[]): void {
     if (!Array.isArray(given)) {
       throw this.#wrong(argument, `it is no array; got ${kindOf(given)}.`, "Pass a number for each dimension: [64].");
     }
     const { length } = given;
     if (!(length >= 1 && length <= 3)) throw this.#wrong(argument, `${length} dimensions; it takes 1 to 3.`);
-    const sizes: [number, number, number] = [1, 1, 1];
-    for (let i = 0; i < length; i++) {
-      const size = sizes[i] = given[i];
-      if (Number.isInteger(size) && size >= 1 && size <= most[i]) continue;
-      const isFraction = typeof size === "number" && size > 0 && !Number.isInteger(size);
-      throw this.#wrong(
-        `${argument}[${i}]`,
-        `${shown(size)} is no whole number from 1 to ${most[i]}.`,
-        isFraction ? "Round it up, and let the kernel skip what is outside: Math.ceil(n / 256)." : undefined,
-      );
-    }
-    return sizes;
+  }
+
+  /** The size along one axis; 1 where none was given. */
+  #size(argument: string, given: readonly number[], axis: number, most: readonly number[]): number {
+    if (axis >= given.length) return 1;
+    const size = given[axis];
+    if (Number.isInteger(size) && size >= 1 && size <= most[axis]) return size;
+    const isFraction = typeof size === "number" && size > 0 && !Number.isInteger(size);
+    throw this.#wrong(
+      `${argument}[${axis}]`,
+      `${shown(size)} is no whole number from 1 to ${most[axis]}.`,
+      isFraction ? "Round it up, and let the kernel skip what is outside: Math.ceil(n / 256)." : undefined,
+    );
   }
 
   #wrong(argument: string, what: string, hint?: string): ArgumentError {

@@ -37,9 +37,7 @@ export class PointerParameter extends Parameter<Address> {
     assertReachable(value, context, this.argument);
     const { address } = value;
     if (this.#element !== undefined) this.#checkElements(value, address, this.#element);
-    const access = this.#accessTo(value);
-    value.assertUsable(access);
-    uses.push({ tensor: value, access, argument: this.argument });
+    uses.push({ tensor: value, access: this.#accessTo(value), argument: this.argument });
     return address;
   }
 

@@ -98,7 +98,10 @@ export class CudaMemoryPool implements Disposable, AsyncDisposable {
     };
   }
 
-  /** Gives memory that nobody uses back to the device, until at most so many bytes are held (cudaMemPoolTrimTo). */
+  /**
+   * Gives memory that nobody uses back to the device, until at most so many bytes are held (cudaMemPoolTrimTo). What was
+   * freed in the order of a stream counts once that was finished: `stream.finish()`.
+   */
   trim(bytesToKeep: number = 0): void {
     const bytes = BigInt(whole(bytesToKeep, "bytesToKeep", 0));
     this.resource.assertLive();

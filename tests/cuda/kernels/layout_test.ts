@@ -107,10 +107,12 @@ function packed(types: readonly ParameterType[], values: readonly unknown[]): st
     0n as never,
     accepted,
   );
-  return parameters.map(({ info }, i) => {
-    const pointer = Deno.UnsafePointer.create(memory.args[i])!;
-    return new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, info.size)).toHex();
-  });
+  const addresses = new BigUint64Array(memoryAt(memory.args, 8 * parameters.length));
+  return parameters.map(({ info }, i) => new Uint8Array(memoryAt(addresses[i], info.size)).toHex());
+}
+
+function memoryAt(address: bigint, length: number): ArrayBuffer {
+  return Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(address)!, length);
 }
 
 const missing = INCLUDE === undefined ? "needs CUDA's headers" : hasCC() ? undefined : "needs cc";

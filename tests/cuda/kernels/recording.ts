@@ -9,6 +9,7 @@ import { cudaErrorInvalidValue, cudaErrorNotReady, cudaErrorSymbolNotFound } fro
 import { SYMBOLS as DRIVER } from "../../../ffi/cuda_driver/symbols.ts";
 import {
   type CudaLaunchConfig,
+  cudaLaunchConfig_t,
   readCudaLaunchConfig,
   writeCudaFuncAttributes,
 } from "../../../ffi/cuda_runtime/structs.ts";
@@ -111,6 +112,7 @@ export class Recording {
       cudaEventRecord: () => 0,
       cudaEventQuery: done,
       cudaEventSynchronize: () => 0,
+      cudaStreamSynchronize: () => 0,
       cudaMalloc: made,
       cudaMallocManaged: made,
       cudaHostAlloc: made,
@@ -145,13 +147,13 @@ export class Recording {
         return 0;
       },
       cudaFuncSetAttribute: () => 0,
-      cudaLaunchKernelExC: (config: Uint8Array, handle: bigint, args: BigUint64Array) => {
+      cudaLaunchKernelExC: (config: bigint, handle: bigint, args: bigint) => {
         if (this.launchCode !== 0) return this.launchCode;
         const [kernel, { sizes }] = this.#kernel(handle);
         this.launches.push({
           kernel,
-          config: readCudaLaunchConfig(new DataView(config.slice().buffer), 0),
-          values: sizes.map((size, i) => bytesAt(args[i], size)),
+          config: readCudaLaunchConfig(memoryAt(config, cudaLaunchConfig_t.size), 0),
+          values: sizes.map((size, i) => bytesAt(memoryAt(args, 8 * sizes.length).getBigUint64(8 * i, true), size)),
         });
         return 0;
       },
