@@ -9,8 +9,7 @@
  */
 import { host, InteropError, MapperGraph } from "@samepage/interop";
 import type { CudaContext, CudaTensor } from "@samepage/interop/cuda";
-import { OpenCVContext } from "@samepage/interop/opencv";
-import { dataIn } from "../../src/opencv/header.ts";
+import { gpuMatHeader, OpenCVContext, type OpenCVTensor } from "@samepage/interop/opencv";
 import { detectEdgesInGrey } from "../edges/host.ts";
 import { milliseconds, print, Times } from "../edges/report.ts";
 import { verdict } from "../edges/verdict.ts";
@@ -82,7 +81,7 @@ function overMats(cuda: CudaContext, cv: OpenCVContext, edges: CudaEdges, { grey
   using image = graph.map(inMemory, cv.mat);
   using result = graph.map(outMemory, cv.mat);
   const places = [[image, input], [result, output]] as const;
-  const same = places.every(([mat, pinned]) => dataIn(mat.slot) === pinned.hostHandle);
+  const same = places.every(([mat, pinned]) => mat.data === pinned.hostHandle);
   print("mats", `${cv.name}: ${says(same, "their data is the pinned memory", "their data lies elsewhere")}`);
 
   const copiedBefore = cuda.bytesCopied;
@@ -90,6 +89,7 @@ function overMats(cuda: CudaContext, cv: OpenCVContext, edges: CudaEdges, { grey
     using from = graph.map(image, cuda, { access: "read" });
     using to = graph.map(result, cuda);
     print("", "the result as CUDA sees it:", ...String(to.route).split("\n"));
+    print("", header(from, image));
     edges.run(from, to);
   } // unmapped: the kernels are done, and the Mats are OpenCV's again
   {
@@ -100,6 +100,15 @@ function overMats(cuda: CudaContext, cv: OpenCVContext, edges: CudaEdges, { grey
   findEdges(cv, image, result);
   using seen = graph.map(result, host, { access: "read" });
   print("", `by OpenCV, over the same two Mats: ${verdict(seen.bytes(), expected)}`);
+}
+
+/** The bytes of a GpuMat over a Mat's pinned bytes, for an OpenCV with CUDA: the address that kernels use, the Mat's step. */
+function header(onDevice: CudaTensor, mat: OpenCVTensor): string {
+  const bytes = new DataView(gpuMatHeader(onDevice).buffer);
+  const [step, data] = [bytes.getBigUint64(16, true), bytes.getBigUint64(24, true)]; // GpuMat::step, GpuMat::data
+  const same = data === onDevice.address && step === BigInt(mat.shape.steps[0]);
+  const what = `data 0x${data.toString(16)}, step ${step}`;
+  return `a GpuMat's header: ${says(same, `${what}, as kernels and the Mat have them`, `${what}, which is another's`)}`;
 }
 
 /** A picture's plane in pinned memory. */

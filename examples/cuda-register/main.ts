@@ -10,7 +10,6 @@
 import { host, HostTensor, InteropError, MapperGraph } from "@samepage/interop";
 import type { CudaContext, CudaKernel, CudaTensor } from "@samepage/interop/cuda";
 import { OpenCVContext, type OpenCVMat } from "@samepage/interop/opencv";
-import { dataIn } from "../../src/opencv/header.ts";
 import { onGpu, says } from "../cuda-edges/gpu.ts";
 import { openOr } from "../cuda-edges/open.ts";
 import { milliseconds, print } from "../edges/report.ts";
@@ -104,5 +103,5 @@ function withBytes<R>(graph: MapperGraph, memory: Existing, look: (bytes: Uint8A
 
 /** Where it is: of a Mat, what its own `data` says now. */
 function dataOf(memory: Existing): bigint {
-  return memory instanceof HostTensor ? memory.address : dataIn(memory.slot);
+  return memory instanceof HostTensor ? memory.address : memory.data;
 }

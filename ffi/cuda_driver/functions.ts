@@ -52,8 +52,16 @@ export interface CudaDriver {
   /** `CUresult cuCtxPopCurrent_v2(CUcontext *pctx)` */
   cuCtxPopCurrent_v2(pctx: BufferSource | null): number;
 
+  /** `CUresult cuCtxGetDevice(CUdevice *device)` */
+  cuCtxGetDevice(device: BufferSource | null): number;
+
   /** `CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)` */
   cuStreamGetCtx(hStream: CUstream, pctx: BufferSource | null): number;
+
+  /** `CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)` Null where the library lacks it. */
+  readonly cuStreamGetCtx_v2:
+    | ((hStream: CUstream, pCtx: BufferSource | null, pGreenCtx: BufferSource | null) => number)
+    | null;
 
   /** `CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)` */
   cuPointerGetAttribute(data: BufferSource | null, attribute: number, ptr: bigint): number;

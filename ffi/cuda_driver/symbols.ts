@@ -37,8 +37,12 @@ export const SYMBOLS = {
   cuCtxPushCurrent_v2: { parameters: ["u64"], result: "u32" },
   // CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
   cuCtxPopCurrent_v2: { parameters: ["buffer"], result: "u32" },
+  // CUresult cuCtxGetDevice(CUdevice *device)
+  cuCtxGetDevice: { parameters: ["buffer"], result: "u32" },
   // CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
   cuStreamGetCtx: { parameters: ["u64", "buffer"], result: "u32" },
+  // CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+  cuStreamGetCtx_v2: { parameters: ["u64", "buffer", "buffer"], result: "u32", optional: true },
   // CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
   cuPointerGetAttribute: { parameters: ["buffer", "u32", "u64"], result: "u32" },
   // CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)

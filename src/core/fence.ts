@@ -54,7 +54,7 @@ export abstract class Fence implements Disposable {
 
   /**
    * True where an earlier fence of the same line need not be kept beside this one: once this is reached so is that, and
-   * what makes that work fail makes this fail.
+   * what makes that work fail makes this fail. For those who write mappers.
    */
   supersedes(_earlier: Fence): boolean {
     return false;

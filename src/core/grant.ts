@@ -92,6 +92,11 @@ export class Grant {
     return this.#lends.some((lent) => lent.#overlaps(this.start, this.end)) ? "lent" : "live";
   }
 
+  /** What is lent of it, in part or whole; facets of one grant have one list: for those who write mappers. */
+  get lends(): readonly Grant[] {
+    return this.#lends;
+  }
+
   /** The grants of other tensors that own any of these bytes as well; none of what was lent. */
   get peers(): readonly Grant[] {
     const { roots } = this.allocation;

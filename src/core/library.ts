@@ -10,6 +10,11 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   readonly symbols: S;
   /** What to install or set where none opens. */
   readonly hint: string;
+  /**
+   * Why a candidate that opened is of no use here; undefined where it is. It is passed over for one that suits; where none
+   * does, the first that opened is taken, whose own calls say more. What the override names is not asked about.
+   */
+  readonly unsuited?: (functions: Record<string, unknown>) => string | undefined;
   /** How a candidate is opened; by `Deno.dlopen` unless given. */
   readonly link?: Link;
 }
@@ -69,19 +74,29 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   // Loading by soname under a prompt answered "allow" fails on that call itself, unless asked beforehand.
   Deno.permissions.requestSync({ name: "ffi" });
   const attempts: LibraryAttempt[] = [];
-  const { link = dlopen } = spec;
+  const { link = dlopen, unsuited } = spec;
   const variable = `SAMEPAGE_LIB_${spec.api.toUpperCase()}`;
   const override = environment(variable);
+  let second: { readonly path: string; readonly functions: Record<string, unknown> } | undefined;
   for (const path of override === undefined ? spec.candidates : [override]) {
+    let functions: Record<string, unknown>;
     try {
-      const functions = link(path, spec.symbols, spec.api);
-      openings.set(spec.api, { variable, override, path, attempts });
-      return tap === undefined ? functions : tap(spec.api, { ...functions });
+      functions = link(path, spec.symbols, spec.api);
     } catch (error) {
       if (error instanceof Deno.errors.NotCapable) throw notPermitted(`to open ${path}`, spec.api, error);
       if (error instanceof PermissionError) throw error;
       attempts.push({ path, message: messageOf(error) });
+      continue;
     }
+    const reason = override === undefined ? unsuited?.(functions) : undefined;
+    if (reason === undefined) return opened(spec.api, functions, { variable, override, path, attempts });
+    second ??= { path, functions };
+    attempts.push({ path, message: reason });
+  }
+  if (second !== undefined) {
+    const { path, functions } = second;
+    const others = attempts.filter((attempt) => attempt.path !== path);
+    return opened(spec.api, functions, { variable, override, path, attempts: others });
   }
   openings.set(spec.api, { variable, override, path: undefined, attempts });
   throw new LibraryNotFoundError(
@@ -93,6 +108,11 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
       hint: override === undefined ? spec.hint : `${variable} names it: correct it, or unset it.`,
     },
   );
+}
+
+function opened(api: string, functions: Record<string, unknown>, opening: Opening): Record<string, unknown> {
+  openings.set(api, opening);
+  return tap === undefined ? functions : tap(api, { ...functions });
 }
 
 /**

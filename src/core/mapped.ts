@@ -41,6 +41,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     this.target = init.target;
     this.parent = init.parent;
     this.resource = init.resource;
+    this.resource.target = init.target;
     this.#registration = registerLater(this, init.resource);
   }
 

@@ -1,5 +1,5 @@
 import type { Failure } from "./allocation.ts";
-import type { Context } from "./context.ts";
+import type { Context, Target } from "./context.ts";
 import { AccessError, DisposedError, messageOf, throwAll } from "./errors.ts";
 import { type Fence, retained } from "./fence.ts";
 import type { Grant } from "./grant.ts";
@@ -82,6 +82,8 @@ export class Resource {
   readonly name: string;
   /** The bytes it borrowed. */
   readonly grants: readonly Grant[];
+  /** The kind of memory that its tensor or frame is of; set when that is made. */
+  target: Target | undefined;
   #state: ResourceState = "live";
   #endedBy: string | undefined;
   #undo: Undo;
@@ -179,7 +181,7 @@ export class Resource {
     const own = retained(fence, "fence");
     try {
       this.assertLive(); // asked last: a fence's own code may end it
-      this.record(own);
+      this.#work.declare(own);
     } catch (error) {
       own[Symbol.dispose]();
       throw error;

@@ -7,6 +7,8 @@ const FEW = 256;
 /** Fences of one line of work, oldest first: the last is reached after all others. */
 interface Line {
   readonly line: object;
+  /** Are they the program's? Whatever line those claim, they stand in none with ours. */
+  readonly declared: boolean;
   readonly fences: Fence[];
   /** How many there may be before those that are over are looked for: that takes native calls. */
   most: number;
@@ -37,25 +39,27 @@ export class Work {
     return failures;
   }
 
-  /** One more; takes the fence over. */
+  /**
+   * One more of ours; takes the fence over. No code of the program's runs: what was submitted is not recorded everywhere
+   * yet. What is over is looked for by {@link beside}, which whoever submits asks first.
+   */
   record(fence: Fence): void {
-    this.everUsed = true;
-    const at = this.#lineOf(fence);
-    const { fences } = at;
+    const { fences } = this.#lineOf(fence, false);
     const earlier = fences.at(-1);
-    if (earlier !== undefined && supersedes(fence, earlier) && earlier === fences.at(-1)) {
-      fences[fences.length - 1] = fence;
-      return this.#letGo(earlier);
-    }
-    if (fences.length >= at.most) {
-      this.#forgetOldest(at);
-      at.most = Math.max(FEW, 2 * fences.length);
-    }
-    fences.push(fence);
+    if (earlier === undefined || !supersedes(fence, earlier)) return void fences.push(fence);
+    fences[fences.length - 1] = fence;
+    this.#letGo(earlier);
+  }
+
+  /** One more that a program declares: whatever it says, it takes no other's place. */
+  declare(fence: Fence): void {
+    this.#tidy();
+    this.#lineOf(fence, true).fences.push(fence);
   }
 
   /** Adds to `work` what whoever stands in a line of their own has to wait for: the last of every other. */
   beside(own: object | undefined, work: Fence[]): void {
+    this.#tidy();
     for (let i = this.#lines.length - 1; i >= 0; i--) {
       const other = this.#lines[i]; // a fence's own code may have taken it away
       const last = other === undefined || other.line === own ? undefined : this.#unfinished(other);
@@ -141,16 +145,28 @@ export class Work {
     for (const fence of over) this.#letGo(fence);
   }
 
-  #lineOf(fence: Fence): Line {
+  #lineOf(fence: Fence, declared: boolean): Line {
+    this.everUsed = true;
     const line = lineOf(fence);
     for (let i = this.#lines.length - 1; i >= 0; i--) {
-      if (this.#lines[i].line === line) return this.#lines[i];
+      const known = this.#lines[i];
+      if (known.line === line && known.declared === declared) return known;
     }
-    if (this.#lines.length >= this.#mostLines) this.#forgetEmpty();
-    const added = { line, fences: [], most: FEW };
+    const added = { line, declared, fences: [], most: FEW };
     if (this.#lines.length === 0) this.#lines = [added]; // most resources see one line, or none
     else this.#lines.push(added);
     return added;
+  }
+
+  /** Forgets what is over where there is much of it. */
+  #tidy(): void {
+    if (this.#lines.length >= this.#mostLines) this.#forgetEmpty();
+    for (let i = this.#lines.length - 1; i >= 0; i--) {
+      const line = this.#lines[i]; // a fence's own code may have taken it away
+      if (line === undefined || line.fences.length < line.most) continue;
+      this.#forgetOldest(line);
+      line.most = Math.max(FEW, 2 * line.fences.length);
+    }
   }
 
   #drop(line: Line): void {

@@ -13,6 +13,9 @@ const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 /** An experiment would see what it looks for, and not that the pages go to and fro. */
 const MOVES: Verdict = { aliases: false, evidence: "the driver moves managed memory to whoever touches it" };
 
+/** A GPU without the host's page tables may have the driver bring it whole pages (HMM), and the CPU fetch them back. */
+const MAY_MOVE: Verdict = { aliases: false, evidence: "the driver may move pageable memory to whoever touches it" };
+
 /** An experiment would end the process: it has the CPU look while a kernel runs. */
 const TURNS: Verdict = { aliases: false, evidence: "host and device take turns at managed memory" };
 
@@ -48,7 +51,9 @@ export class CudaAliasing {
   }
 
   #known(kind: CudaMemoryKind): Verdict | undefined {
-    const { integrated, concurrentManagedAccess } = this.#context.device.attributes;
+    const { integrated, concurrentManagedAccess, pageableMemoryAccessUsesHostPageTables: ats } =
+      this.#context.device.attributes;
+    if (kind === "pageable" && integrated !== 1 && ats !== 1) return MAY_MOVE;
     if (kind !== "managed") return VERDICTS.get(this.#key(kind));
     if (integrated !== 1) return MOVES;
     return concurrentManagedAccess === 1 ? VERDICTS.get(this.#key(kind)) : TURNS;

@@ -1,16 +1,9 @@
-import {
-  cudaDeviceScheduleAuto,
-  cudaDeviceScheduleBlockingSync,
-  cudaDeviceScheduleMask,
-  cudaDeviceScheduleSpin,
-  cudaDeviceScheduleYield,
-  cudaMemcpyDefault,
-} from "../../ffi/cuda_runtime/constants.ts";
+import { cudaMemcpyDefault } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../ffi/address.ts";
-import { object, shown } from "../core/argument.ts";
+import { object } from "../core/argument.ts";
 import type { Context, DeviceId, Target } from "../core/context.ts";
-import { ArgumentError, throwAll } from "../core/errors.ts";
+import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import type { FrameInfo } from "../core/frame_info.ts";
 import type { Frame } from "../core/frame.ts";
@@ -23,10 +16,19 @@ import { warn } from "../core/warn.ts";
 import { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import { chosenDevice, type CudaDevice, type CudaDeviceChoice } from "./device.ts";
+import {
+  assertMapsHost,
+  type CudaDeviceFlag,
+  type CudaSchedule,
+  currentFlags,
+  scheduleIn,
+  setSchedule,
+} from "./device_flags.ts";
 import { check } from "./errors.ts";
 import { CudaDmaBuf } from "./dmabuf.ts";
 import { EventPool } from "./events.ts";
 import { CudaFence } from "./fence.ts";
+import { assertOwnStream } from "./foreign_stream.ts";
 import { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory } from "./ipc/memory.ts";
 import { cudart } from "./library.ts";
@@ -37,32 +39,32 @@ import { CudaRegistration } from "./memory/keep.ts";
 import { CudaManaged } from "./memory/managed.ts";
 import { type CudaPlace, framed, ownedTensor } from "./memory/memory.ts";
 import { CudaPinned } from "./memory/pinned.ts";
-import type { RegisterOptions } from "./memory/registered.ts";
+import type { RegisterOptions } from "./memory/register_flags.ts";
 import type { ProgramOptions } from "./kernels/source.ts";
 import { CudaVirtual } from "./memory/virtual.ts";
 import { CudaPeers } from "./peer.ts";
-import { callsTo, primaryState, retainPrimary, setPrimaryFlags, type Within } from "./primary_context.ts";
+import { callsTo, retainPrimary, type Within } from "./primary_context.ts";
 import { type CudaProgram, programFromCubin, programFromPtx, programFromSource } from "./program.ts";
 import { CudaStream, type StreamOptions } from "./stream.ts";
 import { CudaTensor } from "./tensor.ts";
 import { Timeline } from "./timeline.ts";
 import { CudaTimer } from "./timer.ts";
 
-/** How a thread waits for the device, as cudaSetDeviceFlags knows it. */
-export type CudaSchedule = "auto" | "spin" | "yield" | "blocking";
-
 /** Options of {@link CudaContext.open}. */
 export interface CudaOptions extends CudaDeviceChoice {
   /** How a thread of this process waits for the device; what the device's context has, or `"auto"`, by default. */
   readonly schedule?: CudaSchedule;
+  /**
+   * Do kernels reach pinned memory of the host by an address? They do wherever the device can (canMapHostMemory), and not
+   * elsewhere: what differs from that is refused. There is no flag to set. Programs of old call
+   * `cudaSetDeviceFlags(cudaDeviceMapHost)` before anything else, since flags are settled when the context is made; since
+   * CUDA 3.2 every context behaves as with it, and cudaSetDeviceFlags takes it for granted.
+   */
+  readonly mapHost?: boolean;
 }
 
-const SCHEDULES: { readonly [S in CudaSchedule]: number } = {
-  auto: cudaDeviceScheduleAuto,
-  spin: cudaDeviceScheduleSpin,
-  yield: cudaDeviceScheduleYield,
-  blocking: cudaDeviceScheduleBlockingSync,
-};
+/** The names of all options. */
+const OPTIONS: ReadonlySet<string> = new Set<keyof CudaOptions>(["ordinal", "uuid", "name", "schedule", "mapHost"]);
 
 /** Contexts that nobody has any more: what lives in them reaches them, so their end is told of, not driven. */
 const forgotten = new FinalizationRegistry<string>((name) => {
@@ -149,18 +151,22 @@ export class CudaContext implements Context, Target<CudaTensor> {
   }
 
   /**
-   * Opens a device: the first, unless told otherwise.
+   * Opens a device: the first, unless told otherwise. How threads wait for it is settled before its context is made, which
+   * the first does that uses the device in this process, be it another library.
    *
    * @throws {LibraryNotFoundError} where there is no libcudart, or no driver.
    * @throws {NativeCallError} where there is no GPU, or the driver is too old.
-   * @throws {ArgumentError} where no device fits, or its context waits in another way already.
+   * @throws {ArgumentError} where no device fits, or its context waits in another way already; or for an option that is none.
    */
   static open(options: CudaOptions = {}): CudaContext {
-    const { schedule, ...choice } = object(options, "options");
-    if (schedule !== undefined && !Object.hasOwn(SCHEDULES, schedule)) {
-      throw checks.wrong("schedule", `${shown(schedule)} is none.`, `Use ${Object.keys(SCHEDULES).join(", ")}.`);
+    const { schedule: wanted, mapHost, ...choice } = object(options, "options");
+    const unknown = Object.keys(choice).filter((name) => !OPTIONS.has(name));
+    if (unknown.length > 0) {
+      throw checks.wrong("options", `there is no ${unknown.join(", ")}.`, `Use ${[...OPTIONS].join(", ")}.`);
     }
+    const schedule = scheduleIn(wanted);
     const device = chosenDevice(choice);
+    assertMapsHost(device, mapHost);
     const undo: Undo = [];
     try {
       if (schedule !== undefined) setSchedule(device, schedule);
@@ -175,6 +181,12 @@ export class CudaContext implements Context, Target<CudaTensor> {
   /** Bytes that were copied between host and device because it was asked for. */
   get bytesCopied(): number {
     return this.#bytesCopied;
+  }
+
+  /** The flags of the device's context by CUDA's names, whoever has set them (cudaGetDeviceFlags). */
+  get flags(): readonly CudaDeviceFlag[] {
+    this.resource.assertLive();
+    return this.within(currentFlags);
   }
 
   /** Memory of the device: how much there is, and how much of it nobody uses, in bytes (cudaMemGetInfo). */
@@ -251,10 +263,13 @@ export class CudaContext implements Context, Target<CudaTensor> {
    * 1 and 2 are CUDA's own default streams (cudaStreamLegacy, cudaStreamPerThread).
    *
    * @param handle a live `cudaStream_t`: a false one ends the process
+   * @throws {ArgumentError} where it is of another device, or of another context of this one than the primary.
    */
   attachStream(handle: bigint): CudaStream {
     this.resource.assertLive();
-    return new CudaStream(this, checks.handleIn<StreamHandle>(handle, "handle"));
+    const stream = checks.handleIn<StreamHandle>(handle, "handle");
+    assertOwnStream(stream, this);
+    return new CudaStream(this, stream);
   }
 
   /**
@@ -380,10 +395,11 @@ export class CudaContext implements Context, Target<CudaTensor> {
 
   /**
    * Registers a host tensor's memory, all of its block, until the answered object is disposed: maps of it to CUDA that
-   * come again and again then take no native call but one.
+   * come again and again then take no native call but one. They take it as it is registered.
    *
-   * @throws {ArgumentError} where it does not begin at a page, or the device registers none; or with other flags.
-   * @throws {NativeCallError} where the driver refuses: the pages are of a file, or registered by somebody else.
+   * @throws {ArgumentError} where it does not begin at a page, is a file, or the device registers none, or not so; where
+   * it is registered already, with other flags.
+   * @throws {NativeCallError} where the driver refuses: the pages are registered by somebody else.
    */
   register(tensor: Mapped, options: RegisterOptions = {}): CudaRegistration {
     return new CudaRegistration(this, tensor, options);
@@ -433,24 +449,6 @@ export class CudaContext implements Context, Target<CudaTensor> {
     forgotten.unregister(this);
     await this.resource.disposeAsync();
   }
-}
-
-/** How threads wait for a device: that is settled when its primary context is made. @throws where there is one already. */
-function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedule): void {
-  const { flags, active } = primaryState(ordinal);
-  const now = flags & cudaDeviceScheduleMask;
-  if (now === SCHEDULES[schedule]) return;
-  if (!active) return setPrimaryFlags(ordinal, (flags & ~cudaDeviceScheduleMask) | SCHEDULES[schedule]);
-  const has = Object.entries(SCHEDULES).find(([, flag]) => flag === now)?.[0] ?? `flags ${now}`;
-  throw new ArgumentError(
-    `schedule: the context of ${name} exists already, with "${has}": it cannot become "${schedule}".`,
-    {
-      api: "cuda",
-      fn: "cuDevicePrimaryCtxSetFlags",
-      argument: "schedule",
-      hint: "Open it with that schedule before anything else in the process uses the device.",
-    },
-  );
 }
 
 function priorityRange(): { least: number; greatest: number } {

@@ -6,6 +6,7 @@ import { ArgumentError, type InteropError } from "../core/errors.ts";
 import { attributesOf, type CudaAttributes } from "./attributes.ts";
 import { check, checkDriver, cudaError } from "./errors.ts";
 import { cudaDriver, cudart } from "./library.ts";
+import { version } from "./versions.ts";
 
 /** One GPU, as CUDA describes it. */
 export interface CudaDevice {
@@ -81,6 +82,11 @@ export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   throw wrong(`none fits ${JSON.stringify({ ordinal, uuid, name })}.`, `There is ${there}.`);
 }
 
+/** A device in words: two GPUs of one kind have one name. */
+export function numbered({ name, ordinal }: CudaDevice): string {
+  return `device ${ordinal} (${name})`;
+}
+
 /** How many GPUs there are. @throws {NativeCallError} where that is none, saying why as far as can be known. */
 function countDevices(): number {
   const count = new Int32Array(1);
@@ -100,11 +106,6 @@ function noDriver(): InteropError {
     : `The driver supports CUDA ${version(driver)}, and this libcudart is ${version(runtime)}: update the driver, or ` +
       "name an older libcudart by SAMEPAGE_LIB_CUDART.";
   return cudaError(cudaErrorInsufficientDriver, "cudaGetDeviceCount", { hint });
-}
-
-/** `13.0` for 13000. */
-export function version(number: number): string {
-  return `${Math.floor(number / 1000)}.${Math.floor(number % 1000 / 10)}`;
 }
 
 function describe(ordinal: number): CudaDevice {

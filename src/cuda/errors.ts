@@ -7,11 +7,24 @@ import { cudart } from "./library.ts";
 const HINTS: ReadonlyMap<number, string> = new Map([
   [cuda.cudaErrorMemoryAllocation, "There is not that much memory left; cuda.memory() tells how much is."],
   [cuda.cudaErrorInsufficientDriver, "No NVIDIA driver is loaded, or one that is older than this CUDA runtime."],
+  [cuda.cudaErrorCallRequiresNewerDriver, "The driver is older than this call of CUDA's: update it."],
+  [
+    cuda.cudaErrorDevicesUnavailable,
+    "Another process has the GPU for itself, or has filled it up, or its compute mode is prohibited: see nvidia-smi.",
+  ],
   [cuda.cudaErrorNoDevice, "This machine has no GPU that CUDA can use; CUDA_VISIBLE_DEVICES may hide it."],
   [cuda.cudaErrorNoKernelImageForDevice, "The program was compiled for another architecture: compile it for this one."],
   [cuda.cudaErrorInvalidResourceHandle, "The object was destroyed, or belongs to another device."],
   [cuda.cudaErrorHostMemoryAlreadyRegistered, "Somebody else has registered these pages."],
   [cuda.cudaErrorUnsupportedPtxVersion, "The driver is older than the compiler of this PTX: update it."],
+  [
+    cuda.cudaErrorSystemDriverMismatch,
+    "The driver that is loaded and its library libcuda.so.1 are of different versions: restart after an update.",
+  ],
+  [
+    cuda.cudaErrorCompatNotSupportedOnDevice,
+    "This GPU has no forward compatibility: take CUDA's compat folder off the loader's path, or update the driver.",
+  ],
 ]);
 
 /**
@@ -19,6 +32,7 @@ const HINTS: ReadonlyMap<number, string> = new Map([
  * terminated and relaunched.
  */
 export const STICKY: ReadonlySet<number> = new Set([
+  cuda.cudaErrorContained,
   cuda.cudaErrorIllegalAddress,
   cuda.cudaErrorLaunchTimeout,
   cuda.cudaErrorAssert,
@@ -30,6 +44,14 @@ export const STICKY: ReadonlySet<number> = new Set([
   cuda.cudaErrorLaunchFailure,
   cuda.cudaErrorTensorMemoryLeak,
   cuda.cudaErrorMpsClientTerminated,
+  cuda.cudaErrorExternalDevice,
+]);
+
+/** What has happened, where it was no kernel that went wrong. */
+const CAUSES: ReadonlyMap<number, string> = new Map([
+  [cuda.cudaErrorContained, "the GPU has contained a fault of its hardware or of an access to another GPU"],
+  [cuda.cudaErrorMpsClientTerminated, "the MPS server has ended this process's connection"],
+  [cuda.cudaErrorExternalDevice, "a device outside of CUDA has signalled that its data is not valid"],
 ]);
 
 /**
@@ -73,15 +95,11 @@ function failed(code: number, fn: string, name: string | undefined, fields: Erro
 
 function lostError(code: number, fn: string, codeName: string): CudaLostError {
   lost ??= { code, fn };
+  const cause = CAUSES.get(code) ?? "a kernel has gone wrong";
+  const search = CAUSES.has(code) ? "" : " compute-sanitizer tells which kernel it was, and where.";
   return new CudaLostError(
-    `${fn} answered ${codeName} (${code}): a kernel has gone wrong, and CUDA answers nothing else in this process now.`,
-    {
-      api: "cuda",
-      fn,
-      code,
-      codeName,
-      hint: "Start the process again. compute-sanitizer tells which kernel it was, and where.",
-    },
+    `${fn} answered ${codeName} (${code}): ${cause}, and CUDA answers nothing else in this process now.`,
+    { api: "cuda", fn, code, codeName, hint: `Start the process again.${search}` },
   );
 }
 

@@ -56,6 +56,11 @@ export class CudaEventFence extends Fence {
     this.#event = event;
   }
 
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static override owns(value: object): boolean {
+    return #event in value;
+  }
+
   /** The event: what is recorded on it is in nobody's order. */
   get line(): object {
     return this;
@@ -100,9 +105,15 @@ export class CudaEventFence extends Fence {
     return undefined;
   }
 
-  /** cudaEventSynchronize off this thread, on an event that stays until then. */
+  /** cudaEventSynchronize off this thread, on an event that stays until then, as the device's context does. */
   protected async waitNonblocking(): Promise<void> {
-    if (!this.reached()) await this.#event.synchronized();
+    if (this.reached()) return;
+    const letGo = this.context.keepPrimary();
+    try {
+      await this.#event.synchronized();
+    } finally {
+      letGo();
+    }
   }
 
   #assertLive(): void {

@@ -1,7 +1,6 @@
 import { DisposedError } from "../core/errors.ts";
 import { Fence } from "../core/fence.ts";
 import type { CudaContext } from "./context.ts";
-import { synchronizeAsync } from "./events.ts";
 import type { Timeline } from "./timeline.ts";
 
 /** A point in the work of a CUDA stream. */
@@ -23,6 +22,11 @@ export class CudaFence extends Fence {
     this.mark = mark;
   }
 
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static override owns(value: object): boolean {
+    return #owners in value;
+  }
+
   /** True once the work was seen over. */
   override get over(): boolean {
     return this.line.wasReached(this.mark);
@@ -40,7 +44,7 @@ export class CudaFence extends Fence {
     this.line.wait(this.mark);
   }
 
-  /** A stream's work ends in order, and what goes wrong in CUDA goes wrong for all that comes after it. */
+  /** A stream's work ends in order, and what goes wrong in CUDA goes wrong for all that comes after it: for those who write mappers. */
   override supersedes(earlier: Fence): boolean {
     return #owners in earlier && earlier.line === this.line && earlier.mark <= this.mark;
   }
@@ -61,15 +65,14 @@ export class CudaFence extends Fence {
     return undefined;
   }
 
-  /** cudaEventSynchronize off this thread, on an event that stays as it is until then. */
+  /** cudaEventSynchronize off this thread; the device's context stays until it returns. */
   protected async waitNonblocking(): Promise<void> {
     if (this.over) return;
-    const { event } = this.line.at(this.mark);
-    event.waiters++;
+    const letGo = this.context.keepPrimary();
     try {
-      await synchronizeAsync(event.handle);
+      await this.line.waitElsewhere(this.mark);
     } finally {
-      this.line.release(event);
+      letGo();
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
+import type { Access } from "../core/access.ts";
 import type { Allocation } from "../core/allocation.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Verdict } from "../core/plan.ts";
@@ -6,8 +7,9 @@ import type { Undo } from "../core/undo.ts";
 import { CudaAliasing } from "./alias.ts";
 import type { CudaContext } from "./context.ts";
 import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
-import { warnWriteCombined } from "./memory/rules.ts";
-import { deviceAddressOf, refuseRegister, register } from "./memory/registered.ts";
+import { deviceAddressOf, refuseRegister, refuseRegistered, register } from "./memory/registered.ts";
+import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
+import { refuseReach } from "./reach.ts";
 
 /** Memory of the host as the kernels of a context reach it: whose it is decides how. */
 export class CudaHostMemory {
@@ -29,16 +31,36 @@ export class CudaHostMemory {
     return this.#context.device.attributes.pageableMemoryAccess === 1 ? "pageable" : "registered";
   }
 
-  /** Why kernels cannot reach an allocation. */
-  refuse(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+  /** Why kernels may not use an allocation so, as it is registered now. */
+  refuse(allocation: Allocation, access: Access): Omit<Refusal, "edge"> | undefined {
+    return refuseRegistered(this.#context, allocation, access);
+  }
+
+  /** Why kernels cannot reach an allocation where it lies, whatever is done about it: they can have a copy. */
+  refuseInPlace(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+    const { device } = this.#context;
     const kind = this.kindOf(allocation);
+    const elsewhere = this.#refuseElsewhere(allocation);
+    if (elsewhere !== undefined) return elsewhere;
+    const unmapped = kind === "registered" || kind === "pinned"
+      ? refusalOf("pinned", "kernel-read", device)
+      : undefined;
+    if (unmapped !== undefined) return unmapped;
     if (kind === "registered") return refuseRegister(this.#context, allocation);
-    if (kind === "pageable" || this.#context.device.attributes.unifiedAddressing === 1) return undefined;
+    if (kind === "pageable" || device.attributes.unifiedAddressing === 1) return undefined;
     if (cudaBlockOf(allocation)!.flags.includes("cudaHostAllocMapped") || kind === "managed") return undefined;
     return {
       reason: "it is pinned memory that was not mapped for kernels (cudaHostAllocMapped).",
       remedy: "Allocate it by cuda.pinned.allocate({ mapped: true, … }).",
     };
+  }
+
+  /** CUDA's own memory that was made for another device, and which this one does not reach. */
+  #refuseElsewhere(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+    const { device } = this.#context;
+    const block = cudaBlockOf(allocation);
+    if (block?.hostAddress === undefined || block.ordinal === device.ordinal) return undefined;
+    return refuseReach(block.memory, allocation, device);
   }
 
   /** Runs the experiment for its kind, unless it was run before; what it cannot run stays unproven. */

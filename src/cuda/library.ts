@@ -9,6 +9,7 @@ import { InteropError } from "../core/errors.ts";
 import { keptLoaded } from "../core/kept.ts";
 import { libc } from "../core/libc.ts";
 import { lazyLibrary, openingOf } from "../core/library.ts";
+import { tooNewForDriver } from "./versions.ts";
 
 /** Where CUDA's toolkits put their libraries, for x86-64, for servers with aarch64, and for Tegra. */
 const TOOLKITS = [
@@ -32,6 +33,7 @@ const runtimeLoader = lazyLibrary<CudaRuntime>({
   candidates: candidates("libcudart.so"),
   symbols: RUNTIME,
   hint: "Install CUDA's runtime, version 12 or 13, or name it by SAMEPAGE_LIB_CUDART.",
+  unsuited: (functions) => tooNewRuntime(functions as unknown as CudaRuntime),
 });
 
 const driverLoader = lazyLibrary<CudaDriver>({
@@ -65,6 +67,7 @@ const nvrtcLoader = lazyLibrary<Nvrtc>({
   candidates: candidates("libnvrtc.so"),
   symbols: NVRTC,
   hint: "Install NVRTC, which comes with CUDA's toolkit, or load PTX or a cubin that was compiled elsewhere.",
+  unsuited: (functions) => tooNewCompiler(functions as unknown as Nvrtc),
 });
 
 let compiler: Nvrtc | undefined;
@@ -72,6 +75,23 @@ let compiler: Nvrtc | undefined;
 /** The compiler of CUDA C++, opened on the first call. */
 export function nvrtc(): Nvrtc {
   return compiler ??= withBuiltins(nvrtcLoader());
+}
+
+/** Why a runtime is of no use with the driver that is here: CUDA 12's drivers take a runtime of any 12, and of no 13. */
+export function tooNewRuntime(
+  { cudaRuntimeGetVersion, cudaDriverGetVersion }: Pick<CudaRuntime, "cudaRuntimeGetVersion" | "cudaDriverGetVersion">,
+): string | undefined {
+  const [own, supported] = [new Int32Array(1), new Int32Array(1)];
+  if (cudaRuntimeGetVersion(own) !== 0 || cudaDriverGetVersion(supported) !== 0) return undefined;
+  return tooNewForDriver(own[0], supported[0]);
+}
+
+/** The same of a compiler: the driver does not take what it makes. */
+export function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string | undefined {
+  const [major, minor, supported] = [new Int32Array(1), new Int32Array(1), new Int32Array(1)];
+  if (runtime === undefined || nvrtcVersion(major, minor) !== 0) return undefined; // it compiles without a driver too
+  if (runtime.cudaDriverGetVersion(supported) !== 0) return undefined;
+  return tooNewForDriver(1000 * major[0] + 10 * minor[0], supported[0]);
 }
 
 /**

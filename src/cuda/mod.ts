@@ -3,7 +3,8 @@
  *
  * @module
  */
-export { CudaContext, type CudaOptions, type CudaSchedule } from "./context.ts";
+export { CudaContext, type CudaOptions } from "./context.ts";
+export type { CudaDeviceFlag, CudaSchedule } from "./device_flags.ts";
 export { type CudaDevice, type CudaDeviceChoice, cudaDevices, type CudaVersions, cudaVersions } from "./device.ts";
 export type { CudaAttribute, CudaAttributes } from "./attributes.ts";
 export { CudaLostError } from "./errors.ts";
@@ -41,10 +42,10 @@ export type {
 } from "./memory/rules/rule.ts";
 export { type AdviseOptions, CudaManaged, type ManagedAllocation, type ManagedAttachment } from "./memory/managed.ts";
 export type { ManagedAdvice, ManagedHints, ManagedPlace } from "./memory/managed_advice.ts";
-export { type AttachedStream, ManagedTurns } from "./memory/managed_turns.ts";
+export { ManagedTurns, type StreamLine, type WorkSource } from "./memory/managed_turns.ts";
 export { CudaVirtual, type VirtualAllocation, type VirtualImport } from "./memory/virtual.ts";
 export { CudaRegistration } from "./memory/keep.ts";
-export type { RegisterOptions } from "./memory/registered.ts";
+export type { RegisterOptions } from "./memory/register_flags.ts";
 export type { CudaMemoryKind } from "./memory/block.ts";
 export type { CudaMemoryExport, CudaMemoryHandle } from "./ipc/memory.ts";
 export { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";

@@ -1,13 +1,19 @@
+import type { Allocation } from "../core/allocation.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { CudaContext } from "./context.ts";
+import { numbered } from "./device.ts";
+import type { CudaDevice } from "./device.ts";
+import type { CudaMemoryKind } from "./memory/block.ts";
 import { refusalOf } from "./memory/rules.ts";
 import { virtualBlockOf } from "./memory/virtual/block.ts";
 import type { CudaTensor } from "./tensor.ts";
 
 /** Why a tensor is out of reach, and what to do about it. */
-interface Unreachable {
+export interface Unreachable {
+  /** Why. */
   readonly reason: string;
-  readonly remedy?: string | undefined;
+  /** What to do about it. */
+  readonly remedy?: string;
 }
 
 /**
@@ -22,7 +28,9 @@ export function assertReachable(tensor: CudaTensor, context: CudaContext, argume
   if (home === context || home.device.ordinal === context.device.ordinal) return;
   const refused = unreachable(tensor, context);
   if (refused === undefined) return;
-  const what = `${tensor.name} is of ${nameOf(home)}, and this runs on ${nameOf(context)}: ${refused.reason}`;
+  const what = `${tensor.name} is of ${numbered(home.device)}, and this runs on ${
+    numbered(context.device)
+  }: ${refused.reason}`;
   throw new ArgumentError(`${argument}: ${what}`, {
     api: "cuda",
     argument,
@@ -32,18 +40,20 @@ export function assertReachable(tensor: CudaTensor, context: CudaContext, argume
 
 /** Why memory that was made for another device is out of reach; undefined where it is not. */
 function unreachable({ memory, context: home, grant }: CudaTensor, { device }: CudaContext): Unreachable | undefined {
-  for (const each of [device, home.device]) {
-    const refused = refusalOf(memory, "kernel-on-another-device", each);
-    if (refused !== undefined) return refused;
-  }
-  if (memory !== "virtual" || virtualBlockOf(grant.allocation)?.ordinals.includes(device.ordinal)) return undefined;
+  return refusalOf(memory, "kernel-on-another-device", home.device) ?? refuseReach(memory, grant.allocation, device);
+}
+
+/** Why a device does not reach CUDA's memory that was made for another one; undefined where it does. */
+export function refuseReach(
+  memory: CudaMemoryKind,
+  allocation: Allocation,
+  device: CudaDevice,
+): Unreachable | undefined {
+  const refused = refusalOf(memory, "kernel-on-another-device", device);
+  if (refused !== undefined) return refused;
+  if (memory !== "virtual" || virtualBlockOf(allocation)?.ordinals.includes(device.ordinal)) return undefined;
   return {
     reason: "it was not allocated for that device.",
     remedy: "Allocate it for both: cuda.virtual.allocate({ devices: [other], … }).",
   };
-}
-
-/** Two GPUs of one kind have one name. */
-function nameOf({ device: { name, ordinal } }: CudaContext): string {
-  return `device ${ordinal} (${name})`;
 }

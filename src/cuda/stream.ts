@@ -1,7 +1,7 @@
 import { cudaStreamDefault, cudaStreamNonBlocking } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Access } from "../core/access.ts";
-import { object, shown } from "../core/argument.ts";
+import { isMade, object, shown } from "../core/argument.ts";
 import type { Fence } from "../core/fence.ts";
 import type { LayoutInit } from "../core/layout.ts";
 import { ledger } from "../core/ledger.ts";
@@ -62,12 +62,15 @@ export class CudaStream implements Disposable, AsyncDisposable {
     }
     this.timeline = context.timelineOf(this.#handle);
     const { timeline } = this;
-    undo.push(() => timeline.end());
+    let last = 0;
+    undo.push(() => timeline.end(last)); // others may go on with a stream that was attached to
+    const owned = typeof from !== "bigint";
+    undo.push(() => context.managed.turns?.streamEnds(timeline, owned));
     this.resource = new Resource({
       name: `cuda stream (${context.name})`,
       owners: [context.resource],
       undo,
-      giveBack: { context, submit: () => new CudaFence(context, timeline, timeline.newest) },
+      giveBack: { context, submit: () => new CudaFence(context, timeline, last = timeline.newest) },
     });
   }
 
@@ -212,22 +215,28 @@ export class CudaStream implements Disposable, AsyncDisposable {
     }
     for (const { tensor, access } of uses) tensor.grant.revokeConflicting(access); // those of a peer's, who wrapped it
     turns?.before(timeline);
-    context.within(() => check(call(this.#handle), fn));
-    const fence = new CudaFence(context, timeline, timeline.advance(), uses.length + 1);
-    for (const { tensor } of uses) tensor.resource.record(fence);
-    turns?.after(timeline, fence);
-    return fence;
+    return context.within(() => {
+      check(call(this.#handle), fn);
+      const fence = new CudaFence(context, timeline, timeline.advance(), uses.length + 1);
+      for (const { tensor } of uses) tensor.resource.record(fence);
+      turns?.after(timeline, fence);
+      return fence;
+    });
   }
 
   /** The same of memory that is no tensor: answers the fence. For those who write mappers. */
   submitRaw(fn: string, waits: readonly Fence[], call: (stream: StreamHandle) => number): CudaFence {
+    const { timeline, context } = this;
     this.#waitFor(waits);
-    const { turns } = this.context.managed;
-    turns?.before(this.timeline);
-    this.context.within(() => check(call(this.#handle), fn));
-    const fence = new CudaFence(this.context, this.timeline, this.timeline.advance());
-    turns?.after(this.timeline, fence);
-    return fence;
+    if (this.resource.state === "freed") this.resource.assertLive(); // while it ends, what it carries goes back
+    const { turns } = context.managed;
+    turns?.before(timeline);
+    return context.within(() => {
+      check(call(this.#handle), fn);
+      const fence = new CudaFence(context, timeline, timeline.advance());
+      turns?.after(timeline, fence);
+      return fence;
+    });
   }
 
   /** What `console.log` shows. */
@@ -261,9 +270,9 @@ export class CudaStream implements Disposable, AsyncDisposable {
   #waitFor(fences: readonly Fence[]): void {
     const { timeline } = this;
     for (const fence of fences) {
-      if (fence instanceof CudaEventFence) {
+      if (isMade(fence, CudaEventFence)) {
         if (!fence.reached()) timeline.waitFor(fence.event);
-      } else if (!(fence instanceof CudaFence)) {
+      } else if (!isMade(fence, CudaFence)) {
         fence.waitSync();
       } else if (fence.line !== timeline && !fence.reached()) {
         timeline.waitFor(fence.line.at(fence.mark).event.handle);
@@ -275,9 +284,11 @@ export class CudaStream implements Disposable, AsyncDisposable {
 function createStream(context: CudaContext, options: StreamOptions, undo: Undo): StreamHandle {
   const { nonBlocking = true, priority = 0 } = object(options, "options");
   const { least, greatest } = context.priorities;
+  if (typeof nonBlocking !== "boolean") throw checks.wrongKind("nonBlocking", "a boolean", nonBlocking);
   if (!Number.isInteger(priority) || priority > least || priority < greatest) {
     throw checks.wrong("priority", `${shown(priority)} is none of ${greatest} (soonest) to ${least}.`);
   }
+  context.resource.assertLive(); // asked last: reading the options may have run the program's own code
   const flags = nonBlocking ? cudaStreamNonBlocking : cudaStreamDefault;
   const out = new BigUint64Array(1);
   context.within(() =>

@@ -69,6 +69,18 @@ export class Timeline {
     this.#complete(mark);
   }
 
+  /** One wait for a point off this thread, on an event that stays as it is until then. */
+  async waitElsewhere(mark: number): Promise<void> {
+    const { event } = this.#lostIn(() => this.at(mark));
+    event.waiters++;
+    try {
+      const code = await cudart().cudaEventSynchronizeAsync(event.handle);
+      this.#lostIn(() => check(code, "cudaEventSynchronize"));
+    } finally {
+      this.release(event);
+    }
+  }
+
   /** Has what is submitted from now on wait for what an event marks. */
   waitFor(event: EventHandle): void {
     this.#within(() => check(cudart().cudaStreamWaitEvent(this.stream, event, 0), "cudaStreamWaitEvent"));
@@ -94,9 +106,9 @@ export class Timeline {
     return recorded;
   }
 
-  /** The stream has ended, and all that was submitted with it. */
-  end(): void {
-    this.#complete(this.#submitted);
+  /** A stream has ended that was waited for up to a point. */
+  end(mark: number): void {
+    this.#complete(mark);
   }
 
   /** A wait of another thread for an event is over. */
@@ -108,7 +120,7 @@ export class Timeline {
   /** Asks the event at a point whether it is over. */
   #ask(mark: number, isOver: (event: EventHandle) => boolean): boolean {
     if (this.#failure !== undefined) throw this.#failure.error;
-    const recorded = this.at(mark);
+    const recorded = this.#lostIn(() => this.at(mark));
     if (!this.#lostIn(() => isOver(recorded.event.handle))) return false;
     this.#complete(recorded.mark);
     return true;

@@ -1,6 +1,7 @@
 import { CudaContext } from "../cuda/context.ts";
-import { type CudaDevice, cudaDevices, cudaVersions, version } from "../cuda/device.ts";
+import { type CudaDevice, cudaDevices, cudaVersions } from "../cuda/device.ts";
 import { cudaDriver, cudart, nvrtc } from "../cuda/library.ts";
+import { version } from "../cuda/versions.ts";
 import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
 import { cudaVerdictsOf, traitsOfCuda } from "./cuda_traits.ts";
 import { attempt } from "./findings.ts";

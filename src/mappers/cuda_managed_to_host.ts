@@ -4,7 +4,7 @@ import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import type { Frame } from "../core/frame.ts";
-import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
+import type { Mapper, Plan } from "../core/mapper.ts";
 import { planned } from "../core/plan.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
@@ -33,9 +33,5 @@ export const cudaManagedToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTenso
     return planned(EDGE, cuda.hostMemory.judge(source.range.allocation), waits.length > 0, source.as(target, access));
   },
 
-  map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
-    const mapped = mapByHostAddress(source, target, job);
-    (source.target.context as CudaContext).managed.seenByHost(source.grants[0].allocation, mapped.resource);
-    return mapped;
-  },
+  map: mapByHostAddress,
 };

@@ -1,4 +1,4 @@
-import { type Access, reads, writes } from "../core/access.ts";
+import type { Access } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
 import { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
@@ -7,10 +7,11 @@ import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
 import { planned, plannedCopy } from "../core/plan.ts";
-import type { GiveBack } from "../core/resource.ts";
 import { noRoute } from "../core/route.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
+import { copyOnDevice, type DeviceCopy } from "./cuda_copy.ts";
+import { hasGaps } from "./gaps.ts";
 import { resourceOf, retained } from "./job.ts";
 import { refused } from "./refusals.ts";
 
@@ -55,11 +56,10 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     if (refusal !== undefined) throw noRoute(source.name, reader.name, [refusal]);
     const planes = source instanceof Frame ? source.planes : [source];
     const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
-    const placed = isNear(owner, reader)
-      ? reached(owner, reader, first)
-      : copied(owner, reader, job, first, source.described.range.byteLength);
+    const placed = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
     const { handle, memory, giveBack, done } = placed;
     const resource = resourceOf(reader.resource, job, source.resource, giveBack);
+    if (giveBack !== undefined) resource.dependOn(reader.stream.resource); // by which it goes back
     for (const fence of waits.splice(0)) resource.record(fence);
     if (done !== undefined) resource.record(done);
     const places = planes.map(({ layout, address }) => ({
@@ -74,12 +74,9 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
 };
 
 /** Where the target's kernels find the bytes. */
-interface Placed {
+interface Placed extends Partial<DeviceCopy> {
   readonly handle: Address;
   readonly memory: CudaTensor["memory"];
-  readonly giveBack?: GiveBack | undefined;
-  /** The copy that goes there. */
-  readonly done?: Fence | undefined;
 }
 
 function reached(owner: CudaContext, reader: CudaContext, handle: Address): Placed {
@@ -87,22 +84,23 @@ function reached(owner: CudaContext, reader: CudaContext, handle: Address): Plac
   return { handle, memory: isSame(owner, reader) ? "device" : "peer" };
 }
 
-function copied(owner: CudaContext, reader: CudaContext, job: MapJob, from: Address, byteLength: number): Placed {
-  const [{ access }] = job.grants;
-  const copy = reader.allocate({ shape: [byteLength], dtype: "u8" });
-  job.undo.push(() => copy[Symbol.dispose]());
-  const { address } = copy;
+function copied(
+  owner: CudaContext,
+  reader: CudaContext,
+  job: MapJob,
+  from: Address,
+  source: CudaTensor | Frame<CudaTensor>,
+): Placed {
+  const { byteLength } = source.described.range;
   const { peers, stream } = reader;
   const there = { to: reader.device.ordinal, from: owner.device.ordinal };
   const back = { to: there.from, from: there.to };
-  const done = reads(access) ? peers.copy(stream, address, from, byteLength, there, job.waits) : undefined;
-  const submit: GiveBack["submit"] = (work) => peers.copy(stream, from, address, byteLength, back, work);
-  return {
-    handle: address,
-    memory: "device",
-    giveBack: writes(access) ? { context: reader, submit } : undefined,
-    done,
-  };
+  const copy = copyOnDevice(reader, job, byteLength, {
+    gaps: hasGaps(source),
+    there: (to, waits) => peers.copy(stream, to, from, byteLength, there, waits),
+    back: (copied, work) => peers.copy(stream, from, copied, byteLength, back, work),
+  });
+  return { ...copy, memory: "device" };
 }
 
 /** Whose memory it is, and whose kernels are to reach it. */

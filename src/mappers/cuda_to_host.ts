@@ -13,6 +13,7 @@ import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { mapByHostAddress } from "./host_address.ts";
+import { hasGaps } from "./gaps.ts";
 import { resourceOf } from "./job.ts";
 import { refused } from "./refusals.ts";
 
@@ -49,9 +50,10 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
     const cuda = source.target.context as CudaContext;
     const host = target.context as HostContext;
     const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
-    const copied = copyOf(cuda, job, first, source.described.range.byteLength);
+    const copied = copyOf(cuda, job, first, source.described.range.byteLength, hasGaps(source));
     const { address: handle } = copied;
     const resource = resourceOf(cuda.resource, job, source.resource, copied.giveBack);
+    if (copied.giveBack !== undefined) resource.dependOn(cuda.stream.resource); // by which it goes back
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
     if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
     return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
@@ -64,7 +66,7 @@ interface Copied {
   readonly giveBack: GiveBack | undefined;
 }
 
-function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: number): Copied {
+function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: number, gaps: boolean): Copied {
   const [{ allocation, access }] = job.grants;
   const copy = cuda.pinned.allocate({ shape: [byteLength], dtype: "u8" });
   const own = copy.grant.allocation;
@@ -75,8 +77,9 @@ function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: num
     own.liveViews += allocation.liveViews;
     copy[Symbol.dispose]();
   });
-  if (reads(access)) {
+  if (reads(access) || gaps) { // what lies between the elements goes back as it was
     using done = cuda.submitCopy(address, device, byteLength, []);
+    copy.resource.record(done.retain()); // where waiting fails, the end of the copy waits
     done.waitSync();
   }
   const submit: GiveBack["submit"] = (work) => cuda.submitCopy(device, address, byteLength, work);

@@ -54,9 +54,9 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
     const root = cl.external.buffer(block.duplicateFd!(), block.byteLength, job.undo);
     const planes = source instanceof Frame ? source.planes : [source];
     const parts = planes.map((plane) => cl.memory.part(root, plane.grant.start, plane.layout, job.undo));
-    const acquired = cl.external.acquire(root);
-    const resource = resourceOf(cl.queue.resource, job, source.resource, cl.external.release(root));
-    resource.record(acquired);
+    const { fence, giveBack } = cl.external.acquire(root, job.undo);
+    const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
+    resource.record(fence);
     if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
     return cl.memory.tensor(resource, root, parts[0], source);
   },

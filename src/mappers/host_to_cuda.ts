@@ -1,15 +1,18 @@
 import type { Access } from "../core/access.ts";
 import type { Target } from "../core/context.ts";
-import type { Described } from "../core/described.ts";
+import { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import { Frame } from "../core/frame.ts";
+import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned } from "../core/plan.ts";
+import { planned, plannedCopy } from "../core/plan.ts";
 import { noRoute } from "../core/route.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
+import { copyOnDevice, type DeviceCopy } from "./cuda_copy.ts";
+import { hasGaps } from "./gaps.ts";
 import { resourceOf, retained } from "./job.ts";
 import { refused } from "./refusals.ts";
 
@@ -17,46 +20,91 @@ const EDGE = "host→cuda";
 
 /**
  * Host memory under the address that kernels call it by. Its pages are registered for that (cudaHostRegister, mapped and
- * portable) unless they are already, or CUDA has made them. `alias` where that was proven on this device.
+ * portable) unless they are already, or CUDA has made them. `alias` where that was proven on this device. What cannot be
+ * registered is copied to memory of the device, where that is allowed, and back when the map ends.
  */
 export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Frame<CudaTensor>> = {
   from: "host",
   to: "cuda",
 
-  prepare(source: Described, target: Target): void {
-    const cuda = target.context as CudaContext;
-    if (refuse(source, cuda) === undefined) cuda.hostMemory.tryToProve(source.range.allocation);
+  prepare({ range: { allocation } }: Described, target: Target): void {
+    const { hostMemory, resource } = target.context as CudaContext;
+    if (resource.state !== "live" || hostMemory.refuseInPlace(allocation) !== undefined) return;
+    hostMemory.tryToProve(allocation);
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cuda = target.context as CudaContext;
-    const refusal = refuse(source, cuda);
+    const refusal = refuse(source, cuda, access);
     if (refusal !== undefined) return refusal;
-    const verdict = cuda.hostMemory.judge(source.range.allocation);
-    return planned(EDGE, verdict, waits.some((fence) => fence.context.api !== "cuda"), source.as(target, access));
+    const hostWait = waits.some((fence) => fence.context.api !== "cuda");
+    const { allocation } = source.range;
+    const closed = cuda.hostMemory.refuseInPlace(allocation);
+    if (closed === undefined) {
+      return planned(EDGE, cuda.hostMemory.judge(allocation), hostWait, source.as(target, access));
+    }
+    const planes = source.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
+    const why = closed.remedy === undefined ? closed.reason : `${closed.reason} ${closed.remedy}`;
+    return plannedCopy(EDGE, why, hostWait, new Described(target, access, planes, source.info));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {
     const cuda = target.context as CudaContext;
     const waits = retained(job, source);
+    const [{ allocation, access }] = job.grants;
     // Asked again: a hop of the same route may have come between.
-    const refusal = refuse(source.described, cuda);
+    const refusal = refuse(source.described, cuda, access);
     if (refusal !== undefined) throw noRoute(source.name, cuda.name, [refusal]);
-    const [{ allocation }] = job.grants;
-    cuda.hostMemory.open(allocation, job.undo);
-    const memory = cuda.hostMemory.kindOf(allocation);
-    const places = (source instanceof Frame ? source.planes : [source]).map(({ rawHandle: hostHandle, layout }) => {
-      return { memory, handle: cuda.hostMemory.addressOf(allocation, hostHandle), hostHandle, layout };
-    });
-    const resource = resourceOf(cuda.resource, job, source.resource);
+    const planes = source instanceof Frame ? source.planes : [source];
+    const copy = cuda.hostMemory.refuseInPlace(allocation) === undefined ? undefined : copied(cuda, job, source);
+    const places = copy?.places ?? reached(cuda, job, planes);
+    const resource = resourceOf(cuda.resource, job, source.resource, copy?.giveBack);
+    if (copy?.giveBack !== undefined) resource.dependOn(cuda.stream.resource); // by which it goes back
     for (const fence of waits.splice(0)) resource.record(fence);
+    if (copy?.done !== undefined) resource.record(copy.done);
     if (!(source instanceof Frame)) return cuda.tensor(resource, places[0], source);
     return cuda.frame(resource, source.info, places, { metadata: source.metadata, parent: source });
   },
 };
 
-function refuse(source: Described, cuda: CudaContext): Refusal | undefined {
+type Place = Parameters<CudaContext["tensor"]>[1];
+
+/** The bytes where they are. */
+function reached(
+  cuda: CudaContext,
+  { grants: [{ allocation }], undo }: MapJob,
+  planes: readonly HostTensor[],
+): Place[] {
+  cuda.hostMemory.open(allocation, undo);
+  const memory = cuda.hostMemory.kindOf(allocation);
+  return planes.map(({ rawHandle: hostHandle, layout }) => {
+    return { memory, handle: cuda.hostMemory.addressOf(allocation, hostHandle), hostHandle, layout };
+  });
+}
+
+/** A copy of them. */
+function copied(
+  cuda: CudaContext,
+  job: MapJob,
+  source: HostTensor | Frame<HostTensor>,
+): DeviceCopy & { readonly places: Place[] } {
+  const planes = source instanceof Frame ? source.planes : [source];
+  const { byteLength } = source.described.range;
+  const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+  const copy = copyOnDevice(cuda, job, byteLength, {
+    gaps: hasGaps(source),
+    there: (to, waits) => cuda.submitCopy(to, first, byteLength, waits),
+    back: (from, work) => cuda.submitCopy(first, from, byteLength, work),
+  });
+  const places = planes.map(({ layout, address }): Place => {
+    const at = moved(layout, Number(address - first));
+    return { memory: "device", handle: copy.handle, hostHandle: undefined, layout: at };
+  });
+  return { ...copy, places };
+}
+
+function refuse(source: Described, cuda: CudaContext, access: Access): Refusal | undefined {
   if (cuda.resource.state !== "live") return refused(EDGE, `${cuda.name} was disposed.`);
-  const closed = cuda.hostMemory.refuse(source.range.allocation);
+  const closed = cuda.hostMemory.refuse(source.range.allocation, access);
   return closed === undefined ? undefined : refused(EDGE, closed.reason, closed.remedy);
 }

@@ -12,6 +12,7 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
 import type { OpenCLUsmTensor } from "../opencl/usm/tensor.ts";
+import { hasGaps } from "./gaps.ts";
 import { resourceOf } from "./job.ts";
 import { refused, refuseEnded } from "./refusals.ts";
 
@@ -53,7 +54,7 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
     const { byteLength } = source.described.range;
     const isCopied = usm.blockOf(job.grants[0].allocation)?.usm === "device";
-    const copied = isCopied ? copyOf(usm, host, job, first, byteLength) : undefined;
+    const copied = isCopied ? copyOf(usm, host, job, first, byteLength, hasGaps(source)) : undefined;
     const handle = copied?.address ?? first;
     const resource = resourceOf(usm.context.queue.resource, job, source.resource, copied?.giveBack);
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
@@ -68,7 +69,14 @@ interface Copied {
   readonly giveBack: GiveBack | undefined;
 }
 
-function copyOf(usm: OpenCLUsm, host: HostContext, job: MapJob, device: Address, byteLength: number): Copied {
+function copyOf(
+  usm: OpenCLUsm,
+  host: HostContext,
+  job: MapJob,
+  device: Address,
+  byteLength: number,
+  gaps: boolean,
+): Copied {
   const [{ allocation, access }] = job.grants;
   const copy = host.allocate({ shape: [byteLength], dtype: "u8" });
   const own = copy.grant.allocation;
@@ -79,7 +87,7 @@ function copyOf(usm: OpenCLUsm, host: HostContext, job: MapJob, device: Address,
     own.liveViews += allocation.liveViews;
     copy[Symbol.dispose]();
   });
-  if (reads(access)) usm.copy(address, device, byteLength);
+  if (reads(access) || gaps) usm.copy(address, device, byteLength); // what lies between the elements goes back as it was
   const submit: GiveBack["submit"] = (work) => usm.submitCopy(device, address, byteLength, work);
   return { address, giveBack: writes(access) ? { context: usm.context, submit } : undefined };
 }

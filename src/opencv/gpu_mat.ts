@@ -4,11 +4,13 @@ import { GpuMat, writeGpuMat } from "../../ffi/opencv_core/structs.ts";
 import { object } from "../core/argument.ts";
 import { type DType, sizeOf } from "../core/dtype.ts";
 import { LayoutError } from "../core/errors.ts";
-import { wrong } from "./errors.ts";
+import { type Layout, layout } from "../core/layout.ts";
+import { unfitError, wrong } from "./errors.ts";
 import { isContinuous } from "./extents.ts";
 import { MOST_INT } from "./limits.ts";
 import { int } from "./operations/values.ts";
 import { addressIn } from "./pointer.ts";
+import { shapeOf } from "./shape.ts";
 import { depthOf, DTYPE_NAMES, typeOf } from "./type.ts";
 
 /** What a {@link gpuMatHeader} says. */
@@ -32,6 +34,16 @@ export interface GpuMatInit {
   readonly allocator?: bigint | Deno.PointerValue;
 }
 
+/** Where elements lie that a {@link gpuMatHeader} is to be over: a tensor of CUDA's is that, and anything like one. */
+export interface GpuMatOver {
+  /** Where the first element lies in the memory of the device. It is neither looked at nor probed. */
+  readonly address: bigint;
+  /** Where the others lie: `[rows, columns]`, or `[rows, columns, channels]`, as with Mats. */
+  readonly layout: Layout;
+  /** As in {@link GpuMatInit}. */
+  readonly allocator?: bigint | Deno.PointerValue;
+}
+
 /**
  * The bytes of a `cv::cuda::GpuMat` over memory of a CUDA device that OpenCV does not own, as
  * `GpuMat(rows, cols, type, data, step)` makes it: for a program with an OpenCV that can use CUDA, whose functions take its
@@ -49,20 +61,77 @@ export interface GpuMatInit {
  * console.log(header.length, pointer !== null); // 64 true
  * ```
  */
-export function gpuMatHeader(init: GpuMatInit): Uint8Array<ArrayBuffer> {
-  const { pointer, rows: givenRows, cols: givenCols, dtype, channels = 1, step, allocator } = object(init, "init");
+export function gpuMatHeader(init: GpuMatInit): Uint8Array<ArrayBuffer>;
+/**
+ * The same over the bytes of a tensor, or of anything else that has an address and a layout: rows, columns, type and step
+ * follow from the layout by the rule of Mats.
+ *
+ * @throws {LayoutError} for a layout that no GpuMat can have: more than two dimensions, besides channels, rows that
+ * overlap, gaps within a row, a dtype that OpenCV does not have.
+ * @throws {ArgumentError} for an address that is none.
+ *
+ * @example
+ * ```ts ignore
+ * import { CudaContext } from "@samepage/interop/cuda";
+ * import { gpuMatHeader } from "@samepage/interop/opencv";
+ *
+ * using cuda = CudaContext.open();
+ * using image = cuda.allocate({ shape: [480, 640, 3], dtype: "u8", pitch: true });
+ * const header = gpuMatHeader(image); // of CV_8UC3, over the image's own bytes
+ * const pointer = Deno.UnsafePointer.of(header); // a const cv::cuda::GpuMat *
+ * ```
+ */
+export function gpuMatHeader(over: GpuMatOver): Uint8Array<ArrayBuffer>;
+export function gpuMatHeader(given: GpuMatInit | GpuMatOver): Uint8Array<ArrayBuffer> {
+  return "layout" in object(given, "init") ? overLayout(given as GpuMatOver) : ofParts(given as GpuMatInit);
+}
+
+function ofParts(init: GpuMatInit): Uint8Array<ArrayBuffer> {
+  const { pointer, rows: givenRows, cols: givenCols, dtype, channels = 1, step, allocator } = init;
   const [rows, cols] = [int(givenRows, "rows", 1, MOST_INT), int(givenCols, "cols", 1, MOST_INT)];
   const depth = typeof dtype === "string" ? depthOf(dtype) : undefined;
   if (depth === undefined) throw unfit("dtype", `a GpuMat holds ${DTYPE_NAMES}.`);
   const type = typeOf(depth, int(channels, "channels", 1, CV_CN_MAX));
   const element = sizeOf(dtype) * channels;
-  const row = cols * element;
-  const stride = strideOf(step, rows, row, sizeOf(dtype));
-  const data = addressIn(pointer, "pointer");
-  const end = data + BigInt(stride * (rows - 1) + row);
-  if (end > 2n ** 64n) throw wrong("pointer", `0x${data.toString(16)} leaves no room for it in the address space.`);
-  const header = new Uint8Array(GpuMat.size);
-  writeGpuMat(new DataView(header.buffer), 0, {
+  const stride = strideOf(step, rows, cols * element, sizeOf(dtype));
+  return header(
+    { rows, cols, type, element, stride, data: addressIn(pointer, "pointer"), argument: "pointer" },
+    allocator,
+  );
+}
+
+function overLayout({ address, layout: at, allocator }: GpuMatOver): Uint8Array<ArrayBuffer> {
+  const shape = shapeOf(layout(at));
+  if ("problem" in shape) throw unfitError(shape);
+  const { type, sizes, steps } = shape;
+  if (sizes.length > 2) throw unfit("shape", `a GpuMat has two dimensions, and this is of ${sizes.length}.`);
+  const [[rows, cols], [stride, element]] = [sizes, steps];
+  const data = addressIn(address, "address");
+  return header({ rows, cols, type, element, stride, data, argument: "address" }, allocator);
+}
+
+/** What a header says, checked. */
+interface Said {
+  readonly rows: number;
+  readonly cols: number;
+  readonly type: number;
+  /** Bytes of an element with all of its channels. */
+  readonly element: number;
+  /** Bytes from one row to the next. */
+  readonly stride: number;
+  readonly data: Address;
+  /** What the caller knows `data` as. */
+  readonly argument: string;
+}
+
+function header(
+  { rows, cols, type, element, stride, data, argument }: Said,
+  allocator: GpuMatInit["allocator"],
+): Uint8Array<ArrayBuffer> {
+  const end = data + BigInt(stride * (rows - 1) + cols * element);
+  if (end > 2n ** 64n) throw wrong(argument, `0x${data.toString(16)} leaves no room for it in the address space.`);
+  const bytes = new Uint8Array(GpuMat.size);
+  writeGpuMat(new DataView(bytes.buffer), 0, {
     flags: MAT_MAGIC_VAL | type | (isContinuous(type, [rows, cols], [stride, element]) ? MAT_CONTINUOUS_FLAG : 0),
     rows,
     cols,
@@ -73,7 +142,7 @@ export function gpuMatHeader(init: GpuMatInit): Uint8Array<ArrayBuffer> {
     dataend: end as Address,
     allocator: allocator === undefined ? NULL : addressIn(allocator, "allocator"),
   });
-  return header;
+  return bytes;
 }
 
 /** Of a single row OpenCV takes its length, whatever is said. */

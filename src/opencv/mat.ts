@@ -25,6 +25,17 @@ export class OpenCVMat extends OpenCVTensor {
     this.address = init.address;
   }
 
+  /**
+   * Where its header says now that its first element lies (`Mat::data`): its {@link address}, unless OpenCV has given it
+   * other memory.
+   *
+   * @throws {DisposedError} where it was disposed.
+   */
+  get data(): bigint {
+    this.resource.assertLive();
+    return dataIn(this.slot);
+  }
+
   /** Lends a part as a child: a Mat over the same bytes. @see {@link Tensor.slice} */
   override slice(layout: Layout, options: SliceOptions = {}): OpenCVMat {
     return super.slice(layout, options) as OpenCVMat;

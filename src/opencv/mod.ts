@@ -7,7 +7,7 @@ export { PageAllocator } from "./allocator/page_allocator.ts";
 export { type MatKind, OpenCVContext } from "./context.ts";
 export { OpenCVError, type OpenCVErrorFields, ReallocatedError } from "./errors.ts";
 export { type DeviceContext, type DeviceQueue, Execution } from "./execution.ts";
-export { gpuMatHeader, type GpuMatInit } from "./gpu_mat.ts";
+export { gpuMatHeader, type GpuMatInit, type GpuMatOver } from "./gpu_mat.ts";
 export { OpenCVMat, type OpenCVMatInit } from "./mat.ts";
 export { type MatInit, MatTarget } from "./mats/target.ts";
 export type { MatOver } from "./mats/over.ts";

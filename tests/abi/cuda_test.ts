@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import * as driver from "../../ffi/cuda_driver/mod.ts";
 import * as runtime from "../../ffi/cuda_runtime/mod.ts";
 import * as nvrtc from "../../ffi/nvrtc/mod.ts";
@@ -7,6 +7,7 @@ import { cuda } from "../../ffi/generate/lists/cuda.ts";
 import { cudaDriver } from "../../ffi/generate/lists/cuda_driver.ts";
 import { cudaRuntime } from "../../ffi/generate/lists/cuda_runtime.ts";
 import { readMacros } from "../../ffi/generate/read/macros.ts";
+import { STICKY } from "../../src/cuda/errors.ts";
 import { cudaLibrary } from "../cuda_libraries.ts";
 import { compileHere } from "./checker.ts";
 import { abiTest } from "./tools.ts";
@@ -35,12 +36,17 @@ abiTest("libcuda's symbols are none that a macro of cuda.h makes another of", as
   }
 }, "cuda");
 
+/** The text of a header of CUDA's. */
+async function headerText(name: string): Promise<string> {
+  const headers = await Promise.all(
+    cuda.folders.map((folder) => Deno.readTextFile(`${folder}/${name}`).catch(() => "")),
+  );
+  return headers.find((header) => header !== "") ?? "";
+}
+
 /** In which version of CUDA (12020 is 12.2) each of libcuda's functions is new, as cudaTypedefs.h tells. */
 async function introduced(): Promise<(symbol: string) => number> {
-  const headers = await Promise.all(
-    cuda.folders.map((folder) => Deno.readTextFile(`${folder}/cudaTypedefs.h`).catch(() => "")),
-  );
-  const text = headers.find((header) => header !== "") ?? "";
+  const text = await headerText("cudaTypedefs.h");
   return (symbol) => {
     const [, name, variant = "1"] = symbol.match(/^(\w+?)(?:_v(\d))?$/)!;
     const versions = new Set([...text.matchAll(RegExp(`\\*PFN_${name}_v(\\d+)\\)`, "g"))].map(([, v]) => Number(v)));
@@ -53,6 +59,23 @@ abiTest("of libcuda's symbols what is newer than 12.0 is optional, and nothing e
   assertEquals([since("cuInit"), since("cuMemAdvise_v2")], [2000, 12020]);
   for (const [name, { optional = false }] of Object.entries(driver.SYMBOLS as Table)) {
     assertEquals([name, optional], [name, since(name) > 12000]);
+  }
+}, "cuda");
+
+abiTest("CUDA is given up after the codes of which the header says that the process is to be relaunched", async () => {
+  const commented = /\/\*\*((?:(?!\*\/).)*)\*\/\s*cudaError\w+\s*=\s*(\d+)/gs;
+  const comments = new Map([...(await headerText("driver_types.h")).matchAll(commented)].map(([, comment, code]) => {
+    return [Number(code), comment.replace(/[\s*]+/g, " ")];
+  }));
+  const isFinal = (comment = "") => comment.includes("the process must be terminated and relaunched");
+  assertEquals(
+    [...comments].filter(([, comment]) => isFinal(comment)).map(([code]) => code),
+    [...STICKY].sort((a, b) => a - b),
+  );
+  // Uncorrectable errors of memory (ECC) and of NVLink: of them it says no more than that they were detected.
+  for (const code of [214, 220]) {
+    assertStringIncludes(comments.get(code) ?? "", "error was detected during");
+    assert(!STICKY.has(code));
   }
 }, "cuda");
 

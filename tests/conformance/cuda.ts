@@ -17,7 +17,7 @@ import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { CudaEnd, deviceOf, managedOf, type Memory, pinnedOf, virtualOf } from "./cuda_end.ts";
 import { FakeContext } from "./fake/context.ts";
 import { fakeGate } from "./fake/gate.ts";
-import { hostEnd } from "./host_end.ts";
+import { hostEnd, oddHostEnd } from "./host_end.ts";
 import { buffersOf, gateOf, OpenCLEnd } from "./opencl_end.ts";
 import { MatEnd } from "./opencv_mat_end.ts";
 import { ANY_MAT } from "./opencv_variants.ts";
@@ -34,6 +34,10 @@ const TO_CUDA = edgeOf(cudaToCuda as unknown as Mapper);
 /** One edge on one device, and why that may be none. */
 interface Variant {
   readonly edge: string;
+  /** What is special about it, in words. */
+  readonly name?: string;
+  /** The host's memory, where that is the source, and is no memory of `host.allocate()`. */
+  readonly hosts?: End;
   /** Why the device has none. */
   readonly lacks?: (device: CudaDevice) => string | undefined;
   /** Which memory of the device is at CUDA's end. */
@@ -47,6 +51,16 @@ const VARIANTS: readonly Variant[] = [
     lacks: lacking("hostRegisterSupported", "registers no memory of the host"),
     memoryOf: deviceOf,
     about: { expected: "as proven" },
+  },
+  {
+    edge: FROM_HOST,
+    name: "in the middle of pages",
+    hosts: oddHostEnd,
+    lacks: ({ attributes }) => {
+      return attributes.pageableMemoryAccess === 1 ? "the device reaches any memory of the host" : undefined;
+    },
+    memoryOf: deviceOf,
+    about: { expected: "copy" },
   },
   { edge: TO_HOST, memoryOf: deviceOf, about: { expected: "copy" } },
   {
@@ -166,15 +180,15 @@ function lacking(attribute: keyof CudaDevice["attributes"], what: string): NonNu
 function candidate(variant: Variant, device: CudaDevice): Candidate {
   return {
     edge: variant.edge,
-    device: inWords(device),
+    device: variant.name === undefined ? inWords(device) : `${inWords(device)}, ${variant.name}`,
     open: variant.lacks?.(device) ?? (() => open(variant, device)),
   };
 }
 
-function open({ edge, memoryOf, about }: Variant, device: CudaDevice): Subject {
+function open({ edge, memoryOf, hosts = hostEnd, about }: Variant, device: CudaDevice): Subject {
   const { contexts, ends, closeAll, rest } = opened(device, memoryOf);
   const graph = new MapperGraph([host, ...contexts]);
-  const [source, target, elsewhere] = edge === FROM_HOST ? [hostEnd, ...ends] : [ends[0], hostEnd, hostEnd];
+  const [source, target, elsewhere] = edge === FROM_HOST ? [hosts, ...ends] : [ends[0], hosts, hosts];
   return { graph, source, target, elsewhere, ...about, ...rest, [Symbol.dispose]: () => closeAll(graph) };
 }
 

@@ -1,4 +1,7 @@
+import { Frame } from "../../src/core/frame.ts";
+import { planeLayouts } from "../../src/core/frame_info.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
+import { oddMemory } from "../cuda/odd_memory.ts";
 import { bytesAt } from "./bytes.ts";
 import type { End } from "./subject.ts";
 
@@ -23,6 +26,13 @@ export const hostEnd: End = {
     read: (tensor) => Promise.resolve(look(tensor as HostTensor).slice()),
     look: (tensor) => look(tensor as HostTensor),
   },
+};
+
+/** The same, in memory at odd addresses that samepage has not allocated. */
+export const oddHostEnd: End = {
+  ...hostEnd,
+  allocate: oddMemory,
+  allocateFrame: (info) => Frame.of(planeLayouts(info).map((plane) => oddMemory({ ...plane, byteOffset: 0 })), info),
 };
 
 function look(tensor: HostTensor): Uint8Array {

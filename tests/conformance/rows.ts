@@ -1,6 +1,6 @@
-import { assertEquals } from "@std/assert";
 import { messageOf } from "../../src/core/errors.ts";
 import { ledger } from "../../src/core/ledger.ts";
+import { assertAlive } from "../alive.ts";
 import { type Case, NotHere } from "./case.ts";
 import { assertTyped } from "../faults/sweep.ts";
 import { CASES } from "./cases/mod.ts";
@@ -74,7 +74,7 @@ export class EdgeRun implements Disposable {
     const before = ledger.alive;
     await one.run(subject);
     subject.quiet?.();
-    assertEquals(ledger.alive, before, "alive after the case");
+    await assertAlive(before, "alive after the case");
   }
 
   async #runAlone(one: Case): Promise<void> {
@@ -85,7 +85,7 @@ export class EdgeRun implements Disposable {
     } finally {
       closeAfterFaults(subject);
     }
-    assertEquals(ledger.alive, before, "alive after the case");
+    await assertAlive(before, "alive after the case");
   }
 
   /** After a failure nothing is known of the contexts; the next case gets new ones. */

@@ -1,7 +1,6 @@
-import { assertEquals } from "@std/assert";
 import { ledger } from "../../mod.ts";
 import { messageOf } from "../../src/core/errors.ts";
-import { until } from "../conformance/bytes.ts";
+import { assertAlive } from "../alive.ts";
 import { CudaContext, type CudaDevice, cudaDevices } from "../../src/cuda/mod.ts";
 
 const found = devicesHere();
@@ -20,17 +19,19 @@ function devicesHere(): { devices: readonly CudaDevice[]; missing?: string } {
   }
 }
 
-/** A test that needs so many GPUs: without, it is ignored and says so. What is alive afterwards is what was before. */
-export function gpuTest(name: string, run: () => unknown, count = 1): void {
-  const reason = missing ?? (devices.length < count ? `needs ${count} GPUs` : undefined);
+/**
+ * A test that needs so many GPUs, and `lacks` nothing else: without, it is ignored and says so. What is alive afterwards is
+ * what was before.
+ */
+export function gpuTest(name: string, run: () => unknown, count = 1, lacks?: string): void {
+  const reason = missing ?? (devices.length < count ? `needs ${count} GPUs` : lacks);
   Deno.test({
     name: `cuda: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
     ignore: reason !== undefined,
     fn: async () => {
       const before = ledger.alive;
       await run();
-      await until(() => JSON.stringify(ledger.alive) === JSON.stringify(before)); // a wait of another thread may go on
-      assertEquals(ledger.alive, before, "what is alive");
+      await assertAlive(before, "what is alive");
     },
   });
 }

@@ -3,12 +3,15 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, NativeCallError, region } from "@samepage/interop";
 import { runModule } from "../process.ts";
 import { gpuTest, withCuda } from "./help.ts";
+import { pythonLacks } from "./python.ts";
 
 const N = 4096;
 const SHAPE = { shape: [N], dtype: "u8" } as const;
 
 /** What the other process makes of each byte. */
 const KEY = 0xa5;
+
+const NO_CUPY = pythonLacks("cupy");
 
 /** Runs a Deno process that has CUDA, and the context `cuda`; answers what it printed. */
 async function elsewhere(text: string, env: Record<string, string>): Promise<string> {
@@ -19,20 +22,6 @@ async function elsewhere(text: string, env: Record<string, string>): Promise<str
   const { code, stdout, stderr, late } = await runModule(source, { env, limit: 60 });
   assert(code === 0 && !late, `${code}: ${stderr}`);
   return stdout.trim();
-}
-
-/** Is there a Python with CuPy? */
-async function hasCupy(): Promise<boolean> {
-  try {
-    const { success } = await new Deno.Command("python3", {
-      args: ["-c", "import cupy"],
-      stdout: "null",
-      stderr: "null",
-    }).output();
-    return success;
-  } catch {
-    return false;
-  }
 }
 
 async function python(text: string, args: string[]): Promise<string> {
@@ -72,15 +61,16 @@ gpuTest("another process opens our memory by its envelope, sees it and changes i
     assert(around.every((byte) => byte === 1));
   }));
 
-gpuTest("CuPy opens our handle, sees the same bytes and changes them", () =>
-  withCuda(async (cuda) => {
-    if (!await hasCupy()) return console.log("there is no CuPy here");
-    using tensor = cuda.allocate(SHAPE);
-    const bytes = crypto.getRandomValues(new Uint8Array(N));
-    cuda.stream.write(tensor, bytes);
-    const { handle, byteOffset } = cuda.exportMemory(tensor);
-    const seen = await python(
-      `
+gpuTest(
+  "CuPy opens our handle, sees the same bytes and changes them",
+  () =>
+    withCuda(async (cuda) => {
+      using tensor = cuda.allocate(SHAPE);
+      const bytes = crypto.getRandomValues(new Uint8Array(N));
+      cuda.stream.write(tensor, bytes);
+      const { handle, byteOffset } = cuda.exportMemory(tensor);
+      const seen = await python(
+        `
 import sys, numpy, cupy
 pointer = cupy.cuda.runtime.ipcOpenMemHandle(bytes.fromhex(sys.argv[1]))
 memory = cupy.cuda.UnownedMemory(pointer + int(sys.argv[2]), ${N}, None)
@@ -91,21 +81,25 @@ array.set(seen ^ numpy.uint8(${KEY}))
 cupy.cuda.runtime.deviceSynchronize()
 cupy.cuda.runtime.ipcCloseMemHandle(pointer)
 `,
-      [handle.toHex(), String(byteOffset)],
-    );
-    assertEquals(Uint8Array.fromHex(seen), bytes);
-    const after = new Uint8Array(N);
-    cuda.stream.read(tensor, after);
-    assertEquals(after, bytes.map((byte) => byte ^ KEY));
-  }));
+        [handle.toHex(), String(byteOffset)],
+      );
+      assertEquals(Uint8Array.fromHex(seen), bytes);
+      const after = new Uint8Array(N);
+      cuda.stream.read(tensor, after);
+      assertEquals(after, bytes.map((byte) => byte ^ KEY));
+    }),
+  1,
+  NO_CUPY,
+);
 
-gpuTest("we open CuPy's handle, see the same bytes and change them", () =>
-  withCuda(async (cuda) => {
-    if (!await hasCupy()) return console.log("there is no CuPy here");
-    const child = new Deno.Command("python3", {
-      args: [
-        "-c",
-        `
+gpuTest(
+  "we open CuPy's handle, see the same bytes and change them",
+  () =>
+    withCuda(async (cuda) => {
+      const child = new Deno.Command("python3", {
+        args: [
+          "-c",
+          `
 import sys, numpy, cupy
 pointer = cupy.cuda.runtime.malloc(${N})
 memory = cupy.cuda.UnownedMemory(pointer, ${N}, None)
@@ -116,36 +110,39 @@ print(bytes(cupy.cuda.runtime.ipcGetMemHandle(pointer)).hex(), flush=True)
 sys.stdin.readline()
 print(cupy.asnumpy(array).tobytes().hex(), flush=True)
 `,
-      ],
-      stdin: "piped",
-      stdout: "piped",
-    }).spawn();
-    const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    const line = async () => {
-      let text = "";
-      while (!text.includes("\n")) {
-        const { value, done } = await lines.read();
-        if (done) break;
-        text += value;
+        ],
+        stdin: "piped",
+        stdout: "piped",
+      }).spawn();
+      const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+      const line = async () => {
+        let text = "";
+        while (!text.includes("\n")) {
+          const { value, done } = await lines.read();
+          if (done) break;
+          text += value;
+        }
+        return Uint8Array.fromHex(text.trim());
+      };
+      const handle = await line();
+      {
+        using tensor = cuda.openMemory({ handle, layout: SHAPE });
+        const bytes = new Uint8Array(N);
+        cuda.stream.read(tensor, bytes);
+        assertEquals(bytes, Uint8Array.from(bytes, (_, i) => i));
+        cuda.stream.fill(tensor, 42);
+        cuda.stream.finish();
       }
-      return Uint8Array.fromHex(text.trim());
-    };
-    const handle = await line();
-    {
-      using tensor = cuda.openMemory({ handle, layout: SHAPE });
-      const bytes = new Uint8Array(N);
-      cuda.stream.read(tensor, bytes);
-      assertEquals(bytes, Uint8Array.from(bytes, (_, i) => i));
-      cuda.stream.fill(tensor, 42);
-      cuda.stream.finish();
-    }
-    const stdin = child.stdin.getWriter();
-    await stdin.write(new TextEncoder().encode("\n"));
-    assert((await line()).every((byte) => byte === 42));
-    await stdin.close();
-    await lines.cancel();
-    await child.status;
-  }));
+      const stdin = child.stdin.getWriter();
+      await stdin.write(new TextEncoder().encode("\n"));
+      assert((await line()).every((byte) => byte === 42));
+      await stdin.close();
+      await lines.cancel();
+      await child.status;
+    }),
+  1,
+  NO_CUPY,
+);
 
 gpuTest(
   "a handle of this process, of another device, or of another kind of memory is refused",

@@ -1,95 +1,158 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { host, MapperGraph } from "../../mod.ts";
+import { host, MapperGraph, region } from "../../mod.ts";
 import { AccessError } from "../../src/core/errors.ts";
 import { CudaManaged, type ManagedAttachment } from "../../src/cuda/memory/managed.ts";
 import { ManagedTurns } from "../../src/cuda/memory/managed_turns.ts";
-import { FakeFence, FakeWork } from "../unit/fakes.ts";
+import { fakeContext, FakeFence, FakeWork } from "../unit/fakes.ts";
 import type { CudaContext } from "../../src/cuda/mod.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { gpuTest, withCuda } from "./help.ts";
 
 const INIT = { shape: [64], dtype: "u8" } as const;
 
-/** A stream, as far as turns know one. */
-function fakeStream() {
-  return { timeline: {}, resource: { state: "live" as "live" | "freed" } };
+/** The commands of two streams. */
+const [ONE, OTHER] = [{ stream: 0x100n }, { stream: 0x200n }];
+
+/** A context that has something in flight. */
+function busyWith(fence: FakeFence) {
+  return { workInFlight: () => [fence.retain()] };
 }
 
 Deno.test("managed turns: a command takes views away, and new ones wait for it", () => {
   const turns = new ManagedTurns();
   using tensor = host.allocate(INIT);
-  const [stream, work] = [fakeStream(), new FakeWork()];
-  turns.track(tensor.grant.allocation, "global", []);
+  const work = new FakeWork();
+  turns.track(tensor.grant.allocation, "global");
   const view = tensor.view();
-  turns.before(stream.timeline);
+  turns.before(ONE);
   assertEquals(view.length, 0);
   using fence = new FakeFence(work);
-  turns.after(stream.timeline, fence);
+  turns.after(ONE, fence);
   assertThrows(() => tensor.view(), AccessError, "work that is not done");
   work.end();
   assertEquals(tensor.view().length, 64);
 });
 
-Deno.test("managed turns: what runs already is waited for by what is new", () => {
+Deno.test("managed turns: what runs already, in any context, is waited for by what is new", () => {
   const turns = new ManagedTurns();
   using tensor = host.allocate(INIT);
-  const work = new FakeWork();
-  using fence = new FakeFence(work);
-  turns.track(tensor.grant.allocation, "global", [fence]);
-  assertThrows(() => tensor.view(), AccessError);
-  work.end();
+  const works = [new FakeWork(), new FakeWork()];
+  const fences = works.map((work) => new FakeFence(work));
+  const contexts = fences.map(busyWith);
+  for (const context of contexts) turns.join(context);
+  turns.track(tensor.grant.allocation, "global");
+  for (const work of works) {
+    assertThrows(() => tensor.view(), AccessError);
+    work.end();
+  }
   tensor.view();
+  assertEquals(contexts.length, 2); // until here somebody has them
+  for (const fence of fences) fence[Symbol.dispose]();
 });
 
 Deno.test("managed turns: memory of the host's is left to it, and refused to commands", () => {
   const turns = new ManagedTurns();
   using tensor = host.allocate(INIT);
   const { allocation } = tensor.grant;
-  const [stream, other] = [fakeStream(), fakeStream()];
-  turns.track(allocation, "host", []);
+  turns.track(allocation, "host");
   const view = tensor.view();
-  turns.before(stream.timeline);
+  turns.before(ONE);
   assertEquals(view.length, 64);
-  assertThrows(() => turns.assertReachable(allocation, stream.timeline, "x"), AccessError, "attached to the host");
-  turns.attached(allocation, "single", stream);
-  turns.before(other.timeline);
+  assertThrows(() => turns.assertReachable(allocation, ONE, "x"), AccessError, "attached to the host");
+  turns.attached(allocation, ONE);
+  turns.before(OTHER);
   assertEquals(view.length, 64);
-  assertThrows(() => turns.assertReachable(allocation, other.timeline, "x"), AccessError, "another stream");
-  turns.assertReachable(allocation, stream.timeline, "x");
-  turns.before(stream.timeline);
+  assertThrows(() => turns.assertReachable(allocation, OTHER, "x"), AccessError, "another stream");
+  turns.assertReachable(allocation, { ...ONE }, "x"); // it is the handle that tells a stream
+  turns.before(ONE);
   assertEquals(view.length, 0);
-  stream.resource.state = "freed"; // what was attached to it is everybody's again
-  turns.assertReachable(allocation, other.timeline, "x");
+});
+
+Deno.test("managed turns: with its stream destroyed, a block comes back to what it was allocated with", () => {
+  const turns = new ManagedTurns();
+  const work = new FakeWork();
+  using fence = new FakeFence(work);
+  const context = busyWith(fence);
+  using own = host.allocate(INIT);
+  using common = host.allocate(INIT);
+  const [forHost, forAll] = [own.grant.allocation, common.grant.allocation];
+  turns.track(forHost, "host");
+  turns.track(forAll, "global");
+  for (const allocation of [forHost, forAll]) turns.attached(allocation, ONE);
+  turns.join(context); // from here on, something runs on another stream
+  const view = common.view();
+  turns.streamEnds(ONE, false); // its owner may go on with it
+  assertThrows(() => turns.assertReachable(forHost, OTHER, "x"), AccessError, "another stream");
+  turns.assertReachable(forAll, OTHER, "x");
+  assertEquals(view.length, 0);
+  assertThrows(() => common.view(), AccessError, "work that is not done");
+  turns.streamEnds(ONE, true);
+  assertThrows(() => turns.assertReachable(forHost, OTHER, "x"), AccessError, "attached to the host");
+  assertEquals(own.view().length, 64);
+  assertEquals(typeof context, "object");
+});
+
+Deno.test("managed turns: where nobody can be kept from a block, its stream's end waits for what runs", async () => {
+  const turns = new ManagedTurns();
+  const work = new FakeWork();
+  using fence = new FakeFence(work);
+  const context = busyWith(fence);
+  using tensor = host.allocate(INIT);
+  turns.track(tensor.grant.allocation, "global");
+  turns.attached(tensor.grant.allocation, ONE);
+  turns.join(context);
+  await tensor.lend(() => {
+    turns.streamEnds(ONE, true);
+    assert(work.over);
+  });
+  assertEquals(typeof context, "object");
 });
 
 Deno.test("managed turns: a promise that holds such memory keeps the device from running", async () => {
   const turns = new ManagedTurns();
   using tensor = host.allocate(INIT);
-  const stream = fakeStream();
-  turns.track(tensor.grant.allocation, "global", []);
+  const { allocation } = tensor.grant;
+  turns.track(allocation, "global");
   const { promise, resolve } = Promise.withResolvers<void>();
   const lent = tensor.lend((view) => promise.then(() => view.length));
-  assertThrows(() => turns.before(stream.timeline), AccessError, "lent to a promise");
+  for (const refused of [() => turns.before(ONE), () => turns.takeViews(allocation)]) {
+    assertThrows(refused, AccessError, "lent to a promise");
+  }
   resolve();
   assertEquals(await lent, 64);
-  turns.before(stream.timeline);
+  turns.before(ONE);
 });
 
-Deno.test("managed turns: who of the host maps a part of it takes turns as well; what has ended is forgotten", () => {
+Deno.test("managed turns: another API that has any part of a block keeps the device from running", () => {
   const turns = new ManagedTurns();
   using owner = host.allocate(INIT);
-  using seer = host.allocate(INIT); // stands for what owner was mapped to
-  const [stream, work] = [fakeStream(), new FakeWork()];
-  turns.track(owner.grant.allocation, "global", []);
-  turns.seenByHost(owner.grant.allocation, seer.resource);
+  turns.track(owner.grant.allocation, "global");
+  {
+    using half = owner.slice(region(owner.layout, [0], [32]));
+    using mat = half.slice(region(half.layout, [0], [16])); // stands for what half was mapped to
+    mat.resource.target = fakeContext("fake", ["fake.mat"]).targets[0];
+    assertThrows(() => turns.before(ONE), AccessError, "fake.mat");
+  }
+  turns.before(ONE);
+});
+
+Deno.test("managed turns: who has a part of a block waits as well; what has ended is forgotten", () => {
+  const turns = new ManagedTurns();
+  using owner = host.allocate(INIT);
+  using part = owner.slice(region(owner.layout, [0], [32]));
+  using seer = part.slice(part.layout);
+  const work = new FakeWork();
+  turns.track(owner.grant.allocation, "global");
   using fence = new FakeFence(work);
-  turns.after(stream.timeline, fence);
+  turns.after(ONE, fence);
   assertThrows(() => seer.view(), AccessError);
+  assert(seer.resource.busy);
   work.end();
   seer[Symbol.dispose]();
-  turns.after(stream.timeline, fence);
+  turns.after(ONE, fence);
+  part[Symbol.dispose]();
   owner[Symbol.dispose]();
-  turns.before(stream.timeline);
+  turns.before(ONE);
 });
 
 /** A context whose device says that it moves no managed memory while the CPU uses it. */

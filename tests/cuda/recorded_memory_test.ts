@@ -4,9 +4,12 @@ import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorMemoryAllocation, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import { readCudaMemcpy3DParms } from "../../ffi/cuda_runtime/structs.ts";
 import { mapBlock, PAGE } from "../../src/core/blocks.ts";
-import { AccessError, ArgumentError, NativeCallError } from "../../src/core/errors.ts";
+import { AccessError, ArgumentError, DisposedError, NativeCallError } from "../../src/core/errors.ts";
 import { CudaContext } from "../../src/cuda/mod.ts";
+import { OpenCVContext } from "../../src/opencv/mod.ts";
+import { setAdvice } from "../../src/cuda/memory/managed_advice.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
+import { present } from "../opencv/help.ts";
 import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
 
 const INIT = { shape: [1024], dtype: "u8" } as const;
@@ -251,4 +254,103 @@ recordedTest("where host and device take turns, they refuse each other's memory"
   assertThrows(() => cuda.managed.prefetch(tensor, "host"), ArgumentError, "concurrentManagedAccess is 0");
   assertThrows(() => cuda.managed.advise(tensor, "read-mostly"), ArgumentError, "concurrentManagedAccess is 0");
   assert(told.filter((name) => name === "cudaStreamAttachMemAsync").length === 2);
+});
+
+recordedTest("where host and device take turns, all contexts of a device are one", (a) => {
+  using b = CudaContext.open();
+  using graph = new MapperGraph([host, a]);
+  using early = a.managed.allocate(INIT);
+  using seen = graph.map(early, host) as HostTensor<"u8">;
+  using x = b.stream.allocate(INIT);
+  const view = seen.view();
+  idle = false;
+  b.stream.fill(x, 1);
+  assertEquals(view.length, 0);
+  assertThrows(() => seen.view(), AccessError, "not done");
+  using late = a.managed.allocate(INIT);
+  assert(late.resource.busy); // b's work was there before it
+  idle = true;
+});
+
+recordedTest("where host and device take turns, each of the host's maps does, however it came about", (cuda) => {
+  using graph = new MapperGraph([host, cuda]);
+  using managed = cuda.managed.allocate(INIT);
+  using x = cuda.stream.allocate(INIT);
+  using h = graph.map(managed, host) as HostTensor<"u8">;
+  using d = graph.map(h, cuda);
+  using h2 = graph.map(d, host) as HostTensor<"u8">;
+  const view = h2.view();
+  idle = false;
+  cuda.stream.fill(x, 1);
+  assertEquals(view.length, 0);
+  assertThrows(() => h2.view(), AccessError, "not done");
+  idle = true;
+  assertEquals(h2.view().length, 1024);
+});
+
+recordedTest(
+  `where host and device take turns, a Mat of such memory keeps commands away${present ? "" : " (no OpenCV)"}`,
+  (cuda) => {
+    if (!present) return;
+    using cv = OpenCVContext.open();
+    using graph = new MapperGraph([host, cuda, cv]);
+    using managed = cuda.managed.allocate(INIT);
+    using x = cuda.stream.allocate(INIT);
+    {
+      using h = graph.map(managed, host);
+      using _mat = graph.map(h, cv.mat);
+      assertThrows(() => cuda.stream.fill(x, 1), AccessError, "opencv.mat");
+    }
+    cuda.stream.fill(x, 1);
+    {
+      using _mat = graph.map(managed, cv.mat);
+      assertThrows(() => cuda.stream.fill(x, 1), AccessError, "opencv.mat");
+    }
+    cuda.stream.fill(x, 1);
+  },
+);
+
+recordedTest("where host and device take turns, what is attached to all waits for what runs already", (cuda) => {
+  using stream = cuda.createStream();
+  using x = cuda.stream.allocate(INIT);
+  using tensor = cuda.managed.allocate({ ...INIT, attach: "host" });
+  using peer = host.wrap(tensor.address, INIT);
+  idle = false;
+  stream.fill(x, 1);
+  const view = peer.view();
+  cuda.managed.attach(tensor, "global");
+  assertEquals(view.length, 0);
+  assertThrows(() => peer.view(), AccessError, "not done");
+  idle = true;
+  peer.view();
+});
+
+recordedTest("memory that was attached to a stream comes back with its end to what it was allocated with", (cuda) => {
+  using own = cuda.managed.allocate({ ...INIT, attach: "host" });
+  using common = cuda.managed.allocate(INIT);
+  {
+    using stream = cuda.createStream();
+    for (const tensor of [own, common]) cuda.managed.attach(tensor, "single", stream);
+    assertThrows(() => cuda.stream.fill(common, 1), AccessError, "another stream");
+  }
+  assertThrows(() => cuda.stream.fill(own, 1), AccessError, "attached to the host");
+  cuda.stream.fill(common, 1);
+});
+
+recordedTest("what attaches and advises is read once, as text", (cuda) => {
+  using tensor = cuda.managed.allocate(INIT);
+  let asked = 0;
+  const global = {
+    toString() {
+      if (++asked > 1) tensor[Symbol.dispose]();
+      return "global";
+    },
+  } as never;
+  told.length = 0;
+  assertThrows(() => cuda.managed.attach(tensor, global), ArgumentError);
+  const advice = { toString: () => "read-mostly" } as never;
+  assertThrows(() => setAdvice(cuda, tensor, advice, cuda, false), ArgumentError);
+  assertEquals(told, []);
+  tensor[Symbol.dispose]();
+  assertThrows(() => cuda.managed.attach(tensor, "global"), DisposedError);
 });

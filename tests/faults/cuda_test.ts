@@ -9,6 +9,7 @@ import { assertSame, random } from "../conformance/bytes.ts";
 import { keepEvents } from "../conformance/cuda_end.ts";
 import { exported } from "../cuda/cells/exporter.ts";
 import { devices, gpuTest, missing, withCuda } from "../cuda/help.ts";
+import { oddMemory } from "../cuda/odd_memory.ts";
 import { cudaLibrary } from "../cuda_libraries.ts";
 import { type Fault, sweep } from "./sweep.ts";
 
@@ -23,6 +24,12 @@ template <class T> __global__ void put(T* to, const T* from, unsigned long long 
 const NAME = "put<unsigned char>";
 const TYPES = ["unsigned char*", "const unsigned char*", "unsigned long long"] as const;
 
+/** More sweeps than it takes until every call had its turn. */
+const MOST_SWEEPS = 8;
+
+/** Work that could not be asked about is asked again, and nothing is said of it. */
+const ASKED_AGAIN: readonly string[] = ["cudart.cudaEventRecord", "cudart.cudaEventQuery"];
+
 /** Sweeps over an operation; what it made the first time, and keeps, is no leak. The calls that are named were among them. */
 async function swept(
   operation: () => unknown,
@@ -31,12 +38,18 @@ async function swept(
 ): Promise<readonly Fault[]> {
   await operation();
   const before = natives();
-  const faults = await sweep(operation, async () => {
-    await intact();
-    assertEquals(natives(), before, "native objects");
-  });
-  const called = new Set(faults.map(({ call }) => call));
-  for (const call of calls) assert(called.has(call), `${call} was not among ${[...called].join(", ")}`);
+  const faults: Fault[] = [];
+  const missing = () => calls.filter((call) => !faults.some((fault) => fault.call === call));
+  // Waiting takes some calls more in one run than in another, so that what comes after it may be missed.
+  for (let i = 0; i < MOST_SWEEPS && (i === 0 || missing().length > 0); i++) {
+    faults.push(
+      ...await sweep(operation, async () => {
+        await intact();
+        assertEquals(natives(), before, "native objects");
+      }),
+    );
+  }
+  assertEquals(missing(), [], `not among ${[...new Set(faults.map(({ call }) => call))].join(", ")}`);
   return faults;
 }
 
@@ -51,7 +64,7 @@ function test(name: string, run: (cuda: CudaContext) => unknown, count = 1): voi
 
 function assertNoneSwallowed(faults: readonly Fault[]): void {
   assertEquals(
-    faults.filter(({ error }) => error === undefined).map(({ call }) => call),
+    faults.filter(({ error, call }) => error === undefined && !ASKED_AGAIN.includes(call)).map(({ call }) => call),
     [],
     "failures that went unsaid",
   );
@@ -72,6 +85,10 @@ const KINDS: { readonly [kind: string]: readonly [call: string, make: (cuda: Cud
     (cuda) => cuda.allocate({ shape: [48, 61], dtype: "u8", pitch: true }),
   ],
   "pinned memory": ["cudart.cudaHostAlloc", (cuda) => cuda.pinned.allocate(BYTES)],
+  "pinned memory without flags": [
+    "cudart.cudaMallocHost",
+    (cuda) => cuda.pinned.allocate({ ...BYTES, portable: false, mapped: false }),
+  ],
   "managed memory": ["cudart.cudaMallocManaged", (cuda) => cuda.managed.allocate(BYTES)],
   "virtual memory of the device": ["cuda.cuMemCreate", (cuda) => cuda.virtual.allocate(BYTES)],
   "a pool of pinned memory": ["cudart.cudaHostAlloc", (cuda) => cuda.pinned.pool({ byteLength: SIZE, count: 3 })],
@@ -233,6 +250,21 @@ test("host memory that is kept registered", async (cuda) => {
     },
     ["cudart.cudaHostRegister", "cudart.cudaHostUnregister"],
     () => source.assertUsable("read-write"),
+  );
+  assertNoneSwallowed(faults);
+});
+
+test("host memory that is copied", async (cuda) => {
+  using graph = new MapperGraph([host, cuda]);
+  using source = oddMemory(BYTES);
+  const bytes = random(SIZE);
+  source.bytes().set(bytes);
+  const faults = await swept(
+    () => {
+      using _mapped = graph.map(source, cuda, { copy: "allow" });
+    },
+    ["cudart.cudaMalloc", "cudart.cudaMemcpyAsync", "cudart.cudaFree"],
+    () => assertSame(source.bytes().slice(), bytes, "the host's bytes"),
   );
   assertNoneSwallowed(faults);
 });

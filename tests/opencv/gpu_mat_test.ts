@@ -2,10 +2,11 @@
 // GpuMat without CUDA too, all but its memory.
 
 import { assertEquals } from "@std/assert";
-import { ArgumentError, type DType, LayoutError } from "@samepage/interop";
-import { gpuMatHeader, type GpuMatInit } from "@samepage/interop/opencv";
+import { ArgumentError, type DType, layout, LayoutError, type LayoutInit } from "@samepage/interop";
+import { gpuMatHeader, type GpuMatInit, type GpuMatOver } from "@samepage/interop/opencv";
 import { compileHere } from "../abi/checker.ts";
 import { abiTest } from "../abi/tools.ts";
+import { readGpuMat } from "../../ffi/opencv_core/structs.ts";
 import { opencvCore } from "../../ffi/generate/lists/opencv_core.ts";
 import { thrown } from "../opencl/help.ts";
 
@@ -101,6 +102,68 @@ for (
 ) {
   Deno.test(`gpuMatHeader refuses ${argument} ${String(Object.values(wrong)[0])}`, () => {
     const error = thrown<ArgumentError>(kind, () => gpuMatHeader({ ...GOOD, ...wrong }));
+    assertEquals([error.constructor, error.argument], [kind, argument]);
+  });
+}
+
+/** A header over a layout, as a tensor has one. */
+const over = (init: LayoutInit, address: bigint = POINTER) => ({ address, layout: layout(init) });
+
+for (
+  const [init, parts] of [
+    [{ shape: [480, 640], dtype: "u8" }, { rows: 480, cols: 640, dtype: "u8" }],
+    [{ shape: [480, 640, 3], dtype: "f32" }, { rows: 480, cols: 640, dtype: "f32", channels: 3 }],
+    [{ shape: [480, 640], dtype: "u8", rowAlign: 512 }, { rows: 480, cols: 640, dtype: "u8", step: 1024 }],
+    [{ shape: [9, 5, 1], dtype: "i16" }, { rows: 9, cols: 5, dtype: "i16" }],
+    [{ shape: [7], dtype: "f64" }, { rows: 7, cols: 1, dtype: "f64" }],
+    [{ shape: [1, 7], strides: [4096, 1], dtype: "u8" }, { rows: 1, cols: 7, dtype: "u8", step: 4096 }],
+    [{ shape: [4, 4], strides: [64, 1], dtype: "u8", byteOffset: 8 }, { rows: 4, cols: 4, dtype: "u8", step: 64 }],
+  ] as readonly (readonly [LayoutInit, Omit<GpuMatInit, "pointer">])[]
+) {
+  Deno.test(`gpuMatHeader of a layout is that of its parts: ${JSON.stringify(init)}`, () => {
+    assertEquals(gpuMatHeader(over(init)), gpuMatHeader({ pointer: POINTER, ...parts }));
+  });
+}
+
+Deno.test("gpuMatHeader of a layout: every field is where the struct has it", () => {
+  const bytes = gpuMatHeader({ ...over({ shape: [480, 640, 3], dtype: "u8", rowAlign: 2048 }), allocator: 4096n });
+  const { flags, ...fields } = readGpuMat(new DataView(bytes.buffer), 0);
+  assertEquals(flags >>> 0, 0x42ff0010); // MAGIC_VAL, CV_8UC3, not continuous
+  assertEquals(fields as object, {
+    rows: 480,
+    cols: 640,
+    step: 2048n,
+    data: POINTER,
+    refcount: 0n,
+    datastart: POINTER,
+    dataend: POINTER + 2048n * 479n + 1920n,
+    allocator: 4096n,
+  });
+});
+
+const GOOD_LAYOUT = { shape: [4, 5], dtype: "u8", strides: [5, 1], byteOffset: 0, byteLength: 20 } as const;
+
+for (
+  const [wrong, kind, argument] of [
+    [{ address: 0n }, ArgumentError, "address"],
+    [{ address: undefined }, ArgumentError, "address"],
+    [{ address: 2n ** 64n - 8n }, ArgumentError, "address"],
+    [{ allocator: 0n }, ArgumentError, "allocator"],
+    [{ layout: undefined }, LayoutError, "init"],
+    [{ layout: { ...GOOD_LAYOUT, shape: [], strides: [] } }, LayoutError, "shape"],
+    [{ layout: layout({ shape: [2, 3, 4, 5], dtype: "u8" }) }, LayoutError, "shape"],
+    [{ layout: { ...GOOD_LAYOUT, strides: [4, 1] } }, LayoutError, "strides[0]"],
+    [{ layout: { ...GOOD_LAYOUT, strides: [0, 1] } }, LayoutError, "strides[0]"],
+    [{ layout: { ...GOOD_LAYOUT, strides: [1, 4] } }, LayoutError, "strides[1]"],
+    [{ layout: { ...GOOD_LAYOUT, strides: [10, 2] } }, LayoutError, "strides[1]"],
+    [{ layout: layout({ shape: [4, 5], dtype: "u32" }) }, LayoutError, "dtype"],
+  ] as readonly (readonly [object, typeof ArgumentError | typeof LayoutError, string])[]
+) {
+  const [[name, value]] = Object.entries(wrong);
+  const said = typeof value === "object" ? JSON.stringify(value) : String(value);
+  Deno.test(`gpuMatHeader of a layout refuses ${argument}: ${name} ${said}`, () => {
+    const given = { address: POINTER, layout: GOOD_LAYOUT, ...wrong } as GpuMatOver;
+    const error = thrown<ArgumentError>(kind, () => gpuMatHeader(given));
     assertEquals([error.constructor, error.argument], [kind, argument]);
   });
 }

@@ -352,3 +352,11 @@ testMat("mat: a context takes what lives in it along", () => {
   assertThrows(() => cv.mat.create({ shape: [4, 4], dtype: "u8" }), DisposedError);
   assertThrows(() => graph.map(photo, cv.mat), Error);
 });
+
+testMat("mat: data is where the header says, and a Mat that was disposed says nothing", () => {
+  using cv = OpenCVContext.open();
+  const mat = cv.mat.create({ shape: [4, 5], dtype: "u8" });
+  assertEquals(mat.data, mat.address);
+  mat[Symbol.dispose]();
+  assertThrows(() => mat.data, DisposedError);
+});

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { LibraryNotFoundError } from "../../src/core/errors.ts";
-import { lazyLibrary, type LibrarySpec, openingOf, setTap } from "../../src/core/library.ts";
+import { lazyLibrary, type LibrarySpec, type Link, openingOf, setTap } from "../../src/core/library.ts";
 import { runModule } from "../process.ts";
 
 interface Functions {
@@ -54,6 +54,35 @@ Deno.test("a library that lacks a symbol is an attempt that failed, and names th
   const missing = { samepage_no_such_symbol: symbols.getpid };
   const error = assertThrows(() => spec(["libc.so.6"], { symbols: missing })(), LibraryNotFoundError);
   assert(error.attempts[0].message.includes("samepage_no_such_symbol"));
+});
+
+Deno.test("a library that does not suit is passed over for one that does, or else taken", () => {
+  const api = "unsuitedtest";
+  const link: Link = (path) => {
+    if (path === "missing") throw new Error("cannot open it");
+    return { getpid: () => path.length };
+  };
+  const unsuited = ({ getpid }: Record<string, unknown>) => {
+    const length = (getpid as () => number)();
+    return length > 4 ? `it is of length ${length}.` : undefined;
+  };
+  const opened = (...candidates: string[]) => spec(candidates, { api, link, unsuited })().getpid();
+  assertEquals(opened("missing", "newer", "old", "older"), 3);
+  assertEquals([openingOf(api)?.path, openingOf(api)?.attempts], ["old", [
+    { path: "missing", message: "cannot open it" },
+    { path: "newer", message: "it is of length 5." },
+  ]]);
+  assertEquals(opened("missing", "newest", "newer"), 6); // the first
+  assertEquals([openingOf(api)?.path, openingOf(api)?.attempts.map(({ path }) => path)], [
+    "newest",
+    ["missing", "newer"],
+  ]);
+  Deno.env.set("SAMEPAGE_LIB_UNSUITEDTEST", "newer");
+  try {
+    assertEquals([opened("old"), openingOf(api)?.attempts], [5, []]);
+  } finally {
+    Deno.env.delete("SAMEPAGE_LIB_UNSUITEDTEST");
+  }
 });
 
 Deno.test("SAMEPAGE_LIB_<API> is tried instead of the candidates", () => {

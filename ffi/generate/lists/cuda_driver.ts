@@ -33,7 +33,9 @@ export const cudaDriver: Library = {
     "cuCtxSetCurrent",
     "cuCtxPushCurrent_v2",
     "cuCtxPopCurrent_v2",
+    "cuCtxGetDevice",
     "cuStreamGetCtx",
+    { name: "cuStreamGetCtx_v2", optional: true },
 
     "cuPointerGetAttribute",
     "cuPointerGetAttributes",

@@ -1,7 +1,9 @@
 import { type Caution, cautionOf } from "./caution.ts";
+import { type Claim, CLAIMS } from "./claims.ts";
 import type { AllocationFlag } from "./flags.ts";
 import type { AdvisedKind } from "./kind.ts";
-import type { Situation } from "./request.ts";
+import { type Situation, SMALL_BYTES } from "./request.ts";
+import { MEASURED_CLAIMS } from "./rows/measured.ts";
 import type { AdvisorRowId } from "./rows/mod.ts";
 
 /** What has been decided. */
@@ -65,7 +67,23 @@ const CAUTIONS: readonly CautionRule[] = [
   },
 ];
 
+/** Where a rule was measured on a discrete GPU, and it did not come out as it says. */
+const NOT_AS_RULED: readonly CautionRule[] = CLAIMS.filter(({ about, id }) =>
+  about === "discrete" && MEASURED_CLAIMS.some(({ claim, verdict }) => claim === id && verdict !== "holds")
+).map((claim) => ({
+  row: `own/measured/${claim.id}` as AdvisorRowId,
+  when: (situation, decided) => !situation.device.integrated && isOf(claim, situation, decided),
+}));
+
+/** Did the claim's rule decide, in a situation like the one that was measured? */
+function isOf({ row, expected, case: it }: Claim, situation: Situation, { kind, rules }: Decided): boolean {
+  const { cpu, gpu, repeats, existing, small } = situation;
+  return rules.includes(row) && (kind === "device") === (expected === "copy-faster") &&
+    cpu === it.cpu && gpu === it.gpu && (repeats > 1) === (it.repeats > 1) &&
+    small === (it.size <= SMALL_BYTES) && existing === (it.existing ?? false);
+}
+
 /** What to look out for with what was decided. */
 export function cautionsFor(situation: Situation, decided: Decided): Caution[] {
-  return CAUTIONS.filter(({ when }) => when(situation, decided)).map(({ row }) => cautionOf(row));
+  return [...CAUTIONS, ...NOT_AS_RULED].filter(({ when }) => when(situation, decided)).map(({ row }) => cautionOf(row));
 }

@@ -166,6 +166,16 @@ export interface ClaimVerdict {
   readonly ratio: number;
 }
 
+/** What a claim came to on a GPU. */
+export interface ClaimMeasurement extends ClaimVerdict {
+  /** The claim's id. */
+  readonly claim: string;
+  /** The GPU's name. */
+  readonly gpu: string;
+  /** The driver, and CUDA. */
+  readonly versions: string;
+}
+
 /** The two ways count as even up to this ratio, because timings are noisy. */
 const EVEN = 1.05;
 

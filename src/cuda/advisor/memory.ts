@@ -1,3 +1,4 @@
+import { callOf } from "./call.ts";
 import type { Caution } from "./caution.ts";
 import { cautionsFor } from "./cautions.ts";
 import { costOf, type OtherKind } from "./costs.ts";
@@ -17,6 +18,11 @@ export interface MemoryAdvice {
   readonly flags: readonly AllocationFlag[];
   /** By which function it is made, and by which alone it goes back; missing for a buffer that stays as it is. */
   readonly functions?: AdvisedFunctions;
+  /**
+   * The call of samepage's that makes it, its shape and dtype left out: `"cuda.pinned.allocate({ writeCombined: true })"`;
+   * missing for a buffer that stays as it is.
+   */
+  readonly call?: string;
   /** Flags of cudaSetDeviceFlags that have to be set before the context is created. */
   readonly deviceFlags: readonly "cudaDeviceMapHost"[];
   /** What the CPU uses instead, and the bytes are copied from and to; missing where nothing has to be copied. */
@@ -60,6 +66,7 @@ export interface MemoryAdvice {
  *
  * const once = advise(frame);
  * console.log(once.kind, once.flags); // pinned [ "cudaHostAllocMapped" ]
+ * console.log(once.call); // cuda.pinned.allocate()
  *
  * const often = advise({ ...frame, repeats: 100 });
  * console.log(often.kind, often.staging?.kind); // device pinned
@@ -82,7 +89,7 @@ export function advise(request: AdviseRequest): MemoryAdvice {
   return Object.freeze({
     kind,
     flags,
-    ...(functions === undefined ? {} : { functions }),
+    ...(functions === undefined ? {} : { functions, call: callOf(kind, flags) }),
     deviceFlags: prerequisite === undefined ? [] : ["cudaDeviceMapHost"] as const,
     ...(staging === undefined ? {} : { staging }),
     rules: [

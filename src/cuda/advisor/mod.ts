@@ -7,7 +7,8 @@
 export { adviseAttach, type AttachAdvice, type AttachHint, type AttachRequest } from "./attach.ts";
 export { type PrefetchEffect, prefetchOf } from "./attach.ts";
 export type { Caution } from "./caution.ts";
-export { type Claim, type ClaimCase, CLAIMS, type ClaimVerdict, judgeClaim, type MeasuredClaim } from "./claims.ts";
+export { type Claim, type ClaimCase, type ClaimMeasurement, CLAIMS, type ClaimVerdict } from "./claims.ts";
+export { judgeClaim, type MeasuredClaim } from "./claims.ts";
 export type { OtherKind } from "./costs.ts";
 export { adviseDevice, type DeviceAdvice, type DeviceRequest, type TegraGpu, type TimesOfGpus } from "./device.ts";
 export type { ExcludedKind } from "./exclusions.ts";
@@ -21,6 +22,7 @@ export { type AdviseRequest, SMALL_BYTES } from "./request.ts";
 export { ADVISOR_ROWS, type AdvisorRow, advisorRow, type AdvisorRowId } from "./rows/mod.ts";
 export type { GpuRowId } from "./rows/gpu.ts";
 export type { ManagedRowId } from "./rows/managed.ts";
+export { MEASURED_CLAIMS, type MeasuredRowId } from "./rows/measured.ts";
 export type { MemoryRowId } from "./rows/memory.ts";
 export type { NvidiaRowId } from "./rows/nvidia.ts";
 export type { OwnRowId } from "./rows/own.ts";

@@ -1,3 +1,4 @@
+import { object } from "../../core/argument.ts";
 import type { CudaAttribute } from "../attributes.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaDeviceTraits } from "./traits.ts";
@@ -9,6 +10,8 @@ const TEGRA_RELEASE = "/etc/nv_tegra_release";
  * What the advisor has to know of a GPU that is here. A GPU that shares the memory of an aarch64 CPU is a Tegra's; of a
  * discrete one beside a Tegra that is known only where reading `/etc/nv_tegra_release` is permitted.
  *
+ * @throws {ArgumentError} for what is no device.
+ *
  * @example
  * ```ts ignore
  * import { advise, cudaDevices, cudaTraitsOf } from "@samepage/interop/cuda";
@@ -18,7 +21,9 @@ const TEGRA_RELEASE = "/etc/nv_tegra_release";
  * console.log(kind, why);
  * ```
  */
-export function cudaTraitsOf({ attributes, computeCapability }: CudaDevice): CudaDeviceTraits {
+export function cudaTraitsOf(device: CudaDevice): CudaDeviceTraits {
+  const { attributes: told, computeCapability } = object(device, "device");
+  const attributes = object(told, "device.attributes");
   const has = (name: CudaAttribute) => attributes[name] === 1;
   const integrated = has("integrated");
   return {

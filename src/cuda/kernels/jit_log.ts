@@ -12,14 +12,17 @@ const LOG_BYTES = 16_384;
  */
 export class JitLog {
   /** The `cudaJitOption`s. */
-  readonly options: Uint32Array<ArrayBuffer> = Uint32Array.of(cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes);
+  readonly options: Uint32Array<ArrayBuffer> = new Uint32Array(new ArrayBuffer(8));
   /** Their values: the address of the text, and how long it may become. */
   readonly values: BigUint64Array<ArrayBuffer>;
   readonly #text: Uint8Array<ArrayBuffer> = new Uint8Array(new ArrayBuffer(LOG_BYTES));
 
   /** An empty one. */
   constructor() {
-    this.values = BigUint64Array.of(addressOf(this.#text, "cuda"), BigInt(LOG_BYTES));
+    // Of buffers of their own: V8 moves the elements of small arrays that have none, and the driver writes to them later.
+    this.options.set([cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes]);
+    this.values = new BigUint64Array(new ArrayBuffer(16));
+    this.values.set([addressOf(this.#text, "cuda"), BigInt(LOG_BYTES)]);
   }
 
   /** The error with what the compiler had to say; as it is where that is nothing. */

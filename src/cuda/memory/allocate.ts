@@ -35,7 +35,8 @@ export function closeImported(context: CudaContext, address: Address): (fate: Fa
 
 /**
  * Frees by a function of CUDA's, unless a view has escaped: it would be used after the driver had freed the memory. The
- * device's primary context is one's own until then: the host may hold the memory for longer than our context is open.
+ * device's primary context, whose end frees all of its memory, is one's own until then: the host may hold the memory for
+ * longer than our context is open, and for good where a view has escaped.
  */
 function freeBy(context: CudaContext, fn: string, call: () => number): (fate: Fate) => void {
   const { within } = context;
@@ -47,5 +48,5 @@ function freeBy(context: CudaContext, fn: string, call: () => number): (fate: Fa
     throwAll([error, ...unwind([free])], "allocating memory");
     throw error;
   }
-  return (fate) => throwAll(unwind(fate === "unused" ? [letGo, free] : [letGo]), "freeing memory");
+  return (fate) => fate === "unused" ? throwAll(unwind([letGo, free]), "freeing memory") : undefined;
 }

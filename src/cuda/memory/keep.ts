@@ -1,4 +1,4 @@
-import { isMade, object } from "../../core/argument.ts";
+import { isMade } from "../../core/argument.ts";
 import { finalizers } from "../../core/finalizers.ts";
 import { Mapped } from "../../core/mapped.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -6,7 +6,8 @@ import { Resource } from "../../core/resource.ts";
 import { type Undo, unwind } from "../../core/undo.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
-import { refuseRegister, register, type RegisterOptions } from "./registered.ts";
+import { registerFlags, type RegisterOptions } from "./register_flags.ts";
+import { refuseRegister, register } from "./registered.ts";
 
 /** Memory of the host that stays registered between maps, for a buffer that comes again: made by `cuda.register()`. */
 export class CudaRegistration implements Disposable {
@@ -16,7 +17,7 @@ export class CudaRegistration implements Disposable {
   /** Registers all of the tensor's block. */
   constructor(context: CudaContext, tensor: Mapped, options: RegisterOptions) {
     if (!isMade(tensor, Mapped)) throw checks.wrongKind("tensor", "a tensor of the host", tensor);
-    const { readOnly = false, ioMemory = false } = object(options, "options");
+    const flags = registerFlags(options, context.device);
     tensor.resource.assertLive();
     context.resource.assertLive();
     const [{ allocation }] = tensor.grants;
@@ -31,7 +32,7 @@ export class CudaRegistration implements Disposable {
     }
     const undo: Undo = [];
     try {
-      register(context, allocation, undo, { readOnly, ioMemory });
+      register(context, allocation, undo, flags);
     } catch (error) {
       unwind(undo);
       throw error;

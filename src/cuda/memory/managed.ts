@@ -6,10 +6,8 @@ import {
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { isMade, object, shown } from "../../core/argument.ts";
-import type { Allocation } from "../../core/allocation.ts";
 import type { Fence } from "../../core/fence.ts";
 import { layout, type LayoutInit } from "../../core/layout.ts";
-import type { Resource } from "../../core/resource.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { checkDriver } from "../errors.ts";
@@ -26,11 +24,12 @@ import {
   type ManagedPlace,
   setAdvice,
 } from "./managed_advice.ts";
-import { type ManagedAttachment, ManagedTurns } from "./managed_turns.ts";
+import { type ManagedTurns, managedTurns } from "./managed_turns.ts";
 import { CudaMemory } from "./memory.ts";
 import { assertAllowed } from "./rules.ts";
 
-export type { ManagedAttachment };
+/** Who may use managed memory: every stream, the host alone, or one stream. */
+export type ManagedAttachment = "global" | "host" | "single";
 
 /** How managed memory is allocated. */
 export interface ManagedAllocation extends LayoutInit {
@@ -52,7 +51,13 @@ const ATTACH: { readonly [A in ManagedAttachment]: number } = {
   single: cudaMemAttachSingle,
 };
 
-/** Managed ("unified") memory: host and devices call it by one address, and the driver moves it to whoever uses it. */
+/**
+ * Managed ("unified") memory: host and devices call it by one address, and the driver moves it to whoever uses it.
+ *
+ * Without concurrentManagedAccess a touch by the CPU while a device runs anything ends the process: commands take the
+ * host's views away, and new ones wait for them. What the workers of a program do, no other isolate knows: on such a device
+ * use managed memory in the isolate alone that submits its work.
+ */
 export class CudaManaged extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.managed";
@@ -63,7 +68,10 @@ export class CudaManaged extends CudaMemory {
   constructor(context: CudaContext) {
     super(context);
     const { managedMemory, concurrentManagedAccess } = context.device.attributes;
-    if (managedMemory === 1 && concurrentManagedAccess !== 1) this.turns = new ManagedTurns();
+    if (managedMemory === 1 && concurrentManagedAccess !== 1) {
+      this.turns = managedTurns;
+      this.turns.join(context);
+    }
   }
 
   /**
@@ -79,7 +87,7 @@ export class CudaManaged extends CudaMemory {
     const at = layout(init);
     this.context.resource.assertLive();
     const tensor = this.own(managedBlock(this.context, at.byteOffset + at.byteLength, attach), at);
-    this.turns?.track(tensor.grant.allocation, attach, this.context.workInFlight());
+    this.turns?.track(tensor.grant.allocation, attach);
     return tensor;
   }
 
@@ -89,10 +97,10 @@ export class CudaManaged extends CudaMemory {
    *
    * @param to `"single"` is the stream, which has to be given then
    * @throws {ArgumentError} for what is no managed tensor that owns its block.
-   * @throws {AccessError} where its bytes are lent.
+   * @throws {AccessError} where its bytes are lent; without concurrentManagedAccess, where any of its block are.
    */
   attach(tensor: CudaTensor, to: ManagedAttachment, stream?: CudaStream): void {
-    if (!Object.hasOwn(ATTACH, to)) throw checks.wrong("to", `${shown(to)} is none.`);
+    if (typeof to !== "string" || !Object.hasOwn(ATTACH, to)) throw checks.wrong("to", `${shown(to)} is none.`);
     if (to === "single" && stream === undefined) throw checks.wrong("stream", "which one is it to be attached to?");
     const { context: { device, stream: ours } } = this;
     const order = stream ?? ours;
@@ -101,6 +109,7 @@ export class CudaManaged extends CudaMemory {
       throw checks.wrong("stream", "the default stream is all streams: memory cannot be attached to it alone.");
     }
     this.#assertManaged(tensor, "attach");
+    const { grant: { allocation } } = tensor;
     assertAllowed("managed", "attach", device);
     if (tensor.parent !== undefined) throw checks.wrong("tensor", "it is a part: a block is attached as a whole.");
     const uses: CudaUse[] = [{ tensor, access: tensor.access, argument: "tensor" }];
@@ -109,10 +118,11 @@ export class CudaManaged extends CudaMemory {
     tensor.workBeside(order.timeline, waits);
     const fence = order.submitRaw("cudaStreamAttachMemAsync", waits, (handle) => {
       order.assertUsable(uses); // waiting may have run code of the program's: it may have disposed the tensor
+      if (to !== "host") this.turns?.takeViews(allocation);
       return cudart().cudaStreamAttachMemAsync(handle, tensor.rawHandle, 0n, ATTACH[to]);
     });
     tensor.resource.record(fence);
-    this.turns?.attached(tensor.grant.allocation, to, order);
+    this.turns?.attached(allocation, to === "single" ? order.timeline : to);
   }
 
   /**
@@ -169,11 +179,6 @@ export class CudaManaged extends CudaMemory {
   /** Takes the host's views of managed memory away where the device cannot run anything beside them; elsewhere nothing. */
   revokeViews(): void {
     this.turns?.before(this.context.stream.timeline);
-  }
-
-  /** A resource of the host shows a block, or part of it: for those who write mappers. */
-  seenByHost(allocation: Allocation, seer: Resource): void {
-    this.turns?.seenByHost(allocation, seer);
   }
 
   /** The context of a place, where managed memory may move there. */

@@ -71,7 +71,7 @@ export function setAdvice(
   place: CudaContext | "host",
   unset: boolean,
 ): void {
-  if (!Object.hasOwn(ADVICE, advice)) {
+  if (typeof advice !== "string" || !Object.hasOwn(ADVICE, advice)) {
     throw checks.wrong("advice", `${shown(advice)} is none.`, `Use ${Object.keys(ADVICE).join(", ")}.`);
   }
   const call = newerDriver("cuMemAdvise_v2");

@@ -1,54 +1,85 @@
 import type { Allocation } from "../../core/allocation.ts";
 import { AccessError } from "../../core/errors.ts";
 import type { Fence } from "../../core/fence.ts";
-import type { Resource } from "../../core/resource.ts";
+import { holdersOf, unstoppable } from "./managed_holders.ts";
 
-/** Who may use managed memory: every stream, the host alone, or one stream. */
-export type ManagedAttachment = "global" | "host" | "single";
-
-/** A stream, as far as memory can be attached to it. */
-export interface AttachedStream {
-  /** Its commands. */
-  readonly timeline: object;
-  /** Its end of life: memory that was attached to it is everybody's again after that. */
-  readonly resource: Pick<Resource, "state">;
+/** The commands of a stream, whichever context submits them: it is known by its `cudaStream_t`. */
+export interface StreamLine {
+  /** The `cudaStream_t`. */
+  readonly stream: bigint;
 }
 
-/** A block of managed memory, who may use it, and who of the host sees it. */
+/** A context, as far as turns know one. */
+export interface WorkSource {
+  /** A fence behind what each of its streams has in flight: whoever asks disposes them. */
+  workInFlight(): readonly Fence[];
+}
+
+/** A block of managed memory, and who may use it: every stream, the host, or one stream. */
 interface Tracked {
   readonly allocation: Allocation;
-  attachment: ManagedAttachment;
-  stream: AttachedStream | undefined;
-  seers: Resource[];
+  /** What it was allocated with, and comes back to when the stream is destroyed that it is attached to. */
+  readonly initial: "global" | "host";
+  user: "global" | "host" | bigint;
 }
 
 /**
- * Managed memory of a device without concurrentManagedAccess: host and device take turns. While anything runs on the device
- * a touch by the CPU ends the process, unless the block is attached to the host, or to a stream that is idle. So its views
- * are revoked before a command is submitted, and whoever of the host wants new ones waits for that command.
+ * Managed memory of devices without concurrentManagedAccess: host and devices take turns. While anything runs on such a
+ * device a touch by the CPU ends the process, unless the block is attached to the host, or to a stream that is idle. So its
+ * views are revoked before a command is submitted, and whoever of the host wants new ones waits for that command.
+ *
+ * It knows what this isolate submits, by whichever context. What another isolate of the process submits, it cannot know.
  */
 export class ManagedTurns {
   readonly #tracked = new Map<Allocation, Tracked>();
+  /** Held weakly: one that nobody has any more is told of when it is collected. */
+  #contexts: readonly WeakRef<WorkSource>[] = [];
 
-  /** A new block, and what is in flight on the device already. */
-  track(allocation: Allocation, attachment: "global" | "host", inFlight: readonly Fence[]): void {
-    const tracked: Tracked = { allocation, attachment, stream: undefined, seers: [] };
-    this.#tracked.set(allocation, tracked);
-    allocation.beforeFree(() => this.#tracked.delete(allocation));
-    if (attachment === "global") { for (const fence of inFlight) recordOn(tracked, fence); }
+  /** One more context has memory of this kind, or runs beside it. */
+  join(context: WorkSource): void {
+    const living = this.#contexts.filter((each) => each.deref() !== undefined);
+    this.#contexts = [...living, new WeakRef(context)];
   }
 
-  /** Who may use a block from now on. */
-  attached(allocation: Allocation, attachment: ManagedAttachment, stream: AttachedStream): void {
+  /** A new block: the host waits for what is in flight already. */
+  track(allocation: Allocation, initial: "global" | "host"): void {
+    this.#tracked.set(allocation, { allocation, initial, user: initial });
+    allocation.beforeFree(() => this.#tracked.delete(allocation));
+    if (initial === "global") this.#recordInFlight(allocation);
+  }
+
+  /**
+   * A block is about to be attached to all streams or to one: what runs there already may touch it then.
+   *
+   * @throws {AccessError} where the CPU cannot be kept from it.
+   */
+  takeViews(allocation: Allocation): void {
+    if (!this.#tracked.has(allocation)) return;
+    const refusal = unstoppable(allocation);
+    if (refusal !== undefined) throw refusal;
+    revokeViews(allocation);
+  }
+
+  /** Who may use a block from now on; unless that is the host, it waits for what is in flight. */
+  attached(allocation: Allocation, to: "global" | "host" | StreamLine): void {
     const tracked = this.#tracked.get(allocation);
     if (tracked === undefined) return;
-    tracked.attachment = attachment;
-    tracked.stream = attachment === "single" ? stream : undefined;
+    tracked.user = typeof to === "string" ? to : to.stream;
+    if (to !== "host") this.#recordInFlight(allocation);
   }
 
-  /** The host has mapped a block, or a part of it: its tensor may show it only while it is the host's turn. */
-  seenByHost(allocation: Allocation, seer: Resource): void {
-    this.#tracked.get(allocation)?.seers.push(seer);
+  /**
+   * A stream's work is done, and it is about to be destroyed: what is attached to it comes back to what it was allocated
+   * with. Where it is left to its owner, who may destroy it or not, nothing is given to the host.
+   */
+  streamEnds({ stream }: StreamLine, destroyed: boolean): void {
+    for (const { allocation, initial, user } of this.#tracked.values()) {
+      if (user !== stream || (initial === "host" && !destroyed)) continue;
+      this.attached(allocation, initial);
+      if (initial === "host") continue;
+      if (unstoppable(allocation) === undefined) revokeViews(allocation);
+      else this.#eachInFlight((fence) => fence.waitSync()); // whoever has it then keeps all others from running
+    }
   }
 
   /**
@@ -56,10 +87,10 @@ export class ManagedTurns {
    *
    * @throws {AccessError} where it is attached to the host, or to another stream.
    */
-  assertReachable(allocation: Allocation, timeline: object, argument: string): void {
+  assertReachable(allocation: Allocation, line: StreamLine, argument: string): void {
     const tracked = this.#tracked.get(allocation);
-    if (tracked === undefined || this.#concerns(tracked, timeline)) return;
-    const whom = tracked.attachment === "host" ? "the host" : "another stream";
+    if (tracked === undefined || concerns(tracked, line)) return;
+    const whom = tracked.user === "host" ? "the host" : "another stream";
     throw new AccessError(`${argument}: its block is attached to ${whom}, and the device needs it to itself.`, {
       api: "cuda",
       argument,
@@ -70,39 +101,51 @@ export class ManagedTurns {
   /**
    * A command is about to be submitted: the host's views of what it may touch are revoked.
    *
-   * @throws {AccessError} where a promise holds such memory: what it does with it, nobody can stop.
+   * @throws {AccessError} where a promise or another API holds such memory: what they do with it, nobody can stop.
    */
-  before(timeline: object): void {
-    const concerned = [...this.#tracked.values()].filter((tracked) => this.#concerns(tracked, timeline));
-    for (const tracked of concerned) {
-      const holder = resourcesOf(tracked).find((resource) => resource.held);
-      if (holder === undefined) continue;
-      throw new AccessError(`${holder.name} is lent to a promise: the device cannot run anything until that settles.`, {
-        api: "cuda",
-        hint: "Await that first; or attach the memory to the host for as long as it lasts.",
-      });
+  before(line: StreamLine): void {
+    const concerned = this.#concerned(line);
+    for (const allocation of concerned) {
+      const refusal = unstoppable(allocation);
+      if (refusal !== undefined) throw refusal;
     }
-    for (const { allocation } of concerned) allocation.views?.revokeRange(0, allocation.block.byteLength, false);
+    for (const allocation of concerned) revokeViews(allocation);
   }
 
   /** It was submitted: the host waits for it before it looks at what it may touch. */
-  after(timeline: object, fence: Fence): void {
-    for (const tracked of this.#tracked.values()) if (this.#concerns(tracked, timeline)) recordOn(tracked, fence);
+  after(line: StreamLine, fence: Fence): void {
+    for (const allocation of this.#concerned(line)) recordOn(allocation, fence);
   }
 
-  #concerns({ attachment, stream }: Tracked, timeline: object): boolean {
-    if (attachment === "single" && stream?.resource.state === "live") return stream.timeline === timeline;
-    return attachment !== "host";
+  #concerned(line: StreamLine): Allocation[] {
+    return [...this.#tracked.values()].filter((tracked) => concerns(tracked, line)).map(({ allocation }) => allocation);
+  }
+
+  #recordInFlight(allocation: Allocation): void {
+    this.#eachInFlight((fence) => recordOn(allocation, fence));
+  }
+
+  #eachInFlight(use: (fence: Fence) => void): void {
+    for (const context of this.#contexts) {
+      for (const each of context.deref()?.workInFlight() ?? []) {
+        using fence = each;
+        use(fence);
+      }
+    }
   }
 }
 
-/** Whoever has the bytes: their owners, and those of the host that they were mapped to. */
-function resourcesOf(tracked: Tracked): Resource[] {
-  tracked.seers = tracked.seers.filter(({ state }) => state !== "freed");
-  const owners = tracked.allocation.roots.flatMap(({ resource }) => resource ?? []);
-  return [...owners, ...tracked.seers];
+/** The turns of this isolate: a block that is attached to all is any device's. */
+export const managedTurns: ManagedTurns = new ManagedTurns();
+
+function concerns({ user }: Tracked, { stream }: StreamLine): boolean {
+  return user === "global" || user === stream;
 }
 
-function recordOn(tracked: Tracked, fence: Fence): void {
-  for (const resource of resourcesOf(tracked)) resource.record(fence.retain());
+function revokeViews({ views, block }: Allocation): void {
+  views?.revokeRange(0, block.byteLength, false);
+}
+
+function recordOn(allocation: Allocation, fence: Fence): void {
+  for (const resource of holdersOf(allocation)) resource.record(fence.retain());
 }

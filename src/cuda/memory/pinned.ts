@@ -1,8 +1,11 @@
+import type { Address } from "../../../ffi/address.ts";
 import { object } from "../../core/argument.ts";
 import { layout, type LayoutInit } from "../../core/layout.ts";
+import { checks } from "../check.ts";
 import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
-import type { CudaTensor } from "../tensor.ts";
+import { CudaTensor } from "../tensor.ts";
+import { cudaBlockOf } from "./block.ts";
 import { CudaMemory } from "./memory.ts";
 import { FLAGS, pinnedBlock, type PinnedFlags, pinnedFlags } from "./pinned_block.ts";
 import { CudaPinnedPool, type PinnedPoolOptions } from "./pool.ts";
@@ -16,7 +19,8 @@ export class CudaPinned extends CudaMemory {
   readonly kind = "cuda.pinned";
 
   /**
-   * Allocates page-locked memory of the host (cudaHostAlloc), not initialised; it is freed by cudaFreeHost.
+   * Allocates page-locked memory of the host (cudaHostAlloc), not initialised; it is freed by cudaFreeHost. With
+   * `{ portable: false, mapped: false }` it is what cudaMallocHost makes.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
    * @throws {NativeCallError} where there is not enough memory that can be locked.
@@ -30,7 +34,7 @@ export class CudaPinned extends CudaMemory {
    * using graph = new MapperGraph([host, cuda]);
    * using frame = cuda.pinned.allocate({ shape: [1080, 1920, 4], dtype: "u8" });
    * using view = graph.map(frame, host);
-   * view.view().fill(255);
+   * view.bytes().fill(255);
    * ```
    */
   allocate(init: PinnedAllocation): CudaTensor {
@@ -50,12 +54,22 @@ export class CudaPinned extends CudaMemory {
     return new CudaPinnedPool(this, options);
   }
 
-  /** The flags that a block was made with, as the driver tells them (cudaHostGetFlags). */
+  /**
+   * The flags of a tensor's block, as the driver tells them (cudaHostGetFlags): those that it was made with, and those that
+   * all of a device's pinned memory has.
+   *
+   * @throws {ArgumentError} for memory of any other kind.
+   */
   flagsOf(tensor: CudaTensor): readonly string[] {
+    checks.assertInstance(tensor, CudaTensor, "tensor");
+    tensor.resource.assertLive();
+    const block = cudaBlockOf(tensor.grant.allocation);
+    if (block?.memory !== "pinned") {
+      const kind = block?.memory ?? tensor.memory;
+      throw checks.wrong("tensor", `it is ${kind} memory, and only pinned memory has flags.`);
+    }
     const flags = new Uint32Array(1);
-    const { hostHandle } = tensor;
-    if (hostHandle === undefined) return [];
-    this.context.within(() => check(cudart().cudaHostGetFlags(flags, hostHandle), "cudaHostGetFlags"));
+    tensor.context.within(() => check(cudart().cudaHostGetFlags(flags, block.address as Address), "cudaHostGetFlags"));
     return Object.values(FLAGS).filter(([, flag]) => (flags[0] & flag) !== 0).map(([name]) => name);
   }
 }

@@ -10,7 +10,10 @@ import { cudart } from "../library.ts";
 import { allocatedBy, freeHost } from "./allocate.ts";
 import type { CudaBlock } from "./block.ts";
 
-/** What kind of pinned memory it is; each is a flag of cudaHostAlloc. */
+/**
+ * What kind of pinned memory it is; each is a flag of cudaHostAlloc. Without any of them (`portable` and `mapped` false) it
+ * is what cudaMallocHost makes, which is called then. With unified addressing all of it is portable and mapped.
+ */
 export interface PinnedFlags {
   /** Is it pinned memory to every device (cudaHostAllocPortable)? True by default. */
   readonly portable?: boolean;
@@ -44,11 +47,10 @@ export function pinnedBlock(
 ): CudaBlock {
   const chosen = Object.entries(FLAGS).filter(([name]) => asked[name as keyof typeof FLAGS]).map(([, flag]) => flag);
   const flags = chosen.reduce((bits, [, bit]) => bits | bit, cudaHostAllocDefault);
-  const address = allocatedBy(
-    context,
-    "cudaHostAlloc",
-    (out) => cudart().cudaHostAlloc(out, BigInt(byteLength), flags),
-  );
+  const length = BigInt(byteLength);
+  const address = flags === cudaHostAllocDefault
+    ? allocatedBy(context, "cudaMallocHost", (out) => cudart().cudaMallocHost(out, length))
+    : allocatedBy(context, "cudaHostAlloc", (out) => cudart().cudaHostAlloc(out, length, flags));
   const free = freeHost(context, address);
   try {
     return {

@@ -1,10 +1,10 @@
 import {
-  cudaHostRegisterIoMemory,
   cudaHostRegisterMapped,
   cudaHostRegisterPortable,
   cudaHostRegisterReadOnly,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
+import { type Access, writes } from "../../core/access.ts";
 import type { Allocation } from "../../core/allocation.ts";
 import { PAGE } from "../../core/blocks.ts";
 import { ArgumentError, type Refusal, throwAll } from "../../core/errors.ts";
@@ -16,23 +16,21 @@ import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { cudaBlockOf } from "./block.ts";
 import { aliasOf } from "./pinned_block.ts";
+import { FOR_MAPS } from "./register_flags.ts";
 import { refusalOf } from "./rules.ts";
-
-/** How memory of the host is registered; each is a flag of cudaHostRegister. */
-export interface RegisterOptions {
-  /** Kernels only read it (cudaHostRegisterReadOnly). False by default. */
-  readonly readOnly?: boolean;
-  /** It is memory of another device of the machine (cudaHostRegisterIoMemory). False by default. */
-  readonly ioMemory?: boolean;
-}
 
 /** Key of what an allocation knows of its registration: there is one, whatever the context. */
 const REGISTERED = {};
+
+/** Key of what was found out about where an allocation's bytes lie. */
+const BEHIND = {};
 
 /** The pages of an allocation while they are registered: once a process, whoever uses them. */
 interface Registered {
   users: number;
   flags: number;
+  /** The device that was the current one. */
+  ordinal: number;
   readonly undo: Undo;
 }
 
@@ -43,10 +41,49 @@ export function refuseRegister({ device }: CudaContext, allocation: Allocation):
   const { block } = allocation;
   if (block.closed !== undefined) return block.closed;
   if (block.address === undefined) return { reason: "it has no address on the host." };
-  if (block.address % BigInt(PAGE) === 0n) return undefined;
+  if (block.address % BigInt(PAGE) !== 0n) {
+    return {
+      reason: `the block begins at 0x${block.address.toString(16)}, in the middle of a page: pages are locked whole.`,
+      remedy: "Allocate it by host.allocate(), which begins at a page; or cuda.pinned.allocate().",
+    };
+  }
+  const file = fileOf(allocation);
+  if (file === undefined) return undefined;
   return {
-    reason: `the block begins at 0x${block.address.toString(16)}, in the middle of a page: pages are locked whole.`,
-    remedy: "Allocate it by host.allocate(), which begins at a page; or cuda.pinned.allocate().",
+    reason: `its bytes are the file ${file}: its pages cannot be locked.`,
+    remedy: "Map the file privately (MAP_PRIVATE), or copy it into host.allocate().",
+  };
+}
+
+/** The file that memory of somebody else's is, if it is one; looked for once. */
+function fileOf(allocation: Allocation): string | undefined {
+  const { kind, address, byteLength } = allocation.block;
+  if (kind !== "host.foreign") return undefined;
+  const look = () => ({ file: fileBehind(address as Address, byteLength) });
+  return allocation.attachment<{ readonly file: string | undefined }>(BEHIND, look).file;
+}
+
+/** Why kernels of a context may not use an allocation so, as it is registered now; undefined where it is not. */
+export function refuseRegistered(
+  { device: { ordinal, name, attributes } }: CudaContext,
+  allocation: Allocation,
+  access: Access,
+): Omit<Refusal, "edge"> | undefined {
+  const registered = liveOf(allocation);
+  if (registered === undefined) return undefined;
+  if (writes(access) && (registered.flags & cudaHostRegisterReadOnly) !== 0) {
+    const remedy = 'Map it for reading, { access: "read" }; or end that registration first.';
+    return { reason: "it is registered to be only read (cudaHostRegisterReadOnly).", remedy };
+  }
+  // With unified addressing all that is registered is mapped and portable.
+  if (attributes.unifiedAddressing === 1 || attributes.canUseHostPointerForRegisteredMem === 1) return undefined;
+  const here = registered.ordinal === ordinal;
+  const needed = FOR_MAPS & ~(here ? cudaHostRegisterPortable : 0) & ~registered.flags;
+  if (needed === 0) return undefined;
+  const lacks = (needed & cudaHostRegisterMapped) !== 0 ? "cudaHostRegisterMapped" : "cudaHostRegisterPortable";
+  return {
+    reason: `it is registered so that kernels of ${name} do not reach it (without ${lacks}).`,
+    remedy: "Register it by cuda.register(tensor, { mapped: true, portable: true }), or leave that to the map.",
   };
 }
 
@@ -54,19 +91,17 @@ export function refuseRegister({ device }: CudaContext, allocation: Allocation):
  * One more user of an allocation's registration, which the first makes (cudaHostRegister) and the last ends; that goes on
  * the undo list. All of the block is registered, since pages can be registered only once.
  *
+ * @param flags left out by who takes whichever registration there is, as maps do
  * @throws {ArgumentError} where it is registered with other flags.
- * @throws {NativeCallError} where the driver refuses: the pages are somebody else's, or of a file.
+ * @throws {NativeCallError} where the driver refuses: the pages are somebody else's.
  */
-export function register(
-  context: CudaContext,
-  allocation: Allocation,
-  undo: Undo,
-  options: RegisterOptions = {},
-): void {
-  const registered = allocation.attachment<Registered>(REGISTERED, () => ({ users: 0, flags: 0, undo: [] }));
-  const flags = flagsOf(options);
-  if (registered.users === 0) registerPages(context, allocation, registered, flags);
-  else if (registered.flags !== flags) {
+export function register(context: CudaContext, allocation: Allocation, undo: Undo, flags?: number): void {
+  const registered = allocation.attachment<Registered>(
+    REGISTERED,
+    () => ({ users: 0, flags: 0, ordinal: 0, undo: [] }),
+  );
+  if (registered.users === 0) registerPages(context, allocation, registered, flags ?? FOR_MAPS);
+  else if (flags !== undefined && registered.flags !== flags) {
     throw new ArgumentError("options: the memory is registered already, with other flags.", {
       api: "cuda",
       fn: "cudaHostRegister",
@@ -83,30 +118,36 @@ export function register(
 
 /** Is an allocation registered now? */
 export function isRegistered(allocation: Allocation): boolean {
-  return (allocation.findAttachment<Registered>(REGISTERED)?.users ?? 0) > 0;
+  return liveOf(allocation) !== undefined;
+}
+
+/** The registration of an allocation, where there is one now. */
+function liveOf(allocation: Allocation): Registered | undefined {
+  const registered = allocation.findAttachment<Registered>(REGISTERED);
+  return registered === undefined || registered.users === 0 ? undefined : registered;
 }
 
 /** What kernels of a context call an address of registered memory, or of memory that CUDA has made. */
 export function deviceAddressOf(context: CudaContext, allocation: Allocation, host: Address): Address {
   const block = cudaBlockOf(allocation);
-  if (block?.hostAddress === undefined) return aliasOf(context, host);
-  return block.deviceAddress + (host - block.hostAddress) as Address;
-}
-
-function flagsOf({ readOnly = false, ioMemory = false }: RegisterOptions): number {
-  return cudaHostRegisterPortable | cudaHostRegisterMapped | (readOnly ? cudaHostRegisterReadOnly : 0) |
-    (ioMemory ? cudaHostRegisterIoMemory : 0);
+  if (block?.hostAddress !== undefined) return block.deviceAddress + (host - block.hostAddress) as Address;
+  const flags = liveOf(allocation)?.flags ?? FOR_MAPS;
+  const mapped = context.device.attributes.unifiedAddressing === 1 || (flags & cudaHostRegisterMapped) !== 0;
+  if (!mapped) return host; // canUseHostPointerForRegisteredMem: else it was refused
+  if (block !== undefined) return aliasOf(context, host); // a copy, in pinned memory
+  const begin = allocation.block.address as Address; // the handle itself may lie before it
+  return aliasOf(context, begin) + (host - begin) as Address;
 }
 
 function registerPages(context: CudaContext, { block }: Allocation, registered: Registered, flags: number): void {
   const address = block.address as Address;
-  if (block.kind === "host.foreign") assertInMemory(address, block.byteLength);
   // What is allocated by us has whole pages to itself; of others, only what was said to be theirs.
   const byteLength = block.kind === "host.block" ? Math.ceil(block.byteLength / PAGE) * PAGE : block.byteLength;
   const letGo = context.keepPrimary();
   registered.undo.push(letGo);
   try {
-    const hint = "Pages that somebody else has registered cannot be, nor what is no plain memory: copy them.";
+    const hint = "Pages that somebody else has registered cannot be, nor what is no plain memory: copy them, by " +
+      "stream.write().";
     context.within(() =>
       check(cudart().cudaHostRegister(address, BigInt(byteLength), flags), "cudaHostRegister", { hint })
     );
@@ -114,21 +155,10 @@ function registerPages(context: CudaContext, { block }: Allocation, registered: 
     throwAll([error, ...unwind(registered.undo)], "registering host memory");
   }
   registered.flags = flags;
+  registered.ordinal = context.device.ordinal;
   ledger.add("cuda.registered");
   registered.undo.push(() => {
     ledger.remove("cuda.registered");
     context.within(() => checkRelease(cudart().cudaHostUnregister(address), "cudaHostUnregister"));
-  });
-}
-
-/** Throws for memory of somebody else's that is a file on a disk. */
-function assertInMemory(address: Address, byteLength: number): void {
-  const file = fileBehind(address, byteLength);
-  if (file === undefined) return;
-  throw new ArgumentError(`tensor: its bytes are the file ${file}: its pages cannot be locked.`, {
-    api: "cuda",
-    fn: "cudaHostRegister",
-    argument: "tensor",
-    hint: "Map the file privately (MAP_PRIVATE), or copy it into host.allocate().",
   });
 }

@@ -3,6 +3,7 @@ import { LayoutError } from "../../core/errors.ts";
 import { runsOf } from "../../core/runs.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
+import { assertReachable } from "../reach.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
 import type { CudaTensor } from "../tensor.ts";
 
@@ -12,6 +13,7 @@ const FN = "cudaMemset2DAsync";
 export function fill(stream: CudaStream, tensor: CudaTensor, byte: number): void {
   const uses: CudaUse[] = [{ tensor, access: "write", argument: "tensor" }];
   stream.assertUsable(uses);
+  assertReachable(tensor, stream.context, "tensor");
   if (!Number.isInteger(byte) || byte < 0 || byte > 255) throw checks.wrong("byte", `${shown(byte)} is no byte.`);
   const { length, dimensions } = runsOf([tensor.layout]);
   if (dimensions.length > 1) {

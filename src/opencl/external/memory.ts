@@ -11,6 +11,14 @@ import { EXTERNAL_MEMORY, externalMemoryOf, OPAQUE_FD } from "./library.ts";
 /** Key of what an allocation knows of that. */
 const EXPECTED = {};
 
+/** A buffer that OpenCL has acquired. */
+export interface Acquired {
+  /** Reached when it has. */
+  readonly fence: OpenCLFence;
+  /** How it is the other API's again, once the work on it is done. */
+  readonly giveBack: GiveBack;
+}
+
 /** Memory of other APIs as buffers of one context, by POSIX fds (cl_khr_external_memory_opaque_fd): `cl.external`. */
 export class OpenCLExternalMemory {
   readonly #context: OpenCLContext;
@@ -20,7 +28,7 @@ export class OpenCLExternalMemory {
     this.#context = context;
   }
 
-  /** Why the context takes no such memory; undefined where it does. */
+  /** Why the context takes no such memory; undefined where it does: for those who write mappers. */
   get problem(): string | undefined {
     const { devices, name } = this.#context;
     if (devices.length > 1) return `${name} are several devices, of which not all can have the memory.`;
@@ -29,18 +37,19 @@ export class OpenCLExternalMemory {
     return lacks === undefined ? undefined : `${platform} has no ${lacks} on ${name}.`;
   }
 
-  /** Remembers that an allocation is of another API, and comes here by its fd. */
+  /** Remembers that an allocation is of another API, and comes here by its fd: for those who write mappers. */
   expect(allocation: Allocation): void {
     allocation.attachment(EXPECTED, () => true);
   }
 
-  /** Is a range of another API's memory that came here by its fd, or will? */
+  /** Is a range of another API's memory that came here by its fd, or will? For those who write mappers. */
   has({ allocation, address }: ByteRange): boolean {
     return address === undefined && allocation.findAttachment(EXPECTED) === true;
   }
 
   /**
    * A buffer over the memory of an fd, which is taken over whatever comes of it; its release goes on the undo list.
+   * For those who write mappers.
    *
    * @throws {NativeCallError} where the driver does not take it.
    */
@@ -49,18 +58,26 @@ export class OpenCLExternalMemory {
     return { mem, hostAddress: undefined, hostWriters: 0 };
   }
 
-  /** Submits that the buffer is OpenCL's now (clEnqueueAcquireExternalMemObjectsKHR). The other API's work is done. */
-  acquire(root: RootBuffer): OpenCLFence {
-    return this.#hand("clEnqueueAcquireExternalMemObjectsKHR", root);
-  }
-
-  /** How it is the other API's again (clEnqueueReleaseExternalMemObjectsKHR), once the work on it is done. */
-  release(root: RootBuffer): GiveBack {
-    return {
-      context: this.#context,
-      submit: () => undefined, // NVIDIA's driver (580.159) does not come back before what it would wait for is done
-      follow: () => this.#hand("clEnqueueReleaseExternalMemObjectsKHR", root),
+  /**
+   * Submits that the buffer is OpenCL's now (clEnqueueAcquireExternalMemObjectsKHR): the other API's work is done. How it
+   * goes back (clEnqueueReleaseExternalMemObjectsKHR) is in the answer, and on the undo list for where that fails: NVIDIA's
+   * driver (580.159) hangs at the end of a context that holds such a buffer. For those who write mappers.
+   */
+  acquire(root: RootBuffer, undo: Undo): Acquired {
+    const fence = this.#hand("clEnqueueAcquireExternalMemObjectsKHR", root);
+    let isHeld = true;
+    const release = () => {
+      const released = this.#hand("clEnqueueReleaseExternalMemObjectsKHR", root);
+      isHeld = false;
+      return released;
     };
+    undo.push(() => {
+      if (!isHeld) return;
+      using released = release();
+      released.waitSync();
+    });
+    // Not submitted behind work: the same driver does not come back before what it would wait for is done.
+    return { fence, giveBack: { context: this.#context, submit: () => undefined, follow: release } };
   }
 
   #hand(

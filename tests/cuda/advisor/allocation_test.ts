@@ -52,9 +52,12 @@ Deno.test("002/cudaHostAlloc/write-combined: for uploads alone", () => {
 
 Deno.test("own/measured/write-combined: a caution with it", () => {
   const rows = (request: Partial<AdviseRequest>) => inPlace(request).cautions.map(({ row }) => row);
-  assertEquals(rows({ cpu: "write-once" }), ["own/measured/write-combined"]);
+  assertEquals(rows({ cpu: "write-once" }), [
+    "own/measured/write-combined",
+    "own/measured/upload-once",
+  ]);
   assertEquals(rows({ cpu: "write-once", repeats: 16 }), ["own/measured/write-combined"]);
-  assertEquals(rows({ cpu: "read-once" }), []);
+  assertEquals(rows({ cpu: "read-write" }), []);
 });
 
 Deno.test("002/cudaHostRegister/read-only: where the GPU is promised to read only, and the device has it", () => {
@@ -126,6 +129,19 @@ Deno.test("002/cudaHostAlloc/free, 002/cudaHostRegister/unregister, …: each go
     "cuda/cudaMallocManaged/free",
     "003/3.1/pageable-cpu-only",
   ]);
+});
+
+Deno.test("call: an answer has the call of samepage's, and none for a buffer that stays as it is", () => {
+  const calls = (request: Partial<AdviseRequest>) => inPlace(request).call;
+  assertEquals(calls({}), "cuda.pinned.allocate()");
+  assertEquals(calls({ cpu: "write-once", contexts: 2 }), "cuda.pinned.allocate({ writeCombined: true })");
+  assertEquals(calls({ existing: true }), "cuda.register(tensor)");
+  assertEquals(calls({ existing: true, gpuWrites: false }), "cuda.register(tensor, { readOnly: true })");
+  assertEquals(calls({ repeats: 16 }), "cuda.allocate()");
+  assertEquals(calls({ cpu: "repeated", repeats: 16, device: ORIN }), 'cuda.managed.allocate({ attach: "host" })');
+  assertEquals(calls({ cpu: "read-once", repeats: 16, device: ORIN }), "cuda.managed.allocate()");
+  assertEquals(calls({ gpu: "none" }), "host.allocate()");
+  assertEquals(calls({ gpu: "none", existing: true }), undefined);
 });
 
 Deno.test("functions: an answer has its kind's, and none for a buffer that stays as it is", () => {

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import { advise, advisorRow, CLAIMS, judgeClaim } from "../../../src/cuda/advisor/mod.ts";
-import { H200 } from "./devices.ts";
+import { advise, advisorRow, CLAIMS, judgeClaim, MEASURED_CLAIMS } from "../../../src/cuda/advisor/mod.ts";
+import { H200, ORIN } from "./devices.ts";
 
 Deno.test("claims: ids are unique, rows exist, cases are different unless rules disagree", () => {
   assertEquals(new Set(CLAIMS.map(({ id }) => id)).size, CLAIMS.length);
@@ -38,4 +38,38 @@ Deno.test("claims: a measurement holds, differs or is even", () => {
   assertEquals(judgeClaim(mapped, { mapped: 150, copied: 100 }).verdict, "differs");
   assertEquals(judgeClaim(copy, { mapped: 150, copied: 100 }).verdict, "holds");
   for (const copied of [96, 100, 104]) assertEquals(judgeClaim(mapped, { mapped: 100, copied }).verdict, "even");
+});
+
+Deno.test("measured: every claim, each with the verdict of its ratio", () => {
+  assertEquals(MEASURED_CLAIMS.map(({ claim }) => claim), CLAIMS.map(({ id }) => id));
+  for (const { claim, gpu, versions, ratio, verdict } of MEASURED_CLAIMS) {
+    const { expected } = CLAIMS.find(({ id }) => id === claim)!;
+    assertEquals(judgeClaim({ expected }, { mapped: 1, copied: ratio }).verdict, verdict, claim);
+    assert(gpu === "NVIDIA H200" && versions.includes("CUDA 13.0"));
+  }
+});
+
+for (const { id, about, case: { size, cpu, gpu, repeats, existing = false } } of CLAIMS) {
+  const measured = MEASURED_CLAIMS.find(({ claim }) => claim === id)!;
+  const tells = about === "discrete" && measured.verdict !== "holds";
+  Deno.test(`measured: ${id} is ${tells ? "" : "not "}cautioned of, and on no integrated GPU`, () => {
+    const cautions = (device: typeof H200) =>
+      advise({ size, cpu, gpu, repeats, existing, device }).cautions.filter(({ row }) => row === `own/measured/${id}`);
+    assertEquals(cautions(ORIN), []);
+    const found = cautions(H200);
+    assertEquals(found.length, tells ? 1 : 0);
+    for (const { says } of found) assert(says.includes(`${measured.ratio} times as long`), says);
+  });
+}
+
+Deno.test("measured: what was not measured is not cautioned of", () => {
+  const upload = { size: 33_177_600, cpu: "write-once", gpu: "coalesced", device: H200 } as const;
+  const rows = (request: Partial<Parameters<typeof advise>[0]>) =>
+    advise({ ...upload, ...request }).cautions.map(({ row }) => row as string);
+  assert(rows({}).includes("own/measured/upload-once"));
+  for (const other of [{ repeats: 2 }, { existing: true }, { size: 1000 }, { gpu: "scattered" }] as const) {
+    assert(!rows(other).includes("own/measured/upload-once"));
+  }
+  const unmapped = { ...H200, canMapHostMemory: false };
+  assert(!rows({ device: unmapped }).includes("own/measured/upload-once"), "copies, whatever the rule says");
 });

@@ -15,7 +15,7 @@ import { ArgumentError } from "../../../src/core/errors.ts";
 import { anyDevice, anyRequest, everyRequest } from "./requests.ts";
 
 function assertSound(request: AdviseRequest, advice: MemoryAdvice): void {
-  const { kind, flags, rules, why, otherwise, excluded, cautions, staging, functions, deviceFlags } = advice;
+  const { kind, flags, rules, why, otherwise, excluded, cautions, staging, functions, call, deviceFlags } = advice;
 
   const closed = excluded.map((it) => it.kind);
   assert(!closed.includes(kind), `${kind} is excluded`);
@@ -35,6 +35,7 @@ function assertSound(request: AdviseRequest, advice: MemoryAdvice): void {
   assertEquals(kind === "pageable", gpu === "none");
   assertEquals(staging !== undefined, kind === "device" && cpu !== "none");
   assertEquals(functions === undefined, kind === "pageable" && existing);
+  assertEquals(call === undefined, functions === undefined);
   assertEquals(deviceFlags.length > 0, kind === "pinned" || kind === "registered");
 
   const prefix = { pinned: "cudaHostAlloc", registered: "cudaHostRegister", managed: "cudaMemAttach" };

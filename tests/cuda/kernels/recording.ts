@@ -52,6 +52,7 @@ const ATTRIBUTES: { readonly [name: string]: number } = {
   cudaDevAttrUnifiedAddressing: 1,
   cudaDevAttrManagedMemory: 1,
   cudaDevAttrConcurrentManagedAccess: 1,
+  cudaDevAttrCanMapHostMemory: 1,
   cudaDevAttrHostRegisterSupported: 1,
 };
 
@@ -116,6 +117,7 @@ export class Recording {
       cudaMalloc: made,
       cudaMallocManaged: made,
       cudaHostAlloc: made,
+      cudaMallocHost: made,
       cudaHostGetDevicePointer: (out: BigUint64Array, host: bigint) => {
         out[0] = host;
         return 0;

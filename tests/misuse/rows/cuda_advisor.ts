@@ -7,6 +7,7 @@ import {
   advisorRow,
   assertAllowed,
   CLAIMS,
+  cudaTraitsOf,
   judgeClaim,
   ManagedTurns,
   memoryFunctions,
@@ -40,6 +41,7 @@ export default table(import.meta, {
         adviseAttach: (it) => adviseAttach(any(it)),
         adviseDevice: (it) => adviseDevice(any(it)),
         adviseSync: (it) => adviseSync(any(it)),
+        cudaTraitsOf: (it) => cudaTraitsOf(any(it)),
         memoryFunctions: (it) => memoryFunctions(any(it)),
         tegraFeature: (it) => tegraFeature(any(it), H200),
         "tegraFeature of": (it) => tegraFeature("ipc", any(it)),
@@ -83,22 +85,27 @@ export default table(import.meta, {
     run() {
       const turns = new ManagedTurns();
       using memory = host.allocate({ shape: [64], dtype: "u8" });
-      const { grant: { allocation }, resource } = memory;
-      const stream = { timeline: {}, resource };
-      turns.before(stream.timeline); // nothing is tracked
-      turns.track(allocation, "global", []);
-      turns.seenByHost(allocation, resource);
+      const { grant: { allocation } } = memory;
+      const timeline = { stream: 3n };
+      turns.before(timeline); // nothing is tracked
+      turns.takeViews(allocation);
+      turns.streamEnds(timeline, true);
+      turns.join({ workInFlight: () => [] });
+      turns.track(allocation, "global");
       const view = memory.view();
-      turns.before(stream.timeline);
+      turns.before(timeline);
       say(view.length);
-      turns.attached(allocation, "host", stream);
-      fails("attached to the host", () => turns.assertReachable(allocation, stream.timeline, "args[0]"), AccessError);
-      turns.attached(allocation, "single", stream);
-      turns.assertReachable(allocation, stream.timeline, "args[0]");
-      fails("attached to another", () => turns.assertReachable(allocation, {}, "args[0]"), AccessError);
+      turns.attached(allocation, "host");
+      fails("attached to the host", () => turns.assertReachable(allocation, timeline, "args[0]"), AccessError);
+      turns.attached(allocation, timeline);
+      turns.assertReachable(allocation, timeline, "args[0]");
+      fails("attached to another", () => turns.assertReachable(allocation, { stream: 4n }, "args[0]"), AccessError);
       using fence = new OwnFence();
       fence.done = true;
-      turns.after(stream.timeline, fence);
+      turns.after(timeline, fence);
+      turns.streamEnds(timeline, true);
+      turns.streamEnds(timeline, true); // it has ended already
+      turns.takeViews(allocation);
     },
     says: ["0"],
   },

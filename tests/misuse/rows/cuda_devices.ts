@@ -39,6 +39,23 @@ export default table(import.meta, {
     },
     says: Array(4).fill("ArgumentError stream"),
   },
+  "a stream of another device, attached to by its handle": {
+    gpus: 2,
+    run() {
+      using first = device(0);
+      using second = device(1);
+      using theirs = second.createStream();
+      using own = first.createStream();
+      for (const wrong of [() => first.attachStream(theirs.handle), () => second.attachStream(own.handle)]) {
+        say(outcome(wrong));
+      }
+      using attached = second.attachStream(theirs.handle);
+      using x = second.allocate(BYTES);
+      attached.fill(x, 1);
+      attached.finish();
+    },
+    says: Array(2).fill("ArgumentError handle"),
+  },
   "an event of another device": {
     gpus: 2,
     run() {

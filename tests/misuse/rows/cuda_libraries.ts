@@ -96,8 +96,15 @@ export default table(import.meta, {
       for (const choice of [{ ordinal: 1.5 }, { ordinal: "0" }, { uuid: 1 }, { name: {} }]) {
         say(outcome(() => CudaContext.open(any(choice))));
       }
+      for (const options of [{ ordinl: 1 }, { device: 0 }, { flags: 8, schedule: "spin" }]) {
+        say(outcome(() => CudaContext.open(any(options))));
+      }
     },
-    says: [...Array(4).fill("ArgumentError schedule"), ...Array(4).fill("ArgumentError device")],
+    says: [
+      ...Array(4).fill("ArgumentError schedule"),
+      ...Array(4).fill("ArgumentError device"),
+      ...Array(3).fill("ArgumentError options"),
+    ],
   },
   "no driver": {
     gpus: 1,

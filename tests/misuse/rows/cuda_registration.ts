@@ -1,4 +1,4 @@
-import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
+import { AccessError, ArgumentError, DisposedError, host, MapperGraph, NoRouteError } from "@samepage/interop";
 import { BYTES, device } from "../cuda.ts";
 import { any, fails, outcome, safe, say } from "../kit.ts";
 import { table } from "../row.ts";
@@ -13,10 +13,10 @@ export default table(import.meta, {
       const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes)));
       const odd = (address + 4095n) / 4096n * 4096n + 8n;
       using t = host.wrap(odd, BYTES, { keepAlive: bytes });
-      say(outcome(() => graph.map(t, cuda)));
+      say(outcome(() => graph.map(t, cuda)), outcome(() => graph.map(t, cuda, { copy: "allow" })[Symbol.dispose]()));
       cuda.register(t);
     },
-    says: ["NoRouteError target"],
+    says: ["NoRouteError target ok"],
     fails: {
       error: ArgumentError,
       ...{ api: "cuda", fn: "cudaHostRegister", argument: "tensor" },
@@ -44,7 +44,7 @@ export default table(import.meta, {
       using first = cuda.register(t);
       {
         using _second = cuda.register(t); // one more that keeps the pages
-        say(outcome(() => cuda.register(t, { readOnly: true })));
+        say(outcome(() => cuda.register(t, { portable: false })));
         using _mapped = graph.map(t, cuda);
         first[Symbol.dispose]();
         first[Symbol.dispose]();
@@ -112,6 +112,42 @@ export default table(import.meta, {
       t.view().fill(1);
     },
   },
+  "a file that is mapped and shared": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using graph = new MapperGraph([host, cuda]);
+      using t = host.wrap(sharedFile(), BYTES, { access: "read" });
+      say(/its bytes are the file \/etc\//.test(graph.explain(t, cuda).toString()));
+      say(outcome(() => graph.map(t, cuda)));
+      using copy = graph.map(t, cuda, { copy: "allow" });
+      const bytes = new Uint8Array(4096);
+      cuda.stream.read(copy, bytes);
+      say(bytes.every((byte, i) => byte === t.bytes()[i]));
+      cuda.register(t);
+    },
+    says: ["true", "NoRouteError target", "true"],
+    fails: {
+      error: ArgumentError,
+      ...{ api: "cuda", fn: "cudaHostRegister", argument: "tensor" },
+      message: /its bytes are the file/,
+      hint: /MAP_PRIVATE/,
+    },
+  },
+  "memory that is registered to be only read, written": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using graph = new MapperGraph([host, cuda]);
+      using t = host.allocate(BYTES);
+      using kept = safe("register", () => cuda.register(t, { readOnly: true })); // not every device can
+      if (kept === undefined) return;
+      fails("for writing", () => graph.map(t, cuda), NoRouteError);
+      fails("for writing, by a copy", () => graph.map(t, cuda, { copy: "allow" }), NoRouteError);
+      using mapped = graph.map(t, cuda, { access: "read" });
+      fails("fill", () => cuda.stream.fill(mapped, 1), AccessError);
+    },
+  },
   "memory that is disposed while it is registered": {
     gpus: 1,
     run() {
@@ -125,3 +161,16 @@ export default table(import.meta, {
     says: ["freed"],
   },
 });
+
+/** The first page of a file that is there on every system, mapped to be read (PROT_READ, MAP_SHARED). */
+function sharedFile(): bigint {
+  const { open, mmap, close } = Deno.dlopen("libc.so.6", {
+    open: { parameters: ["buffer", "i32"], result: "i32" },
+    mmap: { parameters: ["u64", "usize", "i32", "i32", "i32", "i64"], result: "u64" },
+    close: { parameters: ["i32"], result: "i32" },
+  }).symbols;
+  const fd = open(new TextEncoder().encode("/etc/passwd\0"), 0);
+  const address = mmap(0n, 4096n, 1, 1, fd, 0n);
+  close(fd);
+  return address;
+}

@@ -135,6 +135,9 @@ export default table(import.meta, {
       }
       fails("too much", () => gpuMatHeader({ ...GPU, rows: 2 ** 31 - 1, step: 2 ** 40 }), LayoutError);
       fails("no object", () => gpuMatHeader(any(undefined)), ArgumentError);
+      for (const layout of [undefined, null, 5, "x", {}, { shape: [2], dtype: "u8", strides: ["1"] }]) {
+        fails("layout", () => gpuMatHeader({ address: 4096n, layout: any(layout) }), LayoutError);
+      }
       gpuMatHeader({ ...GPU, step: 7 });
     },
     says: ["64"],

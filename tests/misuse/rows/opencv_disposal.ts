@@ -21,6 +21,7 @@ export default table(import.meta, {
       mat[Symbol.dispose]();
       mat[Symbol.dispose]();
       fails("handle", () => mat.handle, DisposedError);
+      fails("data", () => mat.data, DisposedError);
       fails("slice", () => mat.slice(mat.layout), DisposedError);
       fails("map", () => e.graph.map(mat, host), DisposedError);
       say(mat.type, mat.name.startsWith("opencv.mat"), mat.access, mat.rows, mat.cols, mat.channels);

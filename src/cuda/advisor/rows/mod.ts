@@ -2,6 +2,7 @@ import { shown } from "../../../core/argument.ts";
 import { wrong } from "../check.ts";
 import { GPU_ROWS, type GpuRowId } from "./gpu.ts";
 import { MANAGED_ROWS, type ManagedRowId } from "./managed.ts";
+import { MEASURED_ROWS, type MeasuredRowId } from "./measured.ts";
 import { MEMORY_ROWS, type MemoryRowId } from "./memory.ts";
 import { NVIDIA_ROWS, type NvidiaRowId } from "./nvidia.ts";
 import { OWN_ROWS, type OwnRowId } from "./own.ts";
@@ -16,6 +17,7 @@ import { ZERO_COPY_ROWS, type ZeroCopyRowId } from "./zero_copy.ts";
 export type AdvisorRowId =
   | GpuRowId
   | ManagedRowId
+  | MeasuredRowId
   | MemoryRowId
   | NvidiaRowId
   | OwnRowId
@@ -63,6 +65,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
 const SAID: Readonly<Record<AdvisorRowId, string>> = {
   ...GPU_ROWS,
   ...MANAGED_ROWS,
+  ...MEASURED_ROWS,
   ...MEMORY_ROWS,
   ...NVIDIA_ROWS,
   ...OWN_ROWS,

@@ -9,7 +9,7 @@ const MAPPED: CudaRule = {
   source: "002/prerequisites",
 };
 
-/** Memory of the host that CUDA has allocated page-locked: cudaHostAlloc. */
+/** Memory of the host that CUDA has allocated page-locked: cudaHostAlloc; cudaMallocHost where no flag is asked for. */
 export const PINNED = rules({
   "kernel-read": MAPPED,
   "kernel-write": MAPPED,
@@ -27,7 +27,11 @@ export const PINNED = rules({
   "host-view-while-a-kernel-runs": allowed("cudaHostAlloc"),
   copy: COPIES,
   register: never("cudaHostRegister", "CUDA has locked its pages already"),
-  unregister: never("002/freeing", "what cudaHostAlloc has made is never given to cudaHostUnregister", "Dispose it."),
+  unregister: never(
+    "002/freeing",
+    "what cudaHostAlloc or cudaMallocHost has made is never given to cudaHostUnregister",
+    "Dispose it.",
+  ),
   free: allowed("002/freeing", { by: ["cudaFreeHost"] }),
   ...MOVED_BY_NOBODY,
   ...EXPORTED_BY_NOBODY,

@@ -26,7 +26,7 @@ export const REGISTERED = rules({
   register: never(
     "cudaHostRegister",
     "pages are registered once, whole or in part",
-    "Whoever maps it shares the registration that there is; one with other flags has to end first.",
+    "Whoever maps it shares the registration that there is, as it is; one with other flags has to end first.",
   ),
   unregister: allowed("002/register", { by: ["cudaHostUnregister"] }),
   free: allowed("002/register", { by: ["cudaHostUnregister", "munmap"] }),

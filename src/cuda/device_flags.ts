@@ -1,0 +1,85 @@
+import * as constants from "../../ffi/cuda_runtime/constants.ts";
+import { shown } from "../core/argument.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { checks } from "./check.ts";
+import type { CudaDevice } from "./device.ts";
+import { check } from "./errors.ts";
+import { cudart } from "./library.ts";
+import { primaryState, setPrimaryFlags } from "./primary_context.ts";
+
+/** How a thread waits for the device, as cudaSetDeviceFlags knows it. */
+export type CudaSchedule = "auto" | "spin" | "yield" | "blocking";
+
+/** Each schedule, by CUDA's name of it. */
+const NAMES = {
+  auto: "cudaDeviceScheduleAuto",
+  spin: "cudaDeviceScheduleSpin",
+  yield: "cudaDeviceScheduleYield",
+  blocking: "cudaDeviceScheduleBlockingSync",
+} as const;
+
+/** The flags that are bits of their own. */
+const BITS = ["cudaDeviceMapHost", "cudaDeviceLmemResizeToMax", "cudaDeviceSyncMemops"] as const;
+
+/** A flag of a device's context, by CUDA's name. */
+export type CudaDeviceFlag = typeof NAMES[CudaSchedule] | typeof BITS[number];
+
+/** What was given as a schedule. @throws {ArgumentError} where it is none. */
+export function scheduleIn(given: unknown): CudaSchedule | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === "string" && Object.hasOwn(NAMES, given)) return given as CudaSchedule;
+  throw checks.wrong("schedule", `${shown(given)} is none.`, `Use ${Object.keys(NAMES).join(", ")}.`);
+}
+
+/**
+ * How threads wait for a device: that is settled before its primary context is made.
+ *
+ * @throws {ArgumentError} where there is one already that waits in another way.
+ */
+export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedule): void {
+  const { flags, active } = primaryState(ordinal);
+  const has = scheduleOf(flags);
+  if (has === schedule) return;
+  const others = flags & ~constants.cudaDeviceScheduleMask;
+  if (!active) return setPrimaryFlags(ordinal, others | constants[NAMES[schedule]]);
+  throw new ArgumentError(
+    `schedule: the context of ${name} exists already, with "${has}": it cannot become "${schedule}".`,
+    {
+      api: "cuda",
+      fn: "cuDevicePrimaryCtxSetFlags",
+      argument: "schedule",
+      hint: "Open it with that schedule before anything else in the process uses the device.",
+    },
+  );
+}
+
+/**
+ * Throws unless a device maps memory of the host as was asked: it does wherever it can, whatever the flags.
+ *
+ * @throws {ArgumentError} where it cannot, or must not.
+ */
+export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknown): void {
+  if (mapHost === undefined) return;
+  if (typeof mapHost !== "boolean") throw checks.wrongKind("mapHost", "a boolean", mapHost);
+  const can = attributes.canMapHostMemory === 1;
+  if (mapHost === can) return;
+  if (can) throw checks.wrong("mapHost", `every context of ${name} maps memory of the host: none can do without.`);
+  throw checks.wrong("mapHost", `${name} maps no memory of the host (canMapHostMemory is 0).`, "Copy instead.");
+}
+
+/** The flags of the current device's context (cudaGetDeviceFlags), by CUDA's names. */
+export function currentFlags(): readonly CudaDeviceFlag[] {
+  const out = new Uint32Array(1);
+  check(cudart().cudaGetDeviceFlags(out), "cudaGetDeviceFlags");
+  const schedule = scheduleOf(out[0]);
+  return [
+    ...schedule === undefined ? [] : [NAMES[schedule]],
+    ...BITS.filter((name) => (out[0] & constants[name]) !== 0),
+  ];
+}
+
+/** The schedule among flags; undefined where they name none that CUDA's headers know. */
+function scheduleOf(flags: number): CudaSchedule | undefined {
+  const now = flags & constants.cudaDeviceScheduleMask;
+  return (Object.keys(NAMES) as CudaSchedule[]).find((schedule) => constants[NAMES[schedule]] === now);
+}

@@ -1,0 +1,33 @@
+import type { Allocation } from "../../core/allocation.ts";
+import { nameOf } from "../../core/context.ts";
+import { AccessError } from "../../core/errors.ts";
+import type { Grant } from "../../core/grant.ts";
+import type { Resource } from "../../core/resource.ts";
+
+/** Whoever has a block's bytes: their owners, and all that they were lent to, by whichever API. */
+export function holdersOf({ roots, lends }: Allocation): Resource[] {
+  const grants: Grant[] = [...lends];
+  for (let i = 0; i < grants.length; i++) grants.push(...grants[i].lends);
+  return [...roots, ...grants].flatMap(({ resource }) => resource ?? []); // a map that is still being made has none
+}
+
+/** Why the CPU cannot be kept from a block: a promise has it, or another API, which uses it without asking anybody. */
+export function unstoppable(allocation: Allocation): AccessError | undefined {
+  const holders = holdersOf(allocation);
+  const lent = holders.find(({ held }) => held);
+  if (lent !== undefined) {
+    return new AccessError(`${lent.name} is lent to a promise: the device cannot run anything until that settles.`, {
+      api: "cuda",
+      hint: "Await that first; or attach the memory to the host for as long as it lasts.",
+    });
+  }
+  for (const { target, purpose } of holders) {
+    if (target === undefined || target.context.api === "cuda" || target.context.api === "host") continue;
+    const whose = `${purpose.name} may be used by ${nameOf(target)} at any time`;
+    return new AccessError(`${whose}: the device cannot run anything as long as it lives.`, {
+      api: "cuda",
+      hint: "Dispose it first; or attach the memory to the host before it is mapped.",
+    });
+  }
+  return undefined;
+}

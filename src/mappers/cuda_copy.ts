@@ -1,0 +1,47 @@
+import { reads, writes } from "../core/access.ts";
+import type { Fence } from "../core/fence.ts";
+import type { MapJob } from "../core/mapper.ts";
+import type { GiveBack } from "../core/resource.ts";
+import type { CudaContext } from "../cuda/context.ts";
+import type { CudaTensor } from "../cuda/tensor.ts";
+
+type Address = CudaTensor["address"];
+
+/** Submits a copy from what the job was lent to an address, or back from there, behind other work. */
+type Submit = (address: Address, waits: readonly Fence[]) => Fence;
+
+/** Memory of a device with a copy of what was lent for a map. */
+export interface DeviceCopy {
+  /** Where it is. */
+  readonly handle: Address;
+  /** How it is written back; left out where it is only read. */
+  readonly giveBack: GiveBack | undefined;
+  /** The copy that goes there; left out where it is only written. */
+  readonly done: Fence | undefined;
+}
+
+/** How the bytes go there and back. */
+interface Ways {
+  /** Are there bytes between them that are not the job's? They go back as they came. */
+  readonly gaps: boolean;
+  readonly there: Submit;
+  readonly back: Submit;
+}
+
+/** Copies what a job was lent to new memory of a device, which ends with the map. */
+export function copyOnDevice(
+  context: CudaContext,
+  { grants: [{ access }], undo, waits }: MapJob,
+  byteLength: number,
+  { gaps, there, back }: Ways,
+): DeviceCopy {
+  const copy = context.allocate({ shape: [byteLength], dtype: "u8" });
+  undo.push(() => copy[Symbol.dispose]());
+  const { address: handle } = copy;
+  const submit: GiveBack["submit"] = (work) => back(handle, work);
+  return {
+    handle,
+    giveBack: writes(access) ? { context, submit } : undefined,
+    done: reads(access) || gaps ? there(handle, waits) : undefined,
+  };
+}

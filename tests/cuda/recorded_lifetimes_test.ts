@@ -1,0 +1,365 @@
+/** What ends before what, and what is still in flight then: by the calls of a device that runs nothing. */
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { host, ledger, MapperGraph } from "../../mod.ts";
+import * as constants from "../../ffi/cuda_runtime/constants.ts";
+import { cudaErrorIllegalAddress, cudaErrorNotReady, cudaErrorUnknown } from "../../ffi/cuda_runtime/errors.ts";
+import { mapBlock, type MappedBlock, PAGE } from "../../src/core/blocks.ts";
+import { DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
+import type { Access } from "../../src/core/access.ts";
+import type { Layout } from "../../src/core/layout.ts";
+import { CudaContext, CudaLostError, type CudaTensor } from "../../src/cuda/mod.ts";
+import type { HostTensor } from "../../src/host/tensor.ts";
+import { bytesAt } from "../conformance/bytes.ts";
+import { FakeFence, FakeWork } from "../unit/fakes.ts";
+import { warningsOf } from "../warnings.ts";
+import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
+import { oddMemory } from "./odd_memory.ts";
+
+const INIT = { shape: [1024], dtype: "u8" } as const;
+const COPY = { copy: "allow" } as const;
+/** Where kernels find registered memory, from where the host does. */
+const ALIAS = 0x1000_0000_0000n;
+
+/** A device with unified addressing, which maps and registers memory of the host; it has no peer access. */
+const ATTRIBUTES = new Map<number, number>([
+  [constants.cudaDevAttrUnifiedAddressing, 1],
+  [constants.cudaDevAttrCanMapHostMemory, 1],
+  [constants.cudaDevAttrHostRegisterSupported, 1],
+]);
+
+/** What is told of each call that matters here. */
+const told: string[] = [];
+/** The next call of this name answers that, once. */
+let failing: { readonly name: string; readonly code: number } | undefined;
+/** How far the device has come: which of the events are reached, by when they were recorded. */
+let horizon = Infinity;
+let recorded = 0;
+let nextStream = 0x7700;
+const events = new Map<bigint, number>();
+/** What CUDA has allocated. */
+const blocks = new Map<bigint, MappedBlock>();
+
+/** Tells of a call; answers what it does. */
+function answered(name: string, line: string = name): number {
+  told.push(line);
+  if (failing?.name !== name) return 0;
+  const { code } = failing;
+  failing = undefined;
+  return code;
+}
+
+function made(name: string, out: BigUint64Array, byteLength: bigint): number {
+  const code = answered(name);
+  if (code !== 0) return code;
+  const block = mapBlock({ byteLength: Number(byteLength), align: PAGE, sharable: false, guard: false });
+  blocks.set(out[0] = block.address, block);
+  return 0;
+}
+
+function freed(name: string, address: bigint): number {
+  blocks.get(address)!.free("unused");
+  blocks.delete(address);
+  return answered(name);
+}
+
+function copied(name: string, to: bigint, from: bigint, byteLength: bigint): number {
+  const code = answered(name);
+  if (code === 0) bytesAt(to, Number(byteLength)).set(bytesAt(from, Number(byteLength)));
+  return code;
+}
+
+function waited(event: bigint): number {
+  const code = answered("cudaEventSynchronize");
+  if (code === 0) horizon = Math.max(horizon, events.get(event)!);
+  return code;
+}
+
+const FAKES = {
+  cudaDeviceGetAttribute: (value: Int32Array, attribute: number) => {
+    value[0] = ATTRIBUTES.get(attribute) ?? 0;
+    return 0;
+  },
+  cuDeviceGetAttribute: (value: Int32Array) => {
+    value[0] = 1;
+    return 0;
+  },
+  cudaDeviceCanAccessPeer: (can: Int32Array) => {
+    can[0] = 0;
+    return 0;
+  },
+  cuStreamGetCtx: (_: bigint, out: BigUint64Array) => {
+    out[0] = 0x1000n;
+    return 0;
+  },
+  cuDevicePrimaryCtxRelease_v2: () => answered("cuDevicePrimaryCtxRelease_v2"),
+  cudaStreamCreateWithPriority: (out: BigUint64Array) => {
+    out[0] = BigInt(nextStream += 0x100);
+    return answered("cudaStreamCreateWithPriority");
+  },
+  cudaStreamDestroy: () => answered("cudaStreamDestroy"),
+  cudaEventRecord: (event: bigint) => {
+    events.set(event, ++recorded);
+    return answered("cudaEventRecord");
+  },
+  cudaEventQuery: (event: bigint) => events.get(event)! <= horizon ? 0 : cudaErrorNotReady,
+  cudaEventSynchronize: waited,
+  cudaEventSynchronizeAsync: async (event: bigint) => {
+    await new Promise((go) => setTimeout(go, 5));
+    return waited(event);
+  },
+  cudaMalloc: (out: BigUint64Array, byteLength: bigint) => made("cudaMalloc", out, byteLength),
+  cudaHostAlloc: (out: BigUint64Array, byteLength: bigint) => made("cudaHostAlloc", out, byteLength),
+  cudaFree: (address: bigint) => freed("cudaFree", address),
+  cudaFreeHost: (address: bigint) => freed("cudaFreeHost", address),
+  cudaMemcpyAsync: (to: bigint, from: bigint, byteLength: bigint) => copied("cudaMemcpyAsync", to, from, byteLength),
+  cudaMemcpyPeerAsync: (to: bigint, _to: number, from: bigint, _from: number, byteLength: bigint) =>
+    copied("cudaMemcpyPeerAsync", to, from, byteLength),
+  cudaMemset2DAsync: () => answered("cudaMemset2DAsync"),
+  cudaHostRegister: (address: bigint) => answered("cudaHostRegister", `register ${address}`),
+  cudaHostUnregister: () => answered("cudaHostUnregister"),
+  cudaHostGetDevicePointer: (out: BigUint64Array, address: bigint) => {
+    const own = blocks.has(address);
+    out[0] = own ? address : address + ALIAS;
+    return own ? 0 : answered("cudaHostGetDevicePointer", `alias of ${address}`);
+  },
+  cuMemGetAllocationGranularity: (out: BigUint64Array) => {
+    out[0] = 1n << 16n;
+    return 0;
+  },
+  cuMemCreate: (out: BigUint64Array) => {
+    out[0] = 7n;
+    return 0;
+  },
+  cuMemRelease: () => 0,
+  cuMemAddressReserve: (out: BigUint64Array, byteLength: bigint) => made("cuMemAddressReserve", out, byteLength),
+  cuMemAddressFree: (address: bigint) => freed("cuMemAddressFree", address),
+  cuMemMap: () => 0,
+  cuMemUnmap: () => 0,
+  cuMemSetAccess: () => answered("cuMemSetAccess"),
+} as unknown as Fakes;
+
+let ready = false;
+
+/** A test over the recording; where nothing can be recorded it is ignored, and says so. */
+function recordedTest(
+  name: string,
+  run: (cuda: CudaContext, graph: MapperGraph) => unknown,
+  kept: { readonly alive?: Readonly<Record<string, number>>; readonly quarantined?: number } = {},
+): void {
+  Deno.test({
+    name: `cuda recorded: ${name}${unrecordable ? ` (not here: ${unrecordable})` : ""}`,
+    ignore: unrecordable !== undefined,
+    fn: async () => {
+      if (!ready) record({}, FAKES);
+      ready = true;
+      [failing, horizon] = [undefined, Infinity];
+      const { alive, quarantinedBytes } = ledger;
+      const warnings = await warningsOf(async () => {
+        using cuda = CudaContext.open();
+        using graph = new MapperGraph([host, cuda]);
+        proveNothing(cuda);
+        told.length = 0;
+        await run(cuda, graph);
+        [failing, horizon] = [undefined, Infinity];
+      });
+      assertEquals(warnings.filter((warning) => !warning.includes("could not be tried")), [], "what was warned of");
+      assertEquals(ledger.alive, { ...alive, ...kept.alive }, "what is alive");
+      assertEquals(ledger.quarantinedBytes - quarantinedBytes, kept.quarantined ?? 0, "what is kept for good");
+    },
+  });
+}
+
+/** A device that runs nothing proves nothing: it says so the first time. */
+function proveNothing({ hostMemory: { aliasing } }: CudaContext): void {
+  for (const kind of ["pinned", "registered", "virtual"] as const) aliasing.tryToProve(kind);
+}
+
+/** The names of those that are told of, oldest first. */
+function ofThese(names: RegExp): string[] {
+  return told.filter((line) => names.test(line));
+}
+
+/** Maps a tensor, or a part of it, by copy. */
+type Map = (part: Layout | undefined, access: Access) => { readonly mapped: HostTensor | CudaTensor; end(): void };
+
+/** Each way that maps copy, with a context of its own whose stream carries the copies. */
+function copyingWays(run: (way: string, map: Map, carrier: CudaContext) => void): void {
+  for (const way of ["cuda→host", "cuda→cuda", "host→cuda"]) {
+    using cuda = CudaContext.open();
+    using other = CudaContext.open({ ordinal: 1 });
+    using graph = new MapperGraph([host, cuda, other]);
+    using tensor: HostTensor | CudaTensor = way === "host→cuda" ? oddMemory(INIT) : cuda.allocate(INIT);
+    const to = { "cuda→host": host, "cuda→cuda": other, "host→cuda": cuda }[way]!;
+    run(way, (part, access) => {
+      const source = part === undefined ? tensor : tensor.slice(part);
+      const mapped = graph.map(source, to, { access, ...COPY }) as HostTensor | CudaTensor;
+      const end = () => (part === undefined ? mapped : source)[Symbol.dispose]();
+      return { mapped, end };
+    }, way === "cuda→cuda" ? other : cuda);
+  }
+}
+
+recordedTest("the end of one who attached to a stream says nothing of what another has submitted", async (cuda) => {
+  const [first, second] = [cuda.allocate(INIT), cuda.allocate(INIT)];
+  const one = cuda.attachStream(1n);
+  using another = cuda.attachStream(1n);
+  horizon = recorded; // what is submitted from now on is in flight
+  one.fill(first, 1);
+  const ended = one[Symbol.asyncDispose]();
+  another.fill(second, 1);
+  await ended;
+  assert(!first.resource.busy);
+  told.length = 0;
+  assert(second.resource.busy);
+  second[Symbol.dispose]();
+  assertEquals(ofThese(/Event|Free/), ["cudaEventRecord", "cudaEventSynchronize", "cudaFree"]);
+  first[Symbol.dispose]();
+});
+
+recordedTest("a map that copies back ends before the stream that carries it", () => {
+  copyingWays((way, map, { stream }) => {
+    const { mapped } = map(undefined, "read-write");
+    told.length = 0;
+    stream[Symbol.dispose]();
+    mapped[Symbol.dispose]();
+    assertEquals(ofThese(/Memcpy|Free|StreamDestroy/).map((line) => line.replace(/Peer|Host/, "")), [
+      "cudaMemcpyAsync",
+      "cudaFree",
+      "cudaStreamDestroy",
+    ], way);
+    if (way !== "cuda→host") return;
+    told.length = 0;
+    assertThrows(() => map(undefined, "read-write"), DisposedError, "cuda stream");
+    assertEquals(ofThese(/Memcpy/), []);
+  });
+});
+
+recordedTest("virtual memory of the host is no device's that it was not made for", (cuda) => {
+  using other = CudaContext.open({ ordinal: 1 });
+  using graph = new MapperGraph([host, cuda, other]);
+  using tensor = cuda.virtual.allocate({ ...INIT, location: "host" });
+  assertThrows(() => graph.map(tensor, other), NoRouteError, "it was not allocated for that device");
+  using copy = graph.map(tensor, other, COPY) as CudaTensor;
+  assertEquals(copy.memory, "device");
+  using onHost = graph.map(cuda.virtual.allocate({ ...INIT, location: "host", devices: [other] }), other) as CudaTensor;
+  assertEquals(onHost.memory, "virtual");
+  onHost.parent![Symbol.dispose]();
+});
+
+recordedTest("a kernel that went wrong is known of from then on, whichever call has told of it", (cuda) => {
+  const stream = cuda.createStream();
+  const tensor = cuda.allocate(INIT);
+  horizon = recorded;
+  stream.fill(tensor, 1);
+  failing = { name: "cudaEventRecord", code: cudaErrorIllegalAddress };
+  told.length = 0;
+  assertThrows(() => tensor[Symbol.dispose](), CudaLostError);
+  assertEquals(ofThese(/Event|Free/), ["cudaEventRecord", "cudaFree"]); // nobody waits for what never ends
+  told.length = 0;
+  assertThrows(() => stream.finish(), CudaLostError);
+  assertThrows(() => stream[Symbol.dispose](), CudaLostError);
+  assertEquals(told, ["cudaStreamDestroy"]);
+});
+
+recordedTest("options that dispose the context make no stream of it", () => {
+  const cuda = CudaContext.open();
+  const options = {
+    get priority() {
+      cuda[Symbol.dispose]();
+      told.length = 0;
+      return 0;
+    },
+  };
+  assertThrows(() => cuda.createStream(options), DisposedError, "cuda context");
+  assertEquals(told, []);
+});
+
+recordedTest("a program's fences run before a command, never between it and its record", (cuda) => {
+  using from = cuda.allocate(INIT);
+  using to = cuda.allocate(INIT);
+  const work = new FakeWork();
+  /** One that ends the other tensor, as soon as it is asked once something was copied. */
+  class Ending extends FakeFence {
+    override reached(): boolean {
+      if (told.includes("cudaMemcpyAsync")) to[Symbol.dispose]();
+      return super.reached();
+    }
+    override retain(): Ending {
+      return new Ending(this.work);
+    }
+  }
+  for (let i = 0; i < 256; i++) {
+    using fence = new Ending(work);
+    from.usedBy(fence);
+  }
+  horizon = recorded;
+  cuda.stream.copy(from, to);
+  assertEquals([to.resource.state, to.resource.work.length], ["live", 1]);
+  assertEquals(ofThese(/Memcpy|Free/), ["cudaMemcpyAsync"]);
+  told.length = 0;
+  to[Symbol.dispose]();
+  assertEquals(ofThese(/Event|Free/), ["cudaEventRecord", "cudaEventSynchronize", "cudaFree"]);
+});
+
+recordedTest("the alias of registered memory is that of its block, wherever a handle lies", (cuda, graph) => {
+  const block = mapBlock({ byteLength: 4 * PAGE, align: PAGE, sharable: false, guard: false });
+  const begin = block.address + BigInt(PAGE);
+  {
+    using tensor = host.wrap(block.address, { ...INIT, byteOffset: PAGE });
+    using mapped = graph.map(tensor, cuda) as CudaTensor;
+    assertEquals(told, [`register ${begin}`, `alias of ${begin}`]);
+    assertEquals(mapped.address, begin + ALIAS as typeof mapped.address);
+  }
+  assertEquals(ofThese(/Unregister/).length, 1);
+  block.free("unused");
+});
+
+recordedTest("what lies between the elements of a slice comes back from a copy as it was", () => {
+  const part = { shape: [16, 8], dtype: "u8", strides: [64, 1], byteOffset: 0, byteLength: 15 * 64 + 8 } as const;
+  copyingWays((way, map) => {
+    told.length = 0;
+    const { mapped, end } = map(part as Layout, "write");
+    const address = (tensor: unknown) => (tensor as CudaTensor).rawHandle;
+    const [copy, own] = [mapped, mapped.parent].map((tensor) => bytesAt(address(tensor), part.byteLength));
+    assertEquals(ofThese(/Memcpy/).length, 1, way);
+    own.fill(3); // as nobody may, to see what comes back
+    copy[0] = 9;
+    end();
+    assertEquals([own[0], own[8]], [9, 0], way);
+    assertEquals(ofThese(/Memcpy/).length, 2, way);
+    told.length = 0;
+    map(undefined, "write").end();
+    assertEquals(ofThese(/Memcpy/).length, 1, `${way} without gaps`);
+  });
+});
+
+recordedTest("where the wait for a copy fails, its memory goes only once it is done", (cuda, graph) => {
+  using tensor = cuda.allocate(INIT);
+  told.length = 0;
+  horizon = recorded;
+  failing = { name: "cudaEventSynchronize", code: cudaErrorUnknown };
+  assertThrows(() => graph.map(tensor, host, COPY), NativeCallError);
+  assertEquals(ofThese(/HostAlloc|Memcpy|Synchronize|Free/), [
+    "cudaHostAlloc",
+    "cudaMemcpyAsync",
+    "cudaEventSynchronize", // failed
+    "cudaEventSynchronize",
+    "cudaFreeHost",
+  ]);
+});
+
+recordedTest("memory with an escaped view is kept for good, and the device's primary context with it", async () => {
+  const cuda = CudaContext.open();
+  const graph = new MapperGraph([host, cuda]);
+  const tensor = cuda.pinned.allocate(INIT);
+  const mapped = graph.map(tensor, host) as HostTensor<"u8">;
+  const escaped = mapped.view().buffer.transfer();
+  told.length = 0;
+  const [warning] = await warningsOf(() => mapped[Symbol.dispose]());
+  assertStringIncludes(warning, "its memory is kept for good");
+  tensor[Symbol.dispose]();
+  assertEquals(told, []);
+  cuda[Symbol.dispose]();
+  assertEquals(ofThese(/Free|Release/), ["cuDevicePrimaryCtxRelease_v2"]); // its own: the memory's stays
+  assertEquals(new Uint8Array(escaped)[0], 0);
+}, { alive: { "cuda.primary_context": 1 }, quarantined: INIT.shape[0] });
