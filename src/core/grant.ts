@@ -73,11 +73,11 @@ export class Grant {
   }
 
   /**
-   * The same right to the same elements where they are shown in another block, all of it: what is lent of that is judged
-   * there. The holder keeps this grant as well.
+   * The same right to the same elements where they are shown in another block, from its beginning: what is lent of that is
+   * judged there. The holder keeps this grant as well.
    */
-  elsewhere(allocation: Allocation): Grant {
-    return new Grant(allocation, 0, allocation.block.byteLength, this.access, this.holder, this.parent, [], undefined);
+  elsewhere(allocation: Allocation, byteLength: number = allocation.block.byteLength): Grant {
+    return new Grant(allocation, 0, byteLength, this.access, this.holder, this.parent, [], undefined);
   }
 
   /** Lends a range to a new holder. The caller has asked {@link conflicts} first. */

@@ -26,8 +26,7 @@ export class CudaHostMemory {
   /** What kind of memory kernels will find there: CUDA's own, or the host's, registered where that is needed. */
   kindOf(allocation: Allocation): CudaMemoryKind {
     const block = cudaBlockOf(allocation);
-    // What the host has of memory that it cannot reach is a copy, in pinned memory.
-    if (block !== undefined) return block.hostAddress === undefined ? "pinned" : block.memory;
+    if (block !== undefined) return block.memory;
     return this.#context.device.attributes.pageableMemoryAccess === 1 ? "pageable" : "registered";
   }
 

@@ -55,7 +55,9 @@ export class Timeline {
 
   /** Blocks until a point is reached. @throws what made the work fail. */
   wait(mark: number): void {
-    if (mark > this.#completed) this.#ask(mark, synchronize);
+    if (mark <= this.#completed) return;
+    if (mark === this.#submitted) this.finish(); // which waits as the device's context is to, and needs no event
+    else this.#ask(mark, synchronize);
   }
 
   /**

@@ -3,6 +3,7 @@ import type { Target } from "../core/context.ts";
 import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
+import type { Grant } from "../core/grant.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
@@ -51,8 +52,8 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
     const host = target.context as HostContext;
     const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
     const copied = copyOf(cuda, job, first, source.described.range.byteLength, hasGaps(source));
-    const { address: handle } = copied;
-    const resource = resourceOf(cuda.resource, job, source.resource, copied.giveBack);
+    const { address: handle, grants } = copied;
+    const resource = resourceOf(cuda.resource, { ...job, grants }, source.resource, copied.giveBack);
     if (copied.giveBack !== undefined) resource.dependOn(cuda.stream.resource); // by which it goes back
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
     if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
@@ -63,25 +64,23 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
 /** A copy in memory of the host, and how it is written back. */
 interface Copied {
   readonly address: Address;
+  /** The lent bytes, where they are shown: what is lent of them, and which views there are, is the copy's matter. */
+  readonly grants: readonly Grant[];
   readonly giveBack: GiveBack | undefined;
 }
 
 function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: number, gaps: boolean): Copied {
-  const [{ allocation, access }] = job.grants;
+  const [lent] = job.grants;
+  const { access } = lent;
   const copy = cuda.pinned.allocate({ shape: [byteLength], dtype: "u8" });
-  const own = copy.grant.allocation;
+  job.undo.push(() => copy[Symbol.dispose]());
   const address = copy.hostHandle!;
-  job.undo.push(() => {
-    // Views of the copy count as views of what it is a copy of: where one has escaped, it is the copy that is kept.
-    own.escaped ||= allocation.escaped;
-    own.liveViews += allocation.liveViews;
-    copy[Symbol.dispose]();
-  });
+  const grants = [lent.elsewhere(copy.grant.allocation), ...job.grants];
   if (reads(access) || gaps) { // what lies between the elements goes back as it was
     using done = cuda.submitCopy(address, device, byteLength, []);
     copy.resource.record(done.retain()); // where waiting fails, the end of the copy waits
     done.waitSync();
   }
   const submit: GiveBack["submit"] = (work) => cuda.submitCopy(device, address, byteLength, work);
-  return { address, giveBack: writes(access) ? { context: cuda, submit } : undefined };
+  return { address, grants, giveBack: writes(access) ? { context: cuda, submit } : undefined };
 }

@@ -3,6 +3,7 @@ import type { Target } from "../core/context.ts";
 import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
+import type { Grant } from "../core/grant.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
@@ -56,7 +57,8 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const isCopied = usm.blockOf(job.grants[0].allocation)?.usm === "device";
     const copied = isCopied ? copyOf(usm, host, job, first, byteLength, hasGaps(source)) : undefined;
     const handle = copied?.address ?? first;
-    const resource = resourceOf(usm.context.queue.resource, job, source.resource, copied?.giveBack);
+    const shown = copied === undefined ? job : { ...job, grants: copied.grants };
+    const resource = resourceOf(usm.context.queue.resource, shown, source.resource, copied?.giveBack);
     const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
     if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
     return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
@@ -66,6 +68,8 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
 /** A copy in memory of the host, and how it is written back. */
 interface Copied {
   readonly address: Address;
+  /** The lent bytes, where they are shown: what is lent of them, and which views there are, is the copy's matter. */
+  readonly grants: readonly Grant[];
   readonly giveBack: GiveBack | undefined;
 }
 
@@ -77,17 +81,15 @@ function copyOf(
   byteLength: number,
   gaps: boolean,
 ): Copied {
-  const [{ allocation, access }] = job.grants;
+  const [lent] = job.grants;
+  const { access } = lent;
   const copy = host.allocate({ shape: [byteLength], dtype: "u8" });
-  const own = copy.grant.allocation;
+  job.undo.push(() => copy[Symbol.dispose]());
   const address = copy.rawHandle;
-  job.undo.push(() => {
-    // Views of the copy count as views of what it is a copy of: where one has escaped, it is the copy that is kept.
-    own.escaped ||= allocation.escaped;
-    own.liveViews += allocation.liveViews;
-    copy[Symbol.dispose]();
-  });
+  const { allocation } = copy.grant;
+  // The block may be longer: its length is rounded up.
+  const grants = [lent.elsewhere(allocation, byteLength), ...job.grants];
   if (reads(access) || gaps) usm.copy(address, device, byteLength); // what lies between the elements goes back as it was
   const submit: GiveBack["submit"] = (work) => usm.submitCopy(device, address, byteLength, work);
-  return { address, giveBack: writes(access) ? { context: usm.context, submit } : undefined };
+  return { address, grants, giveBack: writes(access) ? { context: usm.context, submit } : undefined };
 }

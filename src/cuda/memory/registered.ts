@@ -130,11 +130,10 @@ function liveOf(allocation: Allocation): Registered | undefined {
 /** What kernels of a context call an address of registered memory, or of memory that CUDA has made. */
 export function deviceAddressOf(context: CudaContext, allocation: Allocation, host: Address): Address {
   const block = cudaBlockOf(allocation);
-  if (block?.hostAddress !== undefined) return block.deviceAddress + (host - block.hostAddress) as Address;
+  if (block !== undefined) return block.deviceAddress + (host - block.hostAddress!) as Address;
   const flags = liveOf(allocation)?.flags ?? FOR_MAPS;
   const mapped = context.device.attributes.unifiedAddressing === 1 || (flags & cudaHostRegisterMapped) !== 0;
   if (!mapped) return host; // canUseHostPointerForRegisteredMem: else it was refused
-  if (block !== undefined) return aliasOf(context, host); // a copy, in pinned memory
   const begin = allocation.block.address as Address; // the handle itself may lie before it
   return aliasOf(context, begin) + (host - begin) as Address;
 }
