@@ -4,7 +4,9 @@ import type { Plan } from "./mapper.ts";
 
 /** What an experiment came to: does the device use these bytes in place? */
 export interface Verdict {
+  /** True only where that was seen. */
   readonly aliases: boolean;
+  /** What was seen. */
   readonly evidence: string;
 }
 

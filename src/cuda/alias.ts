@@ -22,7 +22,10 @@ const TURNS: Verdict = { aliases: false, evidence: "host and device take turns a
 /** What was found out, by device and kind of memory. */
 const VERDICTS = new Map<string, Verdict>();
 
-/** Is memory that host and kernels both reach the same bytes to both? Found out by an experiment, once a device and kind. */
+/**
+ * Is memory that host and kernels both reach the same bytes to both? Found out by an experiment, once a device and kind.
+ * For those who write mappers.
+ */
 export class CudaAliasing {
   readonly #context: CudaContext;
   /** The kinds that were tried, be it in vain: a context asks once. */

@@ -18,7 +18,10 @@ export type CudaAttribute =
   | {
     [Name in keyof typeof constants]: Name extends `cudaDevAttr${infer Rest}` ? Uncapitalize<Rest> : never;
   }[keyof typeof constants]
-  | keyof typeof DRIVER_ONLY;
+  | "virtualMemoryManagementSupported"
+  | "handleTypePosixFileDescriptorSupported"
+  | "dmaBufSupported"
+  | "hostNumaVirtualMemoryManagementSupported";
 
 /** The attributes of a device. One that this CUDA does not know is missing. */
 export type CudaAttributes = Readonly<Partial<Record<CudaAttribute, number>>>;

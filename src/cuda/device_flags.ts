@@ -11,18 +11,28 @@ import { primaryState, setPrimaryFlags } from "./primary_context.ts";
 export type CudaSchedule = "auto" | "spin" | "yield" | "blocking";
 
 /** Each schedule, by CUDA's name of it. */
-const NAMES = {
+const NAMES: { readonly [S in CudaSchedule]: ScheduleFlag } = {
   auto: "cudaDeviceScheduleAuto",
   spin: "cudaDeviceScheduleSpin",
   yield: "cudaDeviceScheduleYield",
   blocking: "cudaDeviceScheduleBlockingSync",
-} as const;
+};
 
 /** The flags that are bits of their own. */
-const BITS = ["cudaDeviceMapHost", "cudaDeviceLmemResizeToMax", "cudaDeviceSyncMemops"] as const;
+const BITS: readonly BitFlag[] = ["cudaDeviceMapHost", "cudaDeviceLmemResizeToMax", "cudaDeviceSyncMemops"];
 
 /** A flag of a device's context, by CUDA's name. */
-export type CudaDeviceFlag = typeof NAMES[CudaSchedule] | typeof BITS[number];
+export type CudaDeviceFlag =
+  | "cudaDeviceScheduleAuto"
+  | "cudaDeviceScheduleSpin"
+  | "cudaDeviceScheduleYield"
+  | "cudaDeviceScheduleBlockingSync"
+  | "cudaDeviceMapHost"
+  | "cudaDeviceLmemResizeToMax"
+  | "cudaDeviceSyncMemops";
+
+type ScheduleFlag = Extract<CudaDeviceFlag, `cudaDeviceSchedule${string}`>;
+type BitFlag = Exclude<CudaDeviceFlag, ScheduleFlag>;
 
 /** What was given as a schedule. @throws {ArgumentError} where it is none. */
 export function scheduleIn(given: unknown): CudaSchedule | undefined {

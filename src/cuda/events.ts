@@ -9,6 +9,7 @@ import { cudart } from "./library.ts";
 
 /** A `cudaEvent_t` of a pool, and how many waits of other threads are on it. */
 export interface PooledEvent {
+  /** The event. */
   readonly handle: EventHandle;
   /** It goes back to the pool once nobody waits for it. */
   waiters: number;

@@ -9,6 +9,17 @@ export { type CudaDevice, type CudaDeviceChoice, cudaDevices, type CudaVersions,
 export type { CudaAttribute, CudaAttributes } from "./attributes.ts";
 export { CudaLostError } from "./errors.ts";
 export { CudaFence } from "./fence.ts";
+export { type Recorded, Timeline } from "./timeline.ts";
+export type { DeviceCalls, Within } from "./primary_context.ts";
+export type {
+  CudaArray as CudaArrayHandle,
+  CudaEvent,
+  CudaLibrary,
+  CudaMemPool,
+  CudaStream as CudaStreamHandle,
+} from "../../ffi/cuda_runtime/handles.ts";
+export type { Verdict } from "../core/plan.ts";
+export type { PooledEvent } from "./events.ts";
 export { CudaStream, type CudaUse, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";
@@ -39,6 +50,7 @@ export type {
   CudaRule,
   CudaRuleKind,
   RefusedRule,
+  SourcedRule,
 } from "./memory/rules/rule.ts";
 export { type AdviseOptions, CudaManaged, type ManagedAllocation, type ManagedAttachment } from "./memory/managed.ts";
 export type { ManagedAdvice, ManagedHints, ManagedPlace } from "./memory/managed_advice.ts";
@@ -46,7 +58,10 @@ export { ManagedTurns, type StreamLine, type WorkSource } from "./memory/managed
 export { CudaVirtual, type VirtualAllocation, type VirtualImport } from "./memory/virtual.ts";
 export { CudaRegistration } from "./memory/keep.ts";
 export type { RegisterOptions } from "./memory/register_flags.ts";
-export type { CudaMemoryKind } from "./memory/block.ts";
+export type { CudaBlock, CudaMemoryKind } from "./memory/block.ts";
+export { CudaMemory, type CudaPlace } from "./memory/memory.ts";
+export { CudaHostMemory } from "./host_memory.ts";
+export { CudaAliasing } from "./alias.ts";
 export type { CudaMemoryExport, CudaMemoryHandle } from "./ipc/memory.ts";
 export { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 export { CudaEventFence, HeldEvent } from "./event_fence.ts";

@@ -6,15 +6,18 @@ import { cudart } from "./library.ts";
 import type { DeviceCalls, Within } from "./primary_context.ts";
 
 /** An event that was recorded, and how many commands were in front of it. */
-interface Recorded {
+export interface Recorded {
+  /** How many. */
   readonly mark: number;
+  /** The event. */
   readonly event: PooledEvent;
 }
 
 /**
  * The commands of one `cudaStream_t`, in the order in which they run. A point in it is a number: how many commands there
  * were. An event is recorded only when somebody asks for a point, so that submitting takes no more than its own call; it
- * may stand behind later commands then, which is waiting for more than was asked for, never for less.
+ * may stand behind later commands then, which is waiting for more than was asked for, never for less. For those who write
+ * mappers.
  */
 export class Timeline {
   /** The stream. */

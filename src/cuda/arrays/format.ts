@@ -9,7 +9,7 @@ import { sizeOf } from "../../core/dtype.ts";
 import { checks } from "../check.ts";
 
 /** The kind of channel that a dtype is; those of 64 bits arrays have not. */
-const CHANNELS = {
+const CHANNELS: { readonly [D in CudaArrayDType]: number } = {
   u8: cudaChannelFormatKindUnsigned,
   u16: cudaChannelFormatKindUnsigned,
   u32: cudaChannelFormatKindUnsigned,
@@ -18,10 +18,10 @@ const CHANNELS = {
   i32: cudaChannelFormatKindSigned,
   f16: cudaChannelFormatKindFloat,
   f32: cudaChannelFormatKindFloat,
-} as const;
+};
 
 /** What the channels of an array can be. */
-export type CudaArrayDType = keyof typeof CHANNELS;
+export type CudaArrayDType = "u8" | "u16" | "u32" | "i8" | "i16" | "i32" | "f16" | "f32";
 
 /** Throws for what no element of an array can be. */
 export function assertFormat(dtype: unknown, channels: unknown): void {

@@ -16,23 +16,26 @@ import type { CudaArray } from "./array.ts";
 import type { CudaArrayDType } from "./format.ts";
 import { OverArray } from "./over_array.ts";
 
-const FILTERS = { point: cudaFilterModePoint, linear: cudaFilterModeLinear } as const;
-const ADDRESSES = {
+const FILTERS: { readonly [F in TextureFilter]: number } = { point: cudaFilterModePoint, linear: cudaFilterModeLinear };
+const ADDRESSES: { readonly [A in TextureAddress]: number } = {
   wrap: cudaAddressModeWrap,
   clamp: cudaAddressModeClamp,
   mirror: cudaAddressModeMirror,
   border: cudaAddressModeBorder,
-} as const;
-const READS = { element: cudaReadModeElementType, normalized: cudaReadModeNormalizedFloat } as const;
+};
+const READS: { readonly [R in TextureRead]: number } = {
+  element: cudaReadModeElementType,
+  normalized: cudaReadModeNormalizedFloat,
+};
 
 /** How a texture reads between elements: the nearest, or what lies between them. */
-export type TextureFilter = keyof typeof FILTERS;
+export type TextureFilter = "point" | "linear";
 
 /** What a texture reads beyond the edges. */
-export type TextureAddress = keyof typeof ADDRESSES;
+export type TextureAddress = "wrap" | "clamp" | "mirror" | "border";
 
 /** What a texture answers: the element's own type, or floats from 0 (or -1) to 1. */
-export type TextureRead = keyof typeof READS;
+export type TextureRead = "element" | "normalized";
 
 /** How a texture reads an array. */
 export interface TextureOptions {

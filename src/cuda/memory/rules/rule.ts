@@ -25,13 +25,13 @@ export type CudaOperation =
   | "share-opencl";
 
 /** What every rule has. */
-interface Sourced {
+export interface SourcedRule {
   /** Where it is said: `"003/table-1"`, `"002"`, or the function of CUDA's whose documentation says so. */
   readonly source: string;
 }
 
 /** It may be done. */
-export interface AllowedRule extends Sourced {
+export interface AllowedRule extends SourcedRule {
   /** Always. */
   readonly allowed: true;
   /** The functions of CUDA's that do it, where only they may. */
@@ -41,7 +41,7 @@ export interface AllowedRule extends Sourced {
 }
 
 /** It may not be done. */
-export interface RefusedRule extends Sourced {
+export interface RefusedRule extends SourcedRule {
   /** Never. */
   readonly allowed: false;
   /** Why, as a clause: "the CPU does not reach it". */
@@ -51,7 +51,7 @@ export interface RefusedRule extends Sourced {
 }
 
 /** It may be done on some devices. */
-export interface ConditionalRule extends Sourced {
+export interface ConditionalRule extends SourcedRule {
   /** Where the attributes are so. */
   readonly allowed: "if";
   /** CUDA's attributes of a device, and what each has to be. */
