@@ -7,7 +7,6 @@ import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/fence.ts";
 import type { FrameInfo } from "../core/frame_info.ts";
 import type { Frame } from "../core/frame.ts";
-
 import type { Mapped } from "../core/mapped.ts";
 import type { Metadata } from "../core/metadata.ts";
 import { Resource } from "../core/resource.ts";

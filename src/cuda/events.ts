@@ -6,6 +6,7 @@ import { ledger } from "../core/ledger.ts";
 import { unwind } from "../core/undo.ts";
 import { check, checkRelease } from "./errors.ts";
 import { cudart } from "./library.ts";
+import type { Within } from "./primary_context.ts";
 
 /** A `cudaEvent_t` of a pool, and how many waits of other threads are on it. */
 export interface PooledEvent {
@@ -17,12 +18,12 @@ export interface PooledEvent {
 
 /** The events of one device that mark points in its streams, kept for the next point: making one takes a call. */
 export class EventPool {
-  readonly #within: <R>(call: () => R) => R;
+  readonly #within: Within;
   #free: PooledEvent[] = [];
   #closed = false;
 
   /** `within` makes the device's context the thread's. */
-  constructor(within: <R>(call: () => R) => R) {
+  constructor(within: Within) {
     this.#within = within;
   }
 
@@ -49,7 +50,7 @@ export class EventPool {
 const POINT_FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 
 /** Makes an event (cudaEventCreateWithFlags). */
-export function createEvent(within: <R>(call: () => R) => R, flags: number): EventHandle {
+export function createEvent(within: Within, flags: number): EventHandle {
   const out = new BigUint64Array(1);
   within(() => check(cudart().cudaEventCreateWithFlags(out, flags), "cudaEventCreateWithFlags"));
   ledger.add("cuda.cudaEvent_t");

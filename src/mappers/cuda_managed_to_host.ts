@@ -1,16 +1,8 @@
-import type { Access } from "../core/access.ts";
-import type { Target } from "../core/context.ts";
-import type { Described } from "../core/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
 import type { Frame } from "../core/frame.ts";
-import type { Mapper, Plan } from "../core/mapper.ts";
-import { planned } from "../core/plan.ts";
-import type { CudaContext } from "../cuda/context.ts";
+import type { Mapper } from "../core/mapper.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { mapByHostAddress } from "./host_address.ts";
-import { refused } from "./refusals.ts";
+import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./host_address.ts";
 
 const EDGE = "cuda.managed→host";
 
@@ -22,16 +14,9 @@ export const cudaManagedToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTenso
   from: "cuda.managed",
   to: "host",
 
-  prepare({ target, range }: Described): void {
-    const { hostMemory, resource } = target.context as CudaContext;
-    if (resource.state === "live") hostMemory.tryToProve(range.allocation);
-  },
+  prepare: proveHostAddress,
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
-    const cuda = source.target.context as CudaContext;
-    if (cuda.resource.state !== "live") return refused(EDGE, `${cuda.name} was disposed.`);
-    return planned(EDGE, cuda.hostMemory.judge(source.range.allocation), waits.length > 0, source.as(target, access));
-  },
+  probe: (source, target, access, waits) => planByHostAddress(EDGE, source, target, access, waits),
 
   map: mapByHostAddress,
 };

@@ -13,7 +13,7 @@ import type { CudaTensor } from "../cuda/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./cuda_copy.ts";
 import { hasGaps } from "./gaps.ts";
 import { resourceOf, retained } from "./job.ts";
-import { refused } from "./refusals.ts";
+import { refused, refuseDisposed } from "./refusals.ts";
 
 const EDGE = "cuda→cuda";
 
@@ -127,8 +127,8 @@ function evidenceOf(owner: CudaContext, reader: CudaContext): string {
 }
 
 function refuse(source: Described, owner: CudaContext, reader: CudaContext): Refusal | undefined {
-  const ended = [owner, reader].find(({ resource }) => resource.state !== "live");
-  if (ended !== undefined) return refused(EDGE, `${ended.name} was disposed.`);
+  const disposed = refuseDisposed(EDGE, owner) ?? refuseDisposed(EDGE, reader);
+  if (disposed !== undefined) return disposed;
   const refusal = owner.peers.refuse(source.range.allocation);
   return refusal === undefined ? undefined : refused(EDGE, refusal.reason, refusal.remedy);
 }

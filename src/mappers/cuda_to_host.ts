@@ -7,16 +7,16 @@ import type { Grant } from "../core/grant.ts";
 import { Frame } from "../core/frame.ts";
 import { moved } from "../core/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned, plannedCopy } from "../core/plan.ts";
+import { plannedCopy } from "../core/plan.ts";
 import type { GiveBack } from "../core/resource.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { mapByHostAddress } from "./host_address.ts";
+import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./host_address.ts";
 import { hasGaps } from "./gaps.ts";
 import { resourceOf } from "./job.ts";
-import { refused } from "./refusals.ts";
+import { refuseDisposed } from "./refusals.ts";
 
 const EDGE = "cuda→host";
 
@@ -30,19 +30,13 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
   from: "cuda",
   to: "host",
 
-  prepare({ target, range }: Described): void {
-    const { hostMemory, resource } = target.context as CudaContext;
-    if (range.address !== undefined && resource.state === "live") hostMemory.tryToProve(range.allocation);
-  },
+  prepare: proveHostAddress,
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
-    const cuda = source.target.context as CudaContext;
-    if (cuda.resource.state !== "live") return refused(EDGE, `${cuda.name} was disposed.`);
-    const result = source.as(target, access);
-    if (source.range.address === undefined) {
-      return plannedCopy(EDGE, "memory of the device, which the CPU cannot reach", waits.length > 0, result);
-    }
-    return planned(EDGE, cuda.hostMemory.judge(source.range.allocation), waits.length > 0, result);
+    if (source.range.address !== undefined) return planByHostAddress(EDGE, source, target, access, waits);
+    const why = "memory of the device, which the CPU cannot reach";
+    return refuseDisposed(EDGE, source.target.context as CudaContext) ??
+      plannedCopy(EDGE, why, waits.length > 0, source.as(target, access));
   },
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {

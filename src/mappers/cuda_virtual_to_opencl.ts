@@ -14,7 +14,7 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { importProof } from "./cuda_virtual_proof.ts";
 import { resourceOf } from "./job.ts";
-import { refused, refuseEnded } from "./refusals.ts";
+import { refused, refuseDisposed, refuseEnded } from "./refusals.ts";
 
 const EDGE = "cuda.virtual→opencl";
 
@@ -73,8 +73,7 @@ function locationOf({ target, range }: Described): "device" | "host" {
 function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
   const virtual = source.target as CudaVirtual;
   const cuda = virtual.context;
-  if (cuda.resource.state !== "live") return refused(EDGE, `${cuda.name} was disposed.`);
-  const ended = refuseEnded(EDGE, cl);
+  const ended = refuseDisposed(EDGE, cuda) ?? refuseEnded(EDGE, cl);
   if (ended !== undefined) return ended;
   const { problem } = cl.external;
   if (problem !== undefined) return refused(EDGE, problem);

@@ -14,7 +14,7 @@ import type { HostTensor } from "../host/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./cuda_copy.ts";
 import { hasGaps } from "./gaps.ts";
 import { resourceOf, retained } from "./job.ts";
-import { refused } from "./refusals.ts";
+import { refused, refuseDisposed } from "./refusals.ts";
 
 const EDGE = "host→cuda";
 
@@ -104,7 +104,8 @@ function copied(
 }
 
 function refuse(source: Described, cuda: CudaContext, access: Access): Refusal | undefined {
-  if (cuda.resource.state !== "live") return refused(EDGE, `${cuda.name} was disposed.`);
+  const disposed = refuseDisposed(EDGE, cuda);
+  if (disposed !== undefined) return disposed;
   const closed = cuda.hostMemory.refuse(source.range.allocation, access);
   return closed === undefined ? undefined : refused(EDGE, closed.reason, closed.remedy);
 }

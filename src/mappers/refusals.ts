@@ -1,5 +1,6 @@
 import type { Described } from "../core/described.ts";
 import type { Refusal } from "../core/errors.ts";
+import type { CudaContext } from "../cuda/context.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { MatShape, Unfit } from "../opencv/shape.ts";
 
@@ -11,6 +12,11 @@ export function refused(edge: string, reason: string, remedy?: string): Refusal 
 /** A context that has ended takes nothing, and gives nothing. */
 export function refuseEnded(edge: string, cl: OpenCLContext): Refusal | undefined {
   return cl.queue.resource.state === "live" ? undefined : refused(edge, `${cl.name}, or its queue, was disposed.`);
+}
+
+/** The same of a device's context. */
+export function refuseDisposed(edge: string, { resource, name }: CudaContext): Refusal | undefined {
+  return resource.state === "live" ? undefined : refused(edge, `${name} was disposed.`);
 }
 
 /** What knows no images of several planes takes them one by one. */

@@ -44,21 +44,6 @@ export abstract class CudaMemory implements Target<CudaTensor> {
   own(block: CudaBlock, at: Layout): CudaTensor {
     return ownedTensor(this, block, at);
   }
-
-  /** Makes the tensor of memory that somebody else has: for those who write mappers. */
-  tensor(resource: Resource, place: CudaPlace, parent: Mapped): CudaTensor {
-    return new CudaTensor({ target: this, ...place, resource, parent });
-  }
-
-  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
-  frame(
-    resource: Resource,
-    info: FrameInfo,
-    planes: readonly CudaPlace[],
-    about: { readonly metadata?: Metadata; readonly parent?: Mapped },
-  ): Frame<CudaTensor> {
-    return framed(this, resource, info, planes, about);
-  }
 }
 
 /** What stands behind a new block beside its context. */
