@@ -4,7 +4,7 @@
  * @module
  */
 import { assert } from "@std/assert";
-import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
+import { OpenCLContext, type OpenCLDevice, openclDevices, type OpenCLQueue } from "../../src/opencl/mod.ts";
 import { assertTyped, type Fault } from "./sweep.ts";
 import { installTap } from "./tap.ts";
 
@@ -41,12 +41,12 @@ export function test(name: string, run: (cl: () => OpenCLContext) => Promise<unk
   }
 }
 
-/** What a context kept of earlier failures is thrown by its end. */
-export function close(cl: OpenCLContext): void {
+/** What a context or a queue kept of earlier failures is thrown by its end. */
+export function close(kept: OpenCLContext | OpenCLQueue): void {
   try {
-    cl[Symbol.dispose]();
+    kept[Symbol.dispose]();
   } catch (error) {
-    assertTyped(error, "closing the context");
+    assertTyped(error, "closing it");
   }
 }
 

@@ -62,15 +62,13 @@ test("a kernel with images and a sampler", async (open) => {
     kernel.run([7, 5], [a, sampler, b]);
   };
   await use();
-  const settled = () => {
+  const intact = () => {
     from.assertUsable("read-write");
     to.assertUsable("read-write");
     quiet(cl)();
   };
-  const faults = await sweep(use, settled);
-  for (const fn of ["clCreateImage", "clCreateSampler", "clSetKernelArg"]) some(faults, fn);
-  // What comes after a wait is not the same call in each run: so the sampler's end is looked at by itself.
-  some(await sweep(() => cl.sampler()[Symbol.dispose](), settled), "clReleaseSampler");
+  const faults = await sweep(use, intact);
+  for (const fn of ["clCreateImage", "clCreateSampler", "clSetKernelArg", "clReleaseSampler"]) some(faults, fn);
   close(cl);
 });
 

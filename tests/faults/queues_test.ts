@@ -145,7 +145,6 @@ const PADDED = { shape: [4, 64], dtype: "u8", strides: [100, 1] } as const;
 const SEVENS = new Uint8Array(SIZE).fill(7);
 const PLAIN = { shape: [4, 64], dtype: "u8" } as const;
 
-/** Each by itself: out of order, how often events are asked differs from run to run. */
 const TRANSFERS: { readonly [fn: string]: (queue: OpenCLQueue, bytes: Uint8Array) => void } = {
   clEnqueueFillBuffer(queue) {
     using tensor = queue.context.allocate(PADDED);
@@ -203,7 +202,7 @@ for (const order of ["in-order", "out-of-order"] as const) {
       some(faults, fn);
       if (fn.includes("Read")) assert(bytes.every((byte) => byte === 7), "the last run, without a failure");
     }
-    queue[Symbol.dispose]();
+    close(queue);
     close(cl);
   });
 }

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { InteropError } from "../../src/core/errors.ts";
 import { ledger } from "../../src/core/ledger.ts";
-import { Counted } from "./tap.ts";
+import { Counted, type Due } from "./tap.ts";
 
 /** More native calls than any operation makes: a sweep that comes here would go on for ever. */
 const MOST = 2000;
@@ -22,22 +22,27 @@ export interface Fault {
  * … until it is through without a failure. Each time it has to end well or with a typed error, to leave nothing alive,
  * and everything intact.
  *
+ * A call is known by its function and how many of that function's came before it: how often an operation polls differs
+ * from run to run, and would give every later call another number.
+ *
  * @param operation disposes what it makes, whatever happens
  * @param intact checks what must be as it was before, by calls that go well
  */
 export async function sweep(operation: () => unknown, intact: () => unknown = () => {}): Promise<Fault[]> {
   await intact();
   const { alive } = ledger;
+  const swept = new Set<string>();
   const faults: Fault[] = [];
-  for (let nth = 1, beyond = 0; nth < MOST; nth++) {
-    const { call, error } = await faulty(operation, nth);
+  const next = (call: string, nth: number) => swept.size < swept.add(`call ${nth} of ${call}`).size;
+  for (let beyond = 0; beyond < BEYOND;) {
+    const { call, error } = await faulty(operation, next);
     if (call === undefined) {
       if (error !== undefined) throw error;
-      if (++beyond === BEYOND) return faults;
+      beyond++;
       continue;
     }
     beyond = 0;
-    const where = `after call ${nth}, ${call}, had failed`;
+    const where = `after ${[...swept].at(-1)} had failed`;
     assertTyped(error, where);
     try {
       await intact();
@@ -45,13 +50,13 @@ export async function sweep(operation: () => unknown, intact: () => unknown = ()
       throw new Error(`not intact ${where} (${error}): ${cause instanceof Error ? cause.message : cause}`, { cause });
     }
     assertEquals(ledger.alive, alive, `alive ${where}`);
-    faults.push({ call, error });
+    if (faults.push({ call, error }) > MOST) throw new Error(`the operation made more than ${MOST} native calls`);
   }
-  throw new Error(`the operation made more than ${MOST} native calls`);
+  return faults;
 }
 
-async function faulty(operation: () => unknown, nth: number): Promise<{ call: string | undefined; error: unknown }> {
-  using counted = new Counted(nth);
+async function faulty(operation: () => unknown, due: Due): Promise<{ call: string | undefined; error: unknown }> {
+  using counted = new Counted(due);
   try {
     await operation();
     return { call: counted.failed, error: undefined };

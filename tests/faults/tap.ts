@@ -19,10 +19,14 @@ const NONBLOCKING: ReadonlySet<string> = new Set(
 
 let errno: Native | undefined;
 let counting = false;
-let calls = 0;
-let failAt = 0;
+/** How often each function was called since counting began. */
+let calls = new Map<string, number>();
+let due: Due | undefined;
 let failed: string | undefined;
 let last: string | undefined;
+
+/** Whether a call is to fail, `"opencl.clCreateBuffer"`; of the calls of this function it is the `nth`, from 1. */
+export type Due = (call: string, nth: number) => boolean;
 
 /** Puts counting functions in the place of every library's own, from now on. */
 export function installTap(): void {
@@ -50,7 +54,10 @@ function tap(api: string, fn: string, real: Native, failure: Failure): Native {
     if (!counting) return real(...args);
     const again = failure.poll === true && name === last;
     last = name;
-    if (again || ++calls !== failAt) return real(...args);
+    if (again) return real(...args);
+    const nth = (calls.get(name) ?? 0) + 1;
+    calls.set(name, nth);
+    if (failed !== undefined || due === undefined || !due(name, nth)) return real(...args);
     failed = name;
     if (failure.throws !== undefined) throw failure.throws(fn);
     if (failure.release) real(...args);
@@ -67,17 +74,17 @@ function setErrno(code: number): void {
 
 /** Native calls of one operation, counted. */
 export class Counted implements Disposable {
-  /** From now on; the `nth` of them fails, where that is given. */
-  constructor(nth: number = 0) {
+  /** From now on; the first call that is due fails, and no other. */
+  constructor(fails?: Due) {
     counting = true;
-    calls = 0;
-    failAt = nth;
+    calls = new Map();
+    due = fails;
     failed = last = undefined;
   }
 
   /** How many there were. */
   get calls(): number {
-    return calls;
+    return calls.values().reduce((sum, count) => sum + count, 0);
   }
 
   /** Which one was made to fail: `"opencl.clCreateBuffer"`. */
