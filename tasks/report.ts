@@ -1,11 +1,13 @@
 /** What one run came to, by the names of its tests; a step counts as a test of its own. */
 export interface Report {
   readonly passed: string[];
+  /** Each with its message behind: `"maps a frame: Uncaught AssertionError: …"`. */
   readonly failed: string[];
   readonly skipped: string[];
 }
 
 const TESTCASE = /<testcase\s([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g;
+const FAILURE = /<(?:failure|error)\b(?:\s+message="([^"]*)")?/;
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
 
 /**
@@ -15,8 +17,10 @@ const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&",
 export function readJUnit(xml: string): Report {
   const report: Report = { passed: [], failed: [], skipped: [] };
   for (const [, attributes, body = ""] of xml.matchAll(TESTCASE)) {
-    const outcome = /<(?:failure|error)\b/.test(body) ? "failed" : /<skipped\b/.test(body) ? "skipped" : "passed";
-    report[outcome].push(unescape(/\bname="([^"]*)"/.exec(attributes)?.[1] ?? "a test without a name"));
+    const name = unescape(/\bname="([^"]*)"/.exec(attributes)?.[1] ?? "a test without a name");
+    const failure = FAILURE.exec(body);
+    if (failure) report.failed.push(`${name}: ${unescape(failure[1] ?? "it does not say why")}`);
+    else report[/<skipped\b/.test(body) ? "skipped" : "passed"].push(name);
   }
   return report;
 }
