@@ -25,13 +25,13 @@ import type { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import type { OpenCLImage } from "../image.ts";
 import type { OpenCLSampler } from "../sampler.ts";
 import type { OpenCLTensor } from "../tensor.ts";
+import { elementOf } from "./element.ts";
 import { IMAGE_TYPE, ImageParameter } from "./image.ts";
 import { type LocalMemory, LocalParameter } from "./local.ts";
 import { OpaqueParameter } from "./opaque.ts";
 import type { Parameter, ParameterInfo } from "./parameter.ts";
 import { type BaseOf, PointerParameter } from "./pointer.ts";
 import { SamplerParameter } from "./sampler.ts";
-import { elementOf } from "./scalar.ts";
 import { ValueParameter } from "./value.ts";
 
 /**

@@ -10,8 +10,8 @@ import type { OpenCLContext } from "../context.ts";
 import { opencl } from "../library.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { OpenCLTensor } from "../tensor.ts";
+import { type Element, elementOf } from "./element.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
-import { type Element, elementOf } from "./scalar.ts";
 
 /** A tensor whose `layout.byteOffset` the kernel is told by an argument of its own. */
 export class BaseOf {
@@ -117,9 +117,9 @@ export class PointerParameter extends Parameter<Pointee> {
 
   #checkElements(tensor: Tensor): void {
     const { dtype } = tensor.layout;
-    if (this.#element === undefined || this.#element.scalar.dtype === dtype) return;
+    if (this.#element === undefined || this.#element.numbers.dtype === dtype) return;
     throw this.wrong(
-      `it points to ${this.#element.scalar.dtype}; ${tensor.name} holds ${dtype}.`,
+      `it points to ${this.#element.numbers.dtype}; ${tensor.name} holds ${dtype}.`,
       "Slice the tensor with a layout of that dtype, where the bytes are meant so.",
     );
   }

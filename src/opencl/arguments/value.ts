@@ -1,8 +1,9 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import type { Numbers } from "../../core/numbers.ts";
 import { bytesIn, kindOf } from "../check.ts";
 import { opencl } from "../library.ts";
+import { type Element, elementOf } from "./element.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
-import { type Element, elementOf, type Scalar } from "./scalar.ts";
 
 /** A number, the numbers of a vector, or the bytes of anything; the last two are copies. */
 export type Value = number | bigint | readonly (number | bigint)[] | Uint8Array<ArrayBuffer>;
@@ -24,7 +25,7 @@ export class ValueParameter extends Parameter<Value> {
   /** @see {@link Parameter.accept} */
   accept(value: unknown): Value {
     if ((typeof value === "number" || typeof value === "bigint") && this.#element?.lanes === 1) {
-      return this.#inRange(value, this.#element.scalar);
+      return this.#accepted(value, this.#element.numbers);
     }
     const given = bytesIn(value);
     if (given !== undefined) return this.#sized(given);
@@ -34,10 +35,10 @@ export class ValueParameter extends Parameter<Value> {
         "Pass its bytes as a typed array.",
       );
     }
-    const { scalar, lanes: count } = this.#element;
+    const { numbers, lanes: count } = this.#element;
     const lanes = Array.isArray(value) ? Array.from<unknown>(value) : [value];
     if (lanes.length !== count) throw this.wrong(`it has ${count} elements; got ${lanes.length}.`);
-    return lanes.map((lane) => this.#inRange(lane, scalar));
+    return lanes.map((lane) => this.#accepted(lane, numbers));
   }
 
   /** @see {@link Parameter.set} */
@@ -45,9 +46,9 @@ export class ValueParameter extends Parameter<Value> {
     if (value instanceof Uint8Array) {
       return opencl().clSetKernelArg(kernel, this.index, BigInt(value.byteLength), value);
     }
-    const { scalar } = this.#element!;
-    if (typeof value === "object") value.forEach((lane, i) => scalar.write(this.#bytes, i * scalar.size, lane));
-    else scalar.write(this.#bytes, 0, value);
+    const { numbers } = this.#element!;
+    if (typeof value === "object") value.forEach((lane, i) => numbers.write(this.#bytes, i * numbers.size, lane));
+    else numbers.write(this.#bytes, 0, value);
     return opencl().clSetKernelArg(kernel, this.index, this.#size, this.#bytes);
   }
 
@@ -58,15 +59,9 @@ export class ValueParameter extends Parameter<Value> {
     return given.slice();
   }
 
-  #inRange(value: unknown, { range }: Scalar): number | bigint {
-    if (typeof value !== "number" && typeof value !== "bigint") {
-      throw this.wrong(`it is a number; got ${kindOf(value)}.`);
-    }
-    if (range === undefined) return value;
-    const [least, most] = range;
-    if ((typeof value === "number" && !Number.isInteger(value)) || value < least || value > most) {
-      throw this.wrong(`${value} is no whole number from ${least} to ${most}.`);
-    }
-    return value;
+  #accepted(value: unknown, numbers: Numbers): number | bigint {
+    const refusal = numbers.refusal(value);
+    if (refusal !== undefined) throw this.wrong(refusal);
+    return value as number | bigint;
   }
 }

@@ -1,6 +1,6 @@
-import { type DType, sizeOf, TYPED_ARRAYS } from "../../core/dtype.ts";
-import { shown } from "../../core/argument.ts";
+import type { DType } from "../../core/dtype.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { NUMBERS } from "../../core/numbers.ts";
 import { bytesIn } from "../check.ts";
 
 /** What to fill a tensor with: a value of its dtype, or several in turn; or bytes, as a typed array. */
@@ -23,17 +23,15 @@ function values(given: readonly unknown[]): unknown[] {
   throw wrong(`${length} values are more than the ${MOST_BYTES} bytes that it can have.`);
 }
 
-/** The values as the dtype has them. A whole number that is out of range comes back as another. */
+/** The values as the dtype has them. */
 function encoded(given: readonly unknown[], dtype: DType): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(given.length * sizeOf(dtype));
-  const elements = new TYPED_ARRAYS[dtype](bytes.buffer) as { [i: number]: number | bigint };
-  const wide = elements instanceof BigUint64Array || elements instanceof BigInt64Array;
+  const numbers = NUMBERS[dtype];
+  const bytes = new Uint8Array(given.length * numbers.size);
+  const view = new DataView(bytes.buffer);
   given.forEach((value, i) => {
-    if (typeof value !== "number" && typeof value !== "bigint") throw wrong(`${shown(value)} is no number.`);
-    const whole = !dtype.startsWith("f");
-    if (whole && typeof value === "number" && !Number.isInteger(value)) throw wrong(`${value} is no whole number.`);
-    elements[i] = wide ? BigInt(value) : Number(value);
-    if (whole && BigInt(elements[i]) !== BigInt(value)) throw wrong(`${value} is out of the range of ${dtype}.`);
+    const refusal = numbers.refusal(value);
+    if (refusal !== undefined) throw wrong(refusal);
+    numbers.write(view, i * numbers.size, value as number | bigint);
   });
   return bytes;
 }

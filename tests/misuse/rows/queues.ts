@@ -78,7 +78,7 @@ export default table(import.meta, {
       fails(String(pattern), () => cl.queue.fill(t, any(pattern)), ArgumentError);
     }
     cl.queue.fill(t, 256);
-  }, wrong("pattern", /256 is out of the range of u8/, "clEnqueueFillBuffer")),
+  }, wrong("pattern", /256 is no whole number from 0 to 255/, "clEnqueueFillBuffer")),
   "a pattern that does not fit": refused((cl) => {
     using t = cl.allocate({ ...bytes, shape: [63] });
     cl.queue.fill(t, [1, 2]);
