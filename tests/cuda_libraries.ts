@@ -1,18 +1,25 @@
-const FOLDER = new URL("../.cuda/nvidia/cu13/lib/", import.meta.url);
+const FOLDER = new URL("../.cuda/nvidia/", import.meta.url);
 
 /** Where `deno task setup test` unpacks CUDA's libraries. */
-export const CUDA_FOLDER: string = FOLDER.pathname;
+export const CUDA_FOLDER: string = new URL("cu13/lib/", FOLDER).pathname;
+
+/** Where it unpacks CUDA 12.0's runtime: headers and libcudart. */
+export const CUDA_12_FOLDER: string = new URL("cuda_runtime/", FOLDER).pathname;
 
 /**
  * The path of a library of CUDA that `deno task setup test` has unpacked, by its file's name: `libcudart.so.13`,
- * `libnvrtc.so.13`. It is undefined where there is none. There is no libcuda among them: that is part of the driver.
+ * `libcudart.so.12`, `libnvrtc.so.13`. It is undefined where there is none. There is no libcuda among them: that is part
+ * of the driver.
  */
 export function cudaLibrary(name: string): string | undefined {
-  const { pathname } = new URL(name, FOLDER);
+  return [`${CUDA_FOLDER}${name}`, `${CUDA_12_FOLDER}lib/${name}`].find(isFile);
+}
+
+function isFile(path: string): boolean {
   try {
-    return Deno.statSync(pathname).isFile ? pathname : undefined;
+    return Deno.statSync(path).isFile;
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
+    if (error instanceof Deno.errors.NotFound) return false;
     throw error;
   }
 }

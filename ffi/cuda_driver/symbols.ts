@@ -7,18 +7,6 @@ const CUmemLocation = { struct: ["u32", "i32"] } as const;
 export const SYMBOLS = {
   // CUresult cuInit(unsigned int Flags)
   cuInit: { parameters: ["u32"], result: "u32" },
-  // CUresult cuDriverGetVersion(int *driverVersion)
-  cuDriverGetVersion: { parameters: ["buffer"], result: "u32" },
-  // CUresult cuGetErrorName(CUresult error, const char **pStr)
-  cuGetErrorName: { parameters: ["u32", "buffer"], result: "u32" },
-  // CUresult cuDeviceGet(CUdevice *device, int ordinal)
-  cuDeviceGet: { parameters: ["buffer", "i32"], result: "u32" },
-  // CUresult cuDeviceGetCount(int *count)
-  cuDeviceGetCount: { parameters: ["buffer"], result: "u32" },
-  // CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
-  cuDeviceGetName: { parameters: ["buffer", "i32", "i32"], result: "u32" },
-  // CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
-  cuDeviceGetUuid_v2: { parameters: ["buffer", "i32"], result: "u32" },
   // CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
   cuDeviceGetAttribute: { parameters: ["buffer", "u32", "i32"], result: "u32" },
   // CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
@@ -33,20 +21,12 @@ export const SYMBOLS = {
   cuCtxGetCurrent: { parameters: ["u64"], result: "u32" },
   // CUresult cuCtxSetCurrent(CUcontext ctx)
   cuCtxSetCurrent: { parameters: ["u64"], result: "u32" },
-  // CUresult cuCtxPushCurrent_v2(CUcontext ctx)
-  cuCtxPushCurrent_v2: { parameters: ["u64"], result: "u32" },
-  // CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
-  cuCtxPopCurrent_v2: { parameters: ["buffer"], result: "u32" },
   // CUresult cuCtxGetDevice(CUdevice *device)
   cuCtxGetDevice: { parameters: ["buffer"], result: "u32" },
   // CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
   cuStreamGetCtx: { parameters: ["u64", "buffer"], result: "u32" },
   // CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
   cuStreamGetCtx_v2: { parameters: ["u64", "buffer", "buffer"], result: "u32", optional: true },
-  // CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
-  cuPointerGetAttribute: { parameters: ["buffer", "u32", "u64"], result: "u32" },
-  // CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
-  cuPointerGetAttributes: { parameters: ["u32", "buffer", "buffer", "u64"], result: "u32" },
   // CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
   cuMemGetAddressRange_v2: { parameters: ["buffer", "buffer", "u64"], result: "u32" },
   // CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType, unsigned long long flags)
@@ -73,24 +53,16 @@ export const SYMBOLS = {
   cuMemUnmap: { parameters: ["u64", "usize"], result: "u32" },
   // CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
   cuMemSetAccess: { parameters: ["u64", "usize", "buffer", "usize"], result: "u32" },
-  // CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
-  cuMemGetAccess: { parameters: ["buffer", "buffer", "u64"], result: "u32" },
   // CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType handleType, unsigned long long flags)
   cuMemExportToShareableHandle: { parameters: ["buffer", "u64", "u32", "u64"], result: "u32" },
   // CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType)
   cuMemImportFromShareableHandle: { parameters: ["buffer", "u64", "u32"], result: "u32" },
   // CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
   cuMemGetAllocationPropertiesFromHandle: { parameters: ["buffer", "u64"], result: "u32" },
-  // CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
-  cuMemRetainAllocationHandle: { parameters: ["buffer", "u64"], result: "u32" },
   // CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
   cuLibraryGetModule: { parameters: ["buffer", "u64"], result: "u32" },
   // CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
   cuKernelGetParamInfo: { parameters: ["u64", "usize", "buffer", "buffer"], result: "u32", optional: true },
   // CUresult cuKernelGetName(const char **name, CUkernel hfunc)
   cuKernelGetName: { parameters: ["buffer", "u64"], result: "u32", optional: true },
-  // CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
-  cuKernelGetAttribute: { parameters: ["buffer", "u32", "u64", "i32"], result: "u32" },
-  // CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
-  cuFuncGetParamInfo: { parameters: ["u64", "usize", "buffer", "buffer"], result: "u32", optional: true },
 } as const satisfies Deno.ForeignLibraryInterface;

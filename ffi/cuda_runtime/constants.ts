@@ -318,8 +318,6 @@ export const cudaDeviceLmemResizeToMax = 0x10;
 
 /** `#define cudaDeviceSyncMemops 0x80` */
 export const cudaDeviceSyncMemops = 0x80;
-/** `#define cudaDeviceMask 0xff` */
-export const cudaDeviceMask = 0xff;
 /** `#define cudaInitDeviceFlagsAreValid 0x01` */
 export const cudaInitDeviceFlagsAreValid = 0x01;
 

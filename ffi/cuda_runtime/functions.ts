@@ -28,20 +28,11 @@ export interface CudaRuntime {
   /** `cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)` */
   cudaDeviceGetPCIBusId(pciBusId: BufferSource | null, len: number, device: number): number;
 
-  /** `cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)` */
-  cudaDeviceGetByPCIBusId(device: BufferSource | null, pciBusId: BufferSource | null): number;
-
   /** `cudaError_t cudaSetDeviceFlags(unsigned int flags)` */
   cudaSetDeviceFlags(flags: number): number;
 
   /** `cudaError_t cudaGetDeviceFlags(unsigned int *flags)` */
   cudaGetDeviceFlags(flags: BufferSource | null): number;
-
-  /** `cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)` Null where the library lacks it. */
-  readonly cudaInitDevice: ((device: number, deviceFlags: number, flags: number) => number) | null;
-
-  /** `cudaError_t cudaDeviceSynchronize(void)` */
-  cudaDeviceSynchronize(): number;
 
   /** `cudaError_t cudaMemGetInfo(size_t *free, size_t *total)` */
   cudaMemGetInfo(free: BufferSource | null, total: BufferSource | null): number;
@@ -49,20 +40,11 @@ export interface CudaRuntime {
   /** `cudaError_t cudaGetLastError(void)` */
   cudaGetLastError(): number;
 
-  /** `cudaError_t cudaPeekAtLastError(void)` */
-  cudaPeekAtLastError(): number;
-
   /** `cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice)` */
   cudaDeviceCanAccessPeer(canAccessPeer: BufferSource | null, device: number, peerDevice: number): number;
 
   /** `cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)` */
   cudaDeviceEnablePeerAccess(peerDevice: number, flags: number): number;
-
-  /** `cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)` */
-  cudaDeviceDisablePeerAccess(peerDevice: number): number;
-
-  /** `cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, int srcDevice, int dstDevice)` */
-  cudaDeviceGetP2PAttribute(value: BufferSource | null, attr: number, srcDevice: number, dstDevice: number): number;
 
   /** `cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)` */
   cudaDeviceGetStreamPriorityRange(leastPriority: BufferSource | null, greatestPriority: BufferSource | null): number;
@@ -84,21 +66,6 @@ export interface CudaRuntime {
 
   /** `cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)` */
   cudaStreamWaitEvent(stream: CudaStream, event: CudaEvent, flags: number): number;
-
-  /** `cudaError_t cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags)` */
-  cudaStreamGetFlags(hStream: CudaStream, flags: BufferSource | null): number;
-
-  /** `cudaError_t cudaStreamGetPriority(cudaStream_t hStream, int *priority)` */
-  cudaStreamGetPriority(hStream: CudaStream, priority: BufferSource | null): number;
-
-  /** `cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int *device)` Null where the library lacks it. */
-  readonly cudaStreamGetDevice: ((hStream: CudaStream, device: BufferSource | null) => number) | null;
-
-  /** `cudaError_t cudaStreamGetId(cudaStream_t hStream, unsigned long long *streamId)` Null where the library lacks it. */
-  readonly cudaStreamGetId: ((hStream: CudaStream, streamId: BufferSource | null) => number) | null;
-
-  /** `cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus)` */
-  cudaStreamIsCapturing(stream: CudaStream, pCaptureStatus: BufferSource | null): number;
 
   /** `cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *devPtr, size_t length, unsigned int flags)` */
   cudaStreamAttachMemAsync(stream: CudaStream, devPtr: Address, length: bigint, flags: number): number;
@@ -163,9 +130,6 @@ export interface CudaRuntime {
   /** `cudaError_t cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)` */
   cudaMallocManaged(devPtr: BufferSource | null, size: bigint, flags: number): number;
 
-  /** `cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr)` */
-  cudaPointerGetAttributes(attributes: BufferSource | null, ptr: Address): number;
-
   /** `cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)` */
   cudaIpcGetMemHandle(handle: BufferSource | null, devPtr: Address): number;
 
@@ -203,9 +167,6 @@ export interface CudaRuntime {
     stream: CudaStream,
   ): number;
 
-  /** `cudaError_t cudaMemset(void *devPtr, int value, size_t count)` */
-  cudaMemset(devPtr: Address, value: number, count: bigint): number;
-
   /** `cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)` */
   cudaMemsetAsync(devPtr: Address, value: number, count: bigint, stream: CudaStream): number;
 
@@ -240,40 +201,14 @@ export interface CudaRuntime {
   /** `cudaError_t cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t minBytesToKeep)` */
   cudaMemPoolTrimTo(memPool: CudaMemPool, minBytesToKeep: bigint): number;
 
-  /** `cudaError_t cudaMemPoolSetAccess(cudaMemPool_t memPool, const struct cudaMemAccessDesc *descList, size_t count)` */
-  cudaMemPoolSetAccess(memPool: CudaMemPool, descList: BufferSource | null, count: bigint): number;
-
   /** `cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream)` */
   cudaMallocFromPoolAsync(ptr: BufferSource | null, size: bigint, memPool: CudaMemPool, stream: CudaStream): number;
-
-  /** `cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device)` */
-  cudaDeviceGetDefaultMemPool(memPool: BufferSource | null, device: number): number;
-
-  /** `cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device)` */
-  cudaDeviceGetMemPool(memPool: BufferSource | null, device: number): number;
-
-  /** `cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width, size_t height, unsigned int flags)` */
-  cudaMallocArray(
-    array: BufferSource | null,
-    desc: BufferSource | null,
-    width: bigint,
-    height: bigint,
-    flags: number,
-  ): number;
 
   /** `cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int flags)` */
   cudaMalloc3DArray(array: BufferSource | null, desc: BufferSource | null, extent: BufferSource, flags: number): number;
 
   /** `cudaError_t cudaFreeArray(cudaArray_t array)` */
   cudaFreeArray(array: CudaArray): number;
-
-  /** `cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned int *flags, cudaArray_t array)` */
-  cudaArrayGetInfo(
-    desc: BufferSource | null,
-    extent: BufferSource | null,
-    flags: BufferSource | null,
-    array: CudaArray,
-  ): number;
 
   /** `cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)` */
   cudaMemcpy3DAsync(p: BufferSource | null, stream: CudaStream): number;
@@ -343,12 +278,4 @@ export interface CudaRuntime {
 
   /** `cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)` */
   cudaLaunchKernelExC(config: Address, func: Address, args: Address): number;
-
-  /** `cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)` */
-  cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-    numBlocks: BufferSource | null,
-    func: Address,
-    blockSize: number,
-    dynamicSMemSize: bigint,
-  ): number;
 }

@@ -30,30 +30,18 @@ export const SYMBOLS = {
   cudaDeviceGetAttribute: { parameters: ["buffer", "u32", "i32"], result: "u32" },
   // cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
   cudaDeviceGetPCIBusId: { parameters: ["buffer", "i32", "i32"], result: "u32" },
-  // cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)
-  cudaDeviceGetByPCIBusId: { parameters: ["buffer", "buffer"], result: "u32" },
   // cudaError_t cudaSetDeviceFlags(unsigned int flags)
   cudaSetDeviceFlags: { parameters: ["u32"], result: "u32" },
   // cudaError_t cudaGetDeviceFlags(unsigned int *flags)
   cudaGetDeviceFlags: { parameters: ["buffer"], result: "u32" },
-  // cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)
-  cudaInitDevice: { parameters: ["i32", "u32", "u32"], result: "u32", optional: true },
-  // cudaError_t cudaDeviceSynchronize(void)
-  cudaDeviceSynchronize: { parameters: [], result: "u32" },
   // cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
   cudaMemGetInfo: { parameters: ["buffer", "buffer"], result: "u32" },
   // cudaError_t cudaGetLastError(void)
   cudaGetLastError: { parameters: [], result: "u32" },
-  // cudaError_t cudaPeekAtLastError(void)
-  cudaPeekAtLastError: { parameters: [], result: "u32" },
   // cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice)
   cudaDeviceCanAccessPeer: { parameters: ["buffer", "i32", "i32"], result: "u32" },
   // cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
   cudaDeviceEnablePeerAccess: { parameters: ["i32", "u32"], result: "u32" },
-  // cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
-  cudaDeviceDisablePeerAccess: { parameters: ["i32"], result: "u32" },
-  // cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, int srcDevice, int dstDevice)
-  cudaDeviceGetP2PAttribute: { parameters: ["buffer", "u32", "i32", "i32"], result: "u32" },
   // cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
   cudaDeviceGetStreamPriorityRange: { parameters: ["buffer", "buffer"], result: "u32" },
   // cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority)
@@ -68,16 +56,6 @@ export const SYMBOLS = {
   cudaStreamSynchronize: { parameters: ["u64"], result: "u32" },
   // cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
   cudaStreamWaitEvent: { parameters: ["u64", "u64", "u32"], result: "u32" },
-  // cudaError_t cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags)
-  cudaStreamGetFlags: { parameters: ["u64", "buffer"], result: "u32" },
-  // cudaError_t cudaStreamGetPriority(cudaStream_t hStream, int *priority)
-  cudaStreamGetPriority: { parameters: ["u64", "buffer"], result: "u32" },
-  // cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int *device)
-  cudaStreamGetDevice: { parameters: ["u64", "buffer"], result: "u32", optional: true },
-  // cudaError_t cudaStreamGetId(cudaStream_t hStream, unsigned long long *streamId)
-  cudaStreamGetId: { parameters: ["u64", "buffer"], result: "u32", optional: true },
-  // cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus)
-  cudaStreamIsCapturing: { parameters: ["u64", "buffer"], result: "u32" },
   // cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *devPtr, size_t length, unsigned int flags)
   cudaStreamAttachMemAsync: { parameters: ["u64", "u64", "usize", "u32"], result: "u32" },
   // cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
@@ -120,8 +98,6 @@ export const SYMBOLS = {
   cudaHostGetFlags: { parameters: ["buffer", "u64"], result: "u32" },
   // cudaError_t cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
   cudaMallocManaged: { parameters: ["buffer", "usize", "u32"], result: "u32" },
-  // cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr)
-  cudaPointerGetAttributes: { parameters: ["buffer", "u64"], result: "u32" },
   // cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
   cudaIpcGetMemHandle: { parameters: ["buffer", "u64"], result: "u32" },
   // cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle, unsigned int flags)
@@ -136,8 +112,6 @@ export const SYMBOLS = {
   cudaMemcpy2DAsync: { parameters: ["u64", "usize", "u64", "usize", "usize", "usize", "u32", "u64"], result: "u32" },
   // cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream)
   cudaMemcpyPeerAsync: { parameters: ["u64", "i32", "u64", "i32", "usize", "u64"], result: "u32" },
-  // cudaError_t cudaMemset(void *devPtr, int value, size_t count)
-  cudaMemset: { parameters: ["u64", "i32", "usize"], result: "u32" },
   // cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
   cudaMemsetAsync: { parameters: ["u64", "i32", "usize", "u64"], result: "u32" },
   // cudaError_t cudaMemset2DAsync(void *devPtr, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
@@ -156,22 +130,12 @@ export const SYMBOLS = {
   cudaMemPoolGetAttribute: { parameters: ["u64", "u32", "buffer"], result: "u32" },
   // cudaError_t cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t minBytesToKeep)
   cudaMemPoolTrimTo: { parameters: ["u64", "usize"], result: "u32" },
-  // cudaError_t cudaMemPoolSetAccess(cudaMemPool_t memPool, const struct cudaMemAccessDesc *descList, size_t count)
-  cudaMemPoolSetAccess: { parameters: ["u64", "buffer", "usize"], result: "u32" },
   // cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream)
   cudaMallocFromPoolAsync: { parameters: ["buffer", "usize", "u64", "u64"], result: "u32" },
-  // cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device)
-  cudaDeviceGetDefaultMemPool: { parameters: ["buffer", "i32"], result: "u32" },
-  // cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device)
-  cudaDeviceGetMemPool: { parameters: ["buffer", "i32"], result: "u32" },
-  // cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width, size_t height, unsigned int flags)
-  cudaMallocArray: { parameters: ["buffer", "buffer", "usize", "usize", "u32"], result: "u32" },
   // cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int flags)
   cudaMalloc3DArray: { parameters: ["buffer", "buffer", cudaExtent, "u32"], result: "u32" },
   // cudaError_t cudaFreeArray(cudaArray_t array)
   cudaFreeArray: { parameters: ["u64"], result: "u32" },
-  // cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned int *flags, cudaArray_t array)
-  cudaArrayGetInfo: { parameters: ["buffer", "buffer", "buffer", "u64"], result: "u32" },
   // cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
   cudaMemcpy3DAsync: { parameters: ["buffer", "u64"], result: "u32" },
   // cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject, const struct cudaResourceDesc *pResDesc)
@@ -204,6 +168,4 @@ export const SYMBOLS = {
   cudaLaunchKernel: { parameters: ["u64", dim3, dim3, "buffer", "usize", "u64"], result: "u32" },
   // cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
   cudaLaunchKernelExC: { parameters: ["u64", "u64", "u64"], result: "u32" },
-  // cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)
-  cudaOccupancyMaxActiveBlocksPerMultiprocessor: { parameters: ["buffer", "u64", "i32", "usize"], result: "u32" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -40,10 +40,6 @@ export const MAP_PRIVATE = 0x02;
 export const MAP_FIXED = 0x10;
 /** `#define MAP_ANONYMOUS 0x20` */
 export const MAP_ANONYMOUS = 0x20;
-/** `#define MADV_DONTNEED 4` */
-export const MADV_DONTNEED = 4;
-/** `enum constant _SC_PAGESIZE` */
-export const _SC_PAGESIZE = 30;
 
 // unsigned int
 

@@ -9,12 +9,6 @@ export interface LibC {
   /** `int munmap(void *addr, size_t len)` */
   munmap(addr: Address, len: bigint): number;
 
-  /** `int mprotect(void *addr, size_t len, int prot)` */
-  mprotect(addr: Address, len: bigint, prot: number): number;
-
-  /** `int madvise(void *addr, size_t len, int advice)` */
-  madvise(addr: Address, len: bigint, advice: number): number;
-
   /** `int memfd_create(const char *name, unsigned int flags)` */
   memfd_create(name: BufferSource | null, flags: number): number;
 
@@ -48,9 +42,6 @@ export interface LibC {
     riovcnt: bigint,
     flags: bigint,
   ): bigint;
-
-  /** `long sysconf(int name)` */
-  sysconf(name: number): bigint;
 
   /** `int sched_yield(void)` */
   sched_yield(): number;

@@ -6,10 +6,6 @@ export const SYMBOLS = {
   mmap: { parameters: ["u64", "usize", "i32", "i32", "i32", "i64"], result: "u64" },
   // int munmap(void *addr, size_t len)
   munmap: { parameters: ["u64", "usize"], result: "i32" },
-  // int mprotect(void *addr, size_t len, int prot)
-  mprotect: { parameters: ["u64", "usize", "i32"], result: "i32" },
-  // int madvise(void *addr, size_t len, int advice)
-  madvise: { parameters: ["u64", "usize", "i32"], result: "i32" },
   // int memfd_create(const char *name, unsigned int flags)
   memfd_create: { parameters: ["buffer", "u32"], result: "i32" },
   // int ftruncate(int fd, __off_t length)
@@ -28,8 +24,6 @@ export const SYMBOLS = {
   write: { parameters: ["i32", "buffer", "usize"], result: "i64" },
   // ssize_t process_vm_readv(pid_t pid, const struct iovec *lvec, unsigned long liovcnt, const struct iovec *rvec, unsigned long riovcnt, unsigned long flags)
   process_vm_readv: { parameters: ["i32", "buffer", "u64", "buffer", "u64", "u64"], result: "i64" },
-  // long sysconf(int name)
-  sysconf: { parameters: ["i32"], result: "i64" },
   // int sched_yield(void)
   sched_yield: { parameters: [], result: "i32" },
   // __pid_t getpid(void)

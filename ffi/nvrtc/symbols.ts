@@ -4,8 +4,6 @@
 export const SYMBOLS = {
   // nvrtcResult nvrtcVersion(int *major, int *minor)
   nvrtcVersion: { parameters: ["buffer", "buffer"], result: "u32" },
-  // const char *nvrtcGetErrorString(nvrtcResult result)
-  nvrtcGetErrorString: { parameters: ["u32"], result: "u64" },
   // nvrtcResult nvrtcGetNumSupportedArchs(int *numArchs)
   nvrtcGetNumSupportedArchs: { parameters: ["buffer"], result: "u32" },
   // nvrtcResult nvrtcGetSupportedArchs(int *supportedArchs)

@@ -192,15 +192,6 @@ export interface OpenCL {
     num_image_formats: BufferSource | null,
   ): number;
 
-  /** `cl_int clGetImageInfo(cl_mem image, cl_image_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` */
-  clGetImageInfo(
-    image: ClMem,
-    param_name: number,
-    param_value_size: bigint,
-    param_value: BufferSource | null,
-    param_value_size_ret: BufferSource | null,
-  ): number;
-
   /** `cl_sampler clCreateSampler(cl_context context, cl_bool normalized_coords, cl_addressing_mode addressing_mode, cl_filter_mode filter_mode, cl_int *errcode_ret)` */
   clCreateSampler(
     context: ClContext,
@@ -209,11 +200,6 @@ export interface OpenCL {
     filter_mode: number,
     errcode_ret: BufferSource | null,
   ): ClSampler;
-
-  /** `cl_sampler clCreateSamplerWithProperties(cl_context context, const cl_sampler_properties *sampler_properties, cl_int *errcode_ret)` Null where the library lacks it. */
-  readonly clCreateSamplerWithProperties:
-    | ((context: ClContext, sampler_properties: BufferSource | null, errcode_ret: BufferSource | null) => ClSampler)
-    | null;
 
   /** `cl_int clReleaseSampler(cl_sampler sampler)` */
   clReleaseSampler(sampler: ClSampler): number;
@@ -594,48 +580,6 @@ export interface OpenCL {
     | ((
       command_queue: ClCommandQueue,
       svm_ptr: Address,
-      num_events_in_wait_list: number,
-      event_wait_list: BufferSource | null,
-      event: BufferSource | null,
-    ) => number)
-    | null;
-
-  /** `cl_int clEnqueueSVMMemcpy(cl_command_queue command_queue, cl_bool blocking_copy, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
-  readonly clEnqueueSVMMemcpy:
-    | ((
-      command_queue: ClCommandQueue,
-      blocking_copy: number,
-      dst_ptr: Address,
-      src_ptr: Address,
-      size: bigint,
-      num_events_in_wait_list: number,
-      event_wait_list: BufferSource | null,
-      event: BufferSource | null,
-    ) => number)
-    | null;
-
-  /** `cl_int clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
-  readonly clEnqueueSVMMemFill:
-    | ((
-      command_queue: ClCommandQueue,
-      svm_ptr: Address,
-      pattern: BufferSource | null,
-      pattern_size: bigint,
-      size: bigint,
-      num_events_in_wait_list: number,
-      event_wait_list: BufferSource | null,
-      event: BufferSource | null,
-    ) => number)
-    | null;
-
-  /** `cl_int clEnqueueSVMMigrateMem(cl_command_queue command_queue, cl_uint num_svm_pointers, const void **svm_pointers, const size_t *sizes, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
-  readonly clEnqueueSVMMigrateMem:
-    | ((
-      command_queue: ClCommandQueue,
-      num_svm_pointers: number,
-      svm_pointers: BufferSource | null,
-      sizes: BufferSource | null,
-      flags: bigint,
       num_events_in_wait_list: number,
       event_wait_list: BufferSource | null,
       event: BufferSource | null,

@@ -58,12 +58,8 @@ export const SYMBOLS = {
   clCreateImage: { parameters: ["u64", "u64", "buffer", "buffer", "u64", "buffer"], result: "u64", optional: true },
   // cl_int clGetSupportedImageFormats(cl_context context, cl_mem_flags flags, cl_mem_object_type image_type, cl_uint num_entries, cl_image_format *image_formats, cl_uint *num_image_formats)
   clGetSupportedImageFormats: { parameters: ["u64", "u64", "u32", "u32", "buffer", "buffer"], result: "i32" },
-  // cl_int clGetImageInfo(cl_mem image, cl_image_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
-  clGetImageInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
   // cl_sampler clCreateSampler(cl_context context, cl_bool normalized_coords, cl_addressing_mode addressing_mode, cl_filter_mode filter_mode, cl_int *errcode_ret)
   clCreateSampler: { parameters: ["u64", "u32", "u32", "u32", "buffer"], result: "u64" },
-  // cl_sampler clCreateSamplerWithProperties(cl_context context, const cl_sampler_properties *sampler_properties, cl_int *errcode_ret)
-  clCreateSamplerWithProperties: { parameters: ["u64", "buffer", "buffer"], result: "u64", optional: true },
   // cl_int clReleaseSampler(cl_sampler sampler)
   clReleaseSampler: { parameters: ["u64"], result: "i32" },
   // void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
@@ -252,24 +248,6 @@ export const SYMBOLS = {
   },
   // cl_int clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueSVMUnmap: { parameters: ["u64", "u64", "u32", "buffer", "buffer"], result: "i32", optional: true },
-  // cl_int clEnqueueSVMMemcpy(cl_command_queue command_queue, cl_bool blocking_copy, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueSVMMemcpy: {
-    parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "buffer", "buffer"],
-    result: "i32",
-    optional: true,
-  },
-  // cl_int clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueSVMMemFill: {
-    parameters: ["u64", "u64", "buffer", "usize", "usize", "u32", "buffer", "buffer"],
-    result: "i32",
-    optional: true,
-  },
-  // cl_int clEnqueueSVMMigrateMem(cl_command_queue command_queue, cl_uint num_svm_pointers, const void **svm_pointers, const size_t *sizes, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueSVMMigrateMem: {
-    parameters: ["u64", "u32", "buffer", "buffer", "u64", "u32", "buffer", "buffer"],
-    result: "i32",
-    optional: true,
-  },
   // cl_int clEnqueueMarkerWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueMarkerWithWaitList: { parameters: ["u64", "u32", "buffer", "buffer"], result: "i32" },
   // cl_int clEnqueueBarrierWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)

@@ -36,37 +36,8 @@ export interface Usm {
   /** `cl_int clMemFreeINTEL(cl_context context, void *ptr)` */
   clMemFreeINTEL(context: ClContext, ptr: Address): number;
 
-  /** `cl_int clMemBlockingFreeINTEL(cl_context context, void *ptr)` Null where the library lacks it. */
-  readonly clMemBlockingFreeINTEL: ((context: ClContext, ptr: Address) => number) | null;
-
-  /** `cl_int clGetMemAllocInfoINTEL(cl_context context, const void *ptr, cl_mem_info_intel param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` Null where the library lacks it. */
-  readonly clGetMemAllocInfoINTEL:
-    | ((
-      context: ClContext,
-      ptr: Address,
-      param_name: number,
-      param_value_size: bigint,
-      param_value: BufferSource | null,
-      param_value_size_ret: BufferSource | null,
-    ) => number)
-    | null;
-
   /** `cl_int clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint arg_index, const void *arg_value)` */
   clSetKernelArgMemPointerINTEL(kernel: ClKernel, arg_index: number, arg_value: Address): number;
-
-  /** `cl_int clEnqueueMemFillINTEL(cl_command_queue command_queue, void *dst_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
-  readonly clEnqueueMemFillINTEL:
-    | ((
-      command_queue: ClCommandQueue,
-      dst_ptr: Address,
-      pattern: BufferSource | null,
-      pattern_size: bigint,
-      size: bigint,
-      num_events_in_wait_list: number,
-      event_wait_list: BufferSource | null,
-      event: BufferSource | null,
-    ) => number)
-    | null;
 
   /** `cl_int clEnqueueMemcpyINTEL(cl_command_queue command_queue, cl_bool blocking, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
   clEnqueueMemcpyINTEL(
@@ -79,30 +50,4 @@ export interface Usm {
     event_wait_list: BufferSource | null,
     event: BufferSource | null,
   ): number;
-
-  /** `cl_int clEnqueueMigrateMemINTEL(cl_command_queue command_queue, const void *ptr, size_t size, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
-  readonly clEnqueueMigrateMemINTEL:
-    | ((
-      command_queue: ClCommandQueue,
-      ptr: Address,
-      size: bigint,
-      flags: bigint,
-      num_events_in_wait_list: number,
-      event_wait_list: BufferSource | null,
-      event: BufferSource | null,
-    ) => number)
-    | null;
-
-  /** `cl_int clEnqueueMemAdviseINTEL(cl_command_queue command_queue, const void *ptr, size_t size, cl_mem_advice_intel advice, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
-  readonly clEnqueueMemAdviseINTEL:
-    | ((
-      command_queue: ClCommandQueue,
-      ptr: Address,
-      size: bigint,
-      advice: number,
-      num_events_in_wait_list: number,
-      event_wait_list: BufferSource | null,
-      event: BufferSource | null,
-    ) => number)
-    | null;
 }

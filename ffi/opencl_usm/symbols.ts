@@ -10,34 +10,8 @@ export const SYMBOLS = {
   clSharedMemAllocINTEL: { parameters: ["u64", "u64", "buffer", "usize", "u32", "buffer"], result: "u64" },
   // cl_int clMemFreeINTEL(cl_context context, void *ptr)
   clMemFreeINTEL: { parameters: ["u64", "u64"], result: "i32" },
-  // cl_int clMemBlockingFreeINTEL(cl_context context, void *ptr)
-  clMemBlockingFreeINTEL: { parameters: ["u64", "u64"], result: "i32", optional: true },
-  // cl_int clGetMemAllocInfoINTEL(cl_context context, const void *ptr, cl_mem_info_intel param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
-  clGetMemAllocInfoINTEL: {
-    parameters: ["u64", "u64", "u32", "usize", "buffer", "buffer"],
-    result: "i32",
-    optional: true,
-  },
   // cl_int clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
   clSetKernelArgMemPointerINTEL: { parameters: ["u64", "u32", "u64"], result: "i32" },
-  // cl_int clEnqueueMemFillINTEL(cl_command_queue command_queue, void *dst_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueMemFillINTEL: {
-    parameters: ["u64", "u64", "buffer", "usize", "usize", "u32", "buffer", "buffer"],
-    result: "i32",
-    optional: true,
-  },
   // cl_int clEnqueueMemcpyINTEL(cl_command_queue command_queue, cl_bool blocking, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueMemcpyINTEL: { parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "buffer", "buffer"], result: "i32" },
-  // cl_int clEnqueueMigrateMemINTEL(cl_command_queue command_queue, const void *ptr, size_t size, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueMigrateMemINTEL: {
-    parameters: ["u64", "u64", "usize", "u64", "u32", "buffer", "buffer"],
-    result: "i32",
-    optional: true,
-  },
-  // cl_int clEnqueueMemAdviseINTEL(cl_command_queue command_queue, const void *ptr, size_t size, cl_mem_advice_intel advice, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueMemAdviseINTEL: {
-    parameters: ["u64", "u64", "usize", "u32", "u32", "buffer", "buffer"],
-    result: "i32",
-    optional: true,
-  },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -15,9 +15,6 @@ export interface OpenCVCore {
   /** `const cv::String &cv::getBuildInformation()` */
   getBuildInformation(): Address;
 
-  /** `void cv::setNumThreads(int nthreads)` */
-  setNumThreads(nthreads: number): void;
-
   /** `int cv::getNumThreads()` */
   getNumThreads(): number;
 
@@ -64,9 +61,6 @@ export interface OpenCVCore {
   /** `void cv::Mat::convertTo(cv::OutputArray m, int rtype, double alpha, double beta) const` */
   Mat_convertTo(self: Address, m: Address, rtype: number, alpha: number, beta: number): void;
 
-  /** `void cv::Mat::updateContinuityFlag()` */
-  Mat_updateContinuityFlag(self: Address): void;
-
   /** `static cv::MatAllocator *cv::Mat::getStdAllocator()` */
   Mat_getStdAllocator(): Address;
 
@@ -88,9 +82,6 @@ export interface OpenCVCore {
   /** `void cv::UMat::create(int ndims, const int *sizes, int type, cv::UMatUsageFlags usageFlags)` */
   UMat_create(self: Address, ndims: number, sizes: BufferSource | null, type: number, usageFlags: number): void;
 
-  /** `void cv::UMat::release()` */
-  UMat_release(self: Address): void;
-
   /** `void cv::UMat::copyTo(cv::OutputArray m) const` */
   UMat_copyTo(self: Address, m: Address): void;
 
@@ -106,23 +97,11 @@ export interface OpenCVCore {
   /** `cv::Mat cv::UMat::getMat(cv::AccessFlag flags) const` x86-64 only: `result` is where the object that it returns goes. */
   UMat_getMat(result: Address, self: Address, flags: number): void;
 
-  /** `void cv::UMat::updateContinuityFlag()` */
-  UMat_updateContinuityFlag(self: Address): void;
-
-  /** `cv::UMatData::UMatData(const cv::MatAllocator *allocator)` */
-  UMatData_construct(self: Address, allocator: Address): void;
-
-  /** `cv::UMatData::~UMatData()` */
-  UMatData_destruct(self: Address): void;
-
   /** `bool cv::ocl::haveOpenCL()` */
   ocl_haveOpenCL(): number;
 
   /** `bool cv::ocl::useOpenCL()` */
   ocl_useOpenCL(): number;
-
-  /** `void cv::ocl::setUseOpenCL(bool flag)` */
-  ocl_setUseOpenCL(flag: number): void;
 
   /** `void cv::ocl::finish()` */
   ocl_finish(): void;
@@ -155,20 +134,8 @@ export interface OpenCVCore {
   /** `cv::ocl::Device &cv::ocl::Context::device(size_t idx) const` */
   Context_device(self: Address, idx: bigint): Address;
 
-  /** `static const cv::ocl::Device &cv::ocl::Device::getDefault()` */
-  Device_getDefault(): Address;
-
   /** `void *cv::ocl::Device::ptr() const` */
   Device_ptr(self: Address): Address;
-
-  /** `cv::String cv::ocl::Device::name() const` x86-64 only: `result` is where the object that it returns goes. */
-  Device_name(result: Address, self: Address): void;
-
-  /** `cv::String cv::ocl::Device::version() const` x86-64 only: `result` is where the object that it returns goes. */
-  Device_version(result: Address, self: Address): void;
-
-  /** `bool cv::ocl::Device::available() const` */
-  Device_available(self: Address): number;
 
   /** `static cv::ocl::Queue &cv::ocl::Queue::getDefault()` */
   Queue_getDefault(): Address;
@@ -176,56 +143,14 @@ export interface OpenCVCore {
   /** `void *cv::ocl::Queue::ptr() const` */
   Queue_ptr(self: Address): Address;
 
-  /** `void cv::ocl::Queue::finish()` */
-  Queue_finish(self: Address): void;
-
-  /** `static cv::ocl::OpenCLExecutionContext cv::ocl::OpenCLExecutionContext::create(const std::string &platformName, void *platformID, void *context, void *deviceID)` x86-64 only: `result` is where the object that it returns goes. */
-  OpenCLExecutionContext_create(
-    result: Address,
-    platformName: Address,
-    platformID: Address,
-    context: Address,
-    deviceID: Address,
-  ): void;
-
-  /** `static cv::ocl::OpenCLExecutionContext cv::ocl::OpenCLExecutionContext::create(const cv::ocl::Context &context, const cv::ocl::Device &device, const ocl::Queue &queue)` x86-64 only: `result` is where the object that it returns goes. */
-  OpenCLExecutionContext_createOfParts(result: Address, context: Address, device: Address, queue: Address): void;
-
-  /** `static cv::ocl::OpenCLExecutionContext &cv::ocl::OpenCLExecutionContext::getCurrent()` */
-  OpenCLExecutionContext_getCurrent(): Address;
-
   /** `static cv::ocl::OpenCLExecutionContext &cv::ocl::OpenCLExecutionContext::getCurrentRef()` */
   OpenCLExecutionContext_getCurrentRef(): Address;
-
-  /** `void cv::ocl::OpenCLExecutionContext::bind() const` */
-  OpenCLExecutionContext_bind(self: Address): void;
 
   /** `void cv::ocl::OpenCLExecutionContext::release()` */
   OpenCLExecutionContext_release(self: Address): void;
 
-  /** `cv::ocl::Context &cv::ocl::OpenCLExecutionContext::getContext() const` */
-  OpenCLExecutionContext_getContext(self: Address): Address;
-
-  /** `cv::ocl::Queue &cv::ocl::OpenCLExecutionContext::getQueue() const` */
-  OpenCLExecutionContext_getQueue(self: Address): Address;
-
-  /** `cv::ocl::Device &cv::ocl::OpenCLExecutionContext::getDevice() const` */
-  OpenCLExecutionContext_getDevice(self: Address): Address;
-
-  /** `bool cv::ocl::OpenCLExecutionContext::useOpenCL() const` */
-  OpenCLExecutionContext_useOpenCL(self: Address): number;
-
-  /** `void cv::ocl::OpenCLExecutionContext::setUseOpenCL(bool flag)` */
-  OpenCLExecutionContext_setUseOpenCL(self: Address, flag: number): void;
-
   /** `void cv::error(const cv::Exception &exc)` */
   error(exc: Address): void;
-
-  /** `cv::Exception::Exception(int code, const cv::String &err, const cv::String &func, const cv::String &file, int line)` */
-  Exception_construct(self: Address, code: number, err: Address, func: Address, file: Address, line: number): void;
-
-  /** `cv::Exception::~Exception()` */
-  Exception_destruct(self: Address): void;
 
   /** `void cv::bitwise_not(cv::InputArray src, cv::OutputArray dst, cv::InputArray mask)` */
   bitwise_not(src: Address, dst: Address, mask: Address): void;

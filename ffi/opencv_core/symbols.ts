@@ -10,8 +10,6 @@ export const SYMBOLS = {
   getVersionRevision: { name: "_ZN2cv18getVersionRevisionEv", parameters: [], result: "i32" },
   // const cv::String &cv::getBuildInformation()
   getBuildInformation: { name: "_ZN2cv19getBuildInformationB5cxx11Ev", parameters: [], result: "u64" },
-  // void cv::setNumThreads(int nthreads)
-  setNumThreads: { name: "_ZN2cv13setNumThreadsEi", parameters: ["i32"], result: "void" },
   // int cv::getNumThreads()
   getNumThreads: { name: "_ZN2cv13getNumThreadsEv", parameters: [], result: "i32" },
   // void *cv::fastMalloc(size_t bufSize)
@@ -54,8 +52,6 @@ export const SYMBOLS = {
     parameters: ["u64", "u64", "i32", "f64", "f64"],
     result: "void",
   },
-  // void cv::Mat::updateContinuityFlag()
-  Mat_updateContinuityFlag: { name: "_ZN2cv3Mat20updateContinuityFlagEv", parameters: ["u64"], result: "void" },
   // static cv::MatAllocator *cv::Mat::getStdAllocator()
   Mat_getStdAllocator: { name: "_ZN2cv3Mat15getStdAllocatorEv", parameters: [], result: "u64" },
   // static cv::MatAllocator *cv::Mat::getDefaultAllocator()
@@ -78,8 +74,6 @@ export const SYMBOLS = {
     parameters: ["u64", "i32", "buffer", "i32", "u32"],
     result: "void",
   },
-  // void cv::UMat::release()
-  UMat_release: { name: "_ZN2cv4UMat7releaseEv", parameters: ["u64"], result: "void" },
   // void cv::UMat::copyTo(cv::OutputArray m) const
   UMat_copyTo: { name: "_ZNK2cv4UMat6copyToERKNS_12_OutputArrayE", parameters: ["u64", "u64"], result: "void" },
   // void cv::UMat::copyTo(cv::OutputArray m, cv::InputArray mask) const
@@ -98,18 +92,10 @@ export const SYMBOLS = {
   UMat_handle: { name: "_ZNK2cv4UMat6handleENS_10AccessFlagE", parameters: ["u64", "u32"], result: "u64" },
   // cv::Mat cv::UMat::getMat(cv::AccessFlag flags) const (x86-64 only: its result is the first parameter)
   UMat_getMat: { name: "_ZNK2cv4UMat6getMatENS_10AccessFlagE", parameters: ["u64", "u64", "u32"], result: "void" },
-  // void cv::UMat::updateContinuityFlag()
-  UMat_updateContinuityFlag: { name: "_ZN2cv4UMat20updateContinuityFlagEv", parameters: ["u64"], result: "void" },
-  // cv::UMatData::UMatData(const cv::MatAllocator *allocator)
-  UMatData_construct: { name: "_ZN2cv8UMatDataC1EPKNS_12MatAllocatorE", parameters: ["u64", "u64"], result: "void" },
-  // cv::UMatData::~UMatData()
-  UMatData_destruct: { name: "_ZN2cv8UMatDataD1Ev", parameters: ["u64"], result: "void" },
   // bool cv::ocl::haveOpenCL()
   ocl_haveOpenCL: { name: "_ZN2cv3ocl10haveOpenCLEv", parameters: [], result: "u8" },
   // bool cv::ocl::useOpenCL()
   ocl_useOpenCL: { name: "_ZN2cv3ocl9useOpenCLEv", parameters: [], result: "u8" },
-  // void cv::ocl::setUseOpenCL(bool flag)
-  ocl_setUseOpenCL: { name: "_ZN2cv3ocl12setUseOpenCLEb", parameters: ["u8"], result: "void" },
   // void cv::ocl::finish()
   ocl_finish: { name: "_ZN2cv3ocl6finishEv", parameters: [], result: "void" },
   // cv::MatAllocator *cv::ocl::getOpenCLAllocator()
@@ -134,51 +120,17 @@ export const SYMBOLS = {
   Context_ndevices: { name: "_ZNK2cv3ocl7Context8ndevicesEv", parameters: ["u64"], result: "usize" },
   // cv::ocl::Device &cv::ocl::Context::device(size_t idx) const
   Context_device: { name: "_ZNK2cv3ocl7Context6deviceEm", parameters: ["u64", "usize"], result: "u64" },
-  // static const cv::ocl::Device &cv::ocl::Device::getDefault()
-  Device_getDefault: { name: "_ZN2cv3ocl6Device10getDefaultEv", parameters: [], result: "u64" },
   // void *cv::ocl::Device::ptr() const
   Device_ptr: { name: "_ZNK2cv3ocl6Device3ptrEv", parameters: ["u64"], result: "u64" },
-  // cv::String cv::ocl::Device::name() const (x86-64 only: its result is the first parameter)
-  Device_name: { name: "_ZNK2cv3ocl6Device4nameB5cxx11Ev", parameters: ["u64", "u64"], result: "void" },
-  // cv::String cv::ocl::Device::version() const (x86-64 only: its result is the first parameter)
-  Device_version: { name: "_ZNK2cv3ocl6Device7versionB5cxx11Ev", parameters: ["u64", "u64"], result: "void" },
-  // bool cv::ocl::Device::available() const
-  Device_available: { name: "_ZNK2cv3ocl6Device9availableEv", parameters: ["u64"], result: "u8" },
   // static cv::ocl::Queue &cv::ocl::Queue::getDefault()
   Queue_getDefault: { name: "_ZN2cv3ocl5Queue10getDefaultEv", parameters: [], result: "u64" },
   // void *cv::ocl::Queue::ptr() const
   Queue_ptr: { name: "_ZNK2cv3ocl5Queue3ptrEv", parameters: ["u64"], result: "u64" },
-  // void cv::ocl::Queue::finish()
-  Queue_finish: { name: "_ZN2cv3ocl5Queue6finishEv", parameters: ["u64"], result: "void" },
-  // static cv::ocl::OpenCLExecutionContext cv::ocl::OpenCLExecutionContext::create(const std::string &platformName, void *platformID, void *context, void *deviceID) (x86-64 only: its result is the first parameter)
-  OpenCLExecutionContext_create: {
-    name: "_ZN2cv3ocl22OpenCLExecutionContext6createERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPvSA_SA_",
-    parameters: ["u64", "u64", "u64", "u64", "u64"],
-    result: "void",
-  },
-  // static cv::ocl::OpenCLExecutionContext cv::ocl::OpenCLExecutionContext::create(const cv::ocl::Context &context, const cv::ocl::Device &device, const ocl::Queue &queue) (x86-64 only: its result is the first parameter)
-  OpenCLExecutionContext_createOfParts: {
-    name: "_ZN2cv3ocl22OpenCLExecutionContext6createERKNS0_7ContextERKNS0_6DeviceERKNS0_5QueueE",
-    parameters: ["u64", "u64", "u64", "u64"],
-    result: "void",
-  },
-  // static cv::ocl::OpenCLExecutionContext &cv::ocl::OpenCLExecutionContext::getCurrent()
-  OpenCLExecutionContext_getCurrent: {
-    name: "_ZN2cv3ocl22OpenCLExecutionContext10getCurrentEv",
-    parameters: [],
-    result: "u64",
-  },
   // static cv::ocl::OpenCLExecutionContext &cv::ocl::OpenCLExecutionContext::getCurrentRef()
   OpenCLExecutionContext_getCurrentRef: {
     name: "_ZN2cv3ocl22OpenCLExecutionContext13getCurrentRefEv",
     parameters: [],
     result: "u64",
-  },
-  // void cv::ocl::OpenCLExecutionContext::bind() const
-  OpenCLExecutionContext_bind: {
-    name: "_ZNK2cv3ocl22OpenCLExecutionContext4bindEv",
-    parameters: ["u64"],
-    result: "void",
   },
   // void cv::ocl::OpenCLExecutionContext::release()
   OpenCLExecutionContext_release: {
@@ -186,46 +138,8 @@ export const SYMBOLS = {
     parameters: ["u64"],
     result: "void",
   },
-  // cv::ocl::Context &cv::ocl::OpenCLExecutionContext::getContext() const
-  OpenCLExecutionContext_getContext: {
-    name: "_ZNK2cv3ocl22OpenCLExecutionContext10getContextEv",
-    parameters: ["u64"],
-    result: "u64",
-  },
-  // cv::ocl::Queue &cv::ocl::OpenCLExecutionContext::getQueue() const
-  OpenCLExecutionContext_getQueue: {
-    name: "_ZNK2cv3ocl22OpenCLExecutionContext8getQueueEv",
-    parameters: ["u64"],
-    result: "u64",
-  },
-  // cv::ocl::Device &cv::ocl::OpenCLExecutionContext::getDevice() const
-  OpenCLExecutionContext_getDevice: {
-    name: "_ZNK2cv3ocl22OpenCLExecutionContext9getDeviceEv",
-    parameters: ["u64"],
-    result: "u64",
-  },
-  // bool cv::ocl::OpenCLExecutionContext::useOpenCL() const
-  OpenCLExecutionContext_useOpenCL: {
-    name: "_ZNK2cv3ocl22OpenCLExecutionContext9useOpenCLEv",
-    parameters: ["u64"],
-    result: "u8",
-  },
-  // void cv::ocl::OpenCLExecutionContext::setUseOpenCL(bool flag)
-  OpenCLExecutionContext_setUseOpenCL: {
-    name: "_ZN2cv3ocl22OpenCLExecutionContext12setUseOpenCLEb",
-    parameters: ["u64", "u8"],
-    result: "void",
-  },
   // void cv::error(const cv::Exception &exc)
   error: { name: "_ZN2cv5errorERKNS_9ExceptionE", parameters: ["u64"], result: "void" },
-  // cv::Exception::Exception(int code, const cv::String &err, const cv::String &func, const cv::String &file, int line)
-  Exception_construct: {
-    name: "_ZN2cv9ExceptionC1EiRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES8_S8_i",
-    parameters: ["u64", "i32", "u64", "u64", "u64", "i32"],
-    result: "void",
-  },
-  // cv::Exception::~Exception()
-  Exception_destruct: { name: "_ZN2cv9ExceptionD1Ev", parameters: ["u64"], result: "void" },
   // void cv::bitwise_not(cv::InputArray src, cv::OutputArray dst, cv::InputArray mask)
   bitwise_not: {
     name: "_ZN2cv11bitwise_notERKNS_11_InputArrayERKNS_12_OutputArrayES2_",

@@ -11,6 +11,7 @@ const WHEELS = [
   { name: "nvidia-cuda-runtime", version: "13.0.96", why: "CUDA's C headers, and libcudart.so.13" },
   { name: "nvidia-cuda-crt", version: "13.0.88", why: "what those headers include" },
   { name: "nvidia-cuda-nvrtc", version: "13.0.88", why: "CUDA's compiler: nvrtc.h and libnvrtc.so.13" },
+  { name: "nvidia-cuda-runtime-cu12", version: "12.0.146", why: "the oldest libcudart.so.12, and its headers" },
 ];
 
 const PINNED = WHEELS.map(({ name, version }) => `${name}==${version}`);

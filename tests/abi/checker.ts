@@ -66,15 +66,37 @@ export async function failingAssertions(
 ): Promise<string[]> {
   const keyword = compiler === "clang" ? "_Static_assert" : "static_assert";
   const lines = assertions.map(({ condition }, i) => `${keyword}(${condition}, "claim ${i};");`);
+  const { success, stderr } = await compile(compiler, language, target, library, [preamble, ...lines]);
+  const failed = [...stderr.matchAll(/error: static.*claim (\d+);/g)].map(([, i]) => assertions[Number(i)].name);
+  const errors = stderr.split("\n").filter((line) => line.includes("error:")).length;
+  if (errors !== failed.length || success !== (errors === 0)) throw new Error(`${target}: ${stderr}`);
+  return failed;
+}
+
+/** Those of the claims about C that say something of what these headers declare. */
+export async function knownTo(target: Target, library: Library, claims: readonly Claim[]): Promise<Claim[]> {
+  const lines = claims.map(({ expression }) => `_Static_assert(sizeof(${expression}) > 0, "");`);
+  const preamble = ["#include <stdalign.h>", '#line 1 "claims"'];
+  const { stderr } = await compile("clang", ["-x", "c", "-std=c11"], target, library, [...preamble, ...lines]);
+  const errors = stderr.split("\n").filter((line) => line.includes("error:"));
+  const unknown = new Set(errors.map((line) => Number(/^claims:(\d+):/.exec(line)?.[1]) - 1));
+  if (unknown.has(NaN)) throw new Error(`${target}: ${stderr}`);
+  return claims.filter((_, i) => !unknown.has(i));
+}
+
+/** Looks at lines of C or C++ behind a library's headers. */
+async function compile(
+  compiler: string,
+  language: readonly string[],
+  target: Target,
+  library: Library,
+  lines: readonly string[],
+): Promise<{ success: boolean; stderr: string }> {
   const file = await Deno.makeTempFile({ suffix: ".txt" });
   try {
-    await Deno.writeTextFile(file, [includes(library), preamble, ...lines, ""].join("\n"));
+    await Deno.writeTextFile(file, [includes(library), ...lines, ""].join("\n"));
     const flags = ["-fsyntax-only", "-w", "-ferror-limit=0", "-fno-caret-diagnostics"];
-    const { success, stderr } = await run(compiler, [...targetFlags(target, library), ...flags, ...language, file]);
-    const failed = [...stderr.matchAll(/error: static.*claim (\d+);/g)].map(([, i]) => assertions[Number(i)].name);
-    const errors = stderr.split("\n").filter((line) => line.includes("error:")).length;
-    if (errors !== failed.length || success !== (errors === 0)) throw new Error(`${target}: ${stderr}`);
-    return failed;
+    return await run(compiler, [...targetFlags(target, library), ...flags, ...language, file]);
   } finally {
     await Deno.remove(file);
   }

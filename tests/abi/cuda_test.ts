@@ -8,23 +8,59 @@ import { cudaDriver } from "../../ffi/generate/lists/cuda_driver.ts";
 import { cudaRuntime } from "../../ffi/generate/lists/cuda_runtime.ts";
 import { readMacros } from "../../ffi/generate/read/macros.ts";
 import { STICKY } from "../../src/cuda/errors.ts";
-import { cudaLibrary } from "../cuda_libraries.ts";
-import { compileHere } from "./checker.ts";
+import type { Library } from "../../ffi/generate/library.ts";
+import { CUDA_12_FOLDER, cudaLibrary } from "../cuda_libraries.ts";
+import { claims } from "./claims.ts";
+import { compileHere, contradictedOn, knownTo } from "./checker.ts";
 import { abiTest } from "./tools.ts";
 
 type Table = Readonly<Record<string, Deno.ForeignFunction>>;
 
-for (const [file, symbols] of [["libcudart.so.13", runtime.SYMBOLS], ["libnvrtc.so.13", nvrtc.SYMBOLS]] as const) {
+/** A test of an unpacked library, which is ignored where there is none. */
+function libraryTest(file: string, what: string, symbols: Table, fn: (path: string, symbols: Table) => void): void {
   const path = cudaLibrary(file);
   Deno.test({
-    name: `${file} exports every symbol, what is newer than 12.0 too${path === undefined ? ` (needs ${file})` : ""}`,
+    name: `${file} ${what}${path === undefined ? ` (needs ${file})` : ""}`,
     ignore: path === undefined,
-    fn: () => {
-      const table = Object.entries(symbols as Table).map(([name, symbol]) => [name, { ...symbol, optional: false }]);
-      Deno.dlopen(path!, Object.fromEntries(table)).close();
-    },
+    fn: () => fn(path!, symbols),
   });
 }
+
+for (const [file, symbols] of [["libcudart.so.13", runtime.SYMBOLS], ["libnvrtc.so.13", nvrtc.SYMBOLS]] as const) {
+  libraryTest(file, "exports every symbol, what is newer than 12.0 too", symbols, (path) => {
+    const table = Object.entries(symbols as Table).map(([name, symbol]) => [name, { ...symbol, optional: false }]);
+    Deno.dlopen(path, Object.fromEntries(table)).close();
+  });
+}
+
+libraryTest("libcudart.so.12", "(12.0) lacks exactly what is optional", runtime.SYMBOLS, (path, symbols) => {
+  const library = Deno.dlopen(path, symbols as Deno.ForeignLibraryInterface);
+  for (const [name, { optional = false }] of Object.entries(symbols)) {
+    assertEquals([name, library.symbols[name] === null], [name, optional]);
+  }
+  library.close();
+});
+
+/** CUDA 12.0's headers; those that they include from another package are 13's. */
+function of12(library: Library): Library {
+  return { ...library, folders: [`${CUDA_12_FOLDER}include`, ...cuda.folders] };
+}
+
+/** What is of another size: of the first, room is made for any version and its beginning read; the others have grown. */
+const SIZES = ["cudaDeviceProp", "cudaPointerAttributes", "cudaResourceDesc"].map((name) => `sizeof(struct ${name})`);
+
+abiTest("what CUDA 12.0 has of constants and structs is as CUDA 13 has it", async () => {
+  for (const target of TARGETS) {
+    for (const library of [cudaRuntime, cudaDriver]) {
+      const known = await knownTo(target, of12(library), await claims(library));
+      assert(known.length > 400, `${known.length}`);
+      assertEquals(await contradictedOn(target, of12(library), known), library === cudaRuntime ? SIZES : []);
+    }
+    const room = [runtime.cudaPointerAttributes, runtime.cudaResourceDesc].map(({ size }) => size);
+    const grown = room.map((size, i) => ({ expression: `${SIZES[i + 1]} < ${size}`, value: 1n }));
+    assertEquals(await contradictedOn(target, of12(cudaRuntime), grown), []);
+  }
+}, "cuda");
 
 abiTest("libcuda's symbols are none that a macro of cuda.h makes another of", async () => {
   const names = Object.keys(driver.SYMBOLS);

@@ -6,7 +6,7 @@ import {
   CL_OUT_OF_RESOURCES,
   type OpenCL,
 } from "../../ffi/opencl/mod.ts";
-import { EAGAIN, EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
+import { EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
 import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeDriver } from "../conformance/fake/driver.ts";
@@ -46,8 +46,6 @@ const minusOne = (errno: number): Failure => ({ answer: -1, errno });
 const LIBC: Failures<LibC> = {
   mmap: { answer: 0xffff_ffff_ffff_ffffn, errno: ENOMEM },
   munmap: { answer: -1, errno: EINVAL, release: true },
-  mprotect: minusOne(ENOMEM),
-  madvise: minusOne(EAGAIN),
   memfd_create: minusOne(EMFILE),
   ftruncate: minusOne(ENOSPC),
   fcntl: minusOne(EMFILE),
@@ -57,7 +55,6 @@ const LIBC: Failures<LibC> = {
   read: { answer: -1n, errno: EIO },
   write: { answer: -1n, errno: ENOSPC },
   process_vm_readv: { answer: -1n, errno: EPERM },
-  sysconf: { answer: -1n, errno: EINVAL },
   getpid: undefined,
   sched_yield: undefined,
   __errno_location: undefined,
@@ -106,9 +103,7 @@ const OPENCL: Failures<OpenCL> = {
   clGetMemObjectInfo: code(CL_OUT_OF_RESOURCES),
   clCreateImage: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
   clGetSupportedImageFormats: code(CL_OUT_OF_RESOURCES),
-  clGetImageInfo: code(CL_OUT_OF_RESOURCES),
   clCreateSampler: create(CL_OUT_OF_RESOURCES),
-  clCreateSamplerWithProperties: create(CL_OUT_OF_RESOURCES),
   clReleaseSampler: release,
   clSVMAlloc: { answer: 0n },
   clSVMFree: undefined,
@@ -147,9 +142,6 @@ const OPENCL: Failures<OpenCL> = {
   clEnqueueCopyBufferToImage: code(CL_OUT_OF_RESOURCES),
   clEnqueueSVMMap: code(CL_OUT_OF_RESOURCES),
   clEnqueueSVMUnmap: code(CL_OUT_OF_RESOURCES),
-  clEnqueueSVMMemcpy: code(CL_OUT_OF_RESOURCES),
-  clEnqueueSVMMemFill: code(CL_OUT_OF_RESOURCES),
-  clEnqueueSVMMigrateMem: code(CL_OUT_OF_RESOURCES),
   clEnqueueMarkerWithWaitList: code(CL_OUT_OF_RESOURCES),
   clEnqueueBarrierWithWaitList: code(CL_OUT_OF_RESOURCES),
   clWaitForEvents: code(CL_OUT_OF_RESOURCES),
@@ -170,13 +162,8 @@ const OPENCL_USM: Failures<Usm> = {
   clDeviceMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
   clSharedMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
   clMemFreeINTEL: release,
-  clMemBlockingFreeINTEL: release,
-  clGetMemAllocInfoINTEL: code(CL_OUT_OF_RESOURCES),
   clSetKernelArgMemPointerINTEL: code(CL_OUT_OF_RESOURCES),
-  clEnqueueMemFillINTEL: code(CL_OUT_OF_RESOURCES),
   clEnqueueMemcpyINTEL: code(CL_OUT_OF_RESOURCES),
-  clEnqueueMigrateMemINTEL: code(CL_OUT_OF_RESOURCES),
-  clEnqueueMemAdviseINTEL: code(CL_OUT_OF_RESOURCES),
 };
 
 /** OpenCL's external memory. */

@@ -17,12 +17,6 @@ export const cudaDriver: Library = {
   defines: {},
   functions: [
     "cuInit",
-    "cuDriverGetVersion",
-    "cuGetErrorName",
-    "cuDeviceGet",
-    "cuDeviceGetCount",
-    "cuDeviceGetName",
-    "cuDeviceGetUuid_v2",
     "cuDeviceGetAttribute",
 
     "cuDevicePrimaryCtxGetState",
@@ -31,14 +25,10 @@ export const cudaDriver: Library = {
     "cuDevicePrimaryCtxRelease_v2",
     { name: "cuCtxGetCurrent", address: ["pctx"] }, // the way of every call: a buffer takes longer to pass
     "cuCtxSetCurrent",
-    "cuCtxPushCurrent_v2",
-    "cuCtxPopCurrent_v2",
     "cuCtxGetDevice",
     "cuStreamGetCtx",
     { name: "cuStreamGetCtx_v2", optional: true },
 
-    "cuPointerGetAttribute",
-    "cuPointerGetAttributes",
     "cuMemGetAddressRange_v2",
     "cuMemGetHandleForAddressRange",
     { name: "cuMemPrefetchAsync_v2", optional: true },
@@ -53,17 +43,13 @@ export const cudaDriver: Library = {
     "cuMemMap",
     "cuMemUnmap",
     "cuMemSetAccess",
-    "cuMemGetAccess",
     "cuMemExportToShareableHandle",
     { name: "cuMemImportFromShareableHandle", address: ["osHandle"] }, // a file descriptor
     "cuMemGetAllocationPropertiesFromHandle",
-    { name: "cuMemRetainAllocationHandle", address: ["addr"] },
 
     "cuLibraryGetModule",
     { name: "cuKernelGetParamInfo", optional: true },
     { name: "cuKernelGetName", optional: true },
-    "cuKernelGetAttribute",
-    { name: "cuFuncGetParamInfo", optional: true },
   ],
   byValue: ["CUmemLocation"],
   constants: [

@@ -11,18 +11,12 @@ const DEVICES: readonly (string | FunctionEntry)[] = [
   "cudaGetDeviceProperties", // of which every version begins with the name and the UUID
   "cudaDeviceGetAttribute",
   "cudaDeviceGetPCIBusId",
-  "cudaDeviceGetByPCIBusId",
   "cudaSetDeviceFlags",
   "cudaGetDeviceFlags",
-  { name: "cudaInitDevice", optional: true },
-  "cudaDeviceSynchronize",
   "cudaMemGetInfo",
   "cudaGetLastError",
-  "cudaPeekAtLastError",
   "cudaDeviceCanAccessPeer",
   "cudaDeviceEnablePeerAccess",
-  "cudaDeviceDisablePeerAccess",
-  "cudaDeviceGetP2PAttribute",
   "cudaDeviceGetStreamPriorityRange",
 ];
 
@@ -33,11 +27,6 @@ const STREAMS: readonly (string | FunctionEntry)[] = [
   "cudaStreamQuery",
   "cudaStreamSynchronize",
   "cudaStreamWaitEvent",
-  "cudaStreamGetFlags",
-  "cudaStreamGetPriority",
-  { name: "cudaStreamGetDevice", optional: true },
-  { name: "cudaStreamGetId", optional: true },
-  "cudaStreamIsCapturing",
   { name: "cudaStreamAttachMemAsync", address: ["devPtr"] },
 ];
 
@@ -65,7 +54,6 @@ const MEMORY: readonly (string | FunctionEntry)[] = [
   { name: "cudaHostGetDevicePointer", address: ["pHost"] },
   { name: "cudaHostGetFlags", address: ["pHost"] },
   "cudaMallocManaged",
-  { name: "cudaPointerGetAttributes", address: ["ptr"] },
   { name: "cudaIpcGetMemHandle", address: ["devPtr"] },
   "cudaIpcOpenMemHandle",
   { name: "cudaIpcCloseMemHandle", address: ["devPtr"] },
@@ -74,7 +62,6 @@ const MEMORY: readonly (string | FunctionEntry)[] = [
   { name: "cudaMemcpyAsync", address: ["dst", "src"] },
   { name: "cudaMemcpy2DAsync", address: ["dst", "src"] },
   { name: "cudaMemcpyPeerAsync", address: ["dst", "src"] },
-  { name: "cudaMemset", address: ["devPtr"] },
   { name: "cudaMemsetAsync", address: ["devPtr"] },
   { name: "cudaMemset2DAsync", address: ["devPtr"] },
 ];
@@ -87,18 +74,13 @@ const POOLS: readonly (string | FunctionEntry)[] = [
   "cudaMemPoolSetAttribute",
   "cudaMemPoolGetAttribute",
   "cudaMemPoolTrimTo",
-  "cudaMemPoolSetAccess",
   "cudaMallocFromPoolAsync",
-  "cudaDeviceGetDefaultMemPool",
-  "cudaDeviceGetMemPool",
 ];
 
 /** Arrays, and what kernels see of them. */
 const ARRAYS: readonly (string | FunctionEntry)[] = [
-  "cudaMallocArray",
   "cudaMalloc3DArray",
   "cudaFreeArray",
-  "cudaArrayGetInfo",
   "cudaMemcpy3DAsync",
   "cudaCreateSurfaceObject",
   "cudaDestroySurfaceObject",
@@ -117,7 +99,6 @@ const KERNELS: readonly (string | FunctionEntry)[] = [
   { name: "cudaFuncSetAttribute", address: ["func"] },
   { name: "cudaLaunchKernel", address: ["func"] },
   { name: "cudaLaunchKernelExC", address: ["config", "func", "args"] },
-  { name: "cudaOccupancyMaxActiveBlocksPerMultiprocessor", address: ["func"] },
 ];
 
 const CONSTANTS: readonly ConstantGroup[] = [
@@ -128,7 +109,7 @@ const CONSTANTS: readonly ConstantGroup[] = [
     type: "unsigned int",
     names: ["cudaDeviceSchedule*", "cudaDeviceBlockingSync", "cudaDeviceMapHost", "cudaDeviceLmemResizeToMax"],
   },
-  { type: "unsigned int", names: ["cudaDeviceSyncMemops", "cudaDeviceMask", "cudaInitDeviceFlagsAreValid"] },
+  { type: "unsigned int", names: ["cudaDeviceSyncMemops", "cudaInitDeviceFlagsAreValid"] },
   { type: "unsigned int", names: ["cudaPeerAccessDefault"] },
   { type: "int", names: ["cudaCpuDeviceId", "cudaInvalidDeviceId"] },
 

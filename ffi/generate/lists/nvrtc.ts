@@ -10,7 +10,6 @@ export const nvrtc: Library = {
   defines: {},
   functions: [
     "nvrtcVersion",
-    "nvrtcGetErrorString",
     "nvrtcGetNumSupportedArchs",
     "nvrtcGetSupportedArchs",
     "nvrtcCreateProgram",

@@ -37,9 +37,7 @@ export const opencl: Library = {
 
     { name: "clCreateImage", address: ["host_ptr"], optional: true },
     "clGetSupportedImageFormats",
-    "clGetImageInfo",
     "clCreateSampler",
-    { name: "clCreateSamplerWithProperties", optional: true },
     "clReleaseSampler",
 
     { name: "clSVMAlloc", optional: true },
@@ -82,9 +80,6 @@ export const opencl: Library = {
     "clEnqueueCopyBufferToImage",
     { name: "clEnqueueSVMMap", address: ["svm_ptr"], optional: true },
     { name: "clEnqueueSVMUnmap", address: ["svm_ptr"], optional: true },
-    { name: "clEnqueueSVMMemcpy", address: ["dst_ptr", "src_ptr"], optional: true },
-    { name: "clEnqueueSVMMemFill", address: ["svm_ptr"], optional: true },
-    { name: "clEnqueueSVMMigrateMem", optional: true },
     "clEnqueueMarkerWithWaitList",
     "clEnqueueBarrierWithWaitList",
 

@@ -12,13 +12,8 @@ export const openclUsm: Library = {
     "clDeviceMemAllocINTEL",
     "clSharedMemAllocINTEL",
     { name: "clMemFreeINTEL", address: ["ptr"] },
-    { name: "clMemBlockingFreeINTEL", address: ["ptr"], optional: true },
-    { name: "clGetMemAllocInfoINTEL", address: ["ptr"], optional: true },
     { name: "clSetKernelArgMemPointerINTEL", address: ["arg_value"] },
-    { name: "clEnqueueMemFillINTEL", address: ["dst_ptr"], optional: true },
     { name: "clEnqueueMemcpyINTEL", address: ["dst_ptr", "src_ptr"] },
-    { name: "clEnqueueMigrateMemINTEL", address: ["ptr"], optional: true },
-    { name: "clEnqueueMemAdviseINTEL", address: ["ptr"], optional: true },
   ],
   constants: [
     {

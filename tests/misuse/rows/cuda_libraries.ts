@@ -1,5 +1,6 @@
 import { ArgumentError, type InteropError, LibraryNotFoundError, PermissionError } from "@samepage/interop";
 import { CudaContext, cudaDevices, cudaVersions } from "@samepage/interop/cuda";
+import { CUDA_12_FOLDER } from "../../cuda_libraries.ts";
 import { elfHeader, EM_S390 } from "../elf.ts";
 import { any, fails, judge, outcome, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
@@ -84,6 +85,17 @@ export default table(import.meta, {
       say(runtime >= 12_000, driver >= 0);
     },
     says: ["true true", "true true", "true true", "true true"],
+  },
+  "a runtime of CUDA 12, and no GPU": {
+    cudaLibraries: ["libcudart.so.12"],
+    flags: MAY_READ,
+    env: { ...NO_GPU, SAMEPAGE_LIB_CUDART: `${CUDA_12_FOLDER}lib/libcudart.so.12` },
+    run() {
+      sayCode("open", () => CudaContext.open());
+      const { runtime } = cudaVersions();
+      say(runtime >= 12_000 && runtime < 13_000);
+    },
+    says: ["true true", "true"],
   },
   "choices that are none, where there is no GPU": {
     ...RUNTIME,
