@@ -2,11 +2,12 @@ import { type Access, accessOf } from "./access.ts";
 import { isMade, object, shown } from "./argument.ts";
 import { type Context, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, throwAll } from "./errors.ts";
+import { Edges } from "./edges.ts";
 import { Fence } from "./fence.ts";
 import type { Grant } from "./grant.ts";
 import { Frame } from "./frame.ts";
 import { Mapped } from "./mapped.ts";
-import { make, type Mapper, mapperIn } from "./mapper.ts";
+import { make, type Mapper } from "./mapper.ts";
 import { Resource } from "./resource.ts";
 import { type Undo, unwind } from "./undo.ts";
 import { noRoute, Route, type Step } from "./route.ts";
@@ -28,7 +29,7 @@ export type TensorOf<G extends Target> = G extends Target<infer T> ? T : never;
 
 /** Contexts and the edges between them: finds the way from one memory to another, maps along it, explains it. */
 export class Graph implements Disposable {
-  readonly #mappers: readonly Mapper[];
+  readonly #edges: Edges;
   readonly #targets: readonly Target[];
   readonly #contexts: readonly Context[];
   readonly #resource = new Resource({ name: "the mapper graph" });
@@ -40,7 +41,7 @@ export class Graph implements Disposable {
       if (!Array.isArray(object(context, "contexts").targets)) throw unfit("contexts", context, "no context");
     }
     this.#targets = this.#contexts.flatMap((context) => context.targets);
-    this.#mappers = listed(mappers, "mappers").map((mapper, i) => mapperIn(mapper, `mappers[${i}]`));
+    this.#edges = new Edges(listed(mappers, "mappers"));
   }
 
   /**
@@ -68,7 +69,7 @@ export class Graph implements Disposable {
     const waited = settleUnsubmitted(ready.returning);
     if (waited) ready = this.#ready(source, target, asked);
     const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
-    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused, this.#waysTo(target));
+    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused, this.#edges.waysTo(target.kind));
     const mapped = this.#walk(source, hops, ready);
     mapped.arrivedBy(() => new Route(stepsOf(hops, waited), refused));
     return mapped;
@@ -96,11 +97,6 @@ export class Graph implements Disposable {
   /** The same without blocking the event loop. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#resource.disposeAsync();
-  }
-
-  /** The kinds of memory that some edge leads from to a target, whether this graph has them or not. */
-  #waysTo(target: Target): string[] {
-    return this.#mappers.filter((mapper) => mapper.to === target.kind).map((mapper) => mapper.from);
   }
 
   /** Everything that can be checked before any native call. */
@@ -137,7 +133,7 @@ export class Graph implements Disposable {
     exhaustive: boolean,
   ): Found {
     const query = { source: source.described, goal, access, waits, copies: copy === "allow", exhaustive };
-    return search(query, this.#mappers, this.#targets);
+    return search(query, this.#edges, this.#targets);
   }
 
   /** A map to where the source is already lends the same bytes once more. */

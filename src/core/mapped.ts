@@ -68,7 +68,9 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
 
   /** What it may be used for: the least of its grants. */
   get access(): Access {
-    return this.grants.find(({ access }) => access !== "read-write")?.access ?? "read-write";
+    const { grants } = this;
+    for (let i = 0; i < grants.length; i++) if (grants[i].access !== "read-write") return grants[i].access;
+    return "read-write";
   }
 
   /** What a route has to know of it: nothing of that ever changes. */

@@ -1,6 +1,7 @@
 import type { Access } from "./access.ts";
 import type { Target } from "./context.ts";
 import type { Described } from "./described.ts";
+import type { Edge, Edges } from "./edges.ts";
 import type { Refusal } from "./errors.ts";
 import type { Fence } from "./fence.ts";
 import { ask, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
@@ -61,9 +62,9 @@ interface Reached {
  * The cheapest way from a description to a target: Dijkstra over (target, what would be found there, is there still
  * something to wait for), because an edge may accept one description at a node and refuse another.
  */
-export function search(query: Query, mappers: readonly Mapper[], all: readonly Target[]): Found {
-  const asked: (Plan | Refusal | undefined)[] = [];
-  const direct = query.exhaustive ? undefined : unbeatable(query, mappers, asked);
+export function search(query: Query, edges: Edges, all: readonly Target[]): Found {
+  const asked = new Map<Edge, Plan | Refusal>();
+  const direct = query.exhaustive ? undefined : unbeatable(query, edges, asked);
   if (direct !== undefined) return { hops: [direct], refused: NONE };
   const targets = all.includes(query.goal) ? all : [...all, query.goal];
   const refused = new Map<string, Refusal>();
@@ -87,19 +88,18 @@ export function search(query: Query, mappers: readonly Mapper[], all: readonly T
     const met = closed.get(reached.at.target) ?? new Set();
     if (met.has(key) || met.size === MOST_DESCRIPTIONS) continue;
     closed.set(reached.at.target, met.add(key));
-    for (let index = 0; index < mappers.length; index++) {
-      const mapper = mappers[index];
-      if (mapper.from !== reached.at.target.kind) continue;
+    for (const edge of edges.from(reached.at.target.kind)) {
+      const { mapper, to, place } = edge;
       for (let t = 0; t < targets.length; t++) {
-        if (targets[t].kind !== mapper.to || targets[t] === reached.at.target) continue;
-        const known = reached.hops.length === 0 && targets[t] === query.goal ? asked[index] : undefined;
+        if (targets[t].kind !== to || targets[t] === reached.at.target) continue;
+        const known = reached.hops.length === 0 && targets[t] === query.goal ? asked.get(edge) : undefined;
         const answer = allowed(
           known ?? ask(mapper, reached.at, targets[t], query.access, reached.waits),
           mapper,
           query,
         );
         if (isPlan(answer)) {
-          open.push(extend(reached, { mapper, target: targets[t], plan: answer }, index * targets.length + t));
+          open.push(extend(reached, { mapper, target: targets[t], plan: answer }, place * targets.length + t));
         } else refused.set(`${answer.edge}|${answer.reason}`, answer);
       }
     }
@@ -113,16 +113,15 @@ export function search(query: Query, mappers: readonly Mapper[], all: readonly T
  */
 function unbeatable(
   { source, goal, access, waits }: Query,
-  mappers: readonly Mapper[],
-  asked: (Plan | Refusal | undefined)[],
+  edges: Edges,
+  asked: Map<Edge, Plan | Refusal>,
 ): Hop | undefined {
   if (source.target === goal) return undefined;
-  for (let i = 0; i < mappers.length; i++) {
-    const mapper = mappers[i];
-    if (mapper.from !== source.target.kind || mapper.to !== goal.kind) continue;
+  for (const edge of edges.between(source.target.kind, goal.kind)) {
+    const { mapper } = edge;
     const plan = ask(mapper, source, goal, access, waits);
     if (isPlan(plan) && plan.transfer === "alias" && !plan.hostWait) return { mapper, target: goal, plan };
-    asked[i] = plan;
+    asked.set(edge, plan);
   }
   return undefined;
 }

@@ -17,7 +17,7 @@ import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
 import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
 import { OpenCLQueue } from "./queue.ts";
-import { WorkLimits, type WorkRange } from "./kernels/work_range.ts";
+import { SizeWords, WorkLimits, type WorkRange } from "./kernels/work_range.ts";
 
 const FN = "clEnqueueNDRangeKernel";
 
@@ -50,7 +50,9 @@ export class OpenCLKernel implements Disposable {
   readonly #parameters: readonly Parameter[];
   readonly #limits = new Map<OpenCLDevice, WorkLimits>();
   /** What clEnqueueNDRangeKernel reads: global sizes, offsets and local sizes, written at every run. */
-  readonly #words = [0, 1, 2].map(() => new BigUint64Array(3));
+  readonly #global = new SizeWords();
+  readonly #offset = new SizeWords();
+  readonly #local = new SizeWords();
 
   /** Made by `program.kernel()`; `kept` is what its program's binary was kept with. */
   constructor(program: OpenCLProgram, name: string, kept?: readonly ParameterInfo[]) {
@@ -195,19 +197,13 @@ export class OpenCLKernel implements Disposable {
     event: BufferSource,
   ): number {
     for (let i = 0; i < accepted.length; i++) check(this.#parameters[i].set(kernel, accepted[i]), "clSetKernelArg");
-    const [globalWords, offsetWords, localWords] = this.#words;
-    for (let i = 0; i < global.length; i++) {
-      globalWords[i] = BigInt(global[i]);
-      if (offset !== undefined) offsetWords[i] = BigInt(offset[i]);
-      if (local !== undefined) localWords[i] = BigInt(local[i]);
-    }
     return opencl().clEnqueueNDRangeKernel(
       queue.rawHandle,
       kernel,
       global.length,
-      offset === undefined ? null : offsetWords,
-      globalWords,
-      local === undefined ? null : localWords,
+      offset === undefined ? null : this.#offset.write(offset),
+      this.#global.write(global),
+      local === undefined ? null : this.#local.write(local),
       waits,
       list,
       event,

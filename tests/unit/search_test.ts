@@ -6,6 +6,7 @@ import { layout } from "../../src/core/layout.ts";
 import { edgeOf, isPlan, type Mapper, type Plan } from "../../src/core/mapper.ts";
 import { Described } from "../../src/core/described.ts";
 import type { Transfer } from "../../src/core/route.ts";
+import { Edges } from "../../src/core/edges.ts";
 import { type Query, search } from "../../src/core/search.ts";
 import { fakeAllocation, fakeContext, FakeFence, FakeWork } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
@@ -136,7 +137,7 @@ function checkAgainstBruteForce(spell: Spelling, contexts: readonly Context[]): 
         copies: given.copies,
         exhaustive: given.exhaustive,
       };
-      const { hops, refused } = search(query, mappers, targets);
+      const { hops, refused } = search(query, new Edges(mappers), targets);
       const expected = bruteForce(query, mappers, targets);
       assertEquals(hops === undefined, expected === undefined);
       assertEquals(
@@ -200,13 +201,16 @@ Deno.test("a migration is avoided by any number of steps, a copy by any number o
     { from: "a", to: "b", answers: always({}) },
     { from: "b", to: "c", answers: always({}) },
   ]);
-  assertEquals(search(query, mappers, contexts[0].targets).hops?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
+  assertEquals(search(query, new Edges(mappers), contexts[0].targets).hops?.map((h) => edgeOf(h.mapper)), [
+    "a→b",
+    "b→c",
+  ]);
   const copying = from([
     { from: "a", to: "c", answers: always({ transfer: "copy" }) },
     { from: "a", to: "b", answers: always({ transfer: "migrate", hostWait: "always" }) },
     { from: "b", to: "c", answers: always({ transfer: "migrate", hostWait: "always" }) },
   ]);
-  const found = search({ ...query, copies: true }, copying, contexts[0].targets);
+  const found = search({ ...query, copies: true }, new Edges(copying), contexts[0].targets);
   assertEquals(found.hops?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
 });
 
@@ -218,19 +222,19 @@ Deno.test("whether there is still something to wait for is told apart", () => {
     { from: "a", to: "b", answers: always({ hostWait: "always" }) },
     { from: "b", to: "c", answers: always({ hostWait: "pending" }) },
   ]);
-  const found = search({ ...query, waits: WAITS }, mappers, contexts[0].targets);
+  const found = search({ ...query, waits: WAITS }, new Edges(mappers), contexts[0].targets);
   assertEquals(found.hops?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
 });
 
 Deno.test("equal ways are told apart by the table", () => {
   const twice: Edge = { from: "a", to: "c", answers: always({}) };
   const mappers = from([twice, twice]);
-  assertEquals(search(query, mappers, contexts[0].targets).hops?.[0].mapper, mappers[0]);
+  assertEquals(search(query, new Edges(mappers), contexts[0].targets).hops?.[0].mapper, mappers[0]);
 });
 
 Deno.test("a copy that was not asked for is refused, with how to ask for it", () => {
   const mappers = from([{ from: "a", to: "c", answers: always({ transfer: "copy" }) }]);
-  const { hops, refused } = search(query, mappers, contexts[0].targets);
+  const { hops, refused } = search(query, new Edges(mappers), contexts[0].targets);
   assertEquals(hops, undefined);
   assertEquals(refused, [
     { edge: "a→c", reason: "it would copy 8 bytes to one.", remedy: 'Ask for it with { copy: "allow" }.' },
@@ -243,8 +247,8 @@ Deno.test("an exhaustive search hears every refusal, though the best way is foun
     { from: "a", to: "b", answers: always({}) },
     { from: "b", to: "c", answers: always({ refuses: true }) },
   ]);
-  assertEquals(search(query, mappers, contexts[0].targets).refused, []);
-  const { hops, refused } = search({ ...query, exhaustive: true }, mappers, contexts[0].targets);
+  assertEquals(search(query, new Edges(mappers), contexts[0].targets).refused, []);
+  const { hops, refused } = search({ ...query, exhaustive: true }, new Edges(mappers), contexts[0].targets);
   assertEquals(hops?.length, 1);
   assertEquals(refused.map((r) => r.edge), ["b→c"]);
 });
@@ -267,7 +271,7 @@ Deno.test("a way that never comes to an end is given up", () => {
       throw new Error("nothing is mapped in these tests");
     },
   }));
-  const { hops } = search({ ...query, copies: true }, mappers, contexts[0].targets);
+  const { hops } = search({ ...query, copies: true }, new Edges(mappers), contexts[0].targets);
   assertEquals(hops, undefined);
   assert(blocks < 1000);
 });

@@ -55,10 +55,8 @@ export class PointerParameter extends Parameter<Pointee> {
     if (tensor instanceof OpenCLTensor) {
       this.#checkLimits(tensor);
       if (tensor.layout.byteOffset !== 0 && tensor === value) throw this.#offset(tensor);
-      this.#checkAlignment(tensor, (tensor.root.hostAddress ?? 0n) + BigInt(tensor.origin));
-    } else {
-      this.#checkAlignment(tensor, tensor.address);
     }
+    if (this.#element !== undefined && this.#element.lanes > 1) this.#checkAlignment(tensor, this.#element);
     tensor.assertUsable(this.#accessTo(tensor));
     return tensor;
   }
@@ -125,10 +123,12 @@ export class PointerParameter extends Parameter<Pointee> {
   }
 
   /** A vector's address is a multiple of its size (OpenCL C 6.3.5), and compilers count on it. */
-  #checkAlignment({ name }: Tensor, at: bigint): void {
-    if (this.#element === undefined || this.#element.lanes === 1) return;
-    if (at % BigInt(this.#element.size) === 0n) return;
-    throw new LayoutError(`${this.where}: ${name} does not begin at a multiple of ${this.#element.size} bytes.`, {
+  #checkAlignment(tensor: Pointee, { size }: Element): void {
+    const at = tensor instanceof OpenCLTensor
+      ? (tensor.root.hostAddress ?? 0n) + BigInt(tensor.origin)
+      : tensor.address;
+    if (at % BigInt(size) === 0n) return;
+    throw new LayoutError(`${this.where}: ${tensor.name} does not begin at a multiple of ${size} bytes.`, {
       api: "opencl",
       argument: this.info.name,
       hint: "Map memory that is aligned for the vector, or take a pointer to its elements and use vload.",

@@ -37,6 +37,21 @@ export interface WorkRange {
   readonly local: readonly number[] | undefined;
 }
 
+/** Three `size_t`, for a driver to read. They are written by halves: a bigint of each would take longer than the rest. */
+export class SizeWords {
+  readonly #words = new BigUint64Array(3);
+  readonly #halves = new Uint32Array(this.#words.buffer);
+
+  /** Writes sizes, and answers where they stand. */
+  write(sizes: readonly number[]): BigUint64Array<ArrayBuffer> {
+    for (let i = 0; i < sizes.length; i++) {
+      this.#halves[2 * i] = sizes[i];
+      this.#halves[2 * i + 1] = sizes[i] / 2 ** 32;
+    }
+    return this.#words;
+  }
+}
+
 /** What a kernel was compiled to need on one device, and so how its work may be laid out there. */
 export class WorkLimits {
   /** Bytes of local memory that the kernel itself takes of a work-group. */
