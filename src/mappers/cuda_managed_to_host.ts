@@ -2,7 +2,7 @@ import type { Frame } from "../core/frame.ts";
 import type { Mapper } from "../core/mapper.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./host_address.ts";
+import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";
 
 const EDGE = "cuda.managed→host";
 

@@ -5,7 +5,7 @@ import type { MapJob, Mapper } from "../core/mapper.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./host_address.ts";
+import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";
 
 const EDGE = "cuda.pinned→host";
 

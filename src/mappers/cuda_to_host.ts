@@ -13,10 +13,10 @@ import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./host_address.ts";
-import { hasGaps } from "./gaps.ts";
-import { resourceOf } from "./job.ts";
-import { refuseDisposed } from "./refusals.ts";
+import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";
+import { hasGaps } from "./shared/gaps.ts";
+import { resourceOf } from "./shared/job.ts";
+import { refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "cuda→host";
 

@@ -8,8 +8,8 @@ import type { Mapper, Plan } from "../core/mapper.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./host_address.ts";
-import { refused, refuseDisposed } from "./refusals.ts";
+import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";
+import { refused, refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "cuda.virtual→host";
 

@@ -12,9 +12,9 @@ import type { CudaVirtual } from "../cuda/memory/virtual.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { importProof } from "./cuda_virtual_proof.ts";
-import { resourceOf } from "./job.ts";
-import { refused, refuseDisposed, refuseEnded } from "./refusals.ts";
+import { importProof } from "./shared/cuda_virtual_proof.ts";
+import { resourceOf } from "./shared/job.ts";
+import { refused, refuseDisposed, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "cuda.virtual→opencl";
 

@@ -11,10 +11,10 @@ import { noRoute } from "../core/route.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { copyOnDevice, type DeviceCopy } from "./cuda_copy.ts";
-import { hasGaps } from "./gaps.ts";
-import { resourceOf, retained } from "./job.ts";
-import { refused, refuseDisposed } from "./refusals.ts";
+import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
+import { hasGaps } from "./shared/gaps.ts";
+import { resourceOf, retained } from "./shared/job.ts";
+import { refused, refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "host→cuda";
 

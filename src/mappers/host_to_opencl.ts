@@ -13,9 +13,9 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { resourceOf, retained } from "./job.ts";
-import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./refusals.ts";
-import { UNMAPPED } from "./verdicts.ts";
+import { resourceOf, retained } from "./shared/job.ts";
+import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
+import { UNMAPPED } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencl";
 

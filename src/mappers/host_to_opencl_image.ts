@@ -11,9 +11,9 @@ import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
-import { resourceOf, retained } from "./job.ts";
-import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./refusals.ts";
-import { UNMAPPED } from "./verdicts.ts";
+import { resourceOf, retained } from "./shared/job.ts";
+import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./shared/refusals.ts";
+import { UNMAPPED } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencl.image";
 

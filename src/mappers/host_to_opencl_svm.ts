@@ -10,8 +10,8 @@ import { noRoute } from "../core/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
-import { resourceOf, retained } from "./job.ts";
-import { refused, refuseEnded, refuseMappedCoarse } from "./refusals.ts";
+import { resourceOf, retained } from "./shared/job.ts";
+import { refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
 
 const EDGE = "host→opencl.svm";
 

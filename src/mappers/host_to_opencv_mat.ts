@@ -9,10 +9,10 @@ import { planned } from "../core/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
 import type { MatTarget } from "../opencv/mats/target.ts";
-import { resourceOf } from "./job.ts";
-import { planesFromZero } from "./planes.ts";
-import { refuseFrame, refuseUnfit } from "./refusals.ts";
-import { SAME_ADDRESS } from "./verdicts.ts";
+import { resourceOf } from "./shared/job.ts";
+import { planesFromZero } from "./shared/planes.ts";
+import { refuseFrame, refuseUnfit } from "./shared/refusals.ts";
+import { SAME_ADDRESS } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencv.mat";
 

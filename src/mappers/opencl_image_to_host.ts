@@ -12,8 +12,8 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
 import type { MappedTensor } from "../opencl/images/map.ts";
-import { resourceOf } from "./job.ts";
-import { refuseEnded } from "./refusals.ts";
+import { resourceOf } from "./shared/job.ts";
+import { refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.image→host";
 

@@ -12,8 +12,8 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
-import { resourceOf } from "./job.ts";
-import { refuseEnded } from "./refusals.ts";
+import { resourceOf } from "./shared/job.ts";
+import { refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.svm→host";
 

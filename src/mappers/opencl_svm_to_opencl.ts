@@ -11,7 +11,7 @@ import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { mapBuffer, refuseBuffer } from "./host_to_opencl.ts";
-import { refused } from "./refusals.ts";
+import { refused } from "./shared/refusals.ts";
 
 const EDGE = "opencl.svm→opencl";
 

@@ -14,8 +14,8 @@ import type { BufferLimits } from "../opencl/buffers/limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { MappedRange } from "../opencl/memory.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { resourceOf } from "./job.ts";
-import { refused, refuseEnded } from "./refusals.ts";
+import { resourceOf } from "./shared/job.ts";
+import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl→host";
 

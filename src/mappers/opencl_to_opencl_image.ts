@@ -11,8 +11,8 @@ import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { resourceOf, retained } from "./job.ts";
-import { refused, refuseEnded, refuseFrame } from "./refusals.ts";
+import { resourceOf, retained } from "./shared/job.ts";
+import { refused, refuseEnded, refuseFrame } from "./shared/refusals.ts";
 
 const EDGE = "opencl→opencl.image";
 

@@ -12,10 +12,10 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { DeviceContext } from "../opencv/execution.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
-import { resourceOf, retained } from "./job.ts";
-import { planesFromZero } from "./planes.ts";
-import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./refusals.ts";
-import { SAME_CL_MEM } from "./verdicts.ts";
+import { resourceOf, retained } from "./shared/job.ts";
+import { planesFromZero } from "./shared/planes.ts";
+import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./shared/refusals.ts";
+import { SAME_CL_MEM } from "./shared/verdicts.ts";
 
 const EDGE = "opencl→opencv.umat";
 

@@ -13,9 +13,9 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
 import type { OpenCLUsmTensor } from "../opencl/usm/tensor.ts";
-import { hasGaps } from "./gaps.ts";
-import { resourceOf } from "./job.ts";
-import { refused, refuseEnded } from "./refusals.ts";
+import { hasGaps } from "./shared/gaps.ts";
+import { resourceOf } from "./shared/job.ts";
+import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.usm→host";
 

@@ -8,8 +8,8 @@ import { planned } from "../core/plan.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
-import { resourceOf } from "./job.ts";
-import { SAME_ADDRESS } from "./verdicts.ts";
+import { resourceOf } from "./shared/job.ts";
+import { SAME_ADDRESS } from "./shared/verdicts.ts";
 
 const EDGE = "opencv.mat→host";
 

@@ -1,15 +1,15 @@
-import type { Access } from "../core/access.ts";
-import type { Target } from "../core/context.ts";
-import type { Described } from "../core/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import { Frame } from "../core/frame.ts";
-import type { MapJob, Plan } from "../core/mapper.ts";
-import { planned } from "../core/plan.ts";
-import type { CudaContext } from "../cuda/context.ts";
-import type { CudaTensor } from "../cuda/tensor.ts";
-import type { HostContext } from "../host/context.ts";
-import type { HostTensor } from "../host/tensor.ts";
+import type { Access } from "../../core/access.ts";
+import type { Target } from "../../core/context.ts";
+import type { Described } from "../../core/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/fence.ts";
+import { Frame } from "../../core/frame.ts";
+import type { MapJob, Plan } from "../../core/mapper.ts";
+import { planned } from "../../core/plan.ts";
+import type { CudaContext } from "../../cuda/context.ts";
+import type { CudaTensor } from "../../cuda/tensor.ts";
+import type { HostContext } from "../../host/context.ts";
+import type { HostTensor } from "../../host/tensor.ts";
 import { resourceOf } from "./job.ts";
 import { refuseDisposed } from "./refusals.ts";
 

@@ -1,8 +1,8 @@
-import type { Described } from "../core/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { CudaContext } from "../cuda/context.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { MatShape, Unfit } from "../opencv/shape.ts";
+import type { Described } from "../../core/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { CudaContext } from "../../cuda/context.ts";
+import type { OpenCLContext } from "../../opencl/context.ts";
+import type { MatShape, Unfit } from "../../opencv/shape.ts";
 
 /** A way that is closed. */
 export function refused(edge: string, reason: string, remedy?: string): Refusal {

@@ -1,9 +1,9 @@
-import { reads, writes } from "../core/access.ts";
-import type { Fence } from "../core/fence.ts";
-import type { MapJob } from "../core/mapper.ts";
-import type { GiveBack } from "../core/resource.ts";
-import type { CudaContext } from "../cuda/context.ts";
-import type { CudaTensor } from "../cuda/tensor.ts";
+import { reads, writes } from "../../core/access.ts";
+import type { Fence } from "../../core/fence.ts";
+import type { MapJob } from "../../core/mapper.ts";
+import type { GiveBack } from "../../core/resource.ts";
+import type { CudaContext } from "../../cuda/context.ts";
+import type { CudaTensor } from "../../cuda/tensor.ts";
 
 type Address = CudaTensor["address"];
 

@@ -1,16 +1,16 @@
-import type { LayoutInit } from "../core/layout.ts";
-import type { Mapped } from "../core/mapped.ts";
-import { messageOf, throwAll } from "../core/errors.ts";
-import { closeFd } from "../core/fd.ts";
-import { takeStep } from "../core/graph.ts";
-import type { Mapper } from "../core/mapper.ts";
-import type { Verdict } from "../core/plan.ts";
-import { type Undo, unwind } from "../core/undo.ts";
-import { warn } from "../core/warn.ts";
-import type { CudaVirtual } from "../cuda/memory/virtual.ts";
-import type { CudaTensor } from "../cuda/tensor.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
+import type { LayoutInit } from "../../core/layout.ts";
+import type { Mapped } from "../../core/mapped.ts";
+import { messageOf, throwAll } from "../../core/errors.ts";
+import { closeFd } from "../../core/fd.ts";
+import { takeStep } from "../../core/graph.ts";
+import type { Mapper } from "../../core/mapper.ts";
+import type { Verdict } from "../../core/plan.ts";
+import { type Undo, unwind } from "../../core/undo.ts";
+import { warn } from "../../core/warn.ts";
+import type { CudaVirtual } from "../../cuda/memory/virtual.ts";
+import type { CudaTensor } from "../../cuda/tensor.ts";
+import type { OpenCLContext } from "../../opencl/context.ts";
+import type { OpenCLTensor } from "../../opencl/tensor.ts";
 
 /** Where virtual memory lies. */
 export type Location = "device" | "host";
