@@ -30,7 +30,7 @@ export interface Examined {
   readonly nodes: readonly Node[];
 }
 
-/** How to look at one API. Each has a file of its own; the table is in `apis.ts`. */
+/** How to look at one API. Each has a folder of its own; the table is in `apis.ts`. */
 export interface ApiExaminer {
   /** The API's name. */
   readonly api: string;

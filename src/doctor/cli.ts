@@ -1,7 +1,7 @@
 import { messageOf } from "../core/errors.ts";
 import { doctor } from "./doctor.ts";
-import { svgOf } from "./svg.ts";
-import { textOf } from "./text.ts";
+import { svgOf } from "./show/svg.ts";
+import { textOf } from "./show/text.ts";
 
 const USAGE = `Says what this machine can share with what, and why not more.
 

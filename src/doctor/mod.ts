@@ -12,8 +12,8 @@ import { main } from "./cli.ts";
 
 export { doctor, type DoctorOptions } from "./doctor.ts";
 export type * from "./report.ts";
-export { svgOf } from "./svg.ts";
-export { textOf } from "./text.ts";
+export { svgOf } from "./show/svg.ts";
+export { textOf } from "./show/text.ts";
 export type { GuardState } from "../core/native/guard.ts";
 export type { Step, Transfer } from "../core/route.ts";
 export type { LibraryAttempt, Refusal } from "../core/errors.ts";

@@ -2,8 +2,8 @@
 // named and were not loaded.
 
 import { assert, assertEquals } from "@std/assert";
-import { installedDrivers } from "../../src/doctor/opencl_remedies.ts";
-import { examineRenderNodes } from "../../src/doctor/render_nodes.ts";
+import { installedDrivers } from "../../src/doctor/opencl/remedies.ts";
+import { examineRenderNodes } from "../../src/doctor/host/render_nodes.ts";
 import type { Finding } from "../../src/doctor/report.ts";
 import { temporaryFolder } from "../package/project.ts";
 

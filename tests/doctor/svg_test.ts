@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import sharp from "sharp";
 import { doctor, type EdgeReport, type Report, svgOf } from "@samepage/interop/doctor";
-import { BOX, curveBetween, layOut } from "../../src/doctor/svg_layout.ts";
+import { BOX, curveBetween, layOut } from "../../src/doctor/show/svg_layout.ts";
 
 /** librsvg refuses what is no well-formed XML. */
 async function drawn(svg: string): Promise<{ width: number; height: number }> {

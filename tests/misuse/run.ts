@@ -52,7 +52,7 @@ async function watchedImports(): Promise<string> {
     const real = (config.imports as Record<string, string>)[name];
     await Deno.writeTextFile(
       file,
-      `import { watch } from "../../tests/misuse/watch.ts";
+      `import { watch } from "./watch.ts";
 import * as real from "../../${real}";
 export const { ${Object.keys(exports).join(", ")} } = watch(real);
 `,

@@ -1,12 +1,12 @@
-import { OpenCVContext } from "../opencv/context.ts";
-import { core } from "../opencv/library.ts";
-import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
-import { attempt } from "./findings.ts";
-import { factOf, told } from "./library.ts";
-import { ownDeviceOf } from "./opencv_device.ts";
-import { examineModules, guardTrait } from "./opencv_modules.ts";
-import { openCVNodesOf } from "./opencv_nodes.ts";
-import type { DeviceReport, Fact, Finding } from "./report.ts";
+import { OpenCVContext } from "../../opencv/context.ts";
+import { core } from "../../opencv/library.ts";
+import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
+import { attempt } from "../findings.ts";
+import { factOf, told } from "../library.ts";
+import { ownDeviceOf } from "./device.ts";
+import { examineModules, guardTrait } from "./modules.ts";
+import { openCVNodesOf } from "./nodes.ts";
+import type { DeviceReport, Fact, Finding } from "../report.ts";
 
 /** The variables that say where its modules are, and what it makes of OpenCL. */
 const VARIABLES = [

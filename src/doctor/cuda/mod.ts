@@ -1,13 +1,13 @@
-import { CudaContext } from "../cuda/context.ts";
-import { type CudaDevice, cudaDevices, cudaVersions } from "../cuda/device.ts";
-import { cudaDriver, cudart, nvrtc } from "../cuda/library.ts";
-import { version } from "../cuda/versions.ts";
-import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
-import { cudaVerdictsOf, traitsOfCuda } from "./cuda_traits.ts";
-import { attempt } from "./findings.ts";
-import { examineLibrary, factOf } from "./library.ts";
-import { LITTLE } from "./little.ts";
-import type { DeviceReport, Fact, Finding, LibraryReport, ModuleReport } from "./report.ts";
+import { CudaContext } from "../../cuda/context.ts";
+import { type CudaDevice, cudaDevices, cudaVersions } from "../../cuda/device.ts";
+import { cudaDriver, cudart, nvrtc } from "../../cuda/library.ts";
+import { version } from "../../cuda/versions.ts";
+import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
+import { cudaVerdictsOf, traitsOfCuda } from "./traits.ts";
+import { attempt } from "../findings.ts";
+import { examineLibrary, factOf } from "../library.ts";
+import { LITTLE } from "../little.ts";
+import type { DeviceReport, Fact, Finding, LibraryReport, ModuleReport } from "../report.ts";
 
 /** The variables that say where its libraries are, and which devices they show. */
 const VARIABLES = [

@@ -1,13 +1,13 @@
-import type { Context } from "../core/context.ts";
-import { Graph } from "../core/graph.ts";
-import type { Mapped } from "../core/mapped.ts";
-import { openCLToOpenCVUMat } from "../mappers/mod.ts";
-import type { Mapper } from "../core/mapper.ts";
-import { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCVContext } from "../opencv/context.ts";
-import { assertOpenCL } from "../opencv/runtime.ts";
-import type { Examination, Node } from "./api.ts";
-import { LITTLE } from "./little.ts";
+import type { Context } from "../../core/context.ts";
+import { Graph } from "../../core/graph.ts";
+import type { Mapped } from "../../core/mapped.ts";
+import { openCLToOpenCVUMat } from "../../mappers/mod.ts";
+import type { Mapper } from "../../core/mapper.ts";
+import { OpenCLContext } from "../../opencl/context.ts";
+import type { OpenCVContext } from "../../opencv/context.ts";
+import { assertOpenCL } from "../../opencv/runtime.ts";
+import type { Examination, Node } from "../api.ts";
+import { LITTLE } from "../little.ts";
 
 /** Mats, and UMats over a buffer of each OpenCL device: what is asked of a UMat is asked of one on the same device. */
 export function openCVNodesOf(

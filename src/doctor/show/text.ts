@@ -1,6 +1,6 @@
 import { row, table, wrap } from "./columns.ts";
 import { joined, type Pairs } from "./pairs.ts";
-import type { ApiReport, DeviceReport, Finding, LibraryReport, Report, RouteReport } from "./report.ts";
+import type { ApiReport, DeviceReport, Finding, LibraryReport, Report, RouteReport } from "../report.ts";
 
 /** Widths of the columns before the last one. */
 const NAME = [14];

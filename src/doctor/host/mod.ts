@@ -1,13 +1,13 @@
-import { libc } from "../core/libc.ts";
-import { host } from "../host/context.ts";
-import { PAGE } from "../core/blocks.ts";
-import { libcVersion } from "../host/version.ts";
-import type { ApiExaminer, Examined } from "./api.ts";
-import { attempt } from "./findings.ts";
-import { examineLibrary, factOf, told } from "./library.ts";
-import { LITTLE } from "./little.ts";
+import { libc } from "../../core/libc.ts";
+import { host } from "../../host/context.ts";
+import { PAGE } from "../../core/blocks.ts";
+import { libcVersion } from "../../host/version.ts";
+import type { ApiExaminer, Examined } from "../api.ts";
+import { attempt } from "../findings.ts";
+import { examineLibrary, factOf, told } from "../library.ts";
+import { LITTLE } from "../little.ts";
 import { examineRenderNodes, RENDER_NODES } from "./render_nodes.ts";
-import type { Finding, Trait } from "./report.ts";
+import type { Finding, Trait } from "../report.ts";
 
 /** The CPU's memory, which libc gives. */
 export const HOST: ApiExaminer = {

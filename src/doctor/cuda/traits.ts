@@ -1,8 +1,8 @@
-import type { Verdict } from "../core/plan.ts";
-import type { CudaContext } from "../cuda/context.ts";
-import { advise, type AdviseRequest, cudaTraitsOf } from "../cuda/advisor/mod.ts";
-import type { CudaDevice } from "../cuda/device.ts";
-import type { Trait } from "./report.ts";
+import type { Verdict } from "../../core/plan.ts";
+import type { CudaContext } from "../../cuda/context.ts";
+import { advise, type AdviseRequest, cudaTraitsOf } from "../../cuda/advisor/mod.ts";
+import type { CudaDevice } from "../../cuda/device.ts";
+import type { Trait } from "../report.ts";
 
 /** What of a GPU matters for sharing, the most important first. */
 export function traitsOfCuda(device: CudaDevice): Trait[] {

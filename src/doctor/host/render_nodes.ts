@@ -1,4 +1,4 @@
-import type { Finding } from "./report.ts";
+import type { Finding } from "../report.ts";
 
 /** Where Linux keeps the GPUs that programs may compute on. */
 export const RENDER_NODES = "/dev/dri";

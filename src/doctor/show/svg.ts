@@ -1,4 +1,4 @@
-import type { EdgeReport, Report } from "./report.ts";
+import type { EdgeReport, Report } from "../report.ts";
 import { BOX, curveBetween, type Layout, layOut, type Point } from "./svg_layout.ts";
 
 /** A box of the picture. */

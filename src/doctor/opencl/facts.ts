@@ -1,11 +1,11 @@
-import * as cl from "../../ffi/opencl/constants.ts";
-import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
-import { type Ask, count, deviceQuery, flag, from, size, text, word } from "../opencl/devices/queries.ts";
-import { infoString } from "../opencl/info.ts";
-import { opencl } from "../opencl/library.ts";
-import { LOADER_INFOS, loaderInfo } from "../opencl/loader.ts";
-import { factOf } from "./library.ts";
-import type { Fact } from "./report.ts";
+import * as cl from "../../../ffi/opencl/constants.ts";
+import type { ClDeviceId, ClPlatformId } from "../../../ffi/opencl/handles.ts";
+import { type Ask, count, deviceQuery, flag, from, size, text, word } from "../../opencl/devices/queries.ts";
+import { infoString } from "../../opencl/info.ts";
+import { opencl } from "../../opencl/library.ts";
+import { LOADER_INFOS, loaderInfo } from "../../opencl/loader.ts";
+import { factOf } from "../library.ts";
+import type { Fact } from "../report.ts";
 
 /** How a value is asked for. */
 type Asks = Partial<Record<keyof typeof cl, (name: number) => Ask<string | number | boolean>>>;

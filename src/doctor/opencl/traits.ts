@@ -1,9 +1,9 @@
-import { messageOf } from "../core/errors.ts";
-import type { Verdict } from "../opencl/alias/proofs.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCLDevice } from "../opencl/device.ts";
-import { bytes } from "./units.ts";
-import type { Fact, Trait } from "./report.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { Verdict } from "../../opencl/alias/proofs.ts";
+import type { OpenCLContext } from "../../opencl/context.ts";
+import type { OpenCLDevice } from "../../opencl/device.ts";
+import { bytes } from "../units.ts";
+import type { Fact, Trait } from "../report.ts";
 
 /** What of an open device matters for sharing, the most important first; each found out by itself. */
 export function traitsOf(cl: OpenCLContext, proofs: boolean): Trait[] {

@@ -1,17 +1,17 @@
-import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
-import { fileAt } from "../host/loaded.ts";
-import { OpenCLContext } from "../opencl/context.ts";
-import { deviceHandles, deviceOf, platformHandles } from "../opencl/device.ts";
-import { opencl } from "../opencl/library.ts";
-import { addressInDriver } from "../opencl/loader.ts";
-import type { ApiExaminer, Examination, Examined, Node } from "./api.ts";
-import { attempt } from "./findings.ts";
-import { examineLibrary, located, told } from "./library.ts";
-import { deviceFacts, loaderFacts, platformFacts } from "./opencl_facts.ts";
-import { imageNodesOf, nodesOf } from "./opencl_nodes.ts";
-import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./opencl_remedies.ts";
-import { traitsOf, unread, verdictsOf } from "./opencl_traits.ts";
-import type { DeviceReport, DriverReport, Finding } from "./report.ts";
+import type { ClDeviceId, ClPlatformId } from "../../../ffi/opencl/handles.ts";
+import { fileAt } from "../../host/loaded.ts";
+import { OpenCLContext } from "../../opencl/context.ts";
+import { deviceHandles, deviceOf, platformHandles } from "../../opencl/device.ts";
+import { opencl } from "../../opencl/library.ts";
+import { addressInDriver } from "../../opencl/loader.ts";
+import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
+import { attempt } from "../findings.ts";
+import { examineLibrary, located, told } from "../library.ts";
+import { deviceFacts, loaderFacts, platformFacts } from "./facts.ts";
+import { imageNodesOf, nodesOf } from "./nodes.ts";
+import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./remedies.ts";
+import { traitsOf, unread, verdictsOf } from "./traits.ts";
+import type { DeviceReport, DriverReport, Finding } from "../report.ts";
 
 /** The variables that the loader and the drivers read, and ours. */
 const VARIABLES = [
