@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Context } from "./src/core/context.ts";
-import { Graph } from "./src/core/graph.ts";
-import type { Mapper } from "./src/core/mapper.ts";
+import type { Context } from "./src/core/graph/context.ts";
+import { Graph } from "./src/core/graph/graph.ts";
+import type { Mapper } from "./src/core/graph/mapper.ts";
 import { MAPPERS } from "./src/mappers/mod.ts";
 
 export * from "./src/core/mod.ts";

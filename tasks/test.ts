@@ -2,7 +2,7 @@
 //
 // Every test file has a process of its own (a driver that crashes, or that keeps state, is that file's matter alone),
 // one after the other, since tests measure and poll. Paths under tests/ are run as tests, any others as documentation:
-// `deno task test src/core/layout.ts` runs that file's examples. Flags go to each run, a value after
+// `deno task test src/core/layout/layout.ts` runs that file's examples. Flags go to each run, a value after
 // its "=": `--filter=word`.
 //
 // The last line counts tests and steps over all runs; each one that was skipped or failed is named before it.

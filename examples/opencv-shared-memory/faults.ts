@@ -8,7 +8,7 @@ import type { OpenCLContext } from "@samepage/interop/opencl";
 import { type OpenCVContext, ReallocatedError } from "@samepage/interop/opencv";
 import { CL_MAP_READ, CL_MEM_HOST_NO_ACCESS, CL_MEM_WRITE_ONLY, CL_TRUE } from "../../ffi/opencl/constants.ts";
 import { ERROR_NAMES } from "../../ffi/opencl/errors.ts";
-import { addressOf } from "../../src/core/pin.ts";
+import { addressOf } from "../../src/core/native/pin.ts";
 import { core, createBuffer, opencl, RawUMat } from "./raw.ts";
 
 /** What a fault is shown with. */

@@ -8,7 +8,7 @@ import { CL_MEM_USE_HOST_PTR } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import { ACCESS_READ, ACCESS_WRITE, INPUT_ARRAY_UMAT } from "../../ffi/opencv_core/constants.ts";
 import { InputArray, UMat, writeInputArray } from "../../ffi/opencv_core/structs.ts";
-import { addressOf } from "../../src/core/pin.ts";
+import { addressOf } from "../../src/core/native/pin.ts";
 import type { HostTensor } from "@samepage/interop";
 import type { OpenCLContext } from "@samepage/interop/opencl";
 import { umatIn } from "../../src/opencv/header.ts";

@@ -1,6 +1,6 @@
 import { isMade, type Maker } from "./argument.ts";
 import { ArgumentError } from "./errors.ts";
-import { Fence } from "./fence.ts";
+import { Fence } from "./life/fence.ts";
 import { bytesOf } from "./intrinsics.ts";
 
 /** Items of a list that a program passes: more are a mistake, or a list that never ends. */

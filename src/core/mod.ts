@@ -3,15 +3,21 @@
  *
  * @module
  */
-export type { Access } from "./access.ts";
-export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES } from "./alignment.ts";
-export type { Allocation, Block, Closed, Failure, Fate } from "./allocation.ts";
-export { chain, type Link } from "./chain.ts";
-export type { Context, DeviceId, Target } from "./context.ts";
-export { type DType, type DTypeOf, type TypedArray, type TypedArrayConstructor, type TypedArrays } from "./dtype.ts";
+export type { Access } from "./memory/access.ts";
+export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES } from "./layout/alignment.ts";
+export type { Allocation, Block, Closed, Failure, Fate } from "./memory/allocation.ts";
+export { chain, type Link } from "./graph/chain.ts";
+export type { Context, DeviceId, Target } from "./graph/context.ts";
+export {
+  type DType,
+  type DTypeOf,
+  type TypedArray,
+  type TypedArrayConstructor,
+  type TypedArrays,
+} from "./layout/dtype.ts";
 export * from "./errors.ts";
-export { Fence, type WaitOptions } from "./fence.ts";
-export { Frame, type FrameInit, type PlacedPlane } from "./frame.ts";
+export { Fence, type WaitOptions } from "./life/fence.ts";
+export { Frame, type FrameInit, type PlacedPlane } from "./tensors/frame.ts";
 export {
   type AudioInfo,
   type Colour,
@@ -20,19 +26,19 @@ export {
   type ImageInfo,
   imageInfo,
   type ImageInit,
-} from "./frame_info.ts";
-export type { Grant, GrantState } from "./grant.ts";
-export { Graph, type MapOptions, type TensorOf } from "./graph.ts";
-export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout.ts";
-export { Ledger, ledger } from "./ledger.ts";
-export { Mapped, type MappedInit } from "./mapped.ts";
-export { type ByteRange, Described, type DescribedPlane } from "./described.ts";
-export type { MapJob, Mapper, Plan } from "./mapper.ts";
-export { Metadata, type MetadataFields } from "./metadata.ts";
-export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./resource.ts";
-export { type Undo } from "./undo.ts";
-export { Route, type Step, type Transfer } from "./route.ts";
-export { type Part, type SliceOptions, Tensor, type TensorInit } from "./tensor.ts";
-export { Views } from "./view.ts";
+} from "./layout/frame_info.ts";
+export type { Grant, GrantState } from "./memory/grant.ts";
+export { Graph, type MapOptions, type TensorOf } from "./graph/graph.ts";
+export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout/layout.ts";
+export { Ledger, ledger } from "./life/ledger.ts";
+export { Mapped, type MappedInit } from "./tensors/mapped.ts";
+export { type ByteRange, Described, type DescribedPlane } from "./tensors/described.ts";
+export type { MapJob, Mapper, Plan } from "./graph/mapper.ts";
+export { Metadata, type MetadataFields } from "./tensors/metadata.ts";
+export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./life/resource.ts";
+export { type Undo } from "./life/undo.ts";
+export { Route, type Step, type Transfer } from "./graph/route.ts";
+export { type Part, type SliceOptions, Tensor, type TensorInit } from "./tensors/tensor.ts";
+export { Views } from "./memory/view.ts";
 export type { Address } from "../../ffi/address.ts";
 export type { brand, Branded } from "../../ffi/brand.ts";

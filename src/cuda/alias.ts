@@ -1,6 +1,6 @@
 import { messageOf, throwAll } from "../core/errors.ts";
-import type { Verdict } from "../core/plan.ts";
-import { type Undo, unwind } from "../core/undo.ts";
+import type { Verdict } from "../core/graph/plan.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import { warn } from "../core/warn.ts";
 import { SCRATCH } from "./alias/scratch.ts";
 import { trial, TRIAL_BYTES } from "./alias/trial.ts";

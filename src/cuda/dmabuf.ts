@@ -1,11 +1,11 @@
 import { CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD } from "../../ffi/cuda_driver/constants.ts";
 import { isMade } from "../core/argument.ts";
-import { PAGE } from "../core/blocks.ts";
+import { PAGE } from "../core/native/blocks.ts";
 import { LayoutError } from "../core/errors.ts";
-import { closedOnExec, closeFd } from "../core/fd.ts";
-import { finalizers } from "../core/finalizers.ts";
-import { ledger } from "../core/ledger.ts";
-import { Resource } from "../core/resource.ts";
+import { closedOnExec, closeFd } from "../core/native/fd.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
 import { checkDriver } from "./errors.ts";

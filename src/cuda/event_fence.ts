@@ -1,6 +1,6 @@
 import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
 import { DisposedError } from "../core/errors.ts";
-import { Fence } from "../core/fence.ts";
+import { Fence } from "../core/life/fence.ts";
 import type { CudaContext } from "./context.ts";
 import { destroyEvent, isReached, synchronize, synchronizeAsync } from "./events.ts";
 

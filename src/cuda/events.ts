@@ -2,8 +2,8 @@ import { cudaEventBlockingSync, cudaEventDisableTiming } from "../../ffi/cuda_ru
 import { cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
 import { throwAll } from "../core/errors.ts";
-import { ledger } from "../core/ledger.ts";
-import { unwind } from "../core/undo.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { unwind } from "../core/life/undo.ts";
 import { check, checkRelease } from "./errors.ts";
 import { cudart } from "./library.ts";
 import type { Within } from "./primary_context.ts";

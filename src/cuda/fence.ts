@@ -1,5 +1,5 @@
 import { DisposedError } from "../core/errors.ts";
-import { Fence } from "../core/fence.ts";
+import { Fence } from "../core/life/fence.ts";
 import type { CudaContext } from "./context.ts";
 import type { Timeline } from "./timeline.ts";
 

@@ -1,6 +1,6 @@
 import { cudaStreamPerThread } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
-import { addressOf } from "../core/pin.ts";
+import { addressOf } from "../core/native/pin.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
 import { cudaDevices, numbered } from "./device.ts";

@@ -1,9 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Access } from "../core/access.ts";
-import type { Allocation } from "../core/allocation.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Verdict } from "../core/plan.ts";
-import type { Undo } from "../core/undo.ts";
+import type { Verdict } from "../core/graph/plan.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { CudaAliasing } from "./alias.ts";
 import type { CudaContext } from "./context.ts";
 import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";

@@ -18,7 +18,7 @@ export type {
   CudaMemPool,
   CudaStream as CudaStreamHandle,
 } from "../../ffi/cuda_runtime/handles.ts";
-export type { Verdict } from "../core/plan.ts";
+export type { Verdict } from "../core/graph/plan.ts";
 export type { PooledEvent } from "./events.ts";
 export { CudaStream, type CudaUse, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";

@@ -1,9 +1,9 @@
 import { cudaPeerAccessDefault } from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorPeerAccessAlreadyEnabled } from "../../ffi/cuda_runtime/errors.ts";
 import type { Address } from "../../ffi/address.ts";
-import type { Allocation } from "../core/allocation.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
 import { messageOf, type Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
+import type { Fence } from "../core/life/fence.ts";
 import { warn } from "../core/warn.ts";
 import type { CudaContext } from "./context.ts";
 import { check } from "./errors.ts";

@@ -1,6 +1,6 @@
-import { ledger } from "../core/ledger.ts";
-import { addressOf } from "../core/pin.ts";
-import type { Undo } from "../core/undo.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { addressOf } from "../core/native/pin.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { checkDriver, checkDriverRelease } from "./errors.ts";
 import { cudaDriver } from "./library.ts";
 

@@ -1,8 +1,8 @@
 import type { CudaLibrary } from "../../ffi/cuda_runtime/handles.ts";
 import { ArgumentError, InteropError } from "../core/errors.ts";
-import { finalizers } from "../core/finalizers.ts";
-import { Resource } from "../core/resource.ts";
-import { type Undo, unwind } from "../core/undo.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
 import { CudaKernel } from "./kernel.ts";

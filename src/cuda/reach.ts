@@ -1,4 +1,4 @@
-import type { Allocation } from "../core/allocation.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { CudaContext } from "./context.ts";
 import { numbered } from "./device.ts";

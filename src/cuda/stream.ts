@@ -1,12 +1,12 @@
 import { cudaStreamDefault, cudaStreamNonBlocking } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
-import type { Access } from "../core/access.ts";
+import type { Access } from "../core/memory/access.ts";
 import { isMade, object, shown } from "../core/argument.ts";
-import type { Fence } from "../core/fence.ts";
-import type { LayoutInit } from "../core/layout.ts";
-import { ledger } from "../core/ledger.ts";
-import { Resource } from "../core/resource.ts";
-import { type Undo, unwind } from "../core/undo.ts";
+import type { Fence } from "../core/life/fence.ts";
+import type { LayoutInit } from "../core/layout/layout.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import type { CudaArray } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Layout } from "../core/layout.ts";
-import { Resource } from "../core/resource.ts";
-import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
+import type { Layout } from "../core/layout/layout.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { CudaContext } from "./context.ts";
 import type { CudaMemoryKind } from "./memory/block.ts";
 

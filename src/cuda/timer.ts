@@ -1,8 +1,8 @@
 import { cudaEventDefault } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { finalizers } from "../core/finalizers.ts";
-import { Resource } from "../core/resource.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
 import { check } from "./errors.ts";

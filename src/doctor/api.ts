@@ -1,5 +1,5 @@
-import type { Mapped } from "../core/mapped.ts";
-import type { Context, Target } from "../core/context.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import type { Context, Target } from "../core/graph/context.ts";
 import type { ApiReport } from "./report.ts";
 
 /** How to look. */

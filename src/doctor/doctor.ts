@@ -1,5 +1,5 @@
 import config from "../../deno.json" with { type: "json" };
-import { environment } from "../core/library.ts";
+import { environment } from "../core/native/library.ts";
 import { MAPPERS } from "../mappers/mod.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { APIS } from "./apis.ts";

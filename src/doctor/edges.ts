@@ -1,9 +1,9 @@
-import type { Context, Target } from "../core/context.ts";
+import type { Context, Target } from "../core/graph/context.ts";
 import type { Refusal } from "../core/errors.ts";
-import { Graph } from "../core/graph.ts";
-import type { Mapped } from "../core/mapped.ts";
-import { edgeOf, type Mapper } from "../core/mapper.ts";
-import { Route, type Transfer } from "../core/route.ts";
+import { Graph } from "../core/graph/graph.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { edgeOf, type Mapper } from "../core/graph/mapper.ts";
+import { Route, type Transfer } from "../core/graph/route.ts";
 import type { Examination, Node } from "./api.ts";
 import { attempt, findingOf } from "./findings.ts";
 import type { ApiReport, EdgeReport, Finding, RouteReport, TargetReport } from "./report.ts";

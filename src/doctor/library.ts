@@ -1,5 +1,5 @@
 import { type LibraryAttempt, LibraryNotFoundError, messageOf } from "../core/errors.ts";
-import { openingOf } from "../core/library.ts";
+import { openingOf } from "../core/native/library.ts";
 import { fileOf } from "../host/loaded.ts";
 import { findingOf } from "./findings.ts";
 import { packageOf } from "./packages.ts";

@@ -1,4 +1,4 @@
-import type { LayoutInit } from "../core/layout.ts";
+import type { LayoutInit } from "../core/layout/layout.ts";
 
 /**
  * The memory that the graph is asked about: a page, so that it is as well aligned as memory of samepage's own is, and a

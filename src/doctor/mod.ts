@@ -14,8 +14,8 @@ export { doctor, type DoctorOptions } from "./doctor.ts";
 export type * from "./report.ts";
 export { svgOf } from "./show/svg.ts";
 export { textOf } from "./show/text.ts";
-export type { GuardState } from "../core/native/guard.ts";
-export type { Step, Transfer } from "../core/route.ts";
+export type { GuardState } from "../core/guard/guard.ts";
+export type { Step, Transfer } from "../core/graph/route.ts";
 export type { LibraryAttempt, Refusal } from "../core/errors.ts";
 
 if (import.meta.main) Deno.exitCode = main(Deno.args);

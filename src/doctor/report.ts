@@ -1,6 +1,6 @@
 import type { LibraryAttempt, Refusal } from "../core/errors.ts";
-import type { GuardState } from "../core/native/guard.ts";
-import type { Step, Transfer } from "../core/route.ts";
+import type { GuardState } from "../core/guard/guard.ts";
+import type { Step, Transfer } from "../core/graph/route.ts";
 
 /**
  * What this machine can share with what, and why not more. Plain data: it survives `JSON.stringify`. What does not

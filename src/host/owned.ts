@@ -1,13 +1,13 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Access } from "../core/access.ts";
-import type { Allocation } from "../core/allocation.ts";
-import type { Target } from "../core/context.ts";
-import type { DType } from "../core/dtype.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
+import type { Target } from "../core/graph/context.ts";
+import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { Grant } from "../core/grant.ts";
-import { describeLayout, type Layout } from "../core/layout.ts";
-import { join, leave } from "../core/peers.ts";
-import { Resource } from "../core/resource.ts";
+import { Grant } from "../core/memory/grant.ts";
+import { describeLayout, type Layout } from "../core/layout/layout.ts";
+import { join, leave } from "../core/memory/peers.ts";
+import { Resource } from "../core/life/resource.ts";
 import { type HostAbilities, HostTensor } from "./tensor.ts";
 
 /** A tensor that owns its bytes, alone or with peers. */

@@ -1,14 +1,14 @@
 import type { Address } from "../../ffi/address.ts";
-import { type Access, accessOf, writes } from "../core/access.ts";
-import { type DType, sizeOf, TYPED_ARRAYS, type TypedArrays } from "../core/dtype.ts";
+import { type Access, accessOf, writes } from "../core/memory/access.ts";
+import { type DType, sizeOf, TYPED_ARRAYS, type TypedArrays } from "../core/layout/dtype.ts";
 import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
 import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { object, shown } from "../core/argument.ts";
-import { type Grant, PROMISE } from "../core/grant.ts";
-import type { Layout } from "../core/layout.ts";
-import { Resource } from "../core/resource.ts";
-import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensor.ts";
-import { Views } from "../core/view.ts";
+import { type Grant, PROMISE } from "../core/memory/grant.ts";
+import type { Layout } from "../core/layout/layout.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
+import { Views } from "../core/memory/view.ts";
 
 /** What only some host memory can do. */
 export interface HostAbilities {

@@ -1,5 +1,5 @@
-import { libc } from "../core/libc.ts";
-import { textAt } from "../core/text.ts";
+import { libc } from "../core/native/libc.ts";
+import { textAt } from "../core/native/text.ts";
 
 /** The version of the C library: `"2.36"`. */
 export function libcVersion(): string {

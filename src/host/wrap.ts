@@ -1,17 +1,17 @@
 import type { Address } from "../../ffi/address.ts";
-import { type Access, accessOf } from "../core/access.ts";
+import { type Access, accessOf } from "../core/memory/access.ts";
 import { object } from "../core/argument.ts";
-import { Allocation, type Block, type Fate } from "../core/allocation.ts";
-import type { Target } from "../core/context.ts";
-import { dtypeOf, sizeOf } from "../core/dtype.ts";
+import { Allocation, type Block, type Fate } from "../core/memory/allocation.ts";
+import type { Target } from "../core/graph/context.ts";
+import { dtypeOf, sizeOf } from "../core/layout/dtype.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
 import { bufferLength, bytesOf, isArrayBuffer, isDetached, isResizable, transfer } from "../core/intrinsics.ts";
-import { layout, type LayoutInit } from "../core/layout.ts";
-import { findAllocation } from "../core/peers.ts";
-import { addressInPointer, addressOf } from "../core/pin.ts";
-import { isOurs } from "../core/view.ts";
+import { layout, type LayoutInit } from "../core/layout/layout.ts";
+import { findAllocation } from "../core/memory/peers.ts";
+import { addressInPointer, addressOf } from "../core/native/pin.ts";
+import { isOurs } from "../core/memory/view.ts";
 import { ownedTensor } from "./owned.ts";
-import { probePages } from "../core/probe.ts";
+import { probePages } from "../core/native/probe.ts";
 import type { HostTensor } from "./tensor.ts";
 
 /** Options of `host.wrap` for a pointer. */

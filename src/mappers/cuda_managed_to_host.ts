@@ -1,5 +1,5 @@
-import type { Frame } from "../core/frame.ts";
-import type { Mapper } from "../core/mapper.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { Mapper } from "../core/graph/mapper.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";

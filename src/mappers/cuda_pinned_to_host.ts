@@ -1,7 +1,7 @@
-import { reads } from "../core/access.ts";
-import type { Target } from "../core/context.ts";
-import type { Frame } from "../core/frame.ts";
-import type { MapJob, Mapper } from "../core/mapper.ts";
+import { reads } from "../core/memory/access.ts";
+import type { Target } from "../core/graph/context.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { MapJob, Mapper } from "../core/graph/mapper.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";

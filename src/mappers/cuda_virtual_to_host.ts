@@ -1,10 +1,10 @@
-import type { Access } from "../core/access.ts";
-import type { Target } from "../core/context.ts";
-import type { Described } from "../core/described.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Target } from "../core/graph/context.ts";
+import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import type { Frame } from "../core/frame.ts";
-import type { Mapper, Plan } from "../core/mapper.ts";
+import type { Fence } from "../core/life/fence.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { Mapper, Plan } from "../core/graph/mapper.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";

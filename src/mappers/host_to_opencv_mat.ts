@@ -1,11 +1,11 @@
-import type { Access } from "../core/access.ts";
-import type { Target } from "../core/context.ts";
-import { Described } from "../core/described.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Target } from "../core/graph/context.ts";
+import { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import { moved } from "../core/layout.ts";
-import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned } from "../core/plan.ts";
+import type { Fence } from "../core/life/fence.ts";
+import { moved } from "../core/layout/layout.ts";
+import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { planned } from "../core/graph/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
 import type { MatTarget } from "../opencv/mats/target.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Mapper } from "../core/mapper.ts";
+import type { Mapper } from "../core/graph/mapper.ts";
 import { cudaToHost } from "./cuda_to_host.ts";
 import { cudaPinnedToHost } from "./cuda_pinned_to_host.ts";
 import { cudaManagedToHost } from "./cuda_managed_to_host.ts";

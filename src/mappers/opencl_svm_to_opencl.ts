@@ -1,11 +1,11 @@
-import type { Access } from "../core/access.ts";
-import type { Target } from "../core/context.ts";
-import type { ByteRange, Described } from "../core/described.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Target } from "../core/graph/context.ts";
+import type { ByteRange, Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import type { Frame } from "../core/frame.ts";
-import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned } from "../core/plan.ts";
+import type { Fence } from "../core/life/fence.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { planned } from "../core/graph/plan.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";

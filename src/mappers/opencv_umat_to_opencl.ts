@@ -1,11 +1,11 @@
-import type { Access } from "../core/access.ts";
-import type { Target } from "../core/context.ts";
-import type { Described } from "../core/described.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Target } from "../core/graph/context.ts";
+import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import type { MapJob, Mapper, Plan } from "../core/mapper.ts";
-import { planned } from "../core/plan.ts";
-import { noRoute } from "../core/route.ts";
+import type { Fence } from "../core/life/fence.ts";
+import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { planned } from "../core/graph/plan.ts";
+import { noRoute } from "../core/graph/route.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";

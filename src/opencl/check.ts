@@ -1,7 +1,7 @@
 import type { Maker } from "../core/argument.ts";
 import { bytesIn, Checks, kindOf } from "../core/checks.ts";
 import type { ArgumentError } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
+import type { Fence } from "../core/life/fence.ts";
 import type { OpenCLContext } from "./context.ts";
 
 export { bytesIn, kindOf };

@@ -1,12 +1,12 @@
 import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object, shown } from "../core/argument.ts";
-import type { AlignmentRule } from "../core/alignment.ts";
-import type { Context, DeviceId, Target } from "../core/context.ts";
+import type { AlignmentRule } from "../core/layout/alignment.ts";
+import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { LayoutInit } from "../core/layout.ts";
-import type { Mapped } from "../core/mapped.ts";
-import { Resource } from "../core/resource.ts";
-import { type Undo, unwind } from "../core/undo.ts";
+import type { LayoutInit } from "../core/layout/layout.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import { warn } from "../core/warn.ts";
 import { AliasProofs } from "./alias.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";

@@ -1,8 +1,8 @@
 import { NULL } from "../../ffi/address.ts";
 import { CL_CONTEXT_DEVICES, CL_CONTEXT_PLATFORM } from "../../ffi/opencl/constants.ts";
 import type { ClContext, ClDeviceId } from "../../ffi/opencl/handles.ts";
-import { ledger } from "../core/ledger.ts";
-import type { Undo } from "../core/undo.ts";
+import { ledger } from "../core/life/ledger.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { deviceOf, type OpenCLDevice } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
 import { infoU64s } from "./info.ts";

@@ -1,6 +1,6 @@
 import { CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST } from "../../ffi/opencl/errors.ts";
 import { ArgumentError, DisposedError } from "../core/errors.ts";
-import { Fence } from "../core/fence.ts";
+import { Fence } from "../core/life/fence.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { assertNoGates } from "./queues/gate.ts";

@@ -1,6 +1,6 @@
 import type { ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { InteropError } from "../core/errors.ts";
-import { functionsByAddress } from "../core/library.ts";
+import { functionsByAddress } from "../core/native/library.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { opencl } from "./library.ts";
 

@@ -1,7 +1,7 @@
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import { LayoutError } from "../core/errors.ts";
-import { Resource } from "../core/resource.ts";
-import { type Part, Tensor, type TensorInit } from "../core/tensor.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Part, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { PixelFormat } from "./images/format.ts";
 import type { ImageShape } from "./images/shape.ts";

@@ -1,10 +1,10 @@
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import { object } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import { finalizers } from "../core/finalizers.ts";
-import { Resource } from "../core/resource.ts";
-import { type Undo, unwind } from "../core/undo.ts";
+import type { Fence } from "../core/life/fence.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirect.ts";
 import { type KernelArgument, parametersOf } from "./arguments/mod.ts";
 import type { Parameter, ParameterInfo, Used } from "./arguments/parameter.ts";

@@ -1,8 +1,8 @@
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
 import { InteropError } from "../core/errors.ts";
-import { keptLoaded } from "../core/kept.ts";
-import { lazyLibrary } from "../core/library.ts";
+import { keptLoaded } from "../core/native/kept.ts";
+import { lazyLibrary } from "../core/native/library.ts";
 
 const loader = lazyLibrary<OpenCL>({
   api: "opencl",

@@ -7,16 +7,16 @@ import {
   CL_TRUE,
 } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
-import type { Access } from "../core/access.ts";
-import type { Allocation } from "../core/allocation.ts";
-import type { ByteRange } from "../core/described.ts";
-import type { Fence } from "../core/fence.ts";
-import { Frame } from "../core/frame.ts";
-import { type Layout, moved } from "../core/layout.ts";
-import type { Mapped } from "../core/mapped.ts";
-import { type GiveBack, Resource } from "../core/resource.ts";
-import type { Undo } from "../core/undo.ts";
-import type { Tensor } from "../core/tensor.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
+import type { ByteRange } from "../core/tensors/described.ts";
+import type { Fence } from "../core/life/fence.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import { type Layout, moved } from "../core/layout/layout.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { type GiveBack, Resource } from "../core/life/resource.ts";
+import type { Undo } from "../core/life/undo.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
 import { adoptedBuffer } from "./buffers/attached.ts";

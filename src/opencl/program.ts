@@ -2,9 +2,9 @@ import { CL_PROGRAM_KERNEL_NAMES, CL_PROGRAM_NUM_KERNELS } from "../../ffi/openc
 import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
 import type { ClProgram } from "../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { finalizers } from "../core/finalizers.ts";
-import { Resource } from "../core/resource.ts";
-import type { Undo } from "../core/undo.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { Resource } from "../core/life/resource.ts";
+import type { Undo } from "../core/life/undo.ts";
 import type { ParameterInfo } from "./arguments/parameter.ts";
 import { assertText } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";

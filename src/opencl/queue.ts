@@ -1,10 +1,10 @@
 import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
 import { throwAll } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import type { LayoutInit } from "../core/layout.ts";
-import { ledger } from "../core/ledger.ts";
-import { Resource } from "../core/resource.ts";
-import { unwind } from "../core/undo.ts";
+import type { Fence } from "../core/life/fence.ts";
+import type { LayoutInit } from "../core/layout/layout.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { Resource } from "../core/life/resource.ts";
+import { unwind } from "../core/life/undo.ts";
 import { unreached } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";

@@ -1,11 +1,11 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Allocation } from "../core/allocation.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
 import { object, shown } from "../core/argument.ts";
-import type { DType } from "../core/dtype.ts";
+import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { layout, type LayoutInit, powerOfTwo } from "../core/layout.ts";
-import type { Mapped } from "../core/mapped.ts";
-import type { TensorInit } from "../core/tensor.ts";
+import { layout, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import type { TensorInit } from "../core/tensors/tensor.ts";
 import type { MemoryKind } from "./alias/memory.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { DeviceSvm } from "./devices/features.ts";

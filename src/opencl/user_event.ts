@@ -3,8 +3,8 @@ import { CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_INVALID_OPERATION } fr
 import type { ClEvent } from "../../ffi/opencl/handles.ts";
 import { shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { finalizers } from "../core/finalizers.ts";
-import { Resource } from "../core/resource.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { Resource } from "../core/life/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made, openclError } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";

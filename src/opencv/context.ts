@@ -1,8 +1,8 @@
 import { object } from "../core/argument.ts";
-import type { Context, DeviceId, Target } from "../core/context.ts";
-import { whole } from "../core/layout.ts";
+import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import { whole } from "../core/layout/layout.ts";
 import { reasonOf, type Refusal } from "../core/errors.ts";
-import { Resource } from "../core/resource.ts";
+import { Resource } from "../core/life/resource.ts";
 import { PageAllocator } from "./allocator/page_allocator.ts";
 import { type DeviceContext, Execution } from "./execution.ts";
 import { MatTarget } from "./mats/target.ts";

@@ -1,9 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
 import { throwAll } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import { ledger } from "../core/ledger.ts";
-import { Resource } from "../core/resource.ts";
-import { type Undo, unwind } from "../core/undo.ts";
+import type { Fence } from "../core/life/fence.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import { core } from "./library.ts";
 import { assertOpenCL } from "./runtime.ts";
 import { withString } from "./string.ts";

@@ -1,8 +1,8 @@
 import type { Address } from "../../ffi/address.ts";
-import { Resource } from "../core/resource.ts";
-import type { Part, SliceOptions } from "../core/tensor.ts";
-import { type Layout, moved } from "../core/layout.ts";
-import type { Undo } from "../core/undo.ts";
+import { Resource } from "../core/life/resource.ts";
+import type { Part, SliceOptions } from "../core/tensors/tensor.ts";
+import { type Layout, moved } from "../core/layout/layout.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { dataIn } from "./header.ts";
 import { matOver } from "./mats/over.ts";
 import type { MatTarget } from "./mats/target.ts";

@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { permitted } from "../core/library.ts";
+import { permitted } from "../core/native/library.ts";
 
 /** Native memory, to be looked at now. */
 export function viewAt(address: Address, byteLength: number): DataView {

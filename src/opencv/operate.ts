@@ -1,8 +1,8 @@
 import { isMade } from "../core/argument.ts";
-import type { Access } from "../core/access.ts";
+import type { Access } from "../core/memory/access.ts";
 import { throwAll } from "../core/errors.ts";
-import type { Fence } from "../core/fence.ts";
-import { unwind } from "../core/undo.ts";
+import type { Fence } from "../core/life/fence.ts";
+import { unwind } from "../core/life/undo.ts";
 import type { OpenCVContext } from "./context.ts";
 import { wrong } from "./errors.ts";
 import type { Execution } from "./execution.ts";

@@ -1,5 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { addressInPointer } from "../core/pin.ts";
+import { addressInPointer } from "../core/native/pin.ts";
 import { wrong } from "./errors.ts";
 
 /** The address that a program gave for an object of OpenCV's. @throws {ArgumentError} for anything else, and null. */

@@ -1,4 +1,4 @@
-import { environment } from "../core/library.ts";
+import { environment } from "../core/native/library.ts";
 import { InteropError } from "../core/errors.ts";
 import { core } from "./library.ts";
 

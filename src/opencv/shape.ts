@@ -1,6 +1,6 @@
 import { CV_CN_MAX, CV_MAX_DIM } from "../../ffi/opencv_core/constants.ts";
-import { type DType, sizeOf } from "../core/dtype.ts";
-import { type Layout, layout } from "../core/layout.ts";
+import { type DType, sizeOf } from "../core/layout/dtype.ts";
+import { type Layout, layout } from "../core/layout/layout.ts";
 import { MOST_INT } from "./limits.ts";
 import { channelsIn, depthOf, DTYPE_NAMES, dtypeIn, remedyOf, typeOf } from "./type.ts";
 

@@ -1,7 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { INPUT_ARRAY_NONE } from "../../ffi/opencv_core/constants.ts";
 import { InputArray, Mat, UMat, UMatData, writeInputArray } from "../../ffi/opencv_core/structs.ts";
-import { mapBlock, PAGE } from "../core/blocks.ts";
+import { mapBlock, PAGE } from "../core/native/blocks.ts";
 import { viewAt } from "./memory.ts";
 
 /** Where each part of a slot lies: one header, the data of a UMat, and what OpenCV's functions take for either. */

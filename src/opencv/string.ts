@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { std_string, writeStdString } from "../../ffi/opencv_core/structs.ts";
-import { pinned } from "../core/pin.ts";
+import { pinned } from "../core/native/pin.ts";
 
 /** Calls `use` with a `const std::string&` of a text. */
 export function withString<R>(text: string, use: (string: Address) => R): R {

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Access } from "../core/access.ts";
+import type { Access } from "../core/memory/access.ts";
 import { AccessError } from "../core/errors.ts";
-import { Tensor, type TensorInit } from "../core/tensor.ts";
+import { Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { OpenCVContext } from "./context.ts";
 import type { MatShape } from "./shape.ts";
 import type { Slot } from "./slots.ts";

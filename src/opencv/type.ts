@@ -10,7 +10,7 @@ import {
   CV_CN_SHIFT,
   CV_MAT_DEPTH_MASK,
 } from "../../ffi/opencv_core/constants.ts";
-import type { DType } from "../core/dtype.ts";
+import type { DType } from "../core/layout/dtype.ts";
 
 /** The depths of OpenCV 4: what one element is. It has none for 64-bit integers, nor for unsigned 32-bit ones. */
 const DEPTHS: Readonly<Partial<Record<DType, number>>> = {

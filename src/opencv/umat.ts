@@ -1,9 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
-import { Described } from "../core/described.ts";
-import { type Layout, moved } from "../core/layout.ts";
-import { Resource } from "../core/resource.ts";
-import type { Part, SliceOptions } from "../core/tensor.ts";
-import type { Undo } from "../core/undo.ts";
+import { Described } from "../core/tensors/described.ts";
+import { type Layout, moved } from "../core/layout/layout.ts";
+import { Resource } from "../core/life/resource.ts";
+import type { Part, SliceOptions } from "../core/tensors/tensor.ts";
+import type { Undo } from "../core/life/undo.ts";
 import type { Execution } from "./execution.ts";
 import { umatDataIn } from "./header.ts";
 import { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";

@@ -1,6 +1,6 @@
 import { fail } from "@std/assert";
-import { sizeOf } from "../../src/core/dtype.ts";
-import { isContiguous, type Layout } from "../../src/core/layout.ts";
+import { sizeOf } from "../../src/core/layout/dtype.ts";
+import { isContiguous, type Layout } from "../../src/core/layout/layout.ts";
 
 /** Bytes at any address, with no API in between. They keep nothing alive. */
 export function bytesAt(address: bigint, byteLength: number): Uint8Array<ArrayBuffer> {

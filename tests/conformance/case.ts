@@ -1,12 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
-import type { Access } from "../../src/core/access.ts";
-import { Frame } from "../../src/core/frame.ts";
-import type { ImageInfo } from "../../src/core/frame_info.ts";
-import type { MapOptions } from "../../src/core/graph.ts";
-import { nameOf } from "../../src/core/context.ts";
-import { region } from "../../src/core/layout.ts";
-import type { Mapped } from "../../src/core/mapped.ts";
-import type { Tensor } from "../../src/core/tensor.ts";
+import type { Access } from "../../src/core/memory/access.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
+import type { MapOptions } from "../../src/core/graph/graph.ts";
+import { nameOf } from "../../src/core/graph/context.ts";
+import { region } from "../../src/core/layout/layout.ts";
+import type { Mapped } from "../../src/core/tensors/mapped.ts";
+import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { random } from "./bytes.ts";
 import type { End, Subject } from "./subject.ts";
 

@@ -1,7 +1,7 @@
 /** The suite as tests: one for each edge on each device, a step for each case. */
 import { assert, assertEquals } from "@std/assert";
 import { MAPPERS } from "../../mod.ts";
-import { edgeOf } from "../../src/core/mapper.ts";
+import { edgeOf } from "../../src/core/graph/mapper.ts";
 import { CASES } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
 import { EdgeRun } from "./rows.ts";

@@ -9,7 +9,7 @@ import {
   MapperGraph,
 } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
-import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
+import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { CudaContext, type CudaDevice, cudaDevices } from "../../src/cuda/mod.ts";
 import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";

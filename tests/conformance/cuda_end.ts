@@ -1,8 +1,8 @@
-import type { Target } from "../../src/core/context.ts";
-import type { Fence } from "../../src/core/fence.ts";
-import { Frame } from "../../src/core/frame.ts";
-import { type ImageInfo, planeLayouts } from "../../src/core/frame_info.ts";
-import type { LayoutInit } from "../../src/core/layout.ts";
+import type { Target } from "../../src/core/graph/context.ts";
+import type { Fence } from "../../src/core/life/fence.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
+import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { CudaContext, CudaKernel, CudaTensor } from "../../src/cuda/mod.ts";
 import { RawStream } from "./cuda_raw.ts";
 import type { End } from "./subject.ts";

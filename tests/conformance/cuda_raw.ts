@@ -4,7 +4,7 @@ import { cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import type { CudaRuntime } from "../../ffi/cuda_runtime/functions.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import { SYMBOLS } from "../../ffi/cuda_runtime/symbols.ts";
-import { openingOf } from "../../src/core/library.ts";
+import { openingOf } from "../../src/core/native/library.ts";
 import { until } from "./bytes.ts";
 
 let library: CudaRuntime | undefined;

@@ -1,5 +1,5 @@
-import { Frame } from "../../src/core/frame.ts";
-import { planeLayouts } from "../../src/core/frame_info.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import { planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { oddMemory } from "../cuda/odd_memory.ts";
 import { bytesAt } from "./bytes.ts";

@@ -1,6 +1,6 @@
 import { hostToOpenCL, MapperGraph, openCLToHost } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
-import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
+import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";

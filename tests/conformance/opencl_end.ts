@@ -1,10 +1,10 @@
 import type { ClMem } from "../../ffi/opencl/handles.ts";
-import type { Target } from "../../src/core/context.ts";
-import type { Fence } from "../../src/core/fence.ts";
-import { Frame } from "../../src/core/frame.ts";
-import { type ImageInfo, planeLayouts } from "../../src/core/frame_info.ts";
-import type { LayoutInit } from "../../src/core/layout.ts";
-import type { Tensor } from "../../src/core/tensor.ts";
+import type { Target } from "../../src/core/graph/context.ts";
+import type { Fence } from "../../src/core/life/fence.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
+import type { LayoutInit } from "../../src/core/layout/layout.ts";
+import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import {
   BaseOf,
   type KernelArgument,

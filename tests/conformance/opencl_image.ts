@@ -1,8 +1,8 @@
 import { hostToOpenCLImage, MapperGraph, openCLImageToHost, openCLToOpenCLImage } from "../../mod.ts";
-import type { Fence } from "../../src/core/fence.ts";
+import type { Fence } from "../../src/core/life/fence.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
-import { layout, type LayoutInit, region } from "../../src/core/layout.ts";
-import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
+import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";
+import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
 import { isProblem } from "../../src/opencl/images/shape.ts";
 import { sliceProblem } from "../../src/opencl/images/slice_pitch.ts";

@@ -1,7 +1,7 @@
 import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import { hostToOpenCVMat, MapperGraph, openCLToOpenCVUMat, openCVMatToHost, openCVUMatToOpenCL } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
-import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
+import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";

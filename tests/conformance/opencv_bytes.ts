@@ -1,8 +1,8 @@
 import { host } from "../../src/host/mod.ts";
-import { Frame } from "../../src/core/frame.ts";
-import { type ImageInfo, planeLayouts } from "../../src/core/frame_info.ts";
-import type { LayoutInit } from "../../src/core/layout.ts";
-import type { Tensor } from "../../src/core/tensor.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
+import type { LayoutInit } from "../../src/core/layout/layout.ts";
+import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import type { OpenCVContext, OpenCVMat, OpenCVTensor } from "../../src/opencv/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { hostEnd } from "./host_end.ts";

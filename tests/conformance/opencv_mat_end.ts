@@ -1,4 +1,4 @@
-import { type Layout, layout, type LayoutInit } from "../../src/core/layout.ts";
+import { type Layout, layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { core } from "../../src/opencv/library.ts";
 import type { MatShape, MatTarget, OpenCVContext, OpenCVMat } from "../../src/opencv/mod.ts";
 import { giveSlot, takeSlot } from "../../src/opencv/slots.ts";

@@ -1,9 +1,9 @@
 import { assert } from "@std/assert";
 import { UMAT_DATA_HOST_COPY_OBSOLETE, USAGE_DEFAULT } from "../../ffi/opencv_core/constants.ts";
 import { readUMatData, UMatData } from "../../ffi/opencv_core/structs.ts";
-import type { Fence } from "../../src/core/fence.ts";
-import type { Graph } from "../../src/core/graph.ts";
-import { layout, type LayoutInit } from "../../src/core/layout.ts";
+import type { Fence } from "../../src/core/life/fence.ts";
+import type { Graph } from "../../src/core/graph/graph.ts";
+import { layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { MapperGraph } from "../../mod.ts";
 import type { OpenCLContext, OpenCLQueue } from "../../src/opencl/mod.ts";
 import { umatDataIn } from "../../src/opencv/header.ts";

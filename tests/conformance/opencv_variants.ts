@@ -1,4 +1,4 @@
-import { region } from "../../src/core/layout.ts";
+import { region } from "../../src/core/layout/layout.ts";
 import type { Variants } from "./subject.ts";
 
 const IMAGE = { shape: [48, 61, 3], dtype: "u8", rowAlign: 64 } as const;

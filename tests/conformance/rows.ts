@@ -1,5 +1,5 @@
 import { messageOf } from "../../src/core/errors.ts";
-import { ledger } from "../../src/core/ledger.ts";
+import { ledger } from "../../src/core/life/ledger.ts";
 import { assertAlive } from "../alive.ts";
 import { type Case, NotHere } from "./case.ts";
 import { assertTyped } from "../faults/sweep.ts";

@@ -1,11 +1,11 @@
-import type { ImageInfo } from "../../src/core/frame_info.ts";
-import type { Fence } from "../../src/core/fence.ts";
-import type { Frame } from "../../src/core/frame.ts";
-import type { Layout, LayoutInit } from "../../src/core/layout.ts";
-import type { Graph } from "../../src/core/graph.ts";
-import type { Context, Target } from "../../src/core/context.ts";
-import type { Tensor } from "../../src/core/tensor.ts";
-import type { Transfer } from "../../src/core/route.ts";
+import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
+import type { Fence } from "../../src/core/life/fence.ts";
+import type { Frame } from "../../src/core/tensors/frame.ts";
+import type { Layout, LayoutInit } from "../../src/core/layout/layout.ts";
+import type { Graph } from "../../src/core/graph/graph.ts";
+import type { Context, Target } from "../../src/core/graph/context.ts";
+import type { Tensor } from "../../src/core/tensors/tensor.ts";
+import type { Transfer } from "../../src/core/graph/route.ts";
 
 /** The suite's hands at one end of an edge: what it does there with memory, by that API alone. */
 export interface End {

@@ -1,6 +1,6 @@
 import { hostToOpenCLSvm, MapperGraph, openCLSvmToHost, openCLSvmToOpenCL, openCLUsmToHost } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
-import { edgeOf, type Mapper } from "../../src/core/mapper.ts";
+import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
 import {
   OpenCLContext,

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { MapperGraph } from "../../mod.ts";
-import { edgeOf } from "../../src/core/mapper.ts";
-import type { Tensor } from "../../src/core/tensor.ts";
+import { edgeOf } from "../../src/core/graph/mapper.ts";
+import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { FakeContext, type FakeTarget } from "./fake/context.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, DisposedError, LayoutError } from "../../src/core/errors.ts";
-import { layout, type LayoutInit } from "../../src/core/layout.ts";
+import { layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { assertWithin } from "../../src/cuda/arrays/extent.ts";
 import { assertFormat, formatBytes } from "../../src/cuda/arrays/format.ts";
 import { textureBytes } from "../../src/cuda/arrays/texture.ts";

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
-import { openingOf } from "../../src/core/library.ts";
+import { openingOf } from "../../src/core/native/library.ts";
 import { assertSame } from "../conformance/bytes.ts";
 import { Held } from "./held.ts";
 import { gpuTest, withCuda } from "./help.ts";

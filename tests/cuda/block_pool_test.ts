@@ -2,7 +2,7 @@ import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { host, MapperGraph } from "../../mod.ts";
 import type { Address } from "../../ffi/address.ts";
 import { AccessError, DisposedError, LayoutError } from "../../src/core/errors.ts";
-import { ledger } from "../../src/core/ledger.ts";
+import { ledger } from "../../src/core/life/ledger.ts";
 import type { CudaBlock } from "../../src/cuda/memory/block.ts";
 import { BlockPool, classOf } from "../../src/cuda/memory/block_pool.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";

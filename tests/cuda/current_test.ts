@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, host, InteropError, MapperGraph } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
-import { addressOf } from "../../src/core/pin.ts";
+import { addressOf } from "../../src/core/native/pin.ts";
 import { cudaDriver } from "../../src/cuda/library.ts";
 import { gpuTest, withCuda } from "./help.ts";
 

@@ -1,11 +1,11 @@
 /** What of CUDA's memory OpenCL is not given, and why: rules that need no GPU. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { cudaVirtualToOpenCL, host, ledger, NativeCallError, type Refusal } from "@samepage/interop";
-import { Allocation } from "../../src/core/allocation.ts";
-import type { Target } from "../../src/core/context.ts";
-import { Described } from "../../src/core/described.ts";
-import { layout } from "../../src/core/layout.ts";
-import { libc } from "../../src/core/libc.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import type { Target } from "../../src/core/graph/context.ts";
+import { Described } from "../../src/core/tensors/described.ts";
+import { layout } from "../../src/core/layout/layout.ts";
+import { libc } from "../../src/core/native/libc.ts";
 import { F_DUPFD_CLOEXEC } from "../../ffi/libc/constants.ts";
 import { open, test } from "../opencl/help.ts";
 

@@ -1,6 +1,6 @@
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from "../../ffi/libc/constants.ts";
 import { NULL } from "../../ffi/address.ts";
-import { libc } from "../../src/core/libc.ts";
+import { libc } from "../../src/core/native/libc.ts";
 
 const O_RDWR = 2;
 

@@ -3,10 +3,10 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import { host, ledger, MapperGraph } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorIllegalAddress, cudaErrorNotReady, cudaErrorUnknown } from "../../ffi/cuda_runtime/errors.ts";
-import { mapBlock, type MappedBlock, PAGE } from "../../src/core/blocks.ts";
+import { mapBlock, type MappedBlock, PAGE } from "../../src/core/native/blocks.ts";
 import { DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
-import type { Access } from "../../src/core/access.ts";
-import type { Layout } from "../../src/core/layout.ts";
+import type { Access } from "../../src/core/memory/access.ts";
+import type { Layout } from "../../src/core/layout/layout.ts";
 import { CudaContext, CudaLostError, type CudaTensor } from "../../src/cuda/mod.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { bytesAt } from "../conformance/bytes.ts";

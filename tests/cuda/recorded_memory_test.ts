@@ -3,7 +3,7 @@ import { host, ledger, MapperGraph } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorMemoryAllocation, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import { readCudaMemcpy3DParms } from "../../ffi/cuda_runtime/structs.ts";
-import { mapBlock, PAGE } from "../../src/core/blocks.ts";
+import { mapBlock, PAGE } from "../../src/core/native/blocks.ts";
 import { AccessError, ArgumentError, DisposedError, NativeCallError } from "../../src/core/errors.ts";
 import { CudaContext } from "../../src/cuda/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";

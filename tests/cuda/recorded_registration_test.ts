@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows }
 import { host, ledger, MapperGraph } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorMemoryAllocation, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
-import { mapBlock, type MappedBlock, PAGE } from "../../src/core/blocks.ts";
+import { mapBlock, type MappedBlock, PAGE } from "../../src/core/native/blocks.ts";
 import { ArgumentError, DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import { CudaContext, type CudaTensor, type RegisterOptions } from "../../src/cuda/mod.ts";
 import { isRegistered } from "../../src/cuda/memory/registered.ts";

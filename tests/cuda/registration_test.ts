@@ -4,7 +4,7 @@ import { cudaHostRegisterDefault } from "../../ffi/cuda_runtime/constants.ts";
 import { SYMBOLS } from "../../ffi/cuda_runtime/symbols.ts";
 import { host, type HostTensor, ledger, MapperGraph } from "../../mod.ts";
 import { ArgumentError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
-import { openingOf } from "../../src/core/library.ts";
+import { openingOf } from "../../src/core/native/library.ts";
 import type { CudaContext, CudaTensor } from "../../src/cuda/mod.ts";
 import { assertSame, random } from "../conformance/bytes.ts";
 import { gpuTest, withCuda } from "./help.ts";

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, host, LayoutError, MapperGraph, NativeCallError } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
-import { closeFd } from "../../src/core/fd.ts";
+import { closeFd } from "../../src/core/native/fd.ts";
 import { gpuTest, withCuda } from "./help.ts";
 
 const BYTES = 1 << 20;

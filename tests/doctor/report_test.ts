@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { doctor, type Report, svgOf, textOf } from "@samepage/interop/doctor";
 import { ledger, MAPPERS } from "@samepage/interop";
 import { openclDevices } from "@samepage/interop/opencl";
-import { edgeOf } from "../../src/core/mapper.ts";
+import { edgeOf } from "../../src/core/graph/mapper.ts";
 import { ALL, test } from "../opencl/help.ts";
 
 Deno.test("doctor: a report is plain data, and all that was opened is disposed", () => {

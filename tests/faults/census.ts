@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { setTap } from "../../src/core/library.ts";
+import { setTap } from "../../src/core/native/library.ts";
 import { useCudaLibraries } from "../cuda_libraries.ts";
 import { tapped } from "./tap.ts";
 

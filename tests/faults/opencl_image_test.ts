@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { host, MapperGraph } from "../../mod.ts";
 import { throwAll } from "../../src/core/errors.ts";
-import { type Undo, unwind } from "../../src/core/undo.ts";
+import { type Undo, unwind } from "../../src/core/life/undo.ts";
 import { ImageSpecimen } from "../../src/opencl/images/specimen.ts";
 import type { OpenCLContext } from "../../src/opencl/mod.ts";
 import { close, some, test } from "./opencl.ts";

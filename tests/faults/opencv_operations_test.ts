@@ -1,7 +1,7 @@
 /** Every native call of OpenCV's operations fails once: the output is as it was, or as it is to be. */
 import { assert, assertEquals } from "@std/assert";
 import { MapperGraph } from "../../mod.ts";
-import type { LayoutInit } from "../../src/core/layout.ts";
+import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import { OpenCLContext, openclDevices, type OpenCLQueue } from "../../src/opencl/mod.ts";
 import { OpenCVContext, OpenCVError, type OpenCVMat, type OpenCVTensor } from "../../src/opencv/mod.ts";
 import { assertSame, bytesAt, random } from "../conformance/bytes.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { InteropError } from "../../src/core/errors.ts";
-import { ledger } from "../../src/core/ledger.ts";
+import { ledger } from "../../src/core/life/ledger.ts";
 import { Counted, type Due } from "./tap.ts";
 
 /** More native calls than any operation makes: a sweep that comes here would go on for ever. */

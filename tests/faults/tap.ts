@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { setTap } from "../../src/core/library.ts";
+import { setTap } from "../../src/core/native/library.ts";
 import { type Failure, FAILURES } from "./failures.ts";
 import { TABLES } from "./tables.ts";
 

@@ -2,7 +2,7 @@
 // signal, hang, or leave with an untyped error. A topic's rows are in `rows/`; a new file there is found by itself.
 
 import { assert, assertEquals } from "@std/assert";
-import { openingOf } from "../../src/core/library.ts";
+import { openingOf } from "../../src/core/native/library.ts";
 import { cudaLibrary } from "../cuda_libraries.ts";
 import { devices as gpus } from "../cuda/help.ts";
 import { hasDevice } from "../opencl/present.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { ArgumentError } from "@samepage/interop";
 import type { OpenCLImageFormat } from "@samepage/interop/opencl";
-import { sizeOf } from "../../src/core/dtype.ts";
+import { sizeOf } from "../../src/core/layout/dtype.ts";
 import { formatOf, formatOfCodes, PIXEL_FORMATS } from "../../src/opencl/images/format.ts";
 import { open, test, testEach, thrown } from "./help.ts";
 

@@ -127,7 +127,7 @@ testLayered("on a busy machine a device that hides its copies is found out as we
 
 /** A native function fails for a while, on a library that is opened with a tap. */
 const FAILING = `
-import { setTap } from "${new URL("../../src/core/library.ts", import.meta.url)}";
+import { setTap } from "${new URL("../../src/core/native/library.ts", import.meta.url)}";
 const { OpenCLContext } = await import("@samepage/interop/opencl");
 `;
 

@@ -25,7 +25,7 @@ onDevices("a kernel's pointers are memory by address and buffers, in any order",
 /** PoCL, with what NVIDIA's driver does: a parameter that was given an address once never again takes a buffer. */
 const STICKY = `
 import { host, ledger, MapperGraph } from "@samepage/interop";
-import { setTap } from "${new URL("../../src/core/library.ts", import.meta.url)}";
+import { setTap } from "${new URL("../../src/core/native/library.ts", import.meta.url)}";
 const { OpenCLContext } = await import("@samepage/interop/opencl");
 const kernels = new Map(); // by handle: which parameters had an address, which are spoilt
 const of = (kernel) => kernels.get(kernel) ?? kernels.set(kernel, { had: new Set(), spoilt: new Set() }).get(kernel);

@@ -10,7 +10,7 @@ import {
   type LayoutInit,
   region,
 } from "@samepage/interop";
-import { sizeOf } from "../../src/core/dtype.ts";
+import { sizeOf } from "../../src/core/layout/dtype.ts";
 import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
 import { assertBytes, bench, LONG, open, random, testEach, thrown } from "./help.ts";
 

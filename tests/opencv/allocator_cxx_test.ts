@@ -9,7 +9,7 @@ import { allocatorClass } from "../../src/opencv/allocator/native.ts";
 import { makeAllocator } from "../../src/opencv/allocator/object.ts";
 import { core } from "../../src/opencv/library.ts";
 import { typeOf } from "../../src/opencv/type.ts";
-import { compileText } from "../native/cxx.ts";
+import { compileText } from "../guard/cxx.ts";
 import { runModule } from "../process.ts";
 import { cxx, cxxTest, isPaged, Own, PRELUDE, said } from "./allocator_help.ts";
 

@@ -9,7 +9,7 @@ import { fillEmpty, matIn, setReallocation } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
 import { giveSlot, type Slot, takeSlot, viewOf } from "../../src/opencv/slots.ts";
-import { compile, guardTest } from "../native/cxx.ts";
+import { compile, guardTest } from "../guard/cxx.ts";
 import { dataAt, present, testMat } from "./help.ts";
 
 /** A Mat that OpenCV makes and owns. */

@@ -16,7 +16,7 @@ import {
 import { OpenCVContext, OpenCVError, OpenCVMat, ReallocatedError } from "@samepage/interop/opencv";
 import type { Address } from "../../ffi/address.ts";
 import { Mat } from "../../ffi/opencv_core/structs.ts";
-import { addressOf } from "../../src/core/pin.ts";
+import { addressOf } from "../../src/core/native/pin.ts";
 import { matIn } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
 import { noArray, viewOf } from "../../src/opencv/slots.ts";

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThr
 import { AccessError, ArgumentError, host, ledger, MapperGraph, NoRouteError, region } from "@samepage/interop";
 import { OpenCVContext, OpenCVUMat, ReallocatedError } from "@samepage/interop/opencv";
 import { UMat } from "../../ffi/opencv_core/structs.ts";
-import { addressOf } from "../../src/core/pin.ts";
+import { addressOf } from "../../src/core/native/pin.ts";
 import { opencl } from "../../src/opencl/library.ts";
 import { umatIn } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";

@@ -1,8 +1,8 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import fc from "fast-check";
-import { AddressIndex } from "../../src/core/address_index.ts";
-import { Allocation } from "../../src/core/allocation.ts";
-import { ledger } from "../../src/core/ledger.ts";
+import { AddressIndex } from "../../src/core/memory/address_index.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import { ledger } from "../../src/core/life/ledger.ts";
 
 const KIND = "test.indexed";
 

@@ -1,7 +1,7 @@
-import { Allocation } from "../../src/core/allocation.ts";
-import type { Context, Target } from "../../src/core/context.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import type { Context, Target } from "../../src/core/graph/context.ts";
 import { AccessError } from "../../src/core/errors.ts";
-import { Fence } from "../../src/core/fence.ts";
+import { Fence } from "../../src/core/life/fence.ts";
 import { HostTensor } from "../../src/host/tensor.ts";
 
 /** A context that does nothing. */

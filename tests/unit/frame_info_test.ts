@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { sizeOf } from "../../src/core/dtype.ts";
+import { sizeOf } from "../../src/core/layout/dtype.ts";
 import { LayoutError } from "../../src/core/errors.ts";
 import {
   type AudioInfo,
@@ -10,7 +10,7 @@ import {
   imageInfo,
   type ImageInit,
   planeLayouts,
-} from "../../src/core/frame_info.ts";
+} from "../../src/core/layout/frame_info.ts";
 
 /** Each format's name in drm_fourcc.h, its bytes for a picture of 4 by 2 pixels, and the shapes of its planes. */
 const FORMATS: Record<ImageFormat, { drm: string; bytes: number; shapes: number[][] }> = {

@@ -1,7 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, DisposedError } from "../../src/core/errors.ts";
-import { Frame } from "../../src/core/frame.ts";
-import { imageInfo } from "../../src/core/frame_info.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { host } from "../../src/host/context.ts";
 import { withEmptyLedger } from "./ledger.ts";
 

@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import type { Access } from "../../src/core/access.ts";
-import { Allocation } from "../../src/core/allocation.ts";
+import type { Access } from "../../src/core/memory/access.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
 import { AccessError, DisposedError } from "../../src/core/errors.ts";
-import { Grant } from "../../src/core/grant.ts";
-import type { Resource } from "../../src/core/resource.ts";
+import { Grant } from "../../src/core/memory/grant.ts";
+import type { Resource } from "../../src/core/life/resource.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 const BYTES = 12;

@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { VENDOR_RULES } from "../../src/core/alignment.ts";
-import type { DType } from "../../src/core/dtype.ts";
+import { VENDOR_RULES } from "../../src/core/layout/alignment.ts";
+import type { DType } from "../../src/core/layout/dtype.ts";
 import { AccessError, ArgumentError, LayoutError, NativeCallError } from "../../src/core/errors.ts";
-import type { LayoutInit } from "../../src/core/layout.ts";
-import { ledger } from "../../src/core/ledger.ts";
+import type { LayoutInit } from "../../src/core/layout/layout.ts";
+import { ledger } from "../../src/core/life/ledger.ts";
 import { host } from "../../src/host/context.ts";
 import { runModule } from "../process.ts";
 import { collect } from "../gc.ts";
@@ -107,7 +107,7 @@ Deno.test("the guard page ends a process that writes past the end, but not one t
 Deno.test("fds at their limit: EMFILE, and nothing leaks", async () => {
   const source = `
     import { host } from "./src/host/mod.ts";
-    import { ledger } from "./src/core/ledger.ts";
+    import { ledger } from "./src/core/life/ledger.ts";
     const made = [];
     try {
       for (;;) made.push(host.allocate({ shape: [8], dtype: "u8", sharable: true }));

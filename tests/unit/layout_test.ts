@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { type DType, sizeOf, TYPED_ARRAYS } from "../../src/core/dtype.ts";
+import { type DType, sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
 import { LayoutError } from "../../src/core/errors.ts";
 import {
   describeLayout,
@@ -11,7 +11,7 @@ import {
   type LayoutInit,
   region,
   whole,
-} from "../../src/core/layout.ts";
+} from "../../src/core/layout/layout.ts";
 
 const MOST = Number.MAX_SAFE_INTEGER;
 const anyDType = fc.constantFrom(...Object.keys(TYPED_ARRAYS) as DType[]);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { ledger } from "../../src/core/ledger.ts";
+import { ledger } from "../../src/core/life/ledger.ts";
 
 export { warningsOf } from "../warnings.ts";
 

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { LibraryNotFoundError } from "../../src/core/errors.ts";
-import { lazyLibrary, type LibrarySpec, type Link, openingOf, setTap } from "../../src/core/library.ts";
+import { lazyLibrary, type LibrarySpec, type Link, openingOf, setTap } from "../../src/core/native/library.ts";
 import { runModule } from "../process.ts";
 
 interface Functions {
@@ -114,7 +114,7 @@ Deno.test("a tap sees a library as it is opened, and may put other functions in"
 });
 
 const use = `
-  import { lazyLibrary } from "./src/core/library.ts";
+  import { lazyLibrary } from "./src/core/native/library.ts";
   const symbols = { getpid: { parameters: [], result: "i32" } };
   const open = lazyLibrary({ api: "unittest", candidates: ["libc.so.6"], symbols, hint: "" });
   try {

@@ -2,8 +2,8 @@ import { assertEquals } from "@std/assert";
 import { MAP_PRIVATE, MAP_SHARED, PROT_READ } from "../../ffi/libc/constants.ts";
 import { NULL } from "../../ffi/address.ts";
 import { host } from "../../mod.ts";
-import { libc } from "../../src/core/libc.ts";
-import { fileBehind } from "../../src/core/mappings.ts";
+import { libc } from "../../src/core/native/libc.ts";
+import { fileBehind } from "../../src/core/native/mappings.ts";
 
 Deno.test("memory is no file: anonymous, in a memfd, or a private map of a file", () => {
   using plain = host.allocate({ shape: [4096], dtype: "u8" });

@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { DType } from "../../mod.ts";
-import { sizeOf, TYPED_ARRAYS } from "../../src/core/dtype.ts";
-import { NUMBERS } from "../../src/core/numbers.ts";
+import { sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
+import { NUMBERS } from "../../src/core/layout/numbers.ts";
 
 const DTYPES = Object.keys(NUMBERS) as DType[];
 

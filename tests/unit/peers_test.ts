@@ -2,9 +2,9 @@
 
 import { assertEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError } from "../../src/core/errors.ts";
-import { region } from "../../src/core/layout.ts";
-import { Allocation } from "../../src/core/allocation.ts";
-import { findAllocation, join, leave } from "../../src/core/peers.ts";
+import { region } from "../../src/core/layout/layout.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import { findAllocation, join, leave } from "../../src/core/memory/peers.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { FakeFence, FakeWork } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";

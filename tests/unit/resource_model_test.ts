@@ -1,10 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import type { Allocation } from "../../src/core/allocation.ts";
+import type { Allocation } from "../../src/core/memory/allocation.ts";
 import { AccessError, InteropError } from "../../src/core/errors.ts";
-import type { Fence } from "../../src/core/fence.ts";
-import { Grant } from "../../src/core/grant.ts";
-import { Resource, type ResourceState } from "../../src/core/resource.ts";
+import type { Fence } from "../../src/core/life/fence.ts";
+import { Grant } from "../../src/core/memory/grant.ts";
+import { Resource, type ResourceState } from "../../src/core/life/resource.ts";
 import { fakeAllocation, fakeContext, FakeFence, fakes, FakeWork } from "./fakes.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
 

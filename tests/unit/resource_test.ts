@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { AccessError, DisposedError, InteropError } from "../../src/core/errors.ts";
-import { Grant } from "../../src/core/grant.ts";
-import { Resource, type ResourceInit } from "../../src/core/resource.ts";
-import { unwind } from "../../src/core/undo.ts";
+import { Grant } from "../../src/core/memory/grant.ts";
+import { Resource, type ResourceInit } from "../../src/core/life/resource.ts";
+import { unwind } from "../../src/core/life/undo.ts";
 import { fakeAllocation, fakeContext, FakeFence, fakes, FakeWork } from "./fakes.ts";
 import { collect } from "../gc.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";

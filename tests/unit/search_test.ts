@@ -1,13 +1,13 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import type { Context, Target } from "../../src/core/context.ts";
+import type { Context, Target } from "../../src/core/graph/context.ts";
 import type { Refusal } from "../../src/core/errors.ts";
-import { layout } from "../../src/core/layout.ts";
-import { edgeOf, isPlan, type Mapper, type Plan } from "../../src/core/mapper.ts";
-import { Described } from "../../src/core/described.ts";
-import type { Transfer } from "../../src/core/route.ts";
-import { Edges } from "../../src/core/edges.ts";
-import { type Query, search } from "../../src/core/search.ts";
+import { layout } from "../../src/core/layout/layout.ts";
+import { edgeOf, isPlan, type Mapper, type Plan } from "../../src/core/graph/mapper.ts";
+import { Described } from "../../src/core/tensors/described.ts";
+import type { Transfer } from "../../src/core/graph/route.ts";
+import { Edges } from "../../src/core/graph/edges.ts";
+import { type Query, search } from "../../src/core/graph/search.ts";
 import { fakeAllocation, fakeContext, FakeFence, FakeWork } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 

@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
-import { type Access, covers, reads, writes } from "../../src/core/access.ts";
-import { type DType, dtypeOf, sizeOf, TYPED_ARRAYS } from "../../src/core/dtype.ts";
+import { type Access, covers, reads, writes } from "../../src/core/memory/access.ts";
+import { type DType, dtypeOf, sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
 import * as errors from "../../src/core/errors.ts";
-import { Ledger } from "../../src/core/ledger.ts";
-import { Metadata } from "../../src/core/metadata.ts";
-import { Route } from "../../src/core/route.ts";
+import { Ledger } from "../../src/core/life/ledger.ts";
+import { Metadata } from "../../src/core/tensors/metadata.ts";
+import { Route } from "../../src/core/graph/route.ts";
 import { host } from "../../src/host/context.ts";
 import { withEmptyLedger } from "./ledger.ts";
 

@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, DisposedError, InteropError } from "../../src/core/errors.ts";
-import { imageInfo } from "../../src/core/frame_info.ts";
-import { layout, region } from "../../src/core/layout.ts";
-import { ledger } from "../../src/core/ledger.ts";
+import { imageInfo } from "../../src/core/layout/frame_info.ts";
+import { layout, region } from "../../src/core/layout/layout.ts";
+import { ledger } from "../../src/core/life/ledger.ts";
 import { host } from "../../src/host/context.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { FakeFence, FakeWork } from "./fakes.ts";

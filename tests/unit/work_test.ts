@@ -1,6 +1,6 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
-import { Resource } from "../../src/core/resource.ts";
-import { Work } from "../../src/core/work.ts";
+import { Resource } from "../../src/core/life/resource.ts";
+import { Work } from "../../src/core/life/work.ts";
 import { FakeFence, FakeWork } from "./fakes.ts";
 
 /** Many enough for those that are over to be looked for. */

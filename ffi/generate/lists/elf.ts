@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** The format of shared objects, which `src/core/native` writes: no functions. */
+/** The format of shared objects, which `src/core/guard` writes: no functions. */
 export const elf: Library = {
   name: "elf",
   interface: "Elf",

@@ -1,8 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
-import { Allocation } from "../../core/allocation.ts";
-import { mapBlock, PAGE } from "../../core/blocks.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
+import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { CudaContext } from "../context.ts";
 import type { CudaMemoryKind } from "../memory/block.ts";
 import { aliasOf } from "../memory/pinned_block.ts";

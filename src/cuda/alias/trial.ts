@@ -1,6 +1,6 @@
 import { transfer } from "../../core/intrinsics.ts";
-import { permitted } from "../../core/library.ts";
-import type { Undo } from "../../core/undo.ts";
+import { permitted } from "../../core/native/library.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { CudaContext } from "../context.ts";
 import { ANSWER } from "./answer_ptx.ts";
 import type { Scratch } from "./scratch.ts";

@@ -6,11 +6,11 @@ import {
 import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
 import { object, shown } from "../../core/argument.ts";
-import type { Fence } from "../../core/fence.ts";
-import { whole } from "../../core/layout.ts";
-import { ledger } from "../../core/ledger.ts";
-import { Resource } from "../../core/resource.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import { whole } from "../../core/layout/layout.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { check, checkRelease } from "../errors.ts";

@@ -5,7 +5,7 @@ import {
 } from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaChannelFormatDesc, writeCudaChannelFormatDesc } from "../../../ffi/cuda_runtime/structs.ts";
 import { shown } from "../../core/argument.ts";
-import { sizeOf } from "../../core/dtype.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
 import { checks } from "../check.ts";
 
 /** The kind of channel that a dtype is; those of 64 bits arrays have not. */

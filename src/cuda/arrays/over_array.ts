@@ -1,7 +1,7 @@
-import type { Fence } from "../../core/fence.ts";
-import { ledger } from "../../core/ledger.ts";
-import { Resource } from "../../core/resource.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { Resource } from "../../core/life/resource.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { check, checkRelease } from "../errors.ts";
 import type { CudaArray } from "./array.ts";
 

@@ -1,7 +1,7 @@
 import { cudaIpcMemHandle_t } from "../../../ffi/cuda_runtime/structs.ts";
-import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../core/envelope.ts";
+import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../core/native/envelope.ts";
 import { ArgumentError, messageOf } from "../../core/errors.ts";
-import { type Layout, layout } from "../../core/layout.ts";
+import { type Layout, layout } from "../../core/layout/layout.ts";
 
 /** The bytes of CUDA's own handles, of memory and of events alike. */
 export const HANDLE_BYTES: number = cudaIpcMemHandle_t.size;

@@ -1,10 +1,10 @@
 import { cudaEventDisableTiming, cudaEventInterprocess } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { isMade, object } from "../../core/argument.ts";
-import { finalizers } from "../../core/finalizers.ts";
-import { ledger } from "../../core/ledger.ts";
-import { Resource } from "../../core/resource.ts";
-import { unwind } from "../../core/undo.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { unwind } from "../../core/life/undo.ts";
 import { throwAll } from "../../core/errors.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";

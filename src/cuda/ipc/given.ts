@@ -1,4 +1,4 @@
-import type { DeviceId } from "../../core/context.ts";
+import type { DeviceId } from "../../core/graph/context.ts";
 import { bytesIn } from "../../core/checks.ts";
 import { checks } from "../check.ts";
 import { HANDLE_BYTES, THIS_ISOLATE } from "./envelope.ts";

@@ -1,11 +1,11 @@
 import type { Address } from "../../../ffi/address.ts";
 import { cudaIpcMemLazyEnablePeerAccess } from "../../../ffi/cuda_runtime/constants.ts";
-import { Allocation } from "../../core/allocation.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, object } from "../../core/argument.ts";
 import { LayoutError, throwAll } from "../../core/errors.ts";
-import { type Layout, layout, type LayoutInit, moved } from "../../core/layout.ts";
-import { findAllocation } from "../../core/peers.ts";
-import { unwind } from "../../core/undo.ts";
+import { type Layout, layout, type LayoutInit, moved } from "../../core/layout/layout.ts";
+import { findAllocation } from "../../core/memory/peers.ts";
+import { unwind } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { check, checkDriver } from "../errors.ts";

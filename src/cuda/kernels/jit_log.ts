@@ -1,6 +1,6 @@
 import { cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes } from "../../../ffi/cuda_runtime/constants.ts";
 import { NativeCallError } from "../../core/errors.ts";
-import { addressOf } from "../../core/pin.ts";
+import { addressOf } from "../../core/native/pin.ts";
 import { CudaBuildError, firstLines } from "./errors.ts";
 
 /** The most of the log that is kept, in bytes. */

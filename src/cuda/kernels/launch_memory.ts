@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { cudaLaunchConfig_t } from "../../../ffi/cuda_runtime/structs.ts";
 import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
-import { addressOf } from "../../core/pin.ts";
+import { addressOf } from "../../core/native/pin.ts";
 import type { LaunchSizes } from "./limits.ts";
 import type { Parameter } from "./parameter.ts";
 

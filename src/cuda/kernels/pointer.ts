@@ -1,9 +1,9 @@
 import type { Address } from "../../../ffi/address.ts";
 import { NULL } from "../../../ffi/address.ts";
-import { type Access, writes } from "../../core/access.ts";
+import { type Access, writes } from "../../core/memory/access.ts";
 import { kindOf } from "../../core/checks.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
-import { Frame } from "../../core/frame.ts";
+import { Frame } from "../../core/tensors/frame.ts";
 import type { CudaContext } from "../context.ts";
 import { assertReachable } from "../reach.ts";
 import type { CudaUse } from "../stream.ts";

@@ -1,5 +1,5 @@
-import type { DType } from "../../core/dtype.ts";
-import { NUMBERS, type Numbers } from "../../core/numbers.ts";
+import type { DType } from "../../core/layout/dtype.ts";
+import { NUMBERS, type Numbers } from "../../core/layout/numbers.ts";
 
 /** A scalar type of CUDA C++. */
 export interface Scalar {

@@ -1,5 +1,5 @@
 import { kindOf } from "../../core/checks.ts";
-import type { Numbers } from "../../core/numbers.ts";
+import type { Numbers } from "../../core/layout/numbers.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
 import type { Element } from "./types.ts";
 

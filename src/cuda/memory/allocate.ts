@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { Fate } from "../../core/allocation.ts";
+import type { Fate } from "../../core/memory/allocation.ts";
 import { throwAll } from "../../core/errors.ts";
-import { unwind } from "../../core/undo.ts";
+import { unwind } from "../../core/life/undo.ts";
 import type { CudaContext } from "../context.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";

@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { Allocation, Block } from "../../core/allocation.ts";
+import type { Allocation, Block } from "../../core/memory/allocation.ts";
 
 /** The kinds of memory that kernels reach; see `CUDA_MEMORY` for the rules of each. */
 export type CudaMemoryKind =

@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { AccessError, throwAll } from "../../core/errors.ts";
-import { ledger } from "../../core/ledger.ts";
-import { unwind } from "../../core/undo.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { unwind } from "../../core/life/undo.ts";
 import type { CudaBlock } from "./block.ts";
 
 /** So many blocks, and the bytes that they have together. */

@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { object, shown } from "../../core/argument.ts";
 import { LayoutError } from "../../core/errors.ts";
-import { type Layout, layout, type LayoutInit } from "../../core/layout.ts";
+import { type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { cudart } from "../library.ts";

@@ -13,10 +13,10 @@ import { cudaMemPoolProps, writeCudaMemPoolProps } from "../../../ffi/cuda_runti
 import { NULL } from "../../../ffi/address.ts";
 import { object } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { whole } from "../../core/layout.ts";
-import { ledger } from "../../core/ledger.ts";
-import { Resource } from "../../core/resource.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { whole } from "../../core/layout/layout.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { CudaContext } from "../context.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";

@@ -1,9 +1,9 @@
 import { isMade } from "../../core/argument.ts";
-import { finalizers } from "../../core/finalizers.ts";
-import { Mapped } from "../../core/mapped.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
+import { Mapped } from "../../core/tensors/mapped.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { Resource } from "../../core/resource.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { registerFlags, type RegisterOptions } from "./register_flags.ts";

@@ -6,8 +6,8 @@ import {
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { isMade, object, shown } from "../../core/argument.ts";
-import type { Fence } from "../../core/fence.ts";
-import { layout, type LayoutInit } from "../../core/layout.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { checkDriver } from "../errors.ts";

@@ -1,8 +1,8 @@
-import type { Allocation } from "../../core/allocation.ts";
-import { nameOf } from "../../core/context.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
+import { nameOf } from "../../core/graph/context.ts";
 import { AccessError } from "../../core/errors.ts";
-import type { Grant } from "../../core/grant.ts";
-import type { Resource } from "../../core/resource.ts";
+import type { Grant } from "../../core/memory/grant.ts";
+import type { Resource } from "../../core/life/resource.ts";
 
 /** Whoever has a block's bytes: their owners, and all that they were lent to, by whichever API. */
 export function holdersOf({ roots, lends }: Allocation): Resource[] {

@@ -1,6 +1,6 @@
-import type { Allocation } from "../../core/allocation.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
 import { AccessError } from "../../core/errors.ts";
-import type { Fence } from "../../core/fence.ts";
+import type { Fence } from "../../core/life/fence.ts";
 import { holdersOf, unstoppable } from "./managed_holders.ts";
 
 /** The commands of a stream, whichever context submits them: it is known by its `cudaStream_t`. */

@@ -1,9 +1,9 @@
 import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../../ffi/address.ts";
-import type { Fate } from "../../core/allocation.ts";
+import type { Fate } from "../../core/memory/allocation.ts";
 import { object } from "../../core/argument.ts";
-import { layout, type LayoutInit } from "../../core/layout.ts";
-import type { GiveBack } from "../../core/resource.ts";
+import { layout, type LayoutInit } from "../../core/layout/layout.ts";
+import type { GiveBack } from "../../core/life/resource.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { checkRelease } from "../errors.ts";

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { object } from "../../core/argument.ts";
-import { layout, type LayoutInit } from "../../core/layout.ts";
+import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import { check } from "../errors.ts";
 import { cudart } from "../library.ts";

@@ -1,6 +1,6 @@
 import { object } from "../../core/argument.ts";
-import { layout, type LayoutInit, powerOfTwo, whole } from "../../core/layout.ts";
-import { Resource } from "../../core/resource.ts";
+import { layout, type LayoutInit, powerOfTwo, whole } from "../../core/layout/layout.ts";
+import { Resource } from "../../core/life/resource.ts";
 import type { CudaTensor } from "../tensor.ts";
 import { BlockPool, type BlockPoolStatistics } from "./block_pool.ts";
 import { ownedTensor } from "./memory.ts";

@@ -4,13 +4,13 @@ import {
   cudaHostRegisterReadOnly,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
-import { type Access, writes } from "../../core/access.ts";
-import type { Allocation } from "../../core/allocation.ts";
-import { PAGE } from "../../core/blocks.ts";
+import { type Access, writes } from "../../core/memory/access.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
+import { PAGE } from "../../core/native/blocks.ts";
 import { ArgumentError, type Refusal, throwAll } from "../../core/errors.ts";
-import { fileBehind } from "../../core/mappings.ts";
-import { ledger } from "../../core/ledger.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { fileBehind } from "../../core/native/mappings.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { CudaContext } from "../context.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";

@@ -1,8 +1,8 @@
-import { reads } from "../../core/access.ts";
-import type { Allocation } from "../../core/allocation.ts";
+import { reads } from "../../core/memory/access.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { type Layout, layout, type LayoutInit } from "../../core/layout.ts";
+import { type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import { CudaContext } from "../context.ts";
 import { CudaTensor } from "../tensor.ts";

@@ -1,5 +1,5 @@
 import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { CudaContext } from "../context.ts";
 import type { CudaStream } from "../stream.ts";
 import type { CudaTensor } from "../tensor.ts";

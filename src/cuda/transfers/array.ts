@@ -6,11 +6,11 @@ import {
   cudaMemcpy3DParms,
   writeCudaMemcpy3DParms,
 } from "../../../ffi/cuda_runtime/structs.ts";
-import type { Access } from "../../core/access.ts";
-import { sizeOf } from "../../core/dtype.ts";
+import type { Access } from "../../core/memory/access.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
-import type { Fence } from "../../core/fence.ts";
-import { describeLayout, type Layout } from "../../core/layout.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import { CudaArray } from "../arrays/array.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";

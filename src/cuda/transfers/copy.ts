@@ -1,7 +1,7 @@
 import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
 import { LayoutError } from "../../core/errors.ts";
-import type { Grant } from "../../core/grant.ts";
-import { assertSameElements, runsOf } from "../../core/runs.ts";
+import type { Grant } from "../../core/memory/grant.ts";
+import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
 import type { CudaTensor } from "../tensor.ts";

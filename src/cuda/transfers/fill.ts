@@ -1,6 +1,6 @@
 import { shown } from "../../core/argument.ts";
 import { LayoutError } from "../../core/errors.ts";
-import { runsOf } from "../../core/runs.ts";
+import { runsOf } from "../../core/layout/runs.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
 import { assertReachable } from "../reach.ts";

@@ -1,10 +1,10 @@
 import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
-import type { Access } from "../../core/access.ts";
+import type { Access } from "../../core/memory/access.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { bytesIn } from "../../core/checks.ts";
-import { isContiguous } from "../../core/layout.ts";
-import { pinned } from "../../core/pin.ts";
+import { isContiguous } from "../../core/layout/layout.ts";
+import { pinned } from "../../core/native/pin.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream } from "../stream.ts";

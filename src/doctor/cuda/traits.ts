@@ -1,4 +1,4 @@
-import type { Verdict } from "../../core/plan.ts";
+import type { Verdict } from "../../core/graph/plan.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import { advise, type AdviseRequest, cudaTraitsOf } from "../../cuda/advisor/mod.ts";
 import type { CudaDevice } from "../../cuda/device.ts";

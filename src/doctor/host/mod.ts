@@ -1,6 +1,6 @@
-import { libc } from "../../core/libc.ts";
+import { libc } from "../../core/native/libc.ts";
 import { host } from "../../host/context.ts";
-import { PAGE } from "../../core/blocks.ts";
+import { PAGE } from "../../core/native/blocks.ts";
 import { libcVersion } from "../../host/version.ts";
 import type { ApiExaminer, Examined } from "../api.ts";
 import { attempt } from "../findings.ts";

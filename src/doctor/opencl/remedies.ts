@@ -1,4 +1,4 @@
-import { environment } from "../../core/library.ts";
+import { environment } from "../../core/native/library.ts";
 import type { DriverReport, Finding } from "../report.ts";
 
 /** Where drivers tell the loader of themselves: a file each, with the name of a library in it (cl_khr_icd). */

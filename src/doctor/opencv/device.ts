@@ -1,4 +1,4 @@
-import { environment } from "../../core/library.ts";
+import { environment } from "../../core/native/library.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import { core } from "../../opencv/library.ts";
 import { assertOpenCL } from "../../opencv/runtime.ts";

@@ -1,8 +1,8 @@
-import type { Context } from "../../core/context.ts";
-import { Graph } from "../../core/graph.ts";
-import type { Mapped } from "../../core/mapped.ts";
+import type { Context } from "../../core/graph/context.ts";
+import { Graph } from "../../core/graph/graph.ts";
+import type { Mapped } from "../../core/tensors/mapped.ts";
 import { openCLToOpenCVUMat } from "../../mappers/mod.ts";
-import type { Mapper } from "../../core/mapper.ts";
+import type { Mapper } from "../../core/graph/mapper.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import type { OpenCVContext } from "../../opencv/context.ts";
 import { assertOpenCL } from "../../opencv/runtime.ts";

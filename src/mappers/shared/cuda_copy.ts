@@ -1,7 +1,7 @@
-import { reads, writes } from "../../core/access.ts";
-import type { Fence } from "../../core/fence.ts";
-import type { MapJob } from "../../core/mapper.ts";
-import type { GiveBack } from "../../core/resource.ts";
+import { reads, writes } from "../../core/memory/access.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import type { MapJob } from "../../core/graph/mapper.ts";
+import type { GiveBack } from "../../core/life/resource.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import type { CudaTensor } from "../../cuda/tensor.ts";
 

@@ -1,11 +1,11 @@
-import type { LayoutInit } from "../../core/layout.ts";
-import type { Mapped } from "../../core/mapped.ts";
+import type { LayoutInit } from "../../core/layout/layout.ts";
+import type { Mapped } from "../../core/tensors/mapped.ts";
 import { messageOf, throwAll } from "../../core/errors.ts";
-import { closeFd } from "../../core/fd.ts";
-import { takeStep } from "../../core/graph.ts";
-import type { Mapper } from "../../core/mapper.ts";
-import type { Verdict } from "../../core/plan.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { closeFd } from "../../core/native/fd.ts";
+import { takeStep } from "../../core/graph/graph.ts";
+import type { Mapper } from "../../core/graph/mapper.ts";
+import type { Verdict } from "../../core/graph/plan.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
 import type { CudaVirtual } from "../../cuda/memory/virtual.ts";
 import type { CudaTensor } from "../../cuda/tensor.ts";

@@ -1,11 +1,11 @@
-import type { Access } from "../../core/access.ts";
-import type { Target } from "../../core/context.ts";
-import type { Described } from "../../core/described.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { Described } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
-import type { Fence } from "../../core/fence.ts";
-import { Frame } from "../../core/frame.ts";
-import type { MapJob, Plan } from "../../core/mapper.ts";
-import { planned } from "../../core/plan.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import type { MapJob, Plan } from "../../core/graph/mapper.ts";
+import { planned } from "../../core/graph/plan.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import type { CudaTensor } from "../../cuda/tensor.ts";
 import type { HostContext } from "../../host/context.ts";

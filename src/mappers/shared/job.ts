@@ -1,7 +1,7 @@
-import type { Fence } from "../../core/fence.ts";
-import type { Mapped } from "../../core/mapped.ts";
-import type { MapJob } from "../../core/mapper.ts";
-import { type GiveBack, Resource } from "../../core/resource.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import type { Mapped } from "../../core/tensors/mapped.ts";
+import type { MapJob } from "../../core/graph/mapper.ts";
+import { type GiveBack, Resource } from "../../core/life/resource.ts";
 
 /**
  * The work that a job has to wait for: given up with what else was made, unless a resource takes it over. A fence's own

@@ -1,5 +1,5 @@
-import type { Described, DescribedPlane } from "../../core/described.ts";
-import { moved } from "../../core/layout.ts";
+import type { Described, DescribedPlane } from "../../core/tensors/described.ts";
+import { moved } from "../../core/layout/layout.ts";
 
 /** The plane of a tensor, its layout counted from its first element: those of most are already. */
 export function planesFromZero({ planes }: Described): readonly DescribedPlane[] {

@@ -1,4 +1,4 @@
-import type { Described } from "../../core/described.ts";
+import type { Described } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";

@@ -1,4 +1,4 @@
-import type { Verdict } from "../../core/plan.ts";
+import type { Verdict } from "../../core/graph/plan.ts";
 
 /** On memory that another API is told of by its address alone. */
 export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };

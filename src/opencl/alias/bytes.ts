@@ -1,7 +1,7 @@
 import { CL_MEM_COPY_HOST_PTR } from "../../../ffi/opencl/constants.ts";
-import type { Fence } from "../../core/fence.ts";
-import { addressOf } from "../../core/pin.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import { addressOf } from "../../core/native/pin.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { bound, type MemoryKind, type Scratch } from "./memory.ts";
 import { type Specimen, STEPS, submit, value } from "./trial.ts";
 import type { OpenCLContext } from "../context.ts";

@@ -1,8 +1,8 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel, ClMem } from "../../../ffi/opencl/handles.ts";
-import { addressOf } from "../../core/pin.ts";
-import type { Undo } from "../../core/undo.ts";
+import { addressOf } from "../../core/native/pin.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";
 import { opencl } from "../library.ts";

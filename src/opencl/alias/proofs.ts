@@ -1,5 +1,5 @@
 import { messageOf, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { OpenCLDevice } from "../device.ts";

@@ -1,5 +1,5 @@
-import type { Fence } from "../../core/fence.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { Scratch } from "./memory.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { Point } from "../queues/point.ts";

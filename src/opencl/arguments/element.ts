@@ -1,5 +1,5 @@
-import type { DType } from "../../core/dtype.ts";
-import { NUMBERS, type Numbers } from "../../core/numbers.ts";
+import type { DType } from "../../core/layout/dtype.ts";
+import { NUMBERS, type Numbers } from "../../core/layout/numbers.ts";
 
 /** A type of OpenCL C: how many of which numbers. */
 export interface Element {

@@ -4,7 +4,7 @@ import {
   CL_KERNEL_ARG_ACCESS_WRITE_ONLY,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import { type Access, covers } from "../../core/access.ts";
+import { type Access, covers } from "../../core/memory/access.ts";
 import { AccessError } from "../../core/errors.ts";
 import { kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";

@@ -2,7 +2,7 @@ import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { isMade } from "../../core/argument.ts";
 import { ArgumentError, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { itemsIn, kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";

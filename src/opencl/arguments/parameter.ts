@@ -1,7 +1,7 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import type { Fence } from "../../core/fence.ts";
-import type { Resource } from "../../core/resource.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import type { Resource } from "../../core/life/resource.ts";
 import { ofAnother } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 

@@ -1,10 +1,10 @@
 import { CL_KERNEL_ARG_ADDRESS_CONSTANT, CL_KERNEL_ARG_TYPE_CONST } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { isMade } from "../../core/argument.ts";
-import { type Access, writes } from "../../core/access.ts";
+import { type Access, writes } from "../../core/memory/access.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
-import { Frame } from "../../core/frame.ts";
-import type { Tensor } from "../../core/tensor.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
 import { kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { opencl } from "../library.ts";

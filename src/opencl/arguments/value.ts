@@ -1,5 +1,5 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import type { Numbers } from "../../core/numbers.ts";
+import type { Numbers } from "../../core/layout/numbers.ts";
 import { bytesIn, kindOf } from "../check.ts";
 import { opencl } from "../library.ts";
 import { type Element, elementOf } from "./element.ts";

@@ -11,14 +11,14 @@ import {
   CL_MEM_USE_HOST_PTR,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import { type Access, accessOf } from "../../core/access.ts";
-import { Allocation } from "../../core/allocation.ts";
+import { type Access, accessOf } from "../../core/memory/access.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
 import { object } from "../../core/argument.ts";
-import type { ByteRange } from "../../core/described.ts";
+import type { ByteRange } from "../../core/tensors/described.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
-import { layout, type LayoutInit } from "../../core/layout.ts";
-import { findAllocation, findByHandle, join, leave } from "../../core/peers.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { layout, type LayoutInit } from "../../core/layout/layout.ts";
+import { findAllocation, findByHandle, join, leave } from "../../core/memory/peers.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { DEVICE_MEMORY, type MemoryKind } from "../alias/memory.ts";
 import { limitsIn } from "./limits.ts";
 import { handleIn } from "../check.ts";

@@ -1,7 +1,7 @@
-import { Allocation } from "../../core/allocation.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
 import { throwAll } from "../../core/errors.ts";
-import { tellByHandle } from "../../core/peers.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { tellByHandle } from "../../core/memory/peers.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { RootBuffer } from "../tensor.ts";
 
 /** A `cl_mem` whose memory is the driver's own, and the block that it is to all tensors over it. */

@@ -1,10 +1,10 @@
 import type { Address } from "../../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import type { ByteRange } from "../../core/described.ts";
+import type { ByteRange } from "../../core/tensors/described.ts";
 import { ArgumentError, throwAll } from "../../core/errors.ts";
-import type { Resource } from "../../core/resource.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import type { Resource } from "../../core/life/resource.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { BufferLimits } from "./limits.ts";
 import type { OpenCLContext } from "../context.ts";
 import { createBuffer, retainBuffer, type RootBuffer } from "../tensor.ts";

@@ -5,7 +5,7 @@ import {
   CL_MEM_READ_ONLY,
   CL_MEM_WRITE_ONLY,
 } from "../../../ffi/opencl/constants.ts";
-import { type Access, covers } from "../../core/access.ts";
+import { type Access, covers } from "../../core/memory/access.ts";
 import { AccessError } from "../../core/errors.ts";
 
 /** What a buffer's flags let kernels and the host do with it. */

@@ -1,12 +1,12 @@
 import { NULL } from "../../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import type { Access } from "../../core/access.ts";
-import type { Allocation } from "../../core/allocation.ts";
-import { Grant } from "../../core/grant.ts";
-import { describeLayout, type Layout, layout, type LayoutInit } from "../../core/layout.ts";
-import { Resource } from "../../core/resource.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
+import { Grant } from "../../core/memory/grant.ts";
+import { describeLayout, type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
+import { Resource } from "../../core/life/resource.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { BufferLimits } from "./limits.ts";
 import type { OpenCLContext } from "../context.ts";
 import { addDriverBuffer } from "./driver_buffers.ts";

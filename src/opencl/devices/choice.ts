@@ -1,6 +1,6 @@
 import { object } from "../../core/argument.ts";
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
-import { environment } from "../../core/library.ts";
+import { environment } from "../../core/native/library.ts";
 import { assertText } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 import type { DeviceType } from "./info.ts";

@@ -1,10 +1,10 @@
 import { CL_QUEUE_REFERENCE_COUNT } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClDeviceId } from "../../../ffi/opencl/handles.ts";
-import { finalizers } from "../../core/finalizers.ts";
-import { ledger } from "../../core/ledger.ts";
-import { Resource } from "../../core/resource.ts";
-import { sleepSync } from "../../core/sleep.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { sleepSync } from "../../core/native/sleep.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { deviceOf, type OpenCLDevice } from "../device.ts";
 import { check } from "../errors.ts";
 import { infoU32, type Query } from "../info.ts";

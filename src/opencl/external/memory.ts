@@ -1,7 +1,7 @@
-import type { Allocation } from "../../core/allocation.ts";
-import type { ByteRange } from "../../core/described.ts";
-import type { GiveBack } from "../../core/resource.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
+import type { ByteRange } from "../../core/tensors/described.ts";
+import type { GiveBack } from "../../core/life/resource.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLFence } from "../event.ts";
 import type { RootBuffer } from "../tensor.ts";

@@ -1,4 +1,4 @@
-import type { Undo } from "../../core/undo.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { divisorOf, multiple } from "../alias/memory.ts";
 import { Trial } from "../alias/trial.ts";
 import type { OpenCLDevice } from "../device.ts";

@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { CL_FALSE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import type { Fence } from "../../core/fence.ts";
+import type { Fence } from "../../core/life/fence.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLFence } from "../event.ts";
 import { nativePitches, ORIGIN, regionOf } from "./native.ts";

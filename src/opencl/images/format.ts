@@ -1,7 +1,7 @@
 import * as cl from "../../../ffi/opencl/constants.ts";
 import { object, shown } from "../../core/argument.ts";
-import type { DType } from "../../core/dtype.ts";
-import { sizeOf } from "../../core/dtype.ts";
+import type { DType } from "../../core/layout/dtype.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
 import { ArgumentError } from "../../core/errors.ts";
 
 /** How a kernel reads and writes the channels: `read_imagef`, `read_imagei` or `read_imageui`. */

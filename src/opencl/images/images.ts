@@ -7,12 +7,12 @@ import {
   CL_TRUE,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import type { Access } from "../../core/access.ts";
+import type { Access } from "../../core/memory/access.ts";
 import { object } from "../../core/argument.ts";
-import type { Described } from "../../core/described.ts";
-import type { Fence } from "../../core/fence.ts";
-import type { GiveBack } from "../../core/resource.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import type { GiveBack } from "../../core/life/resource.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLImage, type OpenCLImageInit } from "../image.ts";
 import { type ImageAbilities, imageAbilitiesOf } from "./abilities.ts";

@@ -1,11 +1,11 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import type { Access } from "../../core/access.ts";
-import { Allocation } from "../../core/allocation.ts";
-import type { Fence } from "../../core/fence.ts";
-import type { Grant } from "../../core/grant.ts";
-import type { Layout } from "../../core/layout.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Access } from "../../core/memory/access.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import type { Grant } from "../../core/memory/grant.ts";
+import type { Layout } from "../../core/layout/layout.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { errcode } from "../errors.ts";
 import type { OpenCLImage } from "../image.ts";

@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../../ffi/address.ts";
 import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { cl_image_desc, cl_image_format, writeClImageDesc, writeClImageFormat } from "../../../ffi/opencl/structs.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { errcode, made } from "../errors.ts";
 import type { PixelFormat } from "./format.ts";

@@ -1,6 +1,6 @@
-import { sizeOf } from "../../core/dtype.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
-import { type Layout, layout } from "../../core/layout.ts";
+import { type Layout, layout } from "../../core/layout/layout.ts";
 import type { PixelFormat } from "./format.ts";
 import { BY_RANK, IMAGE_TYPES, type ImageType } from "./type.ts";
 

@@ -1,11 +1,11 @@
-import { Allocation } from "../../core/allocation.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
 import { object } from "../../core/argument.ts";
-import type { Target } from "../../core/context.ts";
-import { Grant } from "../../core/grant.ts";
-import { describeLayout, type Layout, layout } from "../../core/layout.ts";
-import type { Mapped } from "../../core/mapped.ts";
-import { Resource } from "../../core/resource.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { Grant } from "../../core/memory/grant.ts";
+import { describeLayout, type Layout, layout } from "../../core/layout/layout.ts";
+import type { Mapped } from "../../core/tensors/mapped.ts";
+import { Resource } from "../../core/life/resource.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLImage } from "../image.ts";
 import type { PixelFormat } from "./format.ts";

@@ -1,6 +1,6 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import { ledger } from "../../core/ledger.ts";
-import type { Undo } from "../../core/undo.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLProgram } from "../program.ts";

@@ -1,16 +1,16 @@
 import type { Address } from "../../../ffi/address.ts";
-import { Allocation, type Block } from "../../core/allocation.ts";
-import type { Target } from "../../core/context.ts";
+import { Allocation, type Block } from "../../core/memory/allocation.ts";
+import type { Target } from "../../core/graph/context.ts";
 import { LayoutError } from "../../core/errors.ts";
-import { Frame, type PlacedPlane } from "../../core/frame.ts";
-import type { FrameInfo } from "../../core/frame_info.ts";
-import { Grant } from "../../core/grant.ts";
-import { describeLayout, type Layout } from "../../core/layout.ts";
-import type { Mapped } from "../../core/mapped.ts";
-import type { Metadata } from "../../core/metadata.ts";
-import { join, leave } from "../../core/peers.ts";
-import { Resource } from "../../core/resource.ts";
-import type { TensorInit } from "../../core/tensor.ts";
+import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
+import type { FrameInfo } from "../../core/layout/frame_info.ts";
+import { Grant } from "../../core/memory/grant.ts";
+import { describeLayout, type Layout } from "../../core/layout/layout.ts";
+import type { Mapped } from "../../core/tensors/mapped.ts";
+import type { Metadata } from "../../core/tensors/metadata.ts";
+import { join, leave } from "../../core/memory/peers.ts";
+import { Resource } from "../../core/life/resource.ts";
+import type { TensorInit } from "../../core/tensors/tensor.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { OpenCLPointerTensor } from "./tensor.ts";
 

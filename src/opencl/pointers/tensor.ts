@@ -1,8 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import type { Layout } from "../../core/layout.ts";
-import { Resource } from "../../core/resource.ts";
-import { type Part, type SliceOptions, Tensor, type TensorInit } from "../../core/tensor.ts";
+import type { Layout } from "../../core/layout/layout.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { type Part, type SliceOptions, Tensor, type TensorInit } from "../../core/tensors/tensor.ts";
 import type { OpenCLContext } from "../context.ts";
 
 /** By which of CL_KERNEL_EXEC_INFO_… a kernel is told of memory that it finds the address of. */

@@ -1,7 +1,7 @@
 import { CL_PROGRAM_BINARIES, CL_PROGRAM_BINARY_SIZES, CL_PROGRAM_DEVICES } from "../../../ffi/opencl/constants.ts";
 import { CL_INVALID_PROGRAM_EXECUTABLE } from "../../../ffi/opencl/errors.ts";
 import type { ClDeviceId, ClProgram } from "../../../ffi/opencl/handles.ts";
-import { pinned } from "../../core/pin.ts";
+import { pinned } from "../../core/native/pin.ts";
 import type { OpenCLContext } from "../context.ts";
 import { lineage } from "../device.ts";
 import { describeIdentity, identityOf, isSame } from "../devices/identity.ts";

@@ -3,9 +3,9 @@ import { CL_PROGRAM_BUILD_LOG, CL_PROGRAM_BUILD_STATUS } from "../../../ffi/open
 import { CL_BUILD_ERROR } from "../../../ffi/opencl/constants.ts";
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError, messageOf } from "../../core/errors.ts";
-import { ledger } from "../../core/ledger.ts";
-import { pinned } from "../../core/pin.ts";
-import type { Undo } from "../../core/undo.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { pinned } from "../../core/native/pin.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { assertText } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { OpenCLDevice } from "../device.ts";

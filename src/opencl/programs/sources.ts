@@ -9,7 +9,7 @@ import {
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
 import { object, shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, NativeCallError } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
 import { assertText, bytesIn, handleIn, kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";

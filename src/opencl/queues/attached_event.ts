@@ -7,8 +7,8 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { finalizers } from "../../core/finalizers.ts";
-import { Resource } from "../../core/resource.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
+import { Resource } from "../../core/life/resource.ts";
 import { handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";

@@ -8,7 +8,7 @@ import {
 import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
 import { object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { ledger } from "../../core/ledger.ts";
+import { ledger } from "../../core/life/ledger.ts";
 import { handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { OpenCLDevice } from "../device.ts";

@@ -1,8 +1,8 @@
 import { CL_COMPLETE, CL_EVENT_COMMAND_EXECUTION_STATUS } from "../../../ffi/opencl/constants.ts";
 import type { ClEvent } from "../../../ffi/opencl/handles.ts";
 import { type NativeCallError, throwAll } from "../../core/errors.ts";
-import { ledger } from "../../core/ledger.ts";
-import { unwind } from "../../core/undo.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { unwind } from "../../core/life/undo.ts";
 import { check, workError } from "../errors.ts";
 import type { Gate } from "./gate.ts";
 import { opencl } from "../library.ts";

@@ -1,4 +1,4 @@
-import type { Fence } from "../../core/fence.ts";
+import type { Fence } from "../../core/life/fence.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLFence } from "../event.ts";
 import type { Point } from "./point.ts";

@@ -1,8 +1,8 @@
 import { NULL } from "../../../ffi/address.ts";
 import { CL_MEM_READ_WRITE, CL_MEM_SVM_ATOMICS, CL_MEM_SVM_FINE_GRAIN_BUFFER } from "../../../ffi/opencl/constants.ts";
-import type { Allocation } from "../../core/allocation.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
 import { NativeCallError, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { newer, opencl } from "../library.ts";
 import { check } from "../errors.ts";

@@ -1,8 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
-import type { Access } from "../../core/access.ts";
-import type { Allocation } from "../../core/allocation.ts";
-import type { Fence } from "../../core/fence.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
+import type { Fence } from "../../core/life/fence.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLFence } from "../event.ts";
 import { newer } from "../library.ts";

@@ -1,8 +1,8 @@
 import { CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
-import { Allocation } from "../../core/allocation.ts";
-import { addressOf } from "../../core/pin.ts";
-import type { Undo } from "../../core/undo.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
+import { addressOf } from "../../core/native/pin.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { bound, bytesAt, hostBytes, MemoryKind, type Scratch } from "../alias/memory.ts";
 import type { OpenCLContext } from "../context.ts";
 import { svmBlock, type SvmGrain } from "./block.ts";

@@ -4,7 +4,7 @@ import {
   CL_KERNEL_EXEC_INFO_SVM_PTRS,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import type { TensorInit } from "../../core/tensor.ts";
+import type { TensorInit } from "../../core/tensors/tensor.ts";
 import { check } from "../errors.ts";
 import { newer } from "../library.ts";
 import { type ExecInfo, OpenCLPointerTensor } from "../pointers/tensor.ts";

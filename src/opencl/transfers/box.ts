@@ -1,5 +1,5 @@
 import { LayoutError } from "../../core/errors.ts";
-import type { Dimension, Runs } from "../../core/runs.ts";
+import type { Dimension, Runs } from "../../core/layout/runs.ts";
 
 /** Three sizes, or offsets: bytes in a row, rows, slices. */
 export type Triple = readonly [number, number, number];

@@ -1,6 +1,6 @@
 import { LayoutError } from "../../core/errors.ts";
-import type { Grant } from "../../core/grant.ts";
-import { assertSameElements, runsOf } from "../../core/runs.ts";
+import type { Grant } from "../../core/memory/grant.ts";
+import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
 import { OpenCLFence } from "../event.ts";
 import { opencl } from "../library.ts";
 import type { Enqueue, OpenCLQueue } from "../queue.ts";

@@ -4,7 +4,7 @@ import { opencl } from "../library.ts";
 import type { Point } from "../queues/point.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { type Runs, runsOf } from "../../core/runs.ts";
+import { type Runs, runsOf } from "../../core/layout/runs.ts";
 import { type FillPattern, patternBytes } from "./pattern.ts";
 import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
 

@@ -1,7 +1,7 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { shown } from "../../core/argument.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
-import { isContiguous } from "../../core/layout.ts";
+import { isContiguous } from "../../core/layout/layout.ts";
 import { OpenCLImage } from "../image.ts";
 import type { ChannelAccess } from "../images/format.ts";
 import { ORIGIN, regionOf } from "../images/native.ts";

@@ -3,10 +3,10 @@ import {
   CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
   CL_MIGRATE_MEM_OBJECT_HOST,
 } from "../../../ffi/opencl/constants.ts";
-import { reads } from "../../core/access.ts";
+import { reads } from "../../core/memory/access.ts";
 import { object, shown } from "../../core/argument.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
-import { isContiguous } from "../../core/layout.ts";
+import { isContiguous } from "../../core/layout/layout.ts";
 import { assertInstance } from "../check.ts";
 import { infoU64 } from "../info.ts";
 import { opencl } from "../library.ts";

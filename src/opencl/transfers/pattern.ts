@@ -1,6 +1,6 @@
-import type { DType } from "../../core/dtype.ts";
+import type { DType } from "../../core/layout/dtype.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { NUMBERS } from "../../core/numbers.ts";
+import { NUMBERS } from "../../core/layout/numbers.ts";
 import { bytesIn } from "../check.ts";
 
 /** What to fill a tensor with: a value of its dtype, or several in turn; or bytes, as a typed array. */

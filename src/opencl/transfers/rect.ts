@@ -1,7 +1,7 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { LayoutError } from "../../core/errors.ts";
-import { describeLayout, layout, type LayoutInit } from "../../core/layout.ts";
-import { assertSameElements, runsOf } from "../../core/runs.ts";
+import { describeLayout, layout, type LayoutInit } from "../../core/layout/layout.ts";
+import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";

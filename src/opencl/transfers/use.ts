@@ -1,8 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { Access } from "../../core/access.ts";
+import type { Access } from "../../core/memory/access.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import type { Fence } from "../../core/fence.ts";
-import { pinned } from "../../core/pin.ts";
+import type { Fence } from "../../core/life/fence.ts";
+import { pinned } from "../../core/native/pin.ts";
 import { assertHostMay } from "../buffers/limits.ts";
 import { assertInstance, bytesIn, kindOf, ofAnother, wrongKind } from "../check.ts";
 import { OpenCLFence } from "../event.ts";

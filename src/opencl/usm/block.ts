@@ -1,9 +1,9 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { ClContext, ClDeviceId } from "../../../ffi/opencl/handles.ts";
 import type { Usm } from "../../../ffi/opencl_usm/functions.ts";
-import type { Allocation } from "../../core/allocation.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
 import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";

@@ -1,4 +1,4 @@
-import { Allocation } from "../../core/allocation.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
 import { bytesAt, MemoryKind } from "../alias/memory.ts";
 import { usmBlock, type UsmKind } from "./block.ts";
 import { setUsmPointer } from "./tensor.ts";

@@ -6,7 +6,7 @@ import {
   CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
   CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL,
 } from "../../../ffi/opencl_usm/constants.ts";
-import type { TensorInit } from "../../core/tensor.ts";
+import type { TensorInit } from "../../core/tensors/tensor.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";
 import { type ExecInfo, OpenCLPointerTensor } from "../pointers/tensor.ts";

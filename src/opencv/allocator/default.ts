@@ -1,4 +1,4 @@
-import { alone } from "../../core/process_lock.ts";
+import { alone } from "../../core/native/process_lock.ts";
 import { core } from "../library.ts";
 import { pageAllocatorClass } from "./native.ts";
 import { allocatorAt, type AllocatorObject, makeAllocator } from "./object.ts";

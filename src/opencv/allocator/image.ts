@@ -1,7 +1,7 @@
-import { addDynamicTables } from "../../core/native/dynamic.ts";
-import { SharedObject } from "../../core/native/elf.ts";
-import { addDynamicSection, addText } from "../../core/native/sections.ts";
-import { addUnwindTables } from "../../core/native/unwind.ts";
+import { addDynamicTables } from "../../core/guard/dynamic.ts";
+import { SharedObject } from "../../core/guard/elf.ts";
+import { addDynamicSection, addText } from "../../core/guard/sections.ts";
+import { addUnwindTables } from "../../core/guard/unwind.ts";
 import { allocateCode, type Callees, deallocateCode } from "./code.ts";
 
 /** The names of the image's functions. */

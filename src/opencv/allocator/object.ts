@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { mapBlock, PAGE } from "../../core/blocks.ts";
+import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import { viewAt } from "../memory.ts";
 import { type AllocatorClass, functionsOf, VIRTUAL } from "./native.ts";
 

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
-import { ledger } from "../../core/ledger.ts";
-import { Resource } from "../../core/resource.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { Resource } from "../../core/life/resource.ts";
 import type { OpenCVContext } from "../context.ts";
 import { holdDefault, leaveDefault } from "./default.ts";
 

@@ -1,6 +1,6 @@
 import { NULL } from "../../../ffi/address.ts";
-import type { Access } from "../../core/access.ts";
-import { probePages } from "../../core/probe.ts";
+import type { Access } from "../../core/memory/access.ts";
+import { probePages } from "../../core/native/probe.ts";
 import { wrong } from "../errors.ts";
 import { fillEmpty, headerAt, probeOwners } from "../header.ts";
 import { core } from "../library.ts";

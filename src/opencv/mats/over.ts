@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
-import type { Layout } from "../../core/layout.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Layout } from "../../core/layout/layout.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { ReallocatedError, unfitError } from "../errors.ts";
 import { dataIn, fillMat, matDataIn, releaseGrid } from "../header.ts";
 import type { MatShape } from "../shape.ts";

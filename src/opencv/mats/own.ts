@@ -1,9 +1,9 @@
-import type { Access } from "../../core/access.ts";
-import { Allocation, type Block } from "../../core/allocation.ts";
-import { Grant } from "../../core/grant.ts";
-import { describeLayout } from "../../core/layout.ts";
-import { findAllocation, join, leave } from "../../core/peers.ts";
-import { Resource } from "../../core/resource.ts";
+import type { Access } from "../../core/memory/access.ts";
+import { Allocation, type Block } from "../../core/memory/allocation.ts";
+import { Grant } from "../../core/memory/grant.ts";
+import { describeLayout } from "../../core/layout/layout.ts";
+import { findAllocation, join, leave } from "../../core/memory/peers.ts";
+import { Resource } from "../../core/life/resource.ts";
 import { wrong } from "../errors.ts";
 import { matIn } from "../header.ts";
 import { core } from "../library.ts";

@@ -1,5 +1,5 @@
 import * as constants from "../../../ffi/opencv_imgproc/constants.ts";
-import type { DType } from "../../core/dtype.ts";
+import type { DType } from "../../core/layout/dtype.ts";
 import type { ColorCode } from "./color_code.ts";
 
 /** How the size of an image changes. `yuv420` has half as many rows again: the planes of U and V below that of Y. */

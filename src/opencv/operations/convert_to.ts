@@ -1,5 +1,5 @@
 import { object, shown } from "../../core/argument.ts";
-import type { DType } from "../../core/dtype.ts";
+import type { DType } from "../../core/layout/dtype.ts";
 import type { OpenCVContext } from "../context.ts";
 import { wrong } from "../errors.ts";
 import { core } from "../library.ts";

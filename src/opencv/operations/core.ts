@@ -1,4 +1,4 @@
-import type { DType } from "../../core/dtype.ts";
+import type { DType } from "../../core/layout/dtype.ts";
 import type { OpenCVContext } from "../context.ts";
 import type { OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";

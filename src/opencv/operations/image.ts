@@ -1,5 +1,5 @@
 import { CV_MAT_DEPTH_MASK } from "../../../ffi/opencv_core/constants.ts";
-import type { DType } from "../../core/dtype.ts";
+import type { DType } from "../../core/layout/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
 import type { MatShape } from "../shape.ts";
 import type { OpenCVTensor } from "../tensor.ts";

@@ -1,4 +1,4 @@
-import { sizeOf } from "../../core/dtype.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, dtypeIn, typeName } from "../type.ts";

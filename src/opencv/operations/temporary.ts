@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { pinned } from "../../core/pin.ts";
+import { pinned } from "../../core/native/pin.ts";
 import { fillMat } from "../header.ts";
 import type { MatShape } from "../shape.ts";
 import { giveSlot, takeSlot } from "../slots.ts";

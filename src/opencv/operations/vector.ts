@@ -1,7 +1,7 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { readStdVector, std_vector, writeStdVector } from "../../../ffi/opencv_core/structs.ts";
-import { libc } from "../../core/libc.ts";
-import { pinned } from "../../core/pin.ts";
+import { libc } from "../../core/native/libc.ts";
+import { pinned } from "../../core/native/pin.ts";
 import { viewAt } from "../memory.ts";
 
 /** Calls `use` with a `const std::vector<int>&` of numbers. */

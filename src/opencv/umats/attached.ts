@@ -1,6 +1,6 @@
 import { ACCESS_RW } from "../../../ffi/opencv_core/constants.ts";
 import { readUMatData, UMatData } from "../../../ffi/opencv_core/structs.ts";
-import type { Access } from "../../core/access.ts";
+import type { Access } from "../../core/memory/access.ts";
 import { wrong } from "../errors.ts";
 import { fillEmpty, headerAt, probeOwners } from "../header.ts";
 import { core } from "../library.ts";

@@ -1,11 +1,11 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { UMAT_DATA_COPY_ON_MAP } from "../../../ffi/opencv_core/constants.ts";
 import { readUMatData, UMatData, writeUMatData } from "../../../ffi/opencv_core/structs.ts";
-import type { Grant } from "../../core/grant.ts";
-import type { Layout } from "../../core/layout.ts";
-import { libc } from "../../core/libc.ts";
-import { sleepSync } from "../../core/sleep.ts";
-import type { Undo } from "../../core/undo.ts";
+import type { Grant } from "../../core/memory/grant.ts";
+import type { Layout } from "../../core/layout/layout.ts";
+import { libc } from "../../core/native/libc.ts";
+import { sleepSync } from "../../core/native/sleep.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
 import { ReallocatedError, unfitError } from "../errors.ts";
 import { fillUMat, releaseGrid, reshapeUMat, umatDataIn } from "../header.ts";

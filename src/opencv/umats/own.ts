@@ -1,11 +1,11 @@
 import { ACCESS_RW } from "../../../ffi/opencv_core/constants.ts";
 import { readUMatData, UMatData } from "../../../ffi/opencv_core/structs.ts";
-import type { Access } from "../../core/access.ts";
-import { Allocation } from "../../core/allocation.ts";
-import { Grant } from "../../core/grant.ts";
-import { findByHandle, tellByHandle } from "../../core/peers.ts";
-import { describeLayout } from "../../core/layout.ts";
-import { Resource } from "../../core/resource.ts";
+import type { Access } from "../../core/memory/access.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
+import { Grant } from "../../core/memory/grant.ts";
+import { findByHandle, tellByHandle } from "../../core/memory/peers.ts";
+import { describeLayout } from "../../core/layout/layout.ts";
+import { Resource } from "../../core/life/resource.ts";
 import type { Execution } from "../execution.ts";
 import { umatDataIn, umatIn } from "../header.ts";
 import { core } from "../library.ts";

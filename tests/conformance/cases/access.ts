@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { AccessError, NoRouteError } from "../../../src/core/errors.ts";
-import type { Tensor } from "../../../src/core/tensor.ts";
+import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { host, type HostTensor } from "../../../src/host/mod.ts";
 import { Counted } from "../../faults/tap.ts";
 import { across, assertFree, type Case, filled, NotHere, partOf, SIZE, unitOf } from "../case.ts";

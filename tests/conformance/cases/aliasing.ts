@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { NoRouteError } from "../../../src/core/errors.ts";
-import type { Tensor } from "../../../src/core/tensor.ts";
+import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { across, type Case, filled, SIZE } from "../case.ts";
 import { assertSame, firstDifference, random, until } from "../bytes.ts";
 import type { End, Subject } from "../subject.ts";

@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
-import { Frame } from "../../../src/core/frame.ts";
-import { imageInfo } from "../../../src/core/frame_info.ts";
-import { type Layout, type LayoutInit, region } from "../../../src/core/layout.ts";
-import type { Tensor } from "../../../src/core/tensor.ts";
+import { Frame } from "../../../src/core/tensors/frame.ts";
+import { imageInfo } from "../../../src/core/layout/frame_info.ts";
+import { type Layout, type LayoutInit, region } from "../../../src/core/layout/layout.ts";
+import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { across, assertFrames, type Case, frameOf, needsParts, NotHere } from "../case.ts";
 import { assertSame, elementsOf, random } from "../bytes.ts";
 import type { Subject, Variant, Variants } from "../subject.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { DisposedError } from "../../../src/core/errors.ts";
-import type { Tensor } from "../../../src/core/tensor.ts";
+import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { across, assertFree, type Case, filled, SIZE, sourceOf, warningsOf } from "../case.ts";
 import { assertSame, until } from "../bytes.ts";
 import { collect } from "../../gc.ts";

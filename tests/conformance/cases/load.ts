@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { ledger } from "../../../src/core/ledger.ts";
-import type { Tensor } from "../../../src/core/tensor.ts";
+import { ledger } from "../../../src/core/life/ledger.ts";
+import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { assertTyped, sweep } from "../../faults/sweep.ts";
 import { across, assertFree, type Case, filled } from "../case.ts";
 import { assertSame } from "../bytes.ts";

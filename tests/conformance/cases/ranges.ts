@@ -1,7 +1,7 @@
 import { assertThrows } from "@std/assert";
 import { AccessError } from "../../../src/core/errors.ts";
-import { imageInfo } from "../../../src/core/frame_info.ts";
-import type { Tensor } from "../../../src/core/tensor.ts";
+import { imageInfo } from "../../../src/core/layout/frame_info.ts";
+import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { across, assertFree, type Case, filled, frameOf, needsParts, partOf, SIZE, unitOf } from "../case.ts";
 import { assertSame, random } from "../bytes.ts";
 

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessError, InteropError } from "../../../src/core/errors.ts";
-import type { MapOptions } from "../../../src/core/graph.ts";
-import type { Tensor } from "../../../src/core/tensor.ts";
+import type { MapOptions } from "../../../src/core/graph/graph.ts";
+import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { across, assertFree, type Case, filled, NotHere, SIZE } from "../case.ts";
 import { assertSame, random, until } from "../bytes.ts";
 import type { Subject } from "../subject.ts";

@@ -1,7 +1,7 @@
-import type { Context } from "../../../src/core/context.ts";
+import type { Context } from "../../../src/core/graph/context.ts";
 import { AccessError, NativeCallError } from "../../../src/core/errors.ts";
-import { Fence } from "../../../src/core/fence.ts";
-import { ledger } from "../../../src/core/ledger.ts";
+import { Fence } from "../../../src/core/life/fence.ts";
+import { ledger } from "../../../src/core/life/ledger.ts";
 import { fake, FAKE_OK, FAKE_PENDING, FAKE_WOULD_HANG, fakeEnded } from "./driver.ts";
 
 /** A failed code as an error. */

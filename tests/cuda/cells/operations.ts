@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { host, MapperGraph } from "../../../mod.ts";
-import { closeFd } from "../../../src/core/fd.ts";
-import { ledger } from "../../../src/core/ledger.ts";
+import { closeFd } from "../../../src/core/native/fd.ts";
+import { ledger } from "../../../src/core/life/ledger.ts";
 import type { CudaContext } from "../../../src/cuda/mod.ts";
 import { isRegistered } from "../../../src/cuda/memory/registered.ts";
 import { assertAllowed } from "../../../src/cuda/memory/rules.ts";

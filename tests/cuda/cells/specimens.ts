@@ -1,6 +1,6 @@
 import { host, MapperGraph } from "../../../mod.ts";
 import type { HostTensor } from "../../../src/host/tensor.ts";
-import { type Undo, unwind } from "../../../src/core/undo.ts";
+import { type Undo, unwind } from "../../../src/core/life/undo.ts";
 import { throwAll } from "../../../src/core/errors.ts";
 import { type CudaArray, CudaContext, type CudaRegistration, type CudaTensor } from "../../../src/cuda/mod.ts";
 import { assertAllowed } from "../../../src/cuda/memory/rules.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { setTap } from "../../../src/core/library.ts";
+import { setTap } from "../../../src/core/native/library.ts";
 
 // deno-lint-ignore no-explicit-any -- a native function of any signature
 type Native = (...args: any[]) => unknown;

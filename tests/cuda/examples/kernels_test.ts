@@ -15,7 +15,7 @@ import { nvrtc } from "../../../src/cuda/library.ts";
 import { sourceIn } from "../../../src/cuda/kernels/source.ts";
 import { cudaLibrary } from "../../cuda_libraries.ts";
 import { meander, noise } from "../../edges/pictures.ts";
-import { guardTest } from "../../native/cxx.ts";
+import { guardTest } from "../../guard/cxx.ts";
 import { kernelsOnCpu, type Run } from "./on_cpu.ts";
 
 const compiler = cudaLibrary("libnvrtc.so.13");

@@ -4,7 +4,7 @@
  * @module
  */
 import { fromFileUrl } from "@std/path";
-import { compile } from "../../native/cxx.ts";
+import { compile } from "../../guard/cxx.ts";
 
 /** What a kernel is passed: memory for a pointer, a number for an int. */
 export type Argument = ArrayBufferView<ArrayBuffer> | number;

@@ -13,7 +13,7 @@ import {
   readCudaLaunchConfig,
   writeCudaFuncAttributes,
 } from "../../../ffi/cuda_runtime/structs.ts";
-import { type LibrarySpec, setTap } from "../../../src/core/library.ts";
+import { type LibrarySpec, setTap } from "../../../src/core/native/library.ts";
 import { cudaDriver, cudart } from "../../../src/cuda/library.ts";
 import { cudaLibrary } from "../../cuda_libraries.ts";
 import { compilerMissing } from "./compiler.ts";

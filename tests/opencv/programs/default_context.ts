@@ -4,7 +4,7 @@ import { host, ledger, MapperGraph } from "@samepage/interop";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { UMat } from "../../../ffi/opencv_core/structs.ts";
-import { addressOf } from "../../../src/core/pin.ts";
+import { addressOf } from "../../../src/core/native/pin.ts";
 import { core } from "../../../src/opencv/library.ts";
 import { umatIn } from "../../../src/opencv/header.ts";
 import { dataAt } from "../help.ts";

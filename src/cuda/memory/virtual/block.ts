@@ -1,7 +1,7 @@
 import { CU_MEM_LOCATION_TYPE_DEVICE } from "../../../../ffi/cuda_driver/constants.ts";
-import type { Allocation } from "../../../core/allocation.ts";
+import type { Allocation } from "../../../core/memory/allocation.ts";
 import { type ErrorFields, throwAll } from "../../../core/errors.ts";
-import { type Undo, unwind } from "../../../core/undo.ts";
+import { type Undo, unwind } from "../../../core/life/undo.ts";
 import type { CudaContext } from "../../context.ts";
 import type { CudaBlock } from "../block.ts";
 import { mapPhysical } from "./mapping.ts";

@@ -5,8 +5,8 @@ import {
 } from "../../../../ffi/cuda_driver/constants.ts";
 import { CUmemAccessDesc, type CUmemLocation, writeCUmemAccessDesc } from "../../../../ffi/cuda_driver/structs.ts";
 import type { ErrorFields } from "../../../core/errors.ts";
-import { ledger } from "../../../core/ledger.ts";
-import type { Undo } from "../../../core/undo.ts";
+import { ledger } from "../../../core/life/ledger.ts";
+import type { Undo } from "../../../core/life/undo.ts";
 import type { CudaContext } from "../../context.ts";
 import { checkDriver, checkDriverRelease } from "../../errors.ts";
 import { cudaDriver } from "../../library.ts";

@@ -14,9 +14,9 @@ import {
   writeCUmemAllocationProp,
 } from "../../../../ffi/cuda_driver/structs.ts";
 import { throwAll } from "../../../core/errors.ts";
-import { closedOnExec, closeFd, duplicateFd } from "../../../core/fd.ts";
-import { ledger } from "../../../core/ledger.ts";
-import { type Undo, unwind } from "../../../core/undo.ts";
+import { closedOnExec, closeFd, duplicateFd } from "../../../core/native/fd.ts";
+import { ledger } from "../../../core/life/ledger.ts";
+import { type Undo, unwind } from "../../../core/life/undo.ts";
 import type { CudaContext } from "../../context.ts";
 import { checkDriver, checkDriverRelease } from "../../errors.ts";
 import { cudaDriver } from "../../library.ts";

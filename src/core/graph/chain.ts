@@ -1,0 +1,126 @@
+import { object, shown } from "../argument.ts";
+import type { Target } from "./context.ts";
+import { ArgumentError, type Refusal } from "../errors.ts";
+import type { Fence } from "../life/fence.ts";
+import { takeStep } from "./graph.ts";
+import type { Mapped } from "../tensors/mapped.ts";
+import type { Described } from "../tensors/described.ts";
+import { ask, edgeOf, isPlan, make, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
+import type { Access } from "../memory/access.ts";
+import type { Transfer } from "./route.ts";
+
+/** One mapper of a chain, and where it leads; the last one leads to the target that is mapped to. */
+export type Link = readonly [mapper: Mapper, target: Target] | Mapper;
+
+/** From the least to the most that can happen to the bytes. */
+const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
+
+/**
+ * Makes one mapper of several, taken in this order; `graph.map` searches instead.
+ *
+ * Where a link names no target, its target is found in the contexts of the chain's own source and target.
+ *
+ * @throws {ArgumentError} where one link does not begin where the one before it ends, or leads elsewhere.
+ *
+ * @example
+ * ```ts
+ * import { chain, host, hostToOpenCL, openCLToHost } from "@samepage/interop";
+ *
+ * const roundTrip = chain(hostToOpenCL, openCLToHost);
+ * console.log(roundTrip.from, roundTrip.to); // host host
+ * ```
+ */
+export function chain(...links: readonly Link[]): Mapper {
+  const mappers = links.map(mapperOf);
+  if (mappers.length === 0) {
+    throw new ArgumentError("links: a chain needs at least one mapper.", { api: "core", argument: "links" });
+  }
+  for (let i = 1; i < mappers.length; i++) {
+    if (mappers[i].from !== mappers[i - 1].to) {
+      throw new ArgumentError(
+        `links[${i}]: ${edgeOf(mappers[i])} cannot follow ${edgeOf(mappers[i - 1])}.`,
+        { api: "core", argument: `links[${i}]` },
+      );
+    }
+  }
+  return new Chain(links, mappers);
+}
+
+/** An array has a `map` of its own: what is told apart here is the pair. */
+function isPair(link: Link): link is readonly [Mapper, Target] {
+  return Array.isArray(link);
+}
+
+function mapperOf(link: Link, i: number): Mapper {
+  const argument = `links[${i}]`;
+  const mapper = mapperIn(isPair(link) ? link[0] : link, argument);
+  if (isPair(link) && object(link[1], argument).kind !== mapper.to) {
+    throw new ArgumentError(`${argument}: ${edgeOf(mapper)} does not lead to ${shown(link[1].kind)}.`, {
+      api: "core",
+      argument,
+    });
+  }
+  return mapper;
+}
+
+class Chain implements Mapper {
+  readonly from: string;
+  readonly to: string;
+  readonly #links: readonly Link[];
+  readonly #mappers: readonly Mapper[];
+
+  constructor(links: readonly Link[], mappers: readonly Mapper[]) {
+    this.#links = links;
+    this.#mappers = mappers;
+    this.from = mappers[0].from;
+    this.to = mappers[mappers.length - 1].to;
+  }
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const edge = [this.from, ...this.#mappers.map((mapper) => mapper.to)].join("→");
+    const plans: Plan[] = [];
+    let at = source;
+    for (let i = 0; i < this.#mappers.length; i++) {
+      const mapper = this.#mappers[i];
+      const next = this.#target(i, source.target, target);
+      if (next === undefined) {
+        return { edge, reason: `neither end has a ${mapper.to} for link ${i}.`, remedy: "Name it: [mapper, target]." };
+      }
+      const answer = ask(mapper, at, next, access, plans.some((plan) => plan.hostWait) ? [] : waits);
+      if (!isPlan(answer)) return answer;
+      plans.push(answer);
+      at = answer.result;
+    }
+    return {
+      edge,
+      transfer: TRANSFERS[Math.max(...plans.map((plan) => TRANSFERS.indexOf(plan.transfer)))],
+      hostWait: plans.some((plan) => plan.hostWait),
+      bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
+      result: at,
+    };
+  }
+
+  map(source: Mapped, target: Target, job: MapJob): Mapped {
+    const access = job.grants[0].access;
+    let at = make(this.#mappers[0], source, this.#target(0, source.target, target)!, job);
+    try {
+      for (let i = 1; i < this.#mappers.length; i++) {
+        const to = this.#target(i, source.target, target)!;
+        const next = takeStep(this.#mappers[i], at, to, access, { waits: at.work, returning: [] });
+        next.resource.own(at.resource);
+        at = next;
+      }
+      return at;
+    } catch (error) {
+      at[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  #target(index: number, source: Target, target: Target): Target | undefined {
+    const link = this.#links[index];
+    if (isPair(link)) return link[1];
+    if (index === this.#links.length - 1) return target;
+    return [...target.context.targets, ...source.context.targets].find((t) => t.kind === link.to);
+  }
+}

@@ -1,0 +1,40 @@
+import type { Mapped } from "../tensors/mapped.ts";
+import type { Resource } from "../life/resource.ts";
+import type { Tensor } from "../tensors/tensor.ts";
+
+/** Which device: two contexts that name the same `uuid` (or `pci`) are on the same one. */
+export interface DeviceId {
+  /** The driver's UUID as 32 hexadecimal digits, where it tells one. */
+  readonly uuid?: string;
+  /** `domain:bus:device.function`, where the driver tells it. */
+  readonly pci?: string;
+}
+
+/** An open API on one device. */
+export interface Context extends Disposable {
+  /** The API's name: `"host"`, `"opencl"`. */
+  readonly api: string;
+  /** The device's name, for people. */
+  readonly name: string;
+  /** What "the same device" is judged by. */
+  readonly id: DeviceId;
+  /** The kinds of memory that tensors can be mapped to here. */
+  readonly targets: readonly Target[];
+  /** Its end of life; whatever lives in the context is disposed first. Undefined where the context never ends. */
+  readonly resource: Resource | undefined;
+}
+
+/** A node of the graph: one kind of memory in one context. A context with one main kind is itself that target. */
+export interface Target<T extends Tensor = Tensor> {
+  /** The kind's name, of which the names of edges are made: `"opencl"`. */
+  readonly kind: string;
+  /** The context whose memory it is. */
+  readonly context: Context;
+  /** True for a tensor that lives here; it is what gives `graph.map` its result type. */
+  is(value: Mapped): value is T;
+}
+
+/** `opencl (NVIDIA H200)`: how a target is named in messages. */
+export function nameOf(target: Target): string {
+  return target.kind === target.context.name ? target.kind : `${target.kind} (${target.context.name})`;
+}

@@ -1,0 +1,326 @@
+import { type Access, accessOf } from "../memory/access.ts";
+import { isMade, object, shown } from "../argument.ts";
+import { type Context, nameOf, type Target } from "./context.ts";
+import { AccessError, ArgumentError, throwAll } from "../errors.ts";
+import { Edges } from "./edges.ts";
+import { Fence } from "../life/fence.ts";
+import type { Grant } from "../memory/grant.ts";
+import { Frame } from "../tensors/frame.ts";
+import { Mapped } from "../tensors/mapped.ts";
+import { make, type Mapper } from "./mapper.ts";
+import { Resource } from "../life/resource.ts";
+import { type Undo, unwind } from "../life/undo.ts";
+import { noRoute, Route, type Step } from "./route.ts";
+import type { Tensor } from "../tensors/tensor.ts";
+import { type Found, type Hop, search } from "./search.ts";
+
+/** Options of {@link Graph.map}. */
+export interface MapOptions {
+  /** What the result will be used for; the source's own access by default. */
+  readonly access?: Access;
+  /** Work of yours on the source's bytes that has to be done before they are touched. */
+  readonly after?: Fence;
+  /** May a step copy bytes? `"never"` by default: then a route that would is refused. */
+  readonly copy?: "never" | "allow";
+}
+
+/** The tensors of a target: of `typeof cv.mat | typeof cv.umat`, a Mat or a UMat. */
+export type TensorOf<G extends Target> = G extends Target<infer T> ? T : never;
+
+/** Contexts and the edges between them: finds the way from one memory to another, maps along it, explains it. */
+export class Graph implements Disposable {
+  readonly #edges: Edges;
+  readonly #targets: readonly Target[];
+  readonly #contexts: readonly Context[];
+  readonly #resource = new Resource({ name: "the mapper graph" });
+
+  /** A graph over these contexts, which stay yours. Edges are tried in the order of the table, where all else is equal. */
+  constructor(contexts: Iterable<Context>, mappers: Iterable<Mapper>) {
+    this.#contexts = [...new Set(listed(contexts, "contexts"))];
+    for (const context of this.#contexts) {
+      if (!Array.isArray(object(context, "contexts").targets)) throw unfit("contexts", context, "no context");
+    }
+    this.#targets = this.#contexts.flatMap((context) => context.targets);
+    this.#edges = new Edges(listed(mappers, "mappers"));
+  }
+
+  /**
+   * Maps to a target, along the cheapest route: the fewest (copies, migrations, host waits, steps), in that order.
+   * Disposing the result is the unmap. While it lives, the source's bytes are lent.
+   *
+   * @throws {NoRouteError} where every way is closed; `refused` says why.
+   * @throws {AccessError} where the bytes are lent to somebody else.
+   * @throws {DisposedError} where source, target or graph were disposed.
+   */
+  map<G extends Target>(source: Frame, target: G, options?: MapOptions): Frame<TensorOf<G>>;
+  /** The same for a tensor. */
+  map<G extends Target>(source: Tensor, target: G, options?: MapOptions): TensorOf<G>;
+  map(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Mapped {
+    if (isScattered(source)) return this.#mapPlanes(source, target, options);
+    const asked = optionsOf(options);
+    if (asked.after === undefined) return this.#map(source, target, asked);
+    using after = asked.after.retain(); // of our own: whatever becomes of the caller's while we map
+    return this.#map(source, target, { ...asked, after });
+  }
+
+  #map(source: Mapped, target: Target, asked: Asked): Mapped {
+    let ready = this.#ready(source, target, asked);
+    source.raiseKept();
+    const waited = settleUnsubmitted(ready.returning);
+    if (waited) ready = this.#ready(source, target, asked);
+    const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
+    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused, this.#edges.waysTo(target.kind));
+    const mapped = this.#walk(source, hops, ready);
+    mapped.arrivedBy(() => new Route(stepsOf(hops, waited), refused));
+    return mapped;
+  }
+
+  /**
+   * The route that `map` would take, each step with its transfer, and why every other way is closed.
+   *
+   * @throws like {@link map}, but for NoRouteError: a route that is not open says so itself.
+   */
+  explain(source: Mapped, target: Target, options: MapOptions = {}): Route {
+    if (isScattered(source)) return joined(source.planes.map((plane) => this.explain(plane, target, options)));
+    const asked = optionsOf(options);
+    const ready = this.#ready(source, target, asked);
+    const { hops, refused } = this.#search(source, target, ready, asked.copy, true);
+    const waited = ready.returning.some(isUnsubmitted);
+    return hops === undefined ? new Route([], refused, false) : new Route(stepsOf(hops, waited), refused);
+  }
+
+  /** Disposes what was mapped through this graph; the contexts stay. */
+  [Symbol.dispose](): void {
+    this.#resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resource.disposeAsync();
+  }
+
+  /** Everything that can be checked before any native call. */
+  #ready(source: Mapped, target: Target, asked: Asked): Ready {
+    if (!isMade(source, Mapped)) throw unfit("source", source, "neither a tensor nor a frame");
+    if (typeof object(target, "target").context !== "object") throw noTarget(target);
+    const waits: Fence[] = [];
+    source.workBeside(undefined, waits); // first: a fence's own code may run
+    this.#resource.assertLive();
+    target.context.resource?.assertLive();
+    this.#assertKnown(source.target.context, "source");
+    this.#assertKnown(target.context, "target");
+    const access = asked.access ?? source.access;
+    const returning = source.usable(access);
+    for (let i = 0; i < returning.length; i++) waits.push(...returning[i].resource!.work);
+    if (asked.after !== undefined) waits.push(asked.after);
+    return { access, returning, waits };
+  }
+
+  #assertKnown(context: Context, argument: string): void {
+    if (this.#contexts.includes(context)) return;
+    throw new ArgumentError(`${context.name} is not in this graph.`, {
+      api: "core",
+      argument,
+      hint: "Give its context to new MapperGraph([…]).",
+    });
+  }
+
+  #search(
+    source: Mapped,
+    goal: Target,
+    { access, waits }: Ready,
+    copy: MapOptions["copy"],
+    exhaustive: boolean,
+  ): Found {
+    const query = { source: source.described, goal, access, waits, copies: copy === "allow", exhaustive };
+    return search(query, this.#edges, this.#targets);
+  }
+
+  /** A map to where the source is already lends the same bytes once more. */
+  #borrowed(source: Mapped, access: Access): Mapped {
+    const borrowed = source.borrow(access);
+    borrowed.resource.dependOn(this.#resource);
+    return borrowed;
+  }
+
+  /** The planes of a frame that lie in several blocks are mapped one by one: all of them, or none. */
+  #mapPlanes(source: Frame, target: Target, options: MapOptions): Frame {
+    const planes: Tensor[] = [];
+    try {
+      for (const plane of source.planes) planes.push(this.map(plane, target, options));
+      const frame = Frame.of(planes, source.info, source.metadata);
+      frame.resource.dependOn(source.resource);
+      frame.resource.dependOn(this.#resource);
+      frame.arrivedBy(joined(planes.map((plane) => plane.route)));
+      return frame;
+    } catch (error) {
+      const failures = planes.reverse().flatMap((plane) => unwind([() => plane[Symbol.dispose]()]));
+      throwAll([error, ...failures], `mapping ${source.name}`);
+      throw error;
+    }
+  }
+
+  /** Takes the hops one after the other; a failure unwinds those that were taken, newest first. */
+  #walk(source: Mapped, hops: readonly Hop[], ready: Ready): Mapped {
+    const { access } = ready;
+    if (hops.length === 0) {
+      waitFor(ready);
+      return this.#borrowed(source, access);
+    }
+    // First of all, whichever hop it is for: where it is refused, none has been taken.
+    const waited = hops.some((hop) => hop.plan.hostWait);
+    if (waited) waitFor(ready);
+    let at = source;
+    try {
+      for (const hop of hops) {
+        const pending = at !== source ? { waits: at.work, returning: [] } : waited ? NOTHING : ready;
+        if (hop.plan.hostWait) waitFor(pending);
+        this.#resource.assertLive(); // a fence's own code may have ended it
+        const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? NOTHING : pending);
+        if (at !== source) next.resource.own(at.resource);
+        at = next;
+        this.#resource.assertLive(); // here too
+        next.resource.dependOn(this.#resource);
+      }
+    } catch (error) {
+      if (at !== source) throwAll([error, ...unwind([() => at[Symbol.dispose]()])], `mapping ${source.name}`);
+      throw error;
+    }
+    return at;
+  }
+}
+
+/** What has to be waited for before bytes are touched. */
+export interface Pending {
+  /** Work on them. */
+  readonly waits: readonly Fence[];
+  /** Who has them, and is on the way back. */
+  readonly returning: readonly Grant[];
+}
+
+/** The same, and what the bytes will be used for. */
+interface Ready extends Pending {
+  readonly access: Access;
+}
+
+/** The options of a map, each read once. */
+interface Asked {
+  readonly access: Access | undefined;
+  readonly after: Fence | undefined;
+  readonly copy: MapOptions["copy"];
+}
+
+const NO_OPTIONS: MapOptions = {};
+
+/** Contexts or mappers of one graph: more come only of a list that never ends. */
+const MOST_LISTED = 65_536;
+
+const NOTHING: Pending = { waits: [], returning: [] };
+
+/**
+ * One hop: lends the bytes, maps, takes the views away; or leaves everything as it was.
+ *
+ * @throws {AccessError} where the bytes have been lent since they were found free, or a view cannot be taken away.
+ */
+export function takeStep(
+  mapper: Mapper,
+  source: Mapped,
+  target: Target,
+  access: Access,
+  pending: Pending,
+): Mapped {
+  // Asked again: probes and waits may have run a program's own code.
+  const returning = source.usable(access);
+  const back = returning.length === 0 ? undefined : returning.find((grant) => !pending.returning.includes(grant));
+  if (back !== undefined) throw new AccessError(`${source.name} has been lent to ${back.holder}.`, { api: "core" });
+  const name = `${nameOf(target)} map of ${source.name}`;
+  const grants = lentBy(source, access, name);
+  const undo: Undo = [];
+  let mapped: Mapped | undefined;
+  try {
+    mapped = make(mapper, source, target, { grants, waits: pending.waits, undo, name });
+    for (const grant of grants) grant.revokeConflicting();
+    return mapped;
+  } catch (error) {
+    const errors = [error, ...(mapped === undefined ? unwind(undo) : unwind([() => mapped![Symbol.dispose]()]))];
+    for (const grant of grants) grant.finish();
+    throwAll(errors, `mapping ${source.name}`);
+    throw error;
+  }
+}
+
+function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
+  if (grants.length === 1) return [grants[0].lend(access, grants[0].start, grants[0].end, name)];
+  return grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
+}
+
+/**
+ * True for bytes on their way back which no device can wait for: what gives them back has not been submitted, because
+ * it stands behind another context's work, or behind a later hop.
+ */
+function isUnsubmitted(grant: Grant): boolean {
+  return grant.resource!.state !== "returning";
+}
+
+/** The host sees such bytes arrive. True where there were any. */
+function settleUnsubmitted(returning: readonly Grant[]): boolean {
+  if (returning.length === 0) return false;
+  const unsubmitted = returning.filter(isUnsubmitted);
+  for (const grant of unsubmitted) grant.resource!.settle();
+  return unsubmitted.length > 0;
+}
+
+/** The host waits for work on the bytes, and sees those that are on their way back arrive. */
+function waitFor({ waits, returning }: Pending): void {
+  for (const fence of waits) fence.waitSync();
+  for (const grant of returning) grant.resource!.settle();
+}
+
+function isScattered(source: Mapped): source is Frame {
+  return source instanceof Frame && source.grants.length > 1;
+}
+
+/** One route made of those of a frame's planes. */
+function joined(routes: readonly Route[]): Route {
+  const open = routes.every((route) => route.open);
+  return new Route(routes.flatMap((route) => route.steps), routes.flatMap((route) => route.refused), open);
+}
+
+/** The steps of a route. `waited`: the host has to wait before the first of them, whoever takes it. */
+function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
+  return hops.map(({ plan: { edge, transfer, hostWait, bytesMoved, evidence } }, i) => (
+    { edge, transfer, hostWait: hostWait || (waited && i === 0), bytesMoved, evidence }
+  ));
+}
+
+/** A context may be no target itself, where it has several kinds of memory. */
+function noTarget(given: unknown): ArgumentError {
+  const { targets, name } = given as Partial<Context>;
+  if (!Array.isArray(targets)) {
+    return unfit("target", given, "no target: pass a context, or one of its targets, as cl.svm or cv.mat");
+  }
+  const kinds = (targets as readonly Target[]).map(({ kind }) => kind).join(", ");
+  const what = `target: ${name} is no target itself: pass one of its kinds of memory (${kinds}).`;
+  return new ArgumentError(what, { api: "core", argument: "target" });
+}
+
+function optionsOf(given: MapOptions): Asked {
+  const { access, after, copy } = object(given, "options");
+  if (after !== undefined && !isMade(after, Fence)) throw unfit("after", after, "no fence");
+  return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };
+}
+
+function listed<T>(given: Iterable<T>, argument: string): T[] {
+  if (typeof (given as Partial<Iterable<T>> | null)?.[Symbol.iterator] !== "function") {
+    throw unfit(argument, given, "no list");
+  }
+  const items: T[] = [];
+  for (const item of given) {
+    if (items.push(item) > MOST_LISTED) throw unfit(argument, given, `longer than ${MOST_LISTED}`);
+  }
+  return items;
+}
+
+function unfit(argument: string, given: unknown, what: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${shown(given)} is ${what}.`, { api: "core", argument });
+}

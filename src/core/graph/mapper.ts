@@ -1,0 +1,99 @@
+import type { Access } from "../memory/access.ts";
+import type { Target } from "./context.ts";
+import { Described } from "../tensors/described.ts";
+import { shown } from "../argument.ts";
+import { ArgumentError, type Refusal } from "../errors.ts";
+import type { Fence } from "../life/fence.ts";
+import type { Grant } from "../memory/grant.ts";
+import { Mapped } from "../tensors/mapped.ts";
+import type { Undo } from "../life/undo.ts";
+import type { Step } from "./route.ts";
+
+/** A step that a mapper would take, and what the next one would find. */
+export interface Plan extends Step {
+  /** What the step makes. */
+  readonly result: Described;
+}
+
+/** What a map is given, beside source and target. */
+export interface MapJob {
+  /** What was lent for it, one grant for each of the source's; they become the result's. */
+  readonly grants: readonly Grant[];
+  /** Work that the device has to wait for; empty where the host has waited already. */
+  readonly waits: readonly Fence[];
+  /** Every native object goes here the moment it exists; it becomes the result's. */
+  readonly undo: Undo;
+  /** The result's name. */
+  readonly name: string;
+}
+
+/**
+ * One edge of the graph, from one kind of memory to another.
+ *
+ * It imports both APIs as types only: native code is reached through the two contexts.
+ */
+export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped> {
+  /** The kind it maps from. */
+  readonly from: string;
+  /** The kind it maps to. */
+  readonly to: string;
+  /**
+   * Finds out, once, what a probe has to know (does this device alias memory of this alignment?). May make native
+   * calls; a failure here means "not proven".
+   */
+  prepare?(source: Described, target: Target): void;
+  /** The step it would take, or why not. No native call, no change of state. */
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal;
+  /** Takes the step. The graph has lent the bytes; it unwinds `undo` where this throws. */
+  map(source: A, target: Target, job: MapJob): B;
+}
+
+/** `host→opencl`. */
+export function edgeOf(mapper: Mapper): string {
+  return `${mapper.from}→${mapper.to}`;
+}
+
+/** Told from a refusal by what it makes. */
+export function isPlan(answer: Plan | Refusal): answer is Plan {
+  return "result" in answer;
+}
+
+/** What a program gave as a mapper. @throws {ArgumentError} where it is none. */
+export function mapperIn(given: Mapper, argument: string): Mapper {
+  const { from, to, probe, map } = typeof given === "object" && given !== null ? given : {} as Partial<Mapper>;
+  const ends = typeof from === "string" && typeof to === "string";
+  if (ends && typeof probe === "function" && typeof map === "function") return given;
+  throw new ArgumentError(`${argument}: ${shown(given)} is no mapper.`, { api: "core", argument });
+}
+
+/** Asks a mapper. A plan that leads to another target than was asked for is a refusal. */
+export function ask(
+  mapper: Mapper,
+  source: Described,
+  target: Target,
+  access: Access,
+  waits: readonly Fence[],
+): Plan | Refusal {
+  mapper.prepare?.(source, target);
+  const answer = mapper.probe(source, target, access, waits);
+  if (typeof answer !== "object" || answer === null) throw rubbish(mapper, "probe", answer);
+  if (!isPlan(answer)) return answer;
+  if (!(answer.result instanceof Described)) throw rubbish(mapper, "probe", answer.result);
+  if (answer.result.target === target) return answer;
+  return { edge: edgeOf(mapper), reason: `it would lead elsewhere than to ${target.context.name}.` };
+}
+
+/** Takes a mapper's step. @throws {ArgumentError} where what it makes did not take over what was lent for it. */
+export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob): Mapped {
+  const mapped: unknown = mapper.map(source, target, job);
+  if (mapped instanceof Mapped && job.grants.every((grant) => grant.resource !== undefined)) return mapped;
+  throw rubbish(mapper, "map", mapped);
+}
+
+function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {
+  return new ArgumentError(`${edgeOf(mapper)}: its ${fn} answered ${shown(answer)}, which is of no use.`, {
+    api: "core",
+    fn,
+    argument: "mappers",
+  });
+}

@@ -1,0 +1,185 @@
+import type { Access } from "../memory/access.ts";
+import type { Target } from "./context.ts";
+import type { Described } from "../tensors/described.ts";
+import type { Edge, Edges } from "./edges.ts";
+import type { Refusal } from "../errors.ts";
+import type { Fence } from "../life/fence.ts";
+import { ask, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
+
+/** One step of a way that was found. */
+export interface Hop {
+  /** The edge to take. */
+  readonly mapper: Mapper;
+  /** Where it leads. */
+  readonly target: Target;
+  /** What its probe promised. */
+  readonly plan: Plan;
+}
+
+/** What is looked for. */
+export interface Query {
+  /** Where the way begins. */
+  readonly source: Described;
+  /** Where it has to lead. */
+  readonly goal: Target;
+  /** What the result will be used for. */
+  readonly access: Access;
+  /** Work that somebody has to wait for on the way. */
+  readonly waits: readonly Fence[];
+  /** May a step copy? */
+  readonly copies: boolean;
+  /** Look at every way, so that every refusal is heard, though the best is found already. */
+  readonly exhaustive?: boolean;
+}
+
+/** The best way, if there is one, and everything that refused. */
+export interface Found {
+  /** The steps; undefined where no way is open. */
+  readonly hops: readonly Hop[] | undefined;
+  /** Who refused, each once. */
+  readonly refused: readonly Refusal[];
+}
+
+/** (copies, migrations, host waits, steps), compared in that order; then the edges' places in the table. */
+interface Cost {
+  readonly figures: readonly [number, number, number, number];
+  readonly order: readonly number[];
+}
+
+const NONE: readonly Refusal[] = [];
+
+/** Descriptions that are followed at one target; more come only of a mapper whose every probe describes something new. */
+const MOST_DESCRIPTIONS = 64;
+
+interface Reached {
+  readonly at: Described;
+  readonly waits: readonly Fence[];
+  readonly cost: Cost;
+  readonly hops: readonly Hop[];
+}
+
+/**
+ * The cheapest way from a description to a target: Dijkstra over (target, what would be found there, is there still
+ * something to wait for), because an edge may accept one description at a node and refuse another.
+ */
+export function search(query: Query, edges: Edges, all: readonly Target[]): Found {
+  const asked = new Map<Edge, Plan | Refusal>();
+  const direct = query.exhaustive ? undefined : unbeatable(query, edges, asked);
+  if (direct !== undefined) return { hops: [direct], refused: NONE };
+  const targets = all.includes(query.goal) ? all : [...all, query.goal];
+  const refused = new Map<string, Refusal>();
+  const open: Reached[] = [{
+    at: query.source,
+    waits: query.waits,
+    cost: { figures: [0, 0, 0, 0], order: [] },
+    hops: [],
+  }];
+  const closed = new Map<Target, Set<string>>();
+  const ids = new Map<object, number>();
+  let best: Reached | undefined;
+  while (open.length > 0) {
+    const reached = open.splice(cheapest(open), 1)[0];
+    if (reached.at.target === query.goal) {
+      best ??= reached;
+      if (!query.exhaustive) break;
+      continue;
+    }
+    const key = keyOf(reached, ids);
+    const met = closed.get(reached.at.target) ?? new Set();
+    if (met.has(key) || met.size === MOST_DESCRIPTIONS) continue;
+    closed.set(reached.at.target, met.add(key));
+    for (const edge of edges.from(reached.at.target.kind)) {
+      const { mapper, to, place } = edge;
+      for (let t = 0; t < targets.length; t++) {
+        if (targets[t].kind !== to || targets[t] === reached.at.target) continue;
+        const known = reached.hops.length === 0 && targets[t] === query.goal ? asked.get(edge) : undefined;
+        const answer = allowed(
+          known ?? ask(mapper, reached.at, targets[t], query.access, reached.waits),
+          mapper,
+          query,
+        );
+        if (isPlan(answer)) {
+          open.push(extend(reached, { mapper, target: targets[t], plan: answer }, place * targets.length + t));
+        } else refused.set(`${answer.edge}|${answer.reason}`, answer);
+      }
+    }
+  }
+  return { hops: best?.hops, refused: [...refused.values()] };
+}
+
+/**
+ * One step that aliases, with no wait of the host, costs the least that any way can; among such, the table's order
+ * decides. So most maps need no search. What others answered is kept in `asked`.
+ */
+function unbeatable(
+  { source, goal, access, waits }: Query,
+  edges: Edges,
+  asked: Map<Edge, Plan | Refusal>,
+): Hop | undefined {
+  if (source.target === goal) return undefined;
+  for (const edge of edges.between(source.target.kind, goal.kind)) {
+    const { mapper } = edge;
+    const plan = ask(mapper, source, goal, access, waits);
+    if (isPlan(plan) && plan.transfer === "alias" && !plan.hostWait) return { mapper, target: goal, plan };
+    asked.set(edge, plan);
+  }
+  return undefined;
+}
+
+/** A copy that was not asked for is a refusal. */
+function allowed(answer: Plan | Refusal, mapper: Mapper, { copies }: Query): Plan | Refusal {
+  if (!isPlan(answer) || answer.transfer !== "copy" || copies) return answer;
+  return {
+    edge: edgeOf(mapper),
+    reason: `it would copy ${answer.bytesMoved} bytes to ${answer.result.target.context.name}` +
+      (answer.evidence === undefined ? "." : `: ${answer.evidence.replace(/\.$/, "")}.`),
+    remedy: 'Ask for it with { copy: "allow" }.',
+  };
+}
+
+function extend(reached: Reached, hop: Hop, place: number): Reached {
+  const [copies, migrations, hostWaits, steps] = reached.cost.figures;
+  const { transfer, hostWait, result } = hop.plan;
+  return {
+    at: result,
+    waits: hostWait ? [] : reached.waits,
+    cost: {
+      figures: [
+        copies + Number(transfer === "copy"),
+        migrations + Number(transfer === "migrate"),
+        hostWaits + Number(hostWait),
+        steps + 1,
+      ],
+      order: [...reached.cost.order, place],
+    },
+    hops: [...reached.hops, hop],
+  };
+}
+
+function cheapest(open: readonly Reached[]): number {
+  let least = 0;
+  for (let i = 1; i < open.length; i++) if (compare(open[i].cost, open[least].cost) < 0) least = i;
+  return least;
+}
+
+function compare(a: Cost, b: Cost): number {
+  return difference(a.figures, b.figures) || difference(a.order, b.order);
+}
+
+function difference(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) if (a[i] !== b[i]) return a[i] - b[i];
+  return a.length - b.length;
+}
+
+/** Equal where no later step can tell the difference: the same description, and still something to wait for or not. */
+function keyOf({ at, waits }: Reached, ids: Map<object, number>): string {
+  const id = (object: object) => {
+    if (!ids.has(object)) ids.set(object, ids.size);
+    return ids.get(object);
+  };
+  const planes = at.planes.map((p) => [id(p.allocation), p.address, p.layout]);
+  return JSON.stringify(
+    [at.access, planes, at.info, waits.length > 0],
+    (_, value) => typeof value === "bigint" ? `${value}n` : value,
+  );
+}

@@ -1,0 +1,223 @@
+import { shown } from "../argument.ts";
+import { type DType, sizeOf, TYPED_ARRAYS } from "./dtype.ts";
+import { LayoutError } from "../errors.ts";
+
+/** Where the elements of a tensor lie. All figures but `shape` are bytes, and safe integers. */
+export interface Layout<D extends DType = DType> {
+  /** Elements along each dimension, outermost first; an image is `[height, width, channels]`. */
+  readonly shape: readonly number[];
+  /** The element type. */
+  readonly dtype: D;
+  /** Bytes from one element to the next along each dimension. */
+  readonly strides: readonly number[];
+  /** Bytes from the tensor's `handle` to its first element. */
+  readonly byteOffset: number;
+  /** Bytes from the first element to the end of the last: the bounding range, padding between rows included. */
+  readonly byteLength: number;
+}
+
+/** What a layout is made of; strides default to contiguous ones. */
+export interface LayoutInit<D extends DType = DType> {
+  /** Elements along each dimension, outermost first. */
+  readonly shape: readonly number[];
+  /** The element type. */
+  readonly dtype: D;
+  /** Bytes from one element to the next along each dimension. */
+  readonly strides?: readonly number[];
+  /** Instead of `strides`: the first dimension's stride is rounded up to a multiple of this many bytes. */
+  readonly rowAlign?: number;
+  /** Bytes from the handle to the first element; 0 by default. */
+  readonly byteOffset?: number;
+}
+
+/** The most dimensions a layout can have. */
+const MOST_DIMENSIONS = 32;
+
+/**
+ * Checks a layout and fills in what was left out. Each property is read once; what is answered is frozen.
+ *
+ * Elements may not overlap; strides and offset are multiples of the element's size.
+ *
+ * @throws {LayoutError} `argument` names what is wrong.
+ *
+ * @example
+ * ```ts
+ * import { layout } from "@samepage/interop";
+ *
+ * console.log(layout({ shape: [1080, 1920, 4], dtype: "u8" }).strides); // [ 7680, 4, 1 ]
+ * console.log(layout({ shape: [3, 5], dtype: "u8", rowAlign: 64 }).byteLength); // 133
+ * ```
+ */
+export function layout<D extends DType>(init: LayoutInit<D>): Layout<D> {
+  if (typeof init !== "object" || init === null) throw bad("init", `${shown(init)} is no layout.`);
+  const { dtype, shape: givenShape, strides: given, rowAlign, byteOffset: givenOffset } = init;
+  if (given !== undefined && rowAlign !== undefined) throw bad("rowAlign", "give it or strides, not both.");
+  if (typeof dtype !== "string" || !Object.hasOwn(TYPED_ARRAYS, dtype)) {
+    throw bad("dtype", `${shown(dtype)} is no dtype.`, `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`);
+  }
+  const size = sizeOf(dtype);
+  const shape = wholes(givenShape, "shape", 1);
+  const byteOffset = whole(givenOffset ?? 0, "byteOffset", 0);
+  if (byteOffset % size !== 0) throw bad("byteOffset", `${byteOffset} is not a multiple of ${dtype}'s ${size} bytes.`);
+  const strides = given === undefined
+    ? contiguousStrides(shape, size, rowAlign)
+    : givenStrides(wholes(given, "strides", 0), shape, size);
+  const byteLength = boundingLength(shape, strides, size);
+  safe(byteOffset + byteLength, "byteOffset");
+  return Object.freeze({
+    shape: Object.freeze(shape),
+    dtype,
+    strides: Object.freeze(strides),
+    byteOffset,
+    byteLength,
+  });
+}
+
+/** True where the elements lie in order without a gap. @throws {LayoutError} for what is no layout. */
+export function isContiguous(l: Layout): boolean {
+  return isGapless(layout(l));
+}
+
+function isGapless(l: Layout): boolean {
+  let next = sizeOf(l.dtype);
+  for (let i = l.shape.length - 1; i >= 0; i--) {
+    if (l.shape[i] !== 1 && l.strides[i] !== next) return false;
+    next *= l.shape[i];
+  }
+  return true;
+}
+
+/** How many elements there are. */
+export function elementCount(l: Layout): number {
+  return l.shape.reduce((count, n) => count * n, 1);
+}
+
+/**
+ * The part of a layout that begins at element `start` and has the given shape.
+ *
+ * @throws {LayoutError} where the part reaches outside.
+ *
+ * @example
+ * ```ts
+ * import { layout, region } from "@samepage/interop";
+ *
+ * const image = layout({ shape: [1080, 1920, 4], dtype: "u8" });
+ * const crop = region(image, [100, 200, 0], [64, 64, 4]);
+ * console.log(crop.byteOffset, crop.strides); // 768800 [ 7680, 4, 1 ]
+ * ```
+ */
+export function region<D extends DType>(
+  l: Layout<D>,
+  start: readonly number[],
+  shape: readonly number[],
+): Layout<D> {
+  const all = layout(l);
+  const first = wholes(start, "start", 0);
+  const counts = wholes(shape, "shape", 1);
+  sameRank("start", first, all);
+  sameRank("shape", counts, all);
+  let byteOffset = all.byteOffset;
+  for (let i = 0; i < counts.length; i++) {
+    if (first[i] + counts[i] > all.shape[i]) {
+      const reach = `${first[i]} + ${counts[i]} elements reach past the ${all.shape[i]} of dimension ${i}.`;
+      throw bad(`shape[${i}]`, reach);
+    }
+    byteOffset += first[i] * all.strides[i];
+  }
+  return layout({ shape: counts, dtype: all.dtype, strides: all.strides, byteOffset });
+}
+
+/** The same elements at another offset from another handle. */
+export function moved<D extends DType>(l: Layout<D>, byteOffset: number): Layout<D> {
+  return l.byteOffset === byteOffset ? l : Object.freeze({ ...l, byteOffset });
+}
+
+/** `[1080,1920,4] u8`, and the strides where they are not contiguous. */
+export function describeLayout(l: Layout): string {
+  const plain = `[${l.shape.join(",")}] ${l.dtype}`;
+  return isGapless(l) ? plain : `${plain}, strides [${l.strides.join(",")}]`;
+}
+
+/** A whole number in `[least, 2^53)`, or a LayoutError that names the argument. */
+export function whole(value: unknown, argument: string, least: number): number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value)) {
+    throw bad(argument, `${shown(value)} is not a whole number below 2^53.`);
+  }
+  if (value < least) throw bad(argument, `${value} is less than ${least}.`);
+  return value;
+}
+
+/** A power of two, as an alignment is. @throws {LayoutError} for anything else. */
+export function powerOfTwo(value: unknown, argument: string): number {
+  const power = whole(value, argument, 1);
+  if (!Number.isInteger(Math.log2(power))) throw bad(argument, `${power} is not a power of two.`);
+  return power;
+}
+
+/** A copy of an array of whole numbers, each read once. */
+function wholes(given: unknown, argument: string, least: number): number[] {
+  if (!Array.isArray(given)) throw bad(argument, `${shown(given)} is no array of whole numbers.`);
+  const { length } = given;
+  if (length > MOST_DIMENSIONS) throw bad(argument, `${length} dimensions are more than ${MOST_DIMENSIONS}.`);
+  const copy = new Array<number>(length);
+  for (let i = 0; i < length; i++) copy[i] = whole(given[i], `${argument}[${i}]`, least);
+  return copy;
+}
+
+/** A LayoutError in the house's words: `argument: what is wrong`. */
+function bad(argument: string, what: string, hint?: string): LayoutError {
+  return new LayoutError(`${argument}: ${what}`, { api: "core", argument, ...(hint === undefined ? {} : { hint }) });
+}
+
+function safe(bytes: number, argument: string): number {
+  if (!Number.isSafeInteger(bytes)) throw bad(argument, "the layout reaches past 2^53 bytes.");
+  return bytes;
+}
+
+function sameRank(argument: string, given: readonly number[], l: Layout): void {
+  if (given.length !== l.shape.length) {
+    throw bad(argument, `${given.length} entries were given for the ${l.shape.length} dimensions of the layout.`);
+  }
+}
+
+function contiguousStrides(shape: readonly number[], size: number, rowAlign = 1): number[] {
+  const multiple = whole(rowAlign, "rowAlign", 1);
+  if (multiple !== 1 && multiple % size !== 0) {
+    throw bad("rowAlign", `${multiple} is not a multiple of the element's ${size} bytes.`);
+  }
+  const strides = new Array<number>(shape.length);
+  let next = size;
+  for (let i = shape.length - 1; i >= 0; i--) {
+    strides[i] = i === 0 ? Math.ceil(next / multiple) * multiple : next;
+    next = safe(strides[i] * shape[i], `shape[${i}]`);
+  }
+  return strides;
+}
+
+function givenStrides(strides: number[], shape: readonly number[], size: number): number[] {
+  if (strides.length !== shape.length) {
+    throw bad("strides", `${shape.length} strides are needed, one for each dimension.`);
+  }
+  for (let i = 0; i < strides.length; i++) {
+    if (strides[i] % size !== 0) {
+      const what = `${strides[i]} is not a multiple of the element's ${size} bytes.`;
+      throw bad(`strides[${i}]`, what, "Strides count bytes.");
+    }
+  }
+  // From the smallest stride outwards, each dimension has to step over all that lies within it.
+  const order = strides.map((_, i) => i).filter((i) => shape[i] > 1).sort((a, b) => strides[a] - strides[b]);
+  let inner = size;
+  for (const i of order) {
+    if (strides[i] < inner) {
+      throw bad(`strides[${i}]`, `${strides[i]} is less than the ${inner} bytes that one step has to cover.`);
+    }
+    inner = safe(strides[i] * (shape[i] - 1) + inner, `strides[${i}]`);
+  }
+  return strides;
+}
+
+function boundingLength(shape: readonly number[], strides: readonly number[], size: number): number {
+  let length = size;
+  for (let i = 0; i < shape.length; i++) length += (shape[i] - 1) * strides[i];
+  return safe(length, "shape");
+}

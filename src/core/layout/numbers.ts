@@ -1,0 +1,78 @@
+import { kindOf } from "../checks.ts";
+import type { DType } from "./dtype.ts";
+
+/** Writes a number that was not refused. */
+type Write = (view: DataView, offset: number, value: number | bigint) => void;
+
+/** The numbers of a dtype: which there are, and how one is written. */
+export class Numbers {
+  /** What holds them in a tensor. */
+  readonly dtype: DType;
+  /** The size of one in bytes. */
+  readonly size: number;
+  /** Writes one, little-endian, as all devices have it that this runs on. */
+  readonly write: Write;
+  readonly #whole: readonly [least: bigint, most: bigint] | undefined;
+  /** The same range for numbers: to compare them with bigints takes longer than all else. */
+  readonly #least: number;
+  readonly #most: number;
+
+  /** `whole` is the range of whole numbers; any number will do where it is left out. */
+  constructor(dtype: DType, size: number, write: Write, whole?: readonly [least: bigint, most: bigint]) {
+    this.dtype = dtype;
+    this.size = size;
+    this.write = write;
+    this.#whole = whole;
+    this.#least = Number(whole?.[0] ?? -Infinity);
+    this.#most = Number(whole?.[1] ?? Infinity);
+  }
+
+  /** Only some of them. */
+  within(least: bigint, most: bigint): Numbers {
+    return new Numbers(this.dtype, this.size, this.write, [least, most]);
+  }
+
+  /** Why a value is none of them, in words that can follow its name; undefined where it is one. */
+  refusal(value: unknown): string | undefined {
+    const whole = this.#whole;
+    if (typeof value === "number") {
+      if (whole === undefined) return undefined;
+      if (Number.isSafeInteger(value) && value >= this.#least && value <= this.#most) return undefined;
+      if (Number.isInteger(value) && value > this.#least && value < this.#most) {
+        return `${value} is a whole number that JavaScript may not have exactly; pass a bigint.`;
+      }
+    } else if (typeof value !== "bigint" || whole === undefined) return `it is a number; got ${kindOf(value)}.`;
+    else if (value >= whole[0] && value <= whole[1]) return undefined;
+    return `${value} is no whole number from ${whole[0]} to ${whole[1]}.`;
+  }
+}
+
+function signed(dtype: DType, bits: bigint, write: Write): Numbers {
+  return new Numbers(dtype, Number(bits) / 8, write, [-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n]);
+}
+
+function unsigned(dtype: DType, bits: bigint, write: Write): Numbers {
+  return new Numbers(dtype, Number(bits) / 8, write, [0n, 2n ** bits - 1n]);
+}
+
+/** In two halves where it is a number: a bigint made of it would take longer than the rest. */
+function writeLong(view: DataView, offset: number, value: number | bigint): void {
+  if (typeof value === "bigint") return view.setBigInt64(offset, value, true);
+  view.setUint32(offset, value, true);
+  view.setInt32(offset + 4, Math.floor(value / 2 ** 32), true);
+}
+
+/** The numbers of each dtype. */
+export const NUMBERS: { readonly [D in DType]: Numbers } = {
+  u8: unsigned("u8", 8n, (view, at, value) => view.setUint8(at, Number(value))),
+  i8: signed("i8", 8n, (view, at, value) => view.setInt8(at, Number(value))),
+  u16: unsigned("u16", 16n, (view, at, value) => view.setUint16(at, Number(value), true)),
+  i16: signed("i16", 16n, (view, at, value) => view.setInt16(at, Number(value), true)),
+  f16: new Numbers("f16", 2, (view, at, value) => view.setFloat16(at, Number(value), true)),
+  u32: unsigned("u32", 32n, (view, at, value) => view.setUint32(at, Number(value), true)),
+  i32: signed("i32", 32n, (view, at, value) => view.setInt32(at, Number(value), true)),
+  f32: new Numbers("f32", 4, (view, at, value) => view.setFloat32(at, Number(value), true)),
+  u64: unsigned("u64", 64n, writeLong),
+  i64: signed("i64", 64n, writeLong),
+  f64: new Numbers("f64", 8, (view, at, value) => view.setFloat64(at, Number(value), true)),
+};

@@ -1,0 +1,50 @@
+import { sizeOf } from "./dtype.ts";
+import { LayoutError } from "../errors.ts";
+import { describeLayout, type Layout } from "./layout.ts";
+
+/** Elements along one dimension, and the bytes from one to the next in each of several layouts. */
+export interface Dimension {
+  /** How many. */
+  readonly count: number;
+  /** Bytes from one to the next, in each layout. */
+  readonly strides: readonly number[];
+}
+
+/** Elements of one shape and dtype, as bytes: what lies side by side in every layout is one run. */
+export interface Runs {
+  /** The bytes of one run. */
+  readonly length: number;
+  /** How runs are repeated, innermost first; empty where there is one. */
+  readonly dimensions: readonly Dimension[];
+}
+
+/** Joins dimensions as far as all layouts allow. Their shapes and dtypes are the same. */
+export function runsOf(layouts: readonly Layout[]): Runs {
+  const [{ shape, dtype }] = layouts;
+  const inward = shape
+    .map((count, i) => ({ count, strides: layouts.map(({ strides }) => strides[i]) }))
+    .filter(({ count }) => count > 1)
+    .sort((a, b) => a.strides[0] - b.strides[0]);
+  let length = sizeOf(dtype);
+  const dimensions: Dimension[] = [];
+  for (const { count, strides } of inward) {
+    const inner = dimensions.at(-1);
+    if (inner === undefined && strides.every((stride) => stride === length)) length *= count;
+    else if (inner !== undefined && strides.every((stride, i) => stride === inner.strides[i] * inner.count)) {
+      dimensions[dimensions.length - 1] = { count: inner.count * count, strides: inner.strides };
+    } else dimensions.push({ count, strides });
+  }
+  return { length, dimensions };
+}
+
+/** Throws unless two layouts have the same shape and dtype. */
+export function assertSameElements(
+  one: Layout,
+  other: Layout,
+  about: { argument: string; api: string; fn: string },
+): void {
+  const { shape, dtype } = other;
+  if (one.dtype === dtype && one.shape.length === shape.length && one.shape.every((n, i) => n === shape[i])) return;
+  const what = `it has the elements of ${describeLayout(other)}, not of ${describeLayout(one)}.`;
+  throw new LayoutError(`${about.argument}: ${what}`, about);
+}

@@ -1,0 +1,488 @@
+import type { Failure } from "../memory/allocation.ts";
+import type { Context, Target } from "../graph/context.ts";
+import { AccessError, DisposedError, messageOf, throwAll } from "../errors.ts";
+import { type Fence, retained } from "./fence.ts";
+import type { Grant } from "../memory/grant.ts";
+import { sleepSync } from "../native/sleep.ts";
+import { type Undo, unwind } from "./undo.ts";
+import { warn } from "../warn.ts";
+import { Work } from "./work.ts";
+
+/**
+ * The end of life: `live` → `closing` (what depends on it, and the lends in flight, are being ended) → `returning`
+ * (its bytes are on their way back: work in flight is being waited for) → `freed`.
+ */
+export type ResourceState = "live" | "closing" | "returning" | "freed";
+
+/** What a resource is made of. Nothing in it may reach a view: finalizers hold it. */
+export interface ResourceInit {
+  /** In words, for messages: `opencl tensor [4,4] u8`. */
+  readonly name: string;
+  /** The native objects it owns. */
+  readonly undo?: Undo;
+  /** The bytes it borrowed; they end with it. */
+  readonly grants?: readonly Grant[];
+  /** What has to outlive it: disposing an owner disposes this first. */
+  readonly owners?: readonly (Resource | undefined)[];
+  /** How the bytes come back to the parent, where that takes work. */
+  readonly giveBack?: GiveBack | undefined;
+  /** Done the moment its end begins, before anything is waited for: what others might wait for in vain. */
+  readonly giveUp?: () => void;
+}
+
+/** How the bytes of a map come back to its parent. */
+export interface GiveBack {
+  /** The context whose work it is; the work of others is waited for before it is submitted. */
+  readonly context: Context;
+  /**
+   * Submits it (a map that publishes, an unmap) behind the given work. Called once; answers the fence to wait for, if
+   * anything was submitted. `used` is false where no work was ever recorded on the resource or its dependents.
+   */
+  submit(work: readonly Fence[], used: boolean): Fence | undefined;
+  /** Submits what can only follow once that fence is reached (the unmap of that map). Called once. */
+  follow?(): Fence | undefined;
+}
+
+/** What an advance can stand before: work, or a lend in flight, on which nothing can block. */
+type Obstacle = Fence | Promise<void>;
+
+/** A wait that has ended; work that goes on all the same is seen out by polling. */
+interface EndedWait {
+  readonly fence: Fence;
+  /** What the wait failed with, until that is kept. */
+  readonly errors: unknown[];
+  /** When the work is given up. */
+  readonly until: number;
+}
+
+/** Membership of a resource in its owner's list of dependents; and a place in the list of its own memberships. */
+interface Link {
+  readonly owner: Resource;
+  readonly member: Resource;
+  newer: Link | undefined;
+  older: Link | undefined;
+  next: Link | undefined;
+}
+
+/** How long a dispose polls work whose wait has ended before it, in milliseconds, until it gives its memory up for lost. */
+const LOST_AFTER_MS = 10_000;
+
+const NONE: readonly unknown[] = [];
+
+/** What a resource stands before while its bytes' way back is being submitted: the end of that. */
+const SUBMITTED: Promise<void> = Promise.resolve();
+
+/**
+ * The end of life of everything that owns something native, as one state machine: dependents × lends × work in flight
+ * × release. `dispose`, `disposeAsync`, `disposeAfter` and the finalizer all drive the same {@link #advance}; they
+ * differ only in how they wait. For those who write mappers.
+ */
+export class Resource {
+  /** In words, for messages. */
+  readonly name: string;
+  /** The bytes it borrowed. */
+  readonly grants: readonly Grant[];
+  /** The kind of memory that its tensor or frame is of; set when that is made. */
+  target: Target | undefined;
+  #state: ResourceState = "live";
+  #endedBy: string | undefined;
+  #undo: Undo;
+  #giveBack: GiveBack | undefined;
+  readonly #giveUp: (() => void) | undefined;
+  readonly #work = new Work();
+  #holds: Set<Promise<void>> | undefined;
+  #newest: Link | undefined;
+  #memberships: Link | undefined;
+  #intermediate: Resource | undefined;
+  #drivesIntermediate = false;
+  #submitting = false;
+  #madeFor: Resource | undefined;
+  #errors: readonly unknown[] = NONE;
+
+  /** Takes `undo` and `grants` over. */
+  constructor(init: ResourceInit) {
+    this.name = init.name;
+    this.#undo = init.undo ?? [];
+    this.grants = init.grants ?? [];
+    this.#giveBack = init.giveBack;
+    this.#giveUp = init.giveUp;
+    for (const grant of this.grants) grant.resource = this;
+    for (const owner of init.owners ?? []) if (owner !== undefined) owner.#adopt(this);
+  }
+
+  /** Where in its life it is. */
+  get state(): ResourceState {
+    return this.#state;
+  }
+
+  /**
+   * True once its bytes are on their way back, and nothing but work in flight holds them: the bytes of an intermediate
+   * are when what it was made for is.
+   */
+  get onTheWayBack(): boolean {
+    if (this.#state === "live") return this.#madeFor?.onTheWayBack ?? false;
+    return this.#state === "returning" || (this.#state === "closing" && !this.held);
+  }
+
+  /** What it was made for in the end: itself, unless it is an intermediate of a longer map. */
+  get purpose(): Resource {
+    return this.#madeFor?.purpose ?? this;
+  }
+
+  /** The work recorded on it that has not been seen done. */
+  get work(): readonly Fence[] {
+    return this.#work.fences;
+  }
+
+  /** Adds to `work` what is unfinished and does not belong to a line. */
+  workBeside(line: object | undefined, work: Fence[]): void {
+    this.#work.beside(line, work);
+  }
+
+  /** Is any recorded work still unfinished? Work that failed counts as finished, and is thrown by the dispose. */
+  get busy(): boolean {
+    return this.#work.busy;
+  }
+
+  /** Is a lend in flight on it, or on what depends on it? */
+  get held(): boolean {
+    return this.#subtree().some((resource) => resource.#holds !== undefined && resource.#holds.size > 0);
+  }
+
+  /** Throws a {@link DisposedError} unless it is live. */
+  assertLive(): void {
+    if (this.#state === "live") return;
+    throw new DisposedError(
+      `${this.name} was disposed${this.#endedBy === undefined ? "" : ` with ${this.#endedBy}`}.`,
+      {
+        api: "core",
+      },
+    );
+  }
+
+  /** Disposing `owner` disposes this first. */
+  dependOn(owner: Resource): void {
+    owner.#adopt(this);
+  }
+
+  /** This ends `intermediate` after itself: what the graph made on the way here. */
+  own(intermediate: Resource): void {
+    intermediate.#madeFor = this;
+    this.#intermediate = intermediate;
+  }
+
+  /** Records work that uses it; takes the fence over. What is done already is forgotten on the way. */
+  record(fence: Fence): void {
+    this.#work.record(fence);
+  }
+
+  /** Records work that a program declares; retains the fence. @throws {DisposedError} unless it is live. */
+  usedBy(fence: Fence): void {
+    const own = retained(fence, "fence");
+    try {
+      this.assertLive(); // asked last: a fence's own code may end it
+      this.#work.declare(own);
+    } catch (error) {
+      own[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Holds off the end until the answered function is called. */
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const holds = this.#holds ??= new Set();
+    holds.add(promise);
+    return () => {
+      holds.delete(promise);
+      resolve();
+    };
+  }
+
+  /**
+   * Ends it, blocking until its work is done. Where a lend is in flight it returns at once and ends when that settles.
+   *
+   * @throws every failure on the way, after all else was done.
+   */
+  dispose(): void {
+    if (!this.#begin(undefined)) return;
+    this.settle();
+  }
+
+  /** Ends it without blocking the event loop; where its end has begun already, waits for it. @throws like {@link dispose}. */
+  async disposeAsync(): Promise<void> {
+    this.#begin(undefined);
+    await this.#driveAsync();
+    throwAll(this.#takeErrors(), `disposing ${this.name}`);
+  }
+
+  /** Ends it once `fence` is reached, and returns at once; a failure is kept on the bytes. Retains the fence. */
+  disposeAfter(fence: Fence): void {
+    this.usedBy(fence);
+    this.#begin(undefined);
+    this.#driveLater();
+  }
+
+  /** Ends it (an intermediate: what it was made for) from a finalizer: in the background, with a warning. */
+  finalize(): void {
+    if (this.#state === "live" && this.#madeFor !== undefined) return this.#madeFor.finalize();
+    if (!this.#begin(undefined)) return;
+    warn(`${this.name} was never disposed; it is now, by the garbage collector. Use \`using\` or dispose it.`);
+    this.#driveLater();
+  }
+
+  /** Drives an end that has begun (an intermediate's: of what it was made for), blocking, as far as it goes. @throws what failed. */
+  settle(): void {
+    if (this.#state === "live") return this.#madeFor?.settle();
+    let ended: EndedWait | undefined;
+    for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
+      if (obstacle instanceof Promise) {
+        this.#driveLater();
+        break;
+      }
+      if (obstacle === ended?.fence) {
+        this.#outlast(ended);
+        sleepSync(1);
+        continue;
+      }
+      ended = endedWait(obstacle);
+      try {
+        obstacle.waitSync();
+      } catch (error) {
+        if (error instanceof AccessError) {
+          this.#driveLater();
+          throw error;
+        }
+        ended.errors.push(error);
+      }
+    }
+    throwAll(this.#takeErrors(), `disposing ${this.name}`);
+  }
+
+  /** Marks the whole subtree as disposed, and takes its views away. False where it had begun before. */
+  #begin(endedBy: string | undefined): boolean {
+    if (!this.#close(endedBy)) return false;
+    if (this.#newest === undefined) return true;
+    const closed: Resource[] = [this];
+    for (let i = 0; i < closed.length; i++) {
+      for (let link = closed[i].#newest; link !== undefined; link = link.older) {
+        if (link.member.#close(closed[i].name)) closed.push(link.member);
+      }
+    }
+    return true;
+  }
+
+  /** Marks it alone. */
+  #close(endedBy: string | undefined): boolean {
+    if (this.#state !== "live") return false;
+    this.#state = "closing";
+    this.#endedBy = endedBy;
+    try {
+      this.#giveUp?.();
+    } catch (error) {
+      this.#failed([error]);
+    }
+    for (const grant of this.grants) {
+      try {
+        if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeWithin(grant);
+      } catch (error) {
+        this.#failed([error]);
+      }
+    }
+    return true;
+  }
+
+  /** It and all that depends on it, owners first. No recursion: a program may slice slices of slices as it likes. */
+  #subtree(): Resource[] {
+    const found: Resource[] = [this];
+    for (let i = 0; i < found.length; i++) {
+      for (let link = found[i].#newest; link !== undefined; link = link.older) found.push(link.member);
+    }
+    return found;
+  }
+
+  /** Goes as far towards `freed` as it can without waiting, dependents first; answers what it stands before. */
+  #advance(): Obstacle | undefined {
+    if (this.#newest === undefined) return this.#advanceAlone();
+    const path: Resource[] = [this];
+    while (path.length > 0) {
+      const at = path[path.length - 1];
+      if (at.#newest !== undefined) {
+        const { member } = at.#newest;
+        member.#begin(at.name);
+        path.push(member);
+        continue;
+      }
+      const obstacle = at.#advanceAlone();
+      if (obstacle !== undefined) return obstacle;
+      path.pop();
+      if (path.length > 0) path[path.length - 1].#failed(at.#takeErrors());
+    }
+    return undefined;
+  }
+
+  /** The same once nothing depends on it any more. */
+  #advanceAlone(): Obstacle | undefined {
+    if (this.#holds !== undefined && this.#holds.size > 0) return this.#holds.values().next().value;
+    if (this.#submitting) return SUBMITTED; // a fence's own code, waited for there, has come here again
+    if (this.#state === "closing") {
+      const foreign = this.#giveBack && this.#work.nextForeignTo(this.#giveBack.context);
+      if (foreign !== undefined) return foreign;
+      if (this.#state === "closing") this.#return(); // a fence's own code, asked there, may have done so already
+    }
+    const work = this.#work.next() ?? this.#follow();
+    if (work !== undefined) return work;
+    if (this.#state === "returning") this.#free();
+    const obstacle = this.#advanceIntermediate();
+    if (obstacle !== undefined) return obstacle;
+    while (this.#memberships !== undefined) this.#leave(this.#memberships);
+    return undefined;
+  }
+
+  /** Ends what the graph made on the way here, unless somebody else (its own owner) has begun to. */
+  #advanceIntermediate(): Obstacle | undefined {
+    const intermediate = this.#intermediate;
+    if (intermediate === undefined) return undefined;
+    this.#drivesIntermediate ||= intermediate.#begin(this.name);
+    if (this.#drivesIntermediate) {
+      const obstacle = intermediate.#advance();
+      if (obstacle !== undefined) return obstacle;
+      this.#failed(intermediate.#takeErrors());
+    }
+    this.#intermediate = undefined;
+    return undefined;
+  }
+
+  #return(): void {
+    this.#state = "returning";
+    this.#submit((giveBack) => {
+      // A driver may never end what is submitted behind work that has failed already: PoCL 3.1 does not.
+      this.#work.sweep();
+      return giveBack.submit(this.#work.fences, this.#work.everUsed);
+    });
+  }
+
+  /** The second half of the way back, once the first is over. */
+  #follow(): Fence | undefined {
+    const follow = this.#giveBack?.follow;
+    if (follow === undefined) return undefined;
+    this.#submit((giveBack) => giveBack.follow!());
+    this.#giveBack = undefined;
+    return this.#work.next();
+  }
+
+  #submit(half: (giveBack: GiveBack) => Fence | undefined): void {
+    if (this.#giveBack === undefined) return;
+    this.#submitting = true;
+    try {
+      const back = half(this.#giveBack);
+      if (back !== undefined) this.#work.record(back);
+    } catch (error) {
+      this.#failed([error]);
+    } finally {
+      this.#submitting = false;
+    }
+  }
+
+  #free(): void {
+    for (const { allocation, start, end } of this.grants) {
+      for (let kept; (kept = allocation.takeFailure(start, end));) this.#failed([kept.error]);
+    }
+    this.#failed(unwind(this.#undo));
+    for (const grant of this.grants) grant.finish();
+    // The other owners keep it until the intermediate, which must not wait for it, is gone as well.
+    if (this.#intermediate !== undefined) this.#leaveOwner(this.#intermediate);
+    this.#state = "freed";
+  }
+
+  /** The work goes on though its wait has ended: keeps the error, once, and after a while gives the work up. */
+  #outlast(ended: EndedWait): void {
+    this.#failed(ended.errors.splice(0));
+    if (performance.now() > ended.until) { for (const resource of this.#subtree()) resource.#abandon(ended.fence); }
+  }
+
+  /** Work that neither ends nor can be waited for: its memory is kept for good, so that nothing can write into it. */
+  #abandon(fence: Fence): void {
+    if (this.#work.fences.includes(fence)) {
+      warn(`work on ${this.name} could not be waited for; its memory is kept for good.`);
+      for (const grant of this.grants) grant.allocation.escaped = true;
+      this.#work.forget(fence);
+    }
+    if (this.#intermediate === undefined) return;
+    for (const resource of this.#intermediate.#subtree()) resource.#abandon(fence);
+  }
+
+  #takeErrors(): readonly unknown[] {
+    const failures = this.#work.takeFailures();
+    const errors = failures.length === 0 ? this.#errors : [...failures, ...this.#errors];
+    this.#errors = NONE;
+    return errors;
+  }
+
+  #failed(errors: readonly unknown[]): void {
+    if (errors.length > 0) this.#errors = [...this.#errors, ...errors];
+  }
+
+  /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
+  async #driveLater(): Promise<void> {
+    await this.#driveAsync();
+    for (const error of this.#takeErrors()) this.#keep({ error, told: false });
+  }
+
+  async #driveAsync(): Promise<void> {
+    let ended: EndedWait | undefined;
+    for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
+      if (obstacle instanceof Promise) await obstacle;
+      else if (obstacle === ended?.fence) {
+        this.#outlast(ended);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      } else {
+        ended = endedWait(obstacle);
+        try {
+          await obstacle.wait();
+        } catch (error) {
+          ended.errors.push(error);
+        }
+      }
+    }
+  }
+
+  #keep(failure: Failure): void {
+    if (this.grants.length === 0) warn(`${this.name} failed after its dispose: ${messageOf(failure.error)}`);
+    // What nobody has any more asks nobody: it comes into account only where there is nothing else.
+    const had = this.grants.filter(({ allocation }) => allocation.peers > 0);
+    for (const { allocation, start, end } of had.length > 0 ? had : this.grants) {
+      allocation.keepFailure(start, end, failure);
+    }
+  }
+
+  #adopt(member: Resource): void {
+    const link: Link = { owner: this, member, newer: undefined, older: this.#newest, next: member.#memberships };
+    if (this.#newest !== undefined) this.#newest.newer = link;
+    this.#newest = link;
+    member.#memberships = link;
+  }
+
+  #leaveOwner(owner: Resource): void {
+    for (let link = this.#memberships; link !== undefined; link = link.next) {
+      if (link.owner === owner) this.#leave(link);
+    }
+  }
+
+  #leave(link: Link): void {
+    if (this.#work.everUsed) link.owner.#work.everUsed = true;
+    if (this.#memberships === link) this.#memberships = link.next;
+    else {
+      let before = this.#memberships!;
+      while (before.next !== link) before = before.next!;
+      before.next = link.next;
+    }
+    if (link.older !== undefined) link.older.newer = link.newer;
+    if (link.newer !== undefined) link.newer.older = link.older;
+    else link.owner.#newest = link.older;
+  }
+}
+
+function endedWait(fence: Fence): EndedWait {
+  return { fence, errors: [], until: performance.now() + LOST_AFTER_MS };
+}

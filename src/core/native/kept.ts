@@ -1,0 +1,13 @@
+import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constants.ts";
+import { libc } from "./libc.ts";
+import { openingOf } from "./library.ts";
+
+/**
+ * Has the loader keep the library of an API that was just opened: Deno closes what a Worker has opened when that ends,
+ * be it in the middle of a wait on another thread.
+ */
+export function keptLoaded<F>(api: string, opened: F): F {
+  const path = new TextEncoder().encode(`${openingOf(api)!.path}\0`);
+  libc().dlopen?.(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); // it is open: this finds it
+  return opened;
+}

@@ -1,0 +1,39 @@
+import type { Address } from "../../../ffi/address.ts";
+import { bytesOf } from "../intrinsics.ts";
+import { permitted } from "./library.ts";
+
+/** What a native call may be reading: so that it is not collected before the call returns. */
+let held: ArrayBufferView | undefined;
+
+/** The address of a view's first byte. It stays valid for as long as the view is reachable. */
+export function addressOf(bytes: ArrayBufferView, api: string): Address {
+  // A small typed array lies in V8's heap, which moves things, until its buffer is asked for.
+  const { buffer, byteOffset } = bytesOf(bytes);
+  return permitted("to look at a buffer", api, () => {
+    const base = Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer as ArrayBuffer));
+    return BigInt(base) + BigInt(byteOffset) as Address;
+  });
+}
+
+/** The address in a pointer object, 0 for null; undefined for anything else. */
+export function addressInPointer(value: unknown, api: string): Address | undefined {
+  if (typeof value !== "object") return undefined;
+  try {
+    const pointer = value as Deno.PointerValue;
+    return BigInt(permitted("to look at a pointer", api, () => Deno.UnsafePointer.value(pointer))) as Address;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+/** Calls `use` with the address of `bytes`, which stay alive, and where they are, until it returns. */
+export function pinned<R>(bytes: ArrayBufferView, api: string, use: (address: Address) => R): R {
+  const outer = held;
+  held = bytes;
+  try {
+    return use(addressOf(bytes, api));
+  } finally {
+    held = outer;
+  }
+}

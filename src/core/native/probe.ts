@@ -1,0 +1,52 @@
+import type { Address } from "../../../ffi/address.ts";
+import { EFAULT } from "../../../ffi/libc/errors.ts";
+import { iovec, writeIovec } from "../../../ffi/libc/structs.ts";
+import { ArgumentError } from "../errors.ts";
+import { pinned } from "./pin.ts";
+import { PAGE } from "./blocks.ts";
+import { libc, libcError } from "./libc.ts";
+
+/** The most ranges that one process_vm_readv takes (IOV_MAX). */
+const MOST_RANGES = 1024;
+
+/**
+ * Reads a byte of every page of a range through the kernel, which answers EFAULT where a direct read would end the
+ * process. Where the kernel does not permit it (a sandbox), nothing is found out.
+ *
+ * @throws {ArgumentError} where a page cannot be read.
+ */
+export function probePages(
+  address: Address,
+  byteLength: number,
+  api: string = "host",
+  argument: string = "pointer",
+): void {
+  const unreadable = (page: number) => {
+    const what = `page ${page} of the ${byteLength} bytes at 0x${address.toString(16)} cannot be read.`;
+    const hint = "Is the memory still there, and as long as that?";
+    return new ArgumentError(`${argument}: ${what}`, { api, fn: "process_vm_readv", argument, hint });
+  };
+  const first = address & ~BigInt(PAGE - 1);
+  const pages = Number((address + BigInt(byteLength) - 1n - first) / BigInt(PAGE)) + 1;
+  const landing = new Uint8Array(MOST_RANGES);
+  const local = new DataView(new ArrayBuffer(iovec.size));
+  const remote = new DataView(new ArrayBuffer(iovec.size * MOST_RANGES));
+  for (let done = 0; done < pages;) {
+    const count = Math.min(MOST_RANGES, pages - done);
+    for (let i = 0; i < count; i++) {
+      const page = first + BigInt(PAGE) * BigInt(done + i);
+      writeIovec(remote, i * iovec.size, { iov_base: (page < address ? address : page) as Address, iov_len: 1n });
+    }
+    const read = pinned(landing, api, (into) => {
+      writeIovec(local, 0, { iov_base: into, iov_len: BigInt(count) });
+      return libc().process_vm_readv(libc().getpid(), local, 1n, remote, BigInt(count), 0n);
+    });
+    if (read < 0n) {
+      const error = libcError("process_vm_readv");
+      if (error.code !== EFAULT) return;
+      throw unreadable(done);
+    }
+    if (read < BigInt(count)) throw unreadable(done + Number(read));
+    done += count;
+  }
+}

@@ -1,0 +1,230 @@
+import { type Access, reads } from "../memory/access.ts";
+import type { Target } from "../graph/context.ts";
+import { AccessError, throwAll } from "../errors.ts";
+import type { Fence } from "../life/fence.ts";
+import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
+import type { Grant } from "../memory/grant.ts";
+import type { Described } from "./described.ts";
+import type { Resource } from "../life/resource.ts";
+import { ORIGIN, type Route } from "../graph/route.ts";
+
+const NOBODY: readonly Grant[] = [];
+
+/** What every tensor and frame is made of. */
+export interface MappedInit {
+  /** The kind of memory, and its context. */
+  readonly target: Target;
+  /** What it was mapped or sliced from; kept alive. */
+  readonly parent?: Mapped | undefined;
+  /** Its end of life; its grants are this object's. */
+  readonly resource: Resource;
+}
+
+const NO_FRAMES: readonly Mapped[] = [];
+
+/** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
+export abstract class Mapped implements Disposable, AsyncDisposable {
+  /** The kind of memory, and its context. */
+  readonly target: Target;
+  /** What it was mapped or sliced from. */
+  readonly parent: Mapped | undefined;
+  /** Its end of life: for those who write mappers. */
+  readonly resource: Resource;
+  readonly #registration: Registration;
+  #route: Route | (() => Route) = ORIGIN;
+  #described: Described | undefined;
+  /** The frames that were made of it: it keeps them alive, as they keep it. */
+  #frames: readonly Mapped[] = NO_FRAMES;
+
+  /** Takes the resource over. */
+  constructor(init: MappedInit) {
+    this.target = init.target;
+    this.parent = init.parent;
+    this.resource = init.resource;
+    this.resource.target = init.target;
+    this.#registration = registerLater(this, init.resource);
+  }
+
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #frames in value;
+  }
+
+  /** In words, for messages: `host tensor [4,4] u8`. */
+  get name(): string {
+    return this.resource.name;
+  }
+
+  /** The bytes it holds; one, but for frames whose planes lie in several allocations. */
+  get grants(): readonly Grant[] {
+    return this.resource.grants;
+  }
+
+  /** How it came here from `parent`: each step, its transfer, and how many bytes moved. */
+  get route(): Route {
+    if (typeof this.#route === "function") this.#route = this.#route();
+    return this.#route;
+  }
+
+  /** What it may be used for: the least of its grants. */
+  get access(): Access {
+    const { grants } = this;
+    for (let i = 0; i < grants.length; i++) if (grants[i].access !== "read-write") return grants[i].access;
+    return "read-write";
+  }
+
+  /** What a route has to know of it: nothing of that ever changes. */
+  get described(): Described {
+    return this.#described ??= this.describe();
+  }
+
+  /** Makes {@link described}. */
+  protected abstract describe(): Described;
+
+  /** Work in flight on it, on what it is a part of, or on its peers: what whoever uses its bytes next has to wait for. */
+  get work(): readonly Fence[] {
+    const work: Fence[] = [];
+    this.workBeside(undefined, work);
+    return work;
+  }
+
+  /**
+   * Adds to `work` what is in flight on it beside a line of work that whoever asks will stand in anyway: for those who
+   * write mappers.
+   */
+  workBeside(line: object | undefined, work: Fence[]): void {
+    this.resource.workBeside(line, work);
+    for (let i = 0; i < this.#frames.length; i++) this.#frames[i].resource.workBeside(line, work);
+    for (let at = this.parent; at?.target === this.target; at = at.parent) at.resource.workBeside(line, work);
+    for (const { resource } of this.#peers) resource?.workBeside(line, work);
+  }
+
+  /** The first resource that is busy, of it, of what it is a part of, and of its peers. */
+  protected get unfinished(): Resource | undefined {
+    if (this.resource.busy) return this.resource;
+    for (let i = 0; i < this.#frames.length; i++) if (this.#frames[i].resource.busy) return this.#frames[i].resource;
+    for (let at = this.parent; at?.target === this.target; at = at.parent) if (at.resource.busy) return at.resource;
+    return this.#peers.find(({ resource }) => resource?.busy)?.resource;
+  }
+
+  /** The grants of those who own the same bytes: of what it is a part of, where that was not lent either. */
+  get #peers(): readonly Grant[] {
+    let owner = this.resource;
+    for (let at = this.parent; at?.target === this.target; at = at.parent) owner = at.resource;
+    return owner.grants[0]?.peers ?? NOBODY;
+  }
+
+  /** It is a plane of `frame` now, and keeps it alive: for those who write mappers. */
+  joinFrame(frame: Mapped): void {
+    this.#frames = [...this.#frames, frame];
+  }
+
+  /** Lends all of it to a child of the same kind. */
+  abstract borrow(access: Access): Mapped;
+
+  /**
+   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for: for
+   * those who write mappers.
+   *
+   * @throws {DisposedError} where it, or what it came from, was disposed.
+   * @throws {AccessError} where its bytes are lent out, or its access does not cover this one.
+   */
+  usable(access: Access): readonly Grant[] {
+    this.resource.assertLive();
+    if (this.grants.length === 1) return this.grants[0].conflicts(access);
+    return this.grants.flatMap((grant) => grant.conflicts(access));
+  }
+
+  /** Like {@link usable} where nobody can wait: bytes on their way back are a conflict. For those who write mappers. */
+  assertUsable(access: Access): void {
+    this.assertReturned(this.usable(access));
+  }
+
+  /** Throws an {@link AccessError} where there are grants whose bytes are on their way back. */
+  protected assertReturned(returning: readonly Grant[]): void {
+    if (returning.length === 0) return;
+    throw new AccessError(
+      `${this.name} cannot be used yet: its bytes are on their way back from ${returning[0].holder}.`,
+      {
+        api: "core",
+        hint: "Await the other's [Symbol.asyncDispose]() first: it waits until they are back.",
+      },
+    );
+  }
+
+  /** Throws, once, all that failed on these bytes after its dispose had returned: for those who write mappers. */
+  raiseKept(): void {
+    const errors: unknown[] = [];
+    for (const { allocation, start, end } of this.grants) {
+      for (let kept; (kept = allocation.takeFailure(start, end));) errors.push(kept.error);
+    }
+    throwAll(errors, `${this.name} was on its way back`);
+  }
+
+  /** The weakest access that it offers: what a look at its handle needs. */
+  protected get leastAccess(): Access {
+    return reads(this.access) ? "read" : "write";
+  }
+
+  /**
+   * Declares work on its `handle` that samepage did not submit: its end waits for the fence. Retains the fence.
+   *
+   * @throws {DisposedError} where it was disposed.
+   */
+  usedBy(fence: Fence): void {
+    this.resource.usedBy(fence);
+  }
+
+  /**
+   * Waits until all work on it is done that was submitted so far, by whichever API, without blocking and without the
+   * unmap: it stays as it is.
+   *
+   * @throws what made the work fail.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using tensor = cl.allocate({ shape: [1024], dtype: "f32" });
+   * cl.queue.fill(tensor, 1);
+   * await tensor.finished();
+   * ```
+   */
+  async finished(): Promise<void> {
+    this.resource.assertLive();
+    for (let busy = this.unfinished; busy !== undefined; busy = this.unfinished) await busy.work[0].wait();
+  }
+
+  /**
+   * Disposes it once `fence` is reached, and returns at once. Until then its bytes are "returning": the host may not
+   * touch them, another API may map them. What fails later is thrown, once, by the next map, view or dispose of them.
+   */
+  disposeAfter(fence: Fence): void {
+    this.resource.disposeAfter(fence);
+    unregister(this.#registration);
+  }
+
+  /** What `console.log` shows: its name, and the way here. */
+  [Symbol.for("Deno.customInspect")](): string {
+    const ways = this.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`);
+    return ways.length === 0 ? this.name : `${this.name} (${ways.join(", ")})`;
+  }
+
+  /** Set by the graph, once: for those who write mappers. */
+  arrivedBy(route: Route | (() => Route)): void {
+    this.#route = route;
+  }
+
+  /** Gives the bytes back to `parent`, after all work recorded on it is done; blocks until then. Idempotent. */
+  [Symbol.dispose](): void {
+    unregister(this.#registration);
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop; lends in flight are waited for too. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    unregister(this.#registration);
+    await this.resource.disposeAsync();
+  }
+}

@@ -1,0 +1,157 @@
+import { type Access, accessOf } from "../memory/access.ts";
+import { object, shown } from "../argument.ts";
+import { LayoutError } from "../errors.ts";
+import type { Fence } from "../life/fence.ts";
+import type { Grant } from "../memory/grant.ts";
+import { describeLayout, type Layout, layout as checked } from "../layout/layout.ts";
+import { Mapped, type MappedInit } from "./mapped.ts";
+import { Described } from "./described.ts";
+
+/** What a tensor is made of. */
+export interface TensorInit<H> extends MappedInit {
+  /** The API's own object. */
+  readonly handle: H;
+  /** Where the elements lie, counted from the handle. */
+  readonly layout: Layout;
+}
+
+/** A part of a tensor that was just lent, for the tensor's own API to make an object of. */
+export interface Part {
+  /** Where its elements lie, counted from the same handle. */
+  readonly layout: Layout;
+  /** The bytes, lent. */
+  readonly grant: Grant;
+  /** Its name. */
+  readonly name: string;
+}
+
+/** Options of {@link Tensor.slice}. */
+export interface SliceOptions {
+  /** What may be done with the part; the tensor's own access by default. */
+  readonly access?: Access;
+}
+
+/** An n-dimensional view of one block of memory, as one API knows it. */
+export abstract class Tensor<H = unknown> extends Mapped {
+  /** Where the elements lie, counted from the handle. */
+  readonly layout: Layout;
+  readonly #handle: H;
+
+  /** Takes the resource over. */
+  constructor(init: TensorInit<H>) {
+    super(init);
+    this.#handle = init.handle;
+    this.layout = init.layout;
+  }
+
+  /**
+   * The API's own object: an address, a `cl_mem`, …; it may cover more than the tensor does (`layout.byteOffset`).
+   * What you do with it is yours to declare, by `usedBy`.
+   *
+   * @throws {DisposedError} where the tensor was disposed.
+   * @throws {AccessError} while its bytes are lent for writing.
+   */
+  get handle(): H {
+    this.assertUsable(this.leastAccess);
+    return this.#handle;
+  }
+
+  /** The handle without a check: for those who write mappers, which run while the bytes are lent. */
+  get rawHandle(): H {
+    return this.#handle;
+  }
+
+  /** The bytes it holds. */
+  get grant(): Grant {
+    return this.grants[0];
+  }
+
+  /**
+   * Lends a part (a plane, a region) as a child. `layout` counts from this tensor's handle, as `region` makes it.
+   *
+   * @throws {LayoutError} where the part reaches outside of the tensor.
+   * @throws {AccessError} where the bytes are lent already.
+   *
+   * @example
+   * ```ts
+   * import { host, region } from "@samepage/interop";
+   *
+   * using image = host.allocate({ shape: [480, 640, 4], dtype: "u8" });
+   * using corner = image.slice(region(image.layout, [0, 0, 0], [16, 16, 4]));
+   * corner.view().fill(255);
+   * ```
+   */
+  slice(layout: Layout, options: SliceOptions = {}): Tensor<H> {
+    const at = layout === this.layout ? layout : whole(layout);
+    const access = accessOf(object(options, "options").access, this.access);
+    // All that is the caller's own code has run once these are retained.
+    const work = this.work.map((fence) => fence.retain());
+    try {
+      return this.#slice(at, access, work);
+    } catch (error) {
+      for (const fence of work) fence[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Takes `work` over where it succeeds. */
+  #slice(layout: Layout, access: Access, work: readonly Fence[]): Tensor<H> {
+    const start = this.grant.start + layout.byteOffset - this.layout.byteOffset;
+    const end = start + layout.byteLength;
+    if (start < this.grant.start || end > this.grant.end) {
+      throw new LayoutError(
+        `layout: bytes ${layout.byteOffset} to ${
+          layout.byteOffset + layout.byteLength
+        } reach outside of ${this.name}, ` +
+          `which has ${this.layout.byteOffset} to ${this.layout.byteOffset + this.layout.byteLength}.`,
+        { api: "core", argument: "layout" },
+      );
+    }
+    this.resource.assertLive();
+    this.assertReturned(this.grant.conflicts(access, start, end));
+    const name = `slice ${describeLayout(layout)} of ${this.name}`;
+    const grant = this.grant.lend(access, start, end, name);
+    let part: Tensor<H> | undefined;
+    try {
+      part = this.derive({ layout, grant, name });
+      grant.revokeConflicting();
+      for (const fence of work) part.resource.record(fence);
+      return part;
+    } catch (error) {
+      if (part === undefined) grant.finish();
+      else part[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Lends all of it to a child. */
+  borrow(access: Access): this {
+    return this.slice(this.layout, { access }) as this;
+  }
+
+  /** Makes the object of a part that was lent; its resource takes the grant over. */
+  protected abstract derive(part: Part): Tensor<H>;
+
+  /** The host address of its first element, where it has one: for routes, which check it. */
+  protected get hostAddress(): bigint | undefined {
+    return undefined;
+  }
+
+  /** What a route has to know of it. */
+  protected describe(): Described {
+    const { layout, hostAddress, grant: { allocation, start } } = this;
+    const plane = { layout, allocation, start, ...(hostAddress === undefined ? {} : { address: hostAddress }) };
+    return new Described(this.target, this.access, [plane]);
+  }
+}
+
+/** A copy of a layout that was given, checked. Unlike a LayoutInit it tells its length. */
+function whole(given: Layout): Layout {
+  const at = checked(given);
+  const { byteLength } = given;
+  if (byteLength === at.byteLength) return at;
+  throw new LayoutError(`byteLength: ${shown(byteLength)} is not the ${at.byteLength} that the layout covers.`, {
+    api: "core",
+    argument: "byteLength",
+  });
+}
