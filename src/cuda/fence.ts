@@ -38,7 +38,12 @@ export class CudaFence extends Fence {
     return this.line.reached(this.mark);
   }
 
-  /** Blocks until the work is done. @throws {CudaLostError} where a kernel has gone wrong. */
+  /**
+   * Blocks until the work is done; where nothing of samepage's was submitted behind it, until all is that the stream was
+   * given by then, by whomever.
+   *
+   * @throws {CudaLostError} where a kernel has gone wrong.
+   */
   waitSync(): void {
     this.#assertLive();
     this.line.wait(this.mark);

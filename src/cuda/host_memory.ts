@@ -26,7 +26,8 @@ export class CudaHostMemory {
   /** What kind of memory kernels will find there: CUDA's own, or the host's, registered where that is needed. */
   kindOf(allocation: Allocation): CudaMemoryKind {
     const block = cudaBlockOf(allocation);
-    if (block !== undefined) return block.memory;
+    // What a route will find behind memory that the host cannot reach is a copy, in pinned memory.
+    if (block !== undefined) return block.hostAddress === undefined ? "pinned" : block.memory;
     return this.#context.device.attributes.pageableMemoryAccess === 1 ? "pageable" : "registered";
   }
 

@@ -49,18 +49,23 @@ function of12(library: Library): Library {
 /** What is of another size: of the first, room is made for any version and its beginning read; the others have grown. */
 const SIZES = ["cudaDeviceProp", "cudaPointerAttributes", "cudaResourceDesc"].map((name) => `sizeof(struct ${name})`);
 
-abiTest("what CUDA 12.0 has of constants and structs is as CUDA 13 has it", async () => {
-  for (const target of TARGETS) {
-    for (const library of [cudaRuntime, cudaDriver]) {
-      const known = await knownTo(target, of12(library), await claims(library));
-      assert(known.length > 400, `${known.length}`);
-      assertEquals(await contradictedOn(target, of12(library), known), library === cudaRuntime ? SIZES : []);
+abiTest(
+  "what CUDA 12.0 has of constants and structs is as CUDA 13 has it",
+  async () => {
+    for (const target of TARGETS) {
+      for (const library of [cudaRuntime, cudaDriver]) {
+        const known = await knownTo(target, of12(library), await claims(library));
+        assert(known.length > 400, `${known.length}`);
+        assertEquals(await contradictedOn(target, of12(library), known), library === cudaRuntime ? SIZES : []);
+      }
+      const room = [runtime.cudaPointerAttributes, runtime.cudaResourceDesc].map(({ size }) => size);
+      const grown = room.map((size, i) => ({ expression: `${SIZES[i + 1]} < ${size}`, value: 1n }));
+      assertEquals(await contradictedOn(target, of12(cudaRuntime), grown), []);
     }
-    const room = [runtime.cudaPointerAttributes, runtime.cudaResourceDesc].map(({ size }) => size);
-    const grown = room.map((size, i) => ({ expression: `${SIZES[i + 1]} < ${size}`, value: 1n }));
-    assertEquals(await contradictedOn(target, of12(cudaRuntime), grown), []);
-  }
-}, "cuda");
+  },
+  "cuda",
+  "cuda 12",
+);
 
 abiTest("libcuda's symbols are none that a macro of cuda.h makes another of", async () => {
   const names = Object.keys(driver.SYMBOLS);

@@ -1,6 +1,7 @@
 import { TARGETS } from "../../ffi/generate/clang.ts";
 import type { Library } from "../../ffi/generate/library.ts";
 import { cuda } from "../../ffi/generate/lists/cuda.ts";
+import { CUDA_12_FOLDER } from "../cuda_libraries.ts";
 
 /** What the ABI tests need and this machine lacks: names of tools, and of Debian packages for headers. */
 export const MISSING: readonly string[] = [
@@ -25,9 +26,13 @@ export const CUDA_MISSING: readonly string[] = ["cuda_runtime_api.h", "cuda.h", 
   .map((header) => `CUDA's ${header}`);
 
 /** What a test may need besides a C compiler. */
-export type Need = "c++" | "cuda";
+export type Need = "c++" | "cuda" | "cuda 12";
 
-const NEEDS: Readonly<Record<Need, readonly string[]>> = { "c++": CXX_MISSING, "cuda": CUDA_MISSING };
+const NEEDS: Readonly<Record<Need, readonly string[]>> = {
+  "c++": CXX_MISSING,
+  "cuda": CUDA_MISSING,
+  "cuda 12": exists(`${CUDA_12_FOLDER}include/cuda_runtime_api.h`) ? [] : ["CUDA 12's headers"],
+};
 
 /** Registers a test which is ignored, and says why in its name, where a tool is missing. */
 export function abiTest(name: string, fn: () => Promise<void>, ...needs: readonly Need[]): void {

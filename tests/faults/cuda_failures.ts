@@ -138,7 +138,7 @@ export const CUDA: Failures<CudaDriver> = {
 
 const internal: Failure = { answer: NVRTC_ERROR_INTERNAL_ERROR };
 
-/** The compiler of CUDA C++. `nvrtcGetErrorString` looks a name up. */
+/** The compiler of CUDA C++. */
 export const NVRTC: Failures<Nvrtc> = {
   nvrtcVersion: internal,
   nvrtcGetNumSupportedArchs: internal,

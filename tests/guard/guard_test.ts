@@ -114,8 +114,8 @@ guardTest("what a thunk cannot call is called as it is, and that is said", async
 });
 
 const USE = `
-  import { lazyLibrary, setTap } from "./src/core/library.ts";
-  import { guarded, guardOf } from "./src/core/native/guard.ts";
+  import { lazyLibrary, setTap } from "./src/core/native/library.ts";
+  import { guarded, guardOf } from "./src/core/guard/guard.ts";
   const symbols = { which: { parameters: [], result: "i32" } };
   const open = lazyLibrary({ api: "use", candidates: [LIBRARY], symbols, hint: "", link: guarded() });
   BEFORE

@@ -4,8 +4,8 @@ import { runModule } from "../process.ts";
 import { guardTest, throwing } from "./cxx.ts";
 
 const OPEN = (path: string) => `
-  import { lazyLibrary } from "./src/core/library.ts";
-  import { guarded } from "./src/core/native/guard.ts";
+  import { lazyLibrary } from "./src/core/native/library.ts";
+  import { guarded } from "./src/core/guard/guard.ts";
   const symbols = {
     throwAs: { parameters: ["i32"], result: "i32" },
     countAlive: { parameters: [], result: "i32" },

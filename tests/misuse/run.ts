@@ -5,7 +5,7 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
-import { CUDA_FOLDER } from "../cuda_libraries.ts";
+import { CUDA_12_FOLDER, CUDA_FOLDER } from "../cuda_libraries.ts";
 import { deno, type Ended } from "../process.ts";
 import { type Face, REPORT, type Report } from "./perform.ts";
 import type { Driver, Failure, Row } from "./row.ts";
@@ -22,7 +22,8 @@ const ENVIRONMENT: Readonly<Record<string, string>> = { RUSTICL_ENABLE: "llvmpip
 
 /** Where the loader looks first. */
 function searched(): string {
-  return [Deno.env.get("LD_LIBRARY_PATH"), CUDA_FOLDER].filter((folder) => folder !== undefined).join(":");
+  return [Deno.env.get("LD_LIBRARY_PATH"), CUDA_FOLDER, `${CUDA_12_FOLDER}lib`].filter((folder) => folder !== undefined)
+    .join(":");
 }
 
 /** How a row went. */
@@ -52,7 +53,7 @@ async function watchedImports(): Promise<string> {
     const real = (config.imports as Record<string, string>)[name];
     await Deno.writeTextFile(
       file,
-      `import { watch } from "./watch.ts";
+      `import { watch } from "../../tests/misuse/watch.ts";
 import * as real from "../../${real}";
 export const { ${Object.keys(exports).join(", ")} } = watch(real);
 `,

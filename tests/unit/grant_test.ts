@@ -207,3 +207,21 @@ Deno.test(
     allocation.leave();
   }),
 );
+
+Deno.test("grants: a copy of what was lent is judged with those who wrap the copy's bytes", () => {
+  withEmptyLedger(() => {
+    const [original, copy] = [allocationOf(BYTES), allocationOf(4096)];
+    const lent = Grant.root(original, 0, BYTES, "read-write", "the original").lend("read-write", 0, BYTES, "the copy");
+    const shown = lent.elsewhere(copy);
+    assertEquals([shown.start, shown.end, shown.isWithin(lent.parent!)], [0, 4096, true]);
+    const peer = Grant.root(copy, 0, 16, "read-write", "a wrap");
+    assertEquals([shown.peers, peer.peers], [[peer], [shown]]);
+    const kernel = shown.lend("read-write", 0, BYTES, "a map");
+    assertThrows(() => peer.conflicts("read"), AccessError, "are lent to a map");
+    kernel.finish();
+    assertEquals(peer.conflicts("read"), []);
+    shown.finish();
+    assertEquals(peer.peers, []);
+    for (const allocation of [original, copy]) allocation.leave();
+  });
+});

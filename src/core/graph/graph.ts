@@ -276,8 +276,9 @@ function waitFor({ waits, returning }: Pending): void {
   for (const grant of returning) grant.resource!.settle();
 }
 
+/** A frame that was made of planes in several blocks holds none of them itself. */
 function isScattered(source: Mapped): source is Frame {
-  return source instanceof Frame && source.grants.length > 1;
+  return source instanceof Frame && source.resource.grants.length === 0 && source.grants.length > 1;
 }
 
 /** One route made of those of a frame's planes. */

@@ -74,10 +74,11 @@ export class Grant {
 
   /**
    * The same right to the same elements where they are shown in another block, from its beginning: what is lent of that is
-   * judged there. The holder keeps this grant as well.
+   * judged there, together with what its peers lend. The holder keeps this grant as well.
    */
   elsewhere(allocation: Allocation, byteLength: number = allocation.block.byteLength): Grant {
-    return new Grant(allocation, 0, byteLength, this.access, this.holder, this.parent, [], undefined);
+    const { lends, roots } = allocation;
+    return new Grant(allocation, 0, byteLength, this.access, this.holder, this.parent, lends, roots);
   }
 
   /** Lends a range to a new holder. The caller has asked {@link conflicts} first. */
@@ -100,7 +101,7 @@ export class Grant {
   /** The grants of other tensors that own any of these bytes as well; none of what was lent. */
   get peers(): readonly Grant[] {
     const { roots } = this.allocation;
-    if (this.parent !== undefined || roots.length < 2) return NONE;
+    if (this.#siblings !== roots || roots.length < 2) return NONE;
     return roots.filter((root) => root !== this && root.#overlaps(this.start, this.end));
   }
 

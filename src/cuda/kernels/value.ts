@@ -39,7 +39,7 @@ export class ValueParameter extends Parameter<Value> {
   #accepted(value: unknown): number | bigint {
     if (this.#isBool && typeof value === "boolean") return Number(value);
     const refusal = this.#numbers.refusal(value);
-    if (refusal !== undefined) throw this.wrong(refusal);
+    if (refusal !== undefined) throw this.wrong(refusal, this.#isBool ? "Pass true or false." : undefined);
     return value as number | bigint;
   }
 }
