@@ -12,6 +12,31 @@ export function object<T>(given: T, argument: string): T & object {
   throw new ArgumentError(`${argument}: ${shown(given)} is no object.`, { api: "core", argument });
 }
 
+/** The names of an object's properties: exactly those of its type. */
+export type Names<T> = { readonly [N in keyof T]-?: unknown };
+
+/**
+ * What was given as options. A name that is none of them is an error: a misspelt option would be passed over in silence.
+ *
+ * @throws {ArgumentError} for what is no object, and for other names.
+ */
+export function optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
+  const unknown = otherNames(object(given, argument), names);
+  if (unknown === undefined) return given;
+  throw new ArgumentError(`${argument}: there is no ${unknown}.`, {
+    api: "core",
+    argument,
+    hint: `Use ${Object.keys(names).join(", ")}.`,
+  });
+}
+
+/** The names of an object's own properties that are none of these; undefined where there are no such. */
+export function otherNames(given: object, names: object): string | undefined {
+  let others: string[] | undefined;
+  for (const name of Object.keys(given)) if (!Object.hasOwn(names, name)) (others ??= []).push(name);
+  return others?.join(", ");
+}
+
 /** A class that knows its own objects. */
 export type Maker<T> = (abstract new (...args: never[]) => T) & {
   /** True for what its constructor has made. */

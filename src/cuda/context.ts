@@ -1,7 +1,7 @@
 import { cudaMemcpyDefault } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../ffi/address.ts";
-import { object } from "../core/argument.ts";
+import { type Names, object, optionsIn } from "../core/argument.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
@@ -62,8 +62,7 @@ export interface CudaOptions extends CudaDeviceChoice {
   readonly mapHost?: boolean;
 }
 
-/** The names of all options. */
-const OPTIONS: ReadonlySet<string> = new Set<keyof CudaOptions>(["ordinal", "uuid", "name", "schedule", "mapHost"]);
+const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, schedule: true, mapHost: true };
 
 /** Contexts that nobody has any more: what lives in them reaches them, so their end is told of, not driven. */
 const forgotten = new FinalizationRegistry<string>((name) => {
@@ -158,11 +157,7 @@ export class CudaContext implements Context, Target<CudaTensor> {
    * @throws {ArgumentError} where no device fits, or its context waits in another way already; or for an option that is none.
    */
   static open(options: CudaOptions = {}): CudaContext {
-    const { schedule: wanted, mapHost, ...choice } = object(options, "options");
-    const unknown = Object.keys(choice).filter((name) => !OPTIONS.has(name));
-    if (unknown.length > 0) {
-      throw checks.wrong("options", `there is no ${unknown.join(", ")}.`, `Use ${[...OPTIONS].join(", ")}.`);
-    }
+    const { schedule: wanted, mapHost, ...choice } = optionsIn(options, OPTIONS);
     const schedule = scheduleIn(wanted);
     const device = chosenDevice(choice);
     assertMapsHost(device, mapHost);

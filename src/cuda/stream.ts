@@ -1,7 +1,7 @@
 import { cudaStreamDefault, cudaStreamNonBlocking } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Access } from "../core/memory/access.ts";
-import { isMade, object, shown } from "../core/argument.ts";
+import { isMade, type Names, optionsIn, shown } from "../core/argument.ts";
 import type { Fence } from "../core/life/fence.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
@@ -29,6 +29,8 @@ export interface StreamOptions {
   /** The lower, the sooner: `cuda.priorities` says what there is. 0 by default. */
   readonly priority?: number;
 }
+
+const OPTIONS: Names<StreamOptions> = { nonBlocking: true, priority: true };
 
 /** A tensor that a command uses, and what for. */
 export interface CudaUse {
@@ -282,7 +284,7 @@ export class CudaStream implements Disposable, AsyncDisposable {
 }
 
 function createStream(context: CudaContext, options: StreamOptions, undo: Undo): StreamHandle {
-  const { nonBlocking = true, priority = 0 } = object(options, "options");
+  const { nonBlocking = true, priority = 0 } = optionsIn(options, OPTIONS);
   const { least, greatest } = context.priorities;
   if (typeof nonBlocking !== "boolean") throw checks.wrongKind("nonBlocking", "a boolean", nonBlocking);
   if (!Number.isInteger(priority) || priority > least || priority < greatest) {

@@ -6,10 +6,10 @@ import type { DType, DTypeOf, TypedArray } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { Frame, type PlacedPlane } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
-import { isMade, object } from "../core/argument.ts";
+import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import { Grant } from "../core/memory/grant.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
-import { type Layout, layout, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
+import { type Layout, layout, LAYOUT_NAMES, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { join, leave } from "../core/memory/peers.ts";
@@ -32,6 +32,8 @@ export interface Placement {
 /** What {@link HostContext.allocate} makes. */
 export interface HostAllocation<D extends DType> extends LayoutInit<D>, Placement {}
 
+const NAMES: Names<HostAllocation<DType> & Layout> = { ...LAYOUT_NAMES, align: true, sharable: true, guard: true };
+
 /** What {@link HostContext.allocateFrame} makes. */
 export interface FrameAllocation extends Placement {
   /** Each row begins at a multiple of this many bytes; 1 by default. */
@@ -39,6 +41,14 @@ export interface FrameAllocation extends Placement {
   /** What is known of the frame. */
   readonly metadata?: Metadata;
 }
+
+const FRAME_OPTIONS: Names<FrameAllocation> = {
+  rowAlign: true,
+  metadata: true,
+  align: true,
+  sharable: true,
+  guard: true,
+};
 
 /**
  * The CPU's memory. It is its own (only) target, and always open.
@@ -87,7 +97,7 @@ export class HostContext implements Context, Target<HostTensor> {
    * ```
    */
   allocate<D extends DType>(init: HostAllocation<D>): HostTensor<D> {
-    const made = layout(init);
+    const made = layout(init, NAMES);
     const block = this.#block(endOf(made), init);
     return ownedTensor(this, new Allocation(block), block.address, made, "read-write", block);
   }
@@ -105,7 +115,7 @@ export class HostContext implements Context, Target<HostTensor> {
    */
   allocateFrame(info: FrameInfo, options: FrameAllocation = {}): Frame<HostTensor> {
     const checked = frameInfo(info);
-    const { rowAlign, metadata } = object(options, "options");
+    const { rowAlign, metadata } = optionsIn(options, FRAME_OPTIONS);
     const layouts = planeLayouts(checked, rowAlign);
     const last = layouts[layouts.length - 1];
     const block = this.#block(endOf(last), options);

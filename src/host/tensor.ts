@@ -3,7 +3,7 @@ import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { type DType, sizeOf, TYPED_ARRAYS, type TypedArrays } from "../core/layout/dtype.ts";
 import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
 import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
-import { object, shown } from "../core/argument.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -28,6 +28,8 @@ export interface ViewOptions<D extends DType = DType> {
   /** What the tensor holds, where its type does not say: checked, and gives the array its type. */
   readonly dtype?: D;
 }
+
+const OPTIONS: Names<ViewOptions> = { access: true, dtype: true };
 
 /** Memory that the CPU sees. Its handle is its address. */
 export class HostTensor<D extends DType = DType> extends Tensor<Address> {
@@ -69,7 +71,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
    * ```
    */
   view<V extends D = D>(options: ViewOptions<V> = {}): TypedArrays[V] {
-    const { access: asked, dtype = this.layout.dtype } = object(options, "options");
+    const { access: asked, dtype = this.layout.dtype } = optionsIn(options, OPTIONS);
     if (dtype !== this.layout.dtype) {
       throw new LayoutError(`dtype: ${this.name} does not hold ${shown(dtype)}.`, { api: "host", argument: "dtype" });
     }
@@ -104,7 +106,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
    * ```
    */
   async lend<R>(use: (view: TypedArrays[D]) => Promise<R> | R, options: ViewOptions = {}): Promise<R> {
-    const access = accessOf(object(options, "options").access, this.access);
+    const access = accessOf(optionsIn(options, OPTIONS).access, this.access);
     if (typeof use !== "function") {
       throw new ArgumentError(`use: ${shown(use)} is no function.`, { api: "host", fn: "lend", argument: "use" });
     }

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
-import { object } from "../core/argument.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import { Allocation, type Block, type Fate } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
 import { dtypeOf, sizeOf } from "../core/layout/dtype.ts";
@@ -21,6 +21,8 @@ export interface WrapOptions {
   /** Lives as long as the tensor does: whatever owns the memory. */
   readonly keepAlive?: unknown;
 }
+
+const OPTIONS: Names<WrapOptions> = { access: true, keepAlive: true };
 
 /** What owns memory that can never be given back, because a view of it has escaped. */
 const keptForGood: unknown[] = [];
@@ -85,7 +87,7 @@ export function wrapPointer(
   init: LayoutInit | undefined,
   options: WrapOptions,
 ): HostTensor {
-  const { access: wanted, keepAlive } = object(options, "options");
+  const { access: wanted, keepAlive } = optionsIn(options, OPTIONS);
   const access = accessOf(wanted, "read-write");
   if (init === undefined) throw refused("a pointer needs a layout.", "Pass { shape, dtype }.", "init");
   if (address <= 0n) throw refused("the pointer is null.");

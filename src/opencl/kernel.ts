@@ -1,5 +1,5 @@
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
-import { object } from "../core/argument.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -37,6 +37,8 @@ export interface RunOptions {
    */
   readonly indirect?: readonly OpenCLPointerTensor[];
 }
+
+const OPTIONS: Names<RunOptions> = { local: true, offset: true, queue: true, after: true, indirect: true };
 
 /** A kernel: checks every argument against what clGetKernelArgInfo says, at every run. */
 export class OpenCLKernel implements Disposable {
@@ -114,7 +116,7 @@ export class OpenCLKernel implements Disposable {
    */
   run(global: readonly number[], args: readonly KernelArgument[], options: RunOptions = {}): void {
     this.resource.assertLive();
-    const { queue = this.program.context.queue, after, local, offset, indirect } = object(options, "options");
+    const { queue = this.program.context.queue, after, local, offset, indirect } = optionsIn(options, OPTIONS);
     assertInstance(queue, OpenCLQueue, "queue");
     queue.resource.assertLive();
     this.resource.assertLive(); // the options may have been the program's own code

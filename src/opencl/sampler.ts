@@ -1,6 +1,6 @@
 import * as cl from "../../ffi/opencl/constants.ts";
 import type { ClSampler } from "../../ffi/opencl/handles.ts";
-import { object, shown } from "../core/argument.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { ledger } from "../core/life/ledger.ts";
@@ -40,6 +40,8 @@ export interface SamplerInit {
   /** What is read between pixels; `"nearest"` by default. */
   readonly filter?: Filter;
 }
+
+const NAMES: Names<SamplerInit> = { normalized: true, addressing: true, filter: true };
 
 /**
  * How a kernel reads an image: an argument for its `sampler_t`. Its end waits for the kernels that use it: PoCL 3.1 does
@@ -112,7 +114,7 @@ export class OpenCLSampler implements Disposable, AsyncDisposable {
 
 /** The settings, each read once. */
 function settingsOf(init: SamplerInit): Required<SamplerInit> {
-  const { normalized = false, addressing = "clamp-to-edge", filter = "nearest" } = object(init, "init");
+  const { normalized = false, addressing = "clamp-to-edge", filter = "nearest" } = optionsIn(init, NAMES, "init");
   if (typeof normalized !== "boolean") throw wrong("normalized", `${shown(normalized)} is neither true nor false.`);
   known("addressing", addressing, ADDRESSING);
   known("filter", filter, FILTERS);

@@ -1,9 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { object, shown } from "../core/argument.ts";
+import { type Names, object, shown } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { layout, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
+import { type Layout, layout, LAYOUT_NAMES, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
 import type { MemoryKind } from "./alias/memory.ts";
@@ -27,6 +27,8 @@ export interface SvmAllocation<D extends DType = DType> extends LayoutInit<D> {
   /** The address will be a multiple of this power of two; 128 at least, where the device has 64-bit vectors. */
   readonly align?: number;
 }
+
+const NAMES: Names<SvmAllocation & Layout> = { ...LAYOUT_NAMES, grain: true, atomics: true, align: true };
 
 /** How finely a device has to share for each grain. */
 const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm; readonly name: string } } = {
@@ -84,7 +86,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
    */
   allocate(init: SvmAllocation): OpenCLSvmTensor {
     const { grain, atomics, align } = this.#asked(init);
-    const at = layout(init);
+    const at = layout(init, NAMES);
     const byteLength = at.byteOffset + at.byteLength;
     this.context.resource.assertLive(); // asked last: what was given may have run the program's own code
     return this.own(svmBlock(this.context, { byteLength, grain, atomics, align }), at);

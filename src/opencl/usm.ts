@@ -1,11 +1,11 @@
 import type { Address } from "../../ffi/address.ts";
 import { CL_FALSE, CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { object, shown } from "../core/argument.ts";
+import { type Names, object, shown } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
-import { layout, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
+import { type Layout, layout, LAYOUT_NAMES, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
 import type { MemoryKind } from "./alias/memory.ts";
@@ -24,6 +24,8 @@ export interface UsmAllocation<D extends DType = DType> extends LayoutInit<D> {
   /** The address will be a multiple of this power of two; the driver's choice by default. */
   readonly align?: number;
 }
+
+const NAMES: Names<UsmAllocation & Layout> = { ...LAYOUT_NAMES, kind: true, align: true };
 
 /**
  * Unified shared memory of one context, where its driver has cl_intel_unified_shared_memory: `cl.usm`. A kernel is
@@ -85,7 +87,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
       throw refused("kind", `${name} has no ${kind} memory.`, "cl.usm.capabilities says what it has.");
     }
     const multiple = align === undefined ? 0 : powerOfTwo(align, "align");
-    const at = layout(init);
+    const at = layout(init, NAMES);
     this.context.resource.assertLive(); // asked last: what was given may have run the program's own code
     return this.own(usmBlock(this.context, kind, at.byteOffset + at.byteLength, multiple), at);
   }

@@ -1,4 +1,4 @@
-import { isMade } from "../core/argument.ts";
+import { isMade, type Names } from "../core/argument.ts";
 import type { Access } from "../core/memory/access.ts";
 import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
@@ -21,6 +21,9 @@ export interface OperationOptions {
    */
   readonly reallocate?: boolean;
 }
+
+/** Those of an operation that has no others. */
+export const OPERATION_OPTIONS: Names<OperationOptions> = { reallocate: true };
 
 /** A function, and what it works on by the names of its arguments. */
 interface Call<R> {

@@ -1,3 +1,4 @@
+import type { Names } from "../core/argument.ts";
 import type { Address } from "../../ffi/address.ts";
 import type { Access } from "../core/memory/access.ts";
 import { AccessError } from "../core/errors.ts";
@@ -12,6 +13,9 @@ export interface AttachOptions {
   /** What the tensor may be used for; read-write by default. */
   readonly access?: Access;
 }
+
+/** Their names. */
+export const ATTACH_OPTIONS: Names<AttachOptions> = { access: true };
 
 /** What a Mat's or UMat's tensor is made of. */
 export interface OpenCVTensorInit extends Omit<TensorInit<Address>, "handle"> {

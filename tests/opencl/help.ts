@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { sleepSync } from "../../src/core/native/sleep.ts";
 import { assert, assertEquals, AssertionError } from "@std/assert";
 import { ledger, LibraryNotFoundError, MapperGraph } from "@samepage/interop";
 import { host, type HostTensor } from "@samepage/interop";
@@ -71,6 +72,12 @@ function innermost(error: unknown): unknown {
 /** The same test once for each platform. */
 export function testEach(name: string, run: (platform: Platform) => void | Promise<void>): void {
   for (const platform of ALL) test(`${platform}: ${name}`, [platform], () => run(platform));
+}
+
+/** Asserts how many hold an object. rusticl's own thread lets go a moment after the work it did for us is done. */
+export function assertHeld(references: () => number, expected: number): void {
+  for (let tries = 0; references() !== expected && tries < 1000; tries++) sleepSync(1);
+  assertEquals(references(), expected);
 }
 
 /** Kernels that the tests use. */

@@ -1,5 +1,5 @@
 import { type Access, accessOf } from "../memory/access.ts";
-import { isMade, object, shown } from "../argument.ts";
+import { isMade, type Names, object, optionsIn, shown } from "../argument.ts";
 import { type Context, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, throwAll } from "../errors.ts";
 import { Edges } from "./edges.ts";
@@ -23,6 +23,8 @@ export interface MapOptions {
   /** May a step copy bytes? `"never"` by default: then a route that would is refused. */
   readonly copy?: "never" | "allow";
 }
+
+const OPTIONS: Names<MapOptions> = { access: true, after: true, copy: true };
 
 /** The tensors of a target: of `typeof cv.mat | typeof cv.umat`, a Mat or a UMat. */
 export type TensorOf<G extends Target> = G extends Target<infer T> ? T : never;
@@ -276,9 +278,9 @@ function waitFor({ waits, returning }: Pending): void {
   for (const grant of returning) grant.resource!.settle();
 }
 
-/** A frame that was made of planes in several blocks holds none of them itself. */
+/** A frame that was made of planes holds none of their bytes itself: what is mapped has to end with them. */
 function isScattered(source: Mapped): source is Frame {
-  return source instanceof Frame && source.resource.grants.length === 0 && source.grants.length > 1;
+  return source instanceof Frame && source.resource.grants.length === 0;
 }
 
 /** One route made of those of a frame's planes. */
@@ -306,7 +308,7 @@ function noTarget(given: unknown): ArgumentError {
 }
 
 function optionsOf(given: MapOptions): Asked {
-  const { access, after, copy } = object(given, "options");
+  const { access, after, copy } = optionsIn(given, OPTIONS);
   if (after !== undefined && !isMade(after, Fence)) throw unfit("after", after, "no fence");
   return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };
 }

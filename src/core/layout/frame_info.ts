@@ -1,4 +1,4 @@
-import { object, shown } from "../argument.ts";
+import { type Names, object, optionsIn, shown } from "../argument.ts";
 import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 import { type Layout, layout, moved, whole } from "./layout.ts";
@@ -95,6 +95,8 @@ export interface ImageInit {
   readonly colour?: Colour;
 }
 
+const NAMES: Names<ImageInit> = { format: true, width: true, height: true, modifier: true, colour: true };
+
 /** The DRM code of four characters, first character in the low byte (`fourcc_code` of drm_fourcc.h). */
 export function fourccOf(characters: string): number {
   return [...characters].reduceRight((code, c) => code * 256 + c.charCodeAt(0), 0);
@@ -106,7 +108,10 @@ export function fourccOf(characters: string): number {
  * @throws {LayoutError} for an unknown format or a size that its subsampling does not allow.
  */
 export function imageInfo(init: ImageInit): ImageInfo {
-  const { format: name, width, height, modifier = 0n, colour } = object(init, "init");
+  return image(optionsIn(init, NAMES, "init"));
+}
+
+function image({ format: name, width, height, modifier = 0n, colour }: ImageInit): ImageInfo {
   if (typeof name !== "string" || !Object.hasOwn(IMAGE_FORMATS, name)) {
     throw new LayoutError(`format: ${shown(name)} is no pixel format.`, {
       api: "core",
@@ -143,7 +148,7 @@ export function imageInfo(init: ImageInit): ImageInfo {
  */
 export function frameInfo(given: FrameInfo): FrameInfo {
   const info = { ...object(given, "info") };
-  if (info.type === "image") return imageInfo(info);
+  if (info.type === "image") return image(info);
   if (info.type !== "audio" || (info.layout !== "interleaved" && info.layout !== "planar")) {
     throw new LayoutError('info: it is neither an image nor "interleaved" or "planar" audio.', {
       api: "core",

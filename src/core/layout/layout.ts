@@ -1,4 +1,4 @@
-import { shown } from "../argument.ts";
+import { type Names, otherNames, shown } from "../argument.ts";
 import { type DType, sizeOf, TYPED_ARRAYS } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 
@@ -30,6 +30,16 @@ export interface LayoutInit<D extends DType = DType> {
   readonly byteOffset?: number;
 }
 
+/** What a layout can be made of: a layout, too. */
+export const LAYOUT_NAMES: Names<LayoutInit & Layout> = {
+  shape: true,
+  dtype: true,
+  strides: true,
+  rowAlign: true,
+  byteOffset: true,
+  byteLength: true,
+};
+
 /** The most dimensions a layout can have. */
 const MOST_DIMENSIONS = 32;
 
@@ -38,6 +48,7 @@ const MOST_DIMENSIONS = 32;
  *
  * Elements may not overlap; strides and offset are multiples of the element's size.
  *
+ * @param names which properties it may have; those of a layout by default
  * @throws {LayoutError} `argument` names what is wrong.
  *
  * @example
@@ -48,8 +59,12 @@ const MOST_DIMENSIONS = 32;
  * console.log(layout({ shape: [3, 5], dtype: "u8", rowAlign: 64 }).byteLength); // 133
  * ```
  */
-export function layout<D extends DType>(init: LayoutInit<D>): Layout<D> {
-  if (typeof init !== "object" || init === null) throw bad("init", `${shown(init)} is no layout.`);
+export function layout<D extends DType>(init: LayoutInit<D>, names: object = LAYOUT_NAMES): Layout<D> {
+  if (typeof init !== "object" || init === null) {
+    throw bad("init", `${shown(init)} is no layout.`, "Pass { shape, dtype }.");
+  }
+  const others = otherNames(init, names);
+  if (others !== undefined) throw bad("init", `there is no ${others}.`, `Use ${Object.keys(names).join(", ")}.`);
   const { dtype, shape: givenShape, strides: given, rowAlign, byteOffset: givenOffset } = init;
   if (given !== undefined && rowAlign !== undefined) throw bad("rowAlign", "give it or strides, not both.");
   if (typeof dtype !== "string" || !Object.hasOwn(TYPED_ARRAYS, dtype)) {

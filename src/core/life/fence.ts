@@ -1,4 +1,4 @@
-import { isMade, object, shown } from "../argument.ts";
+import { isMade, type Names, optionsIn, shown } from "../argument.ts";
 import type { Context } from "../graph/context.ts";
 import { ArgumentError } from "../errors.ts";
 import { libc } from "../native/libc.ts";
@@ -16,6 +16,8 @@ export interface WaitOptions {
   /** Stops waiting, not the work: the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
+
+const OPTIONS: Names<WaitOptions> = { signal: true };
 
 /**
  * A point in one API's work that others can wait for.
@@ -74,7 +76,7 @@ export abstract class Fence implements Disposable {
 
   /** Waits without blocking the event loop. @throws what made the work fail, or the signal's own reason. */
   async wait(options: WaitOptions = {}): Promise<void> {
-    const { signal } = object(options, "options");
+    const { signal } = optionsIn(options, OPTIONS);
     if (signal !== undefined && !(signal instanceof AbortSignal)) {
       throw new ArgumentError(`signal: ${shown(signal)} is no AbortSignal.`, { api: "core", argument: "signal" });
     }

@@ -1,5 +1,5 @@
 import { type Access, accessOf } from "../memory/access.ts";
-import { object, shown } from "../argument.ts";
+import { type Names, optionsIn, shown } from "../argument.ts";
 import { LayoutError } from "../errors.ts";
 import type { Fence } from "../life/fence.ts";
 import type { Grant } from "../memory/grant.ts";
@@ -30,6 +30,8 @@ export interface SliceOptions {
   /** What may be done with the part; the tensor's own access by default. */
   readonly access?: Access;
 }
+
+const OPTIONS: Names<SliceOptions> = { access: true };
 
 /** An n-dimensional view of one block of memory, as one API knows it. */
 export abstract class Tensor<H = unknown> extends Mapped {
@@ -83,7 +85,7 @@ export abstract class Tensor<H = unknown> extends Mapped {
    */
   slice(layout: Layout, options: SliceOptions = {}): Tensor<H> {
     const at = layout === this.layout ? layout : whole(layout);
-    const access = accessOf(object(options, "options").access, this.access);
+    const access = accessOf(optionsIn(options, OPTIONS).access, this.access);
     // All that is the caller's own code has run once these are retained.
     const work = this.work.map((fence) => fence.retain());
     try {

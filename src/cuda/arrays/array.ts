@@ -5,7 +5,7 @@ import {
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
-import { object, shown } from "../../core/argument.ts";
+import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import type { Fence } from "../../core/life/fence.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
@@ -36,6 +36,15 @@ export interface CudaArrayInit {
   readonly surface?: boolean;
 }
 
+const NAMES: Names<CudaArrayInit> = {
+  width: true,
+  height: true,
+  depth: true,
+  channels: true,
+  dtype: true,
+  surface: true,
+};
+
 /**
  * Memory of the device in an order that suits its texture units, which kernels see through textures and surfaces. How it
  * lies is the driver's own affair, so it is no tensor: it is copied to and from tensors, by streams.
@@ -59,7 +68,7 @@ export class CudaArray implements Disposable, AsyncDisposable {
 
   /** Made by `cuda.array()`. */
   constructor(context: CudaContext, init: CudaArrayInit) {
-    const { width, height, depth, channels = 1, dtype, surface = true } = object(init, "init");
+    const { width, height, depth, channels = 1, dtype, surface = true } = optionsIn(init, NAMES, "init");
     assertFormat(dtype, channels);
     if (typeof surface !== "boolean") throw checks.wrong("surface", `${shown(surface)} is no boolean.`);
     if (depth !== undefined && height === undefined) throw checks.wrong("depth", "slices have a height.");

@@ -9,7 +9,7 @@ import {
   cudaReadModeNormalizedFloat,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaTextureDesc, writeCudaTextureDesc } from "../../../ffi/cuda_runtime/structs.ts";
-import { object, shown } from "../../core/argument.ts";
+import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
 import type { CudaArray } from "./array.ts";
@@ -51,6 +51,8 @@ export interface TextureOptions {
   readonly border?: readonly [number, number, number, number];
 }
 
+const OPTIONS: Names<TextureOptions> = { filter: true, address: true, normalized: true, read: true, border: true };
+
 /** A texture object: kernels read an array by it. Made by `array.texture()`. */
 export class CudaTexture extends OverArray {
   /** Made by an array. */
@@ -67,7 +69,7 @@ export class CudaTexture extends OverArray {
 
 /** A `struct cudaTextureDesc`. @throws {ArgumentError} for what does not go together. */
 export function textureBytes(options: TextureOptions, dtype: CudaArrayDType): Uint8Array<ArrayBuffer> {
-  const given = object(options, "options");
+  const given = optionsIn(options, OPTIONS);
   const { filter = "point", address = "clamp", normalized = false, read = "element", border = [0, 0, 0, 0] } = given;
   const filterMode = chosen(FILTERS, filter, "filter");
   const addressMode = chosen(ADDRESSES, address, "address");

@@ -1,4 +1,4 @@
-import { object, shown } from "../../core/argument.ts";
+import { type Names, object, optionsIn, shown } from "../../core/argument.ts";
 import { checks } from "../check.ts";
 
 /** Options of {@link CudaContext.program}. */
@@ -12,6 +12,8 @@ export interface ProgramOptions {
   /** Kernels that are C++: `["fill<float>", "image::blur"]`. What is `extern "C"` needs none. */
   readonly names?: readonly string[];
 }
+
+const OPTIONS: Names<ProgramOptions> = { defines: true, options: true, name: true, names: true };
 
 /** A program of CUDA C++, checked. */
 export interface Source {
@@ -39,7 +41,7 @@ export function sourceIn(text: string, given: ProgramOptions): Source {
   checks.assertText(text, "source");
   assertWhole(text, "source");
   if (text.trim() === "") throw checks.wrong("source", "it is empty.");
-  const { defines = {}, options = [], name = "program.cu", names = [] } = object(given, "options");
+  const { defines = {}, options = [], name = "program.cu", names = [] } = optionsIn(given, OPTIONS);
   checks.assertText(name, "name");
   assertWhole(name, "name");
   return {

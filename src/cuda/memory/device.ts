@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
-import { object, shown } from "../../core/argument.ts";
+import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import { LayoutError } from "../../core/errors.ts";
-import { type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
+import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { cudart } from "../library.ts";
@@ -17,6 +17,8 @@ export interface DeviceAllocation extends LayoutInit {
   readonly pitch?: boolean;
 }
 
+const NAMES: Names<DeviceAllocation & Layout> = { ...LAYOUT_NAMES, pitch: true };
+
 /** A new block, and where the elements lie in it. */
 export interface PlacedBlock {
   /** The memory. */
@@ -27,7 +29,7 @@ export interface PlacedBlock {
 
 /** Memory of the device, not initialised: at least 256 bytes aligned. */
 export function deviceMemory(context: CudaContext, init: DeviceAllocation): PlacedBlock {
-  const { pitch = false, shape, dtype, strides, rowAlign, byteOffset } = object(init, "init");
+  const { pitch = false, shape, dtype, strides, rowAlign, byteOffset } = optionsIn(init, NAMES, "init");
   if (typeof pitch !== "boolean") throw checks.wrong("pitch", `${shown(pitch)} is no boolean.`);
   const given = Object.entries({ strides, rowAlign, byteOffset }).filter(([, value]) => value !== undefined);
   const at = layout({ shape, dtype, ...Object.fromEntries(given) });

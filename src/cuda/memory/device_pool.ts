@@ -11,7 +11,7 @@ import {
 import type { CudaMemPool } from "../../../ffi/cuda_runtime/handles.ts";
 import { cudaMemPoolProps, writeCudaMemPoolProps } from "../../../ffi/cuda_runtime/structs.ts";
 import { NULL } from "../../../ffi/address.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
@@ -31,6 +31,8 @@ export interface MemoryPoolOptions {
    */
   readonly releaseThreshold?: number;
 }
+
+const OPTIONS: Names<MemoryPoolOptions> = { maxBytes: true, releaseThreshold: true };
 
 /** What a pool holds, in bytes (cudaMemPoolGetAttribute). */
 export interface MemoryPoolStatistics {
@@ -54,7 +56,7 @@ export class CudaMemoryPool implements Disposable, AsyncDisposable {
 
   /** Made by the context. */
   constructor(context: CudaContext, options: MemoryPoolOptions = {}) {
-    const { maxBytes = 0, releaseThreshold = 0 } = object(options, "options");
+    const { maxBytes = 0, releaseThreshold = 0 } = optionsIn(options, OPTIONS);
     whole(maxBytes, "maxBytes", 0);
     whole(releaseThreshold, "releaseThreshold", 0);
     assertPools(context);

@@ -5,9 +5,9 @@ import {
   cudaStreamLegacy,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
-import { isMade, object, shown } from "../../core/argument.ts";
+import { isMade, type Names, object, optionsIn, shown } from "../../core/argument.ts";
 import type { Fence } from "../../core/life/fence.ts";
-import { layout, type LayoutInit } from "../../core/layout/layout.ts";
+import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { checkDriver } from "../errors.ts";
@@ -37,6 +37,8 @@ export interface ManagedAllocation extends LayoutInit {
   readonly attach?: "global" | "host";
 }
 
+const NAMES: Names<ManagedAllocation & Layout> = { ...LAYOUT_NAMES, attach: true };
+
 /** Options of {@link CudaManaged.advise}. */
 export interface AdviseOptions {
   /** Which processor it is about: the context's device by default. For `"read-mostly"` it says nothing. */
@@ -44,6 +46,8 @@ export interface AdviseOptions {
   /** Takes the advice back. False by default. */
   readonly unset?: boolean;
 }
+
+const OPTIONS: Names<AdviseOptions> = { location: true, unset: true };
 
 const ATTACH: { readonly [A in ManagedAttachment]: number } = {
   global: cudaMemAttachGlobal,
@@ -84,7 +88,7 @@ export class CudaManaged extends CudaMemory {
     const { attach = "global" } = object(init, "init");
     if (attach !== "global" && attach !== "host") throw checks.wrong("attach", `${shown(attach)} is none.`);
     assertAllowed("managed", "kernel-write", this.context.device, "device");
-    const at = layout(init);
+    const at = layout(init, NAMES);
     this.context.resource.assertLive();
     const tensor = this.own(managedBlock(this.context, at.byteOffset + at.byteLength, attach), at);
     this.turns?.track(tensor.grant.allocation, attach);
@@ -160,7 +164,7 @@ export class CudaManaged extends CudaMemory {
    * @throws {ArgumentError} where a device has no concurrentManagedAccess.
    */
   advise(tensor: CudaTensor, advice: ManagedAdvice, options: AdviseOptions = {}): void {
-    const { location = "device", unset = false } = object(options, "options");
+    const { location = "device", unset = false } = optionsIn(options, OPTIONS);
     setAdvice(this.context, tensor, advice, this.#placed(tensor, location, "advise"), unset);
   }
 

@@ -1,7 +1,7 @@
 import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../../ffi/address.ts";
 import type { Fate } from "../../core/memory/allocation.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import { checks } from "../check.ts";
@@ -21,9 +21,11 @@ export interface OrderedAllocation {
   readonly pool?: CudaMemoryPool;
 }
 
+const OPTIONS: Names<OrderedAllocation> = { pool: true };
+
 /** A tensor whose memory is made and given back in the order of a stream. */
 export function allocateInOrder(stream: CudaStream, init: LayoutInit, options: OrderedAllocation): CudaTensor {
-  const { pool } = object(options, "options");
+  const { pool } = optionsIn(options, OPTIONS);
   const { context } = stream;
   const at = layout(init);
   if (pool !== undefined) {

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
-import { object } from "../../core/argument.ts";
-import { layout, type LayoutInit } from "../../core/layout/layout.ts";
+import { type Names, object } from "../../core/argument.ts";
+import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
@@ -12,6 +12,8 @@ import { CudaPinnedPool, type PinnedPoolOptions } from "./pool.ts";
 
 /** How pinned memory is allocated. */
 export interface PinnedAllocation extends LayoutInit, PinnedFlags {}
+
+const NAMES: Names<PinnedAllocation & Layout> = { ...LAYOUT_NAMES, portable: true, mapped: true, writeCombined: true };
 
 /** Pinned memory of the host: page-locked, so that devices reach it, or copy it, without the driver's help. */
 export class CudaPinned extends CudaMemory {
@@ -39,7 +41,7 @@ export class CudaPinned extends CudaMemory {
    */
   allocate(init: PinnedAllocation): CudaTensor {
     const flags = pinnedFlags(object(init, "init"));
-    const at = layout(init);
+    const at = layout(init, NAMES);
     this.context.resource.assertLive();
     return this.own(pinnedBlock(this.context, at.byteOffset + at.byteLength, flags), at);
   }

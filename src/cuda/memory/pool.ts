@@ -1,4 +1,4 @@
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { layout, type LayoutInit, powerOfTwo, whole } from "../../core/layout/layout.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { CudaTensor } from "../tensor.ts";
@@ -19,6 +19,16 @@ export interface PinnedPoolOptions extends PinnedFlags {
   readonly mostBytes?: number;
 }
 
+const OPTIONS: Names<PinnedPoolOptions> = {
+  byteLength: true,
+  count: true,
+  alignment: true,
+  mostBytes: true,
+  portable: true,
+  mapped: true,
+  writeCombined: true,
+};
+
 /**
  * Pinned tensors that are handed out and come back: locking pages takes milliseconds, and taking a block that is locked
  * already none. Blocks have the size of powers of two, so that what comes back fits what is asked for next.
@@ -35,7 +45,7 @@ export class CudaPinnedPool implements Disposable, AsyncDisposable {
 
   /** Made by `cuda.pinned.pool()`. */
   constructor(pinned: CudaPinned, options: PinnedPoolOptions) {
-    const given = object(options, "options");
+    const given = optionsIn(options, OPTIONS);
     const { byteLength, count = 1, alignment = 256, mostBytes = Number.MAX_SAFE_INTEGER } = given;
     const flags = pinnedFlags(given);
     whole(byteLength, "byteLength", 1);

@@ -5,7 +5,7 @@ import {
   cudaHostRegisterPortable,
   cudaHostRegisterReadOnly,
 } from "../../../ffi/cuda_runtime/constants.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { CudaDevice } from "../device.ts";
 
@@ -24,6 +24,8 @@ export interface RegisterOptions {
   readonly ioMemory?: boolean;
 }
 
+const OPTIONS: Names<RegisterOptions> = { portable: true, mapped: true, readOnly: true, ioMemory: true };
+
 /** What a map registers memory with. */
 export const FOR_MAPS: number = cudaHostRegisterPortable | cudaHostRegisterMapped;
 
@@ -33,7 +35,7 @@ export const FOR_MAPS: number = cudaHostRegisterPortable | cudaHostRegisterMappe
  * @throws {ArgumentError} where the device has none of a kind.
  */
 export function registerFlags(given: RegisterOptions, { name, attributes }: CudaDevice): number {
-  const { portable = true, mapped = true, readOnly = false, ioMemory = false } = object(given, "options");
+  const { portable = true, mapped = true, readOnly = false, ioMemory = false } = optionsIn(given, OPTIONS);
   if (mapped && attributes.canMapHostMemory !== 1) {
     throw unsupported("mapped", `${name} maps no memory of the host (canMapHostMemory is 0).`);
   }

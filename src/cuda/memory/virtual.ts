@@ -1,8 +1,8 @@
 import { reads } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import { isMade, object, shown } from "../../core/argument.ts";
+import { isMade, type Names, object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
+import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import { CudaContext } from "../context.ts";
 import { CudaTensor } from "../tensor.ts";
@@ -25,6 +25,9 @@ export interface VirtualAllocation extends VirtualImport {
   /** Has it an fd, by which other APIs and processes have it too? True by default. */
   readonly sharable?: boolean;
 }
+
+const IMPORT_NAMES: Names<VirtualImport & Layout> = { ...LAYOUT_NAMES, devices: true };
+const NAMES: Names<VirtualAllocation & Layout> = { ...IMPORT_NAMES, location: true, sharable: true };
 
 /**
  * Memory by CUDA's virtual memory management: what it is, the address that it has, and who may use that are settled apart.
@@ -59,7 +62,7 @@ export class CudaVirtual extends CudaMemory {
     const { location = "device", sharable = true, devices = [] } = object(init, "init");
     if (location !== "device" && location !== "host") throw checks.wrong("location", `${shown(location)} is none.`);
     if (typeof sharable !== "boolean") throw checks.wrongKind("sharable", "a boolean", sharable);
-    const at = layout(init);
+    const at = layout(init, NAMES);
     const others = this.#contextsIn(devices);
     const wish = { location, sharable } as const;
     this.#assertSupported(wish, "cuMemCreate");
@@ -81,7 +84,7 @@ export class CudaVirtual extends CudaMemory {
   import(fd: number, init: VirtualImport): CudaTensor {
     if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) throw checks.wrong("fd", `${shown(fd)} is none.`);
     const { devices = [] } = object(init, "init");
-    const at = layout(init);
+    const at = layout(init, IMPORT_NAMES);
     const others = this.#contextsIn(devices);
     this.#assertSupported({ location: "device", sharable: true }, "cuMemImportFromShareableHandle");
     const { context } = this;

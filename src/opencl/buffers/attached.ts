@@ -13,7 +13,7 @@ import {
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { type Access, accessOf } from "../../core/memory/access.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
@@ -34,6 +34,8 @@ export interface AttachBufferOptions {
   /** What the tensor may be used for; read-write by default. */
   readonly access?: Access;
 }
+
+const OPTIONS: Names<AttachBufferOptions> = { access: true };
 
 /** What OpenCL says of a buffer. */
 interface Told {
@@ -59,7 +61,7 @@ export function attachedBuffer(
 ): OpenCLTensor {
   const mem = handleIn<ClMem>(given, "handle");
   const at = layout(init);
-  const access = accessOf(object(options, "options").access, "read-write");
+  const access = accessOf(optionsIn(options, OPTIONS).access, "read-write");
   context.resource.assertLive();
   const told = tellOf(mem, context);
   const end = at.byteOffset + at.byteLength;

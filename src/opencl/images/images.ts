@@ -8,7 +8,7 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Fence } from "../../core/life/fence.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
@@ -38,6 +38,8 @@ export interface ImageOptions {
   readonly type?: ImageType;
 }
 
+const OPTIONS: Names<ImageOptions> = { type: true };
+
 /** An experiment that is run before a probe asks for its outcome. */
 interface Proof {
   tryToProve(): void;
@@ -63,7 +65,7 @@ export class OpenCLImages {
 
   /** The images of a format, as a target: one object for each format and kind. */
   target(format: OpenCLImageFormat, options: ImageOptions): ImageTarget {
-    const { type } = object(options, "options");
+    const { type } = optionsIn(options, OPTIONS);
     const kind = type === undefined ? undefined : imageTypeOf(type);
     const pixels = formatOf(format);
     const key = `${pixels.name} ${kind}`;

@@ -1,5 +1,5 @@
 import { Allocation } from "../../core/memory/allocation.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { Grant } from "../../core/memory/grant.ts";
 import { describeLayout, type Layout, layout } from "../../core/layout/layout.ts";
@@ -28,6 +28,8 @@ export interface ImageInit {
   /** Pixels along each dimension, outermost first, and the channels where a pixel has several: `[480, 640, 4]`. */
   readonly shape: readonly number[];
 }
+
+const NAMES: Names<ImageInit> = { shape: true };
 
 /**
  * Images of one format in one context, as a node of the graph: what `cl.image(format)` answers, the same object each
@@ -74,7 +76,7 @@ export class ImageTarget implements Target<OpenCLImage> {
    * ```
    */
   allocate(init: ImageInit): OpenCLImage {
-    const at = layout({ shape: object(init, "init").shape, dtype: this.format.dtype });
+    const at = layout({ shape: optionsIn(init, NAMES, "init").shape, dtype: this.format.dtype });
     const image = this.fit(at);
     if (isProblem(image)) throw problemError(this.format.name, image);
     const undo: Undo = [];

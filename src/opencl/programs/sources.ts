@@ -7,7 +7,7 @@ import {
   CL_PROGRAM_DEVICES,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
-import { object, shown } from "../../core/argument.ts";
+import { type Names, object, optionsIn, shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, NativeCallError } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
@@ -43,11 +43,13 @@ export interface ProgramOptions {
   readonly cache?: ProgramCache;
 }
 
+const OPTIONS: Names<ProgramOptions> = { options: true, cache: true };
+
 /** A program of OpenCL C. */
 export function programFromSource(context: OpenCLContext, source: string, given: ProgramOptions): OpenCLProgram {
   assertText(source, "source");
   if (source === "") throw new ArgumentError("source: it is empty.", { api: "opencl", argument: "source" });
-  const { options: asked, cache: kept } = object(given, "options");
+  const { options: asked, cache: kept } = optionsIn(given, OPTIONS);
   const options = buildOptions(asked ?? "", context.devices);
   const cache = kept === undefined ? undefined : cacheIn(kept);
   context.resource.assertLive();

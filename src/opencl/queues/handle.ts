@@ -6,7 +6,7 @@ import {
   CL_QUEUE_PROPERTIES,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
-import { object, shown } from "../../core/argument.ts";
+import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { handleIn } from "../check.ts";
@@ -29,6 +29,8 @@ export interface QueueOptions {
   readonly device?: OpenCLDevice;
 }
 
+const OPTIONS: Names<QueueOptions> = { order: true, profiling: true, device: true };
+
 /** A `cl_command_queue` of our own or retained, and what it does. */
 export interface QueueHandle {
   /** The `cl_command_queue`. */
@@ -50,7 +52,7 @@ const ORDERS: { readonly [O in QueueOrder]: bigint } = {
 
 /** A new one. @throws {ArgumentError} where the device cannot do it, or is not the context's. */
 export function createdQueue(context: OpenCLContext, options: QueueOptions): QueueHandle {
-  const { order = "in-order", profiling = false, device: wanted = context.device } = object(options, "options");
+  const { order = "in-order", profiling = false, device: wanted = context.device } = optionsIn(options, OPTIONS);
   if (typeof order !== "string" || !Object.hasOwn(ORDERS, order)) {
     throw wrong("order", `${shown(order)} is none.`, 'Use "in-order" or "out-of-order".');
   }

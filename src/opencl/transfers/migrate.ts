@@ -4,7 +4,7 @@ import {
   CL_MIGRATE_MEM_OBJECT_HOST,
 } from "../../../ffi/opencl/constants.ts";
 import { reads } from "../../core/memory/access.ts";
-import { object, shown } from "../../core/argument.ts";
+import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
 import { assertInstance } from "../check.ts";
@@ -22,6 +22,8 @@ export interface MigrateOptions {
   readonly contentUndefined?: boolean;
 }
 
+const OPTIONS: Names<MigrateOptions> = { to: true, contentUndefined: true };
+
 const FN = "clEnqueueMigrateMemObjects";
 
 const FLAGS: { readonly [To in MigrateOptions["to"]]: bigint } = { device: 0n, host: CL_MIGRATE_MEM_OBJECT_HOST };
@@ -31,7 +33,7 @@ const MOST_TENSORS = 65_536;
 
 /** Moves the buffers of tensors to the device or the host. */
 export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], options: MigrateOptions): void {
-  const { to, contentUndefined = false } = object(options, "options");
+  const { to, contentUndefined = false } = optionsIn(options, OPTIONS);
   if (typeof to !== "string" || !Object.hasOwn(FLAGS, to)) {
     throw wrong("to", `${shown(to)} is neither "device" nor "host".`);
   }

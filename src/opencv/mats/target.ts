@@ -1,18 +1,26 @@
 import type { Address } from "../../../ffi/address.ts";
 import { accessOf } from "../../core/memory/access.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { Grant } from "../../core/memory/grant.ts";
-import { describeLayout, type Layout, layout, type LayoutInit, moved, powerOfTwo } from "../../core/layout/layout.ts";
+import {
+  describeLayout,
+  type Layout,
+  layout,
+  LAYOUT_NAMES,
+  type LayoutInit,
+  moved,
+  powerOfTwo,
+} from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import { join, leave } from "../../core/memory/peers.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { OpenCVContext } from "../context.ts";
-import type { AttachOptions } from "../tensor.ts";
+import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
 import { unfitError } from "../errors.ts";
 import { OpenCVMat } from "../mat.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
@@ -24,6 +32,8 @@ export interface MatInit extends LayoutInit {
   /** The address will be a multiple of this power of two; the page size (4096) by default, and at least. */
   readonly align?: number;
 }
+
+const NAMES: Names<MatInit & Layout> = { ...LAYOUT_NAMES, align: true };
 
 /** What maps to Mats, as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
 export class MatTarget implements Target<OpenCVMat> {
@@ -81,7 +91,7 @@ export class MatTarget implements Target<OpenCVMat> {
    * ```
    */
   create(init: MatInit): OpenCVMat {
-    const at = layout(init);
+    const at = layout(init, NAMES);
     const align = powerOfTwo(init.align ?? PAGE, "align");
     const problem = this.fit(at);
     if ("problem" in problem) throw unfitError(problem);
@@ -132,7 +142,7 @@ export class MatTarget implements Target<OpenCVMat> {
    * ```
    */
   attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): OpenCVMat {
-    const access = accessOf(object(options, "options").access, "read-write");
+    const access = accessOf(optionsIn(options, ATTACH_OPTIONS).access, "read-write");
     this.context.resource.assertLive();
     return attachedMat(this, handle, access);
   }

@@ -1,13 +1,13 @@
-import { object } from "../../core/argument.ts";
+import { optionsIn } from "../../core/argument.ts";
 import type { OpenCVContext } from "../context.ts";
 import { core } from "../library.ts";
-import { operate, type OperationOptions } from "../operate.ts";
+import { operate, OPERATION_OPTIONS, type OperationOptions } from "../operate.ts";
 import { noArray } from "../slots.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 
 /** `cv::bitwise_not`, without a mask: OpenCV 4.6 takes an image of one column with a mask for a scalar, and throws. */
 export function bitwiseNot(cv: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: OperationOptions): void {
-  const { reallocate } = object(options, "options");
+  const { reallocate } = optionsIn(options, OPERATION_OPTIONS);
   operate(cv, {
     fn: "bitwise_not",
     inputs: { src },

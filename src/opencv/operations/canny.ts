@@ -1,4 +1,4 @@
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { OpenCVContext } from "../context.ts";
 import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
@@ -15,6 +15,8 @@ export interface CannyOptions extends OperationOptions {
   readonly L2gradient?: boolean;
 }
 
+const OPTIONS: Names<CannyOptions> = { apertureSize: true, L2gradient: true, reallocate: true };
+
 /** `cv::Canny`. */
 export function canny(
   cv: OpenCVContext,
@@ -24,7 +26,7 @@ export function canny(
   threshold2: number,
   options: CannyOptions,
 ): void {
-  const { apertureSize = 3, L2gradient = false, reallocate } = object(options, "options");
+  const { apertureSize = 3, L2gradient = false, reallocate } = optionsIn(options, OPTIONS);
   const thresholds = [
     number(threshold1, "threshold1", 0, MOST_INT),
     number(threshold2, "threshold2", 0, MOST_INT),

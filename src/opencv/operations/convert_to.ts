@@ -1,4 +1,4 @@
-import { object, shown } from "../../core/argument.ts";
+import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import type { DType } from "../../core/layout/dtype.ts";
 import type { OpenCVContext } from "../context.ts";
 import { wrong } from "../errors.ts";
@@ -18,6 +18,8 @@ export interface ConvertToOptions extends OperationOptions {
   readonly beta?: number;
 }
 
+const OPTIONS: Names<ConvertToOptions> = { alpha: true, beta: true, reallocate: true };
+
 /** `Mat::convertTo`, `UMat::convertTo`. */
 export function convertTo(
   cv: OpenCVContext,
@@ -26,7 +28,7 @@ export function convertTo(
   rtype: DType,
   options: ConvertToOptions,
 ): void {
-  const { alpha = 1, beta = 0, reallocate } = object(options, "options");
+  const { alpha = 1, beta = 0, reallocate } = optionsIn(options, OPTIONS);
   const scale = [number(alpha, "alpha"), number(beta, "beta")] as const;
   const depth = typeof rtype === "string" ? depthOf(rtype) : undefined;
   if (depth === undefined) throw wrong("rtype", `${shown(rtype)} is none of ${DTYPE_NAMES}.`);

@@ -1,4 +1,4 @@
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { OpenCVContext } from "../context.ts";
 import { core } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
@@ -15,9 +15,11 @@ export interface CopyToOptions extends OperationOptions {
   readonly mask?: OpenCVTensor;
 }
 
+const OPTIONS: Names<CopyToOptions> = { mask: true, reallocate: true };
+
 /** `Mat::copyTo`, `UMat::copyTo`. */
 export function copyTo(cv: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: CopyToOptions): void {
-  const { mask, reallocate } = object(options, "options");
+  const { mask, reallocate } = optionsIn(options, OPTIONS);
   operate(cv, {
     fn: "copyTo",
     inputs: mask === undefined ? { src } : { src, mask },

@@ -1,8 +1,8 @@
-import { object } from "../../core/argument.ts";
+import { optionsIn } from "../../core/argument.ts";
 import type { LayoutError } from "../../core/errors.ts";
 import type { OpenCVContext } from "../context.ts";
 import { imgproc } from "../library.ts";
-import { operate, type OperationOptions } from "../operate.ts";
+import { operate, OPERATION_OPTIONS, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { OpenCVUMat } from "../umat.ts";
 import type { ColorCode } from "./color_code.ts";
@@ -19,7 +19,7 @@ export function cvtColor(
   code: ColorCode,
   options: OperationOptions,
 ): void {
-  const { reallocate } = object(options, "options");
+  const { reallocate } = optionsIn(options, OPERATION_OPTIONS);
   const conversion: Conversion = named(CONVERSIONS, code, "code");
   operate(cv, {
     fn: "cvtColor",

@@ -1,7 +1,7 @@
-import { object } from "../../core/argument.ts";
+import { optionsIn } from "../../core/argument.ts";
 import type { OpenCVContext } from "../context.ts";
 import { core } from "../library.ts";
-import { operate, type OperationOptions } from "../operate.ts";
+import { operate, OPERATION_OPTIONS, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { OpenCVUMat } from "../umat.ts";
 import { imageIn, unfit } from "./image.ts";
@@ -21,7 +21,7 @@ export function flip(
   flipCode: FlipCode,
   options: OperationOptions,
 ): void {
-  const { reallocate } = object(options, "options");
+  const { reallocate } = optionsIn(options, OPERATION_OPTIONS);
   const code = named(CODES, flipCode, "flipCode");
   operate(cv, {
     fn: "flip",

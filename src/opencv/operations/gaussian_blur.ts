@@ -1,4 +1,4 @@
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { wrong } from "../errors.ts";
 import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
@@ -23,6 +23,8 @@ export interface GaussianBlurOptions extends OperationOptions {
   readonly border?: BlurBorder;
 }
 
+const OPTIONS: Names<GaussianBlurOptions> = { sigmaX: true, sigmaY: true, border: true, reallocate: true };
+
 /** OpenCV makes a kernel of eight times as many pixels of it, where it is to choose the size. */
 const MOST_SIGMA = MOST_KERNEL / 8;
 
@@ -34,7 +36,7 @@ export function gaussianBlur(
   ksize: Size,
   options: GaussianBlurOptions,
 ): void {
-  const { sigmaX = 0, sigmaY = 0, border = "reflect-101", reallocate } = object(options, "options");
+  const { sigmaX = 0, sigmaY = 0, border = "reflect-101", reallocate } = optionsIn(options, OPTIONS);
   const size = sizeIn(ksize, "ksize", 0, MOST_KERNEL);
   const x = number(sigmaX, "sigmaX", 0, MOST_SIGMA);
   const y = number(sigmaY, "sigmaY", 0, MOST_SIGMA);

@@ -12,7 +12,7 @@ import {
   IMREAD_REDUCED_GRAYSCALE_8,
   IMREAD_UNCHANGED,
 } from "../../../ffi/opencv_imgcodecs/constants.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { flag, named } from "./values.ts";
 
 /** What an image file becomes. */
@@ -47,9 +47,11 @@ export interface ReadOptions {
   readonly ignoreOrientation?: boolean;
 }
 
+const OPTIONS: Names<ReadOptions> = { ignoreOrientation: true };
+
 /** OpenCV's flags of a mode. @throws {ArgumentError} */
 export function readFlags(mode: ReadMode, options: ReadOptions): number {
-  const { ignoreOrientation = false } = object(options, "options");
+  const { ignoreOrientation = false } = optionsIn(options, OPTIONS);
   const code = named(MODES, mode, "mode");
   // "unchanged" is -1, all flags at once, and turns nothing.
   return flag(ignoreOrientation, "ignoreOrientation") ? code | IMREAD_IGNORE_ORIENTATION : code;

@@ -1,4 +1,4 @@
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { OpenCVContext } from "../context.ts";
 import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
@@ -14,6 +14,8 @@ export interface ResizeOptions extends OperationOptions {
   readonly interpolation?: Interpolation;
 }
 
+const OPTIONS: Names<ResizeOptions> = { interpolation: true, reallocate: true };
+
 /** `cv::resize`. */
 export function resize(
   cv: OpenCVContext,
@@ -22,7 +24,7 @@ export function resize(
   dsize: Size,
   options: ResizeOptions,
 ): void {
-  const { interpolation = "linear", reallocate } = object(options, "options");
+  const { interpolation = "linear", reallocate } = optionsIn(options, OPTIONS);
   const size = sizeIn(dsize, "dsize");
   const { code, ...accepted } = named(RESIZES, interpolation, "interpolation");
   operate(cv, {

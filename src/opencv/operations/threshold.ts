@@ -7,7 +7,7 @@ import {
   THRESH_TRIANGLE,
   THRESH_TRUNC,
 } from "../../../ffi/opencv_imgproc/constants.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { OpenCVContext } from "../context.ts";
 import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
@@ -51,6 +51,8 @@ export interface ThresholdOptions extends OperationOptions {
   readonly search?: ThresholdSearch;
 }
 
+const OPTIONS: Names<ThresholdOptions> = { search: true, reallocate: true };
+
 /** `cv::threshold`: answers the threshold that was used. */
 export function threshold(
   cv: OpenCVContext,
@@ -61,7 +63,7 @@ export function threshold(
   type: ThresholdType,
   options: ThresholdOptions,
 ): number {
-  const { search, reallocate } = object(options, "options");
+  const { search, reallocate } = optionsIn(options, OPTIONS);
   const { code, ...accepted } = search === undefined ? GIVEN : named(SEARCHES, search, "search");
   const values = [number(thresh, "thresh"), number(maxval, "maxval")] as const;
   const flags = named(TYPES, type, "type") | code;

@@ -1,6 +1,6 @@
 import { CV_64F } from "../../../ffi/opencv_core/constants.ts";
 import { WARP_INVERSE_MAP } from "../../../ffi/opencv_imgproc/constants.ts";
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { OpenCVContext } from "../context.ts";
 import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
@@ -27,6 +27,14 @@ export interface WarpAffineOptions extends OperationOptions {
   readonly borderValue?: Scalar;
 }
 
+const OPTIONS: Names<WarpAffineOptions> = {
+  interpolation: true,
+  inverse: true,
+  border: true,
+  borderValue: true,
+  reallocate: true,
+};
+
 /** `cv::warpAffine`. */
 export function warpAffine(
   cv: OpenCVContext,
@@ -36,9 +44,9 @@ export function warpAffine(
   dsize: Size,
   options: WarpAffineOptions,
 ): void {
-  const { interpolation = "linear", inverse = false, border = "constant", borderValue = 0, reallocate } = object(
+  const { interpolation = "linear", inverse = false, border = "constant", borderValue = 0, reallocate } = optionsIn(
     options,
-    "options",
+    OPTIONS,
   );
   const matrix = matrixIn(M, "M");
   const size = sizeIn(dsize, "dsize", 1, MOST_WARPED);

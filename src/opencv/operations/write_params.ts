@@ -5,7 +5,7 @@ import {
   IMWRITE_PNG_COMPRESSION,
   IMWRITE_WEBP_QUALITY,
 } from "../../../ffi/opencv_imgcodecs/constants.ts";
-import { object } from "../../core/argument.ts";
+import { optionsIn } from "../../core/argument.ts";
 import { flag, int } from "./values.ts";
 
 /** Options of `cv.imwrite` and `cv.imencode`; a format takes no notice of those of others. */
@@ -35,7 +35,7 @@ const PARAMS: {
 
 /** The pairs of number and value that OpenCV takes. @throws {ArgumentError} */
 export function writeParams(options: WriteOptions): Int32Array<ArrayBuffer> {
-  const given = object(options, "options");
+  const given = optionsIn(options, PARAMS);
   return Int32Array.from(
     Object.entries(PARAMS).flatMap(([name, [code, check]]) => {
       const value = given[name as keyof WriteOptions];

@@ -1,5 +1,5 @@
 import { accessOf } from "../../core/memory/access.ts";
-import { object } from "../../core/argument.ts";
+import { optionsIn } from "../../core/argument.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import type { Grant } from "../../core/memory/grant.ts";
@@ -9,7 +9,7 @@ import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCVContext } from "../context.ts";
 import { MOST_INT } from "../limits.ts";
-import type { AttachOptions } from "../tensor.ts";
+import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import { OpenCVUMat, type UMatPlace } from "../umat.ts";
 import { attachedUMat } from "./attached.ts";
@@ -84,7 +84,7 @@ export class UMatTarget implements Target<OpenCVUMat> {
    * ```
    */
   attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): OpenCVUMat {
-    const access = accessOf(object(options, "options").access, "read-write");
+    const access = accessOf(optionsIn(options, ATTACH_OPTIONS).access, "read-write");
     this.context.resource.assertLive();
     return attachedUMat(this, handle, access);
   }
