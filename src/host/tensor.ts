@@ -174,7 +174,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     if (live) this[Symbol.dispose]();
     if (this.resource.state !== "freed" || this.#released) this.resource.assertLive();
     this.#released = true;
-    return allocation.escaped ? taken.slice(0) : taken;
+    // A view that nobody can be asked about any more may have been moved away, too.
+    return allocation.escaped || allocation.liveViews > 0 ? taken.slice(0) : taken;
   }
 
   /** The same, for routes. */

@@ -5,7 +5,7 @@ import type { OpenCLContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { assertNoGates } from "./queues/gate.ts";
 import { opencl } from "./library.ts";
-import type { Point } from "./queues/point.ts";
+import { Point } from "./queues/point.ts";
 import type { CommandTimes } from "./queues/profiling.ts";
 import type { OpenCLQueue } from "./queue.ts";
 
@@ -15,42 +15,48 @@ const list = new BigUint64Array(1);
 export class OpenCLFence extends Fence {
   /** The context whose work it is. */
   readonly context: OpenCLContext;
-  /** The event and its outcome, shared by all fences of the same point. */
-  readonly point: Point;
+  readonly #point: Point;
   readonly #queue: OpenCLQueue | undefined;
   #disposed = false;
 
   /** `queue` is what the command was submitted to; none for a user event, or one that somebody else made. */
   constructor(context: OpenCLContext, queue: OpenCLQueue | undefined, point: Point) {
     super();
+    if (!Point.owns(point)) throw new ArgumentError("point: it is none of ours.", { api: "opencl", argument: "point" });
     this.context = context;
     this.#queue = queue;
-    this.point = point.share();
+    this.#point = point.share();
+  }
+
+  /** The event of a fence and its outcome, shared by all fences of the same point; undefined for those of other APIs: for
+   * those who write mappers. */
+  static pointOf(fence: Fence): Point | undefined {
+    return #point in fence ? fence.#point : undefined;
   }
 
   /** Its queue, where that runs commands in order; else the chain of commands that wait for each other. */
   get line(): object {
-    return this.#queue?.order === "in-order" ? this.#queue : this.point.chain;
+    return this.#queue?.order === "in-order" ? this.#queue : this.#point.chain;
   }
 
   /** True once the work was seen over. */
   override get over(): boolean {
-    return this.point.event === undefined;
+    return this.#point.event === undefined;
   }
 
   /** True once the work is done. @throws {NativeCallError} where it failed. */
   reached(): boolean {
     this.#assertLive();
-    if (!this.point.over()) return false;
-    this.point.raise();
+    if (!this.#point.over()) return false;
+    this.#point.raise();
     return true;
   }
 
   /** Blocks until the work is done. */
   waitSync(): void {
     if (this.reached()) return;
-    assertNoGates(this.point.gates, "this wait");
-    const event = this.point.event!;
+    assertNoGates(this.#point.gates, "this wait");
+    const event = this.#point.event!;
     // What counts is what the event says: rusticl 22.3 comes back early.
     do {
       list[0] = event;
@@ -80,7 +86,7 @@ export class OpenCLFence extends Fence {
    */
   times(): CommandTimes {
     this.#assertLive();
-    if (!this.point.profiled) {
+    if (!this.#point.profiled) {
       throw notTimed(
         "profiling",
         "no times are kept of this work.",
@@ -88,7 +94,7 @@ export class OpenCLFence extends Fence {
       );
     }
     const reached = this.reached();
-    const { times } = this.point;
+    const { times } = this.#point;
     if (reached && times !== undefined) return times;
     throw notTimed("fence", "the work is not done yet.", "Wait for it first: await fence.wait().");
   }
@@ -96,25 +102,25 @@ export class OpenCLFence extends Fence {
   /** Another owner of the same point. */
   retain(): OpenCLFence {
     this.#assertLive();
-    return new OpenCLFence(this.context, this.#queue, this.point);
+    return new OpenCLFence(this.context, this.#queue, this.#point);
   }
 
   /** Gives up this owner's share. */
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.point.drop();
+    this.#point.drop();
   }
 
   /** Settles once every user event that the work waits for is set. */
   protected waitable(): Promise<void> | undefined {
-    const { gates } = this.point;
+    const { gates } = this.#point;
     return gates.length === 0 ? undefined : Promise.all(gates.map((gate) => gate.opened)).then(() => this.waitable());
   }
 
   /** clWaitForEvents off this thread, on an event that stays retained until it returns. */
   protected async waitNonblocking(): Promise<void> {
-    const event = this.point.event;
+    const event = this.#point.event;
     if (event === undefined) return;
     check(opencl().clRetainEvent(event), "clRetainEvent");
     const events = new BigUint64Array([event]);

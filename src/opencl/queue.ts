@@ -290,7 +290,7 @@ export class OpenCLQueue implements Disposable {
 
   /** Throws where a blocking call on this queue, behind these, could never end: for those who write mappers. */
   assertUnblocked(what: string, behind: readonly Fence[] = []): void {
-    const points = behind.filter((fence) => fence instanceof OpenCLFence).map(({ point }) => point);
+    const points = behind.flatMap((fence) => OpenCLFence.pointOf(fence) ?? []);
     assertNoGates([...this.#submitted.gates, ...gatesOf(points)], what);
   }
 

@@ -167,10 +167,10 @@ outOfOrder("fence() makes one marker until something else is submitted", (b, que
   b.kernels.add.run([64], [tensor, 1], { queue });
   using one = queue.fence();
   using two = queue.fence();
-  assertEquals(one.point, two.point);
+  assertEquals(OpenCLFence.pointOf(one), OpenCLFence.pointOf(two));
   b.kernels.add.run([64], [tensor, 1], { queue });
   using three = queue.fence();
-  assert(three.point !== one.point);
+  assert(OpenCLFence.pointOf(three) !== OpenCLFence.pointOf(one));
   queue.finish();
 });
 
@@ -411,7 +411,7 @@ testEach("fence() and lastCommand() are one on a queue that runs commands in ord
   b.kernels.fill.run([64], [tensor, 1], { queue });
   using one = queue.fence();
   using two = queue.lastCommand();
-  assertEquals(one.point, two.point);
+  assertEquals(OpenCLFence.pointOf(one), OpenCLFence.pointOf(two));
   one.waitSync();
   assertBytes(contents(queue, tensor), filled(64, 1));
 });

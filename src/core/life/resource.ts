@@ -167,6 +167,7 @@ export class Resource {
 
   /** This ends `intermediate` after itself: what the graph made on the way here. */
   own(intermediate: Resource): void {
+    if (this.#intermediate !== undefined) return this.#intermediate.own(intermediate); // a chain has made one already
     intermediate.#madeFor = this;
     this.#intermediate = intermediate;
   }

@@ -1,9 +1,10 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Access, accessOf } from "../memory/access.ts";
-import { isMade, object } from "../argument.ts";
+import { isMade } from "../argument.ts";
+import { Checks } from "../checks.ts";
 import { ArgumentError, LayoutError } from "../errors.ts";
 import type { Fence } from "../life/fence.ts";
-import { type FrameInfo, planeLayouts } from "../layout/frame_info.ts";
+import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import type { Layout } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import { Described } from "./described.ts";
@@ -11,6 +12,8 @@ import type { Grant } from "../memory/grant.ts";
 import { Resource } from "../life/resource.ts";
 import { Metadata } from "./metadata.ts";
 import { Tensor } from "./tensor.ts";
+
+const checks = new Checks("core");
 
 /** What a frame is made of. */
 export interface FrameInit<P extends Tensor> extends MappedInit {
@@ -54,7 +57,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
    * @throws {LayoutError} where they are not the planes that `info` has.
    */
   static of<P extends Tensor>(tensors: readonly P[], info: FrameInfo, metadata?: Metadata): Frame<P> {
-    const planes = Array.isArray(tensors) ? [...tensors] as readonly P[] : [];
+    const checked = frameInfo(info);
+    const planes = Array.isArray(tensors) ? checks.itemsIn<P>(tensors, "planes") : [];
     if (
       planes.some((plane) => !isMade(plane, Tensor)) || planes.length === 0 ||
       planes.some((plane) => plane.target !== planes[0].target)
@@ -65,14 +69,14 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
       });
     }
     for (const plane of planes) plane.resource.assertLive();
-    checkPlanes(planes, object(info, "info"));
+    checkPlanes(planes, checked);
     const resource = new Resource({ name: `frame of ${planes.map((plane) => plane.name).join(", ")}` });
     for (const plane of planes) plane.resource.dependOn(resource);
     const { target, parent } = planes[0];
     const frame = new Frame<P>({
       target,
       resource,
-      info,
+      info: checked,
       planes: () => planes,
       ...(parent === undefined ? {} : { parent }),
       ...(metadata === undefined ? {} : { metadata }),

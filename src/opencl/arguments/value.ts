@@ -36,9 +36,9 @@ export class ValueParameter extends Parameter<Value> {
       );
     }
     const { numbers, lanes: count } = this.#element;
-    const lanes = Array.isArray(value) ? Array.from<unknown>(value) : [value];
+    const lanes: ArrayLike<unknown> = Array.isArray(value) ? value : [value];
     if (lanes.length !== count) throw this.wrong(`it has ${count} elements; got ${lanes.length}.`);
-    return lanes.map((lane) => this.#accepted(lane, numbers));
+    return Array.from({ length: count }, (_, i) => this.#accepted(lanes[i], numbers));
   }
 
   /** @see {@link Parameter.set} */

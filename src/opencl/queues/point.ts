@@ -70,6 +70,11 @@ export class Point {
     ledger.add("opencl.cl_event");
   }
 
+  /** True for what this class has made. */
+  static owns(value: object): boolean {
+    return #over in value;
+  }
+
   /** Is nothing chained to it yet? */
   get endsChain(): boolean {
     return this.chain.#lastOfChain === this;

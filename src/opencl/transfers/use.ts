@@ -87,7 +87,7 @@ export function runBlocking(
   // The whole queue's: PoCL 3.1 finishes it in a blocking call.
   queue.assertUnblocked(what);
   for (const fence of workBeside(queue, [use])) {
-    if (fence instanceof OpenCLFence) assertNoGates(fence.point.gates, what);
+    assertNoGates(OpenCLFence.pointOf(fence)?.gates ?? [], what);
   }
   const { byteLength } = bytes;
   const point = submitUse(queue, fn, [use], (n, list, event) => {

@@ -8,8 +8,8 @@ export type Scalar = number | readonly number[];
 export function scalarIn(given: Scalar, argument: string): Float64Array<ArrayBuffer> {
   const values = new Float64Array(4);
   if (!Array.isArray(given)) return values.fill(number(given, argument));
-  const numbers = Array.from<unknown>(given);
-  if (numbers.length > 4) throw wrong(argument, `${numbers.length} values are more than the 4 of a cv::Scalar.`);
-  values.set(numbers.map((value, i) => number(value, `${argument}[${i}]`)));
+  const { length } = given;
+  if (length > 4) throw wrong(argument, `${length} values are more than the 4 of a cv::Scalar.`);
+  for (let i = 0; i < length; i++) values[i] = number(given[i], `${argument}[${i}]`);
   return values;
 }

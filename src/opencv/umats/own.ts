@@ -1,7 +1,7 @@
 import { ACCESS_RW } from "../../../ffi/opencv_core/constants.ts";
 import { readUMatData, UMatData } from "../../../ffi/opencv_core/structs.ts";
 import type { Access } from "../../core/memory/access.ts";
-import { Allocation } from "../../core/memory/allocation.ts";
+import { Allocation, type Fate } from "../../core/memory/allocation.ts";
 import { Grant } from "../../core/memory/grant.ts";
 import { findByHandle, tellByHandle } from "../../core/memory/peers.ts";
 import { describeLayout } from "../../core/layout/layout.ts";
@@ -45,10 +45,11 @@ export function ownUMat(
   return new OpenCVUMat({ target, resource, layout, slot, shape, ...place, ownsMemory: true });
 }
 
-/** All of a buffer of OpenCV's. It has no views: none can have escaped. */
+/** All of a buffer of OpenCV's: whoever maps it on to the host makes the views of it. */
 function newAllocation(slot: Slot, mem: bigint, execution: Execution | undefined): Allocation {
   const byteLength = Number(readUMatData(viewAt(umatDataIn(slot), UMatData.size), 0).size);
-  const allocation = new Allocation({ kind: "opencv.umat", byteLength, free: () => endHeader(slot, execution) });
+  const free = (fate: Fate) => fate === "unused" ? endHeader(slot, execution) : undefined;
+  const allocation = new Allocation({ kind: "opencv.umat", byteLength, free });
   tellByHandle("cl_mem", mem, allocation);
   return allocation;
 }

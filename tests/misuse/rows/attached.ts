@@ -1,13 +1,13 @@
 import { AccessError, ArgumentError } from "@samepage/interop";
-import { OpenCLContext } from "@samepage/interop/opencl";
+import { OpenCLContext, OpenCLFence } from "@samepage/interop/opencl";
 import { fails, open, say, settled } from "../kit.ts";
 import { table } from "../row.ts";
 
 const bytes = { shape: [64], dtype: "u8" } as const;
 
 /** The event behind a fence. */
-function eventOf({ fence }: { fence: { point: { event: bigint | undefined } } }): bigint {
-  return fence.point.event!;
+function eventOf({ fence }: { fence: OpenCLFence }): bigint {
+  return OpenCLFence.pointOf(fence)!.event!;
 }
 
 export default table(import.meta, {

@@ -1,5 +1,5 @@
 import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
-import type { OpenCLContext } from "@samepage/interop/opencl";
+import { type OpenCLContext, OpenCLFence } from "@samepage/interop/opencl";
 import { any, fails, open, OwnFence, safe, safely, say, sleep } from "../kit.ts";
 import { type Rows, table } from "../row.ts";
 
@@ -302,6 +302,25 @@ export default table(import.meta, {
         fails("after dispose", () => fence.reached(), DisposedError);
       }
     },
+  },
+  "a fence that a program makes of its own words": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const chain = {};
+      const point = {
+        share: () => point,
+        drop() {},
+        flush() {},
+        over: () => false,
+        raise() {},
+        event: 1n,
+        gates: [],
+        chain,
+      };
+      new OpenCLFence(cl, undefined, any(point));
+    },
+    fails: { error: ArgumentError, api: "opencl", argument: "point", message: /none of ours/ },
   },
   "work that ends while other work is put behind it": {
     opencl: true,

@@ -3,18 +3,23 @@ import {
   ArgumentError,
   chain,
   type Described,
+  Graph,
   host,
   hostToOpenCL,
+  hostToOpenCVMat,
   type Mapper,
   MapperGraph,
   messageOf,
   NoRouteError,
+  openCLToHost,
   type Target,
 } from "@samepage/interop";
+import { OpenCVContext } from "@samepage/interop/opencv";
 import { any, fails, open, say } from "../kit.ts";
 import { table } from "../row.ts";
 
 const bytes = { shape: [64], dtype: "u8" } as const;
+const square = { shape: [8, 8], dtype: "u8" } as const;
 
 /** A mapper of a program's own. */
 function mapper(probe: unknown, map: unknown): Mapper {
@@ -108,6 +113,24 @@ export default table(import.meta, {
       using graph = new MapperGraph([host, cl], [mapper(probe, hostToOpenCL.map)]);
       fails("map", () => graph.map(h, cl));
     },
+  },
+  "a chain that is the last of several hops": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      using cv = OpenCVContext.open();
+      using graph = new Graph([host, cl, cv], [hostToOpenCL, chain([openCLToHost, host], hostToOpenCVMat)]);
+      for (const end of ["result", "source", "async"] as const) {
+        const h = host.allocate(square);
+        const mat = graph.map(h, cv.mat);
+        cv.bitwise_not(mat, mat);
+        if (end === "async") await mat[Symbol.asyncDispose]();
+        else (end === "source" ? h : mat)[Symbol.dispose]();
+        say(mat.resource.state, end === "source" ? "" : h.view()[0]);
+        h[Symbol.dispose]();
+      }
+    },
+    says: ["freed 255", "freed ", "freed 255"],
   },
   "a chain of nothing": {
     run: () => chain(),

@@ -25,6 +25,33 @@ function reallocated(use: (v: Vision, output: OpenCVTensor, small: Tensor) => un
 }
 
 export default table(import.meta, {
+  "a view of a result in OpenCV's own buffer, moved away": {
+    opencl: true,
+    warns: /its memory is kept for good/,
+    leaves: true,
+    run() {
+      using v = vision();
+      const { cl, cv, graph } = v;
+      using large = cl.allocate({ shape: [512, 512], dtype: "u8" });
+      const small = cl.allocate({ shape: [8, 8], dtype: "u8" });
+      using input = graph.map(large, cv.umat);
+      const output = graph.map(small, cv.umat);
+      cv.resize(input, output, [1024, 1024], { reallocate: true });
+      const result = resultOf(() => output[Symbol.dispose]());
+      small[Symbol.dispose]();
+      const onHost = graph.map(result, host);
+      const moved = onHost.view().buffer.transfer();
+      onHost[Symbol.dispose]();
+      result[Symbol.dispose]();
+      for (let i = 0; i < 40; i++) {
+        using other = cl.allocate({ shape: [1 << 20], dtype: "u8" });
+        cl.queue.fill(other, 1);
+      }
+      cl.queue.finish();
+      say(new Uint8Array(moved).fill(0x42).every((byte) => byte === 0x42));
+    },
+    says: ["true"],
+  },
   "an output that does not fit": {
     opencl: true,
     run() {

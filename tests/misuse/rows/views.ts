@@ -1,11 +1,24 @@
 import { markAsUntransferable } from "node:worker_threads";
 import { AccessError, DisposedError, host, LayoutError, MapperGraph } from "@samepage/interop";
-import { any, fails, open, safe, safely, same, say } from "../kit.ts";
+import { any, collect, fails, open, safe, safely, same, say } from "../kit.ts";
 import { table } from "../row.ts";
 
 const MiB = { shape: [1 << 20], dtype: "u8" } as const;
 
 export default table(import.meta, {
+  "a forgotten slice's view, moved away before its buffer is released": {
+    warns: /^/,
+    leaves: true,
+    async run() {
+      const t = host.wrap(new Uint8Array(1 << 20));
+      const moved = (() => t.slice(t.layout).view().buffer.transfer())();
+      await collect();
+      const back = t.release();
+      new Uint8Array(back).fill(9);
+      say(new Uint8Array(moved)[0]);
+    },
+    says: ["0"],
+  },
   "a view after the dispose": {
     run() {
       const t = host.allocate(MiB);

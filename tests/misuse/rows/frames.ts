@@ -1,0 +1,84 @@
+import {
+  ArgumentError,
+  DisposedError,
+  Frame,
+  Graph,
+  host,
+  imageInfo,
+  LayoutError,
+  type Mapper,
+  MapperGraph,
+} from "@samepage/interop";
+import { any, fails, open, say } from "../kit.ts";
+import { table } from "../row.ts";
+
+const GREY = imageInfo({ format: "GRAY8", width: 1024, height: 1024 });
+const plane = () => host.allocate({ shape: [1024, 1024], dtype: "u8" });
+
+export default table(import.meta, {
+  "a frame's only plane, disposed while the frame is mapped": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using program = cl.program("kernel void k(global uchar* o) { o[get_global_id(0)] = 7; }");
+      using k = program.kernel("k");
+      const only = plane();
+      using frame = Frame.of([only], GREY);
+      using mapped = graph.map(frame, cl);
+      only[Symbol.dispose]();
+      k.run([1 << 20], any([mapped.planes[0]]));
+    },
+    fails: { error: DisposedError, api: "core", message: /was disposed with host tensor \[1024,1024\] u8/ },
+  },
+  "planes that never end": {
+    run() {
+      using only = plane();
+      const list = [only];
+      Object.defineProperty(list, Symbol.iterator, {
+        *value() {
+          for (;;) yield only;
+        },
+      });
+      using frame = Frame.of(list, GREY);
+      say(frame.planes.length);
+      const endless = new Proxy([only], { get: (of, key) => key === "length" ? 2 ** 32 - 1 : Reflect.get(of, key) });
+      fails("a length", () => Frame.of(endless, GREY), ArgumentError);
+    },
+    says: ["1"],
+  },
+  "more channels of sound than there can be planes": {
+    run() {
+      using only = host.allocate({ shape: [1], dtype: "u8" });
+      for (const channels of [65, 1e8, 2 ** 32 - 1, NaN, -1]) {
+        const info = { type: "audio", layout: "planar", channels, samples: 1, format: "u8", sampleRate: 1 } as const;
+        fails(String(channels), () => Frame.of([only], info), LayoutError);
+      }
+    },
+  },
+  "what a frame is, which says something else the second time": {
+    run() {
+      using only = plane();
+      let asked = 0;
+      const info = Object.freeze({
+        ...GREY,
+        get width() {
+          return asked++ === 0 ? 1024 : 4096;
+        },
+      });
+      using frame = Frame.of([only], info);
+      say(any<{ width: number }>(frame.info).width);
+    },
+    says: ["1024"],
+  },
+  "a frame that the graph has no way for": {
+    run() {
+      using only = plane();
+      using frame = Frame.of([only], GREY);
+      using graph = new Graph([host], [] as Mapper[]);
+      using again = graph.map(frame, host);
+      say(again.planes.length);
+    },
+    says: ["1"],
+  },
+});
