@@ -14,6 +14,7 @@ import { infoString, infoU64 } from "./info.ts";
 import { OpenCLKernel } from "./kernel.ts";
 import { contentOf } from "./programs/binary.ts";
 import { programQuery } from "./programs/build.ts";
+import { TypeSizes } from "./programs/type_sizes.ts";
 
 /** What is known of the parameters of kernels whose driver has forgotten them, by the kernel's name. */
 export type KeptKernels = ReadonlyMap<string, readonly ParameterInfo[]>;
@@ -26,6 +27,8 @@ export interface ProgramInit {
   readonly undo: Undo;
   /** The options that it was built with. */
   readonly options: string;
+  /** What it was built from, where that is known. */
+  readonly source?: string;
   /** What its binary was kept with. */
   readonly kernels?: KeptKernels;
 }
@@ -43,12 +46,14 @@ export class OpenCLProgram implements Disposable {
   readonly resource: Resource;
   readonly #handle: ClProgram;
   readonly #kept: KeptKernels;
+  readonly #sizes: TypeSizes;
 
   /** Made by `cl.program()`, `cl.programFromBinary()` and `cl.attachProgram()`; takes the undo list over. */
-  constructor(context: OpenCLContext, { handle, undo, options, kernels = new Map() }: ProgramInit) {
+  constructor(context: OpenCLContext, { handle, undo, options, source, kernels = new Map() }: ProgramInit) {
     this.context = context;
     this.options = options;
     this.#kept = kernels;
+    this.#sizes = new TypeSizes(context, source, options);
     this.#handle = handle;
     this.resource = new Resource({ name: `opencl program (${context.name})`, owners: [context.resource], undo });
     finalizers.register(this, this.resource, this);
@@ -76,7 +81,7 @@ export class OpenCLProgram implements Disposable {
     try {
       // C would take what stands before a zero for the whole name.
       if (name.includes("\0")) throw openclError(CL_INVALID_KERNEL_NAME, "clCreateKernel");
-      return new OpenCLKernel(this, name, this.#kept.get(name));
+      return new OpenCLKernel(this, name, this.#sizes, this.#kept.get(name));
     } catch (error) {
       if ((error as { code?: number }).code !== CL_INVALID_KERNEL_NAME) throw error;
       throw new ArgumentError(`name: the program has no kernel "${name}".`, {

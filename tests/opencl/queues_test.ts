@@ -1,3 +1,4 @@
+import { OpenCLFence } from "../../src/opencl/event.ts";
 import { assert, assertEquals } from "@std/assert";
 import { AccessError, ArgumentError, DisposedError, host, InteropError, NativeCallError } from "@samepage/interop";
 import type { OpenCLContext, OpenCLQueue, OpenCLTensor } from "@samepage/interop/opencl";

@@ -31,6 +31,7 @@ import { type LocalMemory, LocalParameter } from "./local.ts";
 import { OpaqueParameter } from "./opaque.ts";
 import type { Parameter, ParameterInfo } from "./parameter.ts";
 import { type BaseOf, PointerParameter } from "./pointer.ts";
+import type { TypeSizes } from "../programs/type_sizes.ts";
 import { SamplerParameter } from "./sampler.ts";
 import { ValueParameter } from "./value.ts";
 
@@ -74,6 +75,7 @@ export function parametersOf(
   handle: ClKernel,
   kernel: string,
   kept: readonly ParameterInfo[] | undefined,
+  sizes: TypeSizes,
 ): Parameter[] {
   const count = infoU32(
     "clGetKernelInfo",
@@ -82,7 +84,21 @@ export function parametersOf(
   );
   const infos = infosOf(handle, count) ?? kept;
   if (infos?.length !== count) throw unknown(kernel);
-  return infos.map((info, i) => new (kindFor(info))(kernel, i, info));
+  const sized = sizes.needless ? infos : withSizes(infos, kept, sizes);
+  return sized.map((info, i) => new (kindFor(info))(kernel, i, info));
+}
+
+/** With the sizes of values whose types the program declares itself. */
+function withSizes(
+  infos: readonly ParameterInfo[],
+  kept: readonly ParameterInfo[] | undefined,
+  sizes: TypeSizes,
+): readonly ParameterInfo[] {
+  const isOwn = (info: ParameterInfo) => kindFor(info) === ValueParameter && elementOf(info.type) === undefined;
+  const known = (info: ParameterInfo, i: number) => info.size ?? kept?.[i]?.size;
+  const unknown = infos.filter((info, i) => isOwn(info) && known(info, i) === undefined);
+  const found = sizes.of(unknown.map(({ type }) => type));
+  return infos.map((info, i) => isOwn(info) ? { ...info, size: known(info, i) ?? found.get(info.type) ?? 0 } : info);
 }
 
 /** A program's own name for an image type is told by some compilers, and not what stands behind it: that is opaque. */

@@ -19,6 +19,11 @@ export interface ParameterInfo {
   readonly access: number;
   /** True for an image, a sampler and the like, whatever its type is called: its value is the driver's own object. */
   readonly opaque: boolean;
+  /**
+   * Bytes of a value whose type the program declares itself, where the driver takes any number of them: 0 where they could
+   * not be found out. Left out where the driver checks.
+   */
+  readonly size?: number;
 }
 
 /** What a kernel uses while it runs, a tensor or a sampler: its end waits for the run. */

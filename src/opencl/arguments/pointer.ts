@@ -13,6 +13,9 @@ import { OpenCLTensor } from "../tensor.ts";
 import { type Element, elementOf } from "./element.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
 
+/** Bytes of a double16. */
+const LARGEST = 128;
+
 /** A tensor whose `layout.byteOffset` the kernel is told by an argument of its own. */
 export class BaseOf {
   /** The tensor. */
@@ -31,6 +34,8 @@ type Pointee = OpenCLTensor | OpenCLPointerTensor;
 export class PointerParameter extends Parameter<Pointee> {
   readonly #access: Access;
   readonly #element: Element | undefined;
+  /** What its address has to be a multiple of, for the compiler's sake. */
+  readonly #align: number;
   readonly #value = new BigUint64Array(1);
   #hadAddress = false;
 
@@ -38,6 +43,7 @@ export class PointerParameter extends Parameter<Pointee> {
   constructor(kernel: string, index: number, info: ParameterInfo) {
     super(kernel, index, info);
     this.#element = elementOf(info.type);
+    this.#align = alignOf(info.type, this.#element);
     const constant = info.address === CL_KERNEL_ARG_ADDRESS_CONSTANT ||
       (info.qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
     this.#access = constant ? "read" : "read-write";
@@ -56,7 +62,7 @@ export class PointerParameter extends Parameter<Pointee> {
       this.#checkLimits(tensor);
       if (tensor.layout.byteOffset !== 0 && tensor === value) throw this.#offset(tensor);
     }
-    if (this.#element !== undefined && this.#element.lanes > 1) this.#checkAlignment(tensor, this.#element);
+    if (this.#align > 1) this.#checkAlignment(tensor);
     tensor.assertUsable(this.#accessTo(tensor));
     return tensor;
   }
@@ -122,16 +128,17 @@ export class PointerParameter extends Parameter<Pointee> {
     );
   }
 
-  /** A vector's address is a multiple of its size (OpenCL C 6.3.5), and compilers count on it. */
-  #checkAlignment(tensor: Pointee, { size }: Element): void {
+  /** Compilers count on it. */
+  #checkAlignment(tensor: Pointee): void {
+    const align = this.#align;
     const at = tensor instanceof OpenCLTensor
       ? (tensor.root.hostAddress ?? 0n) + BigInt(tensor.origin)
       : tensor.address;
-    if (at % BigInt(size) === 0n) return;
-    throw new LayoutError(`${this.where}: ${tensor.name} does not begin at a multiple of ${size} bytes.`, {
+    if (at % BigInt(align) === 0n) return;
+    throw new LayoutError(`${this.where}: ${tensor.name} does not begin at a multiple of ${align} bytes.`, {
       api: "opencl",
       argument: this.info.name,
-      hint: "Map memory that is aligned for the vector, or take a pointer to its elements and use vload.",
+      hint: "Map memory that is aligned so, or take a pointer to numbers (and use vload).",
     });
   }
 
@@ -144,6 +151,15 @@ export class PointerParameter extends Parameter<Pointee> {
         "its own.",
     });
   }
+}
+
+/**
+ * A vector's address is a multiple of its size (OpenCL C 6.3.5), and a type that the program declares itself may be, or hold,
+ * the largest of them. That of a number was checked with the tensor's layout; what void is cast to is the kernel's affair.
+ */
+function alignOf(type: string, element: Element | undefined): number {
+  if (element !== undefined) return element.lanes > 1 ? element.size : 1;
+  return /\bvoid\b/.test(type) ? 1 : LARGEST;
 }
 
 /** What somebody who passed this for a pointer will have meant. */

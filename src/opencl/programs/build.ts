@@ -33,7 +33,7 @@ export function buildStatus(program: ClProgram, device: OpenCLDevice): number {
 }
 
 /** What OpenCL itself has: the rest is the compiler's own. */
-const STANDARD = /^-(?:[DIOW]|[gw]$|cl-)/;
+const STANDARD = /^-(?:[DIOW]|[gw]$|cl-)[^"']*$/;
 
 /**
  * Options in the form that every compiler takes: `-D` and `-I` with their operands in the same word. What is no option
@@ -55,7 +55,7 @@ export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): 
     argument: "options",
     hint: isNone(wrong)
       ? "Each begins with -, and none has spaces in it: -DTILE=64 -I/include."
-      : "rusticl takes those of OpenCL: -D, -I, -w, -W…, -g, -O… and -cl-….",
+      : "rusticl takes those of OpenCL, without quotes: -D, -I, -w, -W…, -g, -O… and -cl-….",
   });
 }
 

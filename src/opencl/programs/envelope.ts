@@ -86,7 +86,7 @@ function isKernel(value: unknown): boolean {
 
 function isParameter(value: unknown): boolean {
   return isObject(value) && isText(value.name) && isText(value.type) && typeof value.opaque === "boolean" &&
-    [value.address, value.access, value.qualifiers].every(isCount);
+    [value.address, value.access, value.qualifiers, value.size ?? 0].every(isCount);
 }
 
 function damaged(what: string): BinaryError {

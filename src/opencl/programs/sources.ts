@@ -57,7 +57,7 @@ export function programFromSource(context: OpenCLContext, source: string, given:
     made(context, (undo) => {
       const handle = programWithSource(context, source, undo);
       build(context, handle, options);
-      return { handle, undo, options };
+      return { handle, undo, options, source };
     });
   return cache === undefined || !isWhole(options, source)
     ? fromSource()
@@ -159,7 +159,7 @@ function binaryWithSource(program: OpenCLProgram, source: string): Uint8Array<Ar
   }
 }
 
-function fromEnvelope(context: OpenCLContext, { options: kept, devices, kernels }: Envelope): OpenCLProgram {
+function fromEnvelope(context: OpenCLContext, { options: kept, source, devices, kernels }: Envelope): OpenCLProgram {
   const options = buildOptions(kept, context.devices);
   const binaries = binariesFor(context, devices);
   return made(context, (undo) => {
@@ -170,7 +170,7 @@ function fromEnvelope(context: OpenCLContext, { options: kept, devices, kernels 
       if (error instanceof BuildError) throw refused(error.code!, "clBuildProgram");
       throw error;
     }
-    return { handle, undo, options, kernels };
+    return { handle, undo, options, kernels, ...(source === undefined ? {} : { source }) };
   });
 }
 

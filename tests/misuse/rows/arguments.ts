@@ -1,6 +1,15 @@
-import { AccessError, ArgumentError, DisposedError, host, LayoutError, MapperGraph, region } from "@samepage/interop";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  host,
+  LayoutError,
+  MapperGraph,
+  NativeCallError,
+  region,
+} from "@samepage/interop";
 import { BaseOf, LocalMemory, type OpenCLContext } from "@samepage/interop/opencl";
-import { any, fails, open, OwnFence, safe, same, withKernel } from "../kit.ts";
+import { any, fails, open, OwnFence, safe, same, say, withKernel } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
 /** A run in which one argument is something else: `o` a pointer, `n` an int, `v` a float4, `l` local memory. */
@@ -47,6 +56,44 @@ function meddles(source: string, meanwhile: "tensor" | "kernel"): Row {
 const WRITES = "kernel void k(global int* o, int n) { o[get_global_id(0)] = n; }";
 
 export default table(import.meta, {
+  "a struct of too few bytes": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using program = cl.program(`
+        typedef struct { int a[16]; } big;
+        typedef int mine;
+        kernel void k(global int* o, big v) { for (int i = 0; i < 16; i++) o[i] = v.a[i]; }
+        kernel void l(global int* o, mine v) { o[0] = v; }`);
+      using o = cl.allocate({ shape: [16], dtype: "i32" });
+      for (const name of ["k", "l"]) {
+        using kernel = program.kernel(name);
+        for (const bytes of [1, 2, 12]) {
+          fails(name, () => kernel.run([1], [o, new Uint8Array(bytes)]), ArgumentError, NativeCallError);
+        }
+      }
+      using l = program.kernel("l");
+      l.run([1], [o, Int32Array.of(7)]);
+      const told = new Int32Array(16);
+      cl.queue.read(o, told);
+      say(told[0]);
+    },
+    says: ["7"],
+  },
+  "a vector by another name, at an odd address": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using program = cl.program("typedef float4 f4; kernel void k(global f4* p) { p[0] = p[1] * 2.0f; }");
+      using k = program.kernel("k");
+      using t = host.allocate({ shape: [1024], dtype: "f32" });
+      using part = t.slice(region(t.layout, [1], [1000]));
+      using mapped = graph.map(part, cl);
+      k.run([1], [mapped]);
+    },
+    fails: { error: LayoutError, api: "opencl", argument: "p", message: /multiple of 128 bytes/, hint: /vload/ },
+  },
   "one missing": {
     opencl: true,
     run: withKernel(({ k, good }) => k.run([1], good.slice(1))),

@@ -29,6 +29,15 @@ const built = {
 } as const;
 
 export default table(import.meta, {
+  "an option with a quote that is never closed": {
+    opencl: "rusticl",
+    run() {
+      using cl = open();
+      for (const options of ['-DQQ="', '-Dx="a', "-DQ='"]) {
+        fails(options, () => cl.program("kernel void k() {}", { options }), ArgumentError);
+      }
+    },
+  },
   ...options,
   "a source that does not compile": {
     opencl: true,
