@@ -17,7 +17,9 @@ export class Checks {
 
   /** Throws unless a value is of a class of ours. */
   assertInstance<T>(value: unknown, type: Maker<T>, argument: string): asserts value is T {
-    if (!isMade(value, type)) throw this.wrongKind(argument, `an ${type.name}`, value);
+    if (!isMade(value, type)) {
+      throw this.wrongKind(argument, `${/^[AEIO]/.test(type.name) ? "an" : "a"} ${type.name}`, value);
+    }
   }
 
   /** Throws unless a value is a text. */

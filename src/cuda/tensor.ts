@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Layout } from "../core/layout/layout.ts";
+import type { Layout, LayoutInit } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { CudaContext } from "./context.ts";
@@ -39,7 +39,7 @@ export class CudaTensor extends Tensor<Address> {
   }
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice(layout: Layout, options: SliceOptions = {}): this {
+  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
     return super.slice(layout, options) as this;
   }
 

@@ -148,7 +148,10 @@ function absent(
   const lacking = apis.filter(({ api }) => !here.has(api) && kinds.some((kind) => kind.startsWith(api)));
   const findings = lacking.flatMap((api) => [...api.findings, ...api.devices.flatMap((device) => device.findings)]);
   const remedy = findings.find((finding) => finding.remedy !== undefined)?.remedy;
-  return { reason: `there is no ${kinds.join(", no ")} memory here.`, ...(remedy === undefined ? {} : { remedy }) };
+  const what = lacking.length > 0
+    ? lacking.map(({ api }) => api).join(", no ") // the same for all of its kinds
+    : `${[...new Set(kinds)].join(", no ")} memory`;
+  return { reason: `there is no ${what} here.`, ...(remedy === undefined ? {} : { remedy }) };
 }
 
 function pairs(sources: readonly Source[]): (readonly [Source, Source])[] {

@@ -73,7 +73,11 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   view<V extends D = D>(options: ViewOptions<V> = {}): TypedArrays[V] {
     const { access: asked, dtype = this.layout.dtype } = optionsIn(options, OPTIONS);
     if (dtype !== this.layout.dtype) {
-      throw new LayoutError(`dtype: ${this.name} does not hold ${shown(dtype)}.`, { api: "host", argument: "dtype" });
+      throw new LayoutError(`dtype: ${this.name} does not hold ${shown(dtype)}.`, {
+        api: "host",
+        argument: "dtype",
+        hint: `It holds ${this.layout.dtype}; bytes() shows the same memory as bytes.`,
+      });
     }
     const access = accessOf(asked, this.access);
     this.#assertAtRest(access);

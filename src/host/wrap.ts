@@ -114,7 +114,12 @@ function foreignBlock(address: Address, byteLength: number, keepAlive: unknown):
 export function addressIn(pointer: unknown): Address {
   if (Object.prototype.toString.call(pointer) === "[object SharedArrayBuffer]") throw refused(...SHARED);
   const address = addressInPointer(pointer, "host");
-  if (address === undefined) throw refused(`${typeof pointer} is neither a buffer nor a pointer.`);
+  if (address === undefined) {
+    throw refused(
+      `${typeof pointer} is neither a buffer nor a pointer.`,
+      "Numbers of an array go into a typed array first: new Float32Array([…]).",
+    );
+  }
   return address;
 }
 

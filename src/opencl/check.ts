@@ -1,6 +1,6 @@
 import type { Maker } from "../core/argument.ts";
 import { bytesIn, Checks, kindOf } from "../core/checks.ts";
-import type { ArgumentError } from "../core/errors.ts";
+import { type ArgumentError, LayoutError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import type { OpenCLContext } from "./context.ts";
 
@@ -42,4 +42,18 @@ export function wrongKind(argument: string, expected: string, value: unknown): A
 export function ofAnother(name: string, at: OpenCLContext, user: string, home: OpenCLContext): string {
   if (at.name === home.name) return `${name} belongs to another context of ${at.name} than ${user}.`;
   return `${name} belongs to ${at.name}, ${user} to ${home.name}.`;
+}
+
+/** Throws where the devices of a context do not take so many bytes in one piece (CL_DEVICE_MAX_MEM_ALLOC_SIZE). */
+export function assertInOnePiece({ name, maxAllocation }: OpenCLContext, fn: string, byteLength: number): void {
+  if (byteLength <= maxAllocation) return;
+  throw new LayoutError(
+    `shape: ${byteLength} bytes are more than the ${maxAllocation} that ${name} takes in one piece.`,
+    {
+      api: "opencl",
+      fn,
+      argument: "shape",
+      hint: "Allocate it in parts.",
+    },
+  );
 }

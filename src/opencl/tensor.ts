@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { CL_BUFFER_CREATE_TYPE_REGION, CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import { cl_buffer_region, writeClBufferRegion } from "../../ffi/opencl/structs.ts";
-import type { Layout } from "../core/layout/layout.ts";
+import type { Layout, LayoutInit } from "../core/layout/layout.ts";
 import { moved } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -78,7 +78,7 @@ export class OpenCLTensor extends Tensor<ClMem> {
   }
 
   /** Lends a part as a child: a sub-buffer, where the device lets one begin there. @see {@link Tensor.slice} */
-  override slice(layout: Layout, options: SliceOptions = {}): OpenCLTensor {
+  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): OpenCLTensor {
     return super.slice(layout, options) as OpenCLTensor;
   }
 

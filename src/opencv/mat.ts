@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Part, SliceOptions } from "../core/tensors/tensor.ts";
-import { type Layout, moved } from "../core/layout/layout.ts";
+import { type Layout, type LayoutInit, moved } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { dataIn } from "./header.ts";
 import { matOver } from "./mats/over.ts";
@@ -37,7 +37,7 @@ export class OpenCVMat extends OpenCVTensor {
   }
 
   /** Lends a part as a child: a Mat over the same bytes. @see {@link Tensor.slice} */
-  override slice(layout: Layout, options: SliceOptions = {}): OpenCVMat {
+  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): OpenCVMat {
     return super.slice(layout, options) as OpenCVMat;
   }
 

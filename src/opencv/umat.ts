@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { Described } from "../core/tensors/described.ts";
-import { type Layout, moved } from "../core/layout/layout.ts";
+import { type Layout, type LayoutInit, moved } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Part, SliceOptions } from "../core/tensors/tensor.ts";
 import type { Undo } from "../core/life/undo.ts";
@@ -52,7 +52,7 @@ export class OpenCVUMat extends OpenCVTensor {
   }
 
   /** Lends a part as a child: a UMat over the same buffer. @see {@link Tensor.slice} */
-  override slice(layout: Layout, options: SliceOptions = {}): OpenCVUMat {
+  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): OpenCVUMat {
     return super.slice(layout, options) as OpenCVUMat;
   }
 

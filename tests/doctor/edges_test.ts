@@ -56,7 +56,7 @@ Deno.test("doctor: an edge of an API that is not here is closed, with what that 
   const findings = [{ what: "No cuda library could be opened." }, { what: "No GPU.", remedy: "Buy one." }];
   const api = { api: "cuda", library, modules: [], variables: {}, drivers: [], devices: [], findings };
   const { edges } = examined(["fake.alias"], [mapper], true, [api]);
-  const reason = "there is no cuda memory here.";
+  const reason = "there is no cuda here.";
   assertEquals(edges, [{ edge: "host→cuda", open: false, reason, remedy: "Buy one." }]);
 });
 

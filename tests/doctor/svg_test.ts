@@ -33,7 +33,7 @@ function invented(names: readonly string[]): Report {
     ...doctor({ proofs: false }),
     apis: [{ api: "opencl", library, modules: [], variables: {}, drivers: [], devices, findings: [] }],
     targets,
-    edges: [...edges, { edge: "cuda→opencl", open: false, reason: "there is no cuda memory here." }],
+    edges: [...edges, { edge: "cuda→opencl", open: false, reason: "there is no cuda here." }],
   };
 }
 

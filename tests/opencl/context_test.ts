@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
-import { ArgumentError, DisposedError, host, ledger, MapperGraph, NativeCallError } from "@samepage/interop";
+import { ArgumentError, DisposedError, host, LayoutError, ledger, MapperGraph } from "@samepage/interop";
 import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
 import { CL_CONTEXT_REFERENCE_COUNT, CL_MEM_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
@@ -179,7 +179,8 @@ for (const platform of ALL.filter((each) => each !== "nvidia")) {
   test(`${platform}: more memory than the device takes is refused`, [platform], () => {
     using b = bench(platform);
     const tooMuch = b.cl.device.maxAllocation + 4096;
-    thrown(NativeCallError, () => b.cl.allocate({ shape: [tooMuch], dtype: "u8" }));
+    const error = thrown(LayoutError, () => b.cl.allocate({ shape: [tooMuch], dtype: "u8" }));
+    assertEquals([error.fn, error.argument], ["clCreateBuffer", "shape"]);
   });
 }
 

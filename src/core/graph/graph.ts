@@ -103,7 +103,7 @@ export class Graph implements Disposable {
 
   /** Everything that can be checked before any native call. */
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
-    if (!isMade(source, Mapped)) throw unfit("source", source, "neither a tensor nor a frame");
+    if (!isMade(source, Mapped)) throw noSource(source);
     if (typeof object(target, "target").context !== "object") throw noTarget(target);
     const waits: Fence[] = [];
     source.workBeside(undefined, waits); // first: a fence's own code may run
@@ -294,6 +294,15 @@ function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
   return hops.map(({ plan: { edge, transfer, hostWait, bytesMoved, evidence } }, i) => (
     { edge, transfer, hostWait: hostWait || (waited && i === 0), bytesMoved, evidence }
   ));
+}
+
+function noSource(given: unknown): ArgumentError {
+  const isContext = typeof given === "object" && given !== null && "targets" in given;
+  const hint = isContext
+    ? "It is a context: graph.map(tensor, context)."
+    : "Pass the tensor itself, not its handle or view.";
+  const what = `source: ${shown(given)} is neither a tensor nor a frame.`;
+  return new ArgumentError(what, { api: "core", argument: "source", hint });
 }
 
 /** A context may be no target itself, where it has several kinds of memory. */

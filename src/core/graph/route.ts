@@ -69,6 +69,12 @@ export function describeRefusal(refusal: Refusal): string {
   return `${refusal.edge}: closed: ${refusal.reason}${refusal.remedy === undefined ? "" : ` ${refusal.remedy}`}`;
 }
 
+/** Edges that are closed for the same reason, as one. */
+function together(refused: readonly Refusal[]): Refusal[] {
+  const byReason = Map.groupBy(refused, ({ reason, remedy }) => `${reason}|${remedy}`);
+  return Array.from(byReason.values(), (each) => ({ ...each[0], edge: each.map(({ edge }) => edge).join(" and ") }));
+}
+
 /**
  * The error of a map that nothing leads along: what was asked, and why each refused.
  *
@@ -83,7 +89,7 @@ export function noRoute(
   const message = `No route from ${from} to ${to}:`;
   const fields = { api: "core", argument: "target" };
   if (refused.length > 0) {
-    return new NoRouteError(`${message} ${refused.map(describeRefusal).join(" ")}`, refused, fields);
+    return new NoRouteError(`${message} ${together(refused).map(describeRefusal).join(" ")}`, refused, fields);
   }
   if (ways.length === 0) return new NoRouteError(`${message} no edge leads there.`, refused, fields);
   const known = `edges lead there from ${ways.join(" and ")}, and none from what this graph has here.`;

@@ -3,7 +3,7 @@ import { type Names, optionsIn, shown } from "../argument.ts";
 import { LayoutError } from "../errors.ts";
 import type { Fence } from "../life/fence.ts";
 import type { Grant } from "../memory/grant.ts";
-import { describeLayout, type Layout, layout as checked } from "../layout/layout.ts";
+import { describeLayout, type Layout, layout as checked, type LayoutInit } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import { Described } from "./described.ts";
 
@@ -69,7 +69,8 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 
   /**
-   * Lends a part (a plane, a region) as a child. `layout` counts from this tensor's handle, as `region` makes it.
+   * Lends a part (a plane, a region) as a child. `layout` counts from this tensor's handle, as `region` makes it, or is
+   * what one is made of: `{ shape, dtype, strides, byteOffset }`.
    *
    * @throws {LayoutError} where the part reaches outside of the tensor.
    * @throws {AccessError} where the bytes are lent already.
@@ -83,8 +84,8 @@ export abstract class Tensor<H = unknown> extends Mapped {
    * corner.view().fill(255);
    * ```
    */
-  slice(layout: Layout, options: SliceOptions = {}): Tensor<H> {
-    const at = layout === this.layout ? layout : whole(layout);
+  slice(layout: Layout | LayoutInit, options: SliceOptions = {}): Tensor<H> {
+    const at = layout === this.layout ? this.layout : whole(layout);
     const access = accessOf(optionsIn(options, OPTIONS).access, this.access);
     // All that is the caller's own code has run once these are retained.
     const work = this.work.map((fence) => fence.retain());
@@ -147,13 +148,14 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 }
 
-/** A copy of a layout that was given, checked. Unlike a LayoutInit it tells its length. */
-function whole(given: Layout): Layout {
+/** A copy of a layout that was given, checked; and what a layout is made of, filled in. */
+function whole(given: Layout | LayoutInit): Layout {
   const at = checked(given);
-  const { byteLength } = given;
-  if (byteLength === at.byteLength) return at;
+  const { byteLength } = given as Partial<Layout>;
+  if (byteLength === at.byteLength || byteLength === undefined) return at;
   throw new LayoutError(`byteLength: ${shown(byteLength)} is not the ${at.byteLength} that the layout covers.`, {
     api: "core",
     argument: "byteLength",
+    hint: "Leave it out: { shape, dtype, strides, byteOffset }.",
   });
 }

@@ -44,7 +44,7 @@ function withVersion(library: LibraryReport): LibraryReport {
     ...factOf("cudaDriverGetVersion", () => cudaVersions().driver),
   ];
   const [runtime, driver] = facts.map(({ value }) => typeof value === "number" ? version(value) : "unknown");
-  return { ...library, version: `CUDA ${runtime}, driver for ${driver}`, facts };
+  return { ...library, version: `CUDA ${runtime}, ${driver === "0.0" ? "no driver" : `driver for ${driver}`}`, facts };
 }
 
 /** The driver's own library, and the compiler, which may be missing. */

@@ -1,3 +1,4 @@
+import { assertInOnePiece } from "../check.ts";
 import { NULL } from "../../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
@@ -50,6 +51,7 @@ export function allocatedTensor(context: OpenCLContext, init: LayoutInit): OpenC
   context.resource.assertLive();
   const undo: Undo = [];
   const byteLength = at.byteOffset + at.byteLength;
+  assertInOnePiece(context, "clCreateBuffer", byteLength);
   const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
   const root = addDriverBuffer({ mem, byteLength }, undo);
   const { allocation } = root;

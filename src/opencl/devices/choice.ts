@@ -5,6 +5,9 @@ import { assertText } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 import type { DeviceType } from "./info.ts";
 
+/** What names the device that a program leaves open: part of a platform's name, a colon, part of a device's. */
+const VARIABLE = "SAMEPAGE_OPENCL_DEVICE";
+
 /** Which device to open; texts match as a part of the name, in any case. */
 export interface DeviceChoice {
   /** Part of the platform's name. */
@@ -22,10 +25,11 @@ export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
   const asked = { ...object(choice, "choice") }; // each read once
   for (const [name, value] of Object.entries(asked)) if (value !== undefined) assertText(value, `choice.${name}`);
   const devices = openclDevices();
-  const wanted = Object.keys(asked).length > 0 ? asked : fromEnvironment();
+  const isAsked = Object.keys(asked).length > 0;
+  const wanted = isAsked ? asked : fromEnvironment();
   const fitting = devices.filter((device) => matches(device, wanted));
   const device = fitting.find((d) => d.type === "gpu") ?? fitting[0];
-  if (device === undefined) throw noDevice(wanted, devices);
+  if (device === undefined) throw noDevice(isAsked ? JSON.stringify(wanted) : `${VARIABLE}=${given()}`, devices);
   return device;
 }
 
@@ -38,19 +42,24 @@ function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
 }
 
 function fromEnvironment(): DeviceChoice {
-  const [platform, device] = (environment("SAMEPAGE_OPENCL_DEVICE") ?? "").split(":");
+  const [platform, device] = given().split(":");
   return { ...(platform ? { platform } : {}), ...(device ? { device } : {}) };
 }
 
-function noDevice(wanted: DeviceChoice, devices: readonly OpenCLDevice[]): InteropError {
+function given(): string {
+  return environment(VARIABLE) ?? "";
+}
+
+function noDevice(wanted: string, devices: readonly OpenCLDevice[]): InteropError {
   const there = devices.map((device) => `${device.platform}: ${device.name} (${device.type})`);
+  const byName = `Name part of a platform and part of a device: there is ${there.join("; ")}.`;
   return new ArgumentError(
-    devices.length === 0 ? "OpenCL has no device." : `No OpenCL device fits ${JSON.stringify(wanted)}.`,
+    devices.length === 0 ? "OpenCL has no device." : `No OpenCL device fits ${wanted}.`,
     {
       api: "opencl",
       fn: "clGetDeviceIDs",
       argument: "choice",
-      hint: devices.length === 0 ? "Install a driver: apt install pocl-opencl-icd." : `There is ${there.join("; ")}.`,
+      hint: devices.length === 0 ? "Install a driver: apt install pocl-opencl-icd." : byName,
     },
   );
 }

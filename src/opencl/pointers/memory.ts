@@ -1,7 +1,7 @@
+import { assertInOnePiece } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { LayoutError } from "../../core/errors.ts";
 import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { Grant } from "../../core/memory/grant.ts";
@@ -87,15 +87,7 @@ const LARGEST_TYPE = 128;
  */
 export function placement(context: OpenCLContext, fn: string, byteLength: number, align: number): Placement {
   const slack = align > LARGEST_TYPE ? align : 0;
-  const most = context.maxAllocation;
-  if (byteLength + slack > most) {
-    const what = `${byteLength} bytes${slack > 0 ? `, aligned to ${align},` : ""}`;
-    throw new LayoutError(`shape: ${what} are more than the ${most} that ${context.name} takes in one piece.`, {
-      api: "opencl",
-      fn,
-      argument: "shape",
-    });
-  }
+  assertInOnePiece(context, fn, byteLength + slack);
   return {
     size: BigInt(byteLength + slack),
     align: slack > 0 ? LARGEST_TYPE : align,

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import type { Layout } from "../../core/layout/layout.ts";
+import type { Layout, LayoutInit } from "../../core/layout/layout.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../../core/tensors/tensor.ts";
 import type { OpenCLContext } from "../context.ts";
@@ -38,7 +38,7 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
   protected abstract another(init: TensorInit<Address>): OpenCLPointerTensor;
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice(layout: Layout, options: SliceOptions = {}): this {
+  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
     return super.slice(layout, options) as this;
   }
 
