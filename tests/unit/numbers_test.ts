@@ -55,7 +55,10 @@ Deno.test("numbers: what is refused is told with the reason", () => {
   );
   assertEquals(u64.refusal(2 ** 64), `${2 ** 64} is no whole number from 0 to ${2n ** 64n - 1n}.`);
   assertEquals(u64.refusal(-1n), `-1 is no whole number from 0 to ${2n ** 64n - 1n}.`);
-  assertEquals([f32.refusal(NaN), f32.refusal(1e300)], [undefined, undefined]);
+  assertEquals([f32.refusal(NaN), f32.refusal(-Infinity), f32.refusal(1e-300)], [undefined, undefined, undefined]);
+  assertEquals(f32.refusal(1e300), "1e+300 is beyond what f32 has.");
+  assertEquals(NUMBERS.f16.refusal(70_000), "70000 is beyond what f16 has.");
+  assertEquals([NUMBERS.f16.refusal(65_504), NUMBERS.f64.refusal(1e300)], [undefined, undefined]);
   assertEquals(f32.refusal(1n), "it is a number; got bigint.");
   assertEquals([u8.within(0n, 1n).refusal(1), u8.within(0n, 1n).refusal(2)], [
     undefined,

@@ -17,7 +17,7 @@ export class Numbers {
   readonly #least: number;
   readonly #most: number;
 
-  /** `whole` is the range of whole numbers; any number will do where it is left out. */
+  /** `whole` is the range of whole numbers; where it is left out, any number will do that is not rounded to infinity. */
   constructor(dtype: DType, size: number, write: Write, whole?: readonly [least: bigint, most: bigint]) {
     this.dtype = dtype;
     this.size = size;
@@ -32,11 +32,16 @@ export class Numbers {
     return new Numbers(this.dtype, this.size, this.write, [least, most]);
   }
 
+  #refusalOfFloat(value: number): string | undefined {
+    if (Number.isFinite(rounded(this.size, value)) || !Number.isFinite(value)) return undefined;
+    return `${value} is beyond what ${this.dtype} has.`;
+  }
+
   /** Why a value is none of them, in words that can follow its name; undefined where it is one. */
   refusal(value: unknown): string | undefined {
     const whole = this.#whole;
     if (typeof value === "number") {
-      if (whole === undefined) return undefined;
+      if (whole === undefined) return this.#refusalOfFloat(value);
       if (Number.isSafeInteger(value) && value >= this.#least && value <= this.#most) return undefined;
       if (Number.isInteger(value) && value > this.#least && value < this.#most) {
         return `${value} is a whole number that JavaScript may not have exactly; pass a bigint.`;
@@ -45,6 +50,12 @@ export class Numbers {
     else if (value >= whole[0] && value <= whole[1]) return undefined;
     return `${value} is no whole number from ${whole[0]} to ${whole[1]}.`;
   }
+}
+
+/** A number as a float of so many bytes has it. */
+function rounded(size: number, value: number): number {
+  if (size === 8) return value;
+  return size === 4 ? Math.fround(value) : Math.f16round(value);
 }
 
 function signed(dtype: DType, bits: bigint, write: Write): Numbers {
