@@ -95,13 +95,13 @@ export default table(import.meta, {
     { RUSTICL_ENABLE: "", OCL_ICD_VENDORS: "/etc/OpenCL/vendors" }, // PoCL is there too
     "rusticl",
     /No OpenCL device fits {"platform":"rusticl"}/,
-    /There is Portable/,
+    /there is Portable/,
   ),
-  "a device that is not there": noDevice({}, "no such platform", /No OpenCL device fits/, /There is /),
+  "a device that is not there": noDevice({}, "no such platform", /No OpenCL device fits/, /there is /),
   "a device in the environment that is not there": noDevice(
     { SAMEPAGE_OPENCL_DEVICE: ":no such device" },
     "",
-    /No OpenCL device fits {"device":"no such device"}/,
-    /There is /,
+    /No OpenCL device fits SAMEPAGE_OPENCL_DEVICE=:no such device/,
+    /there is /,
   ),
 });

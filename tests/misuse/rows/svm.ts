@@ -36,7 +36,14 @@ export default table(import.meta, {
       using cl = open();
       cl.svm.allocate({ ...bytes, shape: [2 ** 45] });
     },
-    fails: { error: LayoutError, api: "opencl", fn: "clSVMAlloc", argument: "shape", message: /35184372088832/ },
+    fails: {
+      error: LayoutError,
+      api: "opencl",
+      fn: "clSVMAlloc",
+      argument: "shape",
+      message: /35184372088832/,
+      hint: /in parts/,
+    },
   },
   "an alignment that is no power of two": {
     opencl: "Portable",

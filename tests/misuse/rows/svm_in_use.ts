@@ -3,6 +3,7 @@ import {
   ArgumentError,
   DisposedError,
   host,
+  LayoutError,
   ledger,
   MapperGraph,
   NoRouteError,
@@ -47,8 +48,16 @@ export default table(import.meta, {
             return (plain as Record<string, unknown>)[property];
           },
         });
-        if (property !== "kind") fails(property, () => cl.svm.allocate(any(init)), DisposedError, ArgumentError);
-        fails(`usm ${property}`, () => cl.usm.allocate(any(init)), DisposedError, ArgumentError);
+        if (property !== "kind") {
+          fails(
+            property,
+            () => cl.svm.allocate(any(init)),
+            DisposedError,
+            ArgumentError,
+            LayoutError,
+          );
+        }
+        fails(`usm ${property}`, () => cl.usm.allocate(any(init)), DisposedError, ArgumentError, LayoutError);
         cl[Symbol.dispose]();
       }
     },

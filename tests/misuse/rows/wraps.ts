@@ -122,7 +122,7 @@ export default table(import.meta, {
   },
   "what is neither a buffer nor a pointer": {
     run: () => host.wrap(any("0x1000"), bytes),
-    fails: refused("memory", /string is neither a buffer nor a pointer/),
+    fails: refused("memory", /string is neither a buffer nor a pointer/, /typed array/),
   },
   "an option that disposes the memory being wrapped": {
     run() {
