@@ -20,9 +20,9 @@ const PROOF = [
 
 /**
  * Runs both in turn, and prints the device, the routes, how they were proven, the bytes that were moved and the time of
- * each step.
+ * each step. Answers whether the device worked in the host's own memory all the way.
  */
-export function compare(cl: OpenCLContext, byMapping: ByMapping, byCopying: ByCopying): void {
+export function compare(cl: OpenCLContext, byMapping: ByMapping, byCopying: ByCopying): boolean {
   const { name, platform, driver } = cl.device;
   print("device", `${name}, ${platform} (driver ${driver})`);
 
@@ -41,11 +41,13 @@ export function compare(cl: OpenCLContext, byMapping: ByMapping, byCopying: ByCo
 
   print("route", ...[...routes].map(([name, route]) => `${name.padEnd(8)} ${route}`));
   const steps = [...routes.values()].flatMap((route) => route.steps);
-  if (steps.every((step) => step.transfer === "alias")) print("proof", ...PROOF);
+  const inPlace = steps.every((step) => step.transfer === "alias");
+  if (inPlace) print("proof", ...PROOF);
   print(
     "copied",
-    `${bytes.mapping} bytes between host and device in ${RUNS} runs by mapping, counted; ${bytes.driver} by the driver`,
+    `${bytes.mapping} bytes between host and device in ${RUNS} runs by mapping, counted; the driver moved ${bytes.driver}`,
     `${bytes.copying} bytes in ${RUNS} runs by copying`,
   );
   print("time", ...tableOf(times), `the middle of ${RUNS} runs of each, in turn; hysteresis took ${launches} launches`);
+  return inPlace;
 }
