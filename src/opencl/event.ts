@@ -28,8 +28,10 @@ export class OpenCLFence extends Fence {
     this.#point = point.share();
   }
 
-  /** The event of a fence and its outcome, shared by all fences of the same point; undefined for those of other APIs: for
-   * those who write mappers. */
+  /**
+   * The event of a fence and its outcome, which all fences of one point share; undefined for those of other APIs. For
+   * those who write mappers.
+   */
   static pointOf(fence: Fence): Point | undefined {
     return #point in fence ? fence.#point : undefined;
   }

@@ -14,7 +14,7 @@ export interface AttachOptions {
   readonly access?: Access;
 }
 
-/** Their names. */
+/** The names of the options of `attach`. */
 export const ATTACH_OPTIONS: Names<AttachOptions> = { access: true };
 
 /** What a Mat's or UMat's tensor is made of. */
