@@ -47,6 +47,18 @@ Deno.test("doctor: a library that is no OpenCL is an attempt that names what it 
 });
 
 Deno.test({
+  name: named("doctor: a variable that names a device which is not there is told, with those that are", pocl),
+  ignore: pocl !== undefined,
+  async fn() {
+    const env = { SAMEPAGE_OPENCL_DEVICE: "garbage" };
+    const { findings, devices } = (await reported([], { env, flags: ENV })).apis[1];
+    assert(devices.length > 0);
+    const finding = findings.find(({ what }) => what.includes("No OpenCL device fits SAMEPAGE_OPENCL_DEVICE=garbage"));
+    assertMatch(finding?.remedy ?? "", /part of a device: there is Portable/);
+  },
+});
+
+Deno.test({
   name: named("doctor: a loader without a driver: what to install, or which variable to unset", pocl),
   ignore: pocl !== undefined,
   async fn() {

@@ -2,6 +2,7 @@ import type { ClDeviceId, ClPlatformId } from "../../../ffi/opencl/handles.ts";
 import { fileAt } from "../../host/loaded.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import { deviceHandles, deviceOf, platformHandles } from "../../opencl/device.ts";
+import { chosenDevice } from "../../opencl/devices/choice.ts";
 import { opencl } from "../../opencl/library.ts";
 import { addressInDriver } from "../../opencl/loader.ts";
 import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
@@ -42,6 +43,7 @@ export const OPENCL: ApiExaminer = {
       for (const platform of platforms) examinePlatform(platform, how, { findings, drivers, devices, nodes });
       if (platforms.length === 0) findings.push(noPlatforms());
       findings.push(...installedDrivers(drivers));
+      if (devices.length > 0) attempt(findings, () => chosenDevice({})); // a variable may name one that is not there
     }
     const [name, version] = [told(facts, "CL_ICDL_NAME"), told(facts, "CL_ICDL_VERSION")];
     const described = name === undefined || version === undefined ? {} : { version: `${name} ${version}` };
