@@ -282,19 +282,6 @@ export const cudaDevAttrReserved145 = 145;
 /** `enum constant cudaDevAttrOnlyPartialHostNativeAtomicSupported` */
 export const cudaDevAttrOnlyPartialHostNativeAtomicSupported = 147;
 
-// enum cudaDeviceP2PAttr
-
-/** `enum constant cudaDevP2PAttrPerformanceRank` */
-export const cudaDevP2PAttrPerformanceRank = 1;
-/** `enum constant cudaDevP2PAttrAccessSupported` */
-export const cudaDevP2PAttrAccessSupported = 2;
-/** `enum constant cudaDevP2PAttrNativeAtomicSupported` */
-export const cudaDevP2PAttrNativeAtomicSupported = 3;
-/** `enum constant cudaDevP2PAttrCudaArrayAccessSupported` */
-export const cudaDevP2PAttrCudaArrayAccessSupported = 4;
-/** `enum constant cudaDevP2PAttrOnlyPartialNativeAtomicSupported` */
-export const cudaDevP2PAttrOnlyPartialNativeAtomicSupported = 5;
-
 // unsigned int
 
 /** `#define cudaDeviceScheduleAuto 0x00` */
@@ -318,8 +305,6 @@ export const cudaDeviceLmemResizeToMax = 0x10;
 
 /** `#define cudaDeviceSyncMemops 0x80` */
 export const cudaDeviceSyncMemops = 0x80;
-/** `#define cudaInitDeviceFlagsAreValid 0x01` */
-export const cudaInitDeviceFlagsAreValid = 0x01;
 
 // unsigned int
 
@@ -346,15 +331,6 @@ export const cudaStreamNonBlocking = 0x01;
 export const cudaStreamLegacy = 1n;
 /** `#define cudaStreamPerThread ((cudaStream_t)0x2)` */
 export const cudaStreamPerThread = 2n;
-
-// enum cudaStreamCaptureStatus
-
-/** `enum constant cudaStreamCaptureStatusNone` */
-export const cudaStreamCaptureStatusNone = 0;
-/** `enum constant cudaStreamCaptureStatusActive` */
-export const cudaStreamCaptureStatusActive = 1;
-/** `enum constant cudaStreamCaptureStatusInvalidated` */
-export const cudaStreamCaptureStatusInvalidated = 2;
 
 // unsigned int
 
@@ -419,17 +395,6 @@ export const cudaMemcpyDeviceToHost = 2;
 export const cudaMemcpyDeviceToDevice = 3;
 /** `enum constant cudaMemcpyDefault` */
 export const cudaMemcpyDefault = 4;
-
-// enum cudaMemoryType
-
-/** `enum constant cudaMemoryTypeUnregistered` */
-export const cudaMemoryTypeUnregistered = 0;
-/** `enum constant cudaMemoryTypeHost` */
-export const cudaMemoryTypeHost = 1;
-/** `enum constant cudaMemoryTypeDevice` */
-export const cudaMemoryTypeDevice = 2;
-/** `enum constant cudaMemoryTypeManaged` */
-export const cudaMemoryTypeManaged = 3;
 
 // enum cudaMemoryAdvise
 
@@ -739,10 +704,3 @@ export const cudaLaunchAttributeDeviceUpdatableKernelNode = 13;
 export const cudaLaunchAttributePreferredSharedMemoryCarveout = 14;
 /** `enum constant cudaLaunchAttributeNvlinkUtilCentricScheduling` */
 export const cudaLaunchAttributeNvlinkUtilCentricScheduling = 16;
-
-// unsigned int
-
-/** `#define cudaOccupancyDefault 0x00` */
-export const cudaOccupancyDefault = 0x00;
-/** `#define cudaOccupancyDisableCachingOverride 0x01` */
-export const cudaOccupancyDisableCachingOverride = 0x01;

@@ -35,48 +35,6 @@ export function writeCudaDeviceProp(view: DataView, offset: number, value: CudaD
   view.setUint8(offset + 256, value.uuid);
 }
 
-/** The layout of a `struct cudaPointerAttributes`. */
-export const cudaPointerAttributes = {
-  size: 88,
-  align: 8,
-  fields: {
-    type: { offset: 0, type: "u32" },
-    device: { offset: 4, type: "i32" },
-    devicePointer: { offset: 8, type: "u64" },
-    hostPointer: { offset: 16, type: "u64" },
-  },
-} as const satisfies StructLayout;
-
-/** The values of a `struct cudaPointerAttributes`. */
-export interface CudaPointerAttributes {
-  /** `struct cudaPointerAttributes.type` */
-  type: number;
-  /** `struct cudaPointerAttributes.device` */
-  device: number;
-  /** `struct cudaPointerAttributes.devicePointer` */
-  devicePointer: Address;
-  /** `struct cudaPointerAttributes.hostPointer` */
-  hostPointer: Address;
-}
-
-/** Reads a `struct cudaPointerAttributes` at a byte offset. */
-export function readCudaPointerAttributes(view: DataView, offset: number): CudaPointerAttributes {
-  return {
-    type: view.getUint32(offset, true),
-    device: view.getInt32(offset + 4, true),
-    devicePointer: view.getBigUint64(offset + 8, true) as Address,
-    hostPointer: view.getBigUint64(offset + 16, true) as Address,
-  };
-}
-
-/** Writes a `struct cudaPointerAttributes` at a byte offset. */
-export function writeCudaPointerAttributes(view: DataView, offset: number, value: CudaPointerAttributes): void {
-  view.setUint32(offset, value.type, true);
-  view.setInt32(offset + 4, value.device, true);
-  view.setBigUint64(offset + 8, value.devicePointer, true);
-  view.setBigUint64(offset + 16, value.hostPointer, true);
-}
-
 /** The layout of a `struct cudaMemLocation`. */
 export const cudaMemLocation = {
   size: 8,
@@ -107,43 +65,6 @@ export function readCudaMemLocation(view: DataView, offset: number): CudaMemLoca
 export function writeCudaMemLocation(view: DataView, offset: number, value: CudaMemLocation): void {
   view.setUint32(offset, value.type, true);
   view.setInt32(offset + 4, value.id, true);
-}
-
-/** The layout of a `struct cudaMemAccessDesc`. */
-export const cudaMemAccessDesc = {
-  size: 12,
-  align: 4,
-  fields: {
-    location_type: { offset: 0, type: "u32" },
-    location_id: { offset: 4, type: "i32" },
-    flags: { offset: 8, type: "u32" },
-  },
-} as const satisfies StructLayout;
-
-/** The values of a `struct cudaMemAccessDesc`. */
-export interface CudaMemAccessDesc {
-  /** `struct cudaMemAccessDesc.location.type` */
-  location_type: number;
-  /** `struct cudaMemAccessDesc.location.id` */
-  location_id: number;
-  /** `struct cudaMemAccessDesc.flags` */
-  flags: number;
-}
-
-/** Reads a `struct cudaMemAccessDesc` at a byte offset. */
-export function readCudaMemAccessDesc(view: DataView, offset: number): CudaMemAccessDesc {
-  return {
-    location_type: view.getUint32(offset, true),
-    location_id: view.getInt32(offset + 4, true),
-    flags: view.getUint32(offset + 8, true),
-  };
-}
-
-/** Writes a `struct cudaMemAccessDesc` at a byte offset. */
-export function writeCudaMemAccessDesc(view: DataView, offset: number, value: CudaMemAccessDesc): void {
-  view.setUint32(offset, value.location_type, true);
-  view.setInt32(offset + 4, value.location_id, true);
-  view.setUint32(offset + 8, value.flags, true);
 }
 
 /** The layout of a `struct cudaMemPoolProps`. */

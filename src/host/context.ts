@@ -9,7 +9,7 @@ import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_in
 import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import { Grant } from "../core/memory/grant.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
-import { type Layout, layout, LAYOUT_NAMES, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { join, leave } from "../core/memory/peers.ts";
@@ -97,7 +97,7 @@ export class HostContext implements Context, Target<HostTensor> {
    * ```
    */
   allocate<D extends DType>(init: HostAllocation<D>): HostTensor<D> {
-    const made = layout(init, NAMES);
+    const made = layoutIn(init, NAMES);
     const block = this.#block(endOf(made), init);
     return ownedTensor(this, new Allocation(block), block.address, made, "read-write", block);
   }

@@ -44,16 +44,22 @@ export function ofAnother(name: string, at: OpenCLContext, user: string, home: O
   return `${name} belongs to ${at.name}, ${user} to ${home.name}.`;
 }
 
-/** Throws where the devices of a context do not take so many bytes in one piece (CL_DEVICE_MAX_MEM_ALLOC_SIZE). */
-export function assertInOnePiece({ name, maxAllocation }: OpenCLContext, fn: string, byteLength: number): void {
-  if (byteLength <= maxAllocation) return;
-  throw new LayoutError(
-    `shape: ${byteLength} bytes are more than the ${maxAllocation} that ${name} takes in one piece.`,
-    {
-      api: "opencl",
-      fn,
-      argument: "shape",
-      hint: "Allocate it in parts.",
-    },
-  );
+/**
+ * Throws where the devices of a context do not take so many bytes in one piece (CL_DEVICE_MAX_MEM_ALLOC_SIZE), with as many
+ * more as it takes to align them.
+ */
+export function assertInOnePiece(
+  { name, maxAllocation }: OpenCLContext,
+  fn: string,
+  byteLength: number,
+  slack: number = 0,
+): void {
+  if (byteLength + slack <= maxAllocation) return;
+  const what = `${byteLength} bytes${slack > 0 ? `, aligned to ${slack},` : ""}`;
+  throw new LayoutError(`shape: ${what} are more than the ${maxAllocation} that ${name} takes in one piece.`, {
+    api: "opencl",
+    fn,
+    argument: "shape",
+    hint: "Allocate it in parts.",
+  });
 }

@@ -119,8 +119,9 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   }
 
   /**
-   * Opens a device: the one that was asked for; else the one that `SAMEPAGE_OPENCL_DEVICE` names by
-   * parts of the platform's and the device's names (`rusticl:llvmpipe`), where the environment may be read; else the first GPU; else the first device.
+   * Opens a device: the one that was asked for; else the one that `SAMEPAGE_OPENCL_DEVICE` names by parts of the
+   * platform's and the device's names (`rusticl:llvmpipe`), where the environment may be read; else the first GPU; else
+   * the first device.
    *
    * @throws {LibraryNotFoundError} where there is no OpenCL loader.
    * @throws {ArgumentError} where no device fits; the hint lists those that are there.

@@ -16,7 +16,6 @@ import { createKernel } from "./kernels/handle.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
 import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
-import type { TypeSizes } from "./programs/type_sizes.ts";
 import { OpenCLQueue } from "./queue.ts";
 import { SizeWords, WorkLimits, type WorkRange } from "./kernels/work_range.ts";
 
@@ -58,14 +57,14 @@ export class OpenCLKernel implements Disposable {
   readonly #local = new SizeWords();
 
   /** Made by `program.kernel()`; `kept` is what its program's binary was kept with. */
-  constructor(program: OpenCLProgram, name: string, sizes: TypeSizes, kept?: readonly ParameterInfo[]) {
+  constructor(program: OpenCLProgram, name: string, kept?: readonly ParameterInfo[]) {
     this.program = program;
     this.name = name;
     const undo: Undo = [];
     try {
       const handle = createKernel(program, name, undo);
       this.#handle = handle;
-      this.#parameters = parametersOf(handle, name, kept, sizes);
+      this.#parameters = parametersOf(handle, name, kept, program.sizes);
       this.#limitsOn(program.context.device);
     } catch (error) {
       unwind(undo);

@@ -35,6 +35,7 @@ export { type ImageInit, ImageTarget } from "./images/target.ts";
 export type { ImageType } from "./images/type.ts";
 export { type ImageOptions, OpenCLImages } from "./images/images.ts";
 export { type Acquired, OpenCLExternalMemory } from "./external/memory.ts";
+export type { TypeSizes } from "./programs/type_sizes.ts";
 export { type MappedRange, OpenCLMemory } from "./memory.ts";
 export type { AffinityDomain, DevicePartition, PartitionKind } from "./devices/partition_abilities.ts";
 export { partition, type PartitionHow } from "./devices/partition.ts";

@@ -44,16 +44,17 @@ export class OpenCLProgram implements Disposable {
   readonly options: string;
   /** Its end of life. */
   readonly resource: Resource;
+  /** The sizes of the types that it declares: for those who write mappers. */
+  readonly sizes: TypeSizes;
   readonly #handle: ClProgram;
   readonly #kept: KeptKernels;
-  readonly #sizes: TypeSizes;
 
   /** Made by `cl.program()`, `cl.programFromBinary()` and `cl.attachProgram()`; takes the undo list over. */
   constructor(context: OpenCLContext, { handle, undo, options, source, kernels = new Map() }: ProgramInit) {
     this.context = context;
     this.options = options;
     this.#kept = kernels;
-    this.#sizes = new TypeSizes(context, source, options);
+    this.sizes = new TypeSizes(context, source, options);
     this.#handle = handle;
     this.resource = new Resource({ name: `opencl program (${context.name})`, owners: [context.resource], undo });
     finalizers.register(this, this.resource, this);
@@ -81,7 +82,7 @@ export class OpenCLProgram implements Disposable {
     try {
       // C would take what stands before a zero for the whole name.
       if (name.includes("\0")) throw openclError(CL_INVALID_KERNEL_NAME, "clCreateKernel");
-      return new OpenCLKernel(this, name, this.#sizes, this.#kept.get(name));
+      return new OpenCLKernel(this, name, this.#kept.get(name));
     } catch (error) {
       if ((error as { code?: number }).code !== CL_INVALID_KERNEL_NAME) throw error;
       throw new ArgumentError(`name: the program has no kernel "${name}".`, {

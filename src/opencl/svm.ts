@@ -3,7 +3,7 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import { type Names, object, shown } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { type Layout, layout, LAYOUT_NAMES, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
 import type { MemoryKind } from "./alias/memory.ts";
@@ -86,7 +86,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
    */
   allocate(init: SvmAllocation): OpenCLSvmTensor {
     const { grain, atomics, align } = this.#asked(init);
-    const at = layout(init, NAMES);
+    const at = layoutIn(init, NAMES);
     const byteLength = at.byteOffset + at.byteLength;
     this.context.resource.assertLive(); // asked last: what was given may have run the program's own code
     return this.own(svmBlock(this.context, { byteLength, grain, atomics, align }), at);

@@ -5,7 +5,7 @@ import { type Names, object, shown } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
-import { type Layout, layout, LAYOUT_NAMES, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
 import type { MemoryKind } from "./alias/memory.ts";
@@ -87,7 +87,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
       throw refused("kind", `${name} has no ${kind} memory.`, "cl.usm.capabilities says what it has.");
     }
     const multiple = align === undefined ? 0 : powerOfTwo(align, "align");
-    const at = layout(init, NAMES);
+    const at = layoutIn(init, NAMES);
     this.context.resource.assertLive(); // asked last: what was given may have run the program's own code
     return this.own(usmBlock(this.context, kind, at.byteOffset + at.byteLength, multiple), at);
   }

@@ -161,3 +161,20 @@ test(
   },
   ({ partition: { kinds, most } }) => kinds.includes("counts") && most > 1 ? undefined : "needs a device in two parts",
 );
+
+const STRUCT = "typedef struct { int a[16]; } block; kernel void k(global int* o, block v) { o[0] = v.a[15]; }";
+
+test("a kernel with a struct, whose size is found out", async (cl) => {
+  using program = cl.program(STRUCT);
+  using o = cl.allocate({ shape: [16], dtype: "i32" });
+  const struct = new Int32Array(16).fill(7);
+  const run = () => {
+    using kernel = program.kernel("k");
+    kernel.run([1], [o, struct]);
+  };
+  await sweep(run, () => cl.queue.finish());
+  run(); // what could not be found out once is asked again
+  const told = new Int32Array(16);
+  cl.queue.read(o, told);
+  assertEquals(told[0], 7);
+});

@@ -104,18 +104,16 @@ const KERNELS: readonly (string | FunctionEntry)[] = [
 const CONSTANTS: readonly ConstantGroup[] = [
   { type: "enum cudaError", names: ["cudaSuccess"] },
   { type: "enum cudaDeviceAttr", names: ["cudaDevAttr*", "!cudaDevAttrMax"] },
-  { type: "enum cudaDeviceP2PAttr", names: ["cudaDevP2PAttr*"] },
   {
     type: "unsigned int",
     names: ["cudaDeviceSchedule*", "cudaDeviceBlockingSync", "cudaDeviceMapHost", "cudaDeviceLmemResizeToMax"],
   },
-  { type: "unsigned int", names: ["cudaDeviceSyncMemops", "cudaInitDeviceFlagsAreValid"] },
+  { type: "unsigned int", names: ["cudaDeviceSyncMemops"] },
   { type: "unsigned int", names: ["cudaPeerAccessDefault"] },
   { type: "int", names: ["cudaCpuDeviceId", "cudaInvalidDeviceId"] },
 
   { type: "unsigned int", names: ["cudaStreamDefault", "cudaStreamNonBlocking"] },
   { type: "uintptr_t", names: ["cudaStreamLegacy", "cudaStreamPerThread"] },
-  { type: "enum cudaStreamCaptureStatus", names: ["cudaStreamCaptureStatus*"] },
   {
     type: "unsigned int",
     names: [
@@ -131,7 +129,6 @@ const CONSTANTS: readonly ConstantGroup[] = [
   { type: "unsigned int", names: ["cudaHostAlloc*", "cudaHostRegister*"], from: ["driver_types.h"] },
   { type: "unsigned int", names: ["cudaMemAttach*", "cudaIpcMemLazyEnablePeerAccess"] },
   { type: "enum cudaMemcpyKind", names: ["cudaMemcpyHostTo*", "cudaMemcpyDeviceTo*", "cudaMemcpyDefault"] },
-  { type: "enum cudaMemoryType", names: ["cudaMemoryType*"] },
   { type: "enum cudaMemoryAdvise", names: ["cudaMemAdvise*"] },
   { type: "enum cudaMemPoolAttr", names: ["cudaMemPoolReuse*", "cudaMemPoolAttr*"] },
   { type: "enum cudaMemAllocationType", names: ["cudaMemAllocationType*", "!*Max"] },
@@ -163,7 +160,6 @@ const CONSTANTS: readonly ConstantGroup[] = [
   { type: "enum cudaJitOption", names: ["cudaJit*", "!cudaJitCacheOption*"] },
   { type: "enum cudaLibraryOption", names: ["cudaLibrary*"] },
   { type: "enum cudaLaunchAttributeID", names: ["cudaLaunchAttribute*"] },
-  { type: "unsigned int", names: ["cudaOccupancyDefault", "cudaOccupancyDisableCachingOverride"] },
 ];
 
 /** The members of a `dim3`, or of a `struct cudaPos`. */
@@ -191,9 +187,7 @@ function elements(name: string, length: number): [string, string][] {
 
 const STRUCTS: readonly (string | ClassEntry)[] = [
   { type: "struct cudaDeviceProp", fields: [["name", "name[0]"], ["uuid", "uuid.bytes[0]"]] }, // where the two begin
-  { type: "struct cudaPointerAttributes", fields: ["type", "device", "devicePointer", "hostPointer"] },
   "struct cudaMemLocation",
-  { type: "struct cudaMemAccessDesc", fields: [...LOCATION, "flags"] },
   {
     type: "struct cudaMemPoolProps",
     fields: ["allocType", "handleTypes", ...LOCATION, "win32SecurityAttributes", "maxSize", "usage"],

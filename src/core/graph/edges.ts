@@ -12,20 +12,18 @@ export interface Edge {
 
 const NONE: readonly Edge[] = [];
 
-/** The mappers of a graph, by the kinds of memory that they lead from and to, each asked for those once. */
+/** The mappers of a graph, by the kinds of memory that they lead from; each is asked for its ends once. */
 export class Edges {
   readonly #from = new Map<string, Edge[]>();
-  readonly #between = new Map<string, Map<string, Edge[]>>();
 
   /** Of a table of mappers. @throws {ArgumentError} where one is none. */
   constructor(mappers: readonly Mapper[]) {
     mappers.forEach((given, place) => {
       const mapper = mapperIn(given, `mappers[${place}]`);
       const { from, to } = mapper;
-      const edge = { mapper, to, place };
-      listIn(this.#from, from).push(edge);
-      if (!this.#between.has(from)) this.#between.set(from, new Map());
-      listIn(this.#between.get(from)!, to).push(edge);
+      const edges = this.#from.get(from);
+      if (edges === undefined) this.#from.set(from, [{ mapper, to, place }]);
+      else edges.push({ mapper, to, place });
     });
   }
 
@@ -34,19 +32,8 @@ export class Edges {
     return this.#from.get(kind) ?? NONE;
   }
 
-  /** Those that lead from one kind to another, in the order of the table. */
-  between(from: string, to: string): readonly Edge[] {
-    return this.#between.get(from)?.get(to) ?? NONE;
-  }
-
   /** The kinds that some edge leads from to this one. */
   waysTo(kind: string): string[] {
-    return [...this.#between].filter(([, ways]) => ways.has(kind)).map(([from]) => from);
+    return [...this.#from].filter(([, edges]) => edges.some(({ to }) => to === kind)).map(([from]) => from);
   }
-}
-
-function listIn(lists: Map<string, Edge[]>, key: string): Edge[] {
-  let list = lists.get(key);
-  if (list === undefined) lists.set(key, list = []);
-  return list;
 }

@@ -117,8 +117,9 @@ function unbeatable(
   asked: Map<Edge, Plan | Refusal>,
 ): Hop | undefined {
   if (source.target === goal) return undefined;
-  for (const edge of edges.between(source.target.kind, goal.kind)) {
-    const { mapper } = edge;
+  for (const edge of edges.from(source.target.kind)) {
+    const { mapper, to } = edge;
+    if (to !== goal.kind) continue;
     const plan = ask(mapper, source, goal, access, waits);
     if (isPlan(plan) && plan.transfer === "alias" && !plan.hostWait) return { mapper, target: goal, plan };
     asked.set(edge, plan);

@@ -48,7 +48,6 @@ const MOST_DIMENSIONS = 32;
  *
  * Elements may not overlap; strides and offset are multiples of the element's size.
  *
- * @param names which properties it may have; those of a layout by default
  * @throws {LayoutError} `argument` names what is wrong.
  *
  * @example
@@ -59,7 +58,12 @@ const MOST_DIMENSIONS = 32;
  * console.log(layout({ shape: [3, 5], dtype: "u8", rowAlign: 64 }).byteLength); // 133
  * ```
  */
-export function layout<D extends DType>(init: LayoutInit<D>, names: object = LAYOUT_NAMES): Layout<D> {
+export function layout<D extends DType>(init: LayoutInit<D>): Layout<D> {
+  return layoutIn(init, LAYOUT_NAMES);
+}
+
+/** The layout in what a program gave for something more, whose properties have these names. @see {@link layout} */
+export function layoutIn<D extends DType>(init: LayoutInit<D>, names: object): Layout<D> {
   if (typeof init !== "object" || init === null) {
     throw bad("init", `${shown(init)} is no layout.`, "Pass { shape, dtype }.");
   }

@@ -7,7 +7,7 @@ import {
 import type { Address } from "../../../ffi/address.ts";
 import { isMade, type Names, object, optionsIn, shown } from "../../core/argument.ts";
 import type { Fence } from "../../core/life/fence.ts";
-import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { checkDriver } from "../errors.ts";
@@ -88,7 +88,7 @@ export class CudaManaged extends CudaMemory {
     const { attach = "global" } = object(init, "init");
     if (attach !== "global" && attach !== "host") throw checks.wrong("attach", `${shown(attach)} is none.`);
     assertAllowed("managed", "kernel-write", this.context.device, "device");
-    const at = layout(init, NAMES);
+    const at = layoutIn(init, NAMES);
     this.context.resource.assertLive();
     const tensor = this.own(managedBlock(this.context, at.byteOffset + at.byteLength, attach), at);
     this.turns?.track(tensor.grant.allocation, attach);

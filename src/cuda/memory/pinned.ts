@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, object } from "../../core/argument.ts";
-import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
@@ -41,7 +41,7 @@ export class CudaPinned extends CudaMemory {
    */
   allocate(init: PinnedAllocation): CudaTensor {
     const flags = pinnedFlags(object(init, "init"));
-    const at = layout(init, NAMES);
+    const at = layoutIn(init, NAMES);
     this.context.resource.assertLive();
     return this.own(pinnedBlock(this.context, at.byteOffset + at.byteLength, flags), at);
   }

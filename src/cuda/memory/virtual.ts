@@ -2,7 +2,7 @@ import { reads } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, type Names, object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import { CudaContext } from "../context.ts";
 import { CudaTensor } from "../tensor.ts";
@@ -62,7 +62,7 @@ export class CudaVirtual extends CudaMemory {
     const { location = "device", sharable = true, devices = [] } = object(init, "init");
     if (location !== "device" && location !== "host") throw checks.wrong("location", `${shown(location)} is none.`);
     if (typeof sharable !== "boolean") throw checks.wrongKind("sharable", "a boolean", sharable);
-    const at = layout(init, NAMES);
+    const at = layoutIn(init, NAMES);
     const others = this.#contextsIn(devices);
     const wish = { location, sharable } as const;
     this.#assertSupported(wish, "cuMemCreate");
@@ -84,7 +84,7 @@ export class CudaVirtual extends CudaMemory {
   import(fd: number, init: VirtualImport): CudaTensor {
     if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) throw checks.wrong("fd", `${shown(fd)} is none.`);
     const { devices = [] } = object(init, "init");
-    const at = layout(init, IMPORT_NAMES);
+    const at = layoutIn(init, IMPORT_NAMES);
     const others = this.#contextsIn(devices);
     this.#assertSupported({ location: "device", sharable: true }, "cuMemImportFromShareableHandle");
     const { context } = this;

@@ -11,6 +11,9 @@ export interface Element {
   readonly size: number;
 }
 
+/** The size of the largest type, a `long16` or `double16`, in bytes: no type has to be aligned to more. */
+export const LARGEST_TYPE = 128;
+
 /** The scalar types of OpenCL C (6.3.1), which its vectors are made of. */
 const SCALARS: { readonly [type: string]: DType } = {
   char: "i8",

@@ -10,11 +10,8 @@ import type { OpenCLContext } from "../context.ts";
 import { opencl } from "../library.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { OpenCLTensor } from "../tensor.ts";
-import { type Element, elementOf } from "./element.ts";
+import { type Element, elementOf, LARGEST_TYPE } from "./element.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
-
-/** Bytes of a double16. */
-const LARGEST = 128;
 
 /** A tensor whose `layout.byteOffset` the kernel is told by an argument of its own. */
 export class BaseOf {
@@ -159,7 +156,7 @@ export class PointerParameter extends Parameter<Pointee> {
  */
 function alignOf(type: string, element: Element | undefined): number {
   if (element !== undefined) return element.lanes > 1 ? element.size : 1;
-  return /\bvoid\b/.test(type) ? 1 : LARGEST;
+  return /\bvoid\b/.test(type) ? 1 : LARGEST_TYPE;
 }
 
 /** What somebody who passed this for a pointer will have meant. */

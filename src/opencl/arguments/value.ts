@@ -53,14 +53,14 @@ export class ValueParameter extends Parameter<Value> {
   }
 
   #sized(given: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-    const { byteLength } = given;
-    const size = this.#element?.size ?? this.info.size ?? byteLength;
     if (this.info.size === 0) {
       throw this.wrong(
         `how many bytes a ${this.info.type} has could not be found out, and the driver would take any number.`,
         "Declare the type with a name, at the top of the program, and build it from its source; or pass a pointer.",
       );
     }
+    const { byteLength } = given;
+    const size = this.#element?.size ?? this.info.size ?? byteLength;
     if (byteLength !== size || size === 0) throw this.wrong(`it takes ${size} bytes; got ${byteLength}.`);
     return given.slice();
   }

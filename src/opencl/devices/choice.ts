@@ -25,11 +25,13 @@ export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
   const asked = { ...object(choice, "choice") }; // each read once
   for (const [name, value] of Object.entries(asked)) if (value !== undefined) assertText(value, `choice.${name}`);
   const devices = openclDevices();
-  const isAsked = Object.keys(asked).length > 0;
-  const wanted = isAsked ? asked : fromEnvironment();
+  const named = Object.keys(asked).length > 0 ? undefined : environment(VARIABLE) ?? "";
+  const wanted = named === undefined ? asked : choiceIn(named);
   const fitting = devices.filter((device) => matches(device, wanted));
   const device = fitting.find((d) => d.type === "gpu") ?? fitting[0];
-  if (device === undefined) throw noDevice(isAsked ? JSON.stringify(wanted) : `${VARIABLE}=${given()}`, devices);
+  if (device === undefined) {
+    throw noDevice(named === undefined ? JSON.stringify(wanted) : `${VARIABLE}=${named}`, devices);
+  }
   return device;
 }
 
@@ -41,13 +43,9 @@ function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
     (choice.uuid === undefined || device.id.uuid === choice.uuid.replaceAll("-", "").toLowerCase());
 }
 
-function fromEnvironment(): DeviceChoice {
-  const [platform, device] = given().split(":");
+function choiceIn(named: string): DeviceChoice {
+  const [platform, device] = named.split(":");
   return { ...(platform ? { platform } : {}), ...(device ? { device } : {}) };
-}
-
-function given(): string {
-  return environment(VARIABLE) ?? "";
 }
 
 function noDevice(wanted: string, devices: readonly OpenCLDevice[]): InteropError {

@@ -4,6 +4,7 @@ import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { Undo } from "../../core/life/undo.ts";
+import { isPoCL } from "../devices/pocl.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { BufferImageSpecimen } from "./buffer_specimen.ts";
 import type { PixelFormat } from "./format.ts";
@@ -110,6 +111,6 @@ export class BufferImages extends Proofs<BufferImageClass> {
   }
 }
 
-function isUnsound({ platform, driver }: OpenCLDevice): boolean {
-  return platform === "Portable Computing Language" && Number.parseInt(driver) < FIRST_SOUND_POCL;
+function isUnsound(device: OpenCLDevice): boolean {
+  return isPoCL(device) && Number.parseInt(device.driver) < FIRST_SOUND_POCL;
 }

@@ -1,3 +1,4 @@
+import { LARGEST_TYPE } from "../arguments/element.ts";
 import { assertInOnePiece } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";
@@ -76,9 +77,6 @@ export interface Placement {
   begin(allocated: Address): Address;
 }
 
-/** The most that OpenCL's allocating functions have to align to: the size of a `long16`. */
-const LARGEST_TYPE = 128;
-
 /**
  * How a block is placed at a multiple of `align`, a power of two, or 0 for the driver's choice. What the driver does not
  * align to is found in a longer block.
@@ -86,8 +84,9 @@ const LARGEST_TYPE = 128;
  * @throws {LayoutError} where that is more than the device takes in one piece.
  */
 export function placement(context: OpenCLContext, fn: string, byteLength: number, align: number): Placement {
+  // OpenCL's allocating functions align to no more than the largest type.
   const slack = align > LARGEST_TYPE ? align : 0;
-  assertInOnePiece(context, fn, byteLength + slack);
+  assertInOnePiece(context, fn, byteLength, slack);
   return {
     size: BigInt(byteLength + slack),
     align: slack > 0 ? LARGEST_TYPE : align,

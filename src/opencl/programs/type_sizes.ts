@@ -1,15 +1,14 @@
 import { InteropError } from "../../core/errors.ts";
 import type { OpenCLContext } from "../context.ts";
+import { isPoCL } from "../devices/pocl.ts";
 
 /** What the kernel is called that is put behind a source. */
 const PROBE = "samepage_type_sizes";
 
-/** Takes bytes of any length for a value, and reads as many as its type has (3.1). */
-const UNCHECKED = "Portable Computing Language";
-
 /**
  * How many bytes the types have that a program declares itself: no query tells. Where a driver does not check what it is
- * given for one by value, a kernel that is put behind the same source is asked, once for all that are wanted at a time.
+ * given for one by value, a kernel that is put behind the same source is asked for all that are wanted at a time. For those
+ * who write mappers.
  */
 export class TypeSizes {
   readonly #context: OpenCLContext;
@@ -24,21 +23,19 @@ export class TypeSizes {
     this.#options = options;
   }
 
-  /** Does every driver refuse a value of a wrong length itself? */
+  /** Does every driver refuse a value of a wrong length itself? PoCL 3.1 reads as many bytes as the type has. */
   get needless(): boolean {
-    return this.#context.devices.every(({ platform }) => platform !== UNCHECKED);
+    return !this.#context.devices.some(isPoCL);
   }
 
-  /** The size of each type, by its name; 0 where it cannot be found out. */
+  /** The sizes of types, by their names; those that could not be found out now are left out. */
   of(types: readonly string[]): ReadonlyMap<string, number> {
-    const wanted = [...new Set(types)].filter((type) => !this.#known.has(type));
-    if (wanted.length > 0) this.#ask(wanted).forEach((size, i) => this.#known.set(wanted[i], size));
+    this.#ask([...new Set(types)].filter((type) => !this.#known.has(type)));
     return this.#known;
   }
 
-  #ask(types: readonly string[]): readonly number[] {
-    const none = types.map(() => 0);
-    if (this.#source === undefined) return none;
+  #ask(types: readonly string[]): void {
+    if (this.#source === undefined || types.length === 0) return;
     const lines = types.map((type, i) => `  samepage_sizes[${i}] = sizeof(${type});`);
     const source = `${this.#source}\nkernel void ${PROBE}(global ulong *samepage_sizes) {\n${lines.join("\n")}\n}\n`;
     try {
@@ -49,10 +46,11 @@ export class TypeSizes {
       kernel.run([1], [sizes], { queue });
       const told = new BigUint64Array(types.length);
       queue.read(sizes, told);
-      return Array.from(told, Number);
+      types.forEach((type, i) => this.#known.set(type, Number(told[i])));
     } catch (error) {
-      if (error instanceof InteropError) return none; // a type without a name, a source that is open at its end
-      throw error;
+      // A type without a name, a source that is open at its end: what has a name is found out by itself.
+      if (!(error instanceof InteropError)) throw error;
+      if (types.length > 1) { for (const type of types) this.#ask([type]); }
     }
   }
 }

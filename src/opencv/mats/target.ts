@@ -9,8 +9,8 @@ import { Grant } from "../../core/memory/grant.ts";
 import {
   describeLayout,
   type Layout,
-  layout,
   LAYOUT_NAMES,
+  layoutIn,
   type LayoutInit,
   moved,
   powerOfTwo,
@@ -91,7 +91,7 @@ export class MatTarget implements Target<OpenCVMat> {
    * ```
    */
   create(init: MatInit): OpenCVMat {
-    const at = layout(init, NAMES);
+    const at = layoutIn(init, NAMES);
     const align = powerOfTwo(init.align ?? PAGE, "align");
     const problem = this.fit(at);
     if ("problem" in problem) throw unfitError(problem);

@@ -71,7 +71,7 @@ export default table(import.meta, {
     },
     says: ["1024"],
   },
-  "a frame that the graph has no way for": {
+  "a frame of one plane, mapped to where it is": {
     run() {
       using only = plane();
       using frame = Frame.of([only], GREY);

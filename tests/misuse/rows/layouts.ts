@@ -1,5 +1,5 @@
 import { checkAlignment, host, layout, LayoutError, MapperGraph, region } from "@samepage/interop";
-import { any, fails, open, safe, same } from "../kit.ts";
+import { any, fails, open, safe, same, say } from "../kit.ts";
 import { type Failure, type Rows, table } from "../row.ts";
 
 const refused = (argument: string, message: RegExp, more: Partial<Failure> = {}): Failure => ({
@@ -30,6 +30,13 @@ const sizes: Rows = Object.fromEntries(SIZES.map(([size, message]) => [
 ]));
 
 export default table(import.meta, {
+  "layouts of a list, made by map() with its indices": {
+    run() {
+      const inits = [{ shape: [2], dtype: "u8" }, { shape: [3], dtype: "f32" }] as const;
+      say(...inits.map(layout).map(({ byteLength }) => byteLength));
+    },
+    says: ["2 12"],
+  },
   ...sizes,
   "strides of which one step does not cover the next dimension": {
     run: () => host.allocate({ shape: [4, 4], strides: [2, 1], ...u8 }),
