@@ -1,6 +1,11 @@
 // A fence of CUDA's: an event that is recorded and waited for, alone and behind a kernel of one thread. The events of
-// C's first way are made as samepage makes them; its second way waits as fast as the device can be asked.
+// C's first way are made as samepage makes them; its second way waits as fast as the device can be asked. `using` takes
+// time of its own, whatever it disposes: so there is a way with it and one without.
 
+import { cudaEventBlockingSync, cudaEventDisableTiming } from "../ffi/cuda_runtime/constants.ts";
+import { check } from "../src/cuda/errors.ts";
+import { createEvent } from "../src/cuda/events.ts";
+import { cudart } from "../src/cuda/library.ts";
 import { cudaC } from "./harness/c.ts";
 import { gpu } from "./harness/cuda.ts";
 import { figure } from "./harness/figure.ts";
@@ -20,8 +25,38 @@ function blocking(launches: boolean): Operation {
     run(count) {
       for (let i = 0; i < count; i++) {
         if (launches) touch.run(ONE, [byte]);
-        using fence = cuda.stream.fence();
+        const fence = cuda.stream.fence();
         fence.waitSync();
+        fence[Symbol.dispose]();
+      }
+    },
+  };
+}
+
+/** The same without a kernel, by `using`. */
+function disposing(): Operation {
+  const { cuda: { stream } } = gpu();
+  return {
+    run(count) {
+      for (let i = 0; i < count; i++) {
+        using fence = stream.fence();
+        fence.waitSync();
+      }
+    },
+  };
+}
+
+/** C's two native calls, made by Deno. */
+function calling(): Operation {
+  const { cuda } = gpu();
+  const { handle } = cuda.stream;
+  const event = createEvent(cuda, cudaEventDisableTiming | cudaEventBlockingSync);
+  const { cudaEventRecord, cudaEventSynchronize } = cudart();
+  return {
+    run(count) {
+      for (let i = 0; i < count; i++) {
+        check(cudaEventRecord(event, handle), "cudaEventRecord");
+        check(cudaEventSynchronize(event), "cudaEventSynchronize");
       }
     },
   };
@@ -51,7 +86,9 @@ figure({
   ways: [
     cudaC("cuda_event", "record_wait"),
     here("samepage", () => blocking(false)),
+    here("samepage, with `using`", disposing),
     here("samepage, awaited", () => awaiting(false)),
+    here("Deno, the calls alone", calling),
     cudaC("cuda_event", "record_spin", "C, spinning"),
   ],
 });

@@ -1,5 +1,10 @@
-// A CUDA kernel with six arguments that does nothing: what its launch costs the one who launches it.
+// A CUDA kernel with six arguments that does nothing: what its launch costs the one who launches it, and how much of that
+// is the price of C's one native call when Deno makes it.
 
+import { LaunchMemory } from "../src/cuda/kernels/launch_memory.ts";
+import { parametersIn } from "../src/cuda/kernels/declared.ts";
+import { check } from "../src/cuda/errors.ts";
+import { cudart } from "../src/cuda/library.ts";
 import { cudaC } from "./harness/c.ts";
 import { gpu } from "./harness/cuda.ts";
 import { figure } from "./harness/figure.ts";
@@ -11,6 +16,19 @@ const MOST = 200;
 
 const BYTES = 64;
 
+let made: ReturnType<typeof make> | undefined;
+
+/** The kernel, what it takes, and the stream: kept for all ways, as what a call alone is given keeps nothing alive. */
+function launching() {
+  return made ??= make();
+}
+
+function make() {
+  const { cuda, kernel } = gpu();
+  const [a, b, to] = [0, 1, 2].map(() => cuda.allocate({ shape: [BYTES], dtype: "u8" }));
+  return { six: kernel("six"), args: [a, b, to, BYTES, 1, 0.5] as const, stream: cuda.stream };
+}
+
 figure({
   id: "cuda-launch",
   title: "launch a kernel with 6 arguments",
@@ -19,16 +37,30 @@ figure({
   ways: [
     cudaC("cuda_launch", "six"),
     here("samepage", () => {
-      const { cuda, kernel } = gpu();
-      const six = kernel("six");
-      const [a, b, to] = [0, 1, 2].map(() => cuda.allocate({ shape: [BYTES], dtype: "u8" }));
+      const { six, args: [a, b, to, n, add, scale], stream } = launching();
       const sizes = { grid: [1], block: [BYTES] };
       return {
         most: MOST,
         run(count) {
-          for (let i = 0; i < count; i++) six.run(sizes, [a, b, to, BYTES, 1, 0.5]);
+          for (let i = 0; i < count; i++) six.run(sizes, [a, b, to, n, add, scale]);
         },
-        settle: () => cuda.stream.finish(),
+        settle: () => stream.finish(),
+      };
+    }),
+    here("Deno, the call alone", () => {
+      const { six: { handle, name, parameters }, args, stream } = launching();
+      const memory = new LaunchMemory(parametersIn(parameters.map(({ type }) => type), name));
+      const sizes = { gridX: 1, gridY: 1, gridZ: 1, blockX: BYTES, blockY: 1, blockZ: 1, sharedBytes: 0 };
+      memory.write(sizes, stream.handle, args.map((arg) => typeof arg === "number" ? arg : arg.address));
+      const { cudaLaunchKernelExC } = cudart();
+      return {
+        most: MOST,
+        run(count) {
+          for (let i = 0; i < count; i++) {
+            check(cudaLaunchKernelExC(memory.config, handle, memory.args), "cudaLaunchKernelExC");
+          }
+        },
+        settle: () => stream.finish(),
       };
     }),
   ],

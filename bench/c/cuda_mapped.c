@@ -53,7 +53,7 @@ static void setup_read(void) {
   setup();
   uint32_t expected = 0, found = 0;
   for (size_t i = 0; i < FRAME / 4; i++) expected ^= ((const uint32_t *)frame)[i];
-  check(cudaMemset(sum, 0, 4), "cudaMemset");
+  check(cudaMemsetAsync(sum, 0, 4, stream), "cudaMemsetAsync");
   read_mapped(1);
   check(cudaMemcpy(&found, sum, 4, cudaMemcpyDefault), "cudaMemcpy");
   if (found != expected) fail("the kernel has read something else");

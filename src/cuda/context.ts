@@ -126,12 +126,12 @@ export class CudaContext implements Context, Target<CudaTensor> {
     this.device = device;
     this.name = device.name;
     this.id = device.id;
-    const { within, near } = callsTo(handle, device.ordinal === 0);
-    this.within = within;
-    this.near = near;
-    const events = this.#events = new EventPool(within);
+    const calls = callsTo(handle, device.ordinal === 0);
+    this.within = calls.within;
+    this.near = calls.near;
+    const events = this.#events = new EventPool(calls);
     undo.push(() => events.close());
-    this.priorities = within(priorityRange);
+    this.priorities = calls.within(priorityRange);
     this.resource = new Resource({ name: `cuda context (${device.name})`, undo });
     this.pinned = new CudaPinned(this);
     this.managed = new CudaManaged(this);

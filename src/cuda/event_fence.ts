@@ -3,6 +3,7 @@ import { DisposedError } from "../core/errors.ts";
 import { Fence } from "../core/life/fence.ts";
 import type { CudaContext } from "./context.ts";
 import { destroyEvent, isReached, synchronize, synchronizeAsync } from "./events.ts";
+import type { DeviceCalls } from "./primary_context.ts";
 
 /**
  * An event that fences stand at, for those who write mappers. It is destroyed once its owner has ended and no other thread
@@ -11,11 +12,13 @@ import { destroyEvent, isReached, synchronize, synchronizeAsync } from "./events
 export class HeldEvent {
   /** The event. */
   readonly handle: EventHandle;
+  readonly #calls: DeviceCalls;
   #waiters = 0;
   #ended = false;
 
-  /** Takes the event over. */
-  constructor(handle: EventHandle) {
+  /** Takes the event over; `calls` are made to its device. */
+  constructor(calls: DeviceCalls, handle: EventHandle) {
+    this.#calls = calls;
     this.handle = handle;
   }
 
@@ -27,7 +30,7 @@ export class HeldEvent {
   /** Its owner has ended. */
   end(): void {
     this.#ended = true;
-    if (this.#waiters === 0) destroyEvent(this.handle);
+    if (this.#waiters === 0) destroyEvent(this.#calls, this.handle);
   }
 
   /** cudaEventSynchronize off this thread. */
@@ -36,7 +39,7 @@ export class HeldEvent {
     try {
       await synchronizeAsync(this.handle);
     } finally {
-      if (--this.#waiters === 0 && this.#ended) destroyEvent(this.handle);
+      if (--this.#waiters === 0 && this.#ended) destroyEvent(this.#calls, this.handle);
     }
   }
 }

@@ -6,7 +6,7 @@ import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";
 import { check, checkRelease } from "./errors.ts";
 import { cudart } from "./library.ts";
-import type { Within } from "./primary_context.ts";
+import type { DeviceCalls } from "./primary_context.ts";
 
 /** A `cudaEvent_t` of a pool, and how many waits of other threads are on it. */
 export interface PooledEvent {
@@ -18,23 +18,23 @@ export interface PooledEvent {
 
 /** The events of one device that mark points in its streams, kept for the next point: making one takes a call. */
 export class EventPool {
-  readonly #within: Within;
+  readonly #calls: DeviceCalls;
   #free: PooledEvent[] = [];
   #closed = false;
 
-  /** `within` makes the device's context the thread's. */
-  constructor(within: Within) {
-    this.#within = within;
+  /** `calls` are made to the device. */
+  constructor(calls: DeviceCalls) {
+    this.#calls = calls;
   }
 
   /** An event, without timing: the caller gives it back. */
   take(): PooledEvent {
-    return this.#free.pop() ?? { handle: createEvent(this.#within, POINT_FLAGS), waiters: 0 };
+    return this.#free.pop() ?? { handle: createEvent(this.#calls, POINT_FLAGS), waiters: 0 };
   }
 
   /** Gives it back, or up, where the pool has ended. */
   give(event: PooledEvent): void {
-    if (this.#closed) destroyEvent(event.handle);
+    if (this.#closed) destroyEvent(this.#calls, event.handle);
     else this.#free.push(event);
   }
 
@@ -42,7 +42,7 @@ export class EventPool {
   close(): void {
     this.#closed = true;
     const free = this.#free.splice(0);
-    throwAll(unwind(free.map(({ handle }) => () => destroyEvent(handle))), "destroying events");
+    throwAll(unwind(free.map(({ handle }) => () => destroyEvent(this.#calls, handle))), "destroying events");
   }
 }
 
@@ -50,17 +50,17 @@ export class EventPool {
 const POINT_FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 
 /** Makes an event (cudaEventCreateWithFlags). */
-export function createEvent(within: Within, flags: number): EventHandle {
+export function createEvent({ within }: DeviceCalls, flags: number): EventHandle {
   const out = new BigUint64Array(1);
   within(() => check(cudart().cudaEventCreateWithFlags(out, flags), "cudaEventCreateWithFlags"));
   ledger.add("cuda.cudaEvent_t");
   return out[0] as EventHandle;
 }
 
-/** Destroys an event. */
-export function destroyEvent(event: EventHandle): void {
+/** Destroys an event of the device. */
+export function destroyEvent({ near }: DeviceCalls, event: EventHandle): void {
   ledger.remove("cuda.cudaEvent_t");
-  checkRelease(cudart().cudaEventDestroy(event), "cudaEventDestroy");
+  near(() => checkRelease(cudart().cudaEventDestroy(event), "cudaEventDestroy"));
 }
 
 /** Is what an event marks done? @throws {CudaLostError} where a kernel has gone wrong. */

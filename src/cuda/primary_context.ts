@@ -46,7 +46,11 @@ export interface DeviceCalls {
    * context of device 0, as libcudart leaves it after its own first call there.
    */
   readonly within: Within;
-  /** The same for a call whose device is that of an event or a stream of it: CUDA needs some context there, no matter which. */
+  /**
+   * The same for a call whose device is that of an event or a stream of it: CUDA needs some context there, no matter which.
+   * Where the thread has none it makes device 0's (cudaEventDestroy does, too; cudaEventQuery and cudaEventSynchronize do
+   * not, as seen with libcudart 13.0).
+   */
   readonly near: Within;
 }
 

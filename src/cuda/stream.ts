@@ -300,7 +300,7 @@ function createStream(context: CudaContext, options: StreamOptions, undo: Undo):
   ledger.add("cuda.cudaStream_t");
   undo.push(() => {
     ledger.remove("cuda.cudaStream_t");
-    checkRelease(cudart().cudaStreamDestroy(handle), "cudaStreamDestroy");
+    context.near(() => checkRelease(cudart().cudaStreamDestroy(handle), "cudaStreamDestroy"));
   });
   return handle;
 }

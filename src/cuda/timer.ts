@@ -40,15 +40,15 @@ export class CudaTimer implements Disposable {
   /** Made by the context. */
   constructor(context: CudaContext) {
     this.#context = context;
-    const begin = this.#begin = createEvent(context.within, cudaEventDefault);
+    const begin = this.#begin = createEvent(context, cudaEventDefault);
     try {
-      this.#end = createEvent(context.within, cudaEventDefault);
+      this.#end = createEvent(context, cudaEventDefault);
     } catch (error) {
-      destroyEvent(begin);
+      destroyEvent(context, begin);
       throw error;
     }
     const end = this.#end;
-    const undo = [() => destroyEvent(begin), () => destroyEvent(end)];
+    const undo = [() => destroyEvent(context, begin), () => destroyEvent(context, end)];
     this.resource = new Resource({ name: "cuda timer", owners: [context.resource], undo });
     finalizers.register(this, this.resource, this);
   }

@@ -43,7 +43,7 @@ export class RawStream implements Disposable {
   /** Submits a kernel that puts these bytes there, and no more; what it answers polls until it is done. */
   write({ address, length }: Place, bytes: Uint8Array<ArrayBuffer>): () => Promise<void> {
     return this.#within(() => {
-      const from = scratch(bytes);
+      const from = this.#scratch(bytes);
       this.#copy(address, from, length);
       return () => this.#done(from);
     });
@@ -53,7 +53,7 @@ export class RawStream implements Disposable {
   async read({ address, length }: Place): Promise<Uint8Array> {
     const bytes = new Uint8Array(new ArrayBuffer(length));
     const to = this.#within(() => {
-      const to = scratch(bytes);
+      const to = this.#scratch(bytes);
       this.#copy(to, address, length);
       return to;
     });
@@ -77,6 +77,17 @@ export class RawStream implements Disposable {
     keep(values); // the launch has copied them by now
   }
 
+  /**
+   * Memory of the device with these bytes, for what the stream is given next. Its own order sees to that: cudaMemcpy may
+   * return while the last bytes of pageable memory are on their way, and no such stream waits for it.
+   */
+  #scratch(bytes: Uint8Array<ArrayBuffer>): Address {
+    const address = out((at) => raw().cudaMalloc(at, BigInt(bytes.length))) as Address;
+    const length = BigInt(bytes.length);
+    check(raw().cudaMemcpyAsync(address, addressOf(bytes), length, cudaMemcpyDefault, this.#stream));
+    return address;
+  }
+
   async #done(from: Address): Promise<void> {
     await this.#idle();
     this.#within(() => check(raw().cudaFree(from)));
@@ -88,13 +99,6 @@ export class RawStream implements Disposable {
     raw().cudaGetLastError(); // "not ready" is kept as an error
     if (!over || code !== 0) throw new Error(`the kernel that copies ended with ${code}`);
   }
-}
-
-/** Memory of the device with these bytes. */
-function scratch(bytes: Uint8Array<ArrayBuffer>): Address {
-  const address = out((at) => raw().cudaMalloc(at, BigInt(bytes.length))) as Address;
-  check(raw().cudaMemcpy(address, addressOf(bytes), BigInt(bytes.length), cudaMemcpyDefault));
-  return address;
 }
 
 /** Once its buffer was asked for, a small array does not lie in V8's heap any more, which moves things. */

@@ -41,7 +41,7 @@ export class CudaSharedEvent implements Disposable {
   constructor(context: CudaContext, given?: ArrayBufferView | CudaEventHandle) {
     this.context = context;
     const { event, handle } = given === undefined ? exported(context) : opened(context, given);
-    const held = this.#event = new HeldEvent(event);
+    const held = this.#event = new HeldEvent(context, event);
     this.handle = handle;
     const device = context.device.id.uuid;
     this.bytes = handle === undefined ? undefined : packEvent({ isolate: THIS_ISOLATE, device, handle });
@@ -95,13 +95,13 @@ interface Made {
 
 function exported(context: CudaContext): Made {
   context.resource.assertLive();
-  const event = createEvent(context.within, cudaEventInterprocess | cudaEventDisableTiming);
+  const event = createEvent(context, cudaEventInterprocess | cudaEventDisableTiming);
   const handle = new Uint8Array(HANDLE_BYTES);
   try {
     context.within(() => check(cudart().cudaIpcGetEventHandle(handle, event), "cudaIpcGetEventHandle"));
     return { event, handle };
   } catch (error) {
-    throwAll([error, ...unwind([() => destroyEvent(event)])], "exporting an event");
+    throwAll([error, ...unwind([() => destroyEvent(context, event)])], "exporting an event");
     throw error;
   }
 }
