@@ -1,14 +1,16 @@
 import { CudaContext } from "../../../src/cuda/mod.ts";
 
-/** Device memory that another process has given out. */
+/** Device memory, and an event behind its making, that another process has given out. */
 interface Exported {
   /** What `cuda.openMemory` needs. */
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** What `cuda.openEvent` needs. */
+  readonly event: Uint8Array<ArrayBuffer>;
   /** Has that process end; it has to be called when nothing uses the memory any more. */
   readonly end: () => void;
 }
 
-/** Starts a process that allocates device memory and gives it out. */
+/** Starts a process that allocates device memory, and gives it and an event out. */
 export async function exported(ordinal: number, shape: readonly number[]): Promise<Exported> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--no-check", import.meta.url, String(ordinal), shape.join(",")],
@@ -22,15 +24,18 @@ export async function exported(ordinal: number, shape: readonly number[]): Promi
     void lines.cancel().catch(() => {});
   };
   if (value === "") throw new Error("The process that was to give memory out has ended.");
-  return { bytes: Uint8Array.fromHex(value.trim()), end };
+  const [bytes, event] = value.trim().split(" ").map((hex) => Uint8Array.fromHex(hex));
+  return { bytes, event, end };
 }
 
 if (import.meta.main) {
   const [ordinal, shape] = Deno.args;
   using cuda = CudaContext.open({ ordinal: Number(ordinal) });
   using tensor = cuda.allocate({ shape: shape.split(",").map(Number), dtype: "u8" });
+  using event = cuda.exportEvent();
   cuda.stream.fill(tensor, 0);
+  event.record()[Symbol.dispose]();
   cuda.stream.finish();
-  console.log(cuda.exportMemory(tensor).bytes.toHex());
+  console.log(cuda.exportMemory(tensor).bytes.toHex(), event.bytes!.toHex());
   for await (const _ of Deno.stdin.readable) { /* until whoever started it closes it */ }
 }

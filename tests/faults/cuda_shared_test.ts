@@ -1,0 +1,91 @@
+/** Every native call that gives memory and events out, or takes them in, fails once. */
+import { assertNoneSwallowed, BYTES, SIZE, swept, test } from "./cuda.ts"; // first: it taps the libraries
+import { assertEquals } from "@std/assert";
+import { assertSame } from "../conformance/bytes.ts";
+import { exported } from "../cuda/cells/exporter.ts";
+
+/** How many fds the process has. */
+function openFds(): number {
+  return [...Deno.readDirSync("/proc/self/fd")].length;
+}
+
+test("an fd of virtual memory, and its import", async (cuda) => {
+  using memory = cuda.virtual.allocate(BYTES);
+  const libc = Deno.dlopen("libc.so.6", { close: { parameters: ["i32"], result: "i32" } }).symbols;
+  const once = () => {
+    const fd = cuda.virtual.exportFd(memory);
+    try {
+      cuda.virtual.import(fd, BYTES)[Symbol.dispose]();
+    } finally {
+      libc.close(fd);
+    }
+  };
+  once();
+  const fds = openFds();
+  await swept(
+    once,
+    ["libc.fcntl", "cuda.cuMemImportFromShareableHandle", "cuda.cuMemMap", "cuda.cuMemSetAccess"],
+    () => {
+      assertEquals(openFds(), fds, "open fds");
+    },
+  );
+});
+
+test("what is given out to other processes", async (cuda) => {
+  using memory = cuda.allocate(BYTES);
+  await swept(() => {
+    cuda.exportMemory(memory);
+    cuda.exportEvent()[Symbol.dispose]();
+  }, ["cudart.cudaIpcGetMemHandle", "cudart.cudaIpcGetEventHandle", "cudart.cudaEventDestroy"]);
+});
+
+test("memory that another process gives out", async (cuda) => {
+  const { bytes, end } = await exported(cuda.device.ordinal, [SIZE]);
+  try {
+    const there = new Uint8Array(SIZE);
+    const zeros = new Uint8Array(SIZE);
+    await swept(
+      () => {
+        using opened = cuda.openMemory(bytes);
+        cuda.stream.read(opened, there);
+      },
+      ["cudart.cudaIpcOpenMemHandle", "cuda.cuMemGetAddressRange_v2", "cudart.cudaIpcCloseMemHandle"],
+      () => {
+        cuda.stream.finish();
+        assertSame(there, zeros, "the other process's bytes");
+      },
+    );
+  } finally {
+    end();
+  }
+});
+
+test("an event that another process gives out", async (cuda) => {
+  const { event, end } = await exported(cuda.device.ordinal, [SIZE]);
+  try {
+    await swept(
+      () => {
+        using opened = cuda.openEvent(event);
+        using fence = opened.fence();
+        cuda.stream.waitFor(fence);
+      },
+      ["cudart.cudaIpcOpenEventHandle", "cudart.cudaEventDestroy"],
+      () => cuda.stream.finish(),
+    );
+  } finally {
+    end();
+  }
+});
+
+test("a dma-buf", async (cuda) => {
+  using memory = cuda.allocate({ shape: [2 << 20], dtype: "u8" });
+  const once = () => cuda.exportDmaBuf(memory)[Symbol.dispose]();
+  once();
+  const fds = openFds();
+  const faults = await swept(
+    once,
+    ["cuda.cuMemGetHandleForAddressRange"],
+    () => assertEquals(openFds(), fds, "open fds"),
+  );
+  assertNoneSwallowed(faults);
+});
