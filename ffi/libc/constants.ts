@@ -12,10 +12,14 @@ export const RTLD_NODELETE = 0x01000;
 export const O_RDONLY = 0;
 /** `#define O_CLOEXEC __O_CLOEXEC` */
 export const O_CLOEXEC = 524288;
+/** `#define F_SETFD 2` */
+export const F_SETFD = 2;
 /** `#define F_ADD_SEALS 1033` */
 export const F_ADD_SEALS = 1033;
 /** `#define F_DUPFD_CLOEXEC 1030` */
 export const F_DUPFD_CLOEXEC = 1030;
+/** `#define FD_CLOEXEC 1` */
+export const FD_CLOEXEC = 1;
 /** `#define LOCK_EX 2` */
 export const LOCK_EX = 2;
 /** `#define LOCK_NB 4` */

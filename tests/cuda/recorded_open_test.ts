@@ -1,5 +1,6 @@
 /** Opening a device, over a recording: drivers that are too old, flags, options, streams of others, what may be aliased. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { CUDA_ERROR_UNKNOWN } from "../../ffi/cuda_driver/errors.ts";
 import { ledger } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorInsufficientDriver } from "../../ffi/cuda_runtime/errors.ts";
@@ -19,6 +20,8 @@ const STREAMS = new Map([[0x501n, 0x1000n], [0x502n, 0x1001n], [0x503n, 0x2000n]
 const DEVICES = new Map([[0x1000n, 0], [0x1001n, 1], [0x2000n, 0]]);
 /** Flags of the device's context. */
 let flags = 0;
+/** What the driver says of that context, what it was told its flags are to be, and what it answers then. */
+const primary: { active: boolean; told: number[]; code: number } = { active: true, told: [], code: 0 };
 
 const FAKES: Fakes = {
   cudaDeviceGetAttribute: (value: Int32Array, attribute: number) => put(value, attributes.get(attribute) ?? 0),
@@ -33,6 +36,12 @@ const FAKES: Fakes = {
   cuCtxSetCurrent: (context: bigint) => {
     current = context;
     return 0;
+  },
+  cuDevicePrimaryCtxGetState: (_ordinal: number, value: Uint32Array, active: Int32Array) =>
+    put(value, flags) + put(active, Number(primary.active)),
+  cuDevicePrimaryCtxSetFlags_v2: (_ordinal: number, value: number) => {
+    primary.told.push(value);
+    return primary.code;
   },
   cuCtxGetDevice: (value: Int32Array) => put(value, DEVICES.get(current)!),
   cuStreamGetCtx_v2: (stream: bigint, context: BigUint64Array) => {
@@ -57,6 +66,7 @@ function recordedTest(name: string, run: () => void): void {
       ready = true;
       attributes.clear();
       Object.assign(driver, { code: 0, version: 13000 });
+      Object.assign(primary, { active: true, told: [], code: 0 });
       [current, flags] = [0n, 0];
       const before = ledger.alive;
       run();
@@ -107,6 +117,24 @@ recordedTest("a context's flags have CUDA's names", () => {
   assertEquals(cuda.flags, ["cudaDeviceScheduleAuto"]);
   flags = constants.cudaDeviceScheduleBlockingSync | constants.cudaDeviceMapHost | constants.cudaDeviceSyncMemops;
   assertEquals(cuda.flags, ["cudaDeviceScheduleBlockingSync", "cudaDeviceMapHost", "cudaDeviceSyncMemops"]);
+});
+
+recordedTest("how threads wait is settled before there is a context, and nothing is opened where that fails", () => {
+  flags = constants.cudaDeviceScheduleSpin | constants.cudaDeviceLmemResizeToMax;
+  CudaContext.open({ schedule: "spin" })[Symbol.dispose]();
+  const late = assertThrows(
+    () => CudaContext.open({ schedule: "blocking" }),
+    ArgumentError,
+    'exists already, with "spin"',
+  );
+  assertStringIncludes(late.hint!, "before anything else in the process uses the device");
+  assertEquals(primary.told, []);
+  primary.active = false;
+  CudaContext.open({ schedule: "blocking" })[Symbol.dispose]();
+  assertEquals(primary.told, [constants.cudaDeviceScheduleBlockingSync | constants.cudaDeviceLmemResizeToMax]);
+  primary.code = CUDA_ERROR_UNKNOWN;
+  const error = assertThrows(() => CudaContext.open({ schedule: "yield" }), NativeCallError);
+  assertEquals([error.fn, error.codeName], ["cuDevicePrimaryCtxSetFlags", "CUDA_ERROR_UNKNOWN"]);
 });
 
 recordedTest("a stream of another device, or of another context, is not attached to", () => {

@@ -55,6 +55,8 @@ export const libc: Library = {
         "MAP_NORESERVE",
         "MAP_FIXED",
         "F_DUPFD_CLOEXEC",
+        "F_SETFD",
+        "FD_CLOEXEC",
         "F_ADD_SEALS",
         "F_SEAL_SHRINK",
         "F_SEAL_GROW",

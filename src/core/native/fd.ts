@@ -1,4 +1,6 @@
-import { F_DUPFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
+import { F_DUPFD_CLOEXEC, F_SETFD, FD_CLOEXEC } from "../../../ffi/libc/constants.ts";
+import { throwAll } from "../errors.ts";
+import { unwind } from "../life/undo.ts";
 import { libc, libcError } from "./libc.ts";
 
 /**
@@ -17,11 +19,10 @@ export function closeFd(fd: number): void {
   if (libc().close(fd) !== 0) throw libcError("close");
 }
 
-/** The same open file under an fd that programs which are started do not get; the one given is closed. */
+/** Keeps an fd from programs that are started, and answers it. It is this function's: where that fails, it is closed. */
 export function closedOnExec(fd: number): number {
-  try {
-    return duplicateFd(fd);
-  } finally {
-    closeFd(fd);
-  }
+  if (libc().fcntl(fd, F_SETFD, FD_CLOEXEC) === 0) return fd;
+  const error = libcError("fcntl");
+  throwAll([error, ...unwind([() => closeFd(fd)])], "keeping an fd from other programs");
+  throw error;
 }
