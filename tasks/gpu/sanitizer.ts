@@ -1,4 +1,4 @@
-import { cudaExamples, cudaTests, textOf } from "./files.ts";
+import { cudaExamples, cudaTests, faultTests, textOf } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 import { reportOf } from "./tests.ts";
@@ -25,6 +25,9 @@ const OF_TOOL: Readonly<Record<Tool, readonly string[]>> = {
 /** A test file says so where it cannot run under the tools, and why. */
 const EXEMPT = /^\/\/ compute-sanitizer: not here, (.+)$/m;
 
+/** What a file of tests has that uses a GPU. */
+const USES_GPU = /\bgpuTest\(|^import .*\btest\b.* from "\.\/cuda\.ts";/m;
+
 /** Processes at a time. */
 const LANES = 5;
 
@@ -34,21 +37,31 @@ const PORTS = 16;
 
 let started = 0;
 
+/** The conformance suite's cases on CUDA's edges. */
+const CONFORMANCE: Program = { file: "tests/conformance/main.ts", args: ["--only=cuda", "--where=gpu"] };
+
+/** What runs under a tool. */
+interface Program {
+  readonly file: string;
+  /** What it is given; a file of tests is given nothing. */
+  readonly args?: readonly string[];
+}
+
 /** One process under a tool. */
 interface Checked {
   /** What was found, a line each. */
   readonly failures: readonly string[];
 }
 
-/** Runs CUDA's examples under a tool, and its tests if that is asked for. */
+/** Runs CUDA's examples under a tool, and all of its tests if that is asked for. */
 export async function sanitize(job: Job, tool: Tool, withTests: boolean): Promise<Outcome> {
   const path = await found();
   if (path === undefined) return { verdict: "not here", counts: "there is no compute-sanitizer" };
-  const examples = (await cudaExamples()).map((file) => ({ file, isTest: false }));
+  const examples = (await cudaExamples()).map((file): Program => ({ file, args: [] }));
   const [tests, exempt] = withTests ? await testsToCheck() : [[], []];
-  const all = [...tests.map((file) => ({ file, isTest: true })), ...examples];
+  const all = [...tests, ...examples]; // the longest first
   if (all.length === 0) return { verdict: "red", counts: "there is nothing to check" };
-  const checked = await inLanes(all, LANES, ({ file, isTest }) => checkOne(job, path, tool, file, isTest));
+  const checked = await inLanes(all, LANES, (program) => checkOne(job, path, tool, program));
   const failures = checked.flatMap(({ failures }) => failures);
   const clean = checked.filter(({ failures }) => failures.length === 0).length;
   const counts = `${clean} of ${all.length} processes without an error${
@@ -57,7 +70,7 @@ export async function sanitize(job: Job, tool: Tool, withTests: boolean): Promis
   return { verdict: failures.length === 0 ? "green" : "red", counts, failures, remarks: exempt };
 }
 
-async function checkOne(job: Job, path: string, tool: Tool, file: string, isTest: boolean): Promise<Checked> {
+async function checkOne(job: Job, path: string, tool: Tool, { file, args: given }: Program): Promise<Checked> {
   if (job.left < 1) return { failures: [`${file}: the step's time was up before it began`] };
   const log = await Deno.makeTempFile({ prefix: "samepage-sanitizer-", suffix: ".log" });
   const under = (args: readonly string[]) => {
@@ -66,9 +79,9 @@ async function checkOne(job: Job, path: string, tool: Tool, file: string, isTest
     return job.run(path, [...options, Deno.execPath(), ...args], "sanitizer.log");
   };
   try {
-    const failures = isTest
+    const failures = given === undefined
       ? (await reportOf(file, [], under)).failed
-      : await endOf(file, under(["run", "-A", "--no-check", file]));
+      : await endOf(file, under(["run", "-A", "--no-check", file, ...given]));
     const text = await Deno.readTextFile(log);
     await job.write("sanitizer.log", `[${tool}, ${file}]\n${text.slice(0, 200_000)}\n`);
     return { failures: [...failures, ...foundBy(tool, text).map((what) => `${file}: ${what}`)] };
@@ -107,13 +120,13 @@ function lastLine(log: string): string {
 }
 
 /** The tests that use a GPU; and those that say why they do not run under the tools. */
-async function testsToCheck(): Promise<[tests: string[], exempt: string[]]> {
-  const [tests, exempt]: [string[], string[]] = [[], []];
-  for (const file of await cudaTests()) {
+async function testsToCheck(): Promise<[tests: Program[], exempt: string[]]> {
+  const [tests, exempt]: [Program[], string[]] = [[CONFORMANCE], []];
+  for (const file of [...await faultTests(), ...await cudaTests()]) {
     const text = await textOf(file);
-    if (!/\bgpuTest\(/.test(text)) continue;
+    if (!USES_GPU.test(text)) continue;
     const reason = EXEMPT.exec(text)?.[1];
-    if (reason === undefined) tests.push(file);
+    if (reason === undefined) tests.push({ file });
     else exempt.push(`${file} is not checked: ${reason}`);
   }
   return [tests, exempt];
