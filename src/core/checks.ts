@@ -27,6 +27,11 @@ export class Checks {
     if (typeof value !== "string") throw this.wrongKind(argument, "a string", value);
   }
 
+  /** Throws unless a value is true or false. */
+  assertBoolean(value: unknown, argument: string): asserts value is boolean {
+    if (typeof value !== "boolean") throw this.wrongKind(argument, "a boolean", value);
+  }
+
   /**
    * A handle that a program gave: any but null. Whether it is one, only its owner can know.
    *

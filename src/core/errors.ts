@@ -111,6 +111,18 @@ export class AccessError extends InteropError {}
 /** The object was disposed, or what it came from was. */
 export class DisposedError extends InteropError {}
 
+/**
+ * What a tensor throws of itself, with the argument that it was passed as: a tensor knows no argument. Anything else as it
+ * is. For those who write mappers.
+ */
+export function ofArgument(error: unknown, where: string, argument: string): unknown {
+  const isOfTensor = error instanceof AccessError || error instanceof DisposedError;
+  if (!isOfTensor || error.argument !== undefined) return error;
+  const { message, api = "core", hint } = error;
+  const fields = { api, argument, cause: error, ...(hint === undefined ? {} : { hint }) };
+  return new (error.constructor as typeof AccessError)(`${where}: ${message}`, fields);
+}
+
 /** One way that is closed, why, and what would open it. */
 export interface Refusal {
   /** The edge: `"host→opencl"`. */

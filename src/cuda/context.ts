@@ -220,7 +220,15 @@ export class CudaContext implements Context, Target<CudaTensor> {
    * using cuda = CudaContext.open();
    * using image = cuda.array({ width: 640, height: 480, channels: 4, dtype: "u8" });
    * using texture = image.texture({ filter: "linear", read: "normalized" });
-   * console.log(texture.handle); // what a kernel is passed as its cudaTextureObject_t
+   * using program = cuda.program(`extern "C" __global__ void half(cudaTextureObject_t image, float4* to) {
+   *   int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+   *   if (x < 320) to[y * 320 + x] = tex2D<float4>(image, 2 * x + 1, 2 * y + 1);
+   * }`);
+   * using half = program.kernel("half", ["cudaTextureObject_t", "float4*"]);
+   * using to = cuda.allocate({ shape: [240, 320, 4], dtype: "f32" });
+   * half.run({ grid: [3, 240], block: [128] }, [texture.handle, to]);
+   * using fence = cuda.stream.fence();
+   * texture.usedBy(fence); // its end waits for the kernel, which a handle does not tell of
    * ```
    */
   array(init: CudaArrayInit): CudaArray {
@@ -237,9 +245,23 @@ export class CudaContext implements Context, Target<CudaTensor> {
   }
 
   /**
-   * Another stream.
+   * Another stream. Work on one tensor is ordered between streams by itself, on the device; what has nothing to do with each
+   * other runs side by side.
    *
    * @throws {ArgumentError} for a priority that the device does not have.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using copies = cuda.createStream({ priority: cuda.priorities.greatest });
+   * using from = cuda.pinned.allocate({ shape: [1 << 20], dtype: "u8" });
+   * using to = cuda.allocate({ shape: [1 << 20], dtype: "u8" });
+   * copies.copy(from, to); // beside what cuda.stream is at
+   * using fence = copies.fence();
+   * cuda.stream.waitFor(fence); // for work that does not name the tensors; kernels take { stream, after: fence }
+   * ```
    */
   createStream(options: StreamOptions = {}): CudaStream {
     this.resource.assertLive();
@@ -261,6 +283,7 @@ export class CudaContext implements Context, Target<CudaTensor> {
    */
   attachStream(handle: bigint): CudaStream {
     this.resource.assertLive();
+    if (handle === 0n) throw checks.wrong("handle", "it is null.", "CUDA's default stream is 1n, cudaStreamLegacy.");
     const stream = checks.handleIn<StreamHandle>(handle, "handle");
     assertOwnStream(stream, this);
     return new CudaStream(this, stream);
@@ -314,6 +337,9 @@ export class CudaContext implements Context, Target<CudaTensor> {
    * Gives memory of {@link allocate} out to other processes (CUDA IPC): all of its allocation, whatever is lent of it here,
    * and of which part this is a tensor. It has to live for as long as they use it.
    *
+   * CUDA shares whole pages of 2 MiB: of an allocation that takes less, the others see what lies beside it, too. Give out
+   * what is a multiple of that.
+   *
    * @throws {ArgumentError} for memory of any other kind.
    */
   exportMemory(tensor: CudaTensor): CudaMemoryExport {
@@ -333,7 +359,29 @@ export class CudaContext implements Context, Target<CudaTensor> {
     return openMemory(this, given);
   }
 
-  /** An event that other processes can wait for and record (CUDA IPC). */
+  /**
+   * An event that other processes can wait for and record (CUDA IPC). A wait is for what was recorded last, and for nothing
+   * where nothing was: the one who records tells the other, by whatever they talk through.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using memory = cuda.allocate({ shape: [1 << 21], dtype: "u8" });
+   * using event = cuda.exportEvent();
+   * cuda.stream.fill(memory, 7);
+   * using _recorded = event.record(); // now the other may be told of it
+   * const told = { memory: cuda.exportMemory(memory).bytes, event: event.bytes };
+   *
+   * // In the other process, which was sent these bytes:
+   * //   using memory = cuda.openMemory(told.memory);
+   * //   using event = cuda.openEvent(told.event);
+   * //   using fence = event.fence();
+   * //   cuda.stream.waitFor(fence); // on the device, before what is submitted next
+   * console.log(told.memory.length, told.event?.length);
+   * ```
+   */
   exportEvent(): CudaSharedEvent {
     return new CudaSharedEvent(this);
   }

@@ -72,7 +72,7 @@ export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
     if (text !== undefined && typeof text !== "string") throw wrong(`${shown(text)} is no string.`);
   }
   const devices = cudaDevices();
-  const plain = uuid?.replaceAll("-", "").toLowerCase();
+  const plain = uuid?.replace(/^GPU-/i, "").replaceAll("-", "").toLowerCase(); // as nvidia-smi -L prints it, too
   const found = devices.find((device) =>
     (ordinal === undefined || device.ordinal === ordinal) && (plain === undefined || device.id.uuid === plain) &&
     (name === undefined || device.name.toLowerCase().includes(name.toLowerCase()))

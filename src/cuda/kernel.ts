@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { object } from "../core/argument.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import { kindOf } from "../core/checks.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
@@ -44,6 +44,8 @@ export interface LaunchOptions {
   /** Work that has to be done first. */
   readonly after?: Fence | readonly Fence[];
 }
+
+const OPTIONS: Names<LaunchOptions> = { grid: true, block: true, sharedBytes: true, stream: true, after: true };
 
 /** What a kernel is made of. */
 interface KernelInit {
@@ -122,7 +124,7 @@ export class CudaKernel implements Disposable {
   run(launch: LaunchOptions, args: readonly CudaKernelArgument[]): void {
     this.resource.assertLive();
     const { context } = this.program;
-    const { grid, block, sharedBytes = 0, stream = context.stream, after } = object(launch, "launch");
+    const { grid, block, sharedBytes = 0, stream = context.stream, after } = optionsIn(launch, OPTIONS, "launch");
     if (stream !== context.stream) this.#checkStream(stream);
     const sizes = this.#limits.check(grid, block, sharedBytes);
     const uses: CudaUse[] = [];

@@ -2,6 +2,7 @@ import { cudaStreamDefault, cudaStreamNonBlocking } from "../../ffi/cuda_runtime
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Access } from "../core/memory/access.ts";
 import { isMade, type Names, optionsIn, shown } from "../core/argument.ts";
+import { ofArgument } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
@@ -184,9 +185,12 @@ export class CudaStream implements Disposable, AsyncDisposable {
   }
 
   /**
-   * Gives every byte of a tensor without gaps one value, on the device, and returns (cudaMemsetAsync).
+   * Gives every byte of a tensor's elements one value, on the device, and returns (cudaMemset2DAsync): what lies between
+   * its rows stays as it is.
    *
    * @param byte 0 to 255
+   * @throws {LayoutError} for gaps along more than one dimension.
+   * @throws {AccessError} where its bytes may not be written.
    */
   fill(tensor: CudaTensor, byte: number): void {
     fill(this, tensor, byte);
@@ -265,7 +269,13 @@ export class CudaStream implements Disposable, AsyncDisposable {
   /** The same of what are tensors. */
   #assertUsable(uses: readonly CudaUse[]): void {
     this.resource.assertLive();
-    for (const { tensor, access } of uses) tensor.assertUsable(access);
+    for (const { tensor, access, argument } of uses) {
+      try {
+        tensor.assertUsable(access);
+      } catch (error) {
+        throw ofArgument(error, argument, argument);
+      }
+    }
   }
 
   /** On the device for CUDA's own fences, here for others. */

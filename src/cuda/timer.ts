@@ -35,6 +35,7 @@ export class CudaTimer implements Disposable {
   readonly #context: CudaContext;
   readonly #begin: EventHandle;
   readonly #end: EventHandle;
+  #started = false;
   #stopped: CudaFence | undefined;
 
   /** Made by the context. */
@@ -56,11 +57,13 @@ export class CudaTimer implements Disposable {
   /** The time from here on. */
   start(stream: CudaStream = this.#context.stream): void {
     this.#record(this.#begin, stream);
+    this.#started = true;
     this.#stopped = undefined;
   }
 
-  /** Until here. */
+  /** Until here. @throws {ArgumentError} where it was not started. */
   stop(stream: CudaStream = this.#context.stream): void {
+    if (!this.#started) throw this.#not("stop()", "it was not started");
     this.#record(this.#end, stream);
     this.#stopped = stream.fence();
   }
@@ -73,12 +76,7 @@ export class CudaTimer implements Disposable {
   milliseconds(): number {
     this.resource.assertLive();
     if (!this.#stopped?.reached()) {
-      throw new ArgumentError(`milliseconds(): ${this.#stopped ? "the work is not done yet" : "it was not stopped"}.`, {
-        api: "cuda",
-        fn: "cudaEventElapsedTime",
-        argument: "timer",
-        hint: "Call start(), stop(), and wait: await stream.finished().",
-      });
+      throw this.#not("milliseconds()", this.#stopped ? "the work is not done yet" : "it was not stopped");
     }
     const out = new Float32Array(1);
     check(cudart().cudaEventElapsedTime(out, this.#begin, this.#end), "cudaEventElapsedTime");
@@ -89,6 +87,15 @@ export class CudaTimer implements Disposable {
   [Symbol.dispose](): void {
     finalizers.unregister(this);
     this.resource.dispose();
+  }
+
+  #not(call: string, what: string): ArgumentError {
+    return new ArgumentError(`${call}: ${what}.`, {
+      api: "cuda",
+      fn: "cudaEventElapsedTime",
+      argument: "timer",
+      hint: "Call start(), stop(), and wait: await stream.finished().",
+    });
   }
 
   #record(event: EventHandle, stream: CudaStream): void {

@@ -1,6 +1,6 @@
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import { ArgumentError } from "../core/errors.ts";
+import { ArgumentError, ofArgument } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -155,6 +155,14 @@ export class OpenCLKernel implements Disposable {
     this.resource.dispose();
   }
 
+  #accepted(parameter: Parameter, value: KernelArgument): unknown {
+    try {
+      return parameter.accept(value, this.program.context);
+    } catch (error) {
+      throw ofArgument(error, parameter.where, parameter.info.name);
+    }
+  }
+
   /** What was passed for each parameter, once it was looked at. */
   #accept(args: readonly KernelArgument[], limits: WorkLimits): unknown[] {
     if (!Array.isArray(args)) throw this.#wrong("args", `it is no array; got ${kindOf(args)}.`);
@@ -166,7 +174,7 @@ export class OpenCLKernel implements Disposable {
     const accepted = new Array<unknown>(parameters.length);
     let local = 0;
     for (let i = 0; i < parameters.length; i++) {
-      accepted[i] = parameters[i].accept(args[i], this.program.context);
+      accepted[i] = this.#accepted(parameters[i], args[i]);
       local += parameters[i].localBytes(accepted[i]);
     }
     limits.checkLocal(local);

@@ -5,6 +5,7 @@ import { object } from "../core/argument.ts";
 import { type DType, sizeOf } from "../core/layout/dtype.ts";
 import { LayoutError } from "../core/errors.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
+import { Mapped } from "../core/tensors/mapped.ts";
 import { unfitError, wrong } from "./errors.ts";
 import { isContinuous } from "./extents.ts";
 import { MOST_INT } from "./limits.ts";
@@ -100,7 +101,12 @@ function ofParts(init: GpuMatInit): Uint8Array<ArrayBuffer> {
   );
 }
 
-function overLayout({ address, layout: at, allocator }: GpuMatOver): Uint8Array<ArrayBuffer> {
+function overLayout(over: GpuMatOver): Uint8Array<ArrayBuffer> {
+  if (over instanceof Mapped && over.target.context.api !== "cuda") {
+    const hint = "Map it to a device first: graph.map(tensor, cuda).";
+    throw wrong("init", `${over.name} is out of a CUDA device's reach.`, hint);
+  }
+  const { address, layout: at, allocator } = over;
   const shape = shapeOf(layout(at));
   if ("problem" in shape) throw unfitError(shape);
   const { type, sizes, steps } = shape;

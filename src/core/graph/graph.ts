@@ -319,6 +319,9 @@ function noTarget(given: unknown): ArgumentError {
 function optionsOf(given: MapOptions): Asked {
   const { access, after, copy } = optionsIn(given, OPTIONS);
   if (after !== undefined && !isMade(after, Fence)) throw unfit("after", after, "no fence");
+  if (copy !== undefined && copy !== "never" && copy !== "allow") {
+    throw unfit("copy", copy, 'neither "never" nor "allow"');
+  }
   return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };
 }
 

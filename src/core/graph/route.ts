@@ -91,7 +91,10 @@ export function noRoute(
   if (refused.length > 0) {
     return new NoRouteError(`${message} ${together(refused).map(describeRefusal).join(" ")}`, refused, fields);
   }
-  if (ways.length === 0) return new NoRouteError(`${message} no edge leads there.`, refused, fields);
+  if (ways.length === 0) {
+    const hint = "Memory of that kind is allocated there, and mapped from there: or map to another target.";
+    return new NoRouteError(`${message} no edge leads there.`, refused, { ...fields, hint });
+  }
   const known = `edges lead there from ${ways.join(" and ")}, and none from what this graph has here.`;
   return new NoRouteError(`${message} ${known}`, refused, {
     ...fields,

@@ -1,4 +1,6 @@
+import type { Names } from "../../core/argument.ts";
 import { type Caution, cautionOf } from "./caution.ts";
+import { attachCallOf, callOf } from "./call.ts";
 import { fields, oneOf, wrong, yesOrNo } from "./check.ts";
 import { fillsFirst } from "./flags.ts";
 import { CPU_PATTERNS, type CpuPattern } from "./pattern.ts";
@@ -46,18 +48,24 @@ export interface AttachRequest {
   readonly oneStream?: boolean;
 }
 
+const FIELDS: Names<AttachRequest> = { cpu: true, device: true, oneStream: true };
+
 /** One hint. */
 export interface AttachHint {
   /** Who needs the bytes next. */
   readonly to: "cpu" | "gpu";
   /** The flag for cudaStreamAttachMemAsync; cudaMemPrefetchAsync takes none. */
   readonly flag?: AttachFlag;
+  /** The call of samepage's: `'cuda.managed.attach(tensor, "host")'`. */
+  readonly call: string;
 }
 
 /** How to allocate unified memory, and how to hint at who needs it next. */
 export interface AttachAdvice {
   /** The flag for cudaMallocManaged. */
   readonly allocate: "cudaMemAttachGlobal" | "cudaMemAttachHost";
+  /** The call of samepage's that allocates so, its shape and dtype left out. */
+  readonly call: string;
   /** The function for the hints. */
   readonly hint: "cudaStreamAttachMemAsync" | "cudaMemPrefetchAsync";
   /** Ahead of the kernels; missing where the GPU has the bytes already. */
@@ -93,12 +101,13 @@ export interface AttachAdvice {
  * } as const;
  * const input = adviseAttach({ cpu: "write-once", device: tx2 });
  * console.log(input.allocate, input.before?.flag); // cudaMemAttachHost cudaMemAttachGlobal
+ * console.log(input.before?.call); // cuda.managed.attach(tensor, "global")
  * const output = adviseAttach({ cpu: "read-once", device: tx2 });
  * console.log(output.allocate, output.after?.flag); // cudaMemAttachGlobal cudaMemAttachHost
  * ```
  */
 export function adviseAttach(request: AttachRequest): AttachAdvice {
-  const { cpu, device, oneStream = false } = fields(request, "request");
+  const { cpu, device, oneStream = false } = fields(request, FIELDS, "request");
   const pattern = oneOf(cpu, CPU_PATTERNS, "cpu");
   const traits = deviceIn(device, "device");
   const single = yesOrNo(oneStream, "oneStream");
@@ -127,9 +136,10 @@ function attached(cpu: CpuPattern, { system, os }: Device, oneStream: boolean): 
   ];
   return {
     allocate,
+    call: callOf("managed", [allocate]),
     hint: "cudaStreamAttachMemAsync",
-    ...(before ? { before: { to: "gpu", flag: onGpu } } : {}),
-    ...(after ? { after: { to: "cpu", flag: "cudaMemAttachHost" } } : {}),
+    ...(before ? { before: attachHint("gpu", onGpu) } : {}),
+    ...(after ? { after: attachHint("cpu", "cudaMemAttachHost") } : {}),
     rules,
     why: quoted(rules),
     cautions: cautions.map(cautionOf),
@@ -141,13 +151,22 @@ function prefetched(cpu: CpuPattern): AttachAdvice {
   const rules: AdvisorRowId[] = ["cuda/cudaMemPrefetchAsync/concurrent"];
   return {
     allocate: "cudaMemAttachGlobal",
+    call: callOf("managed", ["cudaMemAttachGlobal"]),
     hint: "cudaMemPrefetchAsync",
-    ...(fillsFirst(cpu) ? { before: { to: "gpu" } } : {}),
-    ...(readsAfter(cpu) ? { after: { to: "cpu" } } : {}),
+    ...(fillsFirst(cpu) ? { before: prefetchHint("gpu") } : {}),
+    ...(readsAfter(cpu) ? { after: prefetchHint("cpu") } : {}),
     rules,
     why: quoted(rules),
     cautions: [],
   };
+}
+
+function attachHint(to: AttachHint["to"], flag: AttachFlag): AttachHint {
+  return { to, flag, call: attachCallOf(flag) };
+}
+
+function prefetchHint(to: AttachHint["to"]): AttachHint {
+  return { to, call: `cuda.managed.prefetch(tensor, "${to === "gpu" ? "device" : "host"}")` };
 }
 
 /** Does the CPU need what the GPU has written? */

@@ -24,6 +24,7 @@ const CAUTIONS: readonly CautionRule[] = [
     row: "own/rule/integrated-elsewhere",
     when: ({ device }) => device.integrated && device.system !== "tegra",
   },
+  { row: "own/rule/safety-elsewhere", when: ({ safety, device }) => safety && device.system !== "tegra" },
   { row: "own/rule/small", when: (_, { rules }) => rules.includes("003/3.1/pinned-small") },
   {
     row: "own/rule/copied-once",

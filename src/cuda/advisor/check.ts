@@ -1,4 +1,4 @@
-import { shown } from "../../core/argument.ts";
+import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import { Checks } from "../../core/checks.ts";
 import type { ArgumentError } from "../../core/errors.ts";
 
@@ -19,9 +19,8 @@ export function yesOrNo(value: unknown, argument: string): boolean {
 
 /** A whole number in `[least, 2^53)`. @throws {ArgumentError} for anything else. */
 export function whole(value: unknown, argument: string, least: number): number {
-  if (typeof value !== "number" || !Number.isSafeInteger(value)) {
-    throw checks.wrong(argument, `${shown(value)} is not a whole number below 2^53.`);
-  }
+  if (typeof value !== "number") throw checks.wrongKind(argument, "a number", value);
+  if (!Number.isSafeInteger(value)) throw checks.wrong(argument, `${value} is not a whole number below 2^53.`);
   if (value < least) throw checks.wrong(argument, `${value} is less than ${least}.`);
   return value;
 }
@@ -32,10 +31,10 @@ export function time(value: unknown, argument: string): number {
   throw checks.wrong(argument, `${shown(value)} is no time: it is to be a finite number, 0 or more.`);
 }
 
-/** What was given as an object: its properties may be read. @throws {ArgumentError} where it is none. */
-export function fields<T>(value: T, argument: string): T & object {
-  if (typeof value === "object" && value !== null) return value;
-  throw checks.wrongKind(argument, "an object", value);
+/** What was given as an object of these fields. @throws {ArgumentError} where it is none, or has others. */
+export function fields<T extends object>(value: T, names: Names<T>, argument: string): T {
+  if (typeof value !== "object" || value === null) throw checks.wrongKind(argument, "an object", value);
+  return optionsIn(value, names, argument);
 }
 
 /** The error of an argument, in a sentence. */

@@ -1,3 +1,4 @@
+import type { Names } from "../../core/argument.ts";
 import { fields, time, wrong } from "./check.ts";
 import type { CpuPattern, GpuPattern } from "./pattern.ts";
 import type { AdvisorRowId } from "./rows/mod.ts";
@@ -158,6 +159,8 @@ export interface MeasuredClaim {
   readonly copied: number;
 }
 
+const TIMES: Names<MeasuredClaim> = { mapped: true, copied: true };
+
 /** What a measurement says of a claim. */
 export interface ClaimVerdict {
   /** `"even"`: the two are within five percent of each other. */
@@ -193,7 +196,7 @@ const EVEN = 1.05;
  * ```
  */
 export function judgeClaim({ expected }: Pick<Claim, "expected">, measured: MeasuredClaim): ClaimVerdict {
-  const { mapped, copied } = fields(measured, "measured");
+  const { mapped, copied } = fields(measured, TIMES, "measured");
   for (const [name, value] of [["mapped", mapped], ["copied", copied]] as const) {
     if (time(value, `measured.${name}`) === 0) throw wrong(`measured.${name}`, "nothing takes no time.");
   }

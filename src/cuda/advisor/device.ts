@@ -1,3 +1,4 @@
+import type { Names } from "../../core/argument.ts";
 import { type Caution, cautionOf } from "./caution.ts";
 import { fields, oneOf, time, wrong, yesOrNo } from "./check.ts";
 import { advisorRow, type AdvisorRowId, quoted } from "./rows/mod.ts";
@@ -26,6 +27,9 @@ export interface DeviceRequest {
   /** Does the program use unified memory? `false` by default. */
   readonly managed?: boolean;
 }
+
+const FIELDS: Names<DeviceRequest> = { data: true, kernel: true, transfer: true, latency: true, managed: true };
+const GPUS: Names<TimesOfGpus> = { igpu: true, dgpu: true };
 
 /** Which GPU to use. */
 export interface DeviceAdvice {
@@ -83,7 +87,7 @@ interface Given extends Omit<DeviceRequest, "managed"> {
 
 /** Each field is read once. */
 function requestIn(request: DeviceRequest): Given {
-  const { data, kernel, transfer, latency, managed = false } = fields(request, "request");
+  const { data, kernel, transfer, latency, managed = false } = fields(request, FIELDS, "request");
   if ((kernel === undefined) !== (transfer === undefined)) {
     const [there, missing] = kernel === undefined ? ["transfer", "kernel"] : ["kernel", "transfer"];
     throw wrong(missing, `it goes with ${there}, and is missing.`);
@@ -97,7 +101,7 @@ function requestIn(request: DeviceRequest): Given {
 }
 
 function timesIn(given: TimesOfGpus, argument: string): TimesOfGpus {
-  const { igpu, dgpu } = fields(given, argument);
+  const { igpu, dgpu } = fields(given, GPUS, argument);
   return { igpu: time(igpu, `${argument}.igpu`), dgpu: time(dgpu, `${argument}.dgpu`) };
 }
 

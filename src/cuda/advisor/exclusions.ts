@@ -22,7 +22,12 @@ const cannotMap = ({ gpu, device }: Situation) => gpu !== "none" && !device.canM
 
 /** In order: where several rows exclude a kind, the first is told. */
 const EXCLUSIONS: readonly Exclusion[] = [
-  { kind: "device", row: "003/table-1/device/cpu", when: ({ gpu }) => gpu === "none" },
+  {
+    kind: "device",
+    row: "003/table-1/device/cpu",
+    when: ({ gpu, device }) => gpu === "none" && device.system === "tegra",
+  },
+  { kind: "device", row: "own/rule/cpu-alone", when: ({ gpu }) => gpu === "none" },
 
   { kind: "pageable", row: "003/table-1/pageable/igpu", when: (it) => cannotReach(it) && it.device.place === "igpu" },
   {

@@ -23,7 +23,10 @@ export interface MemoryAdvice {
    * missing for a buffer that stays as it is.
    */
   readonly call?: string;
-  /** Flags of cudaSetDeviceFlags that have to be set before the context is created. */
+  /**
+   * Flags that the documents have cudaSetDeviceFlags set before the context is created. Since CUDA 3.2 every context maps
+   * memory of the host, and there is nothing to do: `CudaContext.open()` does all of it.
+   */
   readonly deviceFlags: readonly "cudaDeviceMapHost"[];
   /** What the CPU uses instead, and the bytes are copied from and to; missing where nothing has to be copied. */
   readonly staging?: Staging;

@@ -1,3 +1,4 @@
+import type { Names } from "../../core/argument.ts";
 import { fields, oneOf, whole, wrong, yesOrNo } from "./check.ts";
 import { CPU_PATTERNS, type CpuPattern, GPU_PATTERNS, type GpuPattern } from "./pattern.ts";
 import { type CudaDeviceTraits, type Device, deviceIn } from "./traits.ts";
@@ -36,6 +37,19 @@ export interface AdviseRequest {
   readonly smallUpTo?: number;
 }
 
+const FIELDS: Names<AdviseRequest> = {
+  size: true,
+  cpu: true,
+  gpu: true,
+  repeats: true,
+  device: true,
+  existing: true,
+  contexts: true,
+  gpuWrites: true,
+  safety: true,
+  smallUpTo: true,
+};
+
 /** A request that was checked, and what the rules ask of it. */
 export interface Situation extends Omit<Required<AdviseRequest>, "device" | "gpuWrites"> {
   /** The device, checked. */
@@ -51,7 +65,7 @@ export interface Situation extends Omit<Required<AdviseRequest>, "device" | "gpu
 /** What a request comes to; each of its fields is read once. @throws {ArgumentError} where one is missing or wrong. */
 export function situationIn(request: AdviseRequest): Situation {
   const { size, cpu, gpu, repeats = 1, device, existing = false, contexts = 1, gpuWrites, safety = false, smallUpTo } =
-    fields(request, "request");
+    fields(request, FIELDS, "request");
   const asked = {
     size: whole(size, "size", 1),
     cpu: oneOf(cpu, CPU_PATTERNS, "cpu"),

@@ -1,3 +1,4 @@
+import { callOf } from "./call.ts";
 import { type AllocationFlag, flagsOf } from "./flags.ts";
 import type { AdvisedKind } from "./kind.ts";
 import type { Situation } from "./request.ts";
@@ -9,6 +10,8 @@ export interface Staging {
   readonly kind: Exclude<AdvisedKind, "device" | "managed">;
   /** Flags of its allocation. */
   readonly flags: readonly AllocationFlag[];
+  /** The call of samepage's that makes it, its shape and dtype left out; missing for a buffer that stays as it is. */
+  readonly call?: string;
   /** The rows that ask for it. */
   readonly rules: readonly AdvisorRowId[];
 }
@@ -17,10 +20,14 @@ export interface Staging {
 export function stagingOf(situation: Situation, excluded: ReadonlySet<AdvisedKind>): Staging {
   const { device, cpu, existing } = situation;
   if (!device.coherent && cpu === "repeated") {
-    return { kind: "pageable", flags: [], rules: ["003/3.2/repeated-incoherent"] };
+    return { ...pageable(existing), rules: ["003/3.2/repeated-incoherent"] };
   }
-  if (existing && excluded.has("registered")) return { kind: "pageable", flags: [], rules: ["own/rule/copied"] };
+  if (existing && excluded.has("registered")) return { ...pageable(existing), rules: ["own/rule/copied"] };
   const kind = existing ? "registered" : "pinned";
   const { flags, rules } = flagsOf(kind, "copies", situation);
-  return { kind, flags, rules: ["003/3.2/transfers", ...rules] };
+  return { kind, flags, call: callOf(kind, flags), rules: ["003/3.2/transfers", ...rules] };
+}
+
+function pageable(existing: boolean): Omit<Staging, "rules"> {
+  return { kind: "pageable", flags: [], ...(existing ? {} : { call: callOf("pageable", []) }) };
 }

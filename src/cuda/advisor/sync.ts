@@ -1,4 +1,6 @@
+import type { Names } from "../../core/argument.ts";
 import { type Caution, cautionOf } from "./caution.ts";
+import { openCallOf } from "./call.ts";
 import { fields, oneOf, whole } from "./check.ts";
 import { advisorRow, type AdvisorRowId, quoted } from "./rows/mod.ts";
 import { type CudaDeviceTraits, type Device, deviceIn } from "./traits.ts";
@@ -22,6 +24,8 @@ export interface SyncRequest {
   readonly cudaVersion?: number;
 }
 
+const FIELDS: Names<SyncRequest> = { favour: true, device: true, cudaVersion: true };
+
 /** Another flag, and what it would cost. */
 export interface OtherSyncFlag {
   /** The flag. */
@@ -36,6 +40,8 @@ export interface OtherSyncFlag {
 export interface SyncAdvice {
   /** The flag for cudaSetDeviceFlags; Auto is the default, and needs no call. */
   readonly flag: SyncFlag;
+  /** The call of samepage's that opens a device so, before anything else in the process uses it. */
+  readonly call: string;
   /** The rows that decided, in order. */
   readonly rules: readonly AdvisorRowId[];
   /** Why, in our own words, with the sections. */
@@ -89,7 +95,7 @@ const COSTS: Readonly<Record<SyncFlag, AdvisorRowId>> = {
  * ```
  */
 export function adviseSync(request: SyncRequest): SyncAdvice {
-  const { favour = "platform", device, cudaVersion = OWN_DEFAULTS } = fields(request, "request");
+  const { favour = "platform", device, cudaVersion = OWN_DEFAULTS } = fields(request, FIELDS, "request");
   const goal = oneOf(favour, Object.keys(GOALS) as SyncGoal[], "favour");
   const traits = deviceIn(device, "device");
   const version = whole(cudaVersion, "cudaVersion", 1000);
@@ -98,6 +104,7 @@ export function adviseSync(request: SyncRequest): SyncAdvice {
   const others = (Object.keys(COSTS) as SyncFlag[]).filter((other) => other !== flag);
   return Object.freeze({
     flag,
+    call: openCallOf(flag),
     rules,
     why: quoted(rules),
     otherwise: others.map((other) => ({ flag: other, cost: advisorRow(COSTS[other]).says, row: COSTS[other] })),

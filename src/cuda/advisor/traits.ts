@@ -1,3 +1,4 @@
+import type { Names } from "../../core/argument.ts";
 import { fields, oneOf, whole, yesOrNo } from "./check.ts";
 import type { Condition } from "./rows/unsupported.ts";
 
@@ -38,6 +39,21 @@ export interface CudaDeviceTraits {
   readonly os?: "linux" | "qnx";
 }
 
+const TRAITS: Names<CudaDeviceTraits> = {
+  integrated: true,
+  computeCapability: true,
+  system: true,
+  canMapHostMemory: true,
+  hostRegisterSupported: true,
+  managedMemory: true,
+  concurrentManagedAccess: true,
+  pageableMemoryAccess: true,
+  hostRegisterReadOnlySupported: true,
+  tegraComputeCapability: true,
+  os: true,
+};
+const CAPABILITY: Names<ComputeCapability> = { major: true, minor: true };
+
 /** Where a GPU stands: it shares the CPU's DRAM, or it is a discrete one, beside a Tegra or beside another CPU. */
 export type GpuPlace = "igpu" | "tegra-dgpu" | "dgpu";
 
@@ -59,7 +75,7 @@ type FlagName = {
 
 /** A copy of a device's traits, each read once. @throws {ArgumentError} where one is missing or wrong. */
 export function deviceIn(given: CudaDeviceTraits, argument: string): Device {
-  const traits = { ...fields(given, argument) };
+  const traits = { ...fields(given, TRAITS, argument) };
   const flag = (name: FlagName) => yesOrNo(traits[name], `${argument}.${name}`);
   const capability = (name: "computeCapability" | "tegraComputeCapability") =>
     capabilityIn(traits[name], `${argument}.${name}`);
@@ -93,7 +109,7 @@ function isCoherent(capability: ComputeCapability | undefined): boolean {
 }
 
 function capabilityIn(given: ComputeCapability | undefined, argument: string): ComputeCapability {
-  const { major, minor } = fields(given, argument);
+  const { major, minor } = fields(given as ComputeCapability, CAPABILITY, argument);
   return { major: whole(major, `${argument}.major`, 1), minor: whole(minor, `${argument}.minor`, 0) };
 }
 

@@ -49,7 +49,8 @@ function typedParameter(given: string, kernel: string, index: number, argument: 
       const info = { type: `${constant ? "const " : ""}${base}*`, size: 8 };
       return new PointerParameter(kernel, index, info, constant, element);
     }
-    throw checks.wrong(argument, `"${given}" points to no number.`, "Declare it void*, or const void*.");
+    const hint = "Is it misspelt? What points to something else is declared void*, or const void*.";
+    throw checks.wrong(argument, `"${given}" points to no number.`, hint);
   }
   const element = elementOf(type.replace(/^const /, ""));
   if (element !== undefined) {
@@ -58,8 +59,16 @@ function typedParameter(given: string, kernel: string, index: number, argument: 
   throw checks.wrong(
     argument,
     `"${given}" is no type of a number, a vector or a pointer.`,
-    "Declare a struct by its size: { bytes: 16 }.",
+    withoutName(type) ?? "Is it misspelt? A struct is declared by its size: { bytes: 16 }.",
   );
+}
+
+/** What to do where a parameter was declared with its name; undefined where it was not. */
+function withoutName(type: string): string | undefined {
+  const before = /^(.*[ *])\w+$/.exec(type)?.[1].trim();
+  if (before === undefined) return undefined;
+  const base = POINTER.exec(before)?.[2] ?? before.replace(/^const /, "");
+  return base === "void" || elementOf(base) !== undefined ? `Leave the name out: "${before}".` : undefined;
 }
 
 /** A type in one spelling: what restrict and volatile say is no matter to whoever passes it, nor a pointer's own const. */

@@ -33,7 +33,6 @@ export class PointerParameter extends Parameter<Address> {
     if (!(value instanceof CudaTensor && CudaTensor.owns(value))) {
       throw this.wrong(`it is a pointer to memory of the device; got ${kindOf(value)}.`, remedyFor(value));
     }
-    value.resource.assertLive();
     assertReachable(value, context, this.argument);
     const { address } = value;
     if (this.#element !== undefined) this.#checkElements(value, address, this.#element);

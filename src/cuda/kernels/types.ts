@@ -75,6 +75,8 @@ const SPELLINGS: { readonly [spelling: string]: Name } = {
   "size_t": "ulonglong",
   "uint64_t": "ulonglong",
   "uintptr_t": "ulonglong",
+  "cudaTextureObject_t": "ulonglong",
+  "cudaSurfaceObject_t": "ulonglong",
   "__half": "half",
 };
 

@@ -63,6 +63,11 @@ export class BlockPool {
     return { lent: { ...lent }, idle: { ...idle }, quarantined: { ...quarantined }, made, reused };
   }
 
+  /** What a block for so many bytes takes: where it begins is not known before. */
+  bytesOf(byteLength: number): number {
+    return classOf(byteLength) + this.#options.alignment;
+  }
+
   /** Makes a block in advance. @throws what making it throws. */
   prepare(byteLength: number): void {
     this.#keep(this.#make(classOf(byteLength)), classOf(byteLength));
@@ -100,12 +105,12 @@ export class BlockPool {
   }
 
   #make(size: number): CudaBlock {
-    const { make, alignment, mostBytes } = this.#options;
-    const byteLength = size + alignment;
+    const { make, mostBytes } = this.#options;
+    const byteLength = this.bytesOf(size);
     const { lent, idle } = this.#counts;
     if (lent.bytes + idle.bytes + byteLength > mostBytes) this.trim();
     if (lent.bytes + byteLength > mostBytes) {
-      throw new AccessError(`The pool has ${mostBytes} bytes, of which ${lent.bytes} are handed out.`, {
+      throw new AccessError(`The pool may hold ${mostBytes} bytes at most, and ${lent.bytes} are handed out.`, {
         api: "cuda",
         argument: "mostBytes",
         hint: "Dispose what was taken first, or make the pool greater.",

@@ -86,7 +86,9 @@ export class CudaManaged extends CudaMemory {
    */
   allocate(init: ManagedAllocation): CudaTensor {
     const { attach = "global" } = object(init, "init");
-    if (attach !== "global" && attach !== "host") throw checks.wrong("attach", `${shown(attach)} is none.`);
+    if (attach !== "global" && attach !== "host") {
+      throw checks.wrong("attach", `${shown(attach)} is none.`, 'Use "global" or "host".');
+    }
     assertAllowed("managed", "kernel-write", this.context.device, "device");
     const at = layoutIn(init, NAMES);
     this.context.resource.assertLive();
@@ -104,7 +106,9 @@ export class CudaManaged extends CudaMemory {
    * @throws {AccessError} where its bytes are lent; without concurrentManagedAccess, where any of its block are.
    */
   attach(tensor: CudaTensor, to: ManagedAttachment, stream?: CudaStream): void {
-    if (typeof to !== "string" || !Object.hasOwn(ATTACH, to)) throw checks.wrong("to", `${shown(to)} is none.`);
+    if (typeof to !== "string" || !Object.hasOwn(ATTACH, to)) {
+      throw checks.wrong("to", `${shown(to)} is none.`, 'Use "global", "host" or "single".');
+    }
     if (to === "single" && stream === undefined) throw checks.wrong("stream", "which one is it to be attached to?");
     const { context: { device, stream: ours } } = this;
     const order = stream ?? ours;
@@ -192,9 +196,9 @@ export class CudaManaged extends CudaMemory {
     assertAllowed("managed", operation, this.context.device);
     if (to === "host") return to;
     if (to === "device") return this.context;
-    const managed: unknown = object(to, "to").managed;
+    const managed: unknown = (to as Partial<CudaContext> | null)?.managed;
     if (!(managed instanceof CudaManaged) || managed.context !== to) {
-      throw checks.wrong("to", 'it is to be "device", "host" or a CudaContext.');
+      throw checks.wrong("to", `${shown(to)} is none.`, 'Use "device", "host" or a CudaContext.');
     }
     assertAllowed("managed", operation, to.device, "to");
     return to;

@@ -5,6 +5,7 @@ import {
   cudaHostAllocWriteCombined,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
+import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { cudart } from "../library.ts";
 import { allocatedBy, freeHost } from "./allocate.ts";
@@ -36,7 +37,9 @@ export const FLAGS = {
 /** The flags that were asked for, each read once. */
 export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
   const { portable = true, mapped = true, writeCombined = false } = given;
-  return { portable, mapped, writeCombined };
+  const flags = { portable, mapped, writeCombined };
+  for (const [name, value] of Object.entries(flags)) checks.assertBoolean(value, name);
+  return flags;
 }
 
 /** A page-locked block of the host's memory. */

@@ -1,6 +1,7 @@
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { layout, type LayoutInit, powerOfTwo, whole } from "../../core/layout/layout.ts";
 import { Resource } from "../../core/life/resource.ts";
+import { checks } from "../check.ts";
 import type { CudaTensor } from "../tensor.ts";
 import { BlockPool, type BlockPoolStatistics } from "./block_pool.ts";
 import { ownedTensor } from "./memory.ts";
@@ -15,7 +16,10 @@ export interface PinnedPoolOptions extends PinnedFlags {
   readonly count?: number;
   /** What the address of every tensor is a multiple of, in bytes: a power of two. 256 by default. */
   readonly alignment?: number;
-  /** The most bytes that the pool holds, those handed out included; no limit by default. */
+  /**
+   * The most bytes that the pool holds, those handed out included; no limit by default. A block takes its power of two and
+   * `alignment`.
+   */
   readonly mostBytes?: number;
 }
 
@@ -57,6 +61,10 @@ export class CudaPinnedPool implements Disposable, AsyncDisposable {
     this.#pinned = pinned;
     const make = (bytes: number) => pinnedBlock(context, bytes, flags);
     const blocks = this.#blocks = new BlockPool({ make, alignment, mostBytes });
+    const needed = count * blocks.bytesOf(byteLength);
+    if (needed > mostBytes) {
+      throw checks.wrong("mostBytes", `${count} blocks take ${needed} bytes, more than ${mostBytes}.`);
+    }
     try {
       for (let i = 0; i < count; i++) blocks.prepare(byteLength);
     } catch (error) {

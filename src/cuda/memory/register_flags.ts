@@ -7,6 +7,7 @@ import {
 } from "../../../ffi/cuda_runtime/constants.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { checks } from "../check.ts";
 import type { CudaDevice } from "../device.ts";
 
 /**
@@ -36,6 +37,9 @@ export const FOR_MAPS: number = cudaHostRegisterPortable | cudaHostRegisterMappe
  */
 export function registerFlags(given: RegisterOptions, { name, attributes }: CudaDevice): number {
   const { portable = true, mapped = true, readOnly = false, ioMemory = false } = optionsIn(given, OPTIONS);
+  for (const [name, value] of Object.entries({ portable, mapped, readOnly, ioMemory })) {
+    checks.assertBoolean(value, name);
+  }
   if (mapped && attributes.canMapHostMemory !== 1) {
     throw unsupported("mapped", `${name} maps no memory of the host (canMapHostMemory is 0).`);
   }

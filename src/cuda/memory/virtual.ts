@@ -60,7 +60,9 @@ export class CudaVirtual extends CudaMemory {
    */
   allocate(init: VirtualAllocation): CudaTensor {
     const { location = "device", sharable = true, devices = [] } = object(init, "init");
-    if (location !== "device" && location !== "host") throw checks.wrong("location", `${shown(location)} is none.`);
+    if (location !== "device" && location !== "host") {
+      throw checks.wrong("location", `${shown(location)} is none.`, 'Use "device" or "host".');
+    }
     if (typeof sharable !== "boolean") throw checks.wrongKind("sharable", "a boolean", sharable);
     const at = layoutIn(init, NAMES);
     const others = this.#contextsIn(devices);

@@ -1,6 +1,6 @@
 // Whatever is wrong with a request is an ArgumentError that names the field.
 
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError } from "../../../src/core/errors.ts";
 import {
   advise,
@@ -123,4 +123,25 @@ Deno.test("arguments: each field is read once", () => {
     });
   advise(watched({ ...REQUEST, device: watched({ ...ORIN, computeCapability: watched({ major: 8, minor: 7 }) }) }));
   assertEquals(new Set(reads).size, reads.length, `${reads}`);
+});
+
+/** Fields that there are not, and where. */
+const MISSPELT: readonly (readonly [message: string, call: () => unknown])[] = [
+  ["request: there is no repeat.", asked({ repeat: 50 })],
+  ["request: there is no favor.", () => adviseSync({ device: ORIN, favor: "power" } as Anything)],
+  ["request: there is no stream.", () => adviseAttach({ cpu: "read-write", device: ORIN, stream: 1 } as Anything)],
+  ["request: there is no move.", work({ data: "soc", move: 1 })],
+  ["kernel: there is no cpu.", work({ kernel: { igpu: 1, dgpu: 1, cpu: 1 } })],
+  ["device: there is no unifiedMemory.", askedOf({ unifiedMemory: true })],
+  [
+    "measured: there is no copy.",
+    () => judgeClaim({ expected: "copy-faster" }, { mapped: 1, copied: 1, copy: 2 } as Anything),
+  ],
+];
+
+Deno.test("arguments: what is misspelt is not passed over, and the right names are told", () => {
+  for (const [message, call] of MISSPELT) {
+    const { hint } = assertThrows(call, ArgumentError, message);
+    assert(hint?.startsWith("Use "), hint);
+  }
 });

@@ -29,7 +29,12 @@ const rowsOf = (advice: ReturnType<typeof adviseAttach>) => [...advice.rules, ..
 Deno.test("003/3.3/attach-input: p and q of the document's matrix product: host first, then global", () => {
   const advice = adviseAttach({ cpu: "write-once", device: ORIN });
   assertEquals(advice.allocate, "cudaMemAttachHost");
-  assertEquals(advice.before, { to: "gpu", flag: "cudaMemAttachGlobal" });
+  assertEquals(advice.before, {
+    to: "gpu",
+    flag: "cudaMemAttachGlobal",
+    call: 'cuda.managed.attach(tensor, "global")',
+  });
+  assertEquals(advice.call, 'cuda.managed.allocate({ attach: "host" })');
   assertEquals(advice.after, undefined);
   assert(advice.rules.includes("003/3.3/attach-input") && advice.rules.includes("003/table-2/host-global"));
 });
@@ -38,7 +43,7 @@ Deno.test("003/3.3/attach-output: r of the document's matrix product: global fir
   const advice = adviseAttach({ cpu: "read-once", device: ORIN });
   assertEquals(advice.allocate, "cudaMemAttachGlobal");
   assertEquals(advice.before, undefined);
-  assertEquals(advice.after, { to: "cpu", flag: "cudaMemAttachHost" });
+  assertEquals(advice.after, { to: "cpu", flag: "cudaMemAttachHost", call: 'cuda.managed.attach(tensor, "host")' });
   assert(advice.rules.includes("003/3.3/attach-output") && advice.rules.includes("003/table-2/global-host"));
 });
 
@@ -69,7 +74,10 @@ Deno.test("003/3.3/hints, 003/3.3/no-prefetch-async: on a Tegra cudaStreamAttach
 Deno.test("cuda/cudaMemPrefetchAsync/concurrent: with concurrent access, and without flags", () => {
   const advice = adviseAttach({ cpu: "read-write", device: H200 });
   assertEquals([advice.hint, advice.allocate], ["cudaMemPrefetchAsync", "cudaMemAttachGlobal"]);
-  assertEquals([advice.before, advice.after], [{ to: "gpu" }, { to: "cpu" }]);
+  assertEquals([advice.before, advice.after], [
+    { to: "gpu", call: 'cuda.managed.prefetch(tensor, "device")' },
+    { to: "cpu", call: 'cuda.managed.prefetch(tensor, "host")' },
+  ]);
   assertEquals(rowsOf(advice), ["cuda/cudaMemPrefetchAsync/concurrent"]);
 });
 

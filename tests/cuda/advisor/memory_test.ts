@@ -132,6 +132,15 @@ Deno.test("003/2/same-dram: what device memory would cost on a Tegra", () => {
   assertEquals(costRow(large({ cpu: "read-write", gpu: "coalesced", device: ORIN }), "device"), "003/2/same-dram");
 });
 
+Deno.test("own/rule/cpu-alone, own/rule/safety-elsewhere: what is said of a Tegra is said of Tegras alone", () => {
+  const alone = { cpu: "repeated", gpu: "none" } as const;
+  assertEquals(exclusionRow(large({ ...alone, device: H200 }), "device"), "own/rule/cpu-alone");
+  assertEquals(exclusionRow(large({ ...alone, device: ORIN }), "device"), "003/table-1/device/cpu");
+  const safe = { cpu: "write-once", gpu: "coalesced", safety: true } as const;
+  assert(cautionRows(large({ ...safe, device: H200 })).includes("own/rule/safety-elsewhere"));
+  assert(!cautionRows(large({ ...safe, device: ORIN })).includes("own/rule/safety-elsewhere"));
+});
+
 Deno.test("own/rule/copied: with neither in common, the bytes are copied", () => {
   const advice = large({ cpu: "read-write", gpu: "coalesced", device: DEVICES["Orin with neither"] });
   assertEquals([advice.kind, advice.staging?.kind], ["device", "pinned"]);
@@ -215,7 +224,12 @@ Deno.test("003/3.4/transfer-time, 003/table-1/managed/dgpu: beside a Tegra: no u
 Deno.test("003/3.2/repeated-incoherent: beside a Tegra without I/O coherency the CPU keeps pageable memory", () => {
   const advice = large({ cpu: "repeated", gpu: "coalesced", device: PX2_DGPU });
   assertEquals([advice.kind, advice.rules[0]], ["device", "003/3.2/repeated-incoherent"]);
-  assertEquals(advice.staging, { kind: "pageable", flags: [], rules: ["003/3.2/repeated-incoherent"] });
+  assertEquals(advice.staging, {
+    kind: "pageable",
+    flags: [],
+    call: "host.allocate()",
+    rules: ["003/3.2/repeated-incoherent"],
+  });
   assertEquals(large({ cpu: "repeated", gpu: "coalesced", device: PEGASUS_DGPU }).kind, "pinned");
 });
 

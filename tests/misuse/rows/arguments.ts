@@ -166,7 +166,12 @@ export default table(import.meta, {
       t[Symbol.dispose]();
       k.run([1], good.with(0, any(t)));
     }),
-    fails: { error: DisposedError, api: "core", message: /opencl tensor \[64\] i32 was disposed/ },
+    fails: {
+      error: DisposedError,
+      api: "core",
+      argument: "o",
+      message: /k: argument 0 \(int\* o\): opencl tensor \[64\] i32 was disposed/,
+    },
   },
   "a tensor that was mapped for reading, written": {
     opencl: true,
@@ -190,7 +195,7 @@ export default table(import.meta, {
       using _ = graph.map(t, host);
       k.run([1], good.with(0, any(t)));
     }),
-    fails: { error: AccessError, api: "core", message: /are lent to/, hint: /Dispose/ },
+    fails: { error: AccessError, api: "core", argument: "o", message: /are lent to/, hint: /Dispose/ },
   },
   "a part that no sub-buffer can begin at": {
     opencl: true,

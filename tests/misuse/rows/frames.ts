@@ -29,7 +29,12 @@ export default table(import.meta, {
       only[Symbol.dispose]();
       k.run([1 << 20], any([mapped.planes[0]]));
     },
-    fails: { error: DisposedError, api: "core", message: /was disposed with host tensor \[1024,1024\] u8/ },
+    fails: {
+      error: DisposedError,
+      api: "core",
+      argument: "o",
+      message: /was disposed with host tensor \[1024,1024\] u8/,
+    },
   },
   "planes that never end": {
     run() {

@@ -153,7 +153,13 @@ export default table(import.meta, {
       graph.map(t, cl);
     },
     says: ["false"],
-    fails: { error: NoRouteError, api: "core", argument: "target", message: /no edge leads there/ },
+    fails: {
+      error: NoRouteError,
+      api: "core",
+      argument: "target",
+      message: /no edge leads there/,
+      hint: /is allocated there/,
+    },
   },
   "overlapping ranges of host memory in one context": {
     opencl: true,

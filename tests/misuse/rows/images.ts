@@ -120,7 +120,7 @@ export default table(import.meta, {
       sampler[Symbol.dispose]();
       sampled.run([1], [image, sampler, out]);
     }),
-    fails: { error: DisposedError, api: "core", message: /sampler .* was disposed/ },
+    fails: { error: DisposedError, api: "core", argument: "s", message: /sampler .* was disposed/ },
   },
   "a sampler that is disposed without blocking, twice": {
     opencl: true,
@@ -138,7 +138,7 @@ export default table(import.meta, {
       pixels[Symbol.dispose]();
       put.run([1], [mapped]);
     }),
-    fails: { error: DisposedError, api: "core", message: /was disposed with/ },
+    fails: { error: DisposedError, api: "core", argument: "to", message: /was disposed with/ },
   },
   "an argument that disposes the image before it": {
     ...onBench(({ cl, sampled, image, out }) => {
@@ -165,7 +165,7 @@ export default table(import.meta, {
       using _ = graph.map(image, host);
       put.run([1], [image]);
     }),
-    fails: { error: AccessError, api: "core", message: /are lent to/, hint: /Dispose/ },
+    fails: { error: AccessError, api: "core", argument: "to", message: /are lent to/, hint: /Dispose/ },
   },
   "shapes that are none, and 2^64": onBench(({ cl }) => {
     const target = cl.image(R8);

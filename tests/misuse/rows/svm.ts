@@ -106,7 +106,7 @@ export default table(import.meta, {
       using _ = graph.map(t, host);
       program.kernel("k").run([4096], [t]);
     },
-    fails: { error: AccessError, api: "core", message: /are lent to/, hint: /Dispose/ },
+    fails: { error: AccessError, api: "core", argument: "x", message: /are lent to/, hint: /Dispose/ },
   },
   "memory of another context": {
     opencl: "Portable",
@@ -139,7 +139,7 @@ export default table(import.meta, {
       program.kernel("k").run([16], [t]);
     },
     says: ["1"],
-    fails: { error: DisposedError, api: "core", message: /was disposed/ },
+    fails: { error: DisposedError, api: "core", argument: "x", message: /was disposed/ },
   },
   "as a BaseOf": {
     opencl: "Portable",

@@ -4,6 +4,8 @@ export type OwnRowId =
     | "small"
     | "gpu-repeats"
     | "integrated-elsewhere"
+    | "cpu-alone"
+    | "safety-elsewhere"
     | "copied"
     | "copied-once"
     | "attach-unchanged"}`
@@ -19,6 +21,10 @@ export const OWN_ROWS: Readonly<Record<OwnRowId, string>> = {
     "GPU's cache outweighs the cache maintenance, holds where only the GPU comes back.",
   "own/rule/integrated-elsewhere":
     "This integrated GPU is in no Tegra, and what CUDA for Tegra says of a Tegra's is only taken to hold for it.",
+  "own/rule/cpu-alone": "The CPU alone uses the buffer, and does not reach device memory.",
+  "own/rule/safety-elsewhere":
+    "CUDA for Tegra says of Tegras what safety asks of unified memory. Elsewhere it is taken to hold too: the driver " +
+    "moves the bytes when they are touched, and how long that takes is not known before.",
   "own/rule/copied":
     "The CPU does not reach device memory: the bytes are copied there ahead of the kernels, and back behind them.",
   "own/rule/copied-once": "The buffer exists already: its bytes are copied to the new memory once.",
