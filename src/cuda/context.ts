@@ -44,7 +44,7 @@ import { CudaVirtual } from "./memory/virtual.ts";
 import { CudaPeers } from "./peer.ts";
 import { callsTo, retainPrimary, type Within } from "./primary_context.ts";
 import { type CudaProgram, programFromCubin, programFromPtx, programFromSource } from "./program.ts";
-import { CudaStream, type StreamOptions } from "./stream.ts";
+import { CudaStream, isOfStreams, type StreamOptions } from "./stream.ts";
 import { CudaTensor } from "./tensor.ts";
 import { Timeline } from "./timeline.ts";
 import { CudaTimer } from "./timer.ts";
@@ -445,6 +445,11 @@ export class CudaContext implements Context, Target<CudaTensor> {
    */
   register(tensor: Mapped, options: RegisterOptions = {}): CudaRegistration {
     return new CudaRegistration(this, tensor, options);
+  }
+
+  /** Has the host to wait for one of these fences, because no stream can? For those who write mappers. */
+  needsHost(fences: readonly Fence[]): boolean {
+    return fences.some((fence) => !isOfStreams(fence));
   }
 
   /** The commands of a stream, shared by all who use it: for those who write mappers. */

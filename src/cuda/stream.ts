@@ -212,12 +212,13 @@ export class CudaStream implements Disposable, AsyncDisposable {
     const waits = after.slice();
     for (const { tensor } of uses) tensor.workBeside(timeline, waits); // first: a fence's own code may run
     this.#assertUsable(uses);
+    if (waits.length > 0 && this.#waitFor(waits)) {
+      const meanwhile = uses.flatMap(({ tensor }) => tensor.work); // what that code has submitted
+      this.#assertUsable(uses); // here too: it may have disposed any of these
+      this.#waitForOwn(meanwhile);
+    }
     if (turns !== undefined) {
       for (const { tensor, argument } of uses) turns.assertReachable(tensor.grant.allocation, timeline, argument);
-    }
-    if (waits.length > 0) {
-      this.#waitFor(waits);
-      this.#assertUsable(uses); // here too: it may have disposed any of these
     }
     for (const { tensor, access } of uses) tensor.grant.revokeConflicting(access); // those of a peer's, who wrapped it
     turns?.before(timeline);
@@ -233,8 +234,8 @@ export class CudaStream implements Disposable, AsyncDisposable {
   /** The same of memory that is no tensor: answers the fence. For those who write mappers. */
   submitRaw(fn: string, waits: readonly Fence[], call: (stream: StreamHandle) => number): CudaFence {
     const { timeline, context } = this;
+    this.#assertThere(); // while it ends, what it carries goes back
     this.#waitFor(waits);
-    if (this.resource.state === "freed") this.resource.assertLive(); // while it ends, what it carries goes back
     const { turns } = context.managed;
     turns?.before(timeline);
     return context.within(() => {
@@ -278,19 +279,36 @@ export class CudaStream implements Disposable, AsyncDisposable {
     }
   }
 
-  /** On the device for CUDA's own fences, here for others. */
-  #waitFor(fences: readonly Fence[]): void {
+  /** Throws unless its `cudaStream_t` is still there. */
+  #assertThere(): void {
+    if (this.resource.state === "freed") this.resource.assertLive();
+  }
+
+  /** On the device for CUDA's own fences, here for others. Answers whether a program's code may have run. */
+  #waitFor(fences: readonly Fence[]): boolean {
+    const others = fences.filter((fence) => !isOfStreams(fence));
+    for (const fence of others) fence.waitSync();
+    if (others.length > 0) this.#assertThere();
+    this.#waitForOwn(fences);
+    return others.length > 0;
+  }
+
+  /** On the device, for those that are CUDA's own. No code of the program's runs. */
+  #waitForOwn(fences: readonly Fence[]): void {
     const { timeline } = this;
     for (const fence of fences) {
       if (isMade(fence, CudaEventFence)) {
         if (!fence.reached()) timeline.waitFor(fence.event);
-      } else if (!isMade(fence, CudaFence)) {
-        fence.waitSync();
-      } else if (fence.line !== timeline && !fence.reached()) {
+      } else if (isMade(fence, CudaFence) && fence.line !== timeline && !fence.reached()) {
         timeline.waitFor(fence.line.at(fence.mark).event.handle);
       }
     }
   }
+}
+
+/** Can a stream wait for a fence on the device? What a program makes of fences it cannot. */
+export function isOfStreams(fence: Fence): boolean {
+  return isMade(fence, CudaFence) || isMade(fence, CudaEventFence);
 }
 
 function createStream(context: CudaContext, options: StreamOptions, undo: Undo): StreamHandle {

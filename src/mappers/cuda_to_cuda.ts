@@ -38,7 +38,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const [owner, reader] = ends(source, target);
     const refusal = refuse(source, owner, reader);
     if (refusal !== undefined) return refusal;
-    const hostWait = waits.some((fence) => fence.context.api !== "cuda");
+    const hostWait = reader.needsHost(waits);
     if (isNear(owner, reader)) {
       return planned(EDGE, { aliases: true, evidence: evidenceOf(owner, reader) }, hostWait, source.as(target, access));
     }
@@ -59,7 +59,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const placed = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
     const { handle, memory, giveBack, done } = placed;
     const resource = resourceOf(reader.resource, job, source.resource, giveBack);
-    if (giveBack !== undefined) resource.dependOn(reader.stream.resource); // by which it goes back
+    if (memory === "device" && !isSame(owner, reader)) resource.dependOn(reader.stream.resource); // a copy comes and goes by it
     for (const fence of waits.splice(0)) resource.record(fence);
     if (done !== undefined) resource.record(done);
     const places = planes.map(({ layout, address }) => ({

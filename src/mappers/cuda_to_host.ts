@@ -66,6 +66,7 @@ interface Copied {
 function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: number, gaps: boolean): Copied {
   const [lent] = job.grants;
   const { access } = lent;
+  cuda.stream.resource.assertLive(); // while it ends, it takes what goes back, and nothing more
   const copy = cuda.pinned.allocate({ shape: [byteLength], dtype: "u8" });
   job.undo.push(() => copy[Symbol.dispose]());
   const address = copy.hostHandle!;

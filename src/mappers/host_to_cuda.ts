@@ -37,7 +37,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const cuda = target.context as CudaContext;
     const refusal = refuse(source, cuda, access);
     if (refusal !== undefined) return refusal;
-    const hostWait = waits.some((fence) => fence.context.api !== "cuda");
+    const hostWait = cuda.needsHost(waits);
     const { allocation } = source.range;
     const closed = cuda.hostMemory.refuseInPlace(allocation);
     if (closed === undefined) {
@@ -59,7 +59,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const copy = cuda.hostMemory.refuseInPlace(allocation) === undefined ? undefined : copied(cuda, job, source);
     const places = copy?.places ?? reached(cuda, job, planes);
     const resource = resourceOf(cuda.resource, job, source.resource, copy?.giveBack);
-    if (copy?.giveBack !== undefined) resource.dependOn(cuda.stream.resource); // by which it goes back
+    if (copy !== undefined) resource.dependOn(cuda.stream.resource); // by which it comes and goes back
     for (const fence of waits.splice(0)) resource.record(fence);
     if (copy?.done !== undefined) resource.record(copy.done);
     if (!(source instanceof Frame)) return cuda.tensor(resource, places[0], source);

@@ -68,6 +68,8 @@ export class Allocation {
   escaped = false;
   /** How many tensors own these bytes. */
   peers = 0;
+  /** Is work on any byte work on all of them? So it is with managed memory that host and device use in turns. */
+  indivisible = false;
   #views: WeakRef<Views> | undefined;
   #failures: readonly KeptFailure[] = NONE;
   #attachments: WeakMap<object, unknown> | undefined;

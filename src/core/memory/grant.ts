@@ -98,11 +98,11 @@ export class Grant {
     return this.#lends;
   }
 
-  /** The grants of other tensors that own any of these bytes as well; none of what was lent. */
+  /** The grants of other tensors that own any of these bytes as well, as far as work on them goes; none of what was lent. */
   get peers(): readonly Grant[] {
-    const { roots } = this.allocation;
+    const { roots, indivisible } = this.allocation;
     if (this.#siblings !== roots || roots.length < 2) return NONE;
-    return roots.filter((root) => root !== this && root.#overlaps(this.start, this.end));
+    return roots.filter((root) => root !== this && (indivisible || root.#overlaps(this.start, this.end)));
   }
 
   /** True once the holder is disposed and its bytes are on their way back. */

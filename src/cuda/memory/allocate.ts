@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Fate } from "../../core/memory/allocation.ts";
 import { throwAll } from "../../core/errors.ts";
-import { unwind } from "../../core/life/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { CudaContext } from "../context.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
@@ -48,5 +48,6 @@ function freeBy(context: CudaContext, fn: string, call: () => number): (fate: Fa
     throwAll([error, ...unwind([free])], "allocating memory");
     throw error;
   }
-  return (fate) => fate === "unused" ? throwAll(unwind([letGo, free]), "freeing memory") : undefined;
+  const undo: Undo = [letGo, free];
+  return (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing memory") : undefined; // once, even if it failed
 }

@@ -20,7 +20,11 @@ export class CudaRegistration implements Disposable {
     const flags = registerFlags(options, context.device);
     tensor.resource.assertLive();
     context.resource.assertLive();
-    const [{ allocation }] = tensor.grants;
+    const [grant] = tensor.resource.grants;
+    if (grant === undefined) {
+      throw checks.wrong("tensor", "its planes are of several blocks.", "Register each of them.");
+    }
+    const { allocation } = grant;
     const refusal = refuseRegister(context, allocation);
     if (refusal !== undefined) {
       throw new ArgumentError(`tensor: ${refusal.reason}`, {

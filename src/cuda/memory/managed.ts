@@ -201,6 +201,7 @@ export class CudaManaged extends CudaMemory {
       throw checks.wrong("to", `${shown(to)} is none.`, 'Use "device", "host" or a CudaContext.');
     }
     assertAllowed("managed", operation, to.device, "to");
+    tensor.resource.assertLive(); // here too: looking at what was passed may have disposed it
     return to;
   }
 

@@ -21,6 +21,8 @@ interface Tracked {
   /** What it was allocated with, and comes back to when the stream is destroyed that it is attached to. */
   readonly initial: "global" | "host";
   user: "global" | "host" | bigint;
+  /** Is it attached to a stream that was left to its owner? What that is given from then on is not known here. */
+  left: boolean;
 }
 
 /**
@@ -43,7 +45,8 @@ export class ManagedTurns {
 
   /** A new block: the host waits for what is in flight already. */
   track(allocation: Allocation, initial: "global" | "host"): void {
-    this.#tracked.set(allocation, { allocation, initial, user: initial });
+    this.#tracked.set(allocation, { allocation, initial, user: initial, left: false });
+    allocation.indivisible = true; // a command is recorded on those who have it: whoever comes later finds it with them
     allocation.beforeFree(() => this.#tracked.delete(allocation));
     if (initial === "global") this.#recordInFlight(allocation);
   }
@@ -65,17 +68,23 @@ export class ManagedTurns {
     const tracked = this.#tracked.get(allocation);
     if (tracked === undefined) return;
     tracked.user = typeof to === "string" ? to : to.stream;
+    tracked.left = false;
     if (to !== "host") this.#recordInFlight(allocation);
   }
 
   /**
    * A stream's work is done, and it is about to be destroyed: what is attached to it comes back to what it was allocated
-   * with. Where it is left to its owner, who may destroy it or not, nothing is given to the host.
+   * with. Where it is left to its owner, who may destroy it or not, nothing is given to the host, nor to other streams.
    */
   streamEnds({ stream }: StreamLine, destroyed: boolean): void {
-    for (const { allocation, initial, user } of this.#tracked.values()) {
+    for (const tracked of this.#tracked.values()) {
+      const { allocation, initial, user } = tracked;
       if (user !== stream || (initial === "host" && !destroyed)) continue;
-      this.attached(allocation, initial);
+      if (destroyed) this.attached(allocation, initial);
+      else {
+        tracked.left = true;
+        this.#recordInFlight(allocation);
+      }
       if (initial === "host") continue;
       if (unstoppable(allocation) === undefined) revokeViews(allocation);
       else this.#eachInFlight((fence) => fence.waitSync()); // whoever has it then keeps all others from running
@@ -89,7 +98,7 @@ export class ManagedTurns {
    */
   assertReachable(allocation: Allocation, line: StreamLine, argument: string): void {
     const tracked = this.#tracked.get(allocation);
-    if (tracked === undefined || concerns(tracked, line)) return;
+    if (tracked === undefined || tracked.user === "global" || tracked.user === line.stream) return;
     const whom = tracked.user === "host" ? "the host" : "another stream";
     throw new AccessError(`${argument}: its block is attached to ${whom}, and the device needs it to itself.`, {
       api: "cuda",
@@ -138,8 +147,9 @@ export class ManagedTurns {
 /** The turns of this isolate: a block that is attached to all is any device's. */
 export const managedTurns: ManagedTurns = new ManagedTurns();
 
-function concerns({ user }: Tracked, { stream }: StreamLine): boolean {
-  return user === "global" || user === stream;
+/** May the commands of a stream touch a block, as far as the host has to know? */
+function concerns({ user, left }: Tracked, { stream }: StreamLine): boolean {
+  return left || user === "global" || user === stream;
 }
 
 function revokeViews({ views, block }: Allocation): void {

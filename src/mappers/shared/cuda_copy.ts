@@ -28,13 +28,14 @@ interface Ways {
   readonly back: Submit;
 }
 
-/** Copies what a job was lent to new memory of a device, which ends with the map. */
+/** Copies what a job was lent to new memory of a device, which ends with the map; by the context's stream, as it comes back. */
 export function copyOnDevice(
   context: CudaContext,
   { grants: [{ access }], undo, waits }: MapJob,
   byteLength: number,
   { gaps, there, back }: Ways,
 ): DeviceCopy {
+  context.stream.resource.assertLive(); // while it ends, it takes what goes back, and nothing more
   const copy = context.allocate({ shape: [byteLength], dtype: "u8" });
   undo.push(() => copy[Symbol.dispose]());
   const { address: handle } = copy;
