@@ -37,9 +37,6 @@ const PORTS = 16;
 
 let started = 0;
 
-/** The conformance suite's cases on CUDA's edges. */
-const CONFORMANCE: Program = { file: "tests/conformance/main.ts", args: ["--only=cuda", "--where=gpu"] };
-
 /** What runs under a tool. */
 interface Program {
   readonly file: string;
@@ -59,7 +56,7 @@ export async function sanitize(job: Job, tool: Tool, withTests: boolean): Promis
   if (path === undefined) return { verdict: "not here", counts: "there is no compute-sanitizer" };
   const examples = (await cudaExamples()).map((file): Program => ({ file, args: [] }));
   const [tests, exempt] = withTests ? await testsToCheck() : [[], []];
-  const all = [...tests, ...examples]; // the longest first
+  const all = [...tests, ...examples];
   if (all.length === 0) return { verdict: "red", counts: "there is nothing to check" };
   const checked = await inLanes(all, LANES, (program) => checkOne(job, path, tool, program));
   const failures = checked.flatMap(({ failures }) => failures);
@@ -121,7 +118,7 @@ function lastLine(log: string): string {
 
 /** The tests that use a GPU; and those that say why they do not run under the tools. */
 async function testsToCheck(): Promise<[tests: Program[], exempt: string[]]> {
-  const [tests, exempt]: [Program[], string[]] = [[CONFORMANCE], []];
+  const [tests, exempt]: [Program[], string[]] = [[], []];
   for (const file of [...await faultTests(), ...await cudaTests()]) {
     const text = await textOf(file);
     if (!USES_GPU.test(text)) continue;

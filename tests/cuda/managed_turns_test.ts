@@ -83,13 +83,29 @@ Deno.test("managed turns: with its stream destroyed, a block comes back to what 
   const view = common.view();
   turns.streamEnds(ONE, false); // its owner may go on with it
   assertThrows(() => turns.assertReachable(forHost, OTHER, "x"), AccessError, "another stream");
-  turns.assertReachable(forAll, OTHER, "x");
+  assertThrows(() => turns.assertReachable(forAll, OTHER, "x"), AccessError, "another stream");
   assertEquals(view.length, 0);
-  assertThrows(() => common.view(), AccessError, "work that is not done");
+  assertThrows(() => common.view(), AccessError, "work that is not done"); // of whichever stream
   turns.streamEnds(ONE, true);
+  turns.assertReachable(forAll, OTHER, "x");
   assertThrows(() => turns.assertReachable(forHost, OTHER, "x"), AccessError, "attached to the host");
   assertEquals(own.view().length, 64);
   assertEquals(typeof context, "object");
+});
+
+Deno.test("managed turns: who takes over another part later waits for what runs, too", () => {
+  const turns = new ManagedTurns();
+  using fence = new FakeFence(new FakeWork());
+  const own = host.allocate(INIT);
+  turns.track(own.grant.allocation, "global");
+  const { address } = own;
+  using _first = host.wrap(address, { shape: [16], dtype: "u8" });
+  own[Symbol.dispose]();
+  turns.after(ONE, fence);
+  using second = host.wrap(address + 32n, { shape: [16], dtype: "u8" });
+  assertThrows(() => second.view(), AccessError, "work that is not done");
+  fence.work.end();
+  assertEquals(second.view().length, 16);
 });
 
 Deno.test("managed turns: where nobody can be kept from a block, its stream's end waits for what runs", async () => {

@@ -7,7 +7,8 @@ import { mapBlock, type MappedBlock, PAGE } from "../../src/core/native/blocks.t
 import { DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Layout } from "../../src/core/layout/layout.ts";
-import { CudaContext, CudaLostError, type CudaTensor } from "../../src/cuda/mod.ts";
+import type { Fence } from "../../src/core/life/fence.ts";
+import { CudaContext, CudaLostError, type CudaStream, type CudaTensor } from "../../src/cuda/mod.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { bytesAt } from "../conformance/bytes.ts";
 import { FakeFence, FakeWork } from "../unit/fakes.ts";
@@ -97,6 +98,7 @@ const FAKES = {
     return answered("cudaStreamCreateWithPriority");
   },
   cudaStreamDestroy: () => answered("cudaStreamDestroy"),
+  cudaStreamWaitEvent: () => answered("cudaStreamWaitEvent"),
   cudaEventRecord: (event: bigint) => {
     events.set(event, ++recorded);
     return answered("cudaEventRecord");
@@ -304,6 +306,90 @@ recordedTest("a program's fences run before a command, never between it and its 
   told.length = 0;
   to[Symbol.dispose]();
   assertEquals(ofThese(/Event|Synchronize|Free/), ["cudaEventRecord", "cudaStreamSynchronize", "cudaFree"]);
+});
+
+/** A program's fence of a CUDA context, which does something of its own the first time that it is waited for. */
+class Doing extends FakeFence {
+  readonly #act: () => void;
+
+  constructor(cuda: CudaContext, act: () => void, work: FakeWork = new FakeWork()) {
+    super(work, cuda);
+    this.#act = act;
+  }
+
+  override waitSync(): void {
+    const { over } = this.work;
+    super.waitSync();
+    if (!over) this.#act();
+  }
+
+  override retain(): Doing {
+    return new Doing(this.context as CudaContext, this.#act, this.work);
+  }
+}
+
+recordedTest("a stream that a fence's own code has ended waits for nothing more", (cuda) => {
+  using tensor = cuda.allocate(INIT);
+  using other = cuda.createStream();
+  horizon = recorded;
+  other.fill(tensor, 1);
+  using behind = other.fence();
+  const uses: readonly ((stream: CudaStream, fences: Fence[]) => void)[] = [
+    (stream, fences) => stream.waitFor(fences),
+    (stream, [fence]) => {
+      tensor.usedBy(fence);
+      stream.fill(tensor, 2);
+    },
+  ];
+  for (const use of uses) {
+    const stream = cuda.createStream();
+    using fence = new Doing(cuda, () => stream[Symbol.dispose]());
+    told.length = 0;
+    assertThrows(() => use(stream, [fence, behind]), DisposedError, "cuda stream");
+    assertEquals(ofThese(/WaitEvent|Memset|StreamDestroy/), ["cudaStreamDestroy"]);
+  }
+});
+
+recordedTest("work that a fence's own code submits is waited for, too", (cuda) => {
+  using tensor = cuda.allocate(INIT);
+  using one = cuda.createStream();
+  using other = cuda.createStream();
+  horizon = recorded;
+  using fence = new Doing(cuda, () => other.fill(tensor, 1));
+  tensor.usedBy(fence);
+  told.length = 0;
+  one.fill(tensor, 2);
+  assertEquals(ofThese(/WaitEvent|Memset/), ["cudaMemset2DAsync", "cudaStreamWaitEvent", "cudaMemset2DAsync"]);
+});
+
+recordedTest("a source that a fence's own code has ended is not copied", () => {
+  copyingWays((way, map, cuda) => {
+    const { mapped } = map(undefined, "read");
+    const source = mapped.parent!;
+    mapped[Symbol.dispose]();
+    using fence = new Doing(cuda, () => source[Symbol.dispose]());
+    source.usedBy(fence);
+    told.length = 0;
+    assertThrows(() => map(undefined, "read-write"), DisposedError);
+    assertEquals(ofThese(/Memcpy/), [], way);
+  });
+});
+
+recordedTest("a stream that ends takes no new copy", async () => {
+  using cuda = CudaContext.open();
+  using graph = new MapperGraph([host, cuda]);
+  using busy = cuda.allocate(INIT);
+  using idle = cuda.allocate(INIT);
+  using odd = oddMemory(INIT);
+  horizon = recorded;
+  cuda.stream.fill(busy, 1);
+  const ended = cuda.stream[Symbol.asyncDispose]();
+  told.length = 0;
+  for (const [source, to] of [[odd, cuda], [idle, host]] as const) {
+    assertThrows(() => graph.map(source, to, { access: "read", ...COPY }), DisposedError, "cuda stream");
+  }
+  assertEquals(ofThese(/Memcpy/), []);
+  await ended;
 });
 
 recordedTest("the alias of registered memory is that of its block, wherever a handle lies", (cuda, graph) => {

@@ -6,6 +6,8 @@ import { mapBlock, type MappedBlock, PAGE } from "../../src/core/native/blocks.t
 import { ArgumentError, DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import { CudaContext, type CudaTensor, type RegisterOptions } from "../../src/cuda/mod.ts";
 import { isRegistered } from "../../src/cuda/memory/registered.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import { imageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { bytesAt } from "../conformance/bytes.ts";
 import { warningsOf } from "../warnings.ts";
 import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
@@ -317,6 +319,18 @@ recordedTest("a device that registers nothing has all host memory copied", (cuda
   assertEquals(mapped.route.steps.map(({ transfer }) => transfer), ["copy"]);
   assert(!told.some((call) => call.startsWith("register")));
 }, { cudaDevAttrHostRegisterSupported: 0 });
+
+recordedTest("a frame is registered where it is one block, and by its planes where it is several", (cuda) => {
+  const info = imageInfo({ format: "NV12", width: 64, height: 32 });
+  using whole = host.allocateFrame(info);
+  cuda.register(whole)[Symbol.dispose]();
+  told.length = 0;
+  const planes = planeLayouts(info).map((plane) => host.allocate({ ...plane, byteOffset: 0 }));
+  using frame = Frame.of(planes, info);
+  assertThrows(() => cuda.register(frame), ArgumentError, "several blocks");
+  assertEquals(told, []);
+  for (const plane of planes) plane[Symbol.dispose]();
+});
 
 recordedTest("pinned memory without a flag is cudaMallocHost's", (cuda) => {
   const made = (flags: { portable?: boolean; mapped?: boolean; writeCombined?: boolean }) => {
