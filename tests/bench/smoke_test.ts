@@ -40,8 +40,15 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
 
 /** CUDA's figures of issue 6, and their ways. */
 const CUDA_FIGURES: Readonly<Record<string, readonly string[]>> = {
-  "cuda-launch": ["C", "samepage"],
-  "cuda-event": ["C", "samepage", "samepage, awaited", "C, spinning"],
+  "cuda-launch": ["C", "samepage", "Deno, the call alone"],
+  "cuda-event": [
+    "C",
+    "samepage",
+    "samepage, with `using`",
+    "samepage, awaited",
+    "Deno, the calls alone",
+    "C, spinning",
+  ],
   "cuda-launch-wait": ["C", "samepage", "samepage, awaited", "C, spinning"],
   "cuda-register": ["C", "samepage"],
   "cuda-kept": ["C", "samepage"],
