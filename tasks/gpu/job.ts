@@ -55,6 +55,7 @@ export class Job {
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
+      detached: true, // a group of its own: what a tool has started ends with it
     }).spawn();
     let timedOut = false;
     const timer = setTimeout(() => {
@@ -76,11 +77,12 @@ export class Job {
   }
 }
 
+/** Ends a process, and all that it has started. */
 function end(child: Deno.ChildProcess, signal: Deno.Signal): void {
   try {
-    child.kill(signal);
+    Deno.kill(-child.pid, signal);
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // it has ended by itself
+    if (!(error instanceof Deno.errors.NotFound)) throw error; // all of it has ended by itself
   }
 }
 

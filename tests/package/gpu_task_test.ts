@@ -1,9 +1,9 @@
 // `deno task gpu` where there is no GPU, and what it makes of the reports that come of one.
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { noCuda } from "../../bench/harness/cuda.ts";
 import { cudaExamples, cudaTests } from "../../tasks/gpu/files.ts";
-import { inLanes } from "../../tasks/gpu/job.ts";
+import { inLanes, Job } from "../../tasks/gpu/job.ts";
 import { foundBy } from "../../tasks/gpu/sanitizer.ts";
 import { stepsOn } from "../../tasks/gpu/steps.ts";
 import { outcomeOf } from "../../tasks/gpu/tests.ts";
@@ -95,4 +95,18 @@ Deno.test("gpu task: lanes keep the order of the answers", async () => {
     return milliseconds;
   });
   assertEquals([answers, most], [[30, 1, 20, 2], 2]);
+});
+
+Deno.test("gpu task: what a tool has started ends with it, where its time is up", async () => {
+  const out = await Deno.makeTempDir({ prefix: "samepage-gpu-" });
+  try {
+    const began = performance.now();
+    const { timedOut, how, stdout } = await new Job(out, "x", 1).run("sh", ["-c", "sleep 60 & echo $!; wait"], "log");
+    assertEquals([timedOut, how], [true, "no end within 1 s"]);
+    assert(performance.now() - began < 20_000, "its child held what it prints to");
+    const stat = await Deno.readTextFile(`/proc/${stdout.trim()}/stat`).catch(() => "");
+    assert(stat === "" || /\) Z /.test(stat), stat); // where nobody reaps, it is left as a zombie
+  } finally {
+    await Deno.remove(out, { recursive: true });
+  }
 });
