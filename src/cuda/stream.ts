@@ -213,7 +213,7 @@ export class CudaStream implements Disposable, AsyncDisposable {
     for (const { tensor } of uses) tensor.workBeside(timeline, waits); // first: a fence's own code may run
     this.#assertUsable(uses);
     if (waits.length > 0 && this.#waitFor(waits)) {
-      const meanwhile = uses.flatMap(({ tensor }) => tensor.work); // what that code has submitted
+      const meanwhile = uses.flatMap(({ tensor }) => tensor.work).filter(isOfStreams); // what that code has submitted
       this.#assertUsable(uses); // here too: it may have disposed any of these
       this.#waitForOwn(meanwhile);
     }
@@ -286,14 +286,15 @@ export class CudaStream implements Disposable, AsyncDisposable {
 
   /** On the device for CUDA's own fences, here for others. Answers whether a program's code may have run. */
   #waitFor(fences: readonly Fence[]): boolean {
-    const others = fences.filter((fence) => !isOfStreams(fence));
+    const [own, others]: Fence[][] = [[], []];
+    for (const fence of fences) (isOfStreams(fence) ? own : others).push(fence);
     for (const fence of others) fence.waitSync();
     if (others.length > 0) this.#assertThere();
-    this.#waitForOwn(fences);
+    this.#waitForOwn(own);
     return others.length > 0;
   }
 
-  /** On the device, for those that are CUDA's own. No code of the program's runs. */
+  /** On the device, for those of CUDA's streams and events. No code of the program's runs. */
   #waitForOwn(fences: readonly Fence[]): void {
     const { timeline } = this;
     for (const fence of fences) {

@@ -59,7 +59,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const placed = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
     const { handle, memory, giveBack, done } = placed;
     const resource = resourceOf(reader.resource, job, source.resource, giveBack);
-    if (memory === "device" && !isSame(owner, reader)) resource.dependOn(reader.stream.resource); // a copy comes and goes by it
+    if (giveBack !== undefined || done !== undefined) resource.dependOn(reader.stream.resource); // by which it comes and goes
     for (const fence of waits.splice(0)) resource.record(fence);
     if (done !== undefined) resource.record(done);
     const places = planes.map(({ layout, address }) => ({
