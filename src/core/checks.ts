@@ -32,6 +32,11 @@ export class Checks {
     if (typeof value !== "boolean") throw this.wrongKind(argument, "a boolean", value);
   }
 
+  /** The same of several, by their names. */
+  assertBooleans(values: Readonly<Record<string, unknown>>): void {
+    for (const [argument, value] of Object.entries(values)) this.assertBoolean(value, argument);
+  }
+
   /**
    * A handle that a program gave: any but null. Whether it is one, only its owner can know.
    *

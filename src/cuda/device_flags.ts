@@ -31,7 +31,8 @@ export type CudaDeviceFlag =
   | "cudaDeviceLmemResizeToMax"
   | "cudaDeviceSyncMemops";
 
-type ScheduleFlag = Extract<CudaDeviceFlag, `cudaDeviceSchedule${string}`>;
+/** A flag that says how threads wait. */
+export type ScheduleFlag = Extract<CudaDeviceFlag, `cudaDeviceSchedule${string}`>;
 type BitFlag = Exclude<CudaDeviceFlag, ScheduleFlag>;
 
 /** What was given as a schedule. @throws {ArgumentError} where it is none. */
@@ -39,6 +40,11 @@ export function scheduleIn(given: unknown): CudaSchedule | undefined {
   if (given === undefined) return undefined;
   if (typeof given === "string" && Object.hasOwn(NAMES, given)) return given as CudaSchedule;
   throw checks.wrong("schedule", `${shown(given)} is none.`, `Use ${Object.keys(NAMES).join(", ")}.`);
+}
+
+/** What samepage calls a schedule. */
+export function scheduleNamed(flag: ScheduleFlag): CudaSchedule {
+  return (Object.keys(NAMES) as CudaSchedule[]).find((schedule) => NAMES[schedule] === flag)!;
 }
 
 /**
@@ -70,7 +76,7 @@ export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedul
  */
 export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknown): void {
   if (mapHost === undefined) return;
-  if (typeof mapHost !== "boolean") throw checks.wrongKind("mapHost", "a boolean", mapHost);
+  checks.assertBoolean(mapHost, "mapHost");
   const can = attributes.canMapHostMemory === 1;
   if (mapHost === can) return;
   if (can) throw checks.wrong("mapHost", `every context of ${name} maps memory of the host: none can do without.`);

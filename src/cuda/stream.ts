@@ -315,7 +315,7 @@ export function isOfStreams(fence: Fence): boolean {
 function createStream(context: CudaContext, options: StreamOptions, undo: Undo): StreamHandle {
   const { nonBlocking = true, priority = 0 } = optionsIn(options, OPTIONS);
   const { least, greatest } = context.priorities;
-  if (typeof nonBlocking !== "boolean") throw checks.wrongKind("nonBlocking", "a boolean", nonBlocking);
+  checks.assertBoolean(nonBlocking, "nonBlocking");
   if (!Number.isInteger(priority) || priority > least || priority < greatest) {
     throw checks.wrong("priority", `${shown(priority)} is none of ${greatest} (soonest) to ${least}.`);
   }

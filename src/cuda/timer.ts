@@ -63,6 +63,7 @@ export class CudaTimer implements Disposable {
 
   /** Until here. @throws {ArgumentError} where it was not started. */
   stop(stream: CudaStream = this.#context.stream): void {
+    this.resource.assertLive();
     if (!this.#started) throw this.#not("stop()", "it was not started");
     this.#record(this.#end, stream);
     this.#stopped = stream.fence();

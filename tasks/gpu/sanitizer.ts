@@ -37,13 +37,6 @@ const PORTS = 16;
 
 let started = 0;
 
-/** What runs under a tool. */
-interface Program {
-  readonly file: string;
-  /** What it is given; a file of tests is given nothing. */
-  readonly args?: readonly string[];
-}
-
 /** One process under a tool. */
 interface Checked {
   /** What was found, a line each. */
@@ -54,11 +47,11 @@ interface Checked {
 export async function sanitize(job: Job, tool: Tool, withTests: boolean): Promise<Outcome> {
   const path = await found();
   if (path === undefined) return { verdict: "not here", counts: "there is no compute-sanitizer" };
-  const examples = (await cudaExamples()).map((file): Program => ({ file, args: [] }));
+  const examples = (await cudaExamples()).map((file) => ({ file, isTest: false }));
   const [tests, exempt] = withTests ? await testsToCheck() : [[], []];
-  const all = [...tests, ...examples];
+  const all = [...tests.map((file) => ({ file, isTest: true })), ...examples];
   if (all.length === 0) return { verdict: "red", counts: "there is nothing to check" };
-  const checked = await inLanes(all, LANES, (program) => checkOne(job, path, tool, program));
+  const checked = await inLanes(all, LANES, ({ file, isTest }) => checkOne(job, path, tool, file, isTest));
   const failures = checked.flatMap(({ failures }) => failures);
   const clean = checked.filter(({ failures }) => failures.length === 0).length;
   const counts = `${clean} of ${all.length} processes without an error${
@@ -67,7 +60,7 @@ export async function sanitize(job: Job, tool: Tool, withTests: boolean): Promis
   return { verdict: failures.length === 0 ? "green" : "red", counts, failures, remarks: exempt };
 }
 
-async function checkOne(job: Job, path: string, tool: Tool, { file, args: given }: Program): Promise<Checked> {
+async function checkOne(job: Job, path: string, tool: Tool, file: string, isTest: boolean): Promise<Checked> {
   if (job.left < 1) return { failures: [`${file}: the step's time was up before it began`] };
   const log = await Deno.makeTempFile({ prefix: "samepage-sanitizer-", suffix: ".log" });
   const under = (args: readonly string[]) => {
@@ -76,9 +69,9 @@ async function checkOne(job: Job, path: string, tool: Tool, { file, args: given 
     return job.run(path, [...options, Deno.execPath(), ...args], "sanitizer.log");
   };
   try {
-    const failures = given === undefined
+    const failures = isTest
       ? (await reportOf(file, [], under)).failed
-      : await endOf(file, under(["run", "-A", "--no-check", file, ...given]));
+      : await endOf(file, under(["run", "-A", "--no-check", file]));
     const text = await Deno.readTextFile(log);
     await job.write("sanitizer.log", `[${tool}, ${file}]\n${text.slice(0, 200_000)}\n`);
     return { failures: [...failures, ...foundBy(tool, text).map((what) => `${file}: ${what}`)] };
@@ -117,13 +110,13 @@ function lastLine(log: string): string {
 }
 
 /** The tests that use a GPU; and those that say why they do not run under the tools. */
-async function testsToCheck(): Promise<[tests: Program[], exempt: string[]]> {
-  const [tests, exempt]: [Program[], string[]] = [[], []];
+async function testsToCheck(): Promise<[tests: string[], exempt: string[]]> {
+  const [tests, exempt]: [string[], string[]] = [[], []];
   for (const file of [...await faultTests(), ...await cudaTests()]) {
     const text = await textOf(file);
     if (!USES_GPU.test(text)) continue;
     const reason = EXEMPT.exec(text)?.[1];
-    if (reason === undefined) tests.push({ file });
+    if (reason === undefined) tests.push(file);
     else exempt.push(`${file} is not checked: ${reason}`);
   }
   return [tests, exempt];

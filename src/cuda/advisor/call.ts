@@ -1,7 +1,8 @@
+import { type ScheduleFlag, scheduleNamed } from "../device_flags.ts";
+import type { ManagedAttachment } from "../memory/managed.ts";
 import type { AllocationFlag } from "./flags.ts";
 import type { AdvisedKind } from "./kind.ts";
 import type { AttachFlag } from "./rows/table2.ts";
-import type { SyncFlag } from "./sync.ts";
 
 /** The option of samepage's that stands for a flag; the others are what it sets by itself. */
 const OPTIONS: Readonly<Partial<Record<AllocationFlag, string>>> = {
@@ -18,25 +19,21 @@ const CALLS: Readonly<Record<AdvisedKind, readonly [fn: string, ...args: string[
   managed: ["cuda.managed.allocate"],
 };
 
-/** What samepage calls each flag of managed memory, and of how threads wait. */
-const WORDS = {
+/** What samepage calls each flag of managed memory. */
+const ATTACHMENTS: Readonly<Record<AttachFlag, ManagedAttachment>> = {
   cudaMemAttachGlobal: "global",
   cudaMemAttachHost: "host",
   cudaMemAttachSingle: "single",
-  cudaDeviceScheduleAuto: "auto",
-  cudaDeviceScheduleSpin: "spin",
-  cudaDeviceScheduleYield: "yield",
-  cudaDeviceScheduleBlockingSync: "blocking",
-} as const satisfies Record<AttachFlag | SyncFlag, string>;
+};
 
 /** The call that attaches managed memory; to one stream, where the flag says so. */
 export function attachCallOf(flag: AttachFlag): string {
-  return `cuda.managed.attach(tensor, "${WORDS[flag]}"${flag === "cudaMemAttachSingle" ? ", stream" : ""})`;
+  return `cuda.managed.attach(tensor, "${ATTACHMENTS[flag]}"${flag === "cudaMemAttachSingle" ? ", stream" : ""})`;
 }
 
 /** The call that opens a device whose threads wait so. */
-export function openCallOf(flag: SyncFlag): string {
-  return `CudaContext.open({ schedule: "${WORDS[flag]}" })`;
+export function openCallOf(flag: ScheduleFlag): string {
+  return `CudaContext.open({ schedule: "${scheduleNamed(flag)}" })`;
 }
 
 /** The call of samepage's that makes such memory, its shape and dtype left out. */

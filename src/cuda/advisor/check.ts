@@ -13,7 +13,7 @@ export function oneOf<T extends string>(value: unknown, words: readonly T[], arg
 
 /** True or false. @throws {ArgumentError} for anything else. */
 export function yesOrNo(value: unknown, argument: string): boolean {
-  if (typeof value !== "boolean") throw checks.wrongKind(argument, "a boolean", value);
+  checks.assertBoolean(value, argument);
   return value;
 }
 

@@ -38,7 +38,7 @@ export const FLAGS = {
 export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
   const { portable = true, mapped = true, writeCombined = false } = given;
   const flags = { portable, mapped, writeCombined };
-  for (const [name, value] of Object.entries(flags)) checks.assertBoolean(value, name);
+  checks.assertBooleans(flags);
   return flags;
 }
 

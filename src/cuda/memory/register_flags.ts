@@ -37,9 +37,7 @@ export const FOR_MAPS: number = cudaHostRegisterPortable | cudaHostRegisterMappe
  */
 export function registerFlags(given: RegisterOptions, { name, attributes }: CudaDevice): number {
   const { portable = true, mapped = true, readOnly = false, ioMemory = false } = optionsIn(given, OPTIONS);
-  for (const [name, value] of Object.entries({ portable, mapped, readOnly, ioMemory })) {
-    checks.assertBoolean(value, name);
-  }
+  checks.assertBooleans({ portable, mapped, readOnly, ioMemory });
   if (mapped && attributes.canMapHostMemory !== 1) {
     throw unsupported("mapped", `${name} maps no memory of the host (canMapHostMemory is 0).`);
   }

@@ -63,7 +63,7 @@ export class CudaVirtual extends CudaMemory {
     if (location !== "device" && location !== "host") {
       throw checks.wrong("location", `${shown(location)} is none.`, 'Use "device" or "host".');
     }
-    if (typeof sharable !== "boolean") throw checks.wrongKind("sharable", "a boolean", sharable);
+    checks.assertBoolean(sharable, "sharable");
     const at = layoutIn(init, NAMES);
     const others = this.#contextsIn(devices);
     const wish = { location, sharable } as const;
