@@ -145,10 +145,11 @@ export class OpenCLQueue implements Disposable {
    */
   finish(): void {
     this.assertUnblocked("finish()");
-    const { ends } = this.#submitted;
+    const { pending } = this.#submitted;
     check(opencl().clFinish(this.handle), "clFinish");
-    // Completion is what the events say: rusticl's clFinish has been seen to return early.
-    const errors = ends.flatMap((point) => this.#outlast(point));
+    // Completion is what each event says: rusticl 22.3's clFinish has been seen to return early, and its event of an
+    // earlier command may say so later than that of a later one.
+    const errors = pending.flatMap((point) => this.#outlast(point));
     this.#submitted.forget();
     throwAll(errors, `finishing ${this.resource.name}`);
   }

@@ -70,9 +70,14 @@ export class Submitted {
     return this.#overtakes ? this.#whole : this.#last;
   }
 
+  /** The commands that were not seen over, in the order of their submission. */
+  get pending(): readonly Point[] {
+    return [...this.#pending];
+  }
+
   /** The commands that all are over with. Each is its own end where the others may outlast it. */
   get ends(): readonly Point[] {
-    if (this.#overtakes) return [...this.#pending];
+    if (this.#overtakes) return this.pending;
     return this.#last === undefined ? [] : [this.#last];
   }
 
