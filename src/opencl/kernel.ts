@@ -7,7 +7,7 @@ import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirect.ts";
 import { type KernelArgument, parametersOf } from "./arguments/mod.ts";
-import type { Parameter, ParameterInfo, Used } from "./arguments/parameter.ts";
+import type { Parameter, ParameterInfo } from "./arguments/parameter.ts";
 import { assertInstance, kindOf, unreached } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
@@ -17,9 +17,11 @@ import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
 import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
 import { OpenCLQueue } from "./queue.ts";
+import type { Used } from "./queues/wait_list.ts";
 import { SizeWords, WorkLimits, type WorkRange } from "./kernels/work_range.ts";
 
 const FN = "clEnqueueNDRangeKernel";
+const NO_WAITS: readonly Fence[] = [];
 
 /** Options of {@link OpenCLKernel.run}. */
 export interface RunOptions {
@@ -127,9 +129,7 @@ export class OpenCLKernel implements Disposable {
     const hidden = acceptIndirect(indirect, this.name, this.program.context);
     const used = this.#usedBy(accepted);
     if (hidden !== undefined) used.push(...hidden);
-    const waits: Fence[] = [];
-    for (const one of used) one.workBeside(queue, waits);
-    if (after !== undefined) waits.push(...unreached(after, "after"));
+    const waits = after === undefined ? NO_WAITS : unreached(after, "after");
     const submit = (kernel: ClKernel) => {
       const point = queue.submit(FN, waits, (n, list, event) => {
         // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
@@ -137,7 +137,7 @@ export class OpenCLKernel implements Disposable {
         queue.resource.assertLive();
         if (hidden !== undefined) tellIndirect(kernel, hidden);
         return this.#enqueue(kernel, accepted, queue, range, n, list, event);
-      });
+      }, used);
       for (const one of used) one.resource.record(new OpenCLFence(queue.context, queue, point));
     };
     if (hidden === undefined && !this.#isSpoiltFor(accepted)) submit(this.#handle);
@@ -159,7 +159,7 @@ export class OpenCLKernel implements Disposable {
     try {
       return parameter.accept(value, this.program.context);
     } catch (error) {
-      throw ofArgument(error, parameter.where, parameter.info.name);
+      throw ofParameter(error, parameter);
     }
   }
 
@@ -206,7 +206,13 @@ export class OpenCLKernel implements Disposable {
     list: BufferSource | null,
     event: BufferSource,
   ): number {
-    for (let i = 0; i < accepted.length; i++) check(this.#parameters[i].set(kernel, accepted[i]), "clSetKernelArg");
+    for (let i = 0; i < accepted.length; i++) {
+      try {
+        check(this.#parameters[i].set(kernel, accepted[i]), "clSetKernelArg");
+      } catch (error) {
+        throw ofParameter(error, this.#parameters[i]);
+      }
+    }
     return opencl().clEnqueueNDRangeKernel(
       queue.rawHandle,
       kernel,
@@ -230,4 +236,9 @@ export class OpenCLKernel implements Disposable {
   #wrong(argument: string, what: string): ArgumentError {
     return new ArgumentError(`${this.name}: ${argument}: ${what}`, { api: "opencl", fn: FN, argument });
   }
+}
+
+/** What a tensor throws of itself, with the parameter that it was passed for. */
+function ofParameter(error: unknown, { where, info }: Parameter): unknown {
+  return ofArgument(error, where, info.name);
 }

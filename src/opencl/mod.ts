@@ -44,6 +44,7 @@ export { type KeptKernels, OpenCLProgram, type ProgramInit } from "./program.ts"
 export { directoryCache, type ProgramCache } from "./programs/cache.ts";
 export type { ProgramOptions } from "./programs/sources.ts";
 export type { Point, PointInit } from "./queues/point.ts";
+export type { Used } from "./queues/wait_list.ts";
 export type { CommandTimes } from "./queues/profiling.ts";
 export { type Enqueue, OpenCLQueue } from "./queue.ts";
 export type { QueueOptions, QueueOrder } from "./queues/handle.ts";

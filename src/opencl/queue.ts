@@ -25,9 +25,10 @@ import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
 import type { FillPattern } from "./transfers/pattern.ts";
 import { read, write } from "./transfers/read_write.ts";
 import { readRect, writeRect } from "./transfers/rect.ts";
-import { unfinishedIn, waitForForeign } from "./queues/wait_list.ts";
+import { unfinishedIn, type Used, waitsOf } from "./queues/wait_list.ts";
 
 const submitted = new BigUint64Array(1);
+const NOTHING: readonly Used[] = [];
 
 /** One enqueue: is given what every clEnqueue… takes last, and answers its code. */
 export type Enqueue = (waits: number, waitList: BufferSource | null, event: BufferSource) => number;
@@ -87,15 +88,15 @@ export class OpenCLQueue implements Disposable {
   }
 
   /**
-   * Submits one command behind `waits`: events of this context by its wait list, all others by waiting on the host.
-   * Answers the point at which it is done. Once `enqueue` is called nothing runs but what it does: what it uses has to
+   * Submits one command behind `after` and the work on what it uses: events of this context by its wait list, all others
+   * by waiting on the host. Answers the point at which it is done, recorded nowhere yet. Once `enqueue` is called nothing runs but what it does: what it uses has to
    * be checked there, because a wait may have run code of the program's. For those who write mappers.
    *
    * @throws {DisposedError} where the queue was released.
    * @throws {NativeCallError} with the name of the function.
    */
-  submit(fn: string, waits: readonly Fence[], enqueue: Enqueue): Point {
-    return this.#submit(fn, waits, enqueue, "command");
+  submit(fn: string, after: readonly Fence[], enqueue: Enqueue, used: readonly Used[] = NOTHING): Point {
+    return this.#submit(fn, waitsOf(this, after, used), enqueue, "command");
   }
 
   /** A fence at all that was submitted so far. Out of order, it is a marker of its own. */
@@ -141,15 +142,17 @@ export class OpenCLQueue implements Disposable {
    * Blocks until all that was submitted is done, by whomever on its handle.
    *
    * @throws {AccessError} where it waits for a user event that is not set.
-   * @throws {NativeCallError} where a command that it waited for failed.
+   * @throws {NativeCallError} where the last command failed; out of order, any that was not over before. What others
+   * failed with is told by whoever used them.
    */
   finish(): void {
     this.assertUnblocked("finish()");
-    const { pending } = this.#submitted;
+    const { ends, pending } = this.#submitted;
     check(opencl().clFinish(this.handle), "clFinish");
     // Completion is what each event says: rusticl 22.3's clFinish has been seen to return early, and its event of an
     // earlier command may say so later than that of a later one.
-    const errors = pending.flatMap((point) => this.#outlast(point));
+    const errors = ends.flatMap((point) => this.#outlast(point));
+    for (const point of pending) this.#outlast(point);
     this.#submitted.forget();
     throwAll(errors, `finishing ${this.resource.name}`);
   }
@@ -314,9 +317,9 @@ export class OpenCLQueue implements Disposable {
     after: Fence | readonly Fence[] | undefined,
     kind: CommandKind,
   ): OpenCLFence {
-    const waits = unreached(after, "after");
+    const fences = unreached(after, "after");
     this.resource.assertLive();
-    const point = this.#submit(fn, waits, (n, list, event) => {
+    const point = this.#submit(fn, waitsOf(this, fences, NOTHING), (n, list, event) => {
       this.resource.assertLive();
       return opencl()[fn](this.#handle, n, list, event);
     }, kind);
@@ -324,11 +327,10 @@ export class OpenCLQueue implements Disposable {
   }
 
   #submit(fn: string, waits: readonly Fence[], enqueue: Enqueue, kind: CommandKind): Point {
-    const own = waitForForeign(waits, this.context);
     if (this.resource.state === "freed") this.resource.assertLive();
     // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
     if (this.#flushed || this.#submitted.crowded) this.#submitted.forget();
-    const listed = unfinishedIn(own, this);
+    const listed = unfinishedIn(waits, this);
     const { behind, gates, follows } = this.#submitted.ahead(listed, kind);
     const waitList = listed.length === 0 ? null : BigUint64Array.from(listed, (point) => point.event!);
     check(enqueue(listed.length, waitList, submitted), fn);

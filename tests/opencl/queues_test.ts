@@ -1,6 +1,14 @@
 import { OpenCLFence } from "../../src/opencl/event.ts";
 import { assert, assertEquals } from "@std/assert";
-import { AccessError, ArgumentError, DisposedError, host, InteropError, ledger, NativeCallError } from "@samepage/interop";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  host,
+  InteropError,
+  ledger,
+  NativeCallError,
+} from "@samepage/interop";
 import type { OpenCLContext, OpenCLQueue, OpenCLTensor } from "@samepage/interop/opencl";
 import {
   ALL,
@@ -17,6 +25,7 @@ import {
   until,
 } from "./help.ts";
 import { runModule } from "../process.ts";
+import { FakeFence, FakeWork } from "../unit/fakes.ts";
 
 /** Bytes of the context's own, all 0. */
 function zeroed(cl: OpenCLContext, byteLength: number): OpenCLTensor {
@@ -470,3 +479,29 @@ testEach("a kernel runs after all that it is told to wait for", async (platform)
   thrown(ArgumentError, () => b.kernels.fill.run([64], [tensor, 1], { after: [done, 5] as any }));
   for (const event of events) event[Symbol.dispose]();
 });
+
+for (const way of ["declared", "after"] as const) {
+  testEach(`what a program's own fence submits while it is waited for comes first too (${way})`, (platform) => {
+    using b = bench(platform);
+    using from = zeroed(b.cl, 2048);
+    using to = zeroed(b.cl, 2048);
+    using elsewhere = b.cl.createQueue();
+    class Busy extends FakeFence {
+      override retain(): Busy {
+        return new Busy(this.work);
+      }
+      override waitSync(): void {
+        super.waitSync();
+        b.kernels.slow.run([2048], [from, 1, LONG], { queue: elsewhere });
+      }
+    }
+    using fence = new Busy(new FakeWork());
+    if (way === "declared") {
+      from.usedBy(fence);
+      b.cl.queue.copy(from, to);
+    } else {
+      b.kernels.xorFrom.run([2048], [to, from, 0], { after: fence });
+    }
+    assertBytes(contents(b.cl.queue, to), new Uint8Array(2048).fill(1));
+  });
+}

@@ -1,9 +1,8 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import type { Fence } from "../../core/life/fence.ts";
-import type { Resource } from "../../core/life/resource.ts";
 import { ofAnother } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
+import type { Used } from "../queues/wait_list.ts";
 
 /** What clGetKernelArgInfo says of one parameter of a kernel. */
 export interface ParameterInfo {
@@ -24,14 +23,6 @@ export interface ParameterInfo {
    * not be found out. Left out where the driver checks.
    */
   readonly size?: number;
-}
-
-/** What a kernel uses while it runs, a tensor or a sampler: its end waits for the run. */
-export interface Used {
-  /** Its end of life. */
-  readonly resource: Resource;
-  /** Adds to `work` what the run has to wait for. @see {@link Mapped.workBeside} */
-  workBeside(line: object | undefined, work: Fence[]): void;
 }
 
 /**

@@ -1,16 +1,29 @@
 import type { Fence } from "../../core/life/fence.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { Resource } from "../../core/life/resource.ts";
 import { OpenCLFence } from "../event.ts";
+import type { OpenCLQueue } from "../queue.ts";
 import type { Point } from "./point.ts";
 
-/** The fences of a context, which a wait list can have; the host waits for all others, here. */
-export function waitForForeign(waits: readonly Fence[], context: OpenCLContext): Fence[] {
-  const own: Fence[] = [];
-  for (const fence of waits) {
-    if (OpenCLFence.pointOf(fence) !== undefined && fence.context === context) own.push(fence);
-    else fence.waitSync();
-  }
-  return own;
+/** What a command uses, a tensor or a sampler: its end waits for the command. */
+export interface Used {
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** Adds to `work` what the command has to wait for. @see {@link Mapped.workBeside} */
+  workBeside(line: object | undefined, work: Fence[]): void;
+}
+
+/**
+ * The fences that a wait list of a queue's command has to have: of `after`, and of the work on what the command uses. The
+ * host waits for those of others, here, which may run code of the program's.
+ */
+export function waitsOf(queue: OpenCLQueue, after: readonly Fence[], used: readonly Used[]): Fence[] {
+  const isOwn = (fence: Fence) => OpenCLFence.pointOf(fence) !== undefined && fence.context === queue.context;
+  const waits = after.slice();
+  for (const one of used) one.workBeside(queue, waits);
+  if (waits.every(isOwn)) return waits;
+  for (const fence of waits) if (!isOwn(fence)) fence.waitSync();
+  for (const one of used) one.workBeside(queue, waits); // what that code has submitted
+  return waits.filter(isOwn);
 }
 
 /** The points of fences that have to stand in the wait list of a command in `line`. @throws what made one fail. */

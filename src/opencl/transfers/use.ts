@@ -45,12 +45,10 @@ export function submitUse(
   enqueue: Enqueue,
   after?: Fence,
 ): Point {
-  const waits = workBeside(queue, uses);
-  if (after !== undefined) waits.push(after);
-  return queue.submit(fn, waits, (n, list, event) => {
+  return queue.submit(fn, after === undefined ? [] : [after], (n, list, event) => {
     assertUsable(queue, uses); // waiting may have run code of the program's: it may have disposed a tensor
     return enqueue(n, list, event);
-  });
+  }, uses.map(({ tensor }) => tensor));
 }
 
 /** Records a command on the tensors that it uses. */
@@ -86,7 +84,9 @@ export function runBlocking(
   const what = `${access}()`;
   // The whole queue's: PoCL 3.1 finishes it in a blocking call.
   queue.assertUnblocked(what);
-  for (const fence of workBeside(queue, [use])) {
+  const work: Fence[] = [];
+  tensor.workBeside(queue, work);
+  for (const fence of work) {
     assertNoGates(OpenCLFence.pointOf(fence)?.gates ?? [], what);
   }
   const { byteLength } = bytes;
@@ -99,11 +99,4 @@ export function runBlocking(
   queue.context.countCopied(copied);
   using fence = new OpenCLFence(queue.context, queue, point);
   fence.waitSync();
-}
-
-/** The work on tensors that the order of the queue does not see to. */
-function workBeside(queue: OpenCLQueue, uses: readonly Use[]): Fence[] {
-  const work: Fence[] = [];
-  for (const { tensor } of uses) tensor.workBeside(queue, work);
-  return work;
 }

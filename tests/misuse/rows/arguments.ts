@@ -49,7 +49,12 @@ function meddles(source: string, meanwhile: "tensor" | "kernel"): Row {
       });
       k.run([1 << 20], args);
     },
-    fails: { error: DisposedError, api: "core", message: /was disposed/ },
+    fails: meanwhile === "kernel" ? { error: DisposedError, api: "core", message: /opencl kernel k was disposed/ } : {
+      error: DisposedError,
+      api: "core",
+      argument: "o",
+      message: /argument 0 \(int\* o\): opencl tensor .* disposed/,
+    },
   };
 }
 
@@ -228,7 +233,7 @@ export default table(import.meta, {
       }
       program.kernel("k").run([1 << 20], [t, 1], { after: new Disposes() });
     },
-    fails: { error: DisposedError, api: "core", message: /opencl tensor .* was disposed/ },
+    fails: { error: DisposedError, api: "core", argument: "o", message: /opencl tensor .* was disposed/ },
   },
   "a fence of the program's own that runs the same kernel meanwhile": {
     opencl: true,

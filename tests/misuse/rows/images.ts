@@ -151,7 +151,7 @@ export default table(import.meta, {
       });
       sampled.run([1], args);
     }),
-    fails: { error: DisposedError, api: "core", message: /was disposed/ },
+    fails: { error: DisposedError, api: "core", argument: "from", message: /was disposed/ },
   },
   "a part of an image": {
     ...onBench(({ image }) => image.slice(region(image.layout, [0, 0], [2, 4]))),
