@@ -2,6 +2,7 @@ import { cudaErrorInsufficientDriver, cudaErrorNoDevice } from "../../ffi/cuda_r
 import { cudaDeviceProp } from "../../ffi/cuda_runtime/structs.ts";
 import { object, shown } from "../core/argument.ts";
 import type { DeviceId } from "../core/graph/context.ts";
+import { plainUuid } from "../core/graph/uuid.ts";
 import { ArgumentError, type InteropError } from "../core/errors.ts";
 import { attributesOf, type CudaAttributes } from "./attributes.ts";
 import { check, checkDriver, cudaError } from "./errors.ts";
@@ -26,7 +27,7 @@ export interface CudaDevice {
 export interface CudaDeviceChoice {
   /** CUDA's number of it. */
   readonly ordinal?: number;
-  /** Its UUID as 32 hexadecimal digits. */
+  /** Its UUID: 32 hexadecimal digits; or as `nvidia-smi -L` prints it, with dashes, and `GPU-` in front. */
   readonly uuid?: string;
   /** Part of its name, in any case. */
   readonly name?: string;
@@ -72,7 +73,7 @@ export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
     if (text !== undefined && typeof text !== "string") throw wrong(`${shown(text)} is no string.`);
   }
   const devices = cudaDevices();
-  const plain = uuid?.replace(/^GPU-/i, "").replaceAll("-", "").toLowerCase(); // as nvidia-smi -L prints it, too
+  const plain = uuid === undefined ? undefined : plainUuid(uuid);
   const found = devices.find((device) =>
     (ordinal === undefined || device.ordinal === ordinal) && (plain === undefined || device.id.uuid === plain) &&
     (name === undefined || device.name.toLowerCase().includes(name.toLowerCase()))

@@ -73,13 +73,22 @@ test("no device fits: the error lists those that are there", ["pocl"], () => {
   }
 });
 
-test("a UUID is compared without dashes and case", ["pocl"], () => {
+test("a UUID is compared without dashes and case, and without the GPU- of nvidia-smi", ["pocl"], () => {
   for (const { id: { uuid } } of openclDevices()) {
     if (uuid === undefined) continue;
     assertMatch(uuid, /^[0-9a-f]{32}$/);
-    using cl = OpenCLContext.open({ uuid: `${uuid.slice(0, 8)}-${uuid.slice(8)}`.toUpperCase() });
-    assertEquals(cl.id.uuid, uuid);
+    const dashed = `${uuid.slice(0, 8)}-${uuid.slice(8)}`;
+    for (const written of [dashed.toUpperCase(), `GPU-${dashed}`]) {
+      using cl = OpenCLContext.open({ uuid: written });
+      assertEquals(cl.id.uuid, uuid);
+    }
   }
+});
+
+test("a misspelt choice is refused: it would be whichever device comes first", ["pocl"], () => {
+  // deno-lint-ignore no-explicit-any -- what JavaScript passes
+  const error = thrown(ArgumentError, () => OpenCLContext.open({ plattform: "no such platform" } as any));
+  assertEquals([error.argument, error.hint], ["choice", "Use platform, device, type, uuid."]);
 });
 
 const PRINT_CHOSEN = `

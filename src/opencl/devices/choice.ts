@@ -1,5 +1,6 @@
-import { object } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
+import { plainUuid } from "../../core/graph/uuid.ts";
 import { environment } from "../../core/native/library.ts";
 import { assertText } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
@@ -16,13 +17,15 @@ export interface DeviceChoice {
   readonly device?: string;
   /** What kind of device. */
   readonly type?: DeviceType;
-  /** The device's UUID, as 32 hexadecimal digits. */
+  /** The device's UUID: 32 hexadecimal digits; or as tools print it, with dashes, and `GPU-` in front. */
   readonly uuid?: string;
 }
 
+const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, uuid: true };
+
 /** The device that was asked for: of several that fit, the first GPU, else the first. @throws {ArgumentError} where none fits. */
 export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
-  const asked = { ...object(choice, "choice") }; // each read once
+  const asked = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
   for (const [name, value] of Object.entries(asked)) if (value !== undefined) assertText(value, `choice.${name}`);
   const devices = openclDevices();
   const named = Object.keys(asked).length > 0 ? undefined : environment(VARIABLE) ?? "";
@@ -40,7 +43,7 @@ function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
     wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
   return part(device.platform, choice.platform) && part(device.name, choice.device) &&
     (choice.type === undefined || device.type === choice.type) &&
-    (choice.uuid === undefined || device.id.uuid === choice.uuid.replaceAll("-", "").toLowerCase());
+    (choice.uuid === undefined || device.id.uuid === plainUuid(choice.uuid));
 }
 
 function choiceIn(named: string): DeviceChoice {
