@@ -13,8 +13,9 @@ import type { HostTensor } from "../../src/host/tensor.ts";
 import { bytesAt } from "../conformance/bytes.ts";
 import { FakeFence, FakeWork } from "../unit/fakes.ts";
 import { warningsOf } from "../warnings.ts";
-import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
+import type { Fakes } from "./kernels/recording.ts";
 import { oddMemory } from "./odd_memory.ts";
+import { type Kept, recordedTests } from "./recorded.ts";
 
 const INIT = { shape: [1024], dtype: "u8" } as const;
 const COPY = { copy: "allow" } as const;
@@ -145,35 +146,28 @@ const FAKES = {
   cuMemSetAccess: () => answered("cuMemSetAccess"),
 } as unknown as Fakes;
 
-let ready = false;
+const over = recordedTests(FAKES);
 
-/** A test over the recording; where nothing can be recorded it is ignored, and says so. */
+/** A test over the recording, which warns of nothing. */
 function recordedTest(
   name: string,
   run: (cuda: CudaContext, graph: MapperGraph) => unknown,
-  kept: { readonly alive?: Readonly<Record<string, number>>; readonly quarantined?: number } = {},
+  kept: { readonly alive?: Kept; readonly quarantined?: number } = {},
 ): void {
-  Deno.test({
-    name: `cuda recorded: ${name}${unrecordable ? ` (not here: ${unrecordable})` : ""}`,
-    ignore: unrecordable !== undefined,
-    fn: async () => {
-      if (!ready) record({}, FAKES);
-      ready = true;
+  over(name, async () => {
+    [failing, horizon] = [undefined, Infinity];
+    const { quarantinedBytes } = ledger;
+    const warnings = await warningsOf(async () => {
+      using cuda = CudaContext.open();
+      using graph = new MapperGraph([host, cuda]);
+      proveNothing(cuda);
+      told.length = 0;
+      await run(cuda, graph);
       [failing, horizon] = [undefined, Infinity];
-      const { alive, quarantinedBytes } = ledger;
-      const warnings = await warningsOf(async () => {
-        using cuda = CudaContext.open();
-        using graph = new MapperGraph([host, cuda]);
-        proveNothing(cuda);
-        told.length = 0;
-        await run(cuda, graph);
-        [failing, horizon] = [undefined, Infinity];
-      });
-      assertEquals(warnings.filter((warning) => !warning.includes("could not be tried")), [], "what was warned of");
-      assertEquals(ledger.alive, { ...alive, ...kept.alive }, "what is alive");
-      assertEquals(ledger.quarantinedBytes - quarantinedBytes, kept.quarantined ?? 0, "what is kept for good");
-    },
-  });
+    });
+    assertEquals(warnings.filter((warning) => !warning.includes("could not be tried")), [], "what was warned of");
+    assertEquals(ledger.quarantinedBytes - quarantinedBytes, kept.quarantined ?? 0, "what is kept for good");
+  }, kept.alive);
 }
 
 /** A device that runs nothing proves nothing: it says so the first time. */

@@ -10,7 +10,8 @@ import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { setAdvice } from "../../src/cuda/memory/managed_advice.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { present } from "../opencv/help.ts";
-import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
+import type { Fakes } from "./kernels/recording.ts";
+import { recordedTests } from "./recorded.ts";
 
 const INIT = { shape: [1024], dtype: "u8" } as const;
 
@@ -92,26 +93,15 @@ const FAKES: Fakes = {
   cudaStreamAttachMemAsync: plain("cudaStreamAttachMemAsync"),
 } as Record<string, (...args: never[]) => number>;
 
-let ready = false;
+const over = recordedTests(FAKES);
 
-/** A test over the recording; where nothing can be recorded it is ignored, and says so. */
 function recordedTest(name: string, run: (cuda: CudaContext) => void | Promise<void>): void {
-  Deno.test({
-    name: `cuda recorded: ${name}${unrecordable ? ` (not here: ${unrecordable})` : ""}`,
-    ignore: unrecordable !== undefined,
-    fn: async () => {
-      if (!ready) record({}, FAKES);
-      ready = true;
-      [idle, failing] = [true, undefined];
-      const before = ledger.alive;
-      {
-        await using cuda = CudaContext.open();
-        told.length = copies.length = 0;
-        await run(cuda);
-        [idle, failing] = [true, undefined];
-      }
-      assertEquals(ledger.alive, before, "what is alive");
-    },
+  over(name, async () => {
+    [idle, failing] = [true, undefined];
+    await using cuda = CudaContext.open();
+    told.length = copies.length = 0;
+    await run(cuda);
+    [idle, failing] = [true, undefined];
   });
 }
 

@@ -1,12 +1,12 @@
 /** Opening a device, over a recording: drivers that are too old, flags, options, streams of others, what may be aliased. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { CUDA_ERROR_UNKNOWN } from "../../ffi/cuda_driver/errors.ts";
-import { ledger } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorInsufficientDriver } from "../../ffi/cuda_runtime/errors.ts";
 import { ArgumentError, NativeCallError } from "../../src/core/errors.ts";
 import { CudaContext, cudaDevices } from "../../src/cuda/mod.ts";
-import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
+import type { Fakes } from "./kernels/recording.ts";
+import { recordedTests } from "./recorded.ts";
 
 /** What the recorded devices are. */
 const attributes = new Map<number, number>();
@@ -55,23 +55,15 @@ function put(out: Int32Array | Uint32Array, value: number): 0 {
   return 0;
 }
 
-let ready = false;
+const over = recordedTests(FAKES);
 
 function recordedTest(name: string, run: () => void): void {
-  Deno.test({
-    name: `cuda recorded: ${name}${unrecordable ? ` (not here: ${unrecordable})` : ""}`,
-    ignore: unrecordable !== undefined,
-    fn: () => {
-      if (!ready) record({}, FAKES);
-      ready = true;
-      attributes.clear();
-      Object.assign(driver, { code: 0, version: 13000 });
-      Object.assign(primary, { active: true, told: [], code: 0 });
-      [current, flags] = [0n, 0];
-      const before = ledger.alive;
-      run();
-      assertEquals(ledger.alive, before, "what is alive");
-    },
+  over(name, () => {
+    attributes.clear();
+    Object.assign(driver, { code: 0, version: 13000 });
+    Object.assign(primary, { active: true, told: [], code: 0 });
+    [current, flags] = [0n, 0];
+    run();
   });
 }
 

@@ -10,7 +10,8 @@ import { Frame } from "../../src/core/tensors/frame.ts";
 import { imageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { bytesAt } from "../conformance/bytes.ts";
 import { warningsOf } from "../warnings.ts";
-import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
+import type { Fakes } from "./kernels/recording.ts";
+import { recordedTests } from "./recorded.ts";
 import { MappedFile } from "./mapped_file.ts";
 import { oddMemory } from "./odd_memory.ts";
 
@@ -95,33 +96,22 @@ const FAKES: Fakes = {
   },
 } as Record<string, (...args: never[]) => number>;
 
-let ready = false;
+const over = recordedTests(FAKES);
 
-/** A test over the recording; where nothing can be recorded it is ignored, and says so. */
 function recordedTest(
   name: string,
   run: (cuda: CudaContext, graph: MapperGraph) => unknown,
   device: Attributes = {},
 ): void {
-  Deno.test({
-    name: `cuda recorded: ${name}${unrecordable ? ` (not here: ${unrecordable})` : ""}`,
-    ignore: unrecordable !== undefined,
-    fn: async () => {
-      attributes = { ...ATTRIBUTES, ...device };
-      if (!ready) record({}, FAKES);
-      ready = true;
-      [idle, failing] = [true, undefined];
-      const before = ledger.alive;
-      {
-        using cuda = CudaContext.open();
-        using graph = new MapperGraph([host, cuda]);
-        await proveNothing(cuda);
-        told.length = 0;
-        await run(cuda, graph);
-        [idle, failing] = [true, undefined];
-      }
-      assertEquals(ledger.alive, before, "what is alive");
-    },
+  over(name, async () => {
+    attributes = { ...ATTRIBUTES, ...device };
+    [idle, failing] = [true, undefined];
+    using cuda = CudaContext.open();
+    using graph = new MapperGraph([host, cuda]);
+    await proveNothing(cuda);
+    told.length = 0;
+    await run(cuda, graph);
+    [idle, failing] = [true, undefined];
   });
 }
 

@@ -1,0 +1,31 @@
+/**
+ * Tests over a recording of CUDA: what is called, without a GPU.
+ *
+ * @module
+ */
+import { assertEquals } from "@std/assert";
+import { ledger } from "../../mod.ts";
+import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
+
+/** What may be alive after a test beside what was before; nothing by default. */
+export type Kept = Readonly<Record<string, number>>;
+
+/** A test: it leaves nothing alive, but what is to be kept. */
+export type RecordedTest = (name: string, run: () => unknown, kept?: Kept) => void;
+
+/** Tests of one process over one recording; where nothing can be recorded they are ignored, and say so. */
+export function recordedTests(fakes: Fakes): RecordedTest {
+  let ready = false;
+  return (name, run, kept = {}) =>
+    Deno.test({
+      name: `cuda recorded: ${name}${unrecordable ? ` (not here: ${unrecordable})` : ""}`,
+      ignore: unrecordable !== undefined,
+      fn: async () => {
+        if (!ready) record({}, fakes);
+        ready = true;
+        const { alive } = ledger;
+        await run();
+        assertEquals(ledger.alive, { ...alive, ...kept }, "what is alive");
+      },
+    });
+}
