@@ -6,6 +6,8 @@ import { bytesOf } from "./intrinsics.ts";
 /** Items of a list that a program passes: more are a mistake, or a list that never ends. */
 const MOST_ITEMS = 65_536;
 
+const NONE: readonly Fence[] = [];
+
 /** The checks of what a program passes, whose errors name one API. */
 export class Checks {
   readonly #api: string;
@@ -55,8 +57,8 @@ export class Checks {
    * @throws {DisposedError} where one was disposed.
    * @throws what made one fail.
    */
-  unreached(given: Fence | readonly Fence[] | undefined, argument: string): Fence[] {
-    if (given === undefined) return [];
+  unreached(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
+    if (given === undefined) return NONE;
     if (!Array.isArray(given)) {
       this.assertInstance(given, Fence, argument);
       return given.reached() ? [] : [given];

@@ -16,7 +16,6 @@ import { CudaStream, type CudaUse } from "./stream.ts";
 import type { CudaTensor } from "./tensor.ts";
 
 const FN = "cudaLaunchKernelExC";
-const NO_WAITS: readonly Fence[] = [];
 
 /**
  * What a kernel argument can be: a tensor, or null, for a pointer; a number, bigint or boolean for a number; an array of
@@ -129,7 +128,7 @@ export class CudaKernel implements Disposable {
     const sizes = this.#limits.check(grid, block, sharedBytes);
     const uses: CudaUse[] = [];
     const accepted = this.#accept(args, uses);
-    const waits = after === undefined ? NO_WAITS : checks.unreached(after, "after");
+    const waits = checks.unreached(after, "after");
     const fence = stream.submit(FN, uses, waits, (handle) => {
       // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
       this.resource.assertLive();

@@ -24,7 +24,7 @@ export function handleIn<H extends bigint>(given: unknown, argument: string): H 
 }
 
 /** What is still to be waited for of the fences that a program gave. @see {@link Checks.unreached} */
-export function unreached(given: Fence | readonly Fence[] | undefined, argument: string): Fence[] {
+export function unreached(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
   return checks.unreached(given, argument);
 }
 

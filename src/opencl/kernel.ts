@@ -21,7 +21,6 @@ import type { Used } from "./queues/wait_list.ts";
 import { SizeWords, WorkLimits, type WorkRange } from "./kernels/work_range.ts";
 
 const FN = "clEnqueueNDRangeKernel";
-const NO_WAITS: readonly Fence[] = [];
 
 /** Options of {@link OpenCLKernel.run}. */
 export interface RunOptions {
@@ -129,7 +128,7 @@ export class OpenCLKernel implements Disposable {
     const hidden = acceptIndirect(indirect, this.name, this.program.context);
     const used = this.#usedBy(accepted);
     if (hidden !== undefined) used.push(...hidden);
-    const waits = after === undefined ? NO_WAITS : unreached(after, "after");
+    const waits = unreached(after, "after");
     const submit = (kernel: ClKernel) => {
       const point = queue.submit(FN, waits, (n, list, event) => {
         // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
