@@ -89,8 +89,9 @@ export class OpenCLQueue implements Disposable {
 
   /**
    * Submits one command behind `after` and the work on what it uses: events of this context by its wait list, all others
-   * by waiting on the host. Answers the point at which it is done, recorded nowhere yet. Once `enqueue` is called nothing runs but what it does: what it uses has to
-   * be checked there, because a wait may have run code of the program's. For those who write mappers.
+   * by waiting on the host. Answers the point at which it is done, recorded nowhere yet. Once `enqueue` is called nothing
+   * runs but what it does: what it uses has to be checked there, because a wait may have run code of the program's. For
+   * those who write mappers.
    *
    * @throws {DisposedError} where the queue was released.
    * @throws {NativeCallError} with the name of the function.
