@@ -148,12 +148,10 @@ export class OpenCLQueue implements Disposable {
    */
   finish(): void {
     this.assertUnblocked("finish()");
-    const { ends, pending } = this.#submitted;
+    const { ends } = this.#submitted;
     check(opencl().clFinish(this.handle), "clFinish");
-    // Completion is what each event says: rusticl 22.3's clFinish has been seen to return early, and its event of an
-    // earlier command may say so later than that of a later one.
+    // Completion is what the events say: rusticl's clFinish has been seen to return early.
     const errors = ends.flatMap((point) => this.#outlast(point));
-    for (const point of pending) this.#outlast(point);
     this.#submitted.forget();
     throwAll(errors, `finishing ${this.resource.name}`);
   }
@@ -332,13 +330,13 @@ export class OpenCLQueue implements Disposable {
     // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
     if (this.#flushed || this.#submitted.crowded) this.#submitted.forget();
     const listed = unfinishedIn(waits, this);
-    const { behind, gates, follows } = this.#submitted.ahead(listed, kind);
+    const { behind, gates, before, follows } = this.#submitted.ahead(listed, kind);
     const waitList = listed.length === 0 ? null : BigUint64Array.from(listed, (point) => point.event!);
     check(enqueue(listed.length, waitList, submitted), fn);
     this.#flushed = false;
     const event = submitted[0] as ClEvent;
     const { profiling: profiled } = this;
-    const point = new Point({ event, fn, gates, behind, follows, flush: this.#flush, profiled }).share();
+    const point = new Point({ event, fn, gates, behind, before, follows, flush: this.#flush, profiled }).share();
     this.#submitted.add(point, kind, gates, kind !== "command" && listed.length === 0);
     return point;
   }

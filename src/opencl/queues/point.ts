@@ -21,6 +21,8 @@ export interface PointInit {
   readonly gates: readonly Gate[];
   /** What it waits for beside the order of its queue: its wait list, and the barrier in front of it. */
   readonly behind: readonly Point[];
+  /** The command in front of it, where its queue runs them in order. */
+  readonly before?: Point | undefined;
   /** One of these that nothing has been chained to yet, if any: this is chained to it. */
   readonly follows?: Point | undefined;
   /** Hands the command to the device. */
@@ -51,16 +53,18 @@ export class Point {
   #failure: NativeCallError | undefined;
   #gates: readonly Gate[];
   #behind: readonly Point[];
+  #before: Point | undefined;
   #times: CommandTimes | undefined;
   #untimed: unknown;
   #sharers = 0;
 
   /** Takes the event over. */
-  constructor({ event, fn, gates, behind, follows, flush, profiled }: PointInit) {
+  constructor({ event, fn, gates, behind, before, follows, flush, profiled }: PointInit) {
     this.#event = event;
     this.#fn = fn;
     this.#gates = gates;
     this.#behind = behind;
+    this.#before = before;
     this.flush = flush;
     this.profiled = profiled;
     this.chain = follows?.chain ?? this;
@@ -116,17 +120,17 @@ export class Point {
     return this.#gates;
   }
 
-  /** True once the command is done, or failed. */
+  /**
+   * True once the command is done, or failed, and so are those in front of it in a queue in order: rusticl 22.3 may tell
+   * it of a later one first.
+   */
   over(): boolean {
     if (this.#over || this.#event === undefined) return true;
     if (this.gates.length > 0) return false;
     this.flush();
-    const state = statusOf(this.#event);
-    if (state > CL_COMPLETE) return false;
-    this.#over = true;
-    if (state < CL_COMPLETE) this.#failure = workError(state, this.#fn);
-    else this.#complete(this.#event);
-    return true;
+    const line: Point[] = [this];
+    for (let point = this.#before; point?.event !== undefined; point = point.#before) line.push(point);
+    return line.reverse().every((point) => point.#ask());
   }
 
   /** Throws what made the command fail, if it did. */
@@ -138,6 +142,17 @@ export class Point {
   get times(): CommandTimes | undefined {
     if (this.#untimed !== undefined) throw this.#untimed;
     return this.#times;
+  }
+
+  /** Asks the driver, of this alone. */
+  #ask(): boolean {
+    const state = statusOf(this.#event!);
+    if (state > CL_COMPLETE) return false;
+    this.#over = true;
+    this.#before = undefined;
+    if (state < CL_COMPLETE) this.#failure = workError(state, this.#fn);
+    else this.#complete(this.#event!);
+    return true;
   }
 
   #complete(event: ClEvent): void {

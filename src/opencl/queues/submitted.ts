@@ -14,6 +14,8 @@ export interface Ahead {
   readonly behind: readonly Point[];
   /** The user events that it hangs on. */
   readonly gates: readonly Gate[];
+  /** The one in front of it, where they run in order. */
+  readonly before?: Point | undefined;
   /** One of the commands that it is sure to wait for, whatever the driver: it extends the chain that this one ends. */
   readonly follows: Point | undefined;
 }
@@ -70,14 +72,9 @@ export class Submitted {
     return this.#overtakes ? this.#whole : this.#last;
   }
 
-  /** The commands that were not seen over, in the order of their submission. */
-  get pending(): readonly Point[] {
-    return [...this.#pending];
-  }
-
   /** The commands that all are over with. Each is its own end where the others may outlast it. */
   get ends(): readonly Point[] {
-    if (this.#overtakes) return this.pending;
+    if (this.#overtakes) return [...this.#pending];
     return this.#last === undefined ? [] : [this.#last];
   }
 
@@ -95,7 +92,8 @@ export class Submitted {
   /** What a command behind `waits` would wait for. */
   ahead(waits: readonly Point[], kind: CommandKind): Ahead {
     if (!this.#overtakes) {
-      return { behind: waits, gates: joined(this.gates, gatesOf(waits)), follows: endOfChain(waits) };
+      const gates = joined(this.gates, gatesOf(waits));
+      return { behind: waits, gates, before: this.#last, follows: endOfChain(waits) };
     }
     const barrier = this.#barrier;
     const sure = barrier !== undefined && isUnfinished(barrier) ? [...waits, barrier] : waits;
