@@ -5,6 +5,7 @@ import type { DType } from "../../src/core/layout/dtype.ts";
 import { AccessError, ArgumentError, LayoutError, NativeCallError } from "../../src/core/errors.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
+import { libc } from "../../src/core/native/libc.ts";
 import { host } from "../../src/host/context.ts";
 import { runModule } from "../process.ts";
 import { collect } from "../gc.ts";
@@ -87,6 +88,24 @@ Deno.test(
         "mmap failed with ENOMEM",
       );
       assertEquals([error.api, error.fn, error.code, error.codeName], ["libc", "mmap", 12, "ENOMEM"]);
+    }
+  }),
+);
+
+Deno.test(
+  "an error's code is libc's own, whatever Deno's locks leave in its place a moment later",
+  withEmptyLedger(() => {
+    const { close } = libc();
+    const { create } = Deno.UnsafePointer;
+    Deno.UnsafePointer.create = (address) => {
+      close(-1); // EBADF
+      return create(address);
+    };
+    try {
+      const error = assertThrows(() => host.allocate({ shape: [2 ** 49], dtype: "u8" }), NativeCallError);
+      assertEquals(error.codeName, "ENOMEM");
+    } finally {
+      Deno.UnsafePointer.create = create;
     }
   }),
 );

@@ -1,25 +1,45 @@
+import type { Address } from "../../../ffi/address.ts";
 import { ERROR_NAMES } from "../../../ffi/libc/errors.ts";
 import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 import { NativeCallError } from "../errors.ts";
-import { lazyLibrary } from "./library.ts";
+import { lazyLibrary, permitted } from "./library.ts";
 
-/** The C library, opened on the first call. */
-export const libc: () => LibC = lazyLibrary<LibC>({
+const opened = lazyLibrary<LibC>({
   api: "libc",
   candidates: ["libc.so.6", "libc.so"],
   symbols: SYMBOLS,
   hint: "samepage needs Linux with glibc.",
 });
 
+/**
+ * Where libc leaves the codes of this thread. Looked up before any call fails, for Deno's pointers take a lock: where
+ * threads meet at it, it leaves a code of its own (EAGAIN), 1 in 11 million times beside three busy Workers.
+ */
+let code: Int32Array | undefined;
+
+/** The C library, opened on the first call. */
+export function libc(): LibC {
+  const functions = opened();
+  code ??= codeAt(functions.__errno_location());
+  return functions;
+}
+
+function codeAt(location: Address): Int32Array {
+  return permitted("to look at memory", "libc", () => {
+    const pointer = Deno.UnsafePointer.create(location)!;
+    return new Int32Array(Deno.UnsafePointerView.getArrayBuffer(pointer, Int32Array.BYTES_PER_ELEMENT));
+  });
+}
+
 /** The error of a libc function that has just answered -1. To be made before any other native call. */
 export function libcError(fn: string, hint?: string): NativeCallError {
-  const code = errno();
-  const codeName = ERROR_NAMES.get(code) ?? "unknown error";
-  return new NativeCallError(`${fn} failed with ${codeName} (${code}).`, {
+  const left = errno();
+  const codeName = ERROR_NAMES.get(left) ?? "unknown error";
+  return new NativeCallError(`${fn} failed with ${codeName} (${left}).`, {
     api: "libc",
     fn,
-    code,
+    code: left,
     codeName,
     ...(hint === undefined ? {} : { hint }),
   });
@@ -27,6 +47,5 @@ export function libcError(fn: string, hint?: string): NativeCallError {
 
 /** The code that the last libc function has left. To be asked before any other native call. */
 export function errno(): number {
-  const location = Deno.UnsafePointer.create(libc().__errno_location());
-  return location === null ? 0 : new Deno.UnsafePointerView(location).getInt32();
+  return code?.[0] ?? 0;
 }
