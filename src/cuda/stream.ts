@@ -8,6 +8,7 @@ import type { LayoutInit } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Gather, waitsOnDevice } from "../core/life/waits.ts";
 import type { CudaArray } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
@@ -32,6 +33,8 @@ export interface StreamOptions {
 }
 
 const OPTIONS: Names<StreamOptions> = { nonBlocking: true, priority: true };
+
+const NONE: readonly Resource[] = [];
 
 /** A tensor that a command uses, and what for. */
 export interface CudaUse {
@@ -197,26 +200,25 @@ export class CudaStream implements Disposable, AsyncDisposable {
   }
 
   /**
-   * Submits a command that uses tensors, behind the work on them and `after`, and records it on them: for those who write
-   * mappers. The command is one call of the runtime, given the stream, with the context's device as the current one.
-   * Answers the fence.
+   * Submits a command that uses tensors, and `others`, behind the work on them and `after`, and records it on them: for
+   * those who write mappers. The command is one call of the runtime, given the stream, with the context's device as the
+   * current one. Answers the fence.
    */
   submit(
     fn: string,
     uses: readonly CudaUse[],
     after: readonly Fence[],
     call: (stream: StreamHandle) => number,
+    others: readonly Resource[] = NONE,
   ): CudaFence {
     const { timeline, context } = this;
     const { turns } = context.managed;
-    const waits = after.slice();
-    for (const { tensor } of uses) tensor.workBeside(timeline, waits); // first: a fence's own code may run
-    this.#assertUsable(uses);
-    if (waits.length > 0 && this.#waitFor(waits)) {
-      const meanwhile = uses.flatMap(({ tensor }) => tensor.work).filter(isOfStreams); // what that code has submitted
-      this.#assertUsable(uses); // here too: it may have disposed any of these
-      this.#waitForOwn(meanwhile);
-    }
+    this.#waitFor(after, (waits) => {
+      for (const { tensor } of uses) tensor.workBeside(timeline, waits);
+      for (const other of others) other.workBeside(timeline, waits);
+      this.#assertUsable(uses);
+      for (const other of others) other.assertLive();
+    });
     if (turns !== undefined) {
       for (const { tensor, argument } of uses) turns.assertReachable(tensor.grant.allocation, timeline, argument);
     }
@@ -224,18 +226,27 @@ export class CudaStream implements Disposable, AsyncDisposable {
     turns?.before(timeline);
     return context.within(() => {
       check(call(this.#handle), fn);
-      const fence = new CudaFence(context, timeline, timeline.advance(), uses.length + 1);
+      const fence = new CudaFence(context, timeline, timeline.advance(), uses.length + others.length + 1);
       for (const { tensor } of uses) tensor.resource.record(fence);
+      for (const other of others) other.record(fence);
       turns?.after(timeline, fence);
       return fence;
     });
   }
 
-  /** The same of memory that is no tensor: answers the fence. For those who write mappers. */
-  submitRaw(fn: string, waits: readonly Fence[], call: (stream: StreamHandle) => number): CudaFence {
+  /**
+   * The same of memory that is no tensor, behind `after` and what `gather` finds: answers the fence, recorded nowhere yet.
+   * For those who write mappers.
+   */
+  submitRaw(
+    fn: string,
+    after: readonly Fence[],
+    call: (stream: StreamHandle) => number,
+    gather?: Gather,
+  ): CudaFence {
     const { timeline, context } = this;
     this.#assertThere(); // while it ends, what it carries goes back
-    this.#waitFor(waits);
+    this.#waitFor(after, gather);
     const { turns } = context.managed;
     turns?.before(timeline);
     return context.within(() => {
@@ -284,20 +295,12 @@ export class CudaStream implements Disposable, AsyncDisposable {
     if (this.resource.state === "freed") this.resource.assertLive();
   }
 
-  /** On the device for CUDA's own fences, here for others. Answers whether a program's code may have run. */
-  #waitFor(fences: readonly Fence[]): boolean {
-    const [own, others]: Fence[][] = [[], []];
-    for (const fence of fences) (isOfStreams(fence) ? own : others).push(fence);
-    for (const fence of others) fence.waitSync();
-    if (others.length > 0) this.#assertThere();
-    this.#waitForOwn(own);
-    return others.length > 0;
-  }
-
-  /** On the device, for those of CUDA's streams and events. No code of the program's runs. */
-  #waitForOwn(fences: readonly Fence[]): void {
+  /** On the device for CUDA's own fences, here for others. */
+  #waitFor(after: readonly Fence[], gather?: Gather): void {
+    const waits = waitsOnDevice(after, isOfStreams, gather);
+    this.#assertThere(); // a program's own code may have ended it
     const { timeline } = this;
-    for (const fence of fences) {
+    for (const fence of waits) {
       if (isMade(fence, CudaEventFence)) {
         if (!fence.reached()) timeline.waitFor(fence.event);
       } else if (isMade(fence, CudaFence) && fence.line !== timeline && !fence.reached()) {

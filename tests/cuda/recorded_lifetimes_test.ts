@@ -22,11 +22,14 @@ const COPY = { copy: "allow" } as const;
 /** Where kernels find registered memory, from where the host does. */
 const ALIAS = 0x1000_0000_0000n;
 
-/** A device with unified addressing, which maps and registers memory of the host; it has no peer access. */
+/** A device with unified addressing and managed memory, which maps and registers memory of the host, but no peer's. */
 const ATTRIBUTES = new Map<number, number>([
   [constants.cudaDevAttrUnifiedAddressing, 1],
   [constants.cudaDevAttrCanMapHostMemory, 1],
   [constants.cudaDevAttrHostRegisterSupported, 1],
+  [constants.cudaDevAttrManagedMemory, 1],
+  [constants.cudaDevAttrConcurrentManagedAccess, 1],
+  [constants.cudaDevAttrMaxTexture1DWidth, 1 << 16],
 ]);
 
 /** What is told of each call that matters here. */
@@ -116,6 +119,14 @@ const FAKES = {
     return waited(event);
   },
   cudaMalloc: (out: BigUint64Array, byteLength: bigint) => made("cudaMalloc", out, byteLength),
+  cudaMallocManaged: (out: BigUint64Array, byteLength: bigint) => made("cudaMallocManaged", out, byteLength),
+  cudaStreamAttachMemAsync: () => answered("cudaStreamAttachMemAsync"),
+  cudaMalloc3DArray: (out: BigUint64Array) => {
+    out[0] = 0x55n;
+    return 0;
+  },
+  cudaFreeArray: () => 0,
+  cudaMemcpy3DAsync: () => answered("cudaMemcpy3DAsync"),
   cudaHostAlloc: (out: BigUint64Array, byteLength: bigint) => made("cudaHostAlloc", out, byteLength),
   cudaFree: (address: bigint) => freed("cudaFree", address),
   cudaFreeHost: (address: bigint) => freed("cudaFreeHost", address),
@@ -344,16 +355,39 @@ recordedTest("a stream that a fence's own code has ended waits for nothing more"
   }
 });
 
-recordedTest("work that a fence's own code submits is waited for, too", (cuda) => {
+recordedTest("work that a fence's own code submits is waited for, too, in whichever way", (cuda) => {
   using tensor = cuda.allocate(INIT);
+  using managed = cuda.managed.allocate(INIT);
+  using array = cuda.array({ width: 4, channels: 1, dtype: "u8", surface: false });
+  using from = cuda.allocate({ shape: [4], dtype: "u8" });
+  using to = cuda.allocate({ shape: [4], dtype: "u8" });
   using one = cuda.createStream();
   using other = cuda.createStream();
   horizon = recorded;
-  using fence = new Doing(cuda, () => other.fill(tensor, 1));
-  tensor.usedBy(fence);
-  told.length = 0;
-  one.fill(tensor, 2);
-  assertEquals(ofThese(/WaitEvent|Memset/), ["cudaMemset2DAsync", "cudaStreamWaitEvent", "cudaMemset2DAsync"]);
+  const [FILL, ATTACH, COPY] = ["cudaMemset2DAsync", "cudaStreamAttachMemAsync", "cudaMemcpy3DAsync"];
+  const ways = [
+    { used: tensor, submits: () => other.fill(tensor, 1), use: () => one.fill(tensor, 2), calls: [FILL, FILL] },
+    {
+      used: managed,
+      submits: () => other.fill(managed, 1),
+      use: () => cuda.managed.attach(managed, "host", one),
+      calls: [FILL, ATTACH],
+    },
+    {
+      used: array,
+      submits: () => other.copyFromArray(array, to),
+      use: () => one.copyToArray(from, array),
+      calls: [COPY, COPY],
+    },
+  ];
+  for (const { used: { resource }, submits, use, calls: [first, last] } of ways) {
+    using submitting = new Doing(cuda, submits);
+    using fence = new Doing(cuda, () => resource.usedBy(submitting));
+    resource.usedBy(fence);
+    told.length = 0;
+    use();
+    assertEquals(ofThese(/WaitEvent|Memset|Attach|Memcpy3D/), [first, "cudaStreamWaitEvent", last]);
+  }
 });
 
 recordedTest("a source that a fence's own code has ended is not copied", () => {

@@ -4,9 +4,9 @@ import {
   cudaMemAttachSingle,
   cudaStreamLegacy,
 } from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { isMade, type Names, object, optionsIn, shown } from "../../core/argument.ts";
-import type { Fence } from "../../core/life/fence.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
@@ -122,12 +122,13 @@ export class CudaManaged extends CudaMemory {
     if (tensor.parent !== undefined) throw checks.wrong("tensor", "it is a part: a block is attached as a whole.");
     const uses: CudaUse[] = [{ tensor, access: tensor.access, argument: "tensor" }];
     order.assertUsable(uses);
-    const waits: Fence[] = [];
-    tensor.workBeside(order.timeline, waits);
-    const fence = order.submitRaw("cudaStreamAttachMemAsync", waits, (handle) => {
-      order.assertUsable(uses); // waiting may have run code of the program's: it may have disposed the tensor
+    const attach = (handle: StreamHandle) => {
       if (to !== "host") this.turns?.takeViews(allocation);
       return cudart().cudaStreamAttachMemAsync(handle, tensor.rawHandle, 0n, ATTACH[to]);
+    };
+    const fence = order.submitRaw("cudaStreamAttachMemAsync", [], attach, (waits) => {
+      tensor.workBeside(order.timeline, waits);
+      order.assertUsable(uses);
     });
     tensor.resource.record(fence);
     this.turns?.attached(allocation, to === "single" ? order.timeline : to);

@@ -9,7 +9,6 @@ import {
 import type { Access } from "../../core/memory/access.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
-import type { Fence } from "../../core/life/fence.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import { CudaArray } from "../arrays/array.ts";
 import { checks } from "../check.ts";
@@ -81,13 +80,7 @@ function transfer(
     extent_depth: BigInt(depth || 1),
     kind: cudaMemcpyDefault,
   });
-  const waits: Fence[] = [];
-  array.resource.workBeside(stream.timeline, waits);
-  const fence = stream.submit(FN, uses, waits, (handle) => {
-    array.resource.assertLive(); // waiting may have run code of the program's: it may have disposed it
-    return cudart().cudaMemcpy3DAsync(parameters, handle);
-  });
-  array.resource.record(fence);
+  stream.submit(FN, uses, [], (handle) => cudart().cudaMemcpy3DAsync(parameters, handle), [array.resource]);
   if (tensor.hostHandle !== undefined) stream.context.countCopied(tensor.layout.byteLength);
 }
 

@@ -1,5 +1,6 @@
 import type { Fence } from "../../core/life/fence.ts";
 import type { Resource } from "../../core/life/resource.ts";
+import { waitsOnDevice } from "../../core/life/waits.ts";
 import { OpenCLFence } from "../event.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { Point } from "./point.ts";
@@ -18,12 +19,9 @@ export interface Used {
  */
 export function waitsOf(queue: OpenCLQueue, after: readonly Fence[], used: readonly Used[]): Fence[] {
   const isOwn = (fence: Fence) => OpenCLFence.pointOf(fence) !== undefined && fence.context === queue.context;
-  const waits = after.slice();
-  for (const one of used) one.workBeside(queue, waits);
-  if (waits.every(isOwn)) return waits;
-  for (const fence of waits) if (!isOwn(fence)) fence.waitSync();
-  for (const one of used) one.workBeside(queue, waits); // what that code has submitted
-  return waits.filter(isOwn);
+  return waitsOnDevice(after, isOwn, (waits) => {
+    for (const one of used) one.workBeside(queue, waits);
+  });
 }
 
 /** The points of fences that have to stand in the wait list of a command in `line`. @throws what made one fail. */

@@ -1,0 +1,27 @@
+import type { Fence } from "./fence.ts";
+
+/** Adds to `waits` what a command has to wait for, and throws where it may not be: a fence's own code may have run. */
+export type Gather = (waits: Fence[]) => void;
+
+/**
+ * What the device is to wait for before a command: of `after`, and of what `gather` finds. For each of the rest the host
+ * waits, here; that may run code of the program's, which submits or ends work, so what there is to wait for is looked at
+ * again.
+ *
+ * @param isDevices can the device wait for it?
+ */
+export function waitsOnDevice(
+  after: readonly Fence[],
+  isDevices: (fence: Fence) => boolean,
+  gather?: Gather,
+): Fence[] {
+  const waited = new Set<Fence>();
+  while (true) {
+    const waits = after.slice();
+    gather?.(waits);
+    const next = waits.find((fence) => !isDevices(fence) && !waited.has(fence));
+    if (next === undefined) return waits.filter(isDevices);
+    next.waitSync();
+    waited.add(next);
+  }
+}
