@@ -15,13 +15,13 @@ export function waitsOnDevice(
   isDevices: (fence: Fence) => boolean,
   gather?: Gather,
 ): Fence[] {
-  const waited = new Set<Fence>();
+  let waited: Set<Fence> | undefined; // few commands wait for others than the device's own
   while (true) {
     const waits = after.slice();
     gather?.(waits);
-    const next = waits.find((fence) => !isDevices(fence) && !waited.has(fence));
-    if (next === undefined) return waits.filter(isDevices);
+    const next = waits.find((fence) => !isDevices(fence) && !waited?.has(fence));
+    if (next === undefined) return waited === undefined ? waits : waits.filter(isDevices);
     next.waitSync();
-    waited.add(next);
+    (waited ??= new Set()).add(next);
   }
 }
