@@ -59,8 +59,8 @@ const CUDA_FILES = [
 
 const BENCH = fromFileUrl(new URL("../bench", import.meta.url));
 const RUN_FILE = join(BENCH, "harness", "run_file.ts");
-const FULL: Effort = { rounds: 21, batchMs: 40, repeats: 1_000_000 };
-const SMOKE: Effort = { rounds: 2, batchMs: 1, repeats: 1_000 };
+const FULL: Effort = { rounds: 21, warmUpMs: 1000, batchMs: 40, repeats: 1_000_000 };
+const SMOKE: Effort = { rounds: 2, warmUpMs: 1, batchMs: 1, repeats: 1_000 };
 
 /** The results of one file, as they come. */
 async function* measureFile(file: string, effort: Effort, only: string): AsyncGenerator<Result, void> {

@@ -6,6 +6,8 @@ import type { Batch } from "./way.ts";
 export interface Effort {
   /** Rounds of a batch of each way. */
   readonly rounds: number;
+  /** Each way runs for so many milliseconds before anything is counted: V8 and drivers have compiled by then. */
+  readonly warmUpMs: number;
   /** A batch takes about so many milliseconds. */
   readonly batchMs: number;
   /** How often work is repeated that is to leave nothing behind. */
@@ -22,28 +24,24 @@ export interface Measured {
   readonly missing: Readonly<Record<string, string>>;
 }
 
-/** Rounds that are run and not counted: compilers and drivers have warmed up by then. */
-const WARM_UP = 2;
-
 /** Runs batches of all ways in turn, on one machine, so that what disturbs it disturbs all of them. */
-export async function measureFigure(figure: Figure, { rounds, batchMs }: Effort): Promise<Measured> {
+export async function measureFigure(figure: Figure, effort: Effort): Promise<Measured> {
   const ways: { name: string; batch: Batch; count: number; samples: number[] }[] = [];
   const missing: Record<string, string> = {};
   for (const way of figure.ways) {
     try {
       const batch = await way.open();
-      ways.push({ name: way.name, batch, count: await calibrate(batch, batchMs), samples: [] });
+      ways.push({ name: way.name, batch, count: await warmUp(batch, effort), samples: [] });
     } catch (error) {
       if (!(error instanceof Missing)) throw error;
       missing[way.name] = error.message;
     }
   }
-  for (let round = -WARM_UP; round < rounds; round++) {
+  for (let round = 0; round < effort.rounds; round++) {
     // Each begins in turn, so that none always runs in the wake of the same other.
     for (let i = 0; i < ways.length; i++) {
-      const { batch, count, samples } = ways[(i + round + WARM_UP) % ways.length];
-      const spent = await batch(count);
-      if (round >= 0) samples.push(spent / count);
+      const { batch, count, samples } = ways[(i + round) % ways.length];
+      samples.push(await batch(count) / count);
     }
   }
   return {
@@ -51,6 +49,13 @@ export async function measureFigure(figure: Figure, { rounds, batchMs }: Effort)
     counts: Object.fromEntries(ways.map(({ name, count }) => [name, count])),
     missing,
   };
+}
+
+/** Runs it for a while, so that it is as fast as it gets; answers how many operations make a batch then. */
+async function warmUp(batch: Batch, { warmUpMs, batchMs }: Effort): Promise<number> {
+  const count = await calibrate(batch, batchMs);
+  for (const end = performance.now() + warmUpMs; performance.now() < end;) await batch(count);
+  return await calibrate(batch, batchMs);
 }
 
 /** How many operations make a batch: more and more, until they take long enough. */

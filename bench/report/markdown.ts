@@ -27,9 +27,10 @@ export function markdownOf({ machine, effort, figures, growths }: Record, json: 
 }
 
 /** What has written a page, how it was measured, and where the numbers lie. */
-export function writtenBy(command: string, readme: string, { rounds, batchMs }: Effort, json: string): string {
+export function writtenBy(command: string, readme: string, effort: Effort, json: string): string {
+  const { rounds, warmUpMs, batchMs } = effort;
   return `Written by \`${command}\`; [README.md](${readme}) says how it measures. ${rounds} rounds of batches of about ` +
-    `${batchMs} ms; every number of every round is in [${json}](${json}).`;
+    `${batchMs} ms, after ${warmUpMs} ms of each way to warm up; every number of every round is in [${json}](${json}).`;
 }
 
 /** The figures, as a section. */
