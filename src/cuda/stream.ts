@@ -8,7 +8,7 @@ import type { LayoutInit } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { type Gather, waitsOnDevice } from "../core/life/waits.ts";
+import { waitsOnDevice } from "../core/life/waits.ts";
 import type { CudaArray } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
@@ -242,7 +242,7 @@ export class CudaStream implements Disposable, AsyncDisposable {
     fn: string,
     after: readonly Fence[],
     call: (stream: StreamHandle) => number,
-    gather?: Gather,
+    gather?: (waits: Fence[]) => void,
   ): CudaFence {
     const { timeline, context } = this;
     this.#assertThere(); // while it ends, what it carries goes back
@@ -296,7 +296,7 @@ export class CudaStream implements Disposable, AsyncDisposable {
   }
 
   /** On the device for CUDA's own fences, here for others. */
-  #waitFor(after: readonly Fence[], gather?: Gather): void {
+  #waitFor(after: readonly Fence[], gather?: (waits: Fence[]) => void): void {
     const waits = waitsOnDevice(after, isOfStreams, gather);
     this.#assertThere(); // a program's own code may have ended it
     const { timeline } = this;
