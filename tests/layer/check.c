@@ -270,7 +270,8 @@ static void while_running(void) {
   while (!seen && state > CL_COMPLETE) {
     seen = *(volatile unsigned char *)to == 77;
     MUST(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
-    if (state == CL_RUNNING) *(volatile unsigned char *)from = 5;
+    /* Not before its byte was seen: it leaves its loop then, and may be over when its state is asked. */
+    if (state == CL_RUNNING && (seen || mode != NONE)) *(volatile unsigned char *)from = 5;
   }
   seen = seen && state == CL_RUNNING;
   await(event);

@@ -74,7 +74,7 @@ export function testEach(name: string, run: (platform: Platform) => void | Promi
   for (const platform of ALL) test(`${platform}: ${name}`, [platform], () => run(platform));
 }
 
-/** Asserts how many hold an object. rusticl's own thread lets go a moment after the work it did for us is done. */
+/** Asserts how many hold an object. A driver's own thread lets go a moment after the work it did for us is done. */
 export function assertHeld(references: () => number, expected: number): void {
   for (let tries = 0; references() !== expected && tries < 1000; tries++) sleepSync(1);
   assertEquals(references(), expected);
@@ -197,7 +197,7 @@ export async function rejection<E extends Error>(
 }
 
 /** Asks until the answer is yes; fails where that takes too long. */
-export async function until(holds: () => boolean, what: string, milliseconds = 5000): Promise<void> {
+export async function until(holds: () => boolean, what: string, milliseconds = 30_000): Promise<void> {
   const end = performance.now() + milliseconds;
   while (!holds()) {
     assert(performance.now() < end, `waited ${milliseconds} ms in vain: ${what}`);

@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { host, VENDOR_RULES } from "@samepage/interop";
 import { classOf } from "../../src/opencl/alias/memory.ts";
 import { LAYER_MODES, layerEnv } from "../layer/mod.ts";
@@ -32,9 +32,7 @@ testEach("host memory of every class is aliased, down to 1 byte", (platform) => 
 testEach("a proof is run once", (platform) => {
   using cl = open(platform);
   const first = cl.aliasing.prove(4096n, 64);
-  const begin = performance.now();
-  for (let i = 0; i < 100; i++) assertEquals(cl.aliasing.prove(4096n, 64), first);
-  assert(performance.now() - begin < 20);
+  assertStrictEquals(cl.aliasing.prove(4096n, 64), first);
 });
 
 test("an address falls into the class of the largest power of two that divides it", [], () => {

@@ -11,6 +11,7 @@ import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
 import { noArray, viewOf } from "../../src/opencv/slots.ts";
 import { warningsOf } from "../warnings.ts";
+import { assertHeld } from "../opencl/help.ts";
 import { bufferOwners, dataAt, openPoCL, pattern, testUMat } from "./help.ts";
 
 /** Inverts a UMat, as an operation would: submitted, and recorded. */
@@ -60,7 +61,7 @@ testUMat("umat: the cl_mem is the buffer's own; nobody else has it before or aft
     invert(umat);
     cl.queue.finish();
   }
-  assertEquals(bufferOwners(buffer.handle), owners);
+  assertHeld(() => bufferOwners(buffer.handle), owners);
 });
 
 testUMat("umat: offset and step are right for a region at odd offsets, in host memory and in a buffer", () => {

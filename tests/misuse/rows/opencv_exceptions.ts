@@ -60,7 +60,7 @@ function terminated(throws: boolean): Row {
         for (const { worker } of workers) worker.terminate();
         work(v.cv, umat);
       }
-      await sleep(100);
+      await sleep(1000); // by then the Workers have left OpenCV
       using large = wide();
       using input = v.graph.map(large, v.cv.umat);
       fails("here", () => explode(v.cv, input), OpenCVError);
