@@ -125,9 +125,11 @@ for (const grain of GRAINS) {
       using seen = graph.map(memory, host, { access: "write" });
       seen.bytes().fill(1);
     }
-    slow.run([4096], [memory, 5, LONG]);
+    using event = cl.userEvent();
+    slow.run([4096], [memory, 5, LONG], { after: event.fence });
+    assert(graph.explain(memory, host, { access: "read" }).steps[0].hostWait);
+    event.complete();
     using seen = graph.map(memory, host, { access: "read" });
-    assert(seen.route.steps[0].hostWait);
     assertBytes(seen.bytes(), new Uint8Array(4096).fill(6));
   });
 
@@ -180,8 +182,11 @@ onDevices("fine: an address that the host wraps is a peer's", LACKS.fine, async 
   assertEquals(view.length, 0, "a view of the peer's, while a kernel writes");
   cl.queue.finish();
   assertBytes(peer.view(), filled(4096, 0));
-  slow.run([4096], [memory, 1, LONG]);
+  const event = cl.userEvent();
+  slow.run([4096], [memory, 1, LONG], { after: event.fence });
   thrown(AccessError, () => peer.view());
+  event.complete();
+  event[Symbol.dispose]();
   {
     using graph = new MapperGraph([host, cl]);
     using lent = graph.map(peer, cl.svm);
