@@ -134,7 +134,7 @@ Deno.test("demo: a photograph of 24 megapixels takes less than 2 GB", async () =
     `await import(${JSON.stringify(toFileUrl(join(ROOT, "examples/edges/main.ts")).href)});
      console.log(Deno.readTextFileSync("/proc/self/status"));`,
   );
-  const args = ["run", "-A", "--no-lock", "--config", join(ROOT, "deno.json"), program, photo];
+  const args = ["run", "-A", "--frozen", "--config", join(ROOT, "deno.json"), program, photo];
   const { code, stdout, stderr } = await exec(Deno.execPath(), [...args, "--out", join(folder.path, "edges.png")]);
   assertEquals([code, stderr], [0, ""], stdout);
   const peak = Number(/^VmHWM:\s+(\d+) kB$/m.exec(stdout)?.[1]);

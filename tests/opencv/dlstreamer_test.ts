@@ -234,5 +234,5 @@ testUMat("DL Streamer 16: a UMat of more bytes than OpenCV's kernels count is re
   using huge = host.allocate({ shape: [65_536, 65_536], dtype: "u8" });
   const error = assertThrows(() => graph.map(huge, cv.umat), NoRouteError);
   const reasons = error.refused.map(({ reason }) => reason).join("\n");
-  assert(reasons.includes("with an int (2147483647)") || reasons.includes("CL_DEVICE_MAX_MEM_ALLOC_SIZE"), reasons);
+  assert(reasons.includes("with an int (2147483647)") || reasons.includes("takes in one buffer"), reasons);
 });
