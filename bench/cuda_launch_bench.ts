@@ -51,7 +51,8 @@ figure({
       const { six: { handle, name, parameters }, args, stream } = launching();
       const memory = new LaunchMemory(parametersIn(parameters.map(({ type }) => type), name));
       const sizes = { gridX: 1, gridY: 1, gridZ: 1, blockX: BYTES, blockY: 1, blockZ: 1, sharedBytes: 0 };
-      memory.write(sizes, stream.handle, args.map((arg) => typeof arg === "number" ? arg : arg.address));
+      memory.pack(args, stream.context);
+      memory.configure(sizes, stream.handle);
       const { cudaLaunchKernelExC } = cudart();
       return {
         most: MOST,

@@ -12,7 +12,7 @@ import { LaunchMemory } from "./kernels/launch_memory.ts";
 import type { Parameter, ParameterInfo } from "./kernels/parameter.ts";
 import { cudart } from "./library.ts";
 import type { CudaProgram } from "./program.ts";
-import { CudaStream, type CudaUse } from "./stream.ts";
+import { CudaStream } from "./stream.ts";
 import type { CudaTensor } from "./tensor.ts";
 
 const FN = "cudaLaunchKernelExC";
@@ -66,7 +66,8 @@ export class CudaKernel implements Disposable {
   readonly #handle: Address;
   readonly #limits: LaunchLimits;
   readonly #parameters: readonly Parameter[];
-  readonly #memory: LaunchMemory;
+  /** Where the next launch is laid out; undefined while one is. */
+  #memory: LaunchMemory | undefined;
 
   /** Made by `program.kernel()`. @throws {ArgumentError} where the driver knows other parameters. */
   constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
@@ -77,7 +78,6 @@ export class CudaKernel implements Disposable {
     assertDeclared(name, parameters, loaded.parameterSizes(handle));
     this.#limits = loaded.compiled(() => new LaunchLimits(name, handle, program.context));
     this.needs = this.#limits.needs;
-    this.#memory = new LaunchMemory(parameters);
     this.resource = new Resource({ name: `cuda kernel ${name}`, owners: [program.resource] });
     finalizers.register(this, this.resource, this);
   }
@@ -126,16 +126,19 @@ export class CudaKernel implements Disposable {
     const { grid, block, sharedBytes = 0, stream = context.stream, after } = optionsIn(launch, OPTIONS, "launch");
     if (stream !== context.stream) this.#checkStream(stream);
     const sizes = this.#limits.check(grid, block, sharedBytes);
-    const uses: CudaUse[] = [];
-    const accepted = this.#accept(args, uses);
+    this.#assertAsMany(args);
+    const memory = this.#memory ?? new LaunchMemory(this.#parameters);
+    this.#memory = undefined; // what is passed may launch this very kernel, as it is looked at
+    const uses = memory.pack(args, context);
     const waits = checks.unreached(after, "after");
     const fence = stream.submit(FN, uses, waits, (handle) => {
       // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
       this.resource.assertLive();
       this.#limits.allow(sizes);
-      this.#memory.write(sizes, handle, accepted);
-      return cudart().cudaLaunchKernelExC(this.#memory.config, this.#handle, this.#memory.args);
+      memory.configure(sizes, handle);
+      return cudart().cudaLaunchKernelExC(memory.config, this.#handle, memory.args);
     });
+    this.#memory = memory;
     this.program.resource.record(fence); // code is not unloaded while it runs
   }
 
@@ -150,19 +153,12 @@ export class CudaKernel implements Disposable {
     this.resource.dispose();
   }
 
-  /** What was passed for each parameter, once it was looked at. */
-  #accept(args: readonly CudaKernelArgument[], uses: CudaUse[]): unknown[] {
-    const parameters = this.#parameters;
+  #assertAsMany(args: readonly CudaKernelArgument[]): void {
     if (!Array.isArray(args)) throw this.#wrong("args", `it is no array; got ${kindOf(args)}.`);
-    if (args.length !== parameters.length) {
-      const types = parameters.map(({ info }) => info.type).join(", ");
-      throw this.#wrong("args", `it takes ${parameters.length} arguments (${types}); got ${args.length}.`);
-    }
-    const accepted = new Array<unknown>(parameters.length);
-    for (let i = 0; i < parameters.length; i++) {
-      accepted[i] = parameters[i].accept(args[i], this.program.context, uses);
-    }
-    return accepted;
+    const parameters = this.#parameters;
+    if (args.length === parameters.length) return;
+    const types = parameters.map(({ info }) => info.type).join(", ");
+    throw this.#wrong("args", `it takes ${parameters.length} arguments (${types}); got ${args.length}.`);
   }
 
   #checkStream(stream: CudaStream): void {

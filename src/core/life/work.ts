@@ -59,6 +59,9 @@ export class Work {
 
   /** Adds to `work` what whoever stands in a line of their own has to wait for: the last of every other. */
   beside(own: object | undefined, work: Fence[]): void {
+    const lines = this.#lines;
+    // Most resources see one line, and few fences of it.
+    if (lines.length === 1 && lines[0].line === own && lines[0].fences.length < lines[0].most) return;
     this.#tidy();
     for (let i = this.#lines.length - 1; i >= 0; i--) {
       const other = this.#lines[i]; // a fence's own code may have taken it away

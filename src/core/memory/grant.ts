@@ -101,7 +101,7 @@ export class Grant {
   /** The grants of other tensors that own any of these bytes as well, as far as work on them goes; none of what was lent. */
   get peers(): readonly Grant[] {
     const { roots, indivisible } = this.allocation;
-    if (this.#siblings !== roots || roots.length < 2) return NONE;
+    if (roots.length < 2 || this.#siblings !== roots) return NONE;
     return roots.filter((root) => root !== this && (indivisible || root.#overlaps(this.start, this.end)));
   }
 

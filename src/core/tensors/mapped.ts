@@ -96,7 +96,8 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     this.resource.workBeside(line, work);
     for (let i = 0; i < this.#frames.length; i++) this.#frames[i].resource.workBeside(line, work);
     for (let at = this.parent; at?.target === this.target; at = at.parent) at.resource.workBeside(line, work);
-    for (const { resource } of this.#peers) resource?.workBeside(line, work);
+    const peers = peersOf(this);
+    for (let i = 0; i < peers.length; i++) peers[i].resource?.workBeside(line, work);
   }
 
   /** The first resource that is busy, of it, of what it is a part of, and of its peers. */
@@ -104,14 +105,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     if (this.resource.busy) return this.resource;
     for (let i = 0; i < this.#frames.length; i++) if (this.#frames[i].resource.busy) return this.#frames[i].resource;
     for (let at = this.parent; at?.target === this.target; at = at.parent) if (at.resource.busy) return at.resource;
-    return this.#peers.find(({ resource }) => resource?.busy)?.resource;
-  }
-
-  /** The grants of those who own the same bytes: of what it is a part of, where that was not lent either. */
-  get #peers(): readonly Grant[] {
-    let owner = this.resource;
-    for (let at = this.parent; at?.target === this.target; at = at.parent) owner = at.resource;
-    return owner.grants[0]?.peers ?? NOBODY;
+    return peersOf(this).find(({ resource }) => resource?.busy)?.resource;
   }
 
   /** It is a plane of `frame` now, and keeps it alive: for those who write mappers. */
@@ -227,4 +221,11 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     unregister(this.#registration);
     await this.resource.disposeAsync();
   }
+}
+
+/** The grants of those who own the same bytes as a tensor: as what it is a part of, where that was not lent either. */
+function peersOf(mapped: Mapped): readonly Grant[] {
+  let owner = mapped.resource;
+  for (let at = mapped.parent; at?.target === mapped.target; at = at.parent) owner = at.resource;
+  return owner.grants.length === 0 ? NOBODY : owner.grants[0].peers;
 }

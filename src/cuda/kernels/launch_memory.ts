@@ -2,6 +2,8 @@ import type { Address } from "../../../ffi/address.ts";
 import { cudaLaunchConfig_t } from "../../../ffi/cuda_runtime/structs.ts";
 import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { addressOf } from "../../core/native/pin.ts";
+import type { CudaContext } from "../context.ts";
+import type { CudaUse } from "../stream.ts";
 import type { LaunchSizes } from "./limits.ts";
 import type { Parameter } from "./parameter.ts";
 
@@ -9,8 +11,8 @@ const CONFIG = cudaLaunchConfig_t.fields;
 
 /**
  * What cudaLaunchKernelExC reads: the configuration, the addresses of the parameters' values, and the values, in one
- * buffer that is made once for each kernel and filled in at each launch. JavaScript never moves a buffer's memory; it is
- * passed by its address, which takes less time, so whoever launches keeps this until the call is over.
+ * buffer that is filled in anew at each launch. JavaScript never moves a buffer's memory; it is passed by its address,
+ * which takes less time, so whoever launches keeps this until the call is over.
  */
 export class LaunchMemory {
   /** Where the `cudaLaunchConfig_t` is. */
@@ -40,8 +42,17 @@ export class LaunchMemory {
     offsets.forEach((offset, i) => this.#view.setBigUint64(size + 8 * i, address + BigInt(offset), true));
   }
 
-  /** Fills it in. */
-  write(sizes: LaunchSizes, stream: StreamHandle, accepted: readonly unknown[]): void {
+  /** Looks at an argument for each parameter, and fills it in. Answers what the kernel will use. */
+  pack(args: readonly unknown[], context: CudaContext): CudaUse[] {
+    const uses: CudaUse[] = [];
+    for (let i = 0; i < this.#parameters.length; i++) {
+      this.#parameters[i].pack(args[i], this.#view, this.#offsets[i], context, uses);
+    }
+    return uses;
+  }
+
+  /** Fills in the rest. */
+  configure(sizes: LaunchSizes, stream: StreamHandle): void {
     const view = this.#view;
     view.setUint32(CONFIG.gridDim_x.offset, sizes.gridX, true);
     view.setUint32(CONFIG.gridDim_y.offset, sizes.gridY, true);
@@ -51,6 +62,5 @@ export class LaunchMemory {
     view.setUint32(CONFIG.blockDim_z.offset, sizes.blockZ, true);
     view.setUint32(CONFIG.dynamicSmemBytes.offset, sizes.sharedBytes, true); // of 64 bits, which are zero
     view.setBigUint64(CONFIG.stream.offset, stream, true);
-    for (let i = 0; i < accepted.length; i++) this.#parameters[i].write(view, this.#offsets[i], accepted[i]);
   }
 }

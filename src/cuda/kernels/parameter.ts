@@ -10,13 +10,8 @@ export interface ParameterInfo {
   readonly size: number;
 }
 
-/**
- * One parameter of a kernel, of one kind. An argument goes through it in two halves: `accept` looks at what a program
- * passed; `write` puts it where the launch reads it, once nothing can come between.
- *
- * @typeParam T what an argument is once it was accepted
- */
-export abstract class Parameter<T = unknown> {
+/** One parameter of a kernel, of one kind. */
+export abstract class Parameter {
   /** What was declared. */
   readonly info: ParameterInfo;
   /** What its address is a multiple of. */
@@ -35,16 +30,19 @@ export abstract class Parameter<T = unknown> {
   }
 
   /**
-   * Checks an argument, takes from it all that `write` needs, and adds the tensor that it is to `uses`.
+   * Checks an argument, writes it where the launch will read it, and adds the tensor that it is to `uses`. Looking at it
+   * may run the program's own code.
    *
    * @throws {ArgumentError} where it is of the wrong kind, type, size, range or context.
    * @throws {AccessError} where its bytes may not be used so.
-   * @throws {DisposedError} where it was disposed.
    */
-  abstract accept(value: unknown, context: CudaContext, uses: CudaUse[]): T;
-
-  /** Writes what was accepted. */
-  abstract write(view: DataView, offset: number, accepted: T): void;
+  abstract pack(
+    value: unknown,
+    view: DataView<ArrayBuffer>,
+    offset: number,
+    context: CudaContext,
+    uses: CudaUse[],
+  ): void;
 
   /** The error of an argument that does not fit. */
   protected wrong(what: string, hint?: string): ArgumentError {

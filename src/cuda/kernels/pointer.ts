@@ -1,4 +1,3 @@
-import type { Address } from "../../../ffi/address.ts";
 import { NULL } from "../../../ffi/address.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
 import { kindOf } from "../../core/checks.ts";
@@ -11,12 +10,8 @@ import { CudaTensor } from "../tensor.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
 import type { Element } from "./types.ts";
 
-/** An address, and its lower half as a number, which is faster to look at. */
-const whole = new BigUint64Array(1);
-const lower = new Uint32Array(whole.buffer);
-
 /** A pointer: its argument is a tensor, whose first element it points to, or null. */
-export class PointerParameter extends Parameter<Address> {
+export class PointerParameter extends Parameter {
   readonly #access: Access;
   readonly #element: Element | undefined;
 
@@ -27,22 +22,16 @@ export class PointerParameter extends Parameter<Address> {
     this.#element = element;
   }
 
-  /** @see {@link Parameter.accept} */
-  accept(value: unknown, context: CudaContext, uses: CudaUse[]): Address {
-    if (value === null) return NULL;
+  /** @see {@link Parameter.pack} */
+  pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: CudaContext, uses: CudaUse[]): void {
+    if (value === null) return view.setBigUint64(offset, NULL, true);
     if (!(value instanceof CudaTensor && CudaTensor.owns(value))) {
       throw this.wrong(`it is a pointer to memory of the device; got ${kindOf(value)}.`, remedyFor(value));
     }
     assertReachable(value, context, this.argument);
-    const { address } = value;
-    if (this.#element !== undefined) this.#checkElements(value, address, this.#element);
+    view.setBigUint64(offset, value.address, true);
+    if (this.#element !== undefined) this.#checkElements(value, view.getUint32(offset, true), this.#element);
     uses.push({ tensor: value, access: this.#accessTo(value), argument: this.argument });
-    return address;
-  }
-
-  /** @see {@link Parameter.write} */
-  write(view: DataView, offset: number, pointer: Address): void {
-    view.setBigUint64(offset, pointer, true);
   }
 
   /** What the kernel does to the tensor. @throws {AccessError} where that exceeds the tensor's own access. */
@@ -55,7 +44,8 @@ export class PointerParameter extends Parameter<Address> {
     );
   }
 
-  #checkElements(tensor: CudaTensor, address: Address, { scalar, align }: Element): void {
+  /** `address` is the lower half of the tensor's: a number, which is faster to look at. */
+  #checkElements(tensor: CudaTensor, address: number, { scalar, align }: Element): void {
     const { dtype } = tensor.layout;
     if (!scalar.dtypes.includes(dtype)) {
       throw this.wrong(
@@ -63,8 +53,7 @@ export class PointerParameter extends Parameter<Address> {
         "Slice the tensor with a layout of that dtype, where the bytes are meant so, or declare it void*.",
       );
     }
-    whole[0] = address;
-    if ((lower[0] & (align - 1)) === 0) return;
+    if ((address & (align - 1)) === 0) return;
     throw new LayoutError(
       `${this.where}: ${tensor.name} does not begin at a multiple of ${align} bytes.`,
       this.about("The device would stop at such an address, for good. Slice the tensor where one begins."),

@@ -246,6 +246,33 @@ recordedTest("arguments that do not fit are refused before anything is launched"
   assertEquals(tape.launches, []);
 });
 
+recordedTest("a launch from within another one, as its arguments are read, leaves those alone", (cuda) => {
+  using program = cuda.programFromPtx(PTX);
+  using add = program.kernel("add", ADD);
+  using a = floats(cuda);
+  using b = floats(cuda);
+  const launch = { grid: [1], block: [1] };
+  const args: CudaKernelArgument[] = [a, a, a, 1];
+  let inner: unknown;
+  Object.defineProperty(args, 2, {
+    get() {
+      add.run({ grid: [2], block: [2] }, [b, b, b, 2]);
+      inner = assertThrows(() => add.run(launch, [b, b, b, 0.5]), ArgumentError);
+      return a;
+    },
+  });
+  add.run(launch, args);
+  add.run(launch, [b, a, b, 3]);
+  assert(inner !== undefined);
+  const passed = (...values: [bigint, bigint, bigint, number]) =>
+    values.map((value) => typeof value === "bigint" ? bytesOf(value) : new Uint8Array([value, 0, 0, 0]));
+  assertEquals(tape.launches.map(({ config: { gridDim_x }, values }) => [gridDim_x, values]), [
+    [2, passed(b.address, b.address, b.address, 2)],
+    [1, passed(a.address, a.address, a.address, 1)],
+    [1, passed(b.address, a.address, b.address, 3)],
+  ]);
+});
+
 recordedTest("what is not const needs a tensor that may be written", (cuda) => {
   using program = cuda.programFromPtx(PTX);
   using add = program.kernel("add", ADD);
