@@ -31,6 +31,7 @@ export type { Grant, GrantState } from "./memory/grant.ts";
 export { Graph, type MapOptions, type TensorOf } from "./graph/graph.ts";
 export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout/layout.ts";
 export { Ledger, ledger } from "./life/ledger.ts";
+export { NativeObject } from "./life/native_object.ts";
 export { Mapped, type MappedInit } from "./tensors/mapped.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./tensors/described.ts";
 export type { MapJob, Mapper, Plan } from "./graph/mapper.ts";

@@ -9,9 +9,10 @@ import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
+import { forgotten } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { warn } from "../core/warn.ts";
 import { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import { chosenDevice, type CudaDevice, type CudaDeviceChoice } from "./device.ts";
@@ -64,16 +65,14 @@ export interface CudaOptions extends CudaDeviceChoice {
 
 const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, schedule: true, mapHost: true };
 
-/** Contexts that nobody has any more: what lives in them reaches them, so their end is told of, not driven. */
-const forgotten = new FinalizationRegistry<string>((name) => {
-  warn(`${name} was never disposed; its streams and native objects stay. Use \`using\` or dispose it.`);
-});
-
 /**
  * A GPU under CUDA, by its primary context, which every library of the process shares that uses CUDA's runtime. It is its
  * own target: memory that its kernels reach.
  *
  * The thread's current device is another matter: each call finds it as it was.
+ *
+ * Disposing it disposes all that lives in it. The primary context stays until the process ends, since libcudart has one
+ * too from its first call on (seen with 12.0, 12.9 and 13.0).
  *
  * @example
  * ```ts ignore
@@ -83,7 +82,7 @@ const forgotten = new FinalizationRegistry<string>((name) => {
  * console.log(cuda.name, cuda.device.computeCapability);
  * ```
  */
-export class CudaContext implements Context, Target<CudaTensor> {
+export class CudaContext extends NativeObject implements Context, Target<CudaTensor> {
   /** The API's name. */
   readonly api = "cuda";
   /** The kind of memory: what kernels reach; its own allocations are device memory. */
@@ -123,6 +122,7 @@ export class CudaContext implements Context, Target<CudaTensor> {
   #bytesCopied = 0;
 
   private constructor(device: CudaDevice, handle: bigint, undo: Undo) {
+    super();
     this.device = device;
     this.name = device.name;
     this.id = device.id;
@@ -478,26 +478,6 @@ export class CudaContext implements Context, Target<CudaTensor> {
   /** Counts what was copied because it was asked for: for those who write mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /**
-   * Disposes all that lives in it, then lets the device go. Its primary context stays until the process ends, since
-   * libcudart has one too from its first call on (seen with 12.0, 12.9 and 13.0).
-   */
-  [Symbol.dispose](): void {
-    forgotten.unregister(this);
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    forgotten.unregister(this);
-    await this.resource.disposeAsync();
   }
 }
 

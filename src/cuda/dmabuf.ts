@@ -5,6 +5,7 @@ import { LayoutError } from "../core/errors.ts";
 import { closedOnExec, closeFd } from "../core/native/fd.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { ledger } from "../core/life/ledger.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
@@ -20,7 +21,7 @@ const KIND = "cuda.dmabuf_fd";
 const out = new Int32Array(1);
 
 /** A dma-buf of a tensor's bytes: its fd, until it is disposed. */
-export class CudaDmaBuf implements Disposable {
+export class CudaDmaBuf extends NativeObject {
   /** How long it is, in bytes. */
   readonly byteLength: number;
   /** Its end of life: it ends before the tensor. */
@@ -29,6 +30,7 @@ export class CudaDmaBuf implements Disposable {
 
   /** Made by `cuda.exportDmaBuf()`. */
   constructor(context: CudaContext, tensor: CudaTensor) {
+    super();
     assertExportable(context, tensor);
     const { address, layout: { byteLength } } = tensor;
     const fd = context.within(() => {
@@ -52,17 +54,6 @@ export class CudaDmaBuf implements Disposable {
   get fd(): number {
     this.resource.assertLive();
     return this.#fd;
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Closes the fd. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
   }
 }
 

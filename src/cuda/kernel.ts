@@ -4,6 +4,7 @@ import { kindOf } from "../core/checks.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
 import { type KernelNeeds, LaunchLimits } from "./kernels/limits.ts";
@@ -53,8 +54,11 @@ interface KernelInit {
   readonly parameters: readonly Parameter[];
 }
 
-/** A kernel: checks every argument against its declaration, and its launch against what the device can do. */
-export class CudaKernel implements Disposable {
+/**
+ * A kernel: checks every argument against its declaration, and its launch against what the device can do. What it was
+ * launched for goes on when it is disposed.
+ */
+export class CudaKernel extends NativeObject {
   /** The program it is of. */
   readonly program: CudaProgram;
   /** Its name. */
@@ -71,6 +75,7 @@ export class CudaKernel implements Disposable {
 
   /** Made by `program.kernel()`. @throws {ArgumentError} where the driver knows other parameters. */
   constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
+    super();
     this.program = program;
     this.name = name;
     this.#handle = handle;
@@ -140,17 +145,6 @@ export class CudaKernel implements Disposable {
     });
     this.#memory = memory;
     this.program.resource.record(fence); // code is not unloaded while it runs
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Ends it; what it was launched for goes on. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
   }
 
   #assertAsMany(args: readonly CudaKernelArgument[]): void {

@@ -1,6 +1,7 @@
 import type { CudaLibrary } from "../../ffi/cuda_runtime/handles.ts";
 import { ArgumentError, InteropError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { checks } from "./check.ts";
@@ -25,9 +26,9 @@ interface ProgramInit {
 
 /**
  * Kernels that the driver has loaded: of CUDA C++, PTX or a cubin. `.cu` files are imported as text:
- * `import source from "./kernels.cu" with { type: "text" }`.
+ * `import source from "./kernels.cu" with { type: "text" }`. It is unloaded once what its kernels were launched for is done.
  */
-export class CudaProgram implements Disposable, AsyncDisposable {
+export class CudaProgram extends NativeObject {
   /** The context that it was made for. */
   readonly context: CudaContext;
   /** What the compiler had to say of it: its warnings. */
@@ -39,6 +40,7 @@ export class CudaProgram implements Disposable, AsyncDisposable {
 
   /** Made by `cuda.program()`, `cuda.programFromPtx()` and `cuda.programFromCubin()`. */
   constructor(context: CudaContext, { code, lowered = new Map(), log = "" }: ProgramInit) {
+    super();
     this.context = context;
     this.log = log;
     this.#lowered = lowered;
@@ -99,23 +101,6 @@ export class CudaProgram implements Disposable, AsyncDisposable {
     const handle = lowered.includes("\0") ? undefined : this.#loaded.kernel(lowered);
     if (handle === undefined) throw this.#unknown(name);
     return new CudaKernel(this, this.#loaded, { name, handle, parameters: declared });
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Unloads it, after its kernels, and once what they were launched for is done. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    finalizers.unregister(this);
-    await this.resource.disposeAsync();
   }
 
   #unknown(name: string): ArgumentError {

@@ -6,6 +6,7 @@ import { ofArgument } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { waitsOnDevice } from "../core/life/waits.ts";
@@ -46,8 +47,11 @@ export interface CudaUse {
   readonly argument: string;
 }
 
-/** A stream: its commands run in order, and beside those of other streams. */
-export class CudaStream implements Disposable, AsyncDisposable {
+/**
+ * A stream: its commands run in order, and beside those of other streams. Disposing one that was attached to leaves it to
+ * its owner.
+ */
+export class CudaStream extends NativeObject {
   /** The context it belongs to. */
   readonly context: CudaContext;
   /** Its end of life. */
@@ -58,6 +62,7 @@ export class CudaStream implements Disposable, AsyncDisposable {
 
   /** Made by `cuda.createStream()`, or of a handle by `cuda.attachStream()`; a context has one to begin with. */
   constructor(context: CudaContext, from: StreamOptions | bigint = {}) {
+    super();
     this.context = context;
     const undo: Undo = [];
     try {
@@ -255,21 +260,6 @@ export class CudaStream implements Disposable, AsyncDisposable {
       turns?.after(timeline, fence);
       return fence;
     });
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Destroys it, after all that was submitted is done; one that was attached to is left to its owner. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.resource.disposeAsync();
   }
 
   /** May it use these tensors so? All that can be known before a native call: for those who write mappers. */

@@ -2,6 +2,7 @@ import { cudaEventDefault } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
@@ -29,7 +30,7 @@ import { CudaStream } from "./stream.ts";
  * console.log(`${timer.milliseconds()} ms`);
  * ```
  */
-export class CudaTimer implements Disposable {
+export class CudaTimer extends NativeObject {
   /** Its end of life. */
   readonly resource: Resource;
   readonly #context: CudaContext;
@@ -40,6 +41,7 @@ export class CudaTimer implements Disposable {
 
   /** Made by the context. */
   constructor(context: CudaContext) {
+    super();
     this.#context = context;
     const begin = this.#begin = createEvent(context, cudaEventDefault);
     try {
@@ -82,12 +84,6 @@ export class CudaTimer implements Disposable {
     const out = new Float32Array(1);
     check(cudart().cudaEventElapsedTime(out, this.#begin, this.#end), "cudaEventElapsedTime");
     return out[0];
-  }
-
-  /** Destroys its events. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
   }
 
   #not(call: string, what: string): ArgumentError {

@@ -5,9 +5,10 @@ import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
+import { forgotten } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { warn } from "../core/warn.ts";
 import { AliasProofs } from "./alias.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";
 import { attachedEvent } from "./queues/attached_event.ts";
@@ -35,14 +36,6 @@ import { OpenCLUserEvent } from "./user_event.ts";
 import { OpenCLUsm } from "./usm.ts";
 
 /**
- * Contexts that nobody has any more. The work of its queues reaches a context, so its end cannot be driven from here: it
- * is only told that there was one.
- */
-const forgotten = new FinalizationRegistry<string>((name) => {
-  warn(`${name} was never disposed; its queues and native objects stay. Use \`using\` or dispose it.`);
-});
-
-/**
  * An OpenCL context, of one device or several, and an in-order queue of the first. It is its own target: buffers.
  *
  * @example
@@ -53,7 +46,7 @@ const forgotten = new FinalizationRegistry<string>((name) => {
  * console.log(cl.device.name, cl.device.platform);
  * ```
  */
-export class OpenCLContext implements Context, Target<OpenCLTensor> {
+export class OpenCLContext extends NativeObject implements Context, Target<OpenCLTensor> {
   /** The API's name. */
   readonly api = "opencl";
   /** The kind of memory: buffers. */
@@ -94,6 +87,7 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   #bytesCopied = 0;
 
   private constructor(handle: ClContext, devices: readonly OpenCLDevice[], undo: Undo) {
+    super();
     this.#handle = handle;
     this.devices = Object.freeze([...devices]);
     this.device = devices[0];
@@ -395,22 +389,5 @@ export class OpenCLContext implements Context, Target<OpenCLTensor> {
   /** Counts what was copied because it was asked for: for those who write mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Disposes all that lives in it, then releases it. */
-  [Symbol.dispose](): void {
-    forgotten.unregister(this);
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    forgotten.unregister(this);
-    await this.resource.disposeAsync();
   }
 }

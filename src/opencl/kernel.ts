@@ -3,6 +3,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { ArgumentError, ofArgument } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirect.ts";
@@ -42,7 +43,7 @@ export interface RunOptions {
 const OPTIONS: Names<RunOptions> = { local: true, offset: true, queue: true, after: true, indirect: true };
 
 /** A kernel: checks every argument against what clGetKernelArgInfo says, at every run. */
-export class OpenCLKernel implements Disposable {
+export class OpenCLKernel extends NativeObject {
   /** The program it is of. */
   readonly program: OpenCLProgram;
   /** Its name in the source. */
@@ -59,6 +60,7 @@ export class OpenCLKernel implements Disposable {
 
   /** Made by `program.kernel()`; `kept` is what its program's binary was kept with. */
   constructor(program: OpenCLProgram, name: string, kept?: readonly ParameterInfo[]) {
+    super();
     this.program = program;
     this.name = name;
     const undo: Undo = [];
@@ -141,17 +143,6 @@ export class OpenCLKernel implements Disposable {
     };
     if (hidden === undefined && !this.#isSpoiltFor(accepted)) submit(this.#handle);
     else withOwnKernel(this.program, this.name, submit);
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Releases it. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
   }
 
   #accepted(parameter: Parameter, value: KernelArgument): unknown {

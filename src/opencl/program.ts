@@ -3,6 +3,7 @@ import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
 import type { ClProgram } from "../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { ParameterInfo } from "./arguments/parameter.ts";
@@ -37,7 +38,7 @@ export interface ProgramInit {
  * OpenCL C, built for a context's devices. `.cl` files are imported as text:
  * `import source from "./kernels.cl" with { type: "text" }`.
  */
-export class OpenCLProgram implements Disposable {
+export class OpenCLProgram extends NativeObject {
   /** The context it was built for. */
   readonly context: OpenCLContext;
   /** The options that it was built with. */
@@ -51,6 +52,7 @@ export class OpenCLProgram implements Disposable {
 
   /** Made by `cl.program()`, `cl.programFromBinary()` and `cl.attachProgram()`; takes the undo list over. */
   constructor(context: OpenCLContext, { handle, undo, options, source, kernels = new Map() }: ProgramInit) {
+    super();
     this.context = context;
     this.options = options;
     this.#kept = kernels;
@@ -115,16 +117,5 @@ export class OpenCLProgram implements Disposable {
   binary(): Uint8Array<ArrayBuffer> {
     this.resource.assertLive();
     return pack(contentOf(this, undefined));
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Releases it, after its kernels. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
   }
 }

@@ -3,6 +3,7 @@ import { throwAll } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { unwind } from "../core/life/undo.ts";
 import { unreached } from "./check.ts";
@@ -38,7 +39,7 @@ export type Enqueue = (waits: number, waitList: BufferSource | null, event: Buff
  *
  * Whatever its order, work on a tensor waits for the work on it that was submitted before.
  */
-export class OpenCLQueue implements Disposable {
+export class OpenCLQueue extends NativeObject {
   /** The context it belongs to. */
   readonly context: OpenCLContext;
   /** The device whose work it is. */
@@ -56,6 +57,7 @@ export class OpenCLQueue implements Disposable {
 
   /** Made by `cl.createQueue()`, or of a handle by `cl.attachQueue()`; a context has one to begin with. */
   constructor(context: OpenCLContext, from: QueueOptions | bigint = {}) {
+    super();
     const made = typeof from === "bigint" ? attachedQueue(context, from) : createdQueue(context, from);
     this.context = context;
     this.device = made.device;
@@ -295,16 +297,6 @@ export class OpenCLQueue implements Disposable {
   assertUnblocked(what: string, behind: readonly Fence[] = []): void {
     const points = behind.flatMap((fence) => OpenCLFence.pointOf(fence) ?? []);
     assertNoGates([...this.#submitted.gates, ...gatesOf(points)], what);
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Releases it, after all that was submitted is done. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
   }
 
   #fence(point: Point): OpenCLFence {

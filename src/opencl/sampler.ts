@@ -4,6 +4,7 @@ import { type Names, optionsIn, shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { ledger } from "../core/life/ledger.ts";
+import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
@@ -47,7 +48,7 @@ const NAMES: Names<SamplerInit> = { normalized: true, addressing: true, filter: 
  * How a kernel reads an image: an argument for its `sampler_t`. Its end waits for the kernels that use it: PoCL 3.1 does
  * not keep it for them.
  */
-export class OpenCLSampler implements Disposable, AsyncDisposable {
+export class OpenCLSampler extends NativeObject {
   /** The context it belongs to. */
   readonly context: OpenCLContext;
   /** Its end of life. */
@@ -58,6 +59,7 @@ export class OpenCLSampler implements Disposable, AsyncDisposable {
 
   /** Made by `cl.sampler()`. @throws {ArgumentError} for a setting that OpenCL has not, or two that do not go together. */
   constructor(context: OpenCLContext, init: SamplerInit = {}) {
+    super();
     this.context = context;
     this.settings = settingsOf(init);
     context.resource.assertLive();
@@ -98,18 +100,6 @@ export class OpenCLSampler implements Disposable, AsyncDisposable {
 
   /** Nothing that runs changes it, so a run waits for no other: for those who write mappers. */
   workBeside(): void {}
-
-  /** Releases it, once the kernels that were given it are done. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    finalizers.unregister(this);
-    await this.resource.disposeAsync();
-  }
 }
 
 /** The settings, each read once. */

@@ -19,6 +19,7 @@ import {
   LONG,
   rejection,
   sleep,
+  SOURCE,
   test,
   testEach,
   thrown,
@@ -71,6 +72,26 @@ testEach("what createQueue cannot understand is refused", (platform) => {
   using queue = b.cl.createQueue();
   assertEquals([queue.order, queue.profiling], ["in-order", false]);
 });
+
+test(
+  "pocl: a queue, a kernel and a program end asynchronously too; the event loop turns meanwhile",
+  ["pocl"],
+  async () => {
+    await using b = bench("pocl"); // rusticl's flush may not come back before the work is done
+    const tensor = zeroed(b.cl, 4096);
+    const program = b.cl.program(SOURCE);
+    const slow = program.kernel("slow");
+    const queue = b.cl.createQueue();
+    slow.run([4096], [tensor, 1, LONG], { queue });
+    let turned = false;
+    setTimeout(() => turned = true, 0);
+    await queue[Symbol.asyncDispose]();
+    assert(turned);
+    for (const object of [slow, program]) await object[Symbol.asyncDispose]();
+    assertEquals([queue, slow, program].map(({ resource }) => resource.state), ["freed", "freed", "freed"]);
+    thrown(DisposedError, () => queue.handle);
+  },
+);
 
 outOfOrder("a command overtakes one that waits, and its fence says so", async (b, queue) => {
   using event = b.cl.userEvent();

@@ -1,3 +1,4 @@
+import { warn } from "../warn.ts";
 import type { Resource } from "./resource.ts";
 
 /**
@@ -5,6 +6,14 @@ import type { Resource } from "./resource.ts";
  * nothing in that resource may reach the object; an explicit dispose unregisters it first.
  */
 export const finalizers: FinalizationRegistry<Resource> = new FinalizationRegistry((resource) => resource.finalize());
+
+/**
+ * The same for contexts, by their names: what lives in a context reaches it, so its end cannot be driven from here. It is
+ * only told that there was one.
+ */
+export const forgotten: FinalizationRegistry<string> = new FinalizationRegistry((name) => {
+  warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.`);
+});
 
 /** An object that is made and disposed all the time: {@link finalizers} are told of it when this job ends. */
 export interface Registration {

@@ -9,6 +9,7 @@ import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import type { Fence } from "../../core/life/fence.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
@@ -51,7 +52,7 @@ const NAMES: Names<CudaArrayInit> = {
  *
  * A kernel is given the `handle` of a texture or surface; that it uses the array is yours to declare, by `usedBy`.
  */
-export class CudaArray implements Disposable, AsyncDisposable {
+export class CudaArray extends NativeObject {
   /** The context it belongs to. */
   readonly context: CudaContext;
   /** Its end of life: textures and surfaces end first. */
@@ -68,6 +69,7 @@ export class CudaArray implements Disposable, AsyncDisposable {
 
   /** Made by `cuda.array()`. */
   constructor(context: CudaContext, init: CudaArrayInit) {
+    super();
     const { width, height, depth, channels = 1, dtype, surface = true } = optionsIn(init, NAMES, "init");
     assertFormat(dtype, channels);
     if (typeof surface !== "boolean") throw checks.wrong("surface", `${shown(surface)} is no boolean.`);
@@ -145,21 +147,6 @@ export class CudaArray implements Disposable, AsyncDisposable {
     view.setUint32(resType.offset, cudaResourceTypeArray, true);
     view.setBigUint64(array_array.offset, this.handle, true);
     return bytes;
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Frees it, after all work on it is done; blocks until then. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.resource.disposeAsync();
   }
 }
 

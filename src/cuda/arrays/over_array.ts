@@ -1,5 +1,6 @@
 import type { Fence } from "../../core/life/fence.ts";
 import { ledger } from "../../core/life/ledger.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { check, checkRelease } from "../errors.ts";
@@ -16,7 +17,7 @@ interface Made {
 }
 
 /** An object by which kernels see an array; it ends before the array does. */
-export abstract class OverArray implements Disposable, AsyncDisposable {
+export abstract class OverArray extends NativeObject {
   /** The array. */
   readonly array: CudaArray;
   /** Its end of life. */
@@ -25,6 +26,7 @@ export abstract class OverArray implements Disposable, AsyncDisposable {
 
   /** Made by an array. */
   constructor(array: CudaArray, { type, create, destroy }: Made) {
+    super();
     const { context: { within } } = array;
     array.resource.assertLive();
     const out = new BigUint64Array(1);
@@ -54,20 +56,5 @@ export abstract class OverArray implements Disposable, AsyncDisposable {
   usedBy(fence: Fence): void {
     this.resource.usedBy(fence);
     this.array.usedBy(fence);
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Destroys it, after all work that uses it is done; the array stays. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.resource.disposeAsync();
   }
 }

@@ -3,6 +3,7 @@ import type { CudaEvent as EventHandle } from "../../../ffi/cuda_runtime/handles
 import { isMade, object } from "../../core/argument.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
 import { ledger } from "../../core/life/ledger.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { unwind } from "../../core/life/undo.ts";
 import { throwAll } from "../../core/errors.ts";
@@ -26,7 +27,7 @@ export interface CudaEventHandle {
  * An event that processes share: what one records on it, the other waits for, on its device. Its end in the process that
  * made it ends it for all: what others do with it then is undefined.
  */
-export class CudaSharedEvent implements Disposable {
+export class CudaSharedEvent extends NativeObject {
   /** The context that has it. */
   readonly context: CudaContext;
   /** Its end of life. */
@@ -39,6 +40,7 @@ export class CudaSharedEvent implements Disposable {
 
   /** Made by `cuda.exportEvent()` and `cuda.openEvent()`. */
   constructor(context: CudaContext, given?: ArrayBufferView | CudaEventHandle) {
+    super();
     this.context = context;
     const { event, handle } = given === undefined ? exported(context) : opened(context, given);
     const held = this.#event = new HeldEvent(context, event);
@@ -73,17 +75,6 @@ export class CudaSharedEvent implements Disposable {
   fence(): CudaEventFence {
     this.resource.assertLive();
     return new CudaEventFence(this.context, this.#event);
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Destroys it, after what was recorded on it is done. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
   }
 }
 

@@ -15,6 +15,7 @@ import { type Names, optionsIn } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { CudaContext } from "../context.ts";
@@ -47,7 +48,7 @@ export interface MemoryPoolStatistics {
 }
 
 /** A pool of device memory for `stream.allocate()`: made by `cuda.createPool()`. */
-export class CudaMemoryPool implements Disposable, AsyncDisposable {
+export class CudaMemoryPool extends NativeObject {
   /** The context it belongs to. */
   readonly context: CudaContext;
   /** Its end of life: what was allocated from it ends first. */
@@ -56,6 +57,7 @@ export class CudaMemoryPool implements Disposable, AsyncDisposable {
 
   /** Made by the context. */
   constructor(context: CudaContext, options: MemoryPoolOptions = {}) {
+    super();
     const { maxBytes = 0, releaseThreshold = 0 } = optionsIn(options, OPTIONS);
     whole(maxBytes, "maxBytes", 0);
     whole(releaseThreshold, "releaseThreshold", 0);
@@ -108,21 +110,6 @@ export class CudaMemoryPool implements Disposable, AsyncDisposable {
     const bytes = BigInt(whole(bytesToKeep, "bytesToKeep", 0));
     this.resource.assertLive();
     this.context.within(() => check(cudart().cudaMemPoolTrimTo(this.#handle, bytes), "cudaMemPoolTrimTo"));
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Destroys it, after all that was allocated from it. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.resource.disposeAsync();
   }
 
   #get(attribute: number): number {

@@ -2,6 +2,7 @@ import { isMade } from "../../core/argument.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
 import { Mapped } from "../../core/tensors/mapped.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
@@ -10,12 +11,13 @@ import { registerFlags, type RegisterOptions } from "./register_flags.ts";
 import { refuseRegister, register } from "./registered.ts";
 
 /** Memory of the host that stays registered between maps, for a buffer that comes again: made by `cuda.register()`. */
-export class CudaRegistration implements Disposable {
+export class CudaRegistration extends NativeObject {
   /** Its end of life. Maps that use the pages keep them registered until they end. */
   readonly resource: Resource;
 
   /** Registers all of the tensor's block. */
   constructor(context: CudaContext, tensor: Mapped, options: RegisterOptions) {
+    super();
     if (!isMade(tensor, Mapped)) throw checks.wrongKind("tensor", "a tensor of the host", tensor);
     const flags = registerFlags(options, context.device);
     tensor.resource.assertLive();
@@ -44,16 +46,5 @@ export class CudaRegistration implements Disposable {
     const name = `registration of ${tensor.name}`;
     this.resource = new Resource({ name, owners: [tensor.resource, context.resource], undo });
     finalizers.register(this, this.resource, this);
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Unregisters the pages, once no map uses them any more. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
   }
 }

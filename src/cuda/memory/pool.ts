@@ -1,5 +1,6 @@
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { layout, type LayoutInit, powerOfTwo, whole } from "../../core/layout/layout.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { checks } from "../check.ts";
 import type { CudaTensor } from "../tensor.ts";
@@ -41,7 +42,7 @@ const OPTIONS: Names<PinnedPoolOptions> = {
  * dropped then, and kept for good). On which NUMA node of the host it lies is the driver's choice, as it is for all that
  * cudaHostAlloc makes; `cuda.virtual` with the location `"host"` makes memory on the node that is next to the device.
  */
-export class CudaPinnedPool implements Disposable, AsyncDisposable {
+export class CudaPinnedPool extends NativeObject {
   /** Its end of life: the tensors that were taken of it end first. */
   readonly resource: Resource;
   readonly #pinned: CudaPinned;
@@ -49,6 +50,7 @@ export class CudaPinnedPool implements Disposable, AsyncDisposable {
 
   /** Made by `cuda.pinned.pool()`. */
   constructor(pinned: CudaPinned, options: PinnedPoolOptions) {
+    super();
     const given = optionsIn(options, OPTIONS);
     const { byteLength, count = 1, alignment = 256, mostBytes = Number.MAX_SAFE_INTEGER } = given;
     const flags = pinnedFlags(given);
@@ -111,20 +113,5 @@ export class CudaPinnedPool implements Disposable, AsyncDisposable {
   trim(): void {
     this.resource.assertLive();
     this.#blocks.trim();
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
-  }
-
-  /** Frees all blocks, after the tensors that were taken have ended. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
-  }
-
-  /** The same without blocking the event loop. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.resource.disposeAsync();
   }
 }

@@ -2,6 +2,7 @@ import { CL_QUEUE_REFERENCE_COUNT } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClDeviceId } from "../../../ffi/opencl/handles.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
 import { ledger } from "../../core/life/ledger.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { sleepSync } from "../../core/native/sleep.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
@@ -25,7 +26,7 @@ const owners = new WeakMap<OpenCLDevice, Resource>();
  * Parts of a device, each a device of its own. Disposing it releases them; a context that was made with some of them
  * keeps those for as long as it lives.
  */
-export class SubDevices implements Disposable {
+export class SubDevices extends NativeObject {
   /** The parts. */
   readonly devices: readonly OpenCLDevice[];
   /** Its end of life. */
@@ -33,6 +34,7 @@ export class SubDevices implements Disposable {
 
   /** Made by {@link partition}. */
   constructor(device: OpenCLDevice, cut: Cut) {
+    super();
     const undo: Undo = [];
     try {
       this.devices = Object.freeze(create(device, cut, undo).map(deviceOf));
@@ -43,12 +45,6 @@ export class SubDevices implements Disposable {
     this.resource = new Resource({ name: `sub-devices of ${device.name}`, owners: [owners.get(device)], undo });
     for (const part of this.devices) owners.set(part, this.resource);
     finalizers.register(this, this.resource, this);
-  }
-
-  /** Releases them. */
-  [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    this.resource.dispose();
   }
 }
 

@@ -117,7 +117,7 @@ export default table(import.meta, {
       (() => void CudaContext.open())();
       for (let i = 0; i < 5; i++) await collect();
     },
-    warns: /was never disposed; its streams and native objects stay/,
+    warns: /was never disposed; its native objects stay/,
   },
   "the end of the program, with live maps and a kernel at work": inTheMiddle(() =>
     void kept.push(work(device(), LONG))

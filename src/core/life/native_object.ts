@@ -1,0 +1,34 @@
+import { finalizers, forgotten } from "./finalizers.ts";
+import type { Resource } from "./resource.ts";
+
+/**
+ * What a program opens or makes, and disposes, and what is no memory: a context, a queue, a program, a kernel. For those
+ * who write mappers.
+ */
+export abstract class NativeObject implements Disposable, AsyncDisposable {
+  /** Its end of life. */
+  abstract readonly resource: Resource;
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.resource.name;
+  }
+
+  /** Ends it, after what depends on it, and once all work that uses it is done; blocks until then. Idempotent. */
+  [Symbol.dispose](): void {
+    disposed(this);
+    this.resource.dispose();
+  }
+
+  /** The same without blocking the event loop. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    disposed(this);
+    await this.resource.disposeAsync();
+  }
+}
+
+/** The garbage collector has nothing to tell of it any more. */
+function disposed(object: NativeObject): void {
+  finalizers.unregister(object);
+  forgotten.unregister(object);
+}
