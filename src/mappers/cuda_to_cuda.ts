@@ -4,7 +4,6 @@ import { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned, plannedCopy } from "../core/graph/plan.ts";
 import { noRoute } from "../core/graph/route.ts";
@@ -13,6 +12,7 @@ import type { CudaTensor } from "../cuda/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf, retained } from "./shared/job.ts";
+import { firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "cuda→cuda";
@@ -54,32 +54,27 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(source.described, owner, reader);
     if (refusal !== undefined) throw noRoute(source.name, reader.name, [refusal]);
-    const planes = source instanceof Frame ? source.planes : [source];
-    const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
-    const placed = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
-    const { handle, memory, giveBack, done } = placed;
+    const planes = planesOf(source);
+    const first = firstAddress(planes);
+    const there = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
+    const { handle, memory, giveBack, done } = there;
     const resource = resourceOf(reader.resource, job, source.resource, giveBack);
     if (giveBack !== undefined || done !== undefined) resource.dependOn(reader.stream.resource); // by which it comes and goes
     for (const fence of waits.splice(0)) resource.record(fence);
     if (done !== undefined) resource.record(done);
-    const places = planes.map(({ layout, address }) => ({
-      memory,
-      handle,
-      hostHandle: undefined,
-      layout: moved(layout, Number(address - first)),
-    }));
+    const places = planes.map((plane) => ({ memory, hostHandle: undefined, ...placed(plane, handle, first) }));
     if (!(source instanceof Frame)) return reader.tensor(resource, places[0], source);
     return reader.frame(resource, source.info, places, { metadata: source.metadata, parent: source });
   },
 };
 
 /** Where the target's kernels find the bytes. */
-interface Placed extends Partial<DeviceCopy> {
+interface There extends Partial<DeviceCopy> {
   readonly handle: Address;
   readonly memory: CudaTensor["memory"];
 }
 
-function reached(owner: CudaContext, reader: CudaContext, handle: Address): Placed {
+function reached(owner: CudaContext, reader: CudaContext, handle: Address): There {
   reader.peers.open(owner);
   return { handle, memory: isSame(owner, reader) ? "device" : "peer" };
 }
@@ -90,7 +85,7 @@ function copied(
   job: MapJob,
   from: Address,
   source: CudaTensor | Frame<CudaTensor>,
-): Placed {
+): There {
   const { byteLength } = source.described.range;
   const { peers, stream } = reader;
   const there = { to: reader.device.ordinal, from: owner.device.ordinal };

@@ -3,19 +3,18 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
-import type { Grant } from "../core/memory/grant.ts";
-import { Frame } from "../core/tensors/frame.ts";
-import { moved } from "../core/layout/layout.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { plannedCopy } from "../core/graph/plan.ts";
 import type { GiveBack } from "../core/life/resource.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
-import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
+import { type HostCopy, onHost } from "./shared/on_host.ts";
+import { firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "cuda→host";
@@ -40,30 +39,19 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
   },
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
-    const planes = source instanceof Frame ? source.planes : [source];
+    const planes = planesOf(source);
     if (planes[0].hostHandle !== undefined) return mapByHostAddress(source, target, job);
     const cuda = source.target.context as CudaContext;
-    const host = target.context as HostContext;
-    const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+    const first = firstAddress(planes);
     const copied = copyOf(cuda, job, first, source.described.range.byteLength, hasGaps(source));
-    const { address: handle, grants } = copied;
-    const resource = resourceOf(cuda.resource, { ...job, grants }, source.resource, copied.giveBack);
-    if (copied.giveBack !== undefined) resource.dependOn(cuda.stream.resource); // by which it goes back
-    const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
-    if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
-    return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+    const { address, grants, giveBack } = copied;
+    const resource = resourceOf(cuda.resource, { ...job, grants }, source.resource, giveBack);
+    if (giveBack !== undefined) resource.dependOn(cuda.stream.resource); // by which it goes back
+    return onHost(source, target, resource, (plane) => placed(plane, address, first));
   },
 };
 
-/** A copy in memory of the host, and how it is written back. */
-interface Copied {
-  readonly address: Address;
-  /** The lent bytes, where they are shown: what is lent of them, and which views there are, is the copy's matter. */
-  readonly grants: readonly Grant[];
-  readonly giveBack: GiveBack | undefined;
-}
-
-function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: number, gaps: boolean): Copied {
+function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: number, gaps: boolean): HostCopy {
   const [lent] = job.grants;
   const { access } = lent;
   cuda.stream.resource.assertLive(); // while it ends, it takes what goes back, and nothing more

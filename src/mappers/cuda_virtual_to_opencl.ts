@@ -14,6 +14,7 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { importProof } from "./shared/cuda_virtual_proof.ts";
 import { resourceOf } from "./shared/job.ts";
+import { planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "cuda.virtual→opencl";
@@ -52,8 +53,7 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
     if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
     const block = (source.target as CudaVirtual).blockOf(job.grants[0].allocation)!;
     const root = cl.external.buffer(block.duplicateFd!(), block.byteLength, job.undo);
-    const planes = source instanceof Frame ? source.planes : [source];
-    const parts = planes.map((plane) => cl.memory.part(root, plane.grant.start, plane.layout, job.undo));
+    const parts = planesOf(source).map((plane) => cl.memory.part(root, plane.grant.start, plane.layout, job.undo));
     const { fence, giveBack } = cl.external.acquire(root, job.undo);
     const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
     resource.record(fence);

@@ -4,7 +4,6 @@ import { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned, plannedCopy } from "../core/graph/plan.ts";
 import { noRoute } from "../core/graph/route.ts";
@@ -14,6 +13,7 @@ import type { HostTensor } from "../host/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf, retained } from "./shared/job.ts";
+import { firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "host→cuda";
@@ -55,7 +55,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(source.described, cuda, access);
     if (refusal !== undefined) throw noRoute(source.name, cuda.name, [refusal]);
-    const planes = source instanceof Frame ? source.planes : [source];
+    const planes = planesOf(source);
     const copy = cuda.hostMemory.refuseInPlace(allocation) === undefined ? undefined : copied(cuda, job, source);
     const places = copy?.places ?? reached(cuda, job, planes);
     const resource = resourceOf(cuda.resource, job, source.resource, copy?.giveBack);
@@ -67,14 +67,14 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
   },
 };
 
-type Place = Parameters<CudaContext["tensor"]>[1];
+type CudaPlace = Parameters<CudaContext["tensor"]>[1];
 
 /** The bytes where they are. */
 function reached(
   cuda: CudaContext,
   { grants: [{ allocation }], undo }: MapJob,
   planes: readonly HostTensor[],
-): Place[] {
+): CudaPlace[] {
   cuda.hostMemory.open(allocation, undo);
   const memory = cuda.hostMemory.kindOf(allocation);
   return planes.map(({ rawHandle: hostHandle, layout }) => {
@@ -87,18 +87,17 @@ function copied(
   cuda: CudaContext,
   job: MapJob,
   source: HostTensor | Frame<HostTensor>,
-): DeviceCopy & { readonly places: Place[] } {
-  const planes = source instanceof Frame ? source.planes : [source];
+): DeviceCopy & { readonly places: CudaPlace[] } {
+  const planes = planesOf(source);
   const { byteLength } = source.described.range;
-  const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+  const first = firstAddress(planes);
   const copy = copyOnDevice(cuda, job, byteLength, {
     gaps: hasGaps(source),
     there: (to, waits) => cuda.submitCopy(to, first, byteLength, waits),
     back: (from, work) => cuda.submitCopy(first, from, byteLength, work),
   });
-  const places = planes.map(({ layout, address }): Place => {
-    const at = moved(layout, Number(address - first));
-    return { memory: "device", handle: copy.handle, hostHandle: undefined, layout: at };
+  const places = planes.map((plane): CudaPlace => {
+    return { memory: "device", hostHandle: undefined, ...placed(plane, copy.handle, first) };
   });
   return { ...copy, places };
 }

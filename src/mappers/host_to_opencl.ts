@@ -14,6 +14,7 @@ import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { resourceOf, retained } from "./shared/job.ts";
+import { planesOf } from "./shared/planes.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
 import { UNMAPPED } from "./shared/verdicts.ts";
 
@@ -64,8 +65,9 @@ export function mapBuffer(
   const refusal = refuseBuffer(source.described, whole, cl);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
   const root = cl.memory.hostBuffers.acquire(whole, job.undo);
-  const planes = source instanceof Frame ? source.planes : [source];
-  const parts = planes.map((plane) => cl.memory.part(root, plane.grant.start - root.start, plane.layout, job.undo));
+  const parts = planesOf(source).map((plane) =>
+    cl.memory.part(root, plane.grant.start - root.start, plane.layout, job.undo)
+  );
   const written = writes(job.grants[0].access);
   const giveBack = written ? giveBackOf(cl, root, source.described.range) : undefined;
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);

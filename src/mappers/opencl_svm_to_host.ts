@@ -3,16 +3,16 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
-import { Frame } from "../core/tensors/frame.ts";
-import { moved } from "../core/layout/layout.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import type { GiveBack } from "../core/life/resource.ts";
-import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import { resourceOf } from "./shared/job.ts";
+import { onHost } from "./shared/on_host.ts";
+import { firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.svm→host";
@@ -40,19 +40,10 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
     const svm = source.target as OpenCLSvm;
-    const host = target.context as HostContext;
-    const planes = source instanceof Frame ? source.planes : [source];
-    const handle = planes.reduce((first, { address }) => address < first ? address : first, planes[0].address);
-    const { byteLength } = source.described.range;
-    const resource = resourceOf(
-      svm.context.queue.resource,
-      job,
-      source.resource,
-      giveBackOf(svm, job, handle, byteLength),
-    );
-    const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - handle)) }));
-    if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
-    return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+    const first = firstAddress(planesOf(source));
+    const giveBack = giveBackOf(svm, job, first, source.described.range.byteLength);
+    const resource = resourceOf(svm.context.queue.resource, job, source.resource, giveBack);
+    return onHost(source, target, resource, (plane) => placed(plane, first, first));
   },
 };
 

@@ -3,18 +3,19 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
-import { Frame } from "../core/tensors/frame.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import type { GiveBack } from "../core/life/resource.ts";
-import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { BufferLimits } from "../opencl/buffers/limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { MappedRange } from "../opencl/memory.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { resourceOf } from "./shared/job.ts";
+import { onHost } from "./shared/on_host.ts";
+import { planesOf } from "./shared/planes.ts";
 import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl→host";
@@ -47,8 +48,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
 
   map(source: OpenCLTensor | Frame<OpenCLTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
     const cl = source.target.context as OpenCLContext;
-    const host = target.context as HostContext;
-    const planes = source instanceof Frame ? source.planes : [source];
+    const planes = planesOf(source);
     const first = Math.min(...planes.map((plane) => plane.rootOffset));
     const length = Math.max(...planes.map((plane) => plane.rootOffset + plane.layout.byteLength)) - first;
     const { root } = planes[0];
@@ -58,12 +58,13 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
       job.undo.push(() => void root.hostWriters--);
     }
     const resource = resourceOf(cl.queue.resource, job, source.resource, giveBackOf(cl, range));
-    const placed = planes.map((plane) => ({
-      handle: range.address,
-      layout: moved(plane.layout, plane.rootOffset - first),
-    }));
-    if (!(source instanceof Frame)) return host.tensor(resource, placed[0].handle, placed[0].layout, source);
-    return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+    const handle = range.address;
+    return onHost(
+      source,
+      target,
+      resource,
+      ({ layout, rootOffset }) => ({ handle, layout: moved(layout, rootOffset - first) }),
+    );
   },
 };
 

@@ -3,9 +3,7 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
-import type { Grant } from "../core/memory/grant.ts";
-import { Frame } from "../core/tensors/frame.ts";
-import { moved } from "../core/layout/layout.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned, plannedCopy } from "../core/graph/plan.ts";
 import type { GiveBack } from "../core/life/resource.ts";
@@ -15,6 +13,8 @@ import type { OpenCLUsm } from "../opencl/usm.ts";
 import type { OpenCLUsmTensor } from "../opencl/usm/tensor.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
+import { type HostCopy, onHost } from "./shared/on_host.ts";
+import { firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.usm→host";
@@ -51,27 +51,16 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
   map(source: OpenCLUsmTensor | Frame<OpenCLUsmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
     const usm = source.target as OpenCLUsm;
     const host = target.context as HostContext;
-    const planes = source instanceof Frame ? source.planes : [source];
-    const first = planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+    const first = firstAddress(planesOf(source));
     const { byteLength } = source.described.range;
     const isCopied = usm.blockOf(job.grants[0].allocation)?.usm === "device";
     const copied = isCopied ? copyOf(usm, host, job, first, byteLength, hasGaps(source)) : undefined;
-    const handle = copied?.address ?? first;
     const shown = copied === undefined ? job : { ...job, grants: copied.grants };
     const resource = resourceOf(usm.context.queue.resource, shown, source.resource, copied?.giveBack);
-    const placed = planes.map(({ layout, address }) => ({ handle, layout: moved(layout, Number(address - first)) }));
-    if (!(source instanceof Frame)) return host.tensor(resource, handle, placed[0].layout, source);
-    return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+    const handle = copied?.address ?? first;
+    return onHost(source, target, resource, (plane) => placed(plane, handle, first));
   },
 };
-
-/** A copy in memory of the host, and how it is written back. */
-interface Copied {
-  readonly address: Address;
-  /** The lent bytes, where they are shown: what is lent of them, and which views there are, is the copy's matter. */
-  readonly grants: readonly Grant[];
-  readonly giveBack: GiveBack | undefined;
-}
 
 function copyOf(
   usm: OpenCLUsm,
@@ -80,7 +69,7 @@ function copyOf(
   device: Address,
   byteLength: number,
   gaps: boolean,
-): Copied {
+): HostCopy {
   const [lent] = job.grants;
   const { access } = lent;
   const copy = host.allocate({ shape: [byteLength], dtype: "u8" });

@@ -3,14 +3,14 @@ import type { Target } from "../../core/graph/context.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/life/fence.ts";
-import { Frame } from "../../core/tensors/frame.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
 import type { MapJob, Plan } from "../../core/graph/mapper.ts";
 import { planned } from "../../core/graph/plan.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import type { CudaTensor } from "../../cuda/tensor.ts";
-import type { HostContext } from "../../host/context.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import { resourceOf } from "./job.ts";
+import { onHost } from "./on_host.ts";
 import { refuseDisposed } from "./refusals.ts";
 
 /** Runs the experiment on memory of CUDA's that the host reaches too. */
@@ -38,10 +38,7 @@ export function mapByHostAddress(
   target: Target,
   job: MapJob,
 ): HostTensor | Frame<HostTensor> {
-  const host = target.context as HostContext;
   const { resource: owner } = source.target.context as CudaContext;
   const resource = resourceOf(owner, job, source.resource);
-  if (!(source instanceof Frame)) return host.tensor(resource, source.hostHandle!, source.layout, source);
-  const placed = source.planes.map(({ hostHandle, layout }) => ({ handle: hostHandle!, layout }));
-  return host.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });
+  return onHost(source, target, resource, ({ hostHandle, layout }) => ({ handle: hostHandle!, layout }));
 }

@@ -1,5 +1,40 @@
+import { type Layout, moved } from "../../core/layout/layout.ts";
 import type { Described, DescribedPlane } from "../../core/tensors/described.ts";
-import { moved } from "../../core/layout/layout.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import type { HostTensor } from "../../host/tensor.ts";
+
+/** An address, of the host's or of a device's. */
+export type Address = HostTensor["address"];
+
+/** Where the target has a plane. */
+export interface Place {
+  /** An address of its memory. */
+  readonly handle: Address;
+  /** Where the elements lie, counted from there. */
+  readonly layout: Layout;
+}
+
+/** A plane of memory that goes by its address. */
+interface Addressed {
+  readonly address: Address;
+  readonly layout: Layout;
+}
+
+/** The planes of a tensor or frame. */
+export function planesOf<T extends Tensor>(source: T | Frame<T>): readonly T[] {
+  return source instanceof Frame ? source.planes : [source];
+}
+
+/** The lowest address of some planes. */
+export function firstAddress(planes: readonly Addressed[]): Address {
+  return planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+}
+
+/** Where the target has a plane, if it has at `handle` what lies at the address `first`. */
+export function placed({ address, layout }: Addressed, handle: Address, first: Address): Place {
+  return { handle, layout: moved(layout, Number(address - first)) };
+}
 
 /** The plane of a tensor, its layout counted from its first element: those of most are already. */
 export function planesFromZero({ planes }: Described): readonly DescribedPlane[] {
