@@ -59,8 +59,8 @@ export class Timeline {
   /** Blocks until a point is reached. @throws what made the work fail. */
   wait(mark: number): void {
     if (mark <= this.#completed) return;
-    if (mark === this.#submitted) this.finish(); // which waits as the device's context is to, and needs no event
-    else this.#ask(mark, synchronize);
+    if (mark < this.#submitted) this.#ask(mark, synchronize);
+    else if (!this.#isSeenAt(mark)) this.finish(); // which waits as the device's context is to, and needs no event
   }
 
   /**
@@ -120,6 +120,11 @@ export class Timeline {
   release(event: PooledEvent): void {
     event.waiters--;
     if (event.waiters === 0 && !this.#recorded.some((recorded) => recorded.event === event)) this.#pool.give(event);
+  }
+
+  /** Is a point reached, as far as an event that was recorded there can tell? */
+  #isSeenAt(mark: number): boolean {
+    return this.#recorded.at(-1)?.mark === mark && this.#ask(mark, isReached);
   }
 
   /** Asks the event at a point whether it is over. */

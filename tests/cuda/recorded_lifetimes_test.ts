@@ -228,6 +228,18 @@ recordedTest("the end of one who attached to a stream says nothing of what anoth
   first[Symbol.dispose]();
 });
 
+recordedTest("a fence's event is asked first, and its stream is waited for where that is not over", (cuda) => {
+  using idle = cuda.stream.fence();
+  horizon = recorded;
+  told.length = 0;
+  idle.waitSync();
+  assertEquals(ofThese(/Event|Synchronize/), []);
+  using busy = cuda.stream.fence();
+  told.length = 0;
+  busy.waitSync();
+  assertEquals(ofThese(/Event|Synchronize/), ["cudaStreamSynchronize"]);
+});
+
 recordedTest("a map that copies back ends before the stream that carries it", () => {
   copyingWays((way, map, { stream }) => {
     const { mapped } = map(undefined, "read-write");
