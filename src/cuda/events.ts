@@ -8,11 +8,13 @@ import { check, checkRelease } from "./errors.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls } from "./primary_context.ts";
 
-/** A `cudaEvent_t` of a pool, and how many waits of other threads are on it. */
+/** A `cudaEvent_t` of a pool. */
 export interface PooledEvent {
   /** The event. */
   readonly handle: EventHandle;
-  /** It goes back to the pool once nobody waits for it. */
+  /** How many commands of its stream are in front of it, where it was recorded last. */
+  mark: number;
+  /** How many waits of other threads are on it. It goes back to the pool once nobody waits for it. */
   waiters: number;
 }
 
@@ -29,7 +31,7 @@ export class EventPool {
 
   /** An event, without timing: the caller gives it back. */
   take(): PooledEvent {
-    return this.#free.pop() ?? { handle: createEvent(this.#calls, POINT_FLAGS), waiters: 0 };
+    return this.#free.pop() ?? { handle: createEvent(this.#calls, POINT_FLAGS), mark: 0, waiters: 0 };
   }
 
   /** Gives it back, or up, where the pool has ended. */

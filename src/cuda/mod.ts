@@ -9,7 +9,7 @@ export { type CudaDevice, type CudaDeviceChoice, cudaDevices, type CudaVersions,
 export type { CudaAttribute, CudaAttributes } from "./attributes.ts";
 export { CudaLostError } from "./errors.ts";
 export { CudaFence } from "./fence.ts";
-export { type Recorded, Timeline } from "./timeline.ts";
+export { Timeline } from "./timeline.ts";
 export type { DeviceCalls, Within } from "./primary_context.ts";
 export type {
   CudaArray as CudaArrayHandle,

@@ -294,7 +294,7 @@ export class CudaStream extends NativeObject {
       if (isMade(fence, CudaEventFence)) {
         if (!fence.reached()) timeline.waitFor(fence.event);
       } else if (isMade(fence, CudaFence) && fence.line !== timeline && !fence.reached()) {
-        timeline.waitFor(fence.line.at(fence.mark).event.handle);
+        timeline.waitFor(fence.line.at(fence.mark).handle);
       }
     }
   }

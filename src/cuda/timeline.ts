@@ -5,14 +5,6 @@ import { check, CudaLostError } from "./errors.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls, Within } from "./primary_context.ts";
 
-/** An event that was recorded, and how many commands were in front of it. */
-export interface Recorded {
-  /** How many. */
-  readonly mark: number;
-  /** The event. */
-  readonly event: PooledEvent;
-}
-
 /**
  * The commands of one `cudaStream_t`, in the order in which they run. A point in it is a number: how many commands there
  * were. An event is recorded only when somebody asks for a point, so that submitting takes no more than its own call; it
@@ -26,7 +18,7 @@ export class Timeline {
   readonly #within: Within;
   #submitted = 0;
   #completed = 0;
-  #recorded: Recorded[] = [];
+  #recorded: PooledEvent[] = []; // the oldest first
   #failure: { readonly error: unknown } | undefined;
 
   /** Of a stream that lives for as long as this is asked. */
@@ -70,19 +62,25 @@ export class Timeline {
   finish(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     const mark = this.#submitted;
-    this.#lostIn(() => this.#within(() => check(cudart().cudaStreamSynchronize(this.stream), "cudaStreamSynchronize")));
+    try {
+      this.#within(() => check(cudart().cudaStreamSynchronize(this.stream), "cudaStreamSynchronize"));
+    } catch (error) {
+      throw this.#kept(error);
+    }
     this.#complete(mark);
   }
 
   /** One wait for a point off this thread, on an event that stays as it is until then. */
   async waitElsewhere(mark: number): Promise<void> {
-    const { event } = this.#lostIn(() => this.at(mark));
-    event.waiters++;
+    let event: PooledEvent | undefined;
     try {
-      const code = await cudart().cudaEventSynchronizeAsync(event.handle);
-      this.#lostIn(() => check(code, "cudaEventSynchronize"));
+      event = this.at(mark);
+      event.waiters++;
+      check(await cudart().cudaEventSynchronizeAsync(event.handle), "cudaEventSynchronize");
+    } catch (error) {
+      throw this.#kept(error);
     } finally {
-      this.release(event);
+      if (event !== undefined) this.release(event);
     }
   }
 
@@ -92,13 +90,13 @@ export class Timeline {
   }
 
   /** The earliest event at or behind a point; recorded now where there is none. */
-  at(mark: number): Recorded {
-    for (const recorded of this.#recorded) if (recorded.mark >= mark) return recorded;
+  at(mark: number): PooledEvent {
+    for (const event of this.#recorded) if (event.mark >= mark) return event;
     return this.record();
   }
 
   /** Records an event behind all that was submitted. */
-  record(): Recorded {
+  record(): PooledEvent {
     const event = this.#pool.take();
     try {
       this.#within(() => check(cudart().cudaEventRecord(event.handle, this.stream), "cudaEventRecord"));
@@ -106,9 +104,9 @@ export class Timeline {
       this.#pool.give(event);
       throw error;
     }
-    const recorded = { mark: this.#submitted, event };
-    this.#recorded.push(recorded);
-    return recorded;
+    event.mark = this.#submitted;
+    this.#recorded.push(event);
+    return event;
   }
 
   /** A stream has ended that was waited for up to a point. */
@@ -119,7 +117,7 @@ export class Timeline {
   /** A wait of another thread for an event is over. */
   release(event: PooledEvent): void {
     event.waiters--;
-    if (event.waiters === 0 && !this.#recorded.some((recorded) => recorded.event === event)) this.#pool.give(event);
+    if (event.waiters === 0 && !this.#recorded.includes(event)) this.#pool.give(event);
   }
 
   /** Is a point reached, as far as an event that was recorded there can tell? */
@@ -128,28 +126,30 @@ export class Timeline {
   }
 
   /** Asks the event at a point whether it is over. */
-  #ask(mark: number, isOver: (event: EventHandle) => boolean): boolean {
+  #ask(mark: number, ask: (event: EventHandle) => boolean): boolean {
     if (this.#failure !== undefined) throw this.#failure.error;
-    const recorded = this.#lostIn(() => this.at(mark));
-    if (!this.#lostIn(() => isOver(recorded.event.handle))) return false;
-    this.#complete(recorded.mark);
-    return true;
-  }
-
-  /** Asks something; a kernel that went wrong is remembered. Another failure is of the question: it can be asked again. */
-  #lostIn<R>(ask: () => R): R {
     try {
-      return ask();
+      const event = this.at(mark);
+      if (!ask(event.handle)) return false;
+      this.#complete(event.mark);
+      return true;
     } catch (error) {
-      if (error instanceof CudaLostError) this.#failure = { error };
-      throw error;
+      throw this.#kept(error);
     }
   }
 
+  /** A kernel that went wrong is remembered. Another failure is of the question: it can be asked again. */
+  #kept(error: unknown): unknown {
+    if (error instanceof CudaLostError) this.#failure = { error };
+    return error;
+  }
+
+  /** All up to a point is over: its events go back. */
   #complete(mark: number): void {
-    this.#completed = Math.max(this.#completed, mark);
-    while (this.#recorded.length > 0 && this.#recorded[0].mark <= mark) {
-      const { event } = this.#recorded.shift()!;
+    if (mark > this.#completed) this.#completed = mark;
+    const recorded = this.#recorded;
+    while (recorded.length > 0 && recorded[0].mark <= mark) {
+      const event = recorded.length === 1 ? recorded.pop()! : recorded.shift()!; // the one takes less than the other
       if (event.waiters === 0) this.#pool.give(event);
     }
   }
