@@ -30,13 +30,12 @@ export function optionsIn<T extends object>(given: T, names: Names<T>, argument:
   });
 }
 
-/**
- * The names of an object's own properties that are none of these; undefined where there are no such. What every object
- * inherits (`toString`) passes: nobody means an option by it, and this is on the way of every launch.
- */
+/** The names of an object's own properties that are none of these; undefined where there are no such. */
 export function otherNames(given: object, names: object): string | undefined {
   let others: string[] | undefined;
-  for (const name in given) if (!(name in names) && Object.hasOwn(given, name)) (others ??= []).push(name);
+  for (const name in given) { // Object.keys() makes an array, at every launch
+    if (!Object.hasOwn(names, name) && Object.hasOwn(given, name)) (others ??= []).push(name);
+  }
   return others?.join(", ");
 }
 

@@ -70,7 +70,7 @@ export class CudaKernel extends NativeObject {
   readonly #handle: Address;
   readonly #limits: LaunchLimits;
   readonly #parameters: readonly Parameter[];
-  /** Where the next launch is laid out; undefined while one is. */
+  /** Where a launch is laid out; undefined while one is. */
   #memory: LaunchMemory | undefined;
 
   /** Made by `program.kernel()`. @throws {ArgumentError} where the driver knows other parameters. */
@@ -83,6 +83,7 @@ export class CudaKernel extends NativeObject {
     assertDeclared(name, parameters, loaded.parameterSizes(handle));
     this.#limits = loaded.compiled(() => new LaunchLimits(name, handle, program.context));
     this.needs = this.#limits.needs;
+    this.#memory = new LaunchMemory(parameters);
     this.resource = new Resource({ name: `cuda kernel ${name}`, owners: [program.resource] });
     finalizers.register(this, this.resource, this);
   }
@@ -134,17 +135,20 @@ export class CudaKernel extends NativeObject {
     this.#assertAsMany(args);
     const memory = this.#memory ?? new LaunchMemory(this.#parameters);
     this.#memory = undefined; // what is passed may launch this very kernel, as it is looked at
-    const uses = memory.pack(args, context);
-    const waits = checks.unreached(after, "after");
-    const fence = stream.submit(FN, uses, waits, (handle) => {
-      // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
-      this.resource.assertLive();
-      this.#limits.allow(sizes);
-      memory.configure(sizes, handle);
-      return cudart().cudaLaunchKernelExC(memory.config, this.#handle, memory.args);
-    });
-    this.#memory = memory;
-    this.program.resource.record(fence); // code is not unloaded while it runs
+    try {
+      const uses = memory.pack(args, context);
+      const waits = checks.unreached(after, "after");
+      const fence = stream.submit(FN, uses, waits, (handle) => {
+        // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
+        this.resource.assertLive();
+        this.#limits.allow(sizes);
+        memory.configure(sizes, handle);
+        return cudart().cudaLaunchKernelExC(memory.config, this.#handle, memory.args);
+      });
+      this.program.resource.record(fence); // code is not unloaded while it runs
+    } finally {
+      this.#memory = memory;
+    }
   }
 
   #assertAsMany(args: readonly CudaKernelArgument[]): void {

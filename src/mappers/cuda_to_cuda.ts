@@ -12,12 +12,10 @@ import type { CudaTensor } from "../cuda/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf, retained } from "./shared/job.ts";
-import { firstAddress, placed, planesOf } from "./shared/planes.ts";
+import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "cuda→cuda";
-
-type Address = CudaTensor["address"];
 
 /**
  * Memory of one GPU for the kernels of another: by its own address, where the two have peer access (cudaDeviceCanAccessPeer),
@@ -56,8 +54,8 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     if (refusal !== undefined) throw noRoute(source.name, reader.name, [refusal]);
     const planes = planesOf(source);
     const first = firstAddress(planes);
-    const there = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
-    const { handle, memory, giveBack, done } = there;
+    const found = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
+    const { handle, memory, giveBack, done } = found;
     const resource = resourceOf(reader.resource, job, source.resource, giveBack);
     if (giveBack !== undefined || done !== undefined) resource.dependOn(reader.stream.resource); // by which it comes and goes
     for (const fence of waits.splice(0)) resource.record(fence);
@@ -69,12 +67,12 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
 };
 
 /** Where the target's kernels find the bytes. */
-interface There extends Partial<DeviceCopy> {
+interface Found extends Partial<DeviceCopy> {
   readonly handle: Address;
   readonly memory: CudaTensor["memory"];
 }
 
-function reached(owner: CudaContext, reader: CudaContext, handle: Address): There {
+function reached(owner: CudaContext, reader: CudaContext, handle: Address): Found {
   reader.peers.open(owner);
   return { handle, memory: isSame(owner, reader) ? "device" : "peer" };
 }
@@ -85,7 +83,7 @@ function copied(
   job: MapJob,
   from: Address,
   source: CudaTensor | Frame<CudaTensor>,
-): There {
+): Found {
   const { byteLength } = source.described.range;
   const { peers, stream } = reader;
   const there = { to: reader.device.ordinal, from: owner.device.ordinal };

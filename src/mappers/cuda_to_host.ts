@@ -14,12 +14,10 @@ import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { type HostCopy, onHost } from "./shared/on_host.ts";
-import { firstAddress, placed, planesOf } from "./shared/planes.ts";
+import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "cuda→host";
-
-type Address = CudaTensor["address"];
 
 /**
  * What kernels reach, as host memory: by the host's own address where it lies in memory of the host, else by a copy, where

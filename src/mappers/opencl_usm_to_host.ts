@@ -14,12 +14,10 @@ import type { OpenCLUsmTensor } from "../opencl/usm/tensor.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { type HostCopy, onHost } from "./shared/on_host.ts";
-import { firstAddress, placed, planesOf } from "./shared/planes.ts";
+import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.usm→host";
-
-type Address = OpenCLUsmTensor["address"];
 
 /**
  * Unified shared memory as host memory. Host and shared memory have the same address there, and take no native call: the

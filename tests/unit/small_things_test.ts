@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
+import { optionsIn } from "../../src/core/argument.ts";
 import { type Access, covers, reads, writes } from "../../src/core/memory/access.ts";
 import { type DType, dtypeOf, sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
 import * as errors from "../../src/core/errors.ts";
@@ -34,6 +35,17 @@ Deno.test(
     assertEquals([...tensor.bytes()], [0, 0x3e, 0, 0]);
   }),
 );
+
+Deno.test("options: own names that are none of theirs are refused, and what they inherit is no matter", () => {
+  const names = { size: true };
+  const given = Object.assign(Object.create({ inherited: 1 }), { size: 1 });
+  assertStrictEquals(optionsIn(given, names), given);
+  for (const name of ["Size", "constructor", "toString", "__proto__"]) {
+    const options = JSON.parse(`{ "size": 1, "${name}": 2 }`);
+    const error = assertThrows(() => optionsIn(options, names), errors.ArgumentError, `there is no ${name}.`);
+    assertEquals(error.hint, "Use size.");
+  }
+});
 
 Deno.test("errors: one failure is thrown as it is, several as one", () => {
   errors.throwAll([], "doing nothing");

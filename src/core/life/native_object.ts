@@ -14,7 +14,10 @@ export abstract class NativeObject implements Disposable, AsyncDisposable {
     return this.resource.name;
   }
 
-  /** Ends it, after what depends on it, and once all work that uses it is done; blocks until then. Idempotent. */
+  /**
+   * Ends it, after what depends on it and the work that was recorded on it; blocks until then. Where its end has begun
+   * already, it returns at once.
+   */
   [Symbol.dispose](): void {
     disposed(this);
     this.resource.dispose();

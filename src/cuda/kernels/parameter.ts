@@ -35,6 +35,7 @@ export abstract class Parameter {
    *
    * @throws {ArgumentError} where it is of the wrong kind, type, size, range or context.
    * @throws {AccessError} where its bytes may not be used so.
+   * @throws {LayoutError} where it does not begin where its type may lie.
    */
   abstract pack(
     value: unknown,

@@ -3,9 +3,7 @@ import type { Fence } from "../../core/life/fence.ts";
 import type { MapJob } from "../../core/graph/mapper.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { CudaContext } from "../../cuda/context.ts";
-import type { CudaTensor } from "../../cuda/tensor.ts";
-
-type Address = CudaTensor["address"];
+import type { Address } from "./planes.ts";
 
 /** Submits a copy from what the job was lent to an address, or back from there, behind other work. */
 type Submit = (address: Address, waits: readonly Fence[]) => Fence;

@@ -246,6 +246,26 @@ recordedTest("arguments that do not fit are refused before anything is launched"
   assertEquals(tape.launches, []);
 });
 
+recordedTest("a struct and a vector are passed as they were when they were looked at", (cuda) => {
+  using program = cuda.programFromPtx(PTX);
+  using mixed = program.kernel("mixed", ["char", "double", "half", "float4", "float", { bytes: 12 }, "void*"]);
+  const vector = [1, 2, 3, 4];
+  const struct = Int32Array.of(5, 6, 7);
+  const args: CudaKernelArgument[] = [0, 0, 0, vector, 0, struct, null];
+  Object.defineProperty(args, 6, {
+    get() {
+      vector.fill(9);
+      struct.fill(9);
+      structuredClone(struct, { transfer: [struct.buffer] });
+      return null;
+    },
+  });
+  mixed.run({ grid: [1], block: [1] }, args);
+  const { values } = tape.launches[0];
+  const expected = [Float32Array.of(1, 2, 3, 4), Int32Array.of(5, 6, 7)];
+  assertEquals([values[3], values[5]], expected.map(({ buffer }) => new Uint8Array(buffer)));
+});
+
 recordedTest("a launch from within another one, as its arguments are read, leaves those alone", (cuda) => {
   using program = cuda.programFromPtx(PTX);
   using add = program.kernel("add", ADD);

@@ -97,11 +97,15 @@ const C_HEAD = `
   printf(" %zu\\n", _Alignof(__typeof__(v))); } while (0)
 `;
 
+/** What was read by its address: it must not be collected meanwhile. */
+const kept: LaunchMemory[] = [];
+
 /** The bytes that a launch reads for each value, by the addresses that it is given. */
 function packed(types: readonly ParameterType[], values: readonly unknown[]): string[] {
   const parameters = parametersIn(types, "k");
   const memory = new LaunchMemory(parameters);
   memory.pack(values, undefined as never);
+  kept.push(memory);
   const addresses = new BigUint64Array(memoryAt(memory.args, 8 * parameters.length));
   return parameters.map(({ info }, i) => new Uint8Array(memoryAt(addresses[i], info.size)).toHex());
 }
