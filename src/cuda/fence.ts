@@ -39,8 +39,8 @@ export class CudaFence extends Fence {
   }
 
   /**
-   * Blocks until the work is done; where nothing of samepage's was submitted behind it, until all is that the stream was
-   * given by then, by whomever.
+   * Blocks until the work is done. It may wait for more, never for less: for what the stream was given behind it, by
+   * whomever.
    *
    * @throws {CudaLostError} where a kernel has gone wrong.
    */

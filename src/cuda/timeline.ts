@@ -1,6 +1,6 @@
 import { cudaStreamPerThread } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
-import { type EventPool, isReached, type PooledEvent, synchronize } from "./events.ts";
+import { type EventPool, isReached, type PooledEvent, synchronize, synchronizeAsync } from "./events.ts";
 import { check, CudaLostError } from "./errors.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls, Within } from "./primary_context.ts";
@@ -76,7 +76,7 @@ export class Timeline {
     try {
       event = this.at(mark);
       event.waiters++;
-      check(await cudart().cudaEventSynchronizeAsync(event.handle), "cudaEventSynchronize");
+      await synchronizeAsync(event.handle);
     } catch (error) {
       throw this.#kept(error);
     } finally {

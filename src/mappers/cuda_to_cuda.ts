@@ -1,6 +1,6 @@
 import type { Access } from "../core/memory/access.ts";
 import type { Target } from "../core/graph/context.ts";
-import { Described } from "../core/tensors/described.ts";
+import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -40,10 +40,9 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     if (isNear(owner, reader)) {
       return planned(EDGE, { aliases: true, evidence: evidenceOf(owner, reader) }, hostWait, source.as(target, access));
     }
-    const planes = source.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
     const why = `${reader.name} (device ${reader.device.ordinal}) has no peer access to ${owner.name} (device ` +
       `${owner.device.ordinal})`;
-    return plannedCopy(EDGE, why, hostWait, new Described(target, access, planes, source.info));
+    return plannedCopy(EDGE, why, hostWait, source.withoutAddress(target, access));
   },
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {

@@ -1,6 +1,6 @@
 import type { Access } from "../core/memory/access.ts";
 import type { Target } from "../core/graph/context.ts";
-import { Described } from "../core/tensors/described.ts";
+import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -40,8 +40,7 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
     const refusal = refuse(source, cl);
     if (refusal !== undefined) return refusal;
     // The buffer is told by its handle: it has no address on the host, though the memory may have.
-    const planes = source.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
-    const result = new Described(target, access, planes, source.info);
+    const result = source.withoutAddress(target, access);
     const verdict = proof.judge(source.target as CudaVirtual, cl, locationOf(source));
     return planned(EDGE, verdict, waits.length > 0, result);
   },

@@ -1,6 +1,6 @@
 import type { Access } from "../core/memory/access.ts";
 import type { Target } from "../core/graph/context.ts";
-import { Described } from "../core/tensors/described.ts";
+import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -43,9 +43,8 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     if (closed === undefined) {
       return planned(EDGE, cuda.hostMemory.judge(allocation), hostWait, source.as(target, access));
     }
-    const planes = source.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
     const why = closed.remedy === undefined ? closed.reason : `${closed.reason} ${closed.remedy}`;
-    return plannedCopy(EDGE, why, hostWait, new Described(target, access, planes, source.info));
+    return plannedCopy(EDGE, why, hostWait, source.withoutAddress(target, access));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {

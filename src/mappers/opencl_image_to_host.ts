@@ -1,6 +1,6 @@
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Target } from "../core/graph/context.ts";
-import { Described } from "../core/tensors/described.ts";
+import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
@@ -33,9 +33,8 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const { context: cl } = source.target as ImageTarget;
-    const [{ layout, allocation, start }] = source.planes;
     // Where it will lie is the driver's to say, and so are its pitches.
-    const result = new Described(target, access, [{ layout, allocation, start }]);
+    const result = source.withoutAddress(target, access);
     return refuseEnded(EDGE, cl) ?? planned(EDGE, cl.images.judgeMap(source), waits.length > 0, result);
   },
 

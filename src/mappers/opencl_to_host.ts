@@ -58,13 +58,9 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
       job.undo.push(() => void root.hostWriters--);
     }
     const resource = resourceOf(cl.queue.resource, job, source.resource, giveBackOf(cl, range));
-    const handle = range.address;
-    return onHost(
-      source,
-      target,
-      resource,
-      ({ layout, rootOffset }) => ({ handle, layout: moved(layout, rootOffset - first) }),
-    );
+    return onHost(source, target, resource, ({ layout, rootOffset }) => {
+      return { handle: range.address, layout: moved(layout, rootOffset - first) };
+    });
   },
 };
 

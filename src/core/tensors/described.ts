@@ -62,6 +62,12 @@ export class Described {
     other.#range = this.#range;
     return other;
   }
+
+  /** The same where no address of the host's is known of it (a copy, a device's own object): for those who write mappers. */
+  withoutAddress(target: Target, access: Access): Described {
+    const planes = this.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
+    return new Described(target, access, planes, this.info);
+  }
 }
 
 function boundingRange(planes: readonly DescribedPlane[]): ByteRange {
