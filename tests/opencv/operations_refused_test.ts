@@ -1,8 +1,12 @@
 // What an operation refuses, before any native call: which argument it names.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { ArgumentError, type DType, LayoutError } from "@samepage/interop";
+import { ArgumentError, type DType, host, LayoutError, MapperGraph } from "@samepage/interop";
 import { OpenCVContext, type OpenCVMat } from "@samepage/interop/opencv";
+import { MAP_ANONYMOUS, MAP_FIXED, MAP_PRIVATE, PROT_NONE, PROT_READ, PROT_WRITE } from "../../ffi/libc/constants.ts";
+import { NULL } from "../../ffi/address.ts";
+import { PAGE } from "../../src/core/native/blocks.ts";
+import { libc } from "../../src/core/native/libc.ts";
 import { thrown } from "../opencl/help.ts";
 import { testMat } from "./help.ts";
 
@@ -190,4 +194,31 @@ testMat("operations name the argument that they refuse, and write nothing", () =
     const error = thrown<ArgumentError>(kind, () => call({ cv, colour, other, grey, small, half, hue, volume, gone }));
     assertEquals([error.constructor, error.argument, error.code], [kind, argument, undefined], String(call));
   }
+});
+
+testMat("resize: pixels of two bytes at the very edge of memory, beyond which OpenCV would read", () => {
+  const page = BigInt(PAGE);
+  const kind = MAP_PRIVATE | MAP_ANONYMOUS;
+  const around = libc().mmap(NULL, 3n * page, PROT_NONE, kind, -1, 0n);
+  const inside = libc().mmap(around + page as typeof around, page, PROT_READ | PROT_WRITE, kind | MAP_FIXED, -1, 0n);
+  assertEquals(inside, around + page);
+  {
+    using cv = OpenCVContext.open();
+    using graph = new MapperGraph([host, cv]);
+    using wide = cv.mat.create({ shape: [200, 200], dtype: "u16" });
+    const resize = (at: bigint, interpolation: "nearest" | "nearest-exact" = "nearest") => {
+      using memory = host.wrap(inside + at, { shape: [4, 4], dtype: "u16" });
+      using src = graph.map(memory, cv.mat);
+      cv.resize(src, wide, [200, 200], { interpolation });
+    };
+    for (const [at, where] of [[0n, "in front of it"], [page - 32n, "behind it"]] as const) {
+      const error = thrown(LayoutError, () => resize(at));
+      assertEquals([error.argument, error.fn], ["src", "resize"]);
+      assertStringIncludes(error.message, where);
+      resize(at, "nearest-exact");
+    }
+    resize(2n);
+    resize(page - 34n);
+  }
+  assertEquals(libc().munmap(around, 3n * page), 0);
 });
