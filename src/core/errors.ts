@@ -146,12 +146,15 @@ export class NoRouteError extends InteropError {
   }
 }
 
-/** Throws one failure as it is, several as one {@link InteropError} with `.errors`: for those who write mappers. */
-export function throwAll(errors: readonly unknown[], doing: string): void {
+/**
+ * Throws one failure as it is, several as one {@link InteropError} with `.errors`: for those who write mappers. The same
+ * error counts once, however many it was told to.
+ */
+export function throwAll(given: readonly unknown[], doing: string): void {
+  if (given.length === 0) return;
+  const errors = [...new Set(given)];
   if (errors.length === 1) throw errors[0];
-  if (errors.length > 1) {
-    throw new InteropError(`${errors.length} failures while ${doing}: ${errors.map(messageOf).join(" ")}`, { errors });
-  }
+  throw new InteropError(`${errors.length} failures while ${doing}: ${errors.map(messageOf).join(" ")}`, { errors });
 }
 
 /** Why something is closed for what was thrown; an error's hint is what would open it: for those who write mappers. */

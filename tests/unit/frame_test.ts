@@ -1,12 +1,14 @@
-import { assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, DisposedError } from "../../src/core/errors.ts";
+import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { AccessError, ArgumentError, DisposedError, InteropError } from "../../src/core/errors.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { host } from "../../src/host/context.ts";
-import { withEmptyLedger } from "./ledger.ts";
+import { FakeFence, FakeWork } from "./fakes.ts";
+import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
 const info = imageInfo({ format: "NV12", width: 4, height: 2 });
 const luma = () => host.allocate({ shape: [2, 4], dtype: "u8" });
+const moment = () => new Promise((resolve) => setTimeout(resolve, 5));
 const chroma = () => host.allocate({ shape: [1, 2, 2], dtype: "u8" });
 
 Deno.test(
@@ -55,5 +57,82 @@ Deno.test(
     taken[Symbol.dispose]();
     assertEquals(frame.planes[0].grant.state, "live");
     frame.borrow("read-write")[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
+  "work declared on a frame of planes is waited for by each of them, and by the frame",
+  withEmptyLedger(async () => {
+    for (const how of ["dispose", "asyncDispose", "disposeAfter"] as const) {
+      const work = new FakeWork("event");
+      const frame = Frame.of([luma(), chroma()], info);
+      const states = () => frame.planes.map(({ resource }) => resource.state);
+      using fence = new FakeFence(work);
+      frame[how === "disposeAfter" ? how : "usedBy"](fence);
+      if (how === "dispose") assertThrows(() => frame[Symbol.dispose](), AccessError, "event that is not set");
+      const ended = how === "asyncDispose" ? frame[Symbol.asyncDispose]() : undefined;
+      await moment();
+      assertEquals(states().includes("freed"), false, how);
+      work.end();
+      await ended;
+      await moment();
+      assertEquals(states(), ["freed", "freed"], how);
+    }
+    assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
+  }),
+);
+
+Deno.test(
+  "a plane that is disposed by itself waits for the work on its frame",
+  withEmptyLedger(async () => {
+    const work = new FakeWork("event");
+    using frame = Frame.of([luma(), chroma()], info);
+    using fence = new FakeFence(work);
+    frame.usedBy(fence);
+    const plane = frame.planes[0];
+    const ended = plane[Symbol.asyncDispose]();
+    await moment();
+    assertEquals(plane.resource.state, "returning");
+    assertThrows(() => frame.usedBy(fence), DisposedError, plane.name);
+    work.end();
+    await ended;
+  }),
+);
+
+Deno.test(
+  "a failure of the work on a frame is told once by all that uses its planes together",
+  withEmptyLedger(async () => {
+    const failure = new InteropError("the kernel failed");
+    using whole = Frame.of([luma(), chroma()], info);
+    const lent = whole.borrow("read-write");
+    const work = new FakeWork("device", failure);
+    using fence = new FakeFence(work);
+    lent.disposeAfter(fence);
+    const warnings = await warningsOf(async () => {
+      work.end();
+      await moment();
+    });
+    assertEquals(warnings, []);
+    assertStrictEquals(assertThrows(() => whole.raiseKept()), failure);
+    whole.raiseKept();
+    const other = Frame.of([luma(), chroma()], info);
+    other.usedBy(fence);
+    assertStrictEquals(assertThrows(() => other[Symbol.dispose]()), failure);
+  }),
+);
+
+Deno.test(
+  "finished() of a frame waits for its planes, and beside work that is over",
+  withEmptyLedger(async () => {
+    using frame = Frame.of([luma(), chroma()], info);
+    const [over, flight] = [new FakeWork(), new FakeWork("event")];
+    over.end();
+    for (const work of [over, flight]) frame.planes[1].resource.record(new FakeFence(work));
+    let finished = false;
+    const waited = frame.finished().then(() => finished = true);
+    await moment();
+    assertEquals(finished, false);
+    flight.end();
+    await waited;
   }),
 );

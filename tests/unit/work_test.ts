@@ -69,7 +69,7 @@ Deno.test("what is recorded asks no declared fence, however many there are", () 
     assertEquals(AskedFence.asked > 0, true, `${about}, by whoever submits`);
     for (const each of [flight, ours]) each.end();
     work.sweep();
-    assertEquals([work.busy, FakeFence.alive, FakeFence.misused], [false, 0, 0], about);
+    assertEquals([work.next() !== undefined, FakeFence.alive, FakeFence.misused], [false, 0, 0], about);
   }
 });
 

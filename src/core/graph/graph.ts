@@ -58,7 +58,6 @@ export class Graph implements Disposable {
   /** The same for a tensor. */
   map<G extends Target>(source: Tensor, target: G, options?: MapOptions): TensorOf<G>;
   map(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Mapped {
-    if (isScattered(source)) return this.#mapPlanes(source, target, options);
     const asked = optionsOf(options);
     if (asked.after === undefined) return this.#map(source, target, asked);
     using after = asked.after.retain(); // of our own: whatever becomes of the caller's while we map
@@ -66,6 +65,10 @@ export class Graph implements Disposable {
   }
 
   #map(source: Mapped, target: Target, asked: Asked): Mapped {
+    return isScattered(source) ? this.#mapPlanes(source, target, asked) : this.#mapOne(source, target, asked);
+  }
+
+  #mapOne(source: Mapped, target: Target, asked: Asked): Mapped {
     let ready = this.#ready(source, target, asked);
     source.raiseKept();
     const waited = settleUnsubmitted(ready.returning);
@@ -146,10 +149,12 @@ export class Graph implements Disposable {
   }
 
   /** The planes of a frame that lie in several blocks are mapped one by one: all of them, or none. */
-  #mapPlanes(source: Frame, target: Target, options: MapOptions): Frame {
+  #mapPlanes(source: Frame, target: Target, asked: Asked): Frame {
+    for (const plane of source.planes) this.#ready(plane, target, asked); // what refuses one refuses all
+    source.raiseKept();
     const planes: Tensor[] = [];
     try {
-      for (const plane of source.planes) planes.push(this.map(plane, target, options));
+      for (const plane of source.planes) planes.push(this.#mapOne(plane, target, asked) as Tensor);
       const frame = Frame.of(planes, source.info, source.metadata);
       frame.resource.dependOn(source.resource);
       frame.resource.dependOn(this.#resource);

@@ -24,6 +24,11 @@ export interface ResourceInit {
   readonly grants?: readonly Grant[];
   /** What has to outlive it: disposing an owner disposes this first. */
   readonly owners?: readonly (Resource | undefined)[];
+  /**
+   * What holds its bytes, where it holds none itself: they end with it, and what a program declares of it is declared of
+   * each of them.
+   */
+  readonly parts?: readonly Resource[];
   /** How the bytes come back to the parent, where that takes work. */
   readonly giveBack?: GiveBack | undefined;
   /** Done the moment its end begins, before anything is waited for: what others might wait for in vain. */
@@ -46,6 +51,13 @@ export interface GiveBack {
 /** What an advance can stand before: work, or a lend in flight, on which nothing can block. */
 type Obstacle = Fence | Promise<void>;
 
+/** What went wrong while a resource ended. */
+interface Failed {
+  readonly error: unknown;
+  /** The resource that it happened to: this one, or one that ended with it. */
+  readonly at: Resource;
+}
+
 /** A wait that has ended; work that goes on all the same is seen out by polling. */
 interface EndedWait {
   readonly fence: Fence;
@@ -67,7 +79,8 @@ interface Link {
 /** How long a dispose polls work whose wait has ended before it, in milliseconds, until it gives its memory up for lost. */
 const LOST_AFTER_MS = 10_000;
 
-const NONE: readonly unknown[] = [];
+const NONE: readonly Failed[] = [];
+const NO_PARTS: readonly Resource[] = [];
 
 /** What a resource stands before while its bytes' way back is being submitted: the end of that. */
 const SUBMITTED: Promise<void> = Promise.resolve();
@@ -89,6 +102,7 @@ export class Resource {
   #undo: Undo;
   #giveBack: GiveBack | undefined;
   readonly #giveUp: (() => void) | undefined;
+  readonly #parts: readonly Resource[];
   readonly #work = new Work();
   #holds: Set<Promise<void>> | undefined;
   #newest: Link | undefined;
@@ -97,7 +111,7 @@ export class Resource {
   #drivesIntermediate = false;
   #submitting = false;
   #madeFor: Resource | undefined;
-  #errors: readonly unknown[] = NONE;
+  #errors: readonly Failed[] = NONE;
 
   /** Takes `undo` and `grants` over. */
   constructor(init: ResourceInit) {
@@ -106,6 +120,8 @@ export class Resource {
     this.grants = init.grants ?? [];
     this.#giveBack = init.giveBack;
     this.#giveUp = init.giveUp;
+    this.#parts = init.parts ?? NO_PARTS;
+    for (const part of this.#parts) this.#adopt(part);
     for (const grant of this.grants) grant.resource = this;
     for (const owner of init.owners ?? []) if (owner !== undefined) owner.#adopt(this);
   }
@@ -139,9 +155,14 @@ export class Resource {
     this.#work.beside(line, work);
   }
 
-  /** Is any recorded work still unfinished? Work that failed counts as finished, and is thrown by the dispose. */
+  /** Work that has to be waited for next. Work that failed counts as finished, and is thrown by the dispose. */
+  get unfinished(): Fence | undefined {
+    return this.#work.next();
+  }
+
+  /** Is any recorded work still unfinished? */
   get busy(): boolean {
-    return this.#work.busy;
+    return this.unfinished !== undefined;
   }
 
   /** Is a lend in flight on it, or on what depends on it? */
@@ -177,8 +198,17 @@ export class Resource {
     this.#work.record(fence);
   }
 
-  /** Records work that a program declares; retains the fence. @throws {DisposedError} unless it is live. */
+  /**
+   * Records work that a program declares; retains the fence.
+   *
+   * @throws {DisposedError} unless it is live, and so are its parts.
+   */
   usedBy(fence: Fence): void {
+    if (this.#parts.length > 0) {
+      for (const one of [this, ...this.#parts]) one.assertLive();
+      for (const part of this.#parts) part.usedBy(fence);
+      return;
+    }
     const own = retained(fence, "fence");
     try {
       this.assertLive(); // asked last: a fence's own code may end it
@@ -214,13 +244,14 @@ export class Resource {
   async disposeAsync(): Promise<void> {
     this.#begin(undefined);
     await this.#driveAsync();
-    throwAll(this.#takeErrors(), `disposing ${this.name}`);
+    this.#raise();
   }
 
   /** Ends it once `fence` is reached, and returns at once; a failure is kept on the bytes. Retains the fence. */
   disposeAfter(fence: Fence): void {
     this.usedBy(fence);
     this.#begin(undefined);
+    for (const part of this.#parts) part.#advance(); // each is on its way back at once: they do not wait for each other
     this.#driveLater();
   }
 
@@ -257,7 +288,7 @@ export class Resource {
         ended.errors.push(error);
       }
     }
-    throwAll(this.#takeErrors(), `disposing ${this.name}`);
+    this.#raise();
   }
 
   /** Marks the whole subtree as disposed, and takes its views away. False where it had begun before. */
@@ -317,7 +348,7 @@ export class Resource {
       const obstacle = at.#advanceAlone();
       if (obstacle !== undefined) return obstacle;
       path.pop();
-      if (path.length > 0) path[path.length - 1].#failed(at.#takeErrors());
+      if (path.length > 0) path[path.length - 1].#inherit(at);
     }
     return undefined;
   }
@@ -348,7 +379,7 @@ export class Resource {
     if (this.#drivesIntermediate) {
       const obstacle = intermediate.#advance();
       if (obstacle !== undefined) return obstacle;
-      this.#failed(intermediate.#takeErrors());
+      this.#inherit(intermediate);
     }
     this.#intermediate = undefined;
     return undefined;
@@ -413,21 +444,43 @@ export class Resource {
     for (const resource of this.#intermediate.#subtree()) resource.#abandon(fence);
   }
 
-  #takeErrors(): readonly unknown[] {
+  /** Hands out, once, all that failed. */
+  #takeErrors(): readonly Failed[] {
     const failures = this.#work.takeFailures();
-    const errors = failures.length === 0 ? this.#errors : [...failures, ...this.#errors];
+    const errors = failures.length === 0 ? this.#errors : [...this.#here(failures), ...this.#errors];
     this.#errors = NONE;
     return errors;
   }
 
+  /** Throws all that failed. */
+  #raise(): void {
+    const errors = this.#takeErrors();
+    if (errors.length > 0) throwAll(errors.map(({ error }) => error), `disposing ${this.name}`);
+  }
+
   #failed(errors: readonly unknown[]): void {
+    if (errors.length > 0) this.#errors = [...this.#errors, ...this.#here(errors)];
+  }
+
+  #here(errors: readonly unknown[]): Failed[] {
+    return errors.map((error) => ({ error, at: this }));
+  }
+
+  /** What failed of a resource that ended with this one is told by this one. */
+  #inherit(ended: Resource): void {
+    const errors = ended.#takeErrors();
     if (errors.length > 0) this.#errors = [...this.#errors, ...errors];
   }
 
   /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
   async #driveLater(): Promise<void> {
     await this.#driveAsync();
-    for (const error of this.#takeErrors()) this.#keep({ error, told: false });
+    const failures = new Map<unknown, Failure>(); // the same error of several resources is told once
+    for (const { error, at } of this.#takeErrors()) {
+      const failure = failures.get(error) ?? { error, told: false };
+      failures.set(error, failure);
+      this.#keep(failure, at);
+    }
   }
 
   async #driveAsync(): Promise<void> {
@@ -448,11 +501,13 @@ export class Resource {
     }
   }
 
-  #keep(failure: Failure): void {
-    if (this.grants.length === 0) warn(`${this.name} failed after its dispose: ${messageOf(failure.error)}`);
+  /** Keeps a failure on the bytes of the resource that it happened to, and on this one's. */
+  #keep(failure: Failure, at: Resource): void {
+    const grants = at === this ? this.grants : [...this.grants, ...at.grants];
+    if (grants.length === 0) warn(`${this.name} failed after its dispose: ${messageOf(failure.error)}`);
     // What nobody has any more asks nobody: it comes into account only where there is nothing else.
-    const had = this.grants.filter(({ allocation }) => allocation.peers > 0);
-    for (const { allocation, start, end } of had.length > 0 ? had : this.grants) {
+    const had = grants.filter(({ allocation }) => allocation.peers > 0);
+    for (const { allocation, start, end } of had.length > 0 ? had : grants) {
       allocation.keepFailure(start, end, failure);
     }
   }

@@ -86,11 +86,6 @@ export class Work {
     return this.fences.filter((fence) => isForeign(fence, context)).find((fence) => !this.forgetIfOver(fence));
   }
 
-  /** Is any of it unfinished? What failed is over. */
-  get busy(): boolean {
-    return this.#lines.length > 0 && this.next() !== undefined;
-  }
-
   /** Forgets all that is over. */
   sweep(): void {
     for (const fence of [...this.fences]) this.forgetIfOver(fence);

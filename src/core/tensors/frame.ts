@@ -3,7 +3,6 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { isMade } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { ArgumentError, LayoutError } from "../errors.ts";
-import type { Fence } from "../life/fence.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import type { Layout } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
@@ -33,7 +32,10 @@ export interface PlacedPlane {
   readonly layout: Layout;
 }
 
-/** Ordered tensors (planes) that belong together, and what they are. Maps like a tensor, all planes at once. */
+/**
+ * Ordered tensors (planes) that belong together, and what they are. Maps like a tensor, all planes at once. Work that is
+ * declared on it is declared on each plane, and `finished()` waits for the work on all of them.
+ */
 export class Frame<P extends Tensor = Tensor> extends Mapped {
   /** The planes, in the order of the format. */
   readonly planes: readonly P[];
@@ -70,8 +72,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     }
     for (const plane of planes) plane.resource.assertLive();
     checkPlanes(planes, checked);
-    const resource = new Resource({ name: `frame of ${planes.map((plane) => plane.name).join(", ")}` });
-    for (const plane of planes) plane.resource.dependOn(resource);
+    const name = `frame of ${planes.map((plane) => plane.name).join(", ")}`;
+    const resource = new Resource({ name, parts: planes.map((plane) => plane.resource) });
     const { target, parent } = planes[0];
     const frame = new Frame<P>({
       target,
@@ -112,10 +114,9 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
-  /** The same of it and of its planes: for those who write mappers. */
-  override workBeside(line: object | undefined, work: Fence[]): void {
-    super.workBeside(line, work);
-    for (const plane of this.planes) plane.workBeside(line, work);
+  /** Its planes: what is in flight on one of them is in flight on it. */
+  protected override get parts(): readonly Mapped[] {
+    return this.planes;
   }
 
   /** Lends all planes to a child. */

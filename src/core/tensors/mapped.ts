@@ -20,7 +20,7 @@ export interface MappedInit {
   readonly resource: Resource;
 }
 
-const NO_FRAMES: readonly Mapped[] = [];
+const NONE: readonly Mapped[] = [];
 
 /** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
 export abstract class Mapped implements Disposable, AsyncDisposable {
@@ -34,7 +34,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   #route: Route | (() => Route) = ORIGIN;
   #described: Described | undefined;
   /** The frames that were made of it: it keeps them alive, as they keep it. */
-  #frames: readonly Mapped[] = NO_FRAMES;
+  #frames: readonly Mapped[] = NONE;
 
   /** Takes the resource over. */
   constructor(init: MappedInit) {
@@ -94,18 +94,25 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
    */
   workBeside(line: object | undefined, work: Fence[]): void {
     this.resource.workBeside(line, work);
-    for (let i = 0; i < this.#frames.length; i++) this.#frames[i].resource.workBeside(line, work);
+    const { parts } = this;
+    for (let i = 0; i < parts.length; i++) parts[i].workBeside(line, work);
     for (let at = this.parent; at?.target === this.target; at = at.parent) at.resource.workBeside(line, work);
     const peers = peersOf(this);
     for (let i = 0; i < peers.length; i++) peers[i].resource?.workBeside(line, work);
   }
 
-  /** The first resource that is busy, of it, of what it is a part of, and of its peers. */
-  protected get unfinished(): Resource | undefined {
-    if (this.resource.busy) return this.resource;
-    for (let i = 0; i < this.#frames.length; i++) if (this.#frames[i].resource.busy) return this.#frames[i].resource;
-    for (let at = this.parent; at?.target === this.target; at = at.parent) if (at.resource.busy) return at.resource;
-    return peersOf(this).find(({ resource }) => resource?.busy)?.resource;
+  /** What it is made of: a frame, of its planes. */
+  protected get parts(): readonly Mapped[] {
+    return NONE;
+  }
+
+  /** Work in flight on it and its parts, on what it is a part of itself, or on its peers: what to wait for next. */
+  protected get unfinished(): Fence | undefined {
+    let found = this.resource.unfinished;
+    for (const part of this.parts) found ??= part.unfinished;
+    for (let at = this.parent; at?.target === this.target; at = at.parent) found ??= at.resource.unfinished;
+    for (const { resource } of peersOf(this)) found ??= resource?.unfinished;
+    return found;
   }
 
   /** It is a plane of `frame` now, and keeps it alive: for those who write mappers. */
@@ -187,7 +194,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
    */
   async finished(): Promise<void> {
     this.resource.assertLive();
-    for (let busy = this.unfinished; busy !== undefined; busy = this.unfinished) await busy.work[0].wait();
+    for (let fence = this.unfinished; fence !== undefined; fence = this.unfinished) await fence.wait();
   }
 
   /**
