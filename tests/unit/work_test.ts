@@ -1,4 +1,5 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
+import type { Fence } from "../../src/core/life/fence.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import { Work } from "../../src/core/life/work.ts";
 import { FakeFence, FakeWork } from "./fakes.ts";
@@ -104,6 +105,21 @@ Deno.test("a declared fence keeps nobody from waiting for what is ours in the li
   assertEquals(waits.includes(own), true);
   for (const each of [ours, declared]) each.end();
   work.sweep();
+  assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
+});
+
+Deno.test("a declared fence holds back who stands in the line that it claims, and one of ours does not", () => {
+  const flight = new FakeWork();
+  for (const others of [false, true]) {
+    const work = new Work();
+    const declared = new AskedFence(flight, line);
+    work.declare(declared);
+    if (others) work.record(new OurFence(flight, line));
+    const waits: FakeFence[] = [];
+    work.beside(line, waits as Fence[]);
+    assertEquals(waits, [declared]);
+    for (const fence of [...work.fences]) work.forget(fence);
+  }
   assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
 });
 

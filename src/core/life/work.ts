@@ -57,15 +57,18 @@ export class Work {
     this.#lineOf(fence, true).fences.push(fence);
   }
 
-  /** Adds to `work` what whoever stands in a line of their own has to wait for: the last of every other. */
+  /**
+   * Adds to `work` what a command in the line `own` has to wait for: the last of every other line, and of what was declared,
+   * in whichever line that says it stands.
+   */
   beside(own: object | undefined, work: Fence[]): void {
     const lines = this.#lines;
     // Most resources see one line, and few fences of it.
-    if (lines.length === 1 && lines[0].line === own && lines[0].fences.length < lines[0].most) return;
+    if (lines.length === 1 && isOwn(lines[0], own) && lines[0].fences.length < lines[0].most) return;
     this.#tidy();
     for (let i = this.#lines.length - 1; i >= 0; i--) {
       const other = this.#lines[i]; // a fence's own code may have taken it away
-      const last = other === undefined || other.line === own ? undefined : this.#unfinished(other);
+      const last = other === undefined || isOwn(other, own) ? undefined : this.#unfinished(other);
       if (last !== undefined) work.push(last);
     }
   }
@@ -179,6 +182,11 @@ export class Work {
     }
     this.#mostLines = Math.max(FEW, 2 * this.#lines.length);
   }
+}
+
+/** Does the line itself keep a command in `own` behind these fences? */
+function isOwn({ line, declared }: Line, own: object | undefined): boolean {
+  return line === own && !declared;
 }
 
 /** A fence that cannot say so stands in a line of its own. */

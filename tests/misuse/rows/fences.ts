@@ -1,5 +1,5 @@
 import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
-import { type OpenCLContext, OpenCLFence } from "@samepage/interop/opencl";
+import { type OpenCLContext, OpenCLFence, type OpenCLTensor } from "@samepage/interop/opencl";
 import { any, fails, open, OwnFence, safe, safely, say, sleep } from "../kit.ts";
 import { type Rows, table } from "../row.ts";
 
@@ -124,6 +124,27 @@ export default table(import.meta, {
       event.complete();
       cl[Symbol.dispose]();
     },
+  },
+  "a fence of the program's own that says it stands in our queue, and commands there": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using program = cl.program("kernel void k(global uchar* o) { o[get_global_id(0)] = 7; }");
+      using kernel = program.kernel("k");
+      const commands = [
+        (t: OpenCLTensor) => kernel.run([4096], [t]),
+        (t: OpenCLTensor) => cl.queue.fill(t, 1),
+        (t: OpenCLTensor) => cl.queue.read(t, new Uint8Array(4096)),
+      ];
+      for (const command of commands) {
+        using t = cl.allocate(bytes);
+        const fence = Object.assign(new OwnFence(), { line: cl.queue });
+        t.usedBy(fence);
+        command(t);
+        say(fence.done);
+      }
+    },
+    says: ["true", "true", "true"],
   },
   "a fence that is never reached though its wait returns, and a blocking dispose": {
     limit: 25,
