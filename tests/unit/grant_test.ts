@@ -118,7 +118,7 @@ Deno.test(
           }
         }
         for (const { grant } of nodes) grant.finish();
-        assertEquals(allocation.lends, []);
+        assertEquals([...allocation.lends], []);
         allocation.leave();
       }),
       { numRuns: 1500 },

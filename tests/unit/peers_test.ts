@@ -56,12 +56,12 @@ Deno.test(
     for (const first of [0, 1]) {
       const peers = peersOf(100);
       const { allocation } = peers[0].grant;
-      assertEquals(allocation.roots.length, 2);
+      assertEquals(allocation.roots.size, 2);
       peers[first][Symbol.dispose]();
-      assertEquals(allocation.roots, [peers[1 - first].grant]);
+      assertEquals([...allocation.roots], [peers[1 - first].grant]);
       assertEquals(peers[1 - first].view().length, 100);
       peers[1 - first][Symbol.dispose]();
-      assertEquals(allocation.roots, []);
+      assertEquals([...allocation.roots], []);
     }
   }),
 );

@@ -297,7 +297,7 @@ Deno.test({
         assertEquals(FakeFence.misused, 0, "fences used after their dispose");
         await new Promise((resolve) => setTimeout(resolve));
         assertEquals(FakeFence.alive, 0, "fences that nobody disposed");
-        for (const { allocation } of world.nodes) assertEquals(allocation.lends, []);
+        for (const { allocation } of world.nodes) assertEquals([...allocation.lends], []);
       }),
       { numRuns: Number(Deno.env.get("SAMEPAGE_RUNS") ?? 1500) },
     );

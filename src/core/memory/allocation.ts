@@ -1,6 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { Grant } from "./grant.ts";
 import { ledger } from "../life/ledger.ts";
+import { Ranges } from "./ranges.ts";
 import type { Views } from "./view.ts";
 import { warn } from "../warn.ts";
 
@@ -59,9 +60,9 @@ export class Allocation {
   /** The memory, and the way to give it back. */
   readonly block: Block;
   /** What is lent directly of this block, by whichever of its tensors: peers are judged together. */
-  readonly lends: Grant[] = [];
+  readonly lends: Ranges<Grant> = new Ranges();
   /** The grants of those tensors: whoever uses these bytes waits for what any of them has in flight. */
-  readonly roots: Grant[] = [];
+  readonly roots: Ranges<Grant> = new Ranges();
   /** How many buffers over these bytes have been handed out and not been revoked. */
   liveViews = 0;
   /** Set once a tracked view was found to have been moved away. */

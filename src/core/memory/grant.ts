@@ -1,6 +1,7 @@
 import { type Access, covers, writes } from "./access.ts";
 import type { Allocation } from "./allocation.ts";
 import { AccessError, DisposedError } from "../errors.ts";
+import { type Placed, Ranges } from "./ranges.ts";
 import type { Resource } from "../life/resource.ts";
 
 /** `lent`: children hold a part; `returning`: the holder is disposed, its bytes are on their way back. */
@@ -36,9 +37,9 @@ export class Grant {
   /** The resource whose end returns the bytes; set when the holder is made. */
   resource: Resource | undefined;
   /** What is lent of it. Facets (the peers of an allocation, the planes of a frame) share one list. */
-  readonly #lends: Grant[];
-  readonly #siblings: Grant[] | undefined;
-  #index = -1;
+  readonly #lends: Ranges<Grant>;
+  readonly #siblings: Ranges<Grant> | undefined;
+  readonly #place: Placed<Grant> | undefined;
   #ended = false;
 
   private constructor(
@@ -48,8 +49,8 @@ export class Grant {
     access: Access,
     holder: string,
     parent: Grant | undefined,
-    lends: Grant[],
-    siblings: Grant[] | undefined,
+    lends: Ranges<Grant>,
+    siblings: Ranges<Grant> | undefined,
   ) {
     this.allocation = allocation;
     this.start = start;
@@ -59,7 +60,7 @@ export class Grant {
     this.parent = parent;
     this.#lends = lends;
     this.#siblings = siblings;
-    if (siblings !== undefined) this.#index = siblings.push(this) - 1;
+    this.#place = siblings?.add(this, start, end, writes(access));
   }
 
   /** The grant of a tensor that owns its bytes: what it lends is judged together with what its peers lend. */
@@ -83,26 +84,32 @@ export class Grant {
 
   /** Lends a range to a new holder. The caller has asked {@link conflicts} first. */
   lend(access: Access, start: number, end: number, holder: string): Grant {
-    return new Grant(this.allocation, start, end, access, holder, this, [], this.#lends);
+    return new Grant(this.allocation, start, end, access, holder, this, new Ranges(), this.#lends);
   }
 
   /** Where in its life this grant is. */
   get state(): GrantState {
     if (this.#ended) return "ended";
     if (this.returning) return "returning";
-    return this.#lends.some((lent) => lent.#overlaps(this.start, this.end)) ? "lent" : "live";
+    return this.#lends.some(this.start, this.end, "all", () => true) ? "lent" : "live";
   }
 
   /** What is lent of it, in part or whole; facets of one grant have one list: for those who write mappers. */
-  get lends(): readonly Grant[] {
+  get lends(): Iterable<Grant> {
     return this.#lends;
   }
 
   /** The grants of other tensors that own any of these bytes as well, as far as work on them goes; none of what was lent. */
   get peers(): readonly Grant[] {
     const { roots, indivisible } = this.allocation;
-    if (roots.length < 2 || this.#siblings !== roots) return NONE;
-    return roots.filter((root) => root !== this && (indivisible || root.#overlaps(this.start, this.end)));
+    if (roots.size < 2 || this.#siblings !== roots) return NONE;
+    const peers: Grant[] = [];
+    const [start, end] = indivisible ? [0, Infinity] : [this.start, this.end];
+    roots.some(start, end, "all", (root) => {
+      if (root !== this) peers.push(root);
+      return false;
+    });
+    return peers;
   }
 
   /** True once the holder is disposed and its bytes are on their way back. */
@@ -124,12 +131,13 @@ export class Grant {
         hint: `Ask for it when it is made: { access: "read-write" }.`,
       });
     }
+    if (this.#lends.size === 0) return NONE;
     let returning: Grant[] | undefined;
-    for (const lent of this.#lends) {
-      if (!lent.#overlaps(start, end) || !(writes(access) || writes(lent.access))) continue;
-      if (lent.returning) (returning ??= []).push(lent);
-      else throw lent.#refusal(access, this.holder);
-    }
+    this.#lends.some(start, end, writes(access) ? "all" : "writers", (lent) => {
+      if (!lent.returning) throw lent.#refusal(access, this.holder);
+      (returning ??= []).push(lent);
+      return false;
+    });
     return returning ?? NONE;
   }
 
@@ -154,17 +162,7 @@ export class Grant {
   finish(): void {
     if (this.#ended) return;
     this.#ended = true;
-    const siblings = this.#siblings;
-    if (siblings === undefined) return;
-    const last = siblings.pop()!;
-    if (last !== this) {
-      siblings[this.#index] = last;
-      last.#index = this.#index;
-    }
-  }
-
-  #overlaps(start: number, end: number): boolean {
-    return this.start < end && start < this.end;
+    if (this.#place !== undefined) this.#siblings!.delete(this.#place);
   }
 
   #refusal(access: Access, user: string): AccessError {

@@ -3,16 +3,16 @@ import { AccessError, messageOf } from "../errors.ts";
 import type { Grant } from "./grant.ts";
 import { isDetached, transfer } from "../intrinsics.ts";
 import { permitted } from "../native/library.ts";
+import { type Placed, Ranges } from "./ranges.ts";
 
 /** A buffer that was handed out, and what it shows. */
 interface Handed {
   readonly buffer: ArrayBuffer;
   readonly grant: Grant;
-  readonly start: number;
-  readonly end: number;
-  readonly writable: boolean;
   /** Lent to a promise: it stays until that settles, though its tensor is disposed. */
   readonly lent: boolean;
+  /** Where it lies among the others. */
+  place?: Placed<Handed>;
 }
 
 /** A view keeps alive whatever its memory hangs on: buffer → tensor. */
@@ -29,7 +29,7 @@ export function isOurs(buffer: ArrayBufferLike): boolean {
  */
 export class Views {
   readonly #allocation: Allocation;
-  #handed: Handed[] = [];
+  readonly #handed = new Ranges<Handed>();
 
   private constructor(allocation: Allocation) {
     this.#allocation = allocation;
@@ -55,7 +55,8 @@ export class Views {
       return Deno.UnsafePointerView.getArrayBuffer(pointer, end - start) as ArrayBuffer;
     });
     keepers.set(buffer, keeper);
-    this.#handed.push({ buffer, grant, start, end, ...use });
+    const handed: Handed = { buffer, grant, lent: use.lent };
+    handed.place = this.#handed.add(handed, start, end, use.writable);
     this.#allocation.liveViews++;
     return buffer;
   }
@@ -66,7 +67,7 @@ export class Views {
    * @throws {AccessError} where one cannot be detached; all others were.
    */
   revokeRange(start: number, end: number, onlyWritable: boolean): void {
-    this.#revoke((h) => h.start < end && start < h.end && (h.writable || !onlyWritable));
+    this.#revoke(start, end, onlyWritable, () => true);
   }
 
   /**
@@ -75,29 +76,29 @@ export class Views {
    * @throws {AccessError} where one cannot be detached; all others were.
    */
   revokeWithin(grant: Grant, which: "plain" | "lent" = "plain"): void {
-    this.#revoke((h) => h.lent === (which === "lent") && h.grant.isWithin(grant));
+    // A grant's range covers those of all that borrowed from it.
+    this.#revoke(grant.start, grant.end, false, (h) => h.lent === (which === "lent") && h.grant.isWithin(grant));
   }
 
-  #revoke(chosen: (handed: Handed) => boolean): void {
-    const kept: Handed[] = [];
+  #revoke(start: number, end: number, onlyWritable: boolean, isMeant: (handed: Handed) => boolean): void {
+    const chosen: Handed[] = [];
+    this.#handed.some(start, end, onlyWritable ? "writers" : "all", (handed) => {
+      if (isMeant(handed)) chosen.push(handed);
+      return false;
+    });
     let failed: unknown;
-    for (const handed of this.#handed) {
-      if (!chosen(handed)) {
-        kept.push(handed);
-        continue;
-      }
+    for (const handed of chosen) {
       try {
         // Whoever detached it before us has moved the memory somewhere that we cannot reach.
         if (isDetached(handed.buffer)) this.#allocation.markEscaped("was moved away with transfer() or postMessage");
         else transfer(handed.buffer, 0);
         this.#allocation.liveViews--;
+        this.#handed.delete(handed.place!);
       } catch (error) {
         this.#allocation.markEscaped("cannot be detached");
-        kept.push(handed);
         failed = error;
       }
     }
-    this.#handed = kept;
     if (failed === undefined) return;
     throw new AccessError(`A view of these bytes cannot be taken away (${messageOf(failed)}).`, {
       api: "core",
