@@ -5,6 +5,7 @@ import type { ByteRange } from "../../core/tensors/described.ts";
 import { ArgumentError, throwAll } from "../../core/errors.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
+import { Ranges } from "../../core/memory/ranges.ts";
 import type { BufferLimits } from "./limits.ts";
 import type { OpenCLContext } from "../context.ts";
 import { createBuffer, retainBuffer, type RootBuffer } from "../tensor.ts";
@@ -60,13 +61,13 @@ export class HostBuffers {
 
   /** The live buffer that shares bytes with a range, if any. */
   find({ allocation, start, address, byteLength }: ByteRange): HostBuffer | undefined {
-    const live = allocation.findAttachment<HostBuffer[]>(this.#space);
-    if (live === undefined) return undefined;
-    for (let i = 0; i < live.length; i++) {
-      const apart = live[i].start >= start + byteLength || start >= live[i].start + live[i].byteLength;
-      if (!apart && isAt(live[i], start, address)) return live[i];
-    }
-    return undefined;
+    const live = allocation.findAttachment<Ranges<HostBuffer>>(this.#space);
+    let found: HostBuffer | undefined;
+    live?.some(start, start + byteLength, "all", (buffer) => {
+      if (isAt(buffer, start, address)) found = buffer;
+      return found !== undefined;
+    });
+    return found;
   }
 
   /** True where a map of a range can share a live buffer; or a live image, where it is to be that image. */
@@ -82,7 +83,7 @@ export class HostBuffers {
    */
   acquire(range: ByteRange, undo: Undo, image?: HostImage): HostBuffer {
     const live = this.#live(range);
-    return share(this.find(range) ?? this.#create(range, live, image), live, undo);
+    return share(this.find(range) ?? this.#create(range, live, image), undo);
   }
 
   /**
@@ -104,10 +105,10 @@ export class HostBuffers {
         },
       );
     }
-    if (known !== undefined) return share(known, live, undo);
+    if (known !== undefined) return share(known, undo);
     const release: Undo = [];
     retainBuffer(mem, release);
-    return share(added(range, mem, limits, live, release), live, undo);
+    return share(added(range, mem, limits, live, release), undo);
   }
 
   /**
@@ -123,11 +124,11 @@ export class HostBuffers {
     buffer.writers = [...unfinished, writer];
   }
 
-  #live(range: ByteRange): HostBuffer[] {
-    return range.allocation.attachment<HostBuffer[]>(this.#space, () => []);
+  #live(range: ByteRange): Ranges<HostBuffer> {
+    return range.allocation.attachment<Ranges<HostBuffer>>(this.#space, () => new Ranges());
   }
 
-  #create(range: ByteRange, live: HostBuffer[], image: HostImage | undefined): HostBuffer {
+  #create(range: ByteRange, live: Ranges<HostBuffer>, image: HostImage | undefined): HostBuffer {
     const undo: Undo = [];
     const address = range.address as Address;
     const mem = image === undefined
@@ -142,7 +143,7 @@ function added(
   { start, address, byteLength }: ByteRange,
   mem: ClMem,
   limits: BufferLimits | undefined,
-  live: HostBuffer[],
+  live: Ranges<HostBuffer>,
   undo: Undo,
   what: string = BUFFER,
 ): HostBuffer {
@@ -158,16 +159,16 @@ function added(
     writers: [],
     undo,
   };
-  live.push(buffer);
+  const place = live.add(buffer, start, start + byteLength, false);
+  undo.push(() => live.delete(place)); // first of its release
   return buffer;
 }
 
 /** One more has it; the last one to give it back releases it. */
-function share(buffer: HostBuffer, live: HostBuffer[], undo: Undo): HostBuffer {
+function share(buffer: HostBuffer, undo: Undo): HostBuffer {
   buffer.sharers++;
   undo.push(() => {
     if (--buffer.sharers > 0 || buffer.kept) return;
-    live.splice(live.indexOf(buffer), 1);
     throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
   });
   return buffer;
