@@ -44,6 +44,10 @@ export const MAP_PRIVATE = 0x02;
 export const MAP_FIXED = 0x10;
 /** `#define MAP_ANONYMOUS 0x20` */
 export const MAP_ANONYMOUS = 0x20;
+/** `#define MADV_DONTNEED 4` */
+export const MADV_DONTNEED = 4;
+/** `#define MADV_POPULATE_WRITE 23` */
+export const MADV_POPULATE_WRITE = 23;
 
 // unsigned int
 

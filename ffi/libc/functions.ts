@@ -9,6 +9,9 @@ export interface LibC {
   /** `int munmap(void *addr, size_t len)` */
   munmap(addr: Address, len: bigint): number;
 
+  /** `int madvise(void *addr, size_t len, int advice)` */
+  madvise(addr: Address, len: bigint, advice: number): number;
+
   /** `int memfd_create(const char *name, unsigned int flags)` */
   memfd_create(name: BufferSource | null, flags: number): number;
 

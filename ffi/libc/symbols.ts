@@ -6,6 +6,8 @@ export const SYMBOLS = {
   mmap: { parameters: ["u64", "usize", "i32", "i32", "i32", "i64"], result: "u64" },
   // int munmap(void *addr, size_t len)
   munmap: { parameters: ["u64", "usize"], result: "i32" },
+  // int madvise(void *addr, size_t len, int advice)
+  madvise: { parameters: ["u64", "usize", "i32"], result: "i32" },
   // int memfd_create(const char *name, unsigned int flags)
   memfd_create: { parameters: ["buffer", "u32"], result: "i32" },
   // int ftruncate(int fd, __off_t length)

@@ -2,7 +2,8 @@ import type { Address } from "../../ffi/address.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/layout/alignment.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
-import type { DType, DTypeOf, TypedArray } from "../core/layout/dtype.ts";
+import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layout/dtype.ts";
+import { Checks } from "../core/checks.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { Frame, type PlacedPlane } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
@@ -21,11 +22,20 @@ import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts"
 
 /** How a block of host memory is to be placed. */
 export interface Placement {
-  /** The address will be a multiple of this power of two; the page size (4096) by default, and at least. */
+  /**
+   * The address will be a multiple of this power of two: the page size (4096) by default, and at least. With `guard`, it
+   * is one element by default, and what you say is not rounded up to a page.
+   */
   readonly align?: number;
   /** In a memfd, so that other processes and APIs can have it: `tensor.exportFd()`. */
   readonly sharable?: boolean;
-  /** With a page after the end that nobody may touch: for finding native code that writes too far. */
+  /**
+   * With a page after the end that nobody may touch: for finding native code that writes too far. The memory ends where
+   * that page begins, so that the first byte after it ends the process, and so does every other up to a page further.
+   *
+   * The padding of the last row is the tensor's own, and not guarded. Where `align` is given, so are up to `align - 1`
+   * bytes after the end (at most 4095).
+   */
   readonly guard?: boolean;
 }
 
@@ -85,7 +95,12 @@ export class HostContext implements Context, Target<HostTensor> {
   /**
    * Allocates zeroed memory, page-aligned, its length rounded up to a multiple of 64 bytes.
    *
+   * Small blocks (up to 256 KiB) share mappings of 4 MiB. What is larger, sharable, guarded or aligned beyond a page has a
+   * mapping of its own, and Linux allows a process 65,530 of those by default (vm.max_map_count). Half of them are left
+   * to V8 and to drivers, which cannot do without; what would take more is refused.
+   *
    * @throws {LayoutError} for a wrong shape, dtype, stride or alignment.
+   * @throws {ArgumentError} for other options of a wrong type, and where there are too many mappings.
    * @throws {NativeCallError} where there is not enough memory.
    *
    * @example
@@ -98,12 +113,14 @@ export class HostContext implements Context, Target<HostTensor> {
    */
   allocate<D extends DType>(init: HostAllocation<D>): HostTensor<D> {
     const made = layoutIn(init, NAMES);
-    const block = this.#block(endOf(made), init);
-    return ownedTensor(this, new Allocation(block), block.address, made, "read-write", block);
+    const block = mapped(endOf(made), sizeOf(made.dtype), init);
+    return ownedTensor(this, new Allocation(block), startOf(block), made, "read-write", block);
   }
 
   /**
    * Allocates one block for all planes of a frame, one after the other.
+   *
+   * @throws like {@link allocate}.
    *
    * @example
    * ```ts
@@ -115,17 +132,17 @@ export class HostContext implements Context, Target<HostTensor> {
    */
   allocateFrame(info: FrameInfo, options: FrameAllocation = {}): Frame<HostTensor> {
     const checked = frameInfo(info);
-    const { rowAlign, metadata } = optionsIn(options, FRAME_OPTIONS);
+    const { rowAlign, metadata, ...placement } = optionsIn(options, FRAME_OPTIONS);
     const layouts = planeLayouts(checked, rowAlign);
     const last = layouts[layouts.length - 1];
-    const block = this.#block(endOf(last), options);
+    const block = mapped(endOf(last), Math.max(...layouts.map(({ dtype }) => sizeOf(dtype))), placement);
     const allocation = new Allocation(block);
     join(allocation);
-    const end = last.byteOffset + last.byteLength;
+    const end = block.start + last.byteOffset + last.byteLength;
     const name = `host frame ${checked.format}`;
-    const grant = Grant.root(allocation, 0, end, "read-write", name);
+    const grant = Grant.root(allocation, block.start, end, "read-write", name);
     const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation)] });
-    return this.frame(resource, checked, layouts.map((l) => ({ handle: block.address, layout: l })), {
+    return this.frame(resource, checked, layouts.map((l) => ({ handle: startOf(block), layout: l })), {
       ...(metadata === undefined ? {} : { metadata }),
     });
   }
@@ -208,15 +225,20 @@ export class HostContext implements Context, Target<HostTensor> {
 
   /** The host is always open: nothing happens. */
   [Symbol.dispose](): void {}
+}
 
-  #block(byteLength: number, placement: Placement): MappedBlock {
-    return mapBlock({
-      byteLength,
-      align: powerOfTwo(placement.align ?? PAGE, "align"),
-      sharable: placement.sharable ?? false,
-      guard: placement.guard ?? false,
-    });
-  }
+const checks = new Checks("host");
+
+/** A block for so many bytes, which are elements of at most `element` bytes. */
+function mapped(byteLength: number, element: number, placement: Placement): MappedBlock {
+  const { align, sharable = false, guard = false } = placement;
+  checks.assertBooleans({ sharable, guard });
+  return mapBlock({ byteLength, align: powerOfTwo(align ?? (guard ? element : PAGE), "align"), sharable, guard });
+}
+
+/** The address of the bytes that a block was asked for. */
+function startOf({ address, start }: MappedBlock): Address {
+  return (address + BigInt(start)) as Address;
 }
 
 /** Where a layout ends, with the padding of its last row: images take that for theirs. */

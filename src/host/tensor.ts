@@ -138,7 +138,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * A new fd of the same memory, for another process or API; you own it. `host.allocate({ sharable: true })` has one.
+   * A new fd of the same memory, for another process or API; you own it. `host.allocate({ sharable: true })` has one. The
+   * tensor lies at the file's beginning; one with a guard page lies `tensor.handle % 4096n` bytes into it.
    *
    * @throws {ArgumentError} for memory that was not allocated as sharable.
    */

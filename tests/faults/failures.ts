@@ -46,6 +46,7 @@ const minusOne = (errno: number): Failure => ({ answer: -1, errno });
 const LIBC: Failures<LibC> = {
   mmap: { answer: 0xffff_ffff_ffff_ffffn, errno: ENOMEM },
   munmap: { answer: -1, errno: EINVAL, release: true },
+  madvise: minusOne(ENOMEM),
   memfd_create: minusOne(EMFILE),
   ftruncate: minusOne(ENOSPC),
   fcntl: minusOne(EMFILE),

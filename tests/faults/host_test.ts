@@ -1,6 +1,6 @@
 /** Every native call of the host's memory fails once: what comes of it is typed, and nothing stays behind. */
 import { assert, assertEquals } from "@std/assert";
-import { host, imageInfo } from "../../mod.ts";
+import { host, imageInfo, ledger } from "../../mod.ts";
 import { sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
 
@@ -51,6 +51,19 @@ test("host.wrap of a pointer to known memory", () => {
   using tensor = host.allocate({ shape: [100], dtype: "u8" });
   using _peer = host.wrap(tensor.handle, { shape: [100], dtype: "u8" });
 });
+
+const kept = [
+  { what: "a block of its own", init: { shape: [1 << 20], dtype: "u8" }, call: "libc.munmap", bytes: 1 << 20 },
+  { what: "a block of a slab", init: { shape: [5000], dtype: "u8" }, call: "libc.madvise", bytes: 8192 },
+] as const;
+for (const { what, init, call, bytes } of kept) {
+  Deno.test(`faults: ${what} that cannot be given back is in the ledger as quarantined`, async () => {
+    const before = ledger.quarantinedBytes;
+    const faults = await sweep(() => host.allocate(init)[Symbol.dispose]());
+    assertEquals(faults.filter((fault) => fault.call === call).length, 1);
+    assertEquals(ledger.quarantinedBytes - before, bytes);
+  });
+}
 
 Deno.test("faults: host.wrap of a pointer that cannot be probed takes it at its word", async () => {
   const bytes = new Uint8Array(new ArrayBuffer(10_000));

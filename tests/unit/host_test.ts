@@ -5,6 +5,7 @@ import type { DType } from "../../src/core/layout/dtype.ts";
 import { AccessError, ArgumentError, LayoutError, NativeCallError } from "../../src/core/errors.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
+import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { libc } from "../../src/core/native/libc.ts";
 import { host } from "../../src/host/context.ts";
 import { runModule } from "../process.ts";
@@ -22,7 +23,7 @@ Deno.test(
   withEmptyLedger(() => {
     const anyPlacement = fc.record({
       count: fc.integer({ min: 1, max: 20_000 }),
-      power: fc.integer({ min: 0, max: 21 }),
+      power: fc.integer({ min: 1, max: 21 }),
       sharable: fc.boolean(),
       guard: fc.boolean(),
     });
@@ -30,8 +31,11 @@ Deno.test(
       fc.property(anyPlacement, ({ count, power, sharable, guard }) => {
         const align = 2 ** power;
         const tensor = host.allocate({ shape: [count], dtype: "u16", align, sharable, guard });
-        assertEquals(tensor.address % BigInt(Math.max(align, 4096)), 0n);
-        assertEquals(tensor.grant.allocation.block.byteLength, Math.ceil(count * 2 / 64) * 64);
+        const { address, byteLength } = tensor.grant.allocation.block;
+        assertEquals(tensor.address % BigInt(guard ? align : Math.max(align, 4096)), 0n);
+        assertEquals(byteLength, guard ? Math.ceil(count * 2 / 4096) * 4096 : Math.ceil(count * 2 / 64) * 64);
+        const after = address! + BigInt(byteLength) - tensor.address - BigInt(count * 2);
+        if (guard) assert(after < Math.max(align, 2) && after < 4096, `${after} bytes after the end are not guarded`);
         const view = tensor.view();
         assert(view.every((n) => n === 0));
         view.fill(0xffff);
@@ -67,6 +71,8 @@ Deno.test(
       [{ ...eight, align: 0 }, "align"],
       [{ ...eight, align: 0.5 }, "align"],
       [{ ...eight, align: "8" }, "align"],
+      [{ ...eight, align: 2 ** 49 + 1 }, "align"],
+      [{ ...eight, align: 2 ** 49 + 1, guard: true }, "align"],
       [{ ...eight, strides: [1, 1] }, "strides"],
       [{ ...eight, byteOffset: -1 }, "byteOffset"],
     ];
@@ -74,6 +80,18 @@ Deno.test(
       const error = assertThrows(() => host.allocate(init as LayoutInit), LayoutError);
       assertEquals(error.argument, argument);
       assert(error.api === "core" || error.api === "host");
+    }
+    const info = imageInfo({ format: "GRAY8", width: 8, height: 8 });
+    for (const argument of ["guard", "sharable"]) {
+      for (const value of ["x", 1, null]) {
+        const placement = { [argument]: value };
+        for (
+          const make of [() => host.allocate({ ...eight, ...placement }), () => host.allocateFrame(info, placement)]
+        ) {
+          const error = assertThrows(make, ArgumentError, "is to be a boolean");
+          assertEquals([error.api, error.argument], ["host", argument]);
+        }
+      }
     }
   }),
 );
@@ -121,6 +139,34 @@ Deno.test("the guard page ends a process that writes past the end, but not one t
   assertEquals((await runModule(source(false))).stdout, "survived\n");
   const { stdout, code, signal } = await runModule(source(true));
   assertEquals([stdout, signal ?? code], ["", "SIGSEGV"]);
+});
+
+Deno.test("the guard page catches the first byte after the tensor, whatever its length", async () => {
+  const source = (allocation: string, at: string) => `
+    import { host } from "./src/host/mod.ts";
+    import { imageInfo } from "./src/core/mod.ts";
+    const tensor = ${allocation};
+    const byte = tensor.address + BigInt(tensor.layout.byteLength) + ${at};
+    new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(byte), 1))[0] = 1;
+    console.log("survived");
+  `;
+  const info = `imageInfo({ format: "NV12", width: 6, height: 6 })`;
+  const guarded = [
+    `host.allocate({ shape: [5], dtype: "u8", guard: true })`,
+    `host.allocate({ shape: [4097], dtype: "u8", sharable: true, guard: true })`,
+    `host.allocate({ shape: [3, 5], dtype: "f32", byteOffset: 8, guard: true })`,
+    `host.allocate({ shape: [48], dtype: "u8", align: 16, guard: true })`,
+    `host.allocateFrame(${info}, { guard: true }).planes[1]`,
+  ];
+  await Promise.all(guarded.map(async (allocation) => {
+    assertEquals((await runModule(source(allocation, "-1n"))).stdout, "survived\n", allocation);
+    const { stdout, code, signal } = await runModule(source(allocation, "0n"));
+    assertEquals([stdout, signal ?? code], ["", "SIGSEGV"], allocation);
+  }));
+  // What remains: the bytes up to the next multiple of the alignment.
+  const aligned = `host.allocate({ shape: [40], dtype: "u8", align: 16, guard: true })`;
+  assertEquals((await runModule(source(aligned, "7n"))).stdout, "survived\n");
+  assertEquals((await runModule(source(aligned, "8n"))).signal, "SIGSEGV");
 });
 
 Deno.test("fds at their limit: EMFILE, and nothing leaks", async () => {

@@ -21,6 +21,7 @@ export const libc: Library = {
   functions: [
     { name: "mmap", address: ["addr"] },
     { name: "munmap", address: ["addr"] },
+    { name: "madvise", address: ["addr"] },
     "memfd_create",
     "ftruncate",
     { name: "fcntl", variadic: { arg: "int" } },
@@ -54,6 +55,8 @@ export const libc: Library = {
         "MAP_ANONYMOUS",
         "MAP_NORESERVE",
         "MAP_FIXED",
+        "MADV_DONTNEED",
+        "MADV_POPULATE_WRITE",
         "F_DUPFD_CLOEXEC",
         "F_SETFD",
         "FD_CLOEXEC",

@@ -169,7 +169,7 @@ export function whole(value: unknown, argument: string, least: number): number {
 /** A power of two, as an alignment is. @throws {LayoutError} for anything else. */
 export function powerOfTwo(value: unknown, argument: string): number {
   const power = whole(value, argument, 1);
-  if (!Number.isInteger(Math.log2(power))) throw bad(argument, `${power} is not a power of two.`);
+  if (2 ** Math.round(Math.log2(power)) !== power) throw bad(argument, `${power} is not a power of two.`);
   return power;
 }
 

@@ -3,45 +3,30 @@ import {
   F_ADD_SEALS,
   F_SEAL_GROW,
   F_SEAL_SHRINK,
-  MAP_ANONYMOUS,
-  MAP_FIXED,
-  MAP_NORESERVE,
-  MAP_PRIVATE,
-  MAP_SHARED,
   MFD_ALLOW_SEALING,
   MFD_CLOEXEC,
-  PROT_NONE,
-  PROT_READ,
-  PROT_WRITE,
 } from "../../../ffi/libc/constants.ts";
 import type { Block, Fate } from "../memory/allocation.ts";
-import { ArgumentError, throwAll } from "../errors.ts";
+import { throwAll } from "../errors.ts";
 import { closeFd, duplicateFd } from "./fd.ts";
 import { ledger } from "../life/ledger.ts";
 import { type Undo, unwind } from "../life/undo.ts";
 import { libc, libcError } from "./libc.ts";
+import { mappingCount } from "./mapping_count.ts";
+import { mapPages, PAGE, reservePages, unmapPages } from "./pages.ts";
+import { LONGEST_IN_SLAB, takeFromSlab } from "./slabs.ts";
 
-/** The page size of every Linux this runs on (x86-64, and aarch64 as Debian builds it). */
-export const PAGE = 4096;
+export { PAGE } from "./pages.ts";
 
 /** The lengths of blocks are multiples of this: what GPUs that share memory with the CPU want, and a cache line. */
 export const LENGTH_MULTIPLE = 64;
 
-/** What `mmap` answers where it fails. */
-const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
-
-/**
- * The most blocks with a guard page at a time. Each costs two of the process's mappings (vm.max_map_count: 65,530), and
- * V8 ends the process where it gets none.
- */
-const MOST_GUARDED = 16_384;
-
-let guarded = 0;
-
 /** A block of anonymous or memfd memory, and how to hand out its fd. */
 export interface MappedBlock extends Block {
-  /** The address of its first byte. */
+  /** The address of its first byte, which begins a page. */
   readonly address: Address;
+  /** Where the bytes that were asked for begin in it: 0, unless they end at a guard page. */
+  readonly start: number;
   /** A new fd of the same memory, which the caller owns; undefined for anonymous memory. */
   readonly duplicateFd?: () => number;
 }
@@ -50,43 +35,47 @@ export interface MappedBlock extends Block {
 export interface BlockInit {
   /** Bytes: rounded up to a multiple of 64. */
   readonly byteLength: number;
-  /** A power of two. */
+  /** A power of two, of the address at which the bytes that were asked for begin. */
   readonly align: number;
   /** In a memfd, so that other processes and APIs can have it. */
   readonly sharable: boolean;
-  /** With a page after its end that nobody may touch. */
+  /** With a page after its end that nobody may touch: the bytes end there, as far as `align` allows. */
   readonly guard: boolean;
 }
 
 /**
- * Maps zeroed memory. The mapping is as long as alignment and guard page need; what is around the block is given back.
+ * Makes a block of zeroed memory. Small ones share a mapping (see slabs.ts), for a process may only have so many; what
+ * is aligned beyond a page, sharable or guarded has one of its own.
  *
- * @throws {ArgumentError} where there are too many guard pages already.
+ * @throws {ArgumentError} where there are too many mappings already.
  * @throws {NativeCallError} ENOMEM where there is not enough, EMFILE where a memfd meets the limit of open files.
  */
-export function mapBlock(asked: BlockInit): MappedBlock {
-  const init = { ...asked, byteLength: Math.ceil(asked.byteLength / LENGTH_MULTIPLE) * LENGTH_MULTIPLE };
-  if (init.guard && guarded === MOST_GUARDED) {
-    throw new ArgumentError(`guard: there are ${guarded} blocks with guard pages already.`, {
-      api: "host",
-      argument: "guard",
-      hint: "Dispose some of them, or allocate without.",
-    });
-  }
+export function mapBlock(init: BlockInit): MappedBlock {
+  const byteLength = Math.ceil(init.byteLength / LENGTH_MULTIPLE) * LENGTH_MULTIPLE;
+  const plain = init.align <= PAGE && !init.sharable && !init.guard;
+  if (!plain || byteLength > LONGEST_IN_SLAB) return ownMapping(init, byteLength);
+  return { kind: "host.block", byteLength, start: 0, ...takeFromSlab(byteLength) };
+}
+
+/** A block with a mapping of its own; a guard page is one more. */
+function ownMapping(init: BlockInit, rounded: number): MappedBlock {
+  const pages = Math.ceil(rounded / PAGE) * PAGE;
+  const byteLength = init.guard ? pages : rounded;
+  const span = pages + (init.guard ? PAGE : 0);
+  const count = init.guard ? 2 : 1;
   const undo: Undo = [];
   try {
-    const fd = init.sharable ? openMemfd(init.byteLength, undo) : undefined;
-    const { address, span } = reserve(init, fd, undo);
-    guarded += Number(init.guard);
+    mappingCount.take(count);
+    undo.push(() => mappingCount.giveBack(count));
+    const fd = init.sharable ? openMemfd(byteLength, undo) : undefined;
+    const address = reserve(init, pages, span, fd, undo);
     return {
       kind: "host.block",
       address,
-      byteLength: init.byteLength,
+      byteLength,
+      start: init.guard ? Math.floor((pages - init.byteLength) / init.align) * init.align : 0,
       ...(fd === undefined ? {} : { duplicateFd: () => duplicateFd(fd) }),
-      free: (fate) => {
-        if (fate === "unused") guarded -= Number(init.guard);
-        free(fate, address, init.byteLength, span, fd);
-      },
+      free: (fate) => free(fate, address, pages, span, fd, count),
     };
   } catch (error) {
     throwAll([error, ...unwind(undo)], "allocating host memory");
@@ -101,46 +90,49 @@ function closeOwn(fd: number): void {
 }
 
 /** Addresses for the block, with memory in them. */
-function reserve(init: BlockInit, fd: number | undefined, undo: Undo): { address: Address; span: number } {
-  const pages = Math.ceil(init.byteLength / PAGE) * PAGE;
-  const span = pages + (init.guard ? PAGE : 0);
+function reserve(init: BlockInit, pages: number, span: number, fd: number | undefined, undo: Undo): Address {
   if (init.align <= PAGE && !init.guard) {
     const address = mapPages(NULL, pages, fd);
-    undo.push(() => unmap(address, pages));
-    return { address, span };
+    undo.push(() => unmapPages(address, pages));
+    return address;
   }
   const address = reserveAligned(span, init.align, undo);
   mapPages(address, pages, fd);
-  return { address, span };
+  return address;
 }
 
 /** Addresses that nobody may touch yet; what alignment did not need is given back. */
 function reserveAligned(span: number, align: number, undo: Undo): Address {
   const slack = align > PAGE ? align : 0;
-  const whole = map(NULL, span + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  const whole = reservePages(span + slack);
   const head = slack === 0 ? 0 : Number(-whole & (BigInt(align) - 1n));
   const address = (whole + BigInt(head)) as Address;
-  undo.push(() => unmap(address, span));
+  undo.push(() => unmapPages(address, span));
   const around: Undo = [];
-  if (head > 0) around.push(() => unmap(whole, head));
-  if (slack > head) around.push(() => unmap((address + BigInt(span)) as Address, slack - head));
+  if (head > 0) around.push(() => unmapPages(whole, head));
+  if (slack > head) around.push(() => unmapPages((address + BigInt(span)) as Address, slack - head));
   throwAll(unwind(around), "trimming an aligned block");
   return address;
 }
 
-/** Readable and writable pages: of the memfd, or anonymous ones. At `address`, unless that is null. */
-function mapPages(address: Address, byteLength: number, fd: number | undefined): Address {
-  const fixed = address === NULL ? 0 : MAP_FIXED;
-  const kind = fd === undefined ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-  return map(address, byteLength, PROT_READ | PROT_WRITE, kind | fixed, fd ?? -1);
-}
-
 /** Gives back what is safe: all of it; the pages but not the addresses; or nothing. */
-function free(fate: Fate, address: Address, byteLength: number, span: number, fd: number | undefined): void {
+function free(
+  fate: Fate,
+  address: Address,
+  pages: number,
+  span: number,
+  fd: number | undefined,
+  count: number,
+): void {
   const undo: Undo = [];
   if (fd !== undefined) undo.push(() => closeOwn(fd));
-  if (fate === "unused") undo.push(() => unmap(address, span));
-  if (fate === "unknown") undo.push(() => void mapPages(address, byteLength, undefined));
+  if (fate === "unknown") undo.push(() => void mapPages(address, pages));
+  if (fate === "unused") {
+    undo.push(() => {
+      unmapPages(address, span);
+      mappingCount.giveBack(count);
+    });
+  }
   throwAll(unwind(undo), "giving host memory back");
 }
 
@@ -153,14 +145,4 @@ function openMemfd(byteLength: number, undo: Undo): number {
   // Whoever gets a duplicate must not be able to shrink it under us: touching what is gone ends the process.
   if (libc().fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) !== 0) throw libcError("fcntl");
   return fd;
-}
-
-function map(address: Address, byteLength: number, protection: number, flags: number, fd: number): Address {
-  const mapped = libc().mmap(address, BigInt(byteLength), protection, flags, fd, 0n);
-  if (mapped === MAP_FAILED) throw libcError("mmap", `${byteLength} bytes were asked for.`);
-  return mapped;
-}
-
-function unmap(address: Address, byteLength: number): void {
-  if (libc().munmap(address, BigInt(byteLength)) !== 0) throw libcError("munmap");
 }

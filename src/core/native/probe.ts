@@ -3,17 +3,19 @@ import { EFAULT } from "../../../ffi/libc/errors.ts";
 import { iovec, writeIovec } from "../../../ffi/libc/structs.ts";
 import { ArgumentError } from "../errors.ts";
 import { pinned } from "./pin.ts";
-import { PAGE } from "./blocks.ts";
 import { libc, libcError } from "./libc.ts";
+import { PAGE } from "./pages.ts";
+import { isVacant } from "./slabs.ts";
 
 /** The most ranges that one process_vm_readv takes (IOV_MAX). */
 const MOST_RANGES = 1024;
 
 /**
  * Reads a byte of every page of a range through the kernel, which answers EFAULT where a direct read would end the
- * process. Where the kernel does not permit it (a sandbox), nothing is found out.
+ * process. Where the kernel does not permit it (a sandbox), nothing is found out by that. A block of samepage's own that
+ * nobody has counts as gone, though it can be read.
  *
- * @throws {ArgumentError} where a page cannot be read.
+ * @throws {ArgumentError} where a page cannot be read, or is of a block that nobody has.
  */
 export function probePages(
   address: Address,
@@ -43,10 +45,16 @@ export function probePages(
     });
     if (read < 0n) {
       const error = libcError("process_vm_readv");
-      if (error.code !== EFAULT) return;
+      if (error.code !== EFAULT) break;
       throw unreadable(done);
     }
     if (read < BigInt(count)) throw unreadable(done + Number(read));
     done += count;
   }
+  if (!isVacant(address, byteLength)) return;
+  throw new ArgumentError(`${argument}: a tensor was at 0x${address.toString(16)}, and has been disposed.`, {
+    api,
+    argument,
+    hint: "Keep that tensor for as long as its memory is used.",
+  });
 }

@@ -90,6 +90,10 @@ export default table(import.meta, {
     run: () => host.allocate({ shape: [4], ...u8, align: 48 }),
     fails: refused("align", /48 is not a power of two/),
   },
+  "an alignment just beside a power of two": {
+    run: () => host.allocate({ shape: [4], ...u8, align: 2 ** 49 + 1 }),
+    fails: refused("align", /562949953421313 is not a power of two/),
+  },
   "an alignment of 2^60": {
     run: () => safe("align", () => host.allocate({ shape: [4], ...u8, align: 2 ** 52 })),
   },

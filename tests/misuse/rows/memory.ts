@@ -1,5 +1,5 @@
-import { ArgumentError, host, ledger, NativeCallError } from "@samepage/interop";
-import { fails, open, safe, same, say } from "../kit.ts";
+import { ArgumentError, host, imageInfo, ledger, NativeCallError } from "@samepage/interop";
+import { any, fails, open, safe, same, say } from "../kit.ts";
 import { table } from "../row.ts";
 
 const u8 = (length: number) => ({ shape: [length], dtype: "u8" }) as const;
@@ -54,6 +54,18 @@ export default table(import.meta, {
       message: /ENOMEM/,
       hint: /bytes were asked for/,
     },
+  },
+  "a guard that is a text": {
+    run: () => host.allocate({ ...u8(64), guard: any("x") }),
+    fails: { error: ArgumentError, api: "host", argument: "guard", message: /is to be a boolean; got string/ },
+  },
+  "sharable as a text": {
+    run: () => host.allocate({ ...u8(64), sharable: any("x") }),
+    fails: { error: ArgumentError, api: "host", argument: "sharable", message: /is to be a boolean; got string/ },
+  },
+  "a guard for a frame that is a number": {
+    run: () => host.allocateFrame(imageInfo({ format: "NV12", width: 4, height: 4 }), { guard: any(1) }),
+    fails: { error: ArgumentError, api: "host", argument: "guard", message: /is to be a boolean; got number/ },
   },
   "an fd of memory that has none": {
     run() {
@@ -139,6 +151,30 @@ export default table(import.meta, {
         if (i % 500 === 0) fails("again", () => t.slice({ ...t.layout, shape: [1], byteOffset: i, byteLength: 1 }));
       }
     },
+  },
+  "140,000 live tensors, every second disposed, then the rest": {
+    limit: 60,
+    run() {
+      const kept = Array.from({ length: 140_000 }, () => host.allocate(u8(64)));
+      for (let i = 0; i < kept.length; i += 2) kept[i][Symbol.dispose]();
+      for (let i = 1; i < kept.length; i += 2) kept[i][Symbol.dispose]();
+      say(ledger.quarantinedBytes);
+    },
+    says: ["0"],
+  },
+  "aligned blocks until no mapping is left": {
+    limit: 60,
+    run() {
+      const kept: Disposable[] = [];
+      safe("allocate", () => {
+        for (let i = 0; i < 70_000; i++) kept.push(host.allocate({ ...u8(64), align: 8192 }));
+      });
+      // V8 needs mappings too.
+      const objects = Array.from({ length: 200 }, (_, i) => new Array(10_000).fill(i).map((x) => ({ x })));
+      for (const tensor of kept) tensor[Symbol.dispose]();
+      say(objects.length, ledger.quarantinedBytes);
+    },
+    says: ["200 0"],
   },
   "blocks with guard pages until no mapping is left": {
     limit: 60,

@@ -81,6 +81,19 @@ export default table(import.meta, {
       hint: /Is the memory still there/,
     },
   },
+  "a small tensor's memory that was given back": { // its page is there, for the next small one
+    run() {
+      const t = host.allocate(bytes);
+      const address = t.handle;
+      t[Symbol.dispose]();
+      host.wrap(address, bytes);
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "host", argument: "pointer" },
+      message: /a tensor was at 0x[0-9a-f]+, and has been disposed/,
+      hint: /Keep that tensor/,
+    },
+  },
   "a buffer that was taken over before": {
     run() {
       const buffer = new ArrayBuffer(64);

@@ -1,0 +1,17 @@
+import { O_CLOEXEC, O_RDONLY } from "../../../ffi/libc/constants.ts";
+import { libc } from "./libc.ts";
+
+/** A file of the kernel's (/proc/…), as far as it can be read. It needs no permission of Deno's but --allow-ffi. */
+export function textOf(path: string): string {
+  const fd = libc().open(new TextEncoder().encode(`${path}\0`), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return "";
+  const decoder = new TextDecoder();
+  const bytes = new Uint8Array(65_536);
+  let text = "";
+  for (let read = 1n; read > 0n;) {
+    read = libc().read(fd, bytes, BigInt(bytes.length));
+    if (read > 0n) text += decoder.decode(bytes.subarray(0, Number(read)), { stream: true });
+  }
+  libc().close(fd);
+  return text;
+}

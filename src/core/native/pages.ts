@@ -1,0 +1,55 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import {
+  MADV_DONTNEED,
+  MAP_ANONYMOUS,
+  MAP_FIXED,
+  MAP_NORESERVE,
+  MAP_PRIVATE,
+  MAP_SHARED,
+  PROT_NONE,
+  PROT_READ,
+  PROT_WRITE,
+} from "../../../ffi/libc/constants.ts";
+import { EINVAL } from "../../../ffi/libc/errors.ts";
+import { ledger } from "../life/ledger.ts";
+import { libc, libcError } from "./libc.ts";
+
+/** The page size of every Linux this runs on (x86-64, and aarch64 as Debian builds it). */
+export const PAGE = 4096;
+
+/** What `mmap` answers where it fails. */
+const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
+
+/** Readable and writable pages: of the memfd, or anonymous ones. At `address`, unless that is null. */
+export function mapPages(address: Address, byteLength: number, fd?: number): Address {
+  const fixed = address === NULL ? 0 : MAP_FIXED;
+  const kind = fd === undefined ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  return map(address, byteLength, PROT_READ | PROT_WRITE, kind | fixed, fd ?? -1);
+}
+
+/** Addresses that nobody may touch yet. */
+export function reservePages(byteLength: number): Address {
+  return map(NULL, byteLength, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+}
+
+/** Gives pages and addresses back. What cannot be is in the ledger from then on, as quarantined. */
+export function unmapPages(address: Address, byteLength: number): void {
+  if (libc().munmap(address, BigInt(byteLength)) === 0) return;
+  const error = libcError("munmap");
+  ledger.quarantine(byteLength);
+  throw error;
+}
+
+/** Gives anonymous pages back and keeps their addresses: whoever reads there next finds zeros. */
+export function dropPages(address: Address, byteLength: number): void {
+  if (libc().madvise(address, BigInt(byteLength), MADV_DONTNEED) === 0) return;
+  const error = libcError("madvise");
+  if (error.code !== EINVAL) throw error;
+  mapPages(address, byteLength); // the program has locked them (mlockall): then fresh ones take their place
+}
+
+function map(address: Address, byteLength: number, protection: number, flags: number, fd: number): Address {
+  const mapped = libc().mmap(address, BigInt(byteLength), protection, flags, fd, 0n);
+  if (mapped === MAP_FAILED) throw libcError("mmap", `${byteLength} bytes were asked for.`);
+  return mapped;
+}
