@@ -172,7 +172,10 @@ export class HostContext implements Context, Target<HostTensor> {
    * Wraps memory that somebody else owns. Every page is probed; a pointer to memory that goes away later ends the
    * process. Memory that samepage knows becomes a peer of the tensors that are there.
    *
-   * @throws {ArgumentError} where a page cannot be read, or the range overlaps known memory in part.
+   * Unless it is wrapped with `{ access: "read" }`, the first and the last page have to be writable as well. Pages between
+   * them that are not, and what the kernel tells nothing about, are not found out: a write there ends the process.
+   *
+   * @throws {ArgumentError} where a page cannot be read, or written, or the range overlaps known memory in part.
    */
   wrap<D extends DType>(pointer: bigint | Deno.PointerValue, init: LayoutInit<D>, options?: WrapOptions): HostTensor<D>;
   wrap(

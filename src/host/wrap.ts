@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { type Access, accessOf } from "../core/memory/access.ts";
+import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { Allocation, type Block, type Fate } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
@@ -11,18 +11,21 @@ import { findAllocation } from "../core/memory/peers.ts";
 import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
 import { ownedTensor } from "./owned.ts";
-import { probePages } from "../core/native/probe.ts";
+import { probePages, probeWritable } from "../core/native/probe.ts";
 import type { HostTensor } from "./tensor.ts";
 
 /** Options of `host.wrap` for a pointer. */
 export interface WrapOptions {
-  /** What the memory may be used for; read-write by default. */
+  /** What the memory may be used for; read-write by default, which memory that may only be read is refused. */
   readonly access?: Access;
   /** Lives as long as the tensor does: whatever owns the memory. */
   readonly keepAlive?: unknown;
 }
 
 const OPTIONS: Names<WrapOptions> = { access: true, keepAlive: true };
+
+/** The kind of a block that somebody else owns. */
+const FOREIGN = "host.foreign";
 
 /** What owns memory that can never be given back, because a view of it has escaped. */
 const keptForGood: unknown[] = [];
@@ -97,6 +100,7 @@ export function wrapPointer(
   const known = findAllocation(start, made.byteLength);
   if (known?.block.closed !== undefined) throw refused(known.block.closed.reason, known.block.closed.remedy);
   if (known === undefined) probePages(start, made.byteLength);
+  if (writes(access) && (known === undefined || known.block.kind === FOREIGN)) probeWritable(start, made.byteLength);
   const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, keepAlive));
   return ownedTensor(target, allocation, address, made, access, {}, keepAlive);
 }
@@ -107,7 +111,7 @@ function foreignBlock(address: Address, byteLength: number, keepAlive: unknown):
     if (fate !== "unused") keptForGood.push(kept);
     kept = undefined;
   };
-  return { kind: "host.foreign", address, byteLength, free };
+  return { kind: FOREIGN, address, byteLength, free };
 }
 
 /** The address in a pointer object, 0 for null. @throws {ArgumentError} for anything else. */

@@ -1,3 +1,5 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { MAP_ANONYMOUS, MAP_FIXED, MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE } from "../../ffi/libc/constants.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { VENDOR_RULES } from "../../src/core/layout/alignment.ts";
@@ -327,6 +329,52 @@ Deno.test(
     const { address } = tensor;
     tensor[Symbol.dispose]();
     assertThrows(() => host.wrap(address, eight), ArgumentError, "page 0");
+  }),
+);
+
+Deno.test(
+  "wrap: memory that may only be read is refused, unless it is wrapped to be read",
+  withEmptyLedger(() => {
+    const page = 4096n;
+    const anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+    const file = libc().open(new TextEncoder().encode("/proc/self/exe\0"), 0, 0);
+    const pages: [string, Address][] = [
+      ["anonymous", libc().mmap(NULL, 3n * page, PROT_READ, anonymous, -1, 0n)],
+      ["a file's", libc().mmap(NULL, 3n * page, PROT_READ, MAP_PRIVATE, file, 0n)],
+      ["a shared file's", libc().mmap(NULL, 3n * page, PROT_READ, MAP_SHARED, file, 0n)],
+    ];
+    libc().close(file);
+    for (const [whose, address] of pages) {
+      const error = assertThrows(() => host.wrap(address + 40n, eight), ArgumentError, "may only be read", whose);
+      assertEquals([error.api, error.fn, error.argument], ["host", "wrap", "access"]);
+      assertEquals(error.hint, 'Wrap it with { access: "read" }.');
+      assertThrows(() => host.wrap(address + 40n, eight, { access: "write" }), ArgumentError, "may only be read");
+      using read = host.wrap(address + 40n, eight, { access: "read" });
+      assertEquals(read.view().length, 8);
+      // A peer of those bytes is asked as well.
+      assertThrows(() => host.wrap(address + 40n, eight), ArgumentError, "may only be read");
+    }
+    // One end that may be written does not stand for the other.
+    const [[, first]] = pages;
+    const whole = { shape: [3 * 4096], dtype: "u8" } as const;
+    for (const writable of [first, first + 2n * page]) {
+      const around = libc().mmap(first, 3n * page, PROT_READ, anonymous | MAP_FIXED, -1, 0n);
+      libc().mmap(writable as Address, page, PROT_READ | PROT_WRITE, anonymous | MAP_FIXED, -1, 0n);
+      const readOnly = writable === around ? around + page : around;
+      assertThrows(() => host.wrap(first, whole), ArgumentError, readOnly.toString(16));
+      host.wrap(writable, { shape: [4096], dtype: "u8" })[Symbol.dispose]();
+    }
+    for (const [, address] of pages) libc().munmap(address, 3n * page);
+  }),
+);
+
+Deno.test(
+  "wrap: to ask whether memory may be written changes no byte of it",
+  withEmptyLedger(() => {
+    const bytes = crypto.getRandomValues(new Uint8Array(20_000));
+    const before = bytes.slice();
+    using wrapped = host.wrap(Deno.UnsafePointer.of(bytes), { shape: [20_000], dtype: "u8" }, { keepAlive: bytes });
+    assertEquals(wrapped.view(), before);
   }),
 );
 

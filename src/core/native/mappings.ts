@@ -25,6 +25,15 @@ export function fileBehind(address: Address, byteLength: number): string | undef
   return mappingsOf(address, byteLength).find(isFile)?.path;
 }
 
+/**
+ * The first address of a range of this process at which nobody may write. Undefined where there is none, or the kernel's
+ * list cannot be read.
+ */
+export function readOnlyIn(address: Address, byteLength: number): bigint | undefined {
+  const start = mappingsOf(address, byteLength).find(({ writable }) => !writable)?.start;
+  return start === undefined || start > address ? start : address;
+}
+
 /** The mappings in which a range lies, as far as the kernel's list can be read. */
 function mappingsOf(address: Address, byteLength: number): Mapping[] {
   const end = address + BigInt(byteLength);

@@ -1,9 +1,11 @@
 import type { Address } from "../../../ffi/address.ts";
+import { MADV_POPULATE_WRITE } from "../../../ffi/libc/constants.ts";
 import { EFAULT } from "../../../ffi/libc/errors.ts";
 import { iovec, writeIovec } from "../../../ffi/libc/structs.ts";
 import { ArgumentError } from "../errors.ts";
 import { pinned } from "./pin.ts";
 import { libc, libcError } from "./libc.ts";
+import { readOnlyIn } from "./mappings.ts";
 import { PAGE } from "./pages.ts";
 import { isVacant } from "./slabs.ts";
 
@@ -57,4 +59,23 @@ export function probePages(
     argument,
     hint: "Keep that tensor for as long as its memory is used.",
   });
+}
+
+/**
+ * Asks the kernel whether the first and the last page of a range may be written. That changes no byte. Where the kernel
+ * has no answer (before Linux 5.14, memory of a device), its list of mappings is looked at.
+ *
+ * @throws {ArgumentError} where a page may only be read.
+ */
+export function probeWritable(address: Address, byteLength: number): void {
+  const page = BigInt(PAGE);
+  const last = (address + BigInt(byteLength) - 1n) / page * page;
+  const isWritable = (at: bigint) => libc().madvise(at as Address, page, MADV_POPULATE_WRITE) === 0;
+  if (isWritable(address / page * page) && isWritable(last)) return;
+  const readOnly = readOnlyIn(address, byteLength);
+  if (readOnly === undefined) return;
+  throw new ArgumentError(
+    `access: the memory at 0x${readOnly.toString(16)} may only be read, and a write would end the process.`,
+    { api: "host", fn: "wrap", argument: "access", hint: 'Wrap it with { access: "read" }.' },
+  );
 }

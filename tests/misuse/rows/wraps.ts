@@ -12,6 +12,15 @@ const refused = (argument: string, message: RegExp, hint?: RegExp): Failure => (
 });
 const bytes = { shape: [64], dtype: "u8" } as const;
 
+/** A page of zeros that may be read and no more. */
+function readOnlyPage(): bigint {
+  const { mmap } = Deno.dlopen("libc.so.6", {
+    mmap: { parameters: ["u64", "usize", "i32", "i32", "i32", "i64"], result: "u64" },
+  }).symbols;
+  const [PROT_READ, MAP_PRIVATE, MAP_ANONYMOUS] = [1, 2, 0x20];
+  return mmap(0n, 4096n, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0n);
+}
+
 export default table(import.meta, {
   "a misaligned pointer, wrapped for wider elements": {
     run() {
@@ -92,6 +101,20 @@ export default table(import.meta, {
       ...{ error: ArgumentError, api: "host", argument: "pointer" },
       message: /a tensor was at 0x[0-9a-f]+, and has been disposed/,
       hint: /Keep that tensor/,
+    },
+  },
+  "a page that may only be read": {
+    run() {
+      const address = readOnlyPage();
+      using read = host.wrap(address, bytes, { access: "read" });
+      say(read.view().length);
+      host.wrap(address, bytes);
+    },
+    says: ["64"],
+    fails: {
+      ...{ error: ArgumentError, api: "host", fn: "wrap", argument: "access" },
+      message: /may only be read, and a write would end the process/,
+      hint: /access: "read"/,
     },
   },
   "a buffer that was taken over before": {
