@@ -43,7 +43,7 @@ import {
   thrown,
   warningsOf,
 } from "./help.ts";
-import { addressOf, made, raw, told } from "./raw.ts";
+import { addressOf, bufferOf, made, raw, release, told } from "./raw.ts";
 
 const BYTES = { shape: [4096], dtype: "u8" } as const;
 
@@ -54,19 +54,10 @@ function assertReferences(platform: Platform, mems: readonly bigint[], before: r
   if (platform === "pocl") mems.forEach((mem, i) => assertHeld(() => references(mem), before[i]));
 }
 
-/** A buffer of 4096 bytes, as somebody else would make it. */
-function bufferOf(cl: OpenCLContext, flags: bigint = CL_MEM_READ_WRITE, hostPtr = 0n): bigint {
-  return made((code) => raw().clCreateBuffer(cl.handle, flags, 4096n, hostPtr, code));
-}
-
 function partOf(buffer: bigint, begin: number, size: number, flags = 0n): bigint {
   const at = new DataView(new ArrayBuffer(16));
   writeClBufferRegion(at, 0, { origin: BigInt(begin), size: BigInt(size) });
   return made((code) => raw().clCreateSubBuffer(buffer, flags, CL_BUFFER_CREATE_TYPE_REGION, at, code));
-}
-
-function release(...mems: bigint[]): void {
-  for (const mem of mems) assertEquals(raw().clReleaseMemObject(mem), 0);
 }
 
 testEach("a foreign buffer is retained, used by kernels, and mapped to the host", (platform) => {

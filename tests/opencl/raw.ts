@@ -4,6 +4,8 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
+import type { OpenCLContext } from "@samepage/interop/opencl";
+import { CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
 
 let library: Deno.DynamicLibrary<typeof SYMBOLS>["symbols"] | undefined;
@@ -54,4 +56,14 @@ export function programOf(context: bigint, source: string): bigint {
 export function built(program: bigint, device: bigint, options = ""): bigint {
   assertEquals(raw().clBuildProgram(program, 1, BigUint64Array.of(device), cString(options), 0n, null), 0);
   return program;
+}
+
+/** A buffer of 4096 bytes, as somebody else would make it. */
+export function bufferOf(cl: OpenCLContext, flags: bigint = CL_MEM_READ_WRITE, hostPtr = 0n): bigint {
+  return made((code) => raw().clCreateBuffer(cl.handle, flags, 4096n, hostPtr, code));
+}
+
+/** Releases buffers. */
+export function release(...mems: bigint[]): void {
+  for (const mem of mems) assertEquals(raw().clReleaseMemObject(mem), 0);
 }

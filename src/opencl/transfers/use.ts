@@ -37,7 +37,10 @@ export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
   }
 }
 
-/** Submits a command behind the work on the tensors that it uses, and `after`. It is not recorded on them yet. */
+/**
+ * Submits a command behind the work on the tensors that it uses, and `after`, and takes away the views of their peers that
+ * may not be used beside it. It is not recorded on the tensors yet.
+ */
 export function submitUse(
   queue: OpenCLQueue,
   fn: string,
@@ -47,6 +50,7 @@ export function submitUse(
 ): Point {
   return queue.submit(fn, after === undefined ? [] : [after], (n, list, event) => {
     assertUsable(queue, uses); // waiting may have run code of the program's: it may have disposed a tensor
+    for (const { tensor, access } of uses) tensor.grant.revokeConflicting(access); // as a kernel does
     return enqueue(n, list, event);
   }, uses.map(({ tensor }) => tensor));
 }
