@@ -74,6 +74,8 @@ export function operate<R>(cv: OpenCVContext, operation: Operation<R> | Reading<
   const execution = executionOf(umats);
   order(fn, tensors, execution);
   accepted(cv, operation); // a fence's own code may have ended one
+  const written = "dst" in operation ? operation.dst : undefined;
+  for (const tensor of tensors) tensor.grant.revokeConflicting(tensor === written ? "write" : "read"); // of peers
   if ("dst" in operation) setReallocation(operation.dst.slot, reallocate === true);
   if (umats.length === 0) return call();
   let result: R;

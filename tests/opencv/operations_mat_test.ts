@@ -216,3 +216,19 @@ testMat("cvtColor: channels, planes and pairs are where the code says", () => {
   red([u, y, v, y], [1, 2, 2], "YUV2BGR_UYVY", 1);
   red([y, v, y, u], [1, 2, 2], "YUV2BGR_YVYU", 1);
 });
+
+testMat("operations: peers lose the views that may not be used beside one", () => {
+  using cv = OpenCVContext.open();
+  for (const { name, src, dst, call } of CASES) {
+    using from = cv.mat.create(src);
+    using to = cv.mat.create(dst);
+    const left = [from, to].map((mat) => {
+      const peer = host.wrap(mat.address, mat.layout);
+      return { peer, writable: peer.bytes(), readable: peer.bytes({ access: "read" }) };
+    });
+    call(cv, from, to);
+    const lengths = left.flatMap(({ writable, readable }) => [writable.length, readable.length]);
+    assertEquals(lengths, [0, from.layout.byteLength, 0, 0], name);
+    for (const { peer } of left) peer[Symbol.dispose]();
+  }
+});
