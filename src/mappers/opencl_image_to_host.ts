@@ -12,6 +12,7 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
 import type { MappedTensor } from "../opencl/images/map.ts";
+import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { refuseEnded } from "./shared/refusals.ts";
 
@@ -41,7 +42,7 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
   map(source: OpenCLImage, target: Target, job: MapJob): HostTensor {
     const { context: cl, root } = source;
     const { access } = job.grants[0];
-    const mapped = cl.images.mapTensor(source, access);
+    const mapped = cl.images.mapTensor(source, access, !hasGaps(source));
     if (writes(access)) {
       root.hostWriters++;
       job.undo.push(() => void root.hostWriters--);

@@ -10,6 +10,7 @@ import type { GiveBack } from "../core/life/resource.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
+import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { onHost } from "./shared/on_host.ts";
 import { firstAddress, placed, planesOf } from "./shared/planes.ts";
@@ -41,16 +42,22 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
     const svm = source.target as OpenCLSvm;
     const first = firstAddress(planesOf(source));
-    const giveBack = giveBackOf(svm, job, first, source.described.range.byteLength);
+    const giveBack = giveBackOf(svm, job, first, source.described.range.byteLength, !hasGaps(source));
     const resource = resourceOf(svm.context.queue.resource, job, source.resource, giveBack);
     return onHost(source, target, resource, (plane) => placed(plane, first, first));
   },
 };
 
 /** Maps coarse-grained memory, and answers the way back; finer memory needs neither. */
-function giveBackOf(svm: OpenCLSvm, job: MapJob, address: OpenCLSvmTensor["address"], byteLength: number) {
+function giveBackOf(
+  svm: OpenCLSvm,
+  job: MapJob,
+  address: OpenCLSvmTensor["address"],
+  byteLength: number,
+  exact: boolean,
+) {
   const [{ allocation, access }] = job.grants;
   if (svm.blockOf(allocation)?.grain !== "coarse") return undefined;
-  const range = svm.maps.map(allocation, address, byteLength, access);
+  const range = svm.maps.map(allocation, address, byteLength, access, exact);
   return { context: svm.context, submit: (work) => range.unmap(work) } satisfies GiveBack;
 }

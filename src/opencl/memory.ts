@@ -28,12 +28,17 @@ import type { Point } from "./queues/point.ts";
 import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, OpenCLTensor, partOf, retainBuffer, type RootBuffer } from "./tensor.ts";
 
-/** The flags of clEnqueueMapBuffer and clEnqueueMapImage for each access. */
-export const MAP_FLAGS: { readonly [A in Access]: bigint } = {
-  "read": CL_MAP_READ,
-  "write": CL_MAP_WRITE_INVALIDATE_REGION,
-  "read-write": CL_MAP_READ | CL_MAP_WRITE,
-};
+/**
+ * The flags of clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueSVMMap.
+ *
+ * @param exact is every byte of the range an element's, so that all of them will be written? If not, what lies between
+ * the elements has to be fetched: the unmap writes it back.
+ */
+export function mapFlags(access: Access, exact: boolean): bigint {
+  if (access === "read") return CL_MAP_READ;
+  if (access === "read-write") return CL_MAP_READ | CL_MAP_WRITE;
+  return exact ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
+}
 
 /** A range of a `cl_mem` that is mapped for the host, or will be. */
 export interface MappedRange {
@@ -88,12 +93,13 @@ export class OpenCLMemory {
   /**
    * Maps a range of a buffer for the host, and blocks until it is.
    *
+   * @param exact see {@link mapFlags}
    * @throws {AccessError} where it would wait for a user event that is not set.
    * @throws {NativeCallError} clEnqueueMapBuffer's.
    */
-  map(mem: ClMem, access: Access, offset: number, length: number): MappedRange {
+  map(mem: ClMem, access: Access, offset: number, length: number, exact = false): MappedRange {
     this.#context.queue.assertUnblocked("a map");
-    return this.#map(mem, CL_TRUE, MAP_FLAGS[access], offset, length, []);
+    return this.#map(mem, CL_TRUE, mapFlags(access, exact), offset, length, []);
   }
 
   /** The tensor of a part of a root buffer that begins `begin` bytes into it. */

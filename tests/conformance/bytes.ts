@@ -34,18 +34,26 @@ export function assertSame(actual: Uint8Array, expected: Uint8Array, what: strin
 export function elementsOf(layout: Layout, bytes: Uint8Array): Uint8Array {
   if (isContiguous(layout)) return bytes;
   const size = sizeOf(layout.dtype);
-  const elements = new Uint8Array(layout.shape.reduce((count, n) => count * n, size));
-  let next = 0;
-  const walk = (dimension: number, at: number) => {
-    if (dimension === layout.shape.length) {
-      elements.set(bytes.subarray(at, at + size), next);
-      next += size;
-      return;
-    }
-    for (let i = 0; i < layout.shape[dimension]; i++) walk(dimension + 1, at + i * layout.strides[dimension]);
-  };
-  walk(0, 0);
+  const places = placesOf(layout);
+  const elements = new Uint8Array(places.length * size);
+  places.forEach((at, i) => elements.set(bytes.subarray(at, at + size), i * size));
   return elements;
+}
+
+/** The bounding range with other elements; what lies between them stays. */
+export function withElements(layout: Layout, bytes: Uint8Array, elements: Uint8Array): Uint8Array {
+  const size = sizeOf(layout.dtype);
+  const all = bytes.slice();
+  placesOf(layout).forEach((at, i) => all.set(elements.subarray(i * size, i * size + size), at));
+  return all;
+}
+
+/** Where each element begins in the bounding range, in order. */
+export function placesOf({ shape, strides }: Layout): number[] {
+  return shape.reduce(
+    (places, count, i) => places.flatMap((at) => Array.from({ length: count }, (_, n) => at + n * strides[i])),
+    [0],
+  );
 }
 
 /** Asks again and again until the answer is yes; false where it took too long. */

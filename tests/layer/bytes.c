@@ -61,6 +61,11 @@ void remove_mapping(struct buffer *root, cl_ulong id) {
   free(removed);
 }
 
+/* Where a row of the mapped box begins in the root. */
+static size_t row_of(const struct mapping *m, size_t slice, size_t row) {
+  return m->from + slice * m->box.slice_pitch + row * m->box.row_pitch;
+}
+
 static void move_row(struct buffer *root, size_t begin, size_t end, unsigned char *to, const unsigned char *from) {
   for (size_t i = begin; i < end; i++) {
     if (to[i] != from[i]) to[i] = from[i];
@@ -72,9 +77,14 @@ static void move_row(struct buffer *root, size_t begin, size_t end, unsigned cha
 static void move(struct buffer *root, const struct mapping *m, unsigned char *to, const unsigned char *from) {
   for (size_t slice = 0; slice < m->box.slices; slice++)
     for (size_t row = 0; row < m->box.rows; row++) {
-      size_t begin = m->from + slice * m->box.slice_pitch + row * m->box.row_pitch;
+      size_t begin = row_of(m, slice, row);
       move_row(root, begin, begin + m->box.row, to, from);
     }
+}
+
+void spoil(struct buffer *root, const struct mapping *m) {
+  for (size_t slice = 0; slice < m->box.slices; slice++)
+    for (size_t row = 0; row < m->box.rows; row++) memset(root->host + row_of(m, slice, row), SPOILT, m->box.row);
 }
 
 void bring(struct buffer *root, const struct mapping *m) { move(root, m, root->host, root->private); }

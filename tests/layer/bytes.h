@@ -7,7 +7,10 @@
 #include <CL/cl.h>
 #include <pthread.h>
 
-enum { PAGE = 4096 };
+enum {
+  PAGE = 4096,
+  SPOILT = 0xa5, /* what a map that invalidates shows */
+};
 
 /* The bytes of a box: so many rows of so many bytes, in so many slices. What lies between them belongs to others. */
 struct box {
@@ -55,6 +58,7 @@ struct mapping *find_mapping(struct buffer *root, cl_ulong id);
 struct mapping *find_mapped(struct buffer *b, const void *pointer);
 void remove_mapping(struct buffer *root, cl_ulong id);
 void bring(struct buffer *root, const struct mapping *m);
+void spoil(struct buffer *root, const struct mapping *m);
 void send(struct buffer *root, const struct mapping *m);
 
 /* Without it: */

@@ -85,7 +85,7 @@ void *CL_API_CALL enqueue_map_image(cl_command_queue queue, cl_mem image, cl_boo
   unsigned char *pointer = b->root->host + m->from;
   pthread_mutex_unlock(&mutex);
 
-  cl_int status = bring_and_map(queue, task, flags, waits, wait_list, map_image, &call);
+  cl_int status = bring_and_map(queue, task, waits, wait_list, map_image, &call);
   if (error) *error = status;
   return status == CL_SUCCESS ? pointer : NULL;
 }

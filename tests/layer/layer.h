@@ -21,8 +21,8 @@ extern cl_icd_dispatch driver;
 
 struct buffer *private_copy_of(cl_context context, void *host, size_t size);
 cl_mem remember(struct buffer *b, cl_mem mem, cl_int *error);
-cl_int bring_and_map(cl_command_queue queue, struct mapping_task task, cl_map_flags flags, cl_uint waits,
-                     const cl_event *wait_list, driver_map map, void *call);
+cl_int bring_and_map(cl_command_queue queue, struct mapping_task task, cl_uint waits, const cl_event *wait_list,
+                     driver_map map, void *call);
 
 cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags flags, const cl_image_format *format,
                                 const cl_image_desc *desc, void *host, cl_int *error);

@@ -7,8 +7,8 @@
  * A buffer made with CL_MEM_USE_HOST_PTR is here given to the driver over memory of the layer's own, the private copy.
  * Kernels, reads, writes and copies see only that; the program's bytes follow by the rule of the mode, SAMEPAGE_LAYER:
  *
- *   map      Bytes move by map (device to host, unless it invalidates) and unmap (host to device, if mapped for
- *            writing), for the mapped range. This is all that OpenCL promises.
+ *   map      Bytes move by map (device to host) and unmap (host to device, if mapped for writing), for the mapped
+ *            range. This is all that OpenCL promises.
  *   finish   As map; and once clFinish or clWaitForEvents has returned, what the device changed is brought to the host.
  *   enqueue  As finish; and each clEnqueueNDRangeKernel, when called, brings what the device has changed by then, and
  *            sends what the host has changed.
@@ -21,8 +21,12 @@
  * program has released.
  *
  * Work in a queue is a native kernel (a C function that the device calls), so nothing here blocks a nonblocking call.
+ * A map that invalidates (CL_MAP_WRITE_INVALIDATE_REGION) shows SPOILT bytes instead, in every mode, whoever has the
+ * memory: so it does of SVM and of the driver's own buffers, which otherwise pass straight through. What the program
+ * does not write is then lost with the unmap, as it is on a device that moves bytes.
+ *
  * That needs a driver which has native kernels and really aliases: PoCL. (Without them, what would be queued is refused
- * with CL_INVALID_OPERATION.) SVM passes straight through.
+ * with CL_INVALID_OPERATION.)
  * bytes.c keeps the buffers and moves the bytes; images.c has the calls that only images have; this file all others.
  */
 #include "layer.h"
@@ -84,7 +88,8 @@ static void CL_CALLBACK bring_mapping(void *task_pointer) {
   pthread_mutex_lock(&mutex);
   struct buffer *root = find(task->root);
   const struct mapping *m = root ? find_mapping(root, task->id) : NULL;
-  if (m) bring(root, m);
+  if (m && m->flags & CL_MAP_WRITE_INVALIDATE_REGION) spoil(root, m);
+  else if (m) bring(root, m);
   pthread_mutex_unlock(&mutex);
 }
 
@@ -256,17 +261,12 @@ static cl_int CL_API_CALL get_mem_object_info(cl_mem mem, cl_mem_info name, size
 
 /* ---- Map and unmap: the driver's own, of the private bytes, behind a native kernel that moves them ---- */
 
-/* The driver's map, by `map`, behind a native kernel that brings the bytes. If it fails, the mapping ends. */
-cl_int bring_and_map(cl_command_queue queue, struct mapping_task task, cl_map_flags flags, cl_uint waits,
-                     const cl_event *wait_list, driver_map map, void *call) {
-  cl_int status = CL_SUCCESS;
+/* The driver's map, by `map`, behind a native kernel that brings or spoils the bytes. If it fails, the mapping ends. */
+cl_int bring_and_map(cl_command_queue queue, struct mapping_task task, cl_uint waits, const cl_event *wait_list,
+                     driver_map map, void *call) {
   cl_event brought = NULL;
-  if (!(flags & CL_MAP_WRITE_INVALIDATE_REGION)) {
-    status = enqueue_native(queue, bring_mapping, &task, sizeof task, waits, wait_list, &brought);
-    waits = 1;
-    wait_list = &brought;
-  }
-  if (status == CL_SUCCESS) status = map(call, waits, wait_list);
+  cl_int status = enqueue_native(queue, bring_mapping, &task, sizeof task, waits, wait_list, &brought);
+  if (status == CL_SUCCESS) status = map(call, 1, &brought);
   if (brought) release_when_ended(brought);
   if (status == CL_SUCCESS) return status;
   pthread_mutex_lock(&mutex);
@@ -274,6 +274,52 @@ cl_int bring_and_map(cl_command_queue queue, struct mapping_task task, cl_map_fl
   if (root) remove_mapping(root, task.id);
   pthread_mutex_unlock(&mutex);
   return status;
+}
+
+struct range {
+  unsigned char *begin;
+  size_t size;
+};
+
+static void CL_CALLBACK spoil_range(void *range_pointer) {
+  const struct range *range = range_pointer;
+  memset(range->begin, SPOILT, range->size);
+}
+
+/* Spoils a range that the driver's own map, whose event is `mapped`, has shown; then that map counts as done. */
+static cl_int spoil_behind(cl_command_queue queue, cl_bool blocking, struct range range, cl_event mapped,
+                           cl_event *event) {
+  cl_event spoilt = NULL;
+  cl_int status = enqueue_native(queue, spoil_range, &range, sizeof range, 1, &mapped, &spoilt);
+  release_when_ended(mapped);
+  if (status == CL_SUCCESS && blocking) status = driver.clWaitForEvents(1, &spoilt);
+  if (status == CL_SUCCESS && event)
+    *event = spoilt;
+  else if (spoilt)
+    release_when_ended(spoilt);
+  return status;
+}
+
+/* A map of memory that the layer leaves to the driver. */
+static void *map_in_driver(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t offset,
+                           size_t size, cl_uint waits, const cl_event *wait_list, cl_event *event, cl_int *error) {
+  if (!(flags & CL_MAP_WRITE_INVALIDATE_REGION))
+    return driver.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, wait_list, event, error);
+  cl_event mapped;
+  cl_int status;
+  void *pointer = driver.clEnqueueMapBuffer(queue, mem, CL_FALSE, flags, offset, size, waits, wait_list, &mapped, &status);
+  if (status == CL_SUCCESS) status = spoil_behind(queue, blocking, (struct range){pointer, size}, mapped, event);
+  if (error) *error = status;
+  return status == CL_SUCCESS ? pointer : NULL;
+}
+
+static cl_int CL_API_CALL enqueue_svm_map(cl_command_queue queue, cl_bool blocking, cl_map_flags flags, void *pointer,
+                                          size_t size, cl_uint waits, const cl_event *wait_list, cl_event *event) {
+  if (!(flags & CL_MAP_WRITE_INVALIDATE_REGION))
+    return driver.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, wait_list, event);
+  cl_event mapped;
+  cl_int status = driver.clEnqueueSVMMap(queue, CL_FALSE, flags, pointer, size, waits, wait_list, &mapped);
+  return status == CL_SUCCESS ? spoil_behind(queue, blocking, (struct range){pointer, size}, mapped, event) : status;
 }
 
 struct buffer_map {
@@ -302,14 +348,14 @@ static void *CL_API_CALL enqueue_map_buffer(cl_command_queue queue, cl_mem mem, 
   struct mapping *m = b ? add_mapping(b, offset, box, flags) : NULL;
   if (!m) {
     pthread_mutex_unlock(&mutex);
-    return driver.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, wait_list, event, error);
+    return map_in_driver(queue, mem, blocking, flags, offset, size, waits, wait_list, event, error);
   }
   struct mapping_task task = {b->root->mem, m->id};
   unsigned char *pointer = b->root->host + m->from;
   pthread_mutex_unlock(&mutex);
 
   struct buffer_map call = {queue, mem, blocking, flags, offset, size, event};
-  cl_int status = bring_and_map(queue, task, flags, waits, wait_list, map_buffer, &call);
+  cl_int status = bring_and_map(queue, task, waits, wait_list, map_buffer, &call);
   if (error) *error = status;
   return status == CL_SUCCESS ? pointer : NULL;
 }
@@ -417,6 +463,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
   layer.clCreateImage = create_image;
   layer.clEnqueueMapBuffer = enqueue_map_buffer;
   layer.clEnqueueMapImage = enqueue_map_image;
+  layer.clEnqueueSVMMap = enqueue_svm_map;
   layer.clEnqueueUnmapMemObject = enqueue_unmap_mem_object;
   if (mode >= FINISH) layer.clFinish = finish;
   if (mode >= FINISH) layer.clWaitForEvents = wait_for_events;

@@ -288,3 +288,20 @@ testLayered("a device with copies of its own does not share a buffer that the ho
   );
   assertEquals(lines, ["NoRouteError true", "true", "{}"]);
 });
+
+testEach("two columns mapped for writing: the others are what the device wrote last", (platform) => {
+  using b = bench(platform);
+  const init = { shape: [4, 8], dtype: "u8" } as const;
+  using buffer = b.cl.allocate(init);
+  b.cl.queue.fill(buffer, 1);
+  b.graph.map(buffer, host)[Symbol.dispose](); // a driver that keeps a copy for the host has one from now on
+  b.cl.queue.fill(buffer, 2);
+  {
+    using columns = buffer.slice(region(buffer.layout, [0, 3], [4, 2]));
+    using seen = b.graph.map(columns, host, { access: "write" });
+    for (let row = 0; row < 4; row++) seen.bytes().set([9, 9], row * 8);
+  }
+  const bytes = new Uint8Array(32);
+  b.cl.queue.read(buffer, bytes);
+  assertEquals(bytes, Uint8Array.from(bytes, (_, i) => i % 8 === 3 || i % 8 === 4 ? 9 : 2));
+});

@@ -25,7 +25,7 @@ import type { ImageShape } from "./shape.ts";
 import { ImageTarget } from "./target.ts";
 import { type ImageCopy, imageCopy } from "./copy.ts";
 import { type ImageType, imageTypeOf } from "./type.ts";
-import { MAP_FLAGS, publication } from "../memory.ts";
+import { mapFlags, publication } from "../memory.ts";
 import type { Verdict } from "../alias/proofs.ts";
 import type { RootBuffer } from "../tensor.ts";
 
@@ -90,7 +90,7 @@ export class OpenCLImages {
    */
   map(mem: ClMem, image: ImageShape, access: Access): MappedImage {
     this.#context.queue.assertUnblocked("a map");
-    return mapImage(this.#context, mem, image, CL_TRUE, MAP_FLAGS[access], []);
+    return mapImage(this.#context, mem, image, CL_TRUE, mapFlags(access, true), []);
   }
 
   /** A new image in memory of the driver's own; its release goes on the undo list. */
@@ -112,9 +112,13 @@ export class OpenCLImages {
     return imageCopy(this.#context, mem, image, address, byteLength);
   }
 
-  /** Maps an image, or the buffer that it is over, for the host, as a tensor; blocks until it is. */
-  mapTensor(image: OpenCLImage, access: Access): MappedTensor {
-    return mapTensor(this.#context, image, access);
+  /**
+   * Maps an image, or the buffer that it is over, for the host, as a tensor; blocks until it is.
+   *
+   * @param exact see {@link mapFlags}
+   */
+  mapTensor(image: OpenCLImage, access: Access, exact: boolean): MappedTensor {
+    return mapTensor(this.#context, image, access, exact);
   }
 
   /** Runs the proofs that {@link judgeMap} asks for. */

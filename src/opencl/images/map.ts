@@ -67,10 +67,10 @@ export function mapImage(
 }
 
 /** Maps an image, or the buffer that it is over, for the host; blocks until it is. */
-export function mapTensor(context: OpenCLContext, source: OpenCLImage, access: Access): MappedTensor {
+export function mapTensor(context: OpenCLContext, source: OpenCLImage, access: Access, exact: boolean): MappedTensor {
   const { root, bufferOffset, image, layout, format } = source;
   if (bufferOffset !== undefined) {
-    const range = context.memory.map(root.mem, access, bufferOffset, layout.byteLength);
+    const range = context.memory.map(root.mem, access, bufferOffset, layout.byteLength, exact);
     return { ...range, layout, grantsFor: (lent) => lent };
   }
   const mapped = context.images.map(root.mem, image, access);

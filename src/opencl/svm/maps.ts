@@ -6,7 +6,7 @@ import type { Fence } from "../../core/life/fence.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLFence } from "../event.ts";
 import { newer } from "../library.ts";
-import { MAP_FLAGS } from "../memory.ts";
+import { mapFlags } from "../memory.ts";
 
 /** What is mapped for the host from one address on, and how many maps share it. */
 interface LiveMap {
@@ -36,28 +36,28 @@ export class SvmMaps {
   /**
    * Maps a range for the host (clEnqueueSVMMap), and blocks until it is: for those who write mappers.
    *
+   * @param exact see {@link mapFlags}
    * @throws {AccessError} where it would wait for a user event that is not set.
    * @throws {NativeCallError} clEnqueueSVMMap's.
    */
-  map(allocation: Allocation, address: Address, byteLength: number, access: Access): SvmRange {
+  map(allocation: Allocation, address: Address, byteLength: number, access: Access, exact = false): SvmRange {
     this.#context.queue.assertUnblocked("a map");
     const live = allocation.attachment<LiveMap[]>(this, () => []);
     let map = live.find((each) => each.address === address);
-    if (map === undefined || map.byteLength < byteLength) this.#map(address, byteLength, access);
+    if (map === undefined || map.byteLength < byteLength) this.#map(address, byteLength, mapFlags(access, exact));
     if (map === undefined) live.push(map = { address, byteLength, sharers: 0 });
     map.byteLength = Math.max(map.byteLength, byteLength);
     map.sharers++;
     return { unmap: (waits) => this.#unmap(live, map, waits) };
   }
 
-  #map(address: Address, byteLength: number, access: Access): void {
+  #map(address: Address, byteLength: number, flags: bigint): void {
     const { queue } = this.#context;
     const enqueue = newer("clEnqueueSVMMap");
     queue.submit(
       "clEnqueueSVMMap",
       [],
-      (n, list, event) =>
-        enqueue(queue.rawHandle, CL_TRUE, MAP_FLAGS[access], address, BigInt(byteLength), n, list, event),
+      (n, list, event) => enqueue(queue.rawHandle, CL_TRUE, flags, address, BigInt(byteLength), n, list, event),
     );
   }
 

@@ -1,11 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { Frame } from "../../../src/core/tensors/frame.ts";
 import { imageInfo } from "../../../src/core/layout/frame_info.ts";
+import { sizeOf } from "../../../src/core/layout/dtype.ts";
 import { type Layout, type LayoutInit, region } from "../../../src/core/layout/layout.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { across, assertFrames, type Case, frameOf, needsParts, NotHere } from "../case.ts";
-import { assertSame, elementsOf, random } from "../bytes.ts";
-import type { Subject, Variant, Variants } from "../subject.ts";
+import { assertSame, elementsOf, placesOf, random, withElements } from "../bytes.ts";
+import type { End, Subject, Variant, Variants } from "../subject.ts";
 
 const IMAGE: LayoutInit = { shape: [48, 61, 3], dtype: "u8", rowAlign: 64 };
 
@@ -30,6 +31,16 @@ const PARTS: readonly Variant[] = [
   { name: "the last byte", whole: { shape: [8192], dtype: "u8" }, part: (whole) => region(whole, [8191], [1]) },
 ];
 
+/** A cut along each dimension, and along all of them: what lies between its elements is not the map's. */
+const CUTS: readonly Variant[] = [
+  { name: "slices", whole: { shape: [4, 5, 6], dtype: "u8" }, part: (whole) => region(whole, [1, 0, 0], [2, 5, 6]) },
+  { name: "rows", whole: { shape: [4, 5, 6], dtype: "u8" }, part: (whole) => region(whole, [0, 1, 0], [4, 3, 6]) },
+  { name: "columns", whole: { shape: [4, 5, 6], dtype: "u8" }, part: (whole) => region(whole, [0, 0, 2], [4, 5, 3]) },
+  { name: "a box", whole: { shape: [4, 5, 6], dtype: "u8" }, part: (whole) => region(whole, [1, 1, 1], [2, 3, 2]) },
+  { name: "two columns", whole: { shape: [4, 8], dtype: "f32" }, part: (whole) => region(whole, [0, 3], [4, 2]) },
+  { name: "padded rows", whole: { shape: [5, 7], dtype: "u8", rowAlign: 16 } },
+];
+
 const ANY: Variants = { contiguous: CONTIGUOUS, padded: PADDED, parts: PARTS };
 
 /** Where the elements lie is the same at both ends. */
@@ -37,6 +48,17 @@ export const LAYOUTS: readonly Case[] = [
   { name: "contiguous-layout-kept", run: (subject) => kept(subject, "contiguous") },
   { name: "strides-kept", run: (subject) => kept(subject, "padded") },
   { name: "offsets-kept", run: (subject) => kept(subject, "parts") },
+  {
+    name: "gaps-kept",
+    async run(subject) {
+      const { source: { ownPitches, wholeOnly }, variants } = subject;
+      if (ownPitches) throw new NotHere("nobody can look between the source's elements");
+      const given = variants === undefined ? CUTS : [...variants.padded, ...variants.parts];
+      const asked = given.filter(({ part }) => part === undefined || !wholeOnly);
+      if (asked.length === 0) throw new NotHere("the edge takes no layout with gaps");
+      for (const variant of asked) await assertGapsKept(subject, variant);
+    },
+  },
   {
     name: "planes-kept",
     async run(subject) {
@@ -91,6 +113,54 @@ async function assertKept(subject: Subject, source: Tensor, name: string): Promi
     back = elementsOf(layout, bytes);
   }
   assertSame(elementsOf(source.layout, await from.read(source)), back, `${name}, back at the source`);
+}
+
+/** Whoever maps a tensor to write writes its elements alone: what lies between them is as it was, at the source's end. */
+async function assertGapsKept(subject: Subject, { name, whole, part }: Variant): Promise<void> {
+  const { source: from, target: to } = subject;
+  using memory = from.allocate(whole);
+  for (const access of ["write", "read-write"] as const) {
+    const there = random(memory.layout.byteLength);
+    await from.write(memory, there);
+    let expected: Uint8Array;
+    {
+      using source = part === undefined ? memory.borrow("read-write") : memory.slice(part(memory.layout));
+      await using mapped = across(subject, source, { access });
+      const written = await writeElements(to, mapped);
+      const begin = source.grant.start - memory.grant.start;
+      const range = there.subarray(begin, begin + source.layout.byteLength);
+      expected = there.slice();
+      expected.set(withElements(source.layout, range, written), begin);
+    }
+    assertSame(await from.read(memory), expected, `${name}, mapped for "${access}"`);
+  }
+}
+
+/** Has an end write random elements, run by run; where it has no parts of tensors, it writes nothing but elements anyway. */
+async function writeElements(end: End, tensor: Tensor): Promise<Uint8Array> {
+  const { layout } = tensor;
+  const bytes = random(layout.byteLength);
+  if (end.wholeOnly) await end.write(tensor, bytes);
+  else {
+    for (const [begin, length] of runsIn(layout)) {
+      const byteOffset = layout.byteOffset + begin;
+      await using run = tensor.slice({ shape: [length], dtype: "u8", byteOffset }, { access: "write" });
+      await end.write(run, bytes.subarray(begin, begin + length));
+    }
+  }
+  return elementsOf(layout, bytes);
+}
+
+/** The elements of a layout that lie side by side: where they begin, and how many bytes they are. */
+function runsIn(layout: Layout): [begin: number, length: number][] {
+  const size = sizeOf(layout.dtype);
+  const runs: [number, number][] = [];
+  for (const at of placesOf(layout).sort((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last !== undefined && last[0] + last[1] === at) last[1] += size;
+    else runs.push([at, size]);
+  }
+  return runs;
 }
 
 async function assertFrame(subject: Subject, source: Frame): Promise<void> {

@@ -8,6 +8,7 @@ import type { Layout } from "../../../src/core/layout/layout.ts";
 import { moved } from "../../../src/core/layout/layout.ts";
 import type { Mapped } from "../../../src/core/tensors/mapped.ts";
 import { Described } from "../../../src/core/tensors/described.ts";
+import { hasGaps } from "../../../src/mappers/shared/gaps.ts";
 import { edgeOf, type MapJob, type Mapper, type Plan } from "../../../src/core/graph/mapper.ts";
 import { Resource } from "../../../src/core/life/resource.ts";
 import type { Transfer } from "../../../src/core/graph/route.ts";
@@ -69,7 +70,7 @@ export class FakeMapper implements Mapper {
     const planes = planesOf(source);
     const regions = job.grants.map((grant) => this.#region(grant, planes, context, job));
     const { access } = job.grants[0];
-    const work = this.#bring(regions, access, context, job);
+    const work = this.#bring(regions, reads(access) || hasGaps(source), context, job);
     const resource = new Resource({
       name: job.name,
       undo: job.undo,
@@ -94,8 +95,8 @@ export class FakeMapper implements Mapper {
   }
 
   /** What has to happen before the result can be used: the source's work, and the copy where this edge makes one. */
-  #bring(regions: readonly Region[], access: Access, context: FakeContext, job: MapJob): FakeFence | undefined {
-    const copies = this.#transfer !== "alias" && reads(access);
+  #bring(regions: readonly Region[], fetches: boolean, context: FakeContext, job: MapJob): FakeFence | undefined {
+    const copies = this.#transfer !== "alias" && fetches;
     if (!copies && job.waits.length === 0) return undefined;
     const bring = () => regions.forEach(({ source, own }) => own.set(source));
     const fence = context.submit(copies ? bring : () => {}, regions.map(({ handle }) => handle), job.waits);
