@@ -1,4 +1,4 @@
-import { isMade, type Maker } from "./argument.ts";
+import { isMade, type Maker, shown } from "./argument.ts";
 import { ArgumentError } from "./errors.ts";
 import { Fence } from "./life/fence.ts";
 import { bytesOf } from "./intrinsics.ts";
@@ -47,7 +47,7 @@ export class Checks {
   handleIn<H extends bigint>(given: unknown, argument: string): H {
     if (typeof given !== "bigint") throw this.wrongKind(argument, "a bigint", given);
     if (given > 0n && given < 2n ** 64n) return given as H;
-    throw this.wrong(argument, `${given === 0n ? "it is null" : `${given} is no handle`}.`);
+    throw this.wrong(argument, `${given === 0n ? "it is null" : `${shown(given)} is no handle`}.`);
   }
 
   /**
@@ -95,7 +95,7 @@ export class Checks {
 export function kindOf(value: unknown): string {
   if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;
   const { constructor } = value;
-  return typeof constructor === "function" ? constructor.name : "object";
+  return typeof constructor === "function" ? shown(constructor.name) : "object";
 }
 
 /** A fresh view of the bytes that a view shows, without what the program has made of it; undefined for what is no view. */

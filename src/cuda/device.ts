@@ -1,6 +1,6 @@
 import { cudaErrorInsufficientDriver, cudaErrorNoDevice } from "../../ffi/cuda_runtime/errors.ts";
 import { cudaDeviceProp } from "../../ffi/cuda_runtime/structs.ts";
-import { object, shown } from "../core/argument.ts";
+import { object, shown, shownFields } from "../core/argument.ts";
 import type { DeviceId } from "../core/graph/context.ts";
 import { plainUuid } from "../core/graph/uuid.ts";
 import { ArgumentError, type InteropError } from "../core/errors.ts";
@@ -80,7 +80,7 @@ export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   );
   if (found !== undefined) return found;
   const there = devices.map((device) => `${device.ordinal}: ${device.name} (${device.id.uuid})`).join("; ");
-  throw wrong(`none fits ${JSON.stringify({ ordinal, uuid, name })}.`, `There is ${there}.`);
+  throw wrong(`none fits ${shownFields({ ordinal, uuid, name })}.`, `There is ${there}.`);
 }
 
 /** A device in words: two GPUs of one kind have one name. */

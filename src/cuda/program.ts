@@ -1,4 +1,5 @@
 import type { CudaLibrary } from "../../ffi/cuda_runtime/handles.ts";
+import { shown } from "../core/argument.ts";
 import { ArgumentError, InteropError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -104,7 +105,7 @@ export class CudaProgram extends NativeObject {
   }
 
   #unknown(name: string): ArgumentError {
-    return new ArgumentError(`name: the program has no kernel "${name}".`, {
+    return new ArgumentError(`name: the program has no kernel "${shown(name)}".`, {
       api: "cuda",
       fn: "cudaLibraryGetKernel",
       argument: "name",

@@ -1,6 +1,7 @@
 import { CL_PROGRAM_KERNEL_NAMES, CL_PROGRAM_NUM_KERNELS } from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
 import type { ClProgram } from "../../ffi/opencl/handles.ts";
+import { shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -87,11 +88,11 @@ export class OpenCLProgram extends NativeObject {
       return new OpenCLKernel(this, name, this.#kept.get(name));
     } catch (error) {
       if ((error as { code?: number }).code !== CL_INVALID_KERNEL_NAME) throw error;
-      throw new ArgumentError(`name: the program has no kernel "${name}".`, {
+      throw new ArgumentError(`name: the program has no kernel "${shown(name)}".`, {
         api: "opencl",
         fn: "clCreateKernel",
         argument: "name",
-        hint: `It has ${this.kernelNames.join(", ")}.`,
+        hint: `It has ${shown(this.kernelNames.join(", "))}.`,
         cause: error,
       });
     }

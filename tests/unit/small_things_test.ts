@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
-import { optionsIn } from "../../src/core/argument.ts";
+import { optionsIn, shown, shownFields } from "../../src/core/argument.ts";
 import { type Access, covers, reads, writes } from "../../src/core/memory/access.ts";
 import { type DType, dtypeOf, sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
 import * as errors from "../../src/core/errors.ts";
@@ -45,6 +45,32 @@ Deno.test("options: own names that are none of theirs are refused, and what they
     const error = assertThrows(() => optionsIn(options, names), errors.ArgumentError, `there is no ${name}.`);
     assertEquals(error.hint, "Use size.");
   }
+});
+
+Deno.test("shown: a value is told on one line, and a long one is cut", () => {
+  const long = "\u{1f600}".repeat(1 << 20);
+  const bytes = new Uint8Array(1);
+  const told: readonly (readonly [value: unknown, words: string])[] = [
+    ["text", "text"],
+    ["tab\t, two\nlines\0", "tab\t, two\\nlines\\u0000"],
+    [undefined, "undefined"],
+    [-1.5, "-1.5"],
+    [-5n, "-5"],
+    [2n ** 64n, "18446744073709551616"],
+    [10n ** 1_000_000n, "a bigint beyond 128 bits"],
+    [Symbol("s"), "Symbol(s)"],
+    [() => 1, "a function"],
+    [bytes, "an object"],
+    ["x".repeat(200), "x".repeat(200)],
+    ["x".repeat(201), `${"x".repeat(200)}… (201 characters)`],
+    [`x${long}`, `x${"\u{1f600}".repeat(99)}\ufffd… (2097153 characters)`],
+  ];
+  for (const [value, words] of told) assertEquals(shown(value), words);
+  assert(shown(Symbol(long)).length < 300);
+  assertEquals(shownFields({ a: 1, b: "x\n", c: undefined }), '{"a":1,"b":"x\\\\n"}');
+  assert(shownFields({ long }).length < 300);
+  const error = assertThrows(() => optionsIn({ [long]: 1, [`${long}x`]: 2 }, {}), errors.ArgumentError);
+  assert(error.message.length < 400);
 });
 
 Deno.test("errors: one failure is thrown as it is, several as one", () => {

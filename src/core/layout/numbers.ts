@@ -1,3 +1,4 @@
+import { shown } from "../argument.ts";
 import { kindOf } from "../checks.ts";
 import type { DType } from "./dtype.ts";
 
@@ -48,7 +49,7 @@ export class Numbers {
       }
     } else if (typeof value !== "bigint" || whole === undefined) return `it is a number; got ${kindOf(value)}.`;
     else if (value >= whole[0] && value <= whole[1]) return undefined;
-    return `${value} is no whole number from ${whole[0]} to ${whole[1]}.`;
+    return `${shown(value)} is no whole number from ${whole[0]} to ${whole[1]}.`;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Access, accessOf } from "../memory/access.ts";
-import { isMade } from "../argument.ts";
+import { isMade, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { ArgumentError, LayoutError } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
@@ -148,7 +148,7 @@ function checkPlanes(planes: readonly Tensor[], info: FrameInfo): void {
   const wanted = describe(planeLayouts(info));
   const given = describe(planes.map((plane) => plane.layout));
   if (given === wanted) return;
-  throw new LayoutError(`planes: ${info.format} of this size is ${wanted}; got ${given}.`, {
+  throw new LayoutError(`planes: ${info.format} of this size is ${wanted}; got ${shown(given)}.`, {
     api: "core",
     argument: "planes",
   });

@@ -50,7 +50,7 @@ function typedParameter(given: string, kernel: string, index: number, argument: 
       return new PointerParameter(kernel, index, info, constant, element);
     }
     const hint = "Is it misspelt? What points to something else is declared void*, or const void*.";
-    throw checks.wrong(argument, `"${given}" points to no number.`, hint);
+    throw checks.wrong(argument, `"${shown(given)}" points to no number.`, hint);
   }
   const element = elementOf(type.replace(/^const /, ""));
   if (element !== undefined) {
@@ -58,7 +58,7 @@ function typedParameter(given: string, kernel: string, index: number, argument: 
   }
   throw checks.wrong(
     argument,
-    `"${given}" is no type of a number, a vector or a pointer.`,
+    `"${shown(given)}" is no type of a number, a vector or a pointer.`,
     withoutName(type) ?? "Is it misspelt? A struct is declared by its size: { bytes: 16 }.",
   );
 }
@@ -68,7 +68,7 @@ function withoutName(type: string): string | undefined {
   const before = /^(.*[ *])\w+$/.exec(type)?.[1].trim();
   if (before === undefined) return undefined;
   const base = POINTER.exec(before)?.[2] ?? before.replace(/^const /, "");
-  return base === "void" || elementOf(base) !== undefined ? `Leave the name out: "${before}".` : undefined;
+  return base === "void" || elementOf(base) !== undefined ? `Leave the name out: "${shown(before)}".` : undefined;
 }
 
 /** A type in one spelling: what restrict and volatile say is no matter to whoever passes it, nor a pointer's own const. */

@@ -1,4 +1,5 @@
 import { ERROR_NAMES } from "../../../ffi/nvrtc/errors.ts";
+import { shown } from "../../core/argument.ts";
 import { type ErrorFields, NativeCallError } from "../../core/errors.ts";
 
 /** A program that does not compile: `log` is what the compiler says. */
@@ -27,5 +28,5 @@ export function nvrtcName(code: number): string {
 
 /** The lines of a log that a message has room for. */
 export function firstLines(log: string): string {
-  return log.split("\n").map((line) => line.trim()).filter((line) => line !== "").slice(0, 3).join(" ");
+  return log.split("\n").map((line) => line.trim()).filter((line) => line !== "").slice(0, 3).map(shown).join(" ");
 }

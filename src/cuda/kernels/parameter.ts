@@ -1,3 +1,4 @@
+import { shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { CudaContext } from "../context.ts";
 import type { CudaUse } from "../stream.ts";
@@ -26,7 +27,7 @@ export abstract class Parameter {
     this.info = info;
     this.align = align;
     this.argument = `args[${index}]`;
-    this.where = `${kernel}: ${this.argument} (${info.type})`;
+    this.where = `${shown(kernel)}: ${this.argument} (${shown(info.type)})`;
   }
 
   /**

@@ -54,7 +54,7 @@ export function sourceIn(text: string, given: ProgramOptions): Source {
 
 function definesIn(defines: NonNullable<ProgramOptions["defines"]>): string[] {
   return Object.entries(object(defines, "defines")).flatMap(([name, value]) => {
-    const argument = `defines.${name}`;
+    const argument = `defines.${shown(name)}`;
     if (!/^[A-Za-z_]\w*$/.test(name)) throw checks.wrong(argument, "it is no name of a macro.");
     if (value === false) return [];
     const isValue = value === true || typeof value === "string" || (typeof value === "number" && isFinite(value));
@@ -72,13 +72,13 @@ function definesIn(defines: NonNullable<ProgramOptions["defines"]>): string[] {
  */
 function checkedOption(option: string, i: number): string {
   const argument = `options[${i}]`;
-  if (!/^-[^\0]+$/s.test(option)) throw checks.wrong(argument, `"${option}" is no option: each begins with -.`);
+  if (!/^-[^\0]+$/s.test(option)) throw checks.wrong(argument, `"${shown(option)}" is no option: each begins with -.`);
   if (option.length > LONGEST_OPTION) throw tooLong(argument);
   if (OWN_WORDS.test(option)) return option;
   if (/^--?fdevice-time-trace/.test(option)) throw checks.wrong(argument, "a trace is none of NVRTC's to write here.");
   const [, value] = /^[^=]*=(.*)$/s.exec(option) ?? [];
-  if (value !== undefined && !/\w/.test(value)) throw checks.wrong(argument, `"${option}" lacks its value.`);
-  if (/\d{10}/.test(option)) throw checks.wrong(argument, `"${option}" has a number beyond 32 bits.`);
+  if (value !== undefined && !/\w/.test(value)) throw checks.wrong(argument, `"${shown(option)}" lacks its value.`);
+  if (/\d{10}/.test(option)) throw checks.wrong(argument, `"${shown(option)}" has a number beyond 32 bits.`);
   return option;
 }
 

@@ -1,6 +1,6 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import { isMade } from "../../core/argument.ts";
+import { isMade, shown } from "../../core/argument.ts";
 import { ArgumentError, throwAll } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { itemsIn, kindOf } from "../check.ts";
@@ -55,7 +55,7 @@ export function withOwnKernel(program: OpenCLProgram, name: string, use: (kernel
   } catch (error) {
     errors.push(error);
   }
-  throwAll([...errors, ...unwind(undo)], `running ${name}`);
+  throwAll([...errors, ...unwind(undo)], `running ${shown(name)}`);
 }
 
 /** Tells a kernel of all of them (clSetKernelExecInfo), once it is seen that they may still be used. */
@@ -77,7 +77,7 @@ export function tellIndirect(kernel: ClKernel, tensors: readonly OpenCLPointerTe
 }
 
 function wrong(kernel: string, argument: string, what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`${kernel}: ${argument}: ${what}`, {
+  return new ArgumentError(`${shown(kernel)}: ${argument}: ${what}`, {
     api: "opencl",
     fn: FN,
     argument,

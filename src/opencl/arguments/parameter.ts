@@ -1,4 +1,5 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { ofAnother } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
@@ -43,7 +44,7 @@ export abstract class Parameter<T = unknown> {
   constructor(kernel: string, index: number, info: ParameterInfo) {
     this.index = index;
     this.info = info;
-    this.where = `${kernel}: argument ${index} (${info.type} ${info.name})`;
+    this.where = `${shown(kernel)}: argument ${index} (${shown(info.type)} ${shown(info.name)})`;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type Names, optionsIn } from "../../core/argument.ts";
+import { type Names, optionsIn, shown, shownFields } from "../../core/argument.ts";
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
 import { plainUuid } from "../../core/graph/uuid.ts";
 import { environment } from "../../core/native/library.ts";
@@ -33,7 +33,7 @@ export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
   const fitting = devices.filter((device) => matches(device, wanted));
   const device = fitting.find((d) => d.type === "gpu") ?? fitting[0];
   if (device === undefined) {
-    throw noDevice(named === undefined ? JSON.stringify(wanted) : `${VARIABLE}=${named}`, devices);
+    throw noDevice(named === undefined ? shownFields(wanted) : `${VARIABLE}=${shown(named)}`, devices);
   }
   return device;
 }

@@ -2,6 +2,7 @@ import { NULL } from "../../../ffi/address.ts";
 import { CL_PROGRAM_BUILD_LOG, CL_PROGRAM_BUILD_STATUS } from "../../../ffi/opencl/constants.ts";
 import { CL_BUILD_ERROR } from "../../../ffi/opencl/constants.ts";
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
+import { shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { pinned } from "../../core/native/pin.ts";
@@ -49,7 +50,7 @@ export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): 
   const isNone = (word: string) => !/^-[^\0"']/.test(word) || /^-[DI]$|\0/.test(word);
   const wrong = words.find((word) => isNone(word) || (passesOn && !STANDARD.test(word)));
   if (wrong === undefined) return [ALWAYS, ...words.filter((word) => word !== ALWAYS)].join(" ");
-  throw new ArgumentError(`options: "${wrong}" is no option of the compiler's, or lacks its operand.`, {
+  throw new ArgumentError(`options: "${shown(wrong)}" is no option of the compiler's, or lacks its operand.`, {
     api: "opencl",
     fn: "clBuildProgram",
     argument: "options",
@@ -116,7 +117,8 @@ export function build(context: OpenCLContext, program: ClProgram, options: strin
   const error = openclError(code, "clBuildProgram");
   const device = failedOn(program, devices);
   const log = logOf(program, device);
-  throw new BuildError(`${error.message} ${device.name} says: ${log.split("\n").slice(0, 3).join(" ")}`, log, {
+  const says = log.split("\n").slice(0, 3).map(shown).join(" ");
+  throw new BuildError(`${error.message} ${device.name} says: ${says}`, log, {
     api: "opencl",
     fn: "clBuildProgram",
     code,

@@ -1,3 +1,4 @@
+import { shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts";
 import { warn } from "../../core/warn.ts";
 import { assertText } from "../check.ts";
@@ -61,7 +62,7 @@ export function directoryCache(path: string): ProgramCache {
   return {
     get: (key) => {
       const file = fileIn(path, key);
-      return attempt(`reading ${file}`, "read", path, () => {
+      return attempt(`reading ${shown(file)}`, "read", path, () => {
         try {
           return Deno.readFileSync(file);
         } catch (error) {
@@ -74,7 +75,7 @@ export function directoryCache(path: string): ProgramCache {
       const file = fileIn(path, key);
       // Others see the whole file or none: a program may end in the middle.
       const unfinished = `${file}.${crypto.randomUUID()}`;
-      attempt(`writing ${file}`, "write", path, () => {
+      attempt(`writing ${shown(file)}`, "write", path, () => {
         Deno.mkdirSync(path, { recursive: true });
         try {
           Deno.writeFileSync(unfinished, binary, { createNew: true });
@@ -89,6 +90,7 @@ export function directoryCache(path: string): ProgramCache {
 }
 
 function fileIn(path: string, key: string): string {
+  assertText(key, "key");
   if (/^[\w-]+$/.test(key)) return `${path}/${key}.clbin`;
   throw new ArgumentError("key: it is to be letters, digits and dashes.", { api: "opencl", argument: "key" });
 }
@@ -103,10 +105,10 @@ function attempt<T>(doing: string, what: "read" | "write", path: string, action:
       throw new PermissionError(`Deno does not permit ${doing}.`, flag, {
         api: "opencl",
         cause,
-        hint: `Run with --allow-read=${path} --allow-write=${path}.`,
+        hint: `Run with --allow-read=${shown(path)} --allow-write=${shown(path)}.`,
       });
     }
-    warn(`the cache of built programs failed ${doing}: ${messageOf(cause)}`);
+    warn(`the cache of built programs failed ${doing}: ${shown(messageOf(cause))}`);
     return undefined;
   }
 }

@@ -12,7 +12,7 @@ import { wrong } from "../errors.ts";
 export function assertReadable(filename: string): void {
   const path = pathIn(filename);
   const { isFile } = asked("read", path, () => Deno.statSync(path));
-  if (!isFile) throw wrong("filename", `${path} is no file.`);
+  if (!isFile) throw wrong("filename", `${shown(path)} is no file.`);
   asked("read", path, () => Deno.openSync(path).close());
 }
 
@@ -40,13 +40,13 @@ function asked<R>(what: "read" | "write", path: string, ask: () => R): R {
     const fields = { api: "opencv", argument: "filename", cause };
     if (cause instanceof Deno.errors.NotCapable) {
       const flag = `--allow-${what}=${path}`;
-      throw new PermissionError(`Deno does not permit to ${what} ${path}.`, flag, {
+      throw new PermissionError(`Deno does not permit to ${what} ${shown(path)}.`, flag, {
         ...fields,
-        hint: `Run with ${flag}.`,
+        hint: `Run with --allow-${what}=${shown(path)}.`,
       });
     }
     throw new ArgumentError(
-      `filename: ${path} cannot be ${what === "read" ? "read" : "written"}: ${messageOf(cause)}.`,
+      `filename: ${shown(path)} cannot be ${what === "read" ? "read" : "written"}: ${shown(messageOf(cause))}.`,
       fields,
     );
   }

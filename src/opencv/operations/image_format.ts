@@ -1,3 +1,4 @@
+import { shown } from "../../core/argument.ts";
 import { wrong } from "../errors.ts";
 import { imgcodecs } from "../library.ts";
 import { withString } from "../string.ts";
@@ -29,8 +30,8 @@ const CHANNELS: ReadonlyMap<string, readonly number[]> = new Map([
 export function assertWritten(fn: string, img: OpenCVTensor, name: string, argument: string): void {
   const [ending] = /\.\w+$/.exec(pathIn(name, argument)) ?? [];
   if (ending === undefined || withString(name, (text) => imgcodecs().haveImageWriter(text)) === 0) {
-    throw wrong(argument, `OpenCV writes no files whose names end like ${name}.`, 'Try ".png".');
+    throw wrong(argument, `OpenCV writes no files whose names end like ${shown(name)}.`, 'Try ".png".');
   }
   const channels = CHANNELS.get(ending.toLowerCase()) ?? WRITTEN.channels;
-  imageIn(`${fn} ${ending}`, "img", img, { ...WRITTEN, channels });
+  imageIn(`${fn} ${shown(ending)}`, "img", img, { ...WRITTEN, channels });
 }

@@ -1,3 +1,4 @@
+import { shown } from "../../core/argument.ts";
 import type { OpenCVContext } from "../context.ts";
 import { imgcodecs } from "../library.ts";
 import type { OpenCVMat } from "../mat.ts";
@@ -14,7 +15,7 @@ export function imread(cv: OpenCVContext, filename: string, mode: ReadMode, opti
   return decoded(
     cv,
     "imread",
-    filename,
+    shown(filename),
     (result) => withString(filename, (path) => imgcodecs().imread(result, path, flags)),
   );
 }

@@ -1,3 +1,4 @@
+import { shown } from "../../core/argument.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import type { OpenCVContext } from "../context.ts";
 import { imgcodecs } from "../library.ts";
@@ -23,9 +24,12 @@ export function imwrite(cv: OpenCVContext, filename: string, img: OpenCVTensor, 
       withString(filename, (path) => withInts(params, (ints) => imgcodecs().imwrite(path, img.slot.input, ints))),
   });
   if (written !== 0) return;
-  throw new NativeCallError(`imwrite failed: OpenCV could not write ${filename}; it has removed what it had written.`, {
-    api: "opencv",
-    fn: "imwrite",
-    hint: "OpenCV says more on standard error, where it knows more.",
-  });
+  throw new NativeCallError(
+    `imwrite failed: OpenCV could not write ${shown(filename)}; it has removed what it had written.`,
+    {
+      api: "opencv",
+      fn: "imwrite",
+      hint: "OpenCV says more on standard error, where it knows more.",
+    },
+  );
 }

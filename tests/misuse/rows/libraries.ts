@@ -98,6 +98,15 @@ export default table(import.meta, {
     /there is Portable/,
   ),
   "a device that is not there": noDevice({}, "no such platform", /No OpenCL device fits/, /there is /),
+  "a device with a name of 400 million characters": {
+    opencl: "Portable",
+    run: () => OpenCLContext.open({ device: "x".repeat(400_000_000) }), // V8 makes no JSON of it, and ends the process
+    fails: {
+      ...{ error: ArgumentError, api: "opencl", fn: "clGetDeviceIDs", argument: "choice" },
+      message: /No OpenCL device fits {"device":"x{200}… \(400000000 characters\)"}/,
+      hint: /there is /,
+    },
+  },
   "a device in the environment that is not there": noDevice(
     { SAMEPAGE_OPENCL_DEVICE: ":no such device" },
     "",

@@ -4,42 +4,16 @@ import {
   Frame,
   host,
   imageInfo,
-  InteropError,
   isContiguous,
   MapperGraph,
   Metadata,
   region,
   VENDOR_RULES,
 } from "@samepage/interop";
-import { BaseOf, LocalMemory, OpenCLContext } from "@samepage/interop/opencl";
+import { BaseOf, directoryCache, LocalMemory, OpenCLContext, partition } from "@samepage/interop/opencl";
+import { tryAll, tryEach } from "../anything.ts";
 import { any, open, OwnFence } from "../kit.ts";
 import { table } from "../row.ts";
-
-/** What a caller without types may pass for anything at all. */
-const BAD: readonly unknown[] = [undefined, null, 5, "x", Symbol("s"), {}, [], Object.create(null), 5n, NaN, () => {}];
-
-/** Calls each with all of that; whatever is thrown has to be typed. */
-async function tryAll(calls: Readonly<Record<string, (x: never) => unknown>>): Promise<void> {
-  const each = Object.entries(calls).flatMap(([name, call]) =>
-    BAD.map((value) => [`${name} ${Object.prototype.toString.call(value)}`, () => call(any(value))] as const)
-  );
-  await tryEach(Object.fromEntries(each));
-}
-
-/** Calls each; whatever is thrown has to be typed. */
-async function tryEach(calls: Readonly<Record<string, () => unknown>>): Promise<void> {
-  const wrong: string[] = [];
-  for (const [name, call] of Object.entries(calls)) {
-    try {
-      await call();
-    } catch (error) {
-      const { constructor: kind, message, stack } = error as Error;
-      const at = stack?.split("\n").find((line) => line.includes("/src/"))?.trim();
-      if (!(error instanceof InteropError)) wrong.push(`${name}: ${kind.name}: ${message} ${at ?? ""}`);
-    }
-  }
-  if (wrong.length > 0) throw new Error(`${wrong.length} untyped:\n${wrong.join("\n")}`);
-}
 
 export default table(import.meta, {
   "anything for any argument of the core and the host": {
@@ -184,6 +158,37 @@ export default table(import.meta, {
         "tryToProve": (x) => cl.aliasing.tryToProve(x, 64),
         "judge": (x) => cl.aliasing.judge(x, 64),
         "judge length": (x) => cl.aliasing.judge(4096n, x),
+        "open type": (x) => OpenCLContext.open({ platform, type: x })[Symbol.dispose](),
+        "open uuid": (x) => OpenCLContext.open({ platform, uuid: x })[Symbol.dispose](),
+        "create": (x) => OpenCLContext.create(x),
+        "create device": (x) => OpenCLContext.create([x]),
+        "attach": (x) => OpenCLContext.attach(x === 5n ? any("5n") : x),
+        "partition": (x) => partition(cl.device, x)[Symbol.dispose](),
+        "partition affinity": (x) => partition(cl.device, { by: "affinity", domain: x })[Symbol.dispose](),
+        "programFromBinary": (x) => cl.programFromBinary(x),
+        "program cache": (x) => cl.program("kernel void k() {}", { cache: x })[Symbol.dispose](),
+        "program cache's answer": (x) => {
+          const cache = { get: () => x, set: () => {} };
+          cl.program("kernel void k() {}", { cache })[Symbol.dispose]();
+        },
+        "directoryCache": (x) => directoryCache(x),
+        "directoryCache key": (x) => directoryCache("out").get(x),
+        "image": (x) => cl.image(x),
+        "image order": (x) => cl.image({ order: x, type: "UNORM_INT8" }),
+        "image type": (x) => cl.image({ order: "RGBA", type: x }),
+        "image options": (x) => cl.image({ order: "RGBA", type: "UNORM_INT8" }, x),
+        "image options.type": (x) => cl.image({ order: "RGBA", type: "UNORM_INT8" }, { type: x }),
+        "imageFormats": (x) => cl.imageFormats(x),
+        "sampler": (x) => cl.sampler(x)[Symbol.dispose](),
+        "sampler filter": (x) => cl.sampler({ filter: x })[Symbol.dispose](),
+        "sampler addressing": (x) => cl.sampler({ addressing: x })[Symbol.dispose](),
+        "svm grain": (x) => cl.svm.allocate({ shape: [1], dtype: "u8", grain: x })[Symbol.dispose](),
+        "svm atomics": (x) => cl.svm.allocate({ shape: [1], dtype: "u8", atomics: x })[Symbol.dispose](),
+        "usm kind": (x) => cl.usm.allocate({ shape: [1], dtype: "u8", kind: x }),
+        "run indirect": (x) => k.run([1], good, { indirect: x }),
+        "run indirect[0]": (x) => k.run([1], good, { indirect: [x] }),
+        "fillImage": (x) => cl.queue.fillImage(x, [0, 0, 0, 0]),
+        "readImage": (x) => cl.queue.readImage(x, new Uint8Array(4)),
       });
       cl.queue.finish();
     },
