@@ -79,6 +79,18 @@ export class Checks {
     return items;
   }
 
+  /**
+   * A fresh view of the bytes that a program gave.
+   *
+   * @param expected what it is to be, for messages
+   * @throws {ArgumentError} where it is no view, or a stale one.
+   */
+  bytesIn(given: unknown, argument: string, expected: string = "a typed array or DataView"): Uint8Array<ArrayBuffer> {
+    const bytes = bytesIn(given, (what, hint) => this.wrong(argument, what, hint));
+    if (bytes === undefined) throw this.wrongKind(argument, expected, given);
+    return bytes;
+  }
+
   /** The error of an argument that is something else. */
   wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
     return this.wrong(argument, `it is to be ${expected}; got ${kindOf(value)}.`);
@@ -98,10 +110,20 @@ export function kindOf(value: unknown): string {
   return typeof constructor === "function" ? shown(constructor.name) : "object";
 }
 
-/** A fresh view of the bytes that a view shows, without what the program has made of it; undefined for what is no view. */
-export function bytesIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
+/**
+ * A fresh view of the bytes that a program gave, without the program's own properties; undefined for what is no view. Bytes
+ * that an argument takes come in here.
+ *
+ * @param wrong makes the error of a view whose bytes are gone
+ */
+export function bytesIn(
+  value: unknown,
+  wrong: (what: string, hint: string) => ArgumentError,
+): Uint8Array<ArrayBuffer> | undefined {
   if (!ArrayBuffer.isView(value)) return undefined;
-  const { buffer, byteOffset, byteLength } = bytesOf(value);
-  // One whose buffer was moved away shows none.
-  return byteLength === 0 ? new Uint8Array(0) : new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+  const bytes = bytesOf(value);
+  if (bytes === undefined) {
+    throw wrong("the view is stale: its buffer was detached, or is too short for it now.", "Take the view anew.");
+  }
+  return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -32,6 +32,7 @@ const arrayOffset: (array: unknown) => number = getter(TypedArray.prototype, "by
 const dataViewBuffer: (view: unknown) => ArrayBuffer = getter(DataView.prototype, "buffer");
 const dataViewOffset: (view: unknown) => number = getter(DataView.prototype, "byteOffset");
 const dataViewLength: (view: unknown) => number = getter(DataView.prototype, "byteLength");
+const keysIntrinsic = TypedArray.prototype.keys;
 const tagOf: (view: unknown) => string | undefined = getter(TypedArray.prototype, Symbol.toStringTag);
 
 /** Moves a buffer's memory into a new one. @throws {TypeError} where it cannot be detached. */
@@ -49,10 +50,22 @@ export function isArrayBuffer(value: unknown): value is ArrayBuffer {
   }
 }
 
-/** Which bytes of which buffer a view shows. */
-export function bytesOf(view: ArrayBufferView): { buffer: ArrayBufferLike; byteOffset: number; byteLength: number } {
-  if (tagOf(view) === undefined) {
-    return { buffer: dataViewBuffer(view), byteOffset: dataViewOffset(view), byteLength: dataViewLength(view) };
+/**
+ * Which bytes of which buffer a view shows; undefined where they are gone: its buffer was detached, or has become too short
+ * for it. Of such a view a DataView throws, and a typed array says that it is empty.
+ */
+export function bytesOf(
+  view: ArrayBufferView,
+): { buffer: ArrayBufferLike; byteOffset: number; byteLength: number } | undefined {
+  try {
+    if (tagOf(view) === undefined) {
+      return { buffer: dataViewBuffer(view), byteOffset: dataViewOffset(view), byteLength: dataViewLength(view) };
+    }
+    const byteLength = arrayLength(view);
+    if (byteLength === 0) Reflect.apply(keysIntrinsic, view, []); // throws where it is not empty, but its bytes are gone
+    return { buffer: bufferOfArray(view), byteOffset: arrayOffset(view), byteLength };
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
   }
-  return { buffer: bufferOfArray(view), byteOffset: arrayOffset(view), byteLength: arrayLength(view) };
 }

@@ -4,8 +4,9 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { Allocation, type Block, type Fate } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
 import { dtypeOf, sizeOf } from "../core/layout/dtype.ts";
+import { bytesIn } from "../core/checks.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
-import { bufferLength, bytesOf, isArrayBuffer, isDetached, isResizable, transfer } from "../core/intrinsics.ts";
+import { bufferLength, isArrayBuffer, isDetached, isResizable, transfer } from "../core/intrinsics.ts";
 import { layout, type LayoutInit } from "../core/layout/layout.ts";
 import { findAllocation } from "../core/memory/peers.ts";
 import { addressInPointer, addressOf } from "../core/native/pin.ts";
@@ -45,7 +46,7 @@ export function wrapBuffer(
   const whole = isArrayBuffer(memory);
   const { buffer, byteOffset, byteLength } = whole
     ? { buffer: memory, byteOffset: 0, byteLength: bufferLength(memory) }
-    : bytesOf(memory);
+    : bytesIn(memory, refused)!;
   if (!isArrayBuffer(buffer)) throw refused(...SHARED);
   if (isDetached(buffer)) throw refused("the buffer is detached.", "It was transferred, or taken over before.");
   if (isOurs(buffer)) {

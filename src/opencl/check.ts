@@ -1,10 +1,10 @@
 import type { Maker } from "../core/argument.ts";
-import { bytesIn, Checks, kindOf } from "../core/checks.ts";
+import { Checks, kindOf } from "../core/checks.ts";
 import { type ArgumentError, LayoutError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import type { OpenCLContext } from "./context.ts";
 
-export { bytesIn, kindOf };
+export { kindOf };
 
 const checks: Checks = new Checks("opencl");
 
@@ -31,6 +31,11 @@ export function unreached(given: Fence | readonly Fence[] | undefined, argument:
 /** The items of an array that a program gave. @see {@link Checks.itemsIn} */
 export function itemsIn<T>(given: readonly T[], argument: string): T[] {
   return checks.itemsIn(given, argument);
+}
+
+/** A fresh view of the bytes that a program gave. @see {@link Checks.bytesIn} */
+export function bytesIn(given: unknown, argument: string, expected?: string): Uint8Array<ArrayBuffer> {
+  return checks.bytesIn(given, argument, expected);
 }
 
 /** The error of an argument that is something else. */

@@ -11,6 +11,7 @@ import {
   unpackEvent,
   unpackMemory,
 } from "../../src/cuda/ipc/envelope.ts";
+import { staleViews } from "../stale_views.ts";
 import { assertFits, handleOf } from "../../src/cuda/ipc/given.ts";
 
 const DEVICE = "0123456789abcdef0123456789abcdef";
@@ -96,7 +97,7 @@ Deno.test("a plain handle has as many bytes as CUDA's", () => {
   const handle = new Uint8Array(HANDLE_BYTES).fill(7);
   assertEquals(handleOf(handle), handle);
   assertEquals(HANDLE_BYTES, 64);
-  for (const wrong of [new Uint8Array(63), new Uint8Array(65), "handle", null, 5n]) {
+  for (const wrong of [new Uint8Array(63), new Uint8Array(65), "handle", null, 5n, ...staleViews()]) {
     assertEquals(assertThrows(() => handleOf(wrong as Uint8Array), ArgumentError).argument, "handle");
   }
 });

@@ -27,19 +27,6 @@ const LONG_VALUES: readonly unknown[] = [
   })(),
 ];
 
-type Viewer = new (buffer: ArrayBuffer, byteOffset?: number, length?: number) => ArrayBufferView;
-
-/** Views whose bytes are gone: their buffers were moved away, or have become too short for them. */
-export function staleViews(): readonly ArrayBufferView[] {
-  const moved = new ArrayBuffer(64);
-  const shrunk = new ArrayBuffer(64, { maxByteLength: 64 });
-  const kinds: readonly Viewer[] = [DataView, Uint8Array, Float16Array, BigInt64Array];
-  const views = kinds.flatMap((View) => [new View(moved), new View(shrunk, 32), new View(shrunk, 32, 1)]);
-  moved.transfer();
-  shrunk.resize(8);
-  return views;
-}
-
 /** Calls each with all of that; whatever is thrown has to be typed, and told in a few lines. */
 export async function tryAll(calls: Readonly<Record<string, (x: never) => unknown>>): Promise<void> {
   const each = Object.entries(calls).flatMap(([name, call]) =>

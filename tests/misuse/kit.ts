@@ -58,12 +58,13 @@ export function judge(what: string, error: unknown, kinds: readonly Kind[] = [])
   if (error.codeName !== undefined) report.caught.push(error.codeName);
 }
 
-/** Wants a typed error, of one of these kinds where some are named. */
-export function fails(what: string, action: () => unknown, ...kinds: readonly Kind[]): void {
+/** Wants a typed error, of one of these kinds where some are named; answers it. */
+export function fails(what: string, action: () => unknown, ...kinds: readonly Kind[]): InteropError {
   try {
     action();
   } catch (error) {
-    return judge(what, error, kinds);
+    judge(what, error, kinds);
+    return error as InteropError;
   }
   throw new Error(`${what}: no error`);
 }

@@ -205,9 +205,7 @@ testEach("queue.read and queue.write refuse what does not fit", (platform) => {
   const { cl } = b;
   using own = cl.allocate({ shape: [64], dtype: "u8" });
   const copied = cl.bytesCopied;
-  const detached = new Uint8Array(64);
-  detached.buffer.transfer(0);
-  for (const bytes of [new Uint8Array(63), new Uint8Array(65), new Uint8Array(0), detached]) {
+  for (const bytes of [new Uint8Array(63), new Uint8Array(65), new Uint8Array(0)]) {
     thrown(LayoutError, () => cl.queue.write(own, bytes));
     thrown(LayoutError, () => cl.queue.read(own, bytes));
   }

@@ -1,14 +1,13 @@
 import type { Address } from "../../../ffi/address.ts";
-import { bytesOf } from "../intrinsics.ts";
 import { permitted } from "./library.ts";
 
 /** What a native call may be reading: so that it is not collected before the call returns. */
 let held: ArrayBufferView | undefined;
 
-/** The address of a view's first byte. It stays valid for as long as the view is reachable. */
+/** The address of the first byte of a view of our own. It stays valid for as long as the view is reachable. */
 export function addressOf(bytes: ArrayBufferView, api: string): Address {
   // A small typed array lies in V8's heap, which moves things, until its buffer is asked for.
-  const { buffer, byteOffset } = bytesOf(bytes);
+  const { buffer, byteOffset } = bytes;
   return permitted("to look at a buffer", api, () => {
     const base = Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer as ArrayBuffer));
     return BigInt(base) + BigInt(byteOffset) as Address;

@@ -1,13 +1,10 @@
 import type { DeviceId } from "../../core/graph/context.ts";
-import { bytesIn } from "../../core/checks.ts";
 import { checks } from "../check.ts";
 import { HANDLE_BYTES, THIS_ISOLATE } from "./envelope.ts";
 
 /** A copy of the bytes that a program gave: nobody changes them while they are looked at. */
 export function copied(given: ArrayBufferView, argument: string): Uint8Array<ArrayBuffer> {
-  const view = bytesIn(given);
-  if (view === undefined) throw checks.wrongKind(argument, "a typed array or DataView", given);
-  return view.slice();
+  return checks.bytesIn(given, argument).slice();
 }
 
 /** A handle of CUDA's own that a program gave. @throws {ArgumentError} where it is not as long as CUDA's. */

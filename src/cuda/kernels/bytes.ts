@@ -10,7 +10,7 @@ export class BytesParameter extends Parameter {
 
   /** @see {@link Parameter.pack} */
   pack(value: unknown, view: DataView<ArrayBuffer>, offset: number): void {
-    const given = bytesIn(value);
+    const given = bytesIn(value, (what, hint) => this.wrong(what, hint));
     if (given === undefined) throw this.wrong(`it is bytes; got ${kindOf(value)}.`, "Pass them as a typed array.");
     const { size } = this.info;
     if (given.byteLength !== size) throw this.wrong(`it takes ${size} bytes; got ${given.byteLength}.`);

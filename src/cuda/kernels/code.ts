@@ -1,4 +1,3 @@
-import { bytesIn } from "../../core/checks.ts";
 import { checks } from "../check.ts";
 
 /** What a driver loads: PTX with its terminating zero, a cubin, or a fatbin. */
@@ -23,8 +22,7 @@ export function ptxIn(text: string): Code {
 
 /** A cubin or a fatbin that a program gave. @throws {ArgumentError} where it is none, or is cut off. */
 export function cubinIn(given: Uint8Array): Code {
-  const bytes = bytesIn(given)?.slice(); // a copy: nobody can change it between the check and the driver
-  if (bytes === undefined) throw checks.wrongKind("bytes", "a Uint8Array", given);
+  const bytes = checks.bytesIn(given, "bytes", "a Uint8Array").slice(); // a copy: nobody changes it before the driver
   const view = new DataView(bytes.buffer);
   if (bytes.length >= 4 && view.getUint32(0) === ELF.magic) assertWholeElf(view);
   else if (bytes.length >= 4 && view.getUint32(0, true) === FATBIN.magic) assertWholeFatbin(view);

@@ -2,7 +2,6 @@ import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { LayoutError } from "../../core/errors.ts";
-import { bytesIn } from "../../core/checks.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
 import { pinned } from "../../core/native/pin.ts";
 import { checks } from "../check.ts";
@@ -29,8 +28,7 @@ function transfer(
   bytes: ArrayBufferView,
   ends: (host: Address) => readonly [to: Address, from: Address],
 ): void {
-  const view = bytesIn(bytes);
-  if (view === undefined) throw checks.wrongKind("bytes", "a typed array or DataView", bytes);
+  const view = checks.bytesIn(bytes, "bytes");
   const uses = [{ tensor, access, argument: "tensor" }];
   stream.assertUsable(uses);
   const { byteLength } = tensor.layout;

@@ -1,6 +1,6 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import type { Numbers } from "../../core/layout/numbers.ts";
-import { bytesIn, kindOf } from "../check.ts";
+import { bytesIn, kindOf } from "../../core/checks.ts";
 import { opencl } from "../library.ts";
 import { type Element, elementOf } from "./element.ts";
 import { Parameter, type ParameterInfo } from "./parameter.ts";
@@ -27,7 +27,7 @@ export class ValueParameter extends Parameter<Value> {
     if ((typeof value === "number" || typeof value === "bigint") && this.#element?.lanes === 1) {
       return this.#accepted(value, this.#element.numbers);
     }
-    const given = bytesIn(value);
+    const given = bytesIn(value, (what, hint) => this.wrong(what, hint));
     if (given !== undefined) return this.#sized(given);
     if (this.#element === undefined) {
       throw this.wrong(

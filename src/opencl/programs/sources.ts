@@ -11,7 +11,7 @@ import { type Names, object, optionsIn, shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, NativeCallError } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
-import { assertText, bytesIn, handleIn, kindOf } from "../check.ts";
+import { assertText, bytesIn, handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { lineage } from "../device.ts";
 import { type Envelope, pack, unpack } from "./envelope.ts";
@@ -66,13 +66,7 @@ export function programFromSource(context: OpenCLContext, source: string, given:
 
 /** A program of what {@link OpenCLProgram.binary} answered. */
 export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): OpenCLProgram {
-  const given = bytesIn(bytes);
-  if (given === undefined) {
-    throw new ArgumentError(`bytes: it is to be a Uint8Array; got ${kindOf(bytes)}.`, {
-      api: "opencl",
-      argument: "bytes",
-    });
-  }
+  const given = bytesIn(bytes, "bytes", "a Uint8Array");
   context.resource.assertLive();
   // A copy: nobody can change it between the check and the driver.
   return fromEnvelope(context, unpack(given.slice()));
@@ -111,13 +105,7 @@ function cached(
 ): OpenCLProgram {
   const key = cacheKey(context.devices, options, source);
   const bytes: unknown = cache.get(key);
-  const kept = bytesIn(bytes);
-  if (bytes !== undefined && kept === undefined) {
-    throw new ArgumentError(`cache: its get() answered ${kindOf(bytes)}; it is to be a Uint8Array, or undefined.`, {
-      api: "opencl",
-      argument: "cache",
-    });
-  }
+  const kept = bytes === undefined ? undefined : bytesIn(bytes, "cache.get()", "a Uint8Array, or undefined");
   context.resource.assertLive(); // the cache's own code may have ended it
   const found = kept === undefined ? undefined : fromKept(context, kept.slice(), options, source);
   if (found !== undefined) return found;

@@ -2,13 +2,14 @@ import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { shown } from "../../core/argument.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
+import { bytesIn } from "../check.ts";
 import { OpenCLImage } from "../image.ts";
 import type { ChannelAccess } from "../images/format.ts";
 import { ORIGIN, regionOf } from "../images/native.ts";
 import { opencl } from "../library.ts";
 import type { Enqueue, OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { assertUsable, given as bytesGiven, recordUse, runBlocking, submitUse, type Use } from "./use.ts";
+import { assertUsable, recordUse, runBlocking, submitUse, type Use } from "./use.ts";
 
 /** The four channels of a colour, as a kernel's `read_image` would answer them. */
 export type Colour = readonly [number, number, number, number];
@@ -34,7 +35,7 @@ function transfer(
   use: Use<OpenCLImage>,
   bytes: ArrayBufferView,
 ): void {
-  const view = bytesGiven(bytes);
+  const view = bytesIn(bytes, "bytes");
   assertUsable(queue, [use]);
   const { tensor: image } = use;
   const length = pixelBytes(image);

@@ -1,7 +1,7 @@
 import type { DType } from "../../core/layout/dtype.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { NUMBERS } from "../../core/layout/numbers.ts";
-import { bytesIn } from "../check.ts";
+import { bytesIn } from "../../core/checks.ts";
 
 /** What to fill a tensor with: a value of its dtype, or several in turn; or bytes, as a typed array. */
 export type FillPattern = number | bigint | readonly number[] | readonly bigint[] | ArrayBufferView;
@@ -11,7 +11,8 @@ const MOST_BYTES = 128;
 
 /** The bytes of a pattern, a copy. @throws {ArgumentError} where it is of the wrong kind, size or range. */
 export function patternBytes(pattern: FillPattern, dtype: DType): Uint8Array<ArrayBuffer> {
-  const bytes = bytesIn(pattern)?.slice() ?? encoded(Array.isArray(pattern) ? values(pattern) : [pattern], dtype);
+  const bytes = bytesIn(pattern, wrong)?.slice() ??
+    encoded(Array.isArray(pattern) ? values(pattern) : [pattern], dtype);
   const { length } = bytes;
   if (length >= 1 && length <= MOST_BYTES && Number.isInteger(Math.log2(length))) return bytes;
   throw wrong(`it has ${length} bytes; it can have 1, 2, 4, 8, 16, 32, 64 or ${MOST_BYTES}.`);
@@ -36,6 +37,11 @@ function encoded(given: readonly unknown[], dtype: DType): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-function wrong(what: string): ArgumentError {
-  return new ArgumentError(`pattern: ${what}`, { api: "opencl", fn: "clEnqueueFillBuffer", argument: "pattern" });
+function wrong(what: string, hint?: string): ArgumentError {
+  return new ArgumentError(`pattern: ${what}`, {
+    api: "opencl",
+    fn: "clEnqueueFillBuffer",
+    argument: "pattern",
+    ...(hint === undefined ? {} : { hint }),
+  });
 }

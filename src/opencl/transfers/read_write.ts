@@ -1,9 +1,10 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { LayoutError } from "../../core/errors.ts";
+import { bytesIn } from "../check.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { assertUsable, given, runBlocking, type Use } from "./use.ts";
+import { assertUsable, runBlocking, type Use } from "./use.ts";
 
 /** The tensor's bytes, padding included, to the program's. */
 export function read(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView): void {
@@ -21,7 +22,7 @@ function transfer(
   use: Use,
   bytes: ArrayBufferView,
 ): void {
-  const view = given(bytes);
+  const view = bytesIn(bytes, "bytes");
   assertUsable(queue, [use]);
   const { tensor } = use;
   const { byteOffset, byteLength } = tensor.layout;

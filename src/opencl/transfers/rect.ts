@@ -2,11 +2,12 @@ import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { describeLayout, layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
+import { bytesIn } from "../check.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { boxOf, partsOf, sizes } from "./box.ts";
-import { assertUsable, given, runBlocking, type Use } from "./use.ts";
+import { assertUsable, runBlocking, type Use } from "./use.ts";
 
 /** The tensor's elements to the program's bytes, as `at` says. */
 export function readRect(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
@@ -26,7 +27,7 @@ function transfer(
   at: LayoutInit | undefined,
 ): void {
   const wanted = at === undefined ? undefined : layout(at);
-  const view = given(bytes);
+  const view = bytesIn(bytes, "bytes");
   assertUsable(queue, [use]);
   const { tensor } = use;
   const { shape, dtype } = tensor.layout;

@@ -4,7 +4,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { Fence } from "../../core/life/fence.ts";
 import { pinned } from "../../core/native/pin.ts";
 import { assertHostMay } from "../buffers/limits.ts";
-import { assertInstance, bytesIn, kindOf, ofAnother, wrongKind } from "../check.ts";
+import { assertInstance, ofAnother, wrongKind } from "../check.ts";
 import { OpenCLFence } from "../event.ts";
 import { assertNoGates } from "../queues/gate.ts";
 import { OpenCLImage } from "../image.ts";
@@ -58,16 +58,6 @@ export function submitUse(
 /** Records a command on the tensors that it uses. */
 export function recordUse(queue: OpenCLQueue, uses: readonly Use[], point: Point): void {
   for (const { tensor } of uses) tensor.resource.record(new OpenCLFence(queue.context, queue, point));
-}
-
-/** A fresh look at bytes that a program gave. @throws {ArgumentError} where they are none. */
-export function given(bytes: unknown): Uint8Array<ArrayBuffer> {
-  const view = bytesIn(bytes);
-  if (view !== undefined) return view;
-  throw new ArgumentError(`bytes: it is to be a typed array or DataView; got ${kindOf(bytes)}.`, {
-    api: "opencl",
-    argument: "bytes",
-  });
 }
 
 /** An enqueue that blocks, with the address of the host's bytes in front. */

@@ -1,5 +1,6 @@
 import { CV_8U } from "../../../ffi/opencv_core/constants.ts";
-import { bytesOf, isArrayBuffer } from "../../core/intrinsics.ts";
+import { bytesIn } from "../../core/checks.ts";
+import { isArrayBuffer } from "../../core/intrinsics.ts";
 import type { OpenCVContext } from "../context.ts";
 import { wrong } from "../errors.ts";
 import { imgcodecs } from "../library.ts";
@@ -17,7 +18,7 @@ export function imdecode(
   options: ReadOptions,
 ): OpenCVMat {
   const flags = readFlags(mode, options);
-  const bytes = bytesIn(buf);
+  const bytes = fileIn(buf);
   return decoded(
     cv,
     "imdecode",
@@ -28,10 +29,11 @@ export function imdecode(
 }
 
 /** The bytes of a file that a program gave; another thread must not write into them meanwhile. @throws {ArgumentError} */
-function bytesIn(given: unknown): Uint8Array<ArrayBuffer> {
-  if (!ArrayBuffer.isView(given)) throw wrong("buf", "it is no Uint8Array.");
-  const { buffer, byteOffset, byteLength } = bytesOf(given);
-  if (!isArrayBuffer(buffer)) throw wrong("buf", "its buffer is shared.", "Copy it: buf.slice().");
-  if (byteLength >= 1 && byteLength <= MOST_INT) return new Uint8Array(buffer, byteOffset, byteLength);
+function fileIn(given: unknown): Uint8Array<ArrayBuffer> {
+  const bytes = bytesIn(given, (what, hint) => wrong("buf", what, hint));
+  if (bytes === undefined) throw wrong("buf", "it is no Uint8Array.");
+  if (!isArrayBuffer(bytes.buffer)) throw wrong("buf", "its buffer is shared.", "Copy it: buf.slice().");
+  const { byteLength } = bytes;
+  if (byteLength >= 1 && byteLength <= MOST_INT) return bytes;
   throw wrong("buf", `${byteLength} bytes are ${byteLength === 0 ? "no file" : "more than an int counts"}.`);
 }

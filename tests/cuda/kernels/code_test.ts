@@ -3,6 +3,7 @@ import { ArgumentError } from "../../../mod.ts";
 import { cubinIn, ptxIn } from "../../../src/cuda/kernels/code.ts";
 import { compile } from "../../../src/cuda/kernels/compile.ts";
 import { sourceIn } from "../../../src/cuda/kernels/source.ts";
+import { staleViews } from "../../stale_views.ts";
 import { compilerTest } from "./compiler.ts";
 
 Deno.test("ptx: it begins with .version, after comments, and is passed as C ends a text", () => {
@@ -28,6 +29,12 @@ function cubin(): Uint8Array<ArrayBuffer> {
   const source = sourceIn(`extern "C" __global__ void k(float* x) { x[0] = 1; }`, {});
   return compile(source, { name: "H200", computeCapability: { major: 9, minor: 0 } }).code.bytes;
 }
+
+Deno.test("cubin: a view whose bytes are gone is refused", () => {
+  for (const view of staleViews()) {
+    assertEquals(assertThrows(() => cubinIn(view as Uint8Array), ArgumentError, "the view is stale").argument, "bytes");
+  }
+});
 
 compilerTest("cubin: what is cut off or damaged is refused before the driver sees it", () => {
   const whole = cubin();

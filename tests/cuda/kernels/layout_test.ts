@@ -1,5 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError } from "../../../mod.ts";
+import { staleViews } from "../../stale_views.ts";
 import { parametersIn, type ParameterType } from "../../../src/cuda/kernels/declared.ts";
 import { LaunchMemory } from "../../../src/cuda/kernels/launch_memory.ts";
 import { elementOf } from "../../../src/cuda/kernels/types.ts";
@@ -127,6 +128,13 @@ Deno.test({
       assertEquals(elementOf(type)!.align, expected[i].align, `the alignment of ${type}`);
     });
   },
+});
+
+Deno.test("arguments: a struct of a view whose bytes are gone is refused", () => {
+  for (const view of staleViews()) {
+    const error = assertThrows(() => packed([{ bytes: 8 }], [view]), ArgumentError, "the view is stale");
+    assertEquals(error.argument, "args[0]");
+  }
 });
 
 Deno.test("arguments: a type has many spellings", () => {

@@ -80,7 +80,12 @@ export default table(import.meta, {
       cacheOf(() => "binary")(cl);
     },
     says: ["x"],
-    fails: { error: ArgumentError, api: "opencl", argument: "cache", message: /its get\(\) answered string/ },
+    fails: {
+      error: ArgumentError,
+      api: "opencl",
+      argument: "cache.get()",
+      message: /a Uint8Array, or undefined; got string/,
+    },
   },
   "a cache whose methods are others each time": {
     opencl: "Portable",

@@ -26,6 +26,13 @@ const wrong = (error: typeof ArgumentError, argument: string, message: RegExp) =
   ...{ error, api: "opencl", fn: "clEnqueueReadBuffer", argument, message },
 });
 
+/** Of a view whose bytes are gone. */
+const STALE = {
+  ...{ error: ArgumentError, api: "opencl", argument: "bytes" },
+  message: /^bytes: the view is stale: its buffer was detached/,
+  hint: /Take the view anew/,
+};
+
 export default table(import.meta, {
   "a choice that answers something else each time": {
     opencl: true,
@@ -109,7 +116,7 @@ export default table(import.meta, {
     const bytes = new Uint8Array(1 << 20);
     bytes.buffer.transfer();
     return bytes;
-  }, wrong(LayoutError, "bytes", /0 bytes were given/)),
+  }, STALE),
   "an object for bytes": copies("bytes", () => ({
     ...{ buffer: new ArrayBuffer(16), byteOffset: -(2 ** 40), byteLength: 1 << 20 },
   }), { error: ArgumentError, api: "opencl", argument: "bytes", message: /typed array or DataView; got Object/ }),

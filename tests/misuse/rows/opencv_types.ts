@@ -1,6 +1,8 @@
-import { host } from "@samepage/interop";
+import { ArgumentError, host } from "@samepage/interop";
 import { gpuMatHeader } from "@samepage/interop/opencv";
 import { tryAll } from "../anything.ts";
+import { staleViews } from "../../stale_views.ts";
+import { any, fails } from "../kit.ts";
 import { eye, photo } from "../opencv.ts";
 import { table } from "../row.ts";
 
@@ -47,6 +49,16 @@ export default table(import.meta, {
         "imdecode mode": (x) => cv.imdecode(new Uint8Array(4), x),
         "map to a host frame": (x) => graph.map(x, host),
       });
+    },
+  },
+  "a view of a file whose bytes are gone": {
+    leaves: true,
+    run() {
+      using it = eye();
+      for (const view of staleViews()) {
+        const error = fails(view.constructor.name, () => it.cv.imdecode(any(view)), ArgumentError);
+        if (!/view is stale/.test(error.message)) throw new Error(error.message);
+      }
     },
   },
 });

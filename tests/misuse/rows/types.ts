@@ -1,4 +1,5 @@
 import {
+  ArgumentError,
   chain,
   checkAlignment,
   Frame,
@@ -12,7 +13,8 @@ import {
 } from "@samepage/interop";
 import { BaseOf, directoryCache, LocalMemory, OpenCLContext, partition } from "@samepage/interop/opencl";
 import { tryAll, tryEach } from "../anything.ts";
-import { any, open, OwnFence } from "../kit.ts";
+import { staleViews } from "../../stale_views.ts";
+import { any, fails, open, OwnFence } from "../kit.ts";
 import { table } from "../row.ts";
 
 export default table(import.meta, {
@@ -164,7 +166,7 @@ export default table(import.meta, {
         "create device": (x) => OpenCLContext.create([x]),
         "attach": (x) => OpenCLContext.attach(x === 5n ? any("5n") : x),
         "partition": (x) => partition(cl.device, x)[Symbol.dispose](),
-        "partition affinity": (x) => partition(cl.device, { by: "affinity", domain: x })[Symbol.dispose](),
+        "partition affinity": (x) => partition(cl.device, { affinity: x })[Symbol.dispose](),
         "programFromBinary": (x) => cl.programFromBinary(x),
         "program cache": (x) => cl.program("kernel void k() {}", { cache: x })[Symbol.dispose](),
         "program cache's answer": (x) => {
@@ -191,6 +193,45 @@ export default table(import.meta, {
         "readImage": (x) => cl.queue.readImage(x, new Uint8Array(4)),
       });
       cl.queue.finish();
+    },
+  },
+  "a view whose bytes are gone, wherever bytes are taken": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = cl.allocate({ shape: [64], dtype: "u8" });
+      using photo = host.allocate({ shape: [4, 4, 4], dtype: "u8" });
+      using image = graph.map(photo, cl.image({ order: "RGBA", type: "UNORM_INT8" }));
+      using program = cl.program(`
+        typedef struct { int a; float b; } Pair;
+        kernel void struct_of(global uchar* o, Pair p) { o[0] = p.a; }
+        kernel void vector_of(global uchar* o, int2 v) { o[0] = v.x; }`);
+      const [structOf, vectorOf] = ["struct_of", "vector_of"].map((name) => program.kernel(name));
+      const { queue } = cl;
+      const source = "kernel void k(global int* x) { x[0] = 1; }";
+      for (const view of staleViews()) {
+        const calls: Readonly<Record<string, () => unknown>> = {
+          "write": () => queue.write(t, view),
+          "read": () => queue.read(t, view),
+          "writeRect": () => queue.writeRect(t, view),
+          "readRect": () => queue.readRect(t, view, { shape: [64], dtype: "u8" }),
+          "writeImage": () => queue.writeImage(image, view),
+          "readImage": () => queue.readImage(image, view),
+          "fill": () => queue.fill(t, view),
+          "struct": () => structOf.run([1], [t, view]),
+          "vector": () => vectorOf.run([1], [t, view]),
+          "programFromBinary": () => cl.programFromBinary(any(view)),
+          "cache": () => cl.program(source, { cache: { get: () => any(view), set: () => {} } }),
+          "wrap": () => host.wrap(view),
+          "wrap with a layout": () => host.wrap(view, { shape: [1], dtype: "u8" }),
+        };
+        for (const [name, call] of Object.entries(calls)) {
+          const error = fails(`${name} ${view.constructor.name}`, call, ArgumentError);
+          if (!/view is stale/.test(error.message)) throw new Error(`${name}: ${error.message}`);
+        }
+      }
+      queue.finish();
     },
   },
   "a proxy of an object, or one that inherits from it, in its place": {
