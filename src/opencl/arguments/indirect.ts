@@ -27,7 +27,7 @@ export function acceptIndirect(
 ): readonly OpenCLPointerTensor[] | undefined {
   if (given === undefined) return undefined;
   if (!Array.isArray(given)) throw wrong(kernel, "indirect", `it is no array; got ${kindOf(given)}.`);
-  const tensors = itemsIn<unknown>(given, "indirect").map((tensor, i) => {
+  const tensors = new Set(itemsIn<unknown>(given, "indirect").map((tensor, i) => {
     const argument = `indirect[${i}]`;
     if (!isMade(tensor, OpenCLPointerTensor)) {
       const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";
@@ -39,8 +39,8 @@ export function acceptIndirect(
     }
     tensor.assertUsable(tensor.access);
     return tensor;
-  });
-  return tensors.length === 0 ? undefined : tensors;
+  }));
+  return tensors.size === 0 ? undefined : [...tensors];
 }
 
 /**
@@ -67,7 +67,10 @@ export function tellIndirect(kernel: ClKernel, tensors: readonly OpenCLPointerTe
     tensor.grant.revokeConflicting(); // a peer's, who wrapped the address
     const { flag, pointers } = tensor.execInfo;
     if (flag !== undefined) flags.add(flag);
-    if (pointers !== undefined) lists.set(pointers, [...lists.get(pointers) ?? [], tensor.address]);
+    if (pointers === undefined) continue;
+    const list = lists.get(pointers);
+    if (list === undefined) lists.set(pointers, [tensor.address]);
+    else list.push(tensor.address);
   }
   for (const flag of flags) check(newer(FN)(kernel, flag, 4n, new Uint32Array([CL_TRUE])), FN);
   for (const [pointers, addresses] of lists) {
