@@ -22,7 +22,7 @@ export interface Case {
   readonly run: (subject: Subject) => Promise<void> | void;
 }
 
-/** A case that cannot be asked of this edge, or not on this machine. */
+/** A case that cannot be asked of this edge, or not on this machine. It says so before it does anything. */
 export class NotHere extends Error {
   override name = "NotHere";
 }

@@ -2,11 +2,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { MAPPERS } from "../../mod.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
+import { type Case, filled, NotHere } from "./case.ts";
 import { CASES } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
 import { EdgeRun } from "./rows.ts";
 import type { Candidate } from "./subject.ts";
-import { pretenders } from "./synthetic.ts";
+import { pretenders, synthetic } from "./synthetic.ts";
 
 const candidates = edgesOf(API_NAMES);
 
@@ -18,6 +19,21 @@ Deno.test("conformance: every mapper of the table has rows", () => {
 Deno.test("conformance: every case has a name of its own, in kebab-case", () => {
   const names = CASES.map((one) => one.name);
   assertEquals(names.filter((name, i) => !/^[a-z]+(-[a-z]+)*$/.test(name) || names.indexOf(name) !== i), []);
+});
+
+Deno.test("conformance: a case may say that it is not here at its start, and no later", async () => {
+  const [candidate] = synthetic();
+  using run = new EdgeRun(candidate, "bare");
+  const notHere = () => {
+    throw new NotHere("no reason");
+  };
+  const resultOf = async (name: string, of: Case["run"]) => (await run.row({ name, run: of })).result;
+  assertEquals(await resultOf("at-the-start", notHere), "not-here");
+  const late: Case["run"] = async (subject) => {
+    using _ = (await filled(subject.source)).source;
+    notHere();
+  };
+  assertEquals(await resultOf("in-the-middle", late), "fail");
 });
 
 for (const candidate of pretenders()) {

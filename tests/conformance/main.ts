@@ -1,8 +1,10 @@
 // Runs the suite over every edge of this machine: `deno task conformance [--json] [--where=gpu] [--only=opencl]`.
 //
-// Prints a line a row, or with --json an array of rows. `--only=` names one of the APIs of edges.ts; `--expect=migrate`
-// fails where an edge from the host says anything else of itself. The exit code is 1 where a row fails.
+// Prints a line a row, or with --json an array of rows. `--only=` names one of the APIs of edges.ts, `--case=` one of the
+// cases; `--expect=migrate` fails where an edge from the host says anything else of itself. The exit code is 1 where a
+// row fails.
 
+import { CASES } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
 import { type Row, rowsOf, type Where } from "./rows.ts";
 import type { Subject } from "./subject.ts";
@@ -23,6 +25,8 @@ function show({ edge, device, case: name, result, reason }: Row): void {
 
 const where = option<Where>("where", ["bare", "guest", "gpu"]) ?? "bare";
 const only = option("only", API_NAMES);
+const name = option("case", CASES.map((one) => one.name));
+const cases = CASES.filter((one) => name === undefined || one.name === name);
 const expected = option<Subject["expected"]>("expect", ["alias", "migrate", "copy"]);
 const json = Deno.args.includes("--json");
 
@@ -30,7 +34,7 @@ const json = Deno.args.includes("--json");
 if (Deno.env.get("RUSTICL_ENABLE") === undefined) Deno.env.set("RUSTICL_ENABLE", "llvmpipe");
 
 const rows: Row[] = [];
-for await (const row of rowsOf(edgesOf(only === undefined ? API_NAMES : [only], expected), where)) {
+for await (const row of rowsOf(edgesOf(only === undefined ? API_NAMES : [only], expected), where, cases)) {
   rows.push(row);
   if (!json) show(row);
 }

@@ -12,6 +12,7 @@ import {
   type OpenCLKernel,
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
+import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import type { End, Gate } from "./subject.ts";
 
@@ -54,10 +55,12 @@ export class OpenCLEnd implements End, Disposable {
   /** Keeps the handle that the raw queue uses. */
   readonly #rawCopy: OpenCLKernel;
   readonly #raw: RawQueue;
+  readonly #late: LateQueue;
 
   constructor(context: OpenCLContext, memory: Memory) {
     this.target = memory.target;
     this.#context = context;
+    this.#late = new LateQueue(context);
     this.#memory = memory;
     const program = context.program(SOURCE);
     this.#copy = program.kernel("copy");
@@ -81,10 +84,13 @@ export class OpenCLEnd implements End, Disposable {
   }
 
   submit(tensor: Tensor, bytes: Uint8Array): Fence {
-    using from = this.#scratch(bytes.length);
+    const from = this.#scratch(bytes.length);
     this.#context.queue.write(from, bytes);
-    this.#run(this.#memory.argumentsOf(tensor), [from, 0], bytes.length);
-    return this.#context.queue.fence();
+    const queue = this.#late.busy();
+    this.#run(this.#memory.argumentsOf(tensor), [from, 0], bytes.length, queue);
+    const fence = queue.fence();
+    from.disposeAfter(fence);
+    return fence;
   }
 
   async write(tensor: Tensor, bytes: Uint8Array): Promise<void> {
@@ -127,8 +133,13 @@ export class OpenCLEnd implements End, Disposable {
     return { kernel: this.#rawCopy.handle, items: [length], pass };
   }
 
-  #run(to: readonly [KernelArgument, number], from: readonly [KernelArgument, number], byteLength: number): void {
-    this.#copy.run([byteLength], [...to, ...from]);
+  #run(
+    to: readonly [KernelArgument, number],
+    from: readonly [KernelArgument, number],
+    byteLength: number,
+    queue = this.#context.queue,
+  ): void {
+    this.#copy.run([byteLength], [...to, ...from], { queue });
   }
 }
 

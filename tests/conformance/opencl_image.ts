@@ -21,6 +21,7 @@ import {
 } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
 import { buffersOf, gateOf, OpenCLEnd } from "./opencl_end.ts";
+import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import type { Candidate, End, Subject, Variant, Variants } from "./subject.ts";
 
@@ -194,12 +195,14 @@ class ImageEnd implements End, Disposable {
   readonly #store: OpenCLKernel;
   readonly #load: OpenCLKernel;
   readonly #raw: RawQueue;
+  readonly #late: LateQueue;
   /** Keep the handles that the raw queue uses. */
   readonly #rawKernels: { readonly store: OpenCLKernel; readonly load: OpenCLKernel };
 
   constructor(context: Context, type: ImageType) {
     const { format, shapeOf } = KINDS[type]!;
     this.#cl = context;
+    this.#late = new LateQueue(context);
     this.shapeOf = shapeOf;
     this.target = context.image(format, { type });
     const words = `#pragma OPENCL EXTENSION cl_khr_3d_image_writes : enable\n${
@@ -217,10 +220,13 @@ class ImageEnd implements End, Disposable {
   }
 
   submit(image: OpenCLImage, bytes: Uint8Array): Fence {
-    using from = this.#scratch(bytes.length);
+    const from = this.#scratch(bytes.length);
     this.#cl.queue.write(from, bytes);
-    this.#store.run(itemsOf(image), [image, from, ...pitchesOf(image)]);
-    return this.#cl.queue.fence();
+    const queue = this.#late.busy();
+    this.#store.run(itemsOf(image), [image, from, ...pitchesOf(image)], { queue });
+    const fence = queue.fence();
+    from.disposeAfter(fence);
+    return fence;
   }
 
   async write(image: OpenCLImage, bytes: Uint8Array): Promise<void> {

@@ -12,6 +12,7 @@ import { viewAt } from "../../src/opencv/memory.ts";
 import type { Execution, MatShape, OpenCVContext, OpenCVUMat, UMatTarget } from "../../src/opencv/mod.ts";
 import { giveSlot, takeSlot } from "../../src/opencv/slots.ts";
 import { asRow, bytesIn, separateFrame } from "./opencv_bytes.ts";
+import { LateQueue } from "./opencl_late.ts";
 import { rawCopy, rawInvert } from "./opencv_calls.ts";
 import type { End } from "./subject.ts";
 
@@ -23,6 +24,7 @@ export class UMatEnd implements End, Disposable {
   readonly #graph: Graph;
   /** The OpenCL contexts that a UMat may come from. */
   readonly #cls: readonly OpenCLContext[];
+  readonly #late: ReadonlyMap<OpenCLContext, LateQueue>;
   readonly #make: (init: LayoutInit) => OpenCVUMat;
 
   /** `make` makes a UMat to map from; over a buffer of the first context unless given. */
@@ -30,6 +32,7 @@ export class UMatEnd implements End, Disposable {
     this.target = cv.umat;
     this.within = cls[0];
     this.#cls = cls;
+    this.#late = new Map(cls.map((cl) => [cl, new LateQueue(cl)]));
     this.#cv = cv;
     this.#graph = new MapperGraph([...cls, cv]);
     this.#make = make ?? ((init) => this.#overBuffer(init));
@@ -55,9 +58,15 @@ export class UMatEnd implements End, Disposable {
   }
 
   submit(umat: OpenCVUMat, bytes: Uint8Array): Fence {
-    using from = this.#inverseOf(bytes, umat.layout.shape, umat);
+    using all = new DisposableStack();
+    const from = all.use(this.#inverseOf(bytes, umat.layout.shape, umat));
+    const execution = umat.buffer.execution!;
+    this.#late.get(this.#contextOf(umat))!.delay(queueOf(execution));
     this.#cv.bitwise_not(from, umat);
-    return umat.buffer.execution!.queue.marker();
+    const fence = execution.queue.marker();
+    all.move();
+    from.disposeAfter(fence);
+    return fence;
   }
 
   async write(umat: OpenCVUMat, bytes: Uint8Array): Promise<void> {

@@ -3,6 +3,7 @@ import { ledger } from "../../src/core/life/ledger.ts";
 import { assertAlive } from "../alive.ts";
 import { type Case, NotHere } from "./case.ts";
 import { assertTyped } from "../faults/sweep.ts";
+import { nativeCalls } from "../faults/tap.ts";
 import { CASES } from "./cases/mod.ts";
 import type { Candidate, Subject } from "./subject.ts";
 
@@ -25,11 +26,15 @@ export interface Row {
   readonly device?: string;
 }
 
-/** Runs every case on every edge. */
-export async function* rowsOf(candidates: readonly Candidate[], where: Where): AsyncGenerator<Row> {
+/** Runs cases, every one unless some are given, on every edge. */
+export async function* rowsOf(
+  candidates: readonly Candidate[],
+  where: Where,
+  cases: readonly Case[] = CASES,
+): AsyncGenerator<Row> {
   for (const candidate of candidates) {
     using run = new EdgeRun(candidate, where);
-    for (const one of CASES) yield await run.row(one);
+    for (const one of cases) yield await run.row(one);
   }
 }
 
@@ -72,7 +77,7 @@ export class EdgeRun implements Disposable {
     const subject = this.#shared ??= this.#open();
     subject.quiet?.();
     const before = ledger.alive;
-    await one.run(subject);
+    await askedOf(subject, one);
     subject.quiet?.();
     await assertAlive(before, "alive after the case");
   }
@@ -81,7 +86,7 @@ export class EdgeRun implements Disposable {
     const before = ledger.alive;
     const subject = this.#open();
     try {
-      await one.run(subject);
+      await askedOf(subject, one);
     } finally {
       closeAfterFaults(subject);
     }
@@ -97,6 +102,18 @@ export class EdgeRun implements Disposable {
     } catch (error) {
       console.warn(`closing ${this.#candidate.edge} after a failed case: ${messageOf(error)}`);
     }
+  }
+}
+
+/** Runs a case. To say "not here" is its first word: once it has done anything, that is a failure. */
+async function askedOf(subject: Subject, { run }: Case): Promise<void> {
+  const before = nativeCalls();
+  try {
+    await run(subject);
+  } catch (error) {
+    const calls = nativeCalls() - before;
+    if (!(error instanceof NotHere) || calls === 0) throw error;
+    throw new Error(`"not here: ${error.message}" in the middle of a case, after ${calls} native calls`);
   }
 }
 

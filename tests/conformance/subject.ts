@@ -27,7 +27,10 @@ export interface End {
   write(tensor: Tensor, bytes: Uint8Array): Promise<void>;
   /** Has the API read them. @throws {AccessError} */
   read(tensor: Tensor): Promise<Uint8Array>;
-  /** Like {@link write}, but only submitted; left out where writing takes no time, as on the CPU. */
+  /**
+   * Like {@link write}, but only submitted, and late: for some milliseconds the bytes are still the old ones. Left out
+   * where writing takes no time, as on the CPU.
+   */
   submit?(tensor: Tensor, bytes: Uint8Array): Fence;
   /** Past all of samepage's checks, with the native API alone: what a proof of aliasing needs. */
   readonly raw: RawEnd;

@@ -19,6 +19,8 @@ const NONBLOCKING: ReadonlySet<string> = new Set(
 
 let errno: Native | undefined;
 let counting = false;
+/** Every call so far, counted or not. */
+let total = 0;
 /** How often each function was called since counting began. */
 let calls = new Map<string, number>();
 let due: Due | undefined;
@@ -51,6 +53,7 @@ function tap(api: string, fn: string, real: Native, failure: Failure): Native {
   const name = `${api}.${fn}`;
   const nonblocking = NONBLOCKING.has(fn);
   return (...args) => {
+    total++;
     if (!counting) return real(...args);
     const again = failure.poll === true && name === last;
     last = name;
@@ -70,6 +73,11 @@ function tap(api: string, fn: string, real: Native, failure: Failure): Native {
 function setErrno(code: number): void {
   const pointer = Deno.UnsafePointer.create(errno!())!;
   new Int32Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 4))[0] = code;
+}
+
+/** How many native calls there have been. */
+export function nativeCalls(): number {
+  return total;
 }
 
 /** Native calls of one operation, counted. */
