@@ -68,6 +68,21 @@ export class OpenCLMemory {
   }
 
   /**
+   * The bytes of the buffer that a described range is a part of. Where that buffer is yet to be made, those that it will be
+   * over: a block of shared virtual memory, or the range and no more.
+   */
+  extentOf(range: ByteRange): Pick<ByteRange, "address" | "start" | "byteLength"> {
+    const root = this.bufferOf(range);
+    if (root !== undefined && "start" in root) {
+      const { hostAddress: address, start, byteLength } = root as HostBuffer;
+      return { address, start, byteLength };
+    }
+    if (root !== undefined) return { address: undefined, start: 0, byteLength: range.allocation.block.byteLength };
+    const block = this.#context.svm.blockOf(range.allocation);
+    return block === undefined ? range : { address: block.address, start: 0, byteLength: block.byteLength };
+  }
+
+  /**
    * The buffer that another API says an allocation of its own is.
    *
    * @throws {ArgumentError} where it is of another context, or a part of something else.

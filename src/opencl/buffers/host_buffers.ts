@@ -124,6 +124,16 @@ export class HostBuffers {
     buffer.writers = [...unfinished, writer];
   }
 
+  /**
+   * A `cl_mem` over the bytes of a live buffer and `below` bytes of its allocation before them, for those who want it to
+   * begin at another address. Two such are undefined in OpenCL, for a driver might have a copy for each: so this is only
+   * for memory that the device was proven to use in place. Its release goes on the undo list.
+   */
+  lowered({ hostAddress, byteLength }: HostBuffer, below: number, undo: Undo): ClMem {
+    const address = hostAddress - BigInt(below) as Address;
+    return createBuffer(this.#context, CL_MEM_USE_HOST_PTR, below + byteLength, address, undo);
+  }
+
   #live(range: ByteRange): Ranges<HostBuffer> {
     return range.allocation.attachment<Ranges<HostBuffer>>(this.#space, () => new Ranges());
   }
