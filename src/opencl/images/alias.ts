@@ -93,11 +93,15 @@ export class ImageProofs extends Proofs<ImageClass> {
 
   /** Makes two specimens of the class, and has the device read and write them. */
   protected experiment(which: ImageClass, undo: Undo): Outcome {
+    const { host, format } = which;
+    if (host !== undefined && Math.min(host.address, host.row.divisor) < format.bytesPerPixel) {
+      return `pixels of ${format.bytesPerPixel} bytes do not lie at multiples of that, so none is tried`;
+    }
     if (which.type === "3D" && !this.context.devices.every(writes3D)) {
       return "no kernel can write into a 3D image here, so nothing can be shown";
     }
     const best: ImageClass = { ...which, host: BEST };
-    if (which.host !== undefined && this.keyOf(which) !== this.keyOf(best)) {
+    if (host !== undefined && this.keyOf(which) !== this.keyOf(best)) {
       if (!this.proveClass(best).aliases) return "not even images as well aligned as can be are used in place";
     }
     const specimen = new ImageSpecimen(this.context, which, undo);

@@ -9,7 +9,7 @@ import type { OpenCLDevice } from "../device.ts";
 import { BufferImageSpecimen } from "./buffer_specimen.ts";
 import type { PixelFormat } from "./format.ts";
 import { createImage } from "./native.ts";
-import { type ImageProblem, type ImageShape, isProblem } from "./shape.ts";
+import { addressProblem, type ImageProblem, type ImageShape, isProblem } from "./shape.ts";
 import type { ImageTarget } from "./target.ts";
 import type { ImageType } from "./type.ts";
 import { type Outcome, Proofs, type Verdict } from "../alias/proofs.ts";
@@ -46,7 +46,8 @@ export class BufferImages extends Proofs<BufferImageClass> {
       const problem = `an image over a buffer can end the process in ${device.platform} ${device.driver}.`;
       return { argument: "target", problem, remedy: `PoCL ${FIRST_SOUND_POCL} has that mended.` };
     }
-    if (image.type === "1D buffer") return image;
+    const { bytesPerPixel } = target.format;
+    if (image.type === "1D buffer") return addressProblem(address, bytesPerPixel) ?? image;
     if (image.type !== "2D") {
       const problem = `there is no ${image.type} image over a buffer in OpenCL.`;
       return { argument: "type", problem, remedy: 'A row of pixels is cl.image(format, { type: "1D buffer" }).' };
@@ -58,16 +59,12 @@ export class BufferImages extends Proofs<BufferImageClass> {
         problem: `${device.name} has no 2D images over buffers (cl_khr_image2d_from_buffer).`,
       };
     }
-    const { bytesPerPixel } = target.format;
     const pitch = bufferPitch * bytesPerPixel;
     if (image.pitch.row % pitch !== 0) {
       const problem = `its rows lie ${image.pitch.row} bytes apart, no multiple of the ${pitch} that the device wants.`;
       return { argument: "strides", problem, remedy: `Allocate it with rowAlign: ${pitch}.` };
     }
-    const base = Math.max(bufferBase, 1) * bytesPerPixel;
-    if (address === undefined || address % BigInt(base) === 0n) return image;
-    const problem = `it begins at no multiple of the ${base} bytes that the device wants.`;
-    return { argument: "byteOffset", problem, remedy: `Allocate it with align: ${base}.` };
+    return addressProblem(address, Math.max(bufferBase, 1) * bytesPerPixel) ?? image;
   }
 
   /** Makes the image over a buffer; its release goes on the undo list. */

@@ -108,6 +108,22 @@ export function pitchProblem({ extent: [, y, z], pitch }: ImageShape, format: Pi
   return undefined;
 }
 
+/**
+ * Kernels load and store whole pixels, and drivers let the CPU's vector instructions do it: memory that does not begin at a
+ * multiple of a pixel's size ends the process on PoCL and on Intel's CPU driver. (OpenCL 3.0, "Alignment of Application
+ * Data Types".)
+ *
+ * @param align what the address has to be a multiple of, in bytes: a pixel's size, or more where the device wants that
+ */
+export function addressProblem(address: bigint | undefined, align: number): ImageProblem | undefined {
+  if (address === undefined || address % BigInt(align) === 0n) return undefined;
+  return bad(
+    "byteOffset",
+    `it begins at 0x${address.toString(16)}, no multiple of ${align} bytes.`,
+    `Allocate it with align: ${align}.`,
+  );
+}
+
 /** Where an image would lie in memory of the host's. */
 export interface HostPlace {
   /** The address of the first pixel, where it is known. */

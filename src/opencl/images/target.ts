@@ -11,6 +11,7 @@ import { OpenCLImage } from "../image.ts";
 import type { PixelFormat } from "./format.ts";
 import { type ImageAbilities, limitProblem, nearestTo } from "./abilities.ts";
 import {
+  addressProblem,
   type HostPlace,
   type ImageProblem,
   type ImageShape,
@@ -115,6 +116,7 @@ export class ImageTarget implements Target<OpenCLImage> {
 
   /** Why no image can be over memory of the host's, if so: for those who write mappers. No native call. */
   hostProblem(image: ImageShape, place: HostPlace): ImageProblem | undefined {
-    return pitchProblem(image, this.format) ?? tailProblem(image, place) ?? sliceProblem(image, this.context.device);
+    return addressProblem(place.address, this.format.bytesPerPixel) ?? pitchProblem(image, this.format) ??
+      tailProblem(image, place) ?? sliceProblem(image, this.context.device);
   }
 }
