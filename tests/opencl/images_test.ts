@@ -1,28 +1,13 @@
 import { assert, assertEquals } from "@std/assert";
 import { host, imageInfo, layout, type LayoutInit, ledger, MapperGraph, NoRouteError, region } from "@samepage/interop";
-import type { ImageType, OpenCLContext, OpenCLImageFormat, OpenCLKernel, PixelFormat } from "@samepage/interop/opencl";
-import { definitionsOf } from "../../src/opencl/images/type.ts";
+import type { ImageType, OpenCLContext, OpenCLImageFormat } from "@samepage/interop/opencl";
 import { randomPixels } from "../../src/opencl/images/specimen.ts";
 import { elementsOf } from "../conformance/bytes.ts";
 import { assertBytes, bench, open, random, testEach, thrown, warningsOf } from "./help.ts";
+import { BROKEN, copier } from "./image_kernels.ts";
 
 const R8: OpenCLImageFormat = { order: "R", type: "UNSIGNED_INT8" };
 const RGBA8: OpenCLImageFormat = { order: "RGBA", type: "UNSIGNED_INT8" };
-
-/** A kernel that copies one image to another, both of a kind and format. */
-function copier(cl: OpenCLContext, type: ImageType, format: PixelFormat): OpenCLKernel {
-  const source = `
-    #pragma OPENCL EXTENSION cl_khr_3d_image_writes : enable
-    ${definitionsOf(type, format)}
-    kernel void copy(read_only IMAGE from, write_only IMAGE to) {
-      int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-      WRITE(to, AT, READ(from, AT));
-    }`;
-  return cl.program(source).kernel("copy");
-}
-
-/** PoCL 3.1 reads or writes zeros in images of one half float a pixel, so they are never called an alias. */
-const BROKEN: { readonly [platform: string]: readonly string[] } = { pocl: ["A HALF_FLOAT", "R HALF_FLOAT"] };
 
 testEach("every format that the device has comes through a kernel, and back to the host", (platform) => {
   using b = bench(platform);

@@ -1,0 +1,209 @@
+/**
+ * Images over host memory and over buffers, and the proofs of both.
+ *
+ * @module
+ */
+import { host, type HostTensor, type Mapper, MapperGraph, MAPPERS, NoRouteError, type Target } from "@samepage/interop";
+import type {
+  ImageTarget,
+  ImageType,
+  OpenCLContext,
+  OpenCLImage,
+  OpenCLKernel,
+  PixelFormat,
+} from "@samepage/interop/opencl";
+import { randomPixels } from "../../../src/opencl/images/specimen.ts";
+import { open, type Platform, thrown } from "../help.ts";
+import { BROKEN, copySource } from "../image_kernels.ts";
+import { ADDRESSES, type Kind, Room, type Row } from "./rows.ts";
+
+/** Pixels of each kind of image, outermost first. */
+const SHAPES: { readonly [T in ImageType]?: readonly number[] } = {
+  "2D": [3, 5],
+  "1D": [7],
+  "3D": [2, 3, 5],
+  "1D array": [3, 5],
+  "2D array": [2, 3, 5],
+};
+
+const ROOM = 2048;
+
+/** All formats of one kind of image; of the others one format for each size of a pixel will do. */
+function formatsOf(cl: OpenCLContext, type: ImageType, all: boolean): readonly PixelFormat[] {
+  const formats = cl.imageFormats(type);
+  return all ? formats : [...new Map(formats.map((format) => [format.bytesPerPixel, format])).values()];
+}
+
+/** The kernels that copy, one for all formats that are read alike. */
+function copiers(cl: OpenCLContext): (type: ImageType, format: PixelFormat) => OpenCLKernel {
+  const made = new Map<string, OpenCLKernel>();
+  return (type, format) => {
+    const source = copySource(type, format);
+    let kernel = made.get(source);
+    if (kernel === undefined) made.set(source, kernel = cl.program(source).kernel("copy"));
+    return kernel;
+  };
+}
+
+/** The same mapper, which runs no proof before it is asked: without any, nothing is called an alias, and maps as well. */
+function unproven({ from, to, probe, map }: Mapper): Mapper {
+  return { from, to, probe, map };
+}
+
+/** Two rooms with pixels in them, and the part of one that is an image at an offset. */
+class Pixels {
+  readonly from: Room;
+  readonly to: Room;
+
+  constructor(stack: DisposableStack) {
+    this.from = Room.of(ROOM, stack);
+    this.to = Room.of(ROOM, stack);
+  }
+
+  /** Puts pixels there that come through a kernel as they are. */
+  fill(begin: number, { format, byteLength }: Picture): Uint8Array<ArrayBuffer> {
+    const pixels = randomPixels(byteLength, format);
+    this.from.tensor.view().set(pixels, begin);
+    this.to.restore();
+    return pixels;
+  }
+}
+
+/** An image of one kind and format. */
+class Picture {
+  readonly target: ImageTarget;
+  readonly format: PixelFormat;
+  readonly shape: readonly number[];
+  readonly byteLength: number;
+
+  constructor(cl: OpenCLContext, type: ImageType, format: PixelFormat, pixels: readonly number[]) {
+    this.target = cl.image(format, { type });
+    this.format = format;
+    this.shape = [...pixels, format.elements];
+    this.byteLength = pixels.reduce((count, n) => count * n, format.bytesPerPixel);
+  }
+
+  /** The part of a room that is one. */
+  in(room: Room, begin: number): HostTensor {
+    return room.part({ shape: this.shape, dtype: this.format.dtype, byteOffset: begin });
+  }
+
+  /** The addresses at which its elements lie at multiples of their size: elsewhere there is no tensor. */
+  get addresses(): readonly number[] {
+    const size = this.format.bytesPerPixel / this.format.elements;
+    return ADDRESSES.filter((begin) => begin % size === 0);
+  }
+}
+
+/** Host memory as images of every format: in place where pixels keep to their size, else by a copy and no other way. */
+export const images: Kind = function* (name, stack) {
+  const cl = stack.use(open(name as Platform));
+  const graph = new MapperGraph([host, cl], MAPPERS.map(unproven));
+  const kernelFor = copiers(cl);
+  const pixels = new Pixels(stack);
+  for (const [type, shape] of Object.entries(SHAPES) as [ImageType, readonly number[]][]) {
+    for (const format of formatsOf(cl, type, type === "2D")) {
+      const picture = new Picture(cl, type, format, shape);
+      if (type === "3D" && !cl.device.extensions.includes("cl_khr_3d_image_writes")) continue;
+      const kernel = kernelFor(type, format);
+      yield* picture.addresses.map((begin): Row => ({
+        name: `${type} ${format.name} at ${begin}`,
+        run() {
+          const expected = pixels.fill(begin, picture);
+          {
+            using from = picture.in(pixels.from, begin);
+            using to = picture.in(pixels.to, begin);
+            const inPlace = begin % format.bytesPerPixel === 0;
+            if (!inPlace) thrown(NoRouteError, () => graph.map(from, picture.target));
+            const copy = inPlace ? "never" : "allow";
+            using source = graph.map(from, picture.target, { access: "read", copy });
+            using sink = graph.map(to, picture.target, { copy });
+            kernel.run([...source.image.extent], [source, sink]);
+          }
+          if (!BROKEN[name]?.includes(format.name)) pixels.to.assertHolds(begin, expected);
+        },
+      }));
+    }
+  }
+};
+
+/** What explain finds out by experiments: each runs where memory keeps the rules, and nowhere else. */
+export const imageProofs: Kind = function* (name, stack) {
+  const cl = stack.use(open(name as Platform));
+  const graph = new MapperGraph([host, cl]);
+  const pixels = new Pixels(stack);
+  const [few, all] = [false, true].map((all) => formatsOf(cl, "2D", all));
+  const experiments = provesAny(cl, graph, stack);
+  // Formats of the same channels differ in the order of these alone.
+  const distinct = new Map(all.map((format) => [`${format.type} ${format.elements}`, format]));
+  for (const format of all) {
+    const picture = new Picture(cl, "2D", format, SHAPES["2D"]!);
+    const { bytesPerPixel } = format;
+    const isKept = (begin: number) => {
+      if (begin % bytesPerPixel !== 0) return true;
+      // A pixel's own size is the least that a proof is run on; the larger ones are tried by one format for each size.
+      return experiments && distinct.get(`${format.type} ${format.elements}`) === format &&
+        (few.includes(format) || begin % (2 * bytesPerPixel) !== 0);
+    };
+    yield* picture.addresses.filter(isKept).map((begin): Row => ({
+      name: `2D ${format.name} at ${begin}`,
+      run() {
+        using from = picture.in(pixels.from, begin);
+        const { open } = graph.explain(from, picture.target);
+        if (open !== (begin % bytesPerPixel === 0)) throw new Error(`it is ${open ? "open" : "refused"}`);
+      },
+    }));
+  }
+};
+
+/** Where images as well aligned as can be are no alias, no other experiment runs, and that one takes a second. */
+function provesAny(cl: OpenCLContext, graph: MapperGraph, stack: DisposableStack): boolean {
+  const [format] = cl.imageFormats("2D");
+  if (format === undefined) return false;
+  const source = stack.use(host.allocate({ shape: [4, 4, format.elements], dtype: format.dtype }));
+  return graph.explain(source, cl.image(format)).steps[0].transfer === "alias";
+}
+
+/** Buffers as images, over host memory: 1D and, where the device has them, 2D. */
+export const imagesOverBuffers: Kind = function* (name, stack) {
+  const cl = stack.use(open(name as Platform));
+  const graph = new MapperGraph([host, cl]);
+  const kernelFor = copiers(cl);
+  const pixels = new Pixels(stack);
+  const { bufferPitch } = cl.images.abilities.limits;
+  const kinds = [["1D buffer", [7]], ["2D", [3, Math.max(bufferPitch, 1)]]] as const;
+  for (const [type, shape] of kinds) {
+    for (const format of formatsOf(cl, type, type === "1D buffer")) {
+      const picture = new Picture(cl, type, format, shape);
+      if (!isOpen(graph, pixels, picture, cl)) continue;
+      const kernel = kernelFor(type, format);
+      yield* picture.addresses.map((begin): Row => ({
+        name: `${type} ${format.name} at ${begin}`,
+        run() {
+          const expected = pixels.fill(begin, picture);
+          {
+            using from = picture.in(pixels.from, begin);
+            using to = picture.in(pixels.to, begin);
+            using a = graph.map(from, cl, { access: "read" });
+            using b = graph.map(to, cl);
+            const toImage = (buffer: typeof b, access: "read" | "read-write") =>
+              graph.map(buffer, picture.target as Target<OpenCLImage>, { access });
+            const base = type === "2D" ? Math.max(1, cl.images.abilities.limits.bufferBase) : 1;
+            if (begin % (base * format.bytesPerPixel) !== 0) return void thrown(NoRouteError, () => toImage(b, "read"));
+            using source = toImage(a, "read");
+            using sink = toImage(b, "read-write");
+            kernel.run([...source.image.extent], [source, sink]);
+          }
+          pixels.to.assertHolds(begin, expected);
+        },
+      }));
+    }
+  }
+};
+
+/** False where the driver makes no such image at all. */
+function isOpen(graph: MapperGraph, pixels: Pixels, picture: Picture, cl: OpenCLContext): boolean {
+  using from = picture.in(pixels.from, 0);
+  using buffer = graph.map(from, cl);
+  return graph.explain(buffer, picture.target).open;
+}

@@ -1,0 +1,96 @@
+// Every kind of map at every address modulo 64, and in all formats. A driver that meets memory which is not aligned as it
+// thinks may end the process: so each kind has one of its own, and a crash is a failed row with the format and the address.
+
+import { assert, assertEquals } from "@std/assert";
+import { deno } from "../process.ts";
+import { present } from "../opencv/help.ts";
+import { testEach } from "./help.ts";
+
+const MAIN = new URL("alignment/main.ts", import.meta.url).pathname;
+
+/** How often a kind begins again behind the row that ended the process. */
+const MOST_CRASHES = 5;
+
+/** Seconds that one process may take. */
+const LIMIT = 120;
+
+/** What one process came to. */
+interface Sweep {
+  /** How many rows were tried, or undefined where the process ended before the last. */
+  readonly rows: number | undefined;
+  /** The row that it was at last, and its number. */
+  readonly last: string;
+  readonly at: number;
+  /** The rows that failed. */
+  readonly wrong: readonly string[];
+  /** How the process ended. */
+  readonly how: string;
+}
+
+async function sweep(kind: string, platform: string, first: number): Promise<Sweep> {
+  const args = ["run", "-q", "-A", "--no-check", MAIN, kind, platform, String(first)];
+  const { code, signal, late, stdout, stderr } = await deno(args, { limit: LIMIT });
+  const lines = stdout.trim().split("\n").map((line) => line.split("\t"));
+  const [, at = "0", last = "the beginning"] = lines.findLast(([word]) => word === "at") ?? [];
+  const end = code === 0 ? lines.find(([word]) => word === "end") : undefined;
+  return {
+    rows: end === undefined ? undefined : Number(end[1]),
+    at: Number(at),
+    last,
+    wrong: lines.filter(([word]) => word === "wrong").map(([, , what]) => what),
+    how: late ? `took more than ${LIMIT} s` : signal ?? `code ${code}: ${stderr.trim()}`,
+  };
+}
+
+/** Tries all rows of a kind. @returns how many there are */
+async function assertAligned(kind: string, platform: string): Promise<number> {
+  const failed: string[] = [];
+  let first = 0;
+  for (let crashes = 0; crashes < MOST_CRASHES; crashes++) {
+    const { rows, at, last, wrong, how } = await sweep(kind, platform, first);
+    failed.push(...wrong);
+    if (rows !== undefined) {
+      assertEquals(failed, [], `${failed.length} of ${rows} rows failed`);
+      return rows;
+    }
+    failed.push(`${last}: the process ended (${how})`);
+    if (at <= first) break;
+    first = at;
+  }
+  throw new Error(`the sweep was given up:\n${failed.join("\n")}`);
+}
+
+testEach("buffers of host memory at every address: kernels load vectors where they may", async (platform) => {
+  assert(await assertAligned("buffers", platform) > 0);
+});
+
+testEach("host memory as shared memory at every address, where the device has any", async (platform) => {
+  await assertAligned("shared", platform);
+});
+
+testEach("images of host memory at every address, in every format: in place, or copied", async (platform) => {
+  assert(await assertAligned("images", platform) > 0);
+});
+
+testEach("images at every address, in every format: a proof runs where pixels keep to their size", async (platform) => {
+  assert(await assertAligned("imageProofs", platform) > 0);
+});
+
+testEach("images over buffers at every address, in every format, where the device has such", async (platform) => {
+  await assertAligned("imagesOverBuffers", platform);
+});
+
+if (present) {
+  testEach(
+    "UMats of host memory at every address: OpenCV's kernels give what they give at a page",
+    async (platform) => {
+      assert(await assertAligned("umats", platform) > 0);
+    },
+  );
+}
+
+Deno.test({
+  name: `Mats of host memory at every address${present ? "" : " (not here: OpenCV)"}`,
+  ignore: !present,
+  fn: async () => assert(await assertAligned("mats", "none") > 0),
+});
