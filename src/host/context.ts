@@ -12,7 +12,7 @@ import { Grant } from "../core/memory/grant.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import type { Metadata } from "../core/tensors/metadata.ts";
+import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { join, leave } from "../core/memory/peers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../core/native/blocks.ts";
@@ -133,6 +133,7 @@ export class HostContext implements Context, Target<HostTensor> {
   allocateFrame(info: FrameInfo, options: FrameAllocation = {}): Frame<HostTensor> {
     const checked = frameInfo(info);
     const { rowAlign, metadata, ...placement } = optionsIn(options, FRAME_OPTIONS);
+    assertMetadata(metadata);
     const layouts = planeLayouts(checked, rowAlign);
     const last = layouts[layouts.length - 1];
     const block = mapped(endOf(last), Math.max(...layouts.map(({ dtype }) => sizeOf(dtype))), placement);

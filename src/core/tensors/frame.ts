@@ -9,7 +9,7 @@ import { Mapped, type MappedInit } from "./mapped.ts";
 import { Described } from "./described.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Resource } from "../life/resource.ts";
-import { Metadata } from "./metadata.ts";
+import { assertMetadata, Metadata } from "./metadata.ts";
 import { Tensor } from "./tensor.ts";
 
 const checks = new Checks("core");
@@ -55,11 +55,12 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   /**
    * A frame of tensors that exist already: it takes them over.
    *
-   * @throws {ArgumentError} where there is none, or they are not of one kind of memory.
+   * @throws {ArgumentError} where there is none, they are not of one kind of memory, or the metadata is none.
    * @throws {LayoutError} where they are not the planes that `info` has.
    */
   static of<P extends Tensor>(tensors: readonly P[], info: FrameInfo, metadata?: Metadata): Frame<P> {
     const checked = frameInfo(info);
+    assertMetadata(metadata);
     const planes = Array.isArray(tensors) ? checks.itemsIn<P>(tensors, "planes") : [];
     if (
       planes.some((plane) => !isMade(plane, Tensor)) || planes.length === 0 ||

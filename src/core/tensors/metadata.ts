@@ -1,3 +1,6 @@
+import { object } from "../argument.ts";
+import { Checks } from "../checks.ts";
+
 /** The fields that samepage itself knows; a program adds its own by declaration merging. */
 export interface MetadataFields {
   /** When the frame is to be shown, in nanoseconds. */
@@ -25,9 +28,14 @@ export interface MetadataFields {
 export class Metadata {
   readonly #fields: Map<string, unknown>;
 
-  /** With these fields to begin with. */
+  /** With these fields to begin with. @throws {ArgumentError} where `fields` is no object. */
   constructor(fields: Partial<MetadataFields> = {}) {
-    this.#fields = new Map(Object.entries(fields));
+    this.#fields = new Map(Object.entries(object(fields, "fields")));
+  }
+
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #fields in value;
   }
 
   /** The value of a key, if it is set. */
@@ -50,4 +58,11 @@ export class Metadata {
   entries(): IterableIterator<[string, unknown]> {
     return this.#fields.entries();
   }
+}
+
+const checks: Checks = new Checks("core");
+
+/** Throws unless what a program gave for a frame is metadata, or nothing. @throws {ArgumentError} */
+export function assertMetadata(given: unknown): asserts given is Metadata | undefined {
+  if (given !== undefined) checks.assertInstance(given, Metadata, "metadata");
 }

@@ -27,19 +27,21 @@ export function acceptIndirect(
 ): readonly OpenCLPointerTensor[] | undefined {
   if (given === undefined) return undefined;
   if (!Array.isArray(given)) throw wrong(kernel, "indirect", `it is no array; got ${kindOf(given)}.`);
-  const tensors = new Set(itemsIn<unknown>(given, "indirect").map((tensor, i) => {
-    const argument = `indirect[${i}]`;
-    if (!isMade(tensor, OpenCLPointerTensor)) {
-      const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";
-      throw wrong(kernel, argument, `it is to be a tensor of cl.svm or cl.usm; got ${kindOf(tensor)}.`, hint);
-    }
-    tensor.resource.assertLive();
-    if (tensor.context !== context) {
-      throw wrong(kernel, argument, `${tensor.name} belongs to another context, of ${tensor.context.name}.`);
-    }
-    tensor.assertUsable(tensor.access);
-    return tensor;
-  }));
+  const tensors = new Set(
+    itemsIn<unknown>(given, "indirect").map((tensor, i) => {
+      const argument = `indirect[${i}]`;
+      if (!isMade(tensor, OpenCLPointerTensor)) {
+        const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";
+        throw wrong(kernel, argument, `it is to be a tensor of cl.svm or cl.usm; got ${kindOf(tensor)}.`, hint);
+      }
+      tensor.resource.assertLive();
+      if (tensor.context !== context) {
+        throw wrong(kernel, argument, `${tensor.name} belongs to another context, of ${tensor.context.name}.`);
+      }
+      tensor.assertUsable(tensor.access);
+      return tensor;
+    }),
+  );
   return tensors.size === 0 ? undefined : [...tensors];
 }
 

@@ -8,6 +8,7 @@ import {
   LayoutError,
   type Mapper,
   MapperGraph,
+  Metadata,
 } from "@samepage/interop";
 import { any, fails, open, say } from "../kit.ts";
 import { table } from "../row.ts";
@@ -35,6 +36,24 @@ export default table(import.meta, {
       argument: "o",
       message: /was disposed with host tensor \[1024,1024\] u8/,
     },
+  },
+  "metadata that is none": {
+    run() {
+      using only = plane();
+      for (const metadata of [5, null, "front door", { timestamp: 1n }, Object.create(new Metadata())]) {
+        const errors = [
+          fails("a frame of planes", () => Frame.of([only], GREY, any(metadata)), ArgumentError),
+          fails("a frame allocated", () => host.allocateFrame(GREY, { metadata: any(metadata) }), ArgumentError),
+        ];
+        if (errors.some(({ argument }) => argument !== "metadata")) throw new Error("another argument");
+        if (metadata === null || typeof metadata !== "object") {
+          fails("metadata of it", () => new Metadata(any(metadata)), ArgumentError);
+        }
+      }
+      using frame = Frame.of([only], GREY, new Metadata({ sequence: 7 }));
+      say(frame.metadata.get("sequence"));
+    },
+    says: ["7"],
   },
   "planes that never end": {
     run() {

@@ -37,6 +37,8 @@ export default table(import.meta, {
         "allocateFrame": (x) => host.allocateFrame(x),
         "allocateFrame options": (x) => host.allocateFrame(frame.info, x)[Symbol.dispose](),
         "allocateFrame format": (x) => host.allocateFrame(any({ type: "image", format: x, width: 2, height: 2 })),
+        "allocateFrame metadata": (x) => host.allocateFrame(frame.info, { metadata: x })[Symbol.dispose](),
+        "Metadata": (x) => new Metadata(x),
         "allocateFrame __proto__": () =>
           host.allocateFrame(any({ type: "image", format: "__proto__", width: 2, height: 2 })),
         "wrap": (x) => host.wrap(x),
