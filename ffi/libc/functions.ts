@@ -36,6 +36,12 @@ export interface LibC {
   /** `ssize_t write(int fd, const void *buf, size_t n)` */
   write(fd: number, buf: BufferSource | null, n: bigint): bigint;
 
+  /** `int symlink(const char *from, const char *to)` */
+  symlink(from: BufferSource | null, to: BufferSource | null): number;
+
+  /** `int unlink(const char *name)` */
+  unlink(name: BufferSource | null): number;
+
   /** `ssize_t process_vm_readv(pid_t pid, const struct iovec *lvec, unsigned long liovcnt, const struct iovec *rvec, unsigned long riovcnt, unsigned long flags)` */
   process_vm_readv(
     pid: number,

@@ -24,6 +24,10 @@ export const SYMBOLS = {
   read: { parameters: ["i32", "buffer", "usize"], result: "i64" },
   // ssize_t write(int fd, const void *buf, size_t n)
   write: { parameters: ["i32", "buffer", "usize"], result: "i64" },
+  // int symlink(const char *from, const char *to)
+  symlink: { parameters: ["buffer", "buffer"], result: "i32" },
+  // int unlink(const char *name)
+  unlink: { parameters: ["buffer"], result: "i32" },
   // ssize_t process_vm_readv(pid_t pid, const struct iovec *lvec, unsigned long liovcnt, const struct iovec *rvec, unsigned long riovcnt, unsigned long flags)
   process_vm_readv: { parameters: ["i32", "buffer", "u64", "buffer", "u64", "u64"], result: "i64" },
   // int sched_yield(void)

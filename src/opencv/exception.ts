@@ -8,8 +8,14 @@ import { viewAt } from "./memory.ts";
 /** The most bytes that are read of one of its texts. */
 const LONGEST_TEXT = 65_536;
 
-/** What to do about the codes whose cause is not in their text. */
+/** What to do about the codes, and about what some functions throw, whose cause is not in their text. */
 const HINTS: ReadonlyMap<string, string> = new Map([
+  [
+    "validateInputImageSize",
+    "An image has 1 to 2^20 pixels a side, and 2^30 in all. Other limits are set before the program starts: " +
+    "OPENCV_IO_MAX_IMAGE_WIDTH, OPENCV_IO_MAX_IMAGE_HEIGHT and OPENCV_IO_MAX_IMAGE_PIXELS. " +
+    'Of a JPEG the size after a reduction counts: try the mode "reduced-color-8".',
+  ],
   ["StsNoMem", "There is not that much memory left."],
   ["OpenCLApiCallError", "OpenCV could not use OpenCL: the message names the function and its code."],
   ["OpenCLInitError", "OpenCV could not use OpenCL."],
@@ -22,7 +28,7 @@ export const openCVErrorOf: ErrorOf = (thrown) => {
   const codeName = ERROR_NAMES.get(code) ?? "a code that OpenCV does not know";
   const thrownBy = textOf(texts.func_pointer, texts.func_length);
   const file = textOf(texts.file_pointer, texts.file_length);
-  const hint = HINTS.get(codeName);
+  const hint = HINTS.get(thrownBy) ?? HINTS.get(codeName);
   const where = thrownBy === "" ? "" : ` in ${thrownBy}`;
   return new OpenCVError(
     `${thrown.fn} failed with ${codeName} (${code})${where}: ${textOf(texts.err_pointer, texts.err_length)}`,

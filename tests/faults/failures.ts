@@ -55,6 +55,8 @@ const LIBC: Failures<LibC> = {
   close: { answer: -1, errno: EIO, release: true },
   read: { answer: -1n, errno: EIO },
   write: { answer: -1n, errno: ENOSPC },
+  symlink: minusOne(ENOSPC),
+  unlink: { answer: -1, errno: EIO, release: true },
   process_vm_readv: { answer: -1n, errno: EPERM },
   getpid: undefined,
   sched_yield: undefined,

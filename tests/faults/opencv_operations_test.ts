@@ -124,35 +124,41 @@ for (const { platform, name: device } of devices()) {
   }
 }
 
-testMat("an image file in memory, there and back", async () => {
-  using cv = OpenCVContext.open();
-  using image = cv.mat.create(COLOUR);
-  const pixels = random(image.layout.byteLength);
-  bytesOf(image).set(pixels);
-  const file = cv.imencode(".png", image);
-  const faults = await sweep(() => {
-    assertEquals(cv.imencode(".png", image), file);
-    using decoded = cv.imdecode(file);
-    assertSame(bytesOf(decoded), pixels, "the pixels");
-  });
-  for (const fn of ["haveImageWriter", "imencode", "imdecode"]) some(faults, `opencv_imgcodecs.${fn}`);
-});
+/** What a format's files are made and read by: `.pfm` goes by way of a file in memory. */
+const FORMATS = [
+  { ending: ".png", calls: ["haveImageWriter", "imencode", "imdecode"] },
+  { ending: ".pfm", calls: ["haveImageWriter", "imwrite", "imread"] },
+];
 
-testMat("an image file, there and back", async () => {
-  using cv = OpenCVContext.open();
-  using image = cv.mat.create(COLOUR);
-  const pixels = random(image.layout.byteLength);
-  bytesOf(image).set(pixels);
-  const folder = await Deno.makeTempDir();
-  const path = `${folder}/image.png`;
-  const faults = await sweep(() => {
-    cv.imwrite(path, image);
-    using read = cv.imread(path);
-    assertSame(bytesOf(read), pixels, "the pixels");
+for (const { ending, calls } of FORMATS) {
+  testMat(`an image file (${ending}), in memory and on the disk, there and back`, async () => {
+    using cv = OpenCVContext.open();
+    using image = cv.mat.create({ ...COLOUR, dtype: "f32" });
+    const pixels = new Float32Array(random(image.layout.byteLength / 4)); // whole numbers: .png holds bytes
+    bytesOf(image).set(new Uint8Array(pixels.buffer));
+    const file = cv.imencode(ending, image);
+    using whole = cv.imdecode(file, "unchanged");
+    const folder = await Deno.makeTempDir();
+    const path = `${folder}/image${ending}`;
+    const faults = await sweep(() => {
+      assertEquals(cv.imencode(ending, image), file);
+      cv.imwrite(path, image);
+      for (const decode of [() => cv.imdecode(file, "unchanged"), () => cv.imread(path, "unchanged")]) {
+        using decoded = decode();
+        assertSame(bytesOf(decoded), bytesOf(whole), "the pixels");
+      }
+    });
+    for (const fn of calls) some(faults, `opencv_imgcodecs.${fn}`);
+    if (calls.includes("imread")) {
+      for (const fn of ["memfd_create", "write", "read", "symlink", "unlink", "close"]) some(faults, `libc.${fn}`);
+    }
+    assertEquals(
+      Deno.readDirSync("/tmp").filter(({ name }) => name.startsWith("samepage-") && name.endsWith(ending)).toArray(),
+      [],
+    );
+    await Deno.remove(folder, { recursive: true });
   });
-  for (const fn of ["haveImageWriter", "imwrite", "imread"]) some(faults, `opencv_imgcodecs.${fn}`);
-  await Deno.remove(folder, { recursive: true });
-});
+}
 
 function devices(): { readonly platform: string; readonly name: string }[] {
   try {

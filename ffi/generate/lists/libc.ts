@@ -30,6 +30,8 @@ export const libc: Library = {
     "close",
     "read",
     "write",
+    "symlink",
+    "unlink",
     "process_vm_readv",
     "sched_yield",
     "getpid",

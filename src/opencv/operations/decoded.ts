@@ -1,5 +1,6 @@
-import { type Address, NULL } from "../../../ffi/address.ts";
+import { NULL } from "../../../ffi/address.ts";
 import { InteropError, NativeCallError } from "../../core/errors.ts";
+import { decode } from "../codecs/decode.ts";
 import type { OpenCVContext } from "../context.ts";
 import { fillEmpty, matIn } from "../header.ts";
 import type { OpenCVMat } from "../mat.ts";
@@ -7,21 +8,33 @@ import { endHeader, ownMat } from "../mats/own.ts";
 import { filledSlot, viewOf } from "../slots.ts";
 
 /**
- * The Mat that a function returns, as a tensor over OpenCV's own memory.
+ * The image in the bytes of a file, as a tensor over OpenCV's own memory.
  *
- * @param what what it was to be made of, for messages
+ * @param fn the method that decodes, for messages
+ * @param what what the bytes are, for messages
  * @throws {InteropError} where functions that return an object cannot be called.
- * @throws {NativeCallError} where it is empty.
+ * @throws {NativeCallError} where they are no image, or not all of one.
  */
-export function decoded(cv: OpenCVContext, fn: string, what: string, call: (result: Address) => void): OpenCVMat {
+export function decoded(
+  cv: OpenCVContext,
+  fn: string,
+  what: string,
+  bytes: Uint8Array<ArrayBuffer>,
+  flags: number,
+): OpenCVMat {
   cv.resource.assertLive();
   assertReturning(fn);
-  const slot = filledSlot((slot) => {
-    fillEmpty(slot, "mat");
-    call(slot.header);
-  });
+  const slot = filledSlot((slot) => fillEmpty(slot, "mat"));
   try {
-    if (matIn(viewOf(slot)).data === NULL) throw noImage(fn, what);
+    const fault = decode(slot.header, bytes, flags);
+    if (fault !== undefined) throw noImage(fn, `${what} is no whole image: ${fault}.`);
+    if (matIn(viewOf(slot)).data === NULL) {
+      throw noImage(
+        fn,
+        `${what} is no image that OpenCV can decode, or not all of it is there.`,
+        "OpenCV says more on standard error, where it knows more.",
+      );
+    }
     return ownMat(cv.mat, slot);
   } catch (error) {
     endHeader(slot);
@@ -39,10 +52,10 @@ function assertReturning(fn: string): void {
   });
 }
 
-function noImage(fn: string, what: string): NativeCallError {
-  return new NativeCallError(`${fn} failed: ${what} is no image that OpenCV can decode, or not all of it is there.`, {
+function noImage(fn: string, what: string, hint?: string): NativeCallError {
+  return new NativeCallError(`${fn} failed: ${what}`, {
     api: "opencv",
     fn,
-    hint: "OpenCV says more on standard error, where it knows more.",
+    ...(hint === undefined ? {} : { hint }),
   });
 }

@@ -1,30 +1,29 @@
 import { shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts";
+import { readRegularFile, writeRegularFile } from "../../core/files.ts";
 import { wrong } from "../errors.ts";
+import { MOST_INT } from "../limits.ts";
 
 /**
- * Asks Deno about a file that OpenCV is to read: native code is not held back by Deno's permissions, so they are asked
- * about here, as `Deno.readFile` does.
+ * The bytes of an image file. Deno reads it, and not OpenCV: native code is not held back by Deno's permissions.
  *
  * @throws {PermissionError} where Deno may not read it.
- * @throws {ArgumentError} where there is no such file, or it cannot be read.
+ * @throws {ArgumentError} where there is no such regular file, it is too long, or it cannot be read.
  */
-export function assertReadable(filename: string): void {
+export function readImage(filename: string): Uint8Array<ArrayBuffer> {
   const path = pathIn(filename);
-  const { isFile } = asked("read", path, () => Deno.statSync(path));
-  if (!isFile) throw wrong("filename", `${shown(path)} is no file.`);
-  asked("read", path, () => Deno.openSync(path).close());
+  return asked("read", path, () => readRegularFile(path, MOST_INT));
 }
 
 /**
- * The same of a file that OpenCV is to write. Where there was none, there is an empty one afterwards.
+ * Writes an image file, whole or not at all.
  *
  * @throws {PermissionError} where Deno may not write it.
- * @throws {ArgumentError} where it cannot be written.
+ * @throws {ArgumentError} where it cannot be written; the message says what is left of it.
  */
-export function assertWritable(filename: string): void {
+export function writeImage(filename: string, bytes: Uint8Array): void {
   const path = pathIn(filename);
-  asked("write", path, () => Deno.openSync(path, { append: true, create: true }).close());
+  asked("write", path, () => writeRegularFile(path, bytes));
 }
 
 /** A path that a program gave. C ends it at a zero: what is asked about would not be what is opened. */

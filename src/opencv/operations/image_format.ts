@@ -21,17 +21,18 @@ const CHANNELS: ReadonlyMap<string, readonly number[]> = new Map([
 ]);
 
 /**
- * Checks what is to be written.
+ * Checks what is to be written, and answers the ending that says the format.
  *
  * @param name a path, or only its ending
  * @throws {ArgumentError} where OpenCV writes no files with that ending.
  * @throws {LayoutError} where the format cannot hold the image.
  */
-export function assertWritten(fn: string, img: OpenCVTensor, name: string, argument: string): void {
-  const [ending] = /\.\w+$/.exec(pathIn(name, argument)) ?? [];
-  if (ending === undefined || withString(name, (text) => imgcodecs().haveImageWriter(text)) === 0) {
+export function assertWritten(fn: string, img: OpenCVTensor, name: string, argument: string): string {
+  const [ending] = /\.[a-z\d]+$/i.exec(pathIn(name, argument)) ?? [];
+  if (ending === undefined || withString(ending, (text) => imgcodecs().haveImageWriter(text)) === 0) {
     throw wrong(argument, `OpenCV writes no files whose names end like ${shown(name)}.`, 'Try ".png".');
   }
   const channels = CHANNELS.get(ending.toLowerCase()) ?? WRITTEN.channels;
   imageIn(`${fn} ${shown(ending)}`, "img", img, { ...WRITTEN, channels });
+  return ending;
 }

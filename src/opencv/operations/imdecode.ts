@@ -1,14 +1,11 @@
-import { CV_8U } from "../../../ffi/opencv_core/constants.ts";
 import { bytesIn } from "../../core/checks.ts";
 import { isArrayBuffer } from "../../core/intrinsics.ts";
 import type { OpenCVContext } from "../context.ts";
 import { wrong } from "../errors.ts";
-import { imgcodecs } from "../library.ts";
 import type { OpenCVMat } from "../mat.ts";
 import { decoded } from "./decoded.ts";
 import { MOST_INT } from "../limits.ts";
 import { readFlags, type ReadMode, type ReadOptions } from "./read_mode.ts";
-import { withMat } from "./temporary.ts";
 
 /** `cv::imdecode`. */
 export function imdecode(
@@ -19,13 +16,7 @@ export function imdecode(
 ): OpenCVMat {
   const flags = readFlags(mode, options);
   const bytes = fileIn(buf);
-  return decoded(
-    cv,
-    "imdecode",
-    `a buffer of ${bytes.length} bytes`,
-    (result) =>
-      withMat(bytes, { type: CV_8U, sizes: [1, bytes.length] }, (mat) => imgcodecs().imdecode(result, mat, flags)),
-  );
+  return decoded(cv, "imdecode", `a buffer of ${bytes.length} bytes`, bytes, flags);
 }
 
 /** The bytes of a file that a program gave; another thread must not write into them meanwhile. @throws {ArgumentError} */

@@ -1,10 +1,8 @@
+import { encode } from "../codecs/encode.ts";
 import type { OpenCVContext } from "../context.ts";
-import { imgcodecs } from "../library.ts";
 import { operate } from "../operate.ts";
-import { withString } from "../string.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { assertWritten } from "./image_format.ts";
-import { bytesFrom, withInts } from "./vector.ts";
 import { type WriteOptions, writeParams } from "./write_params.ts";
 
 /** `cv::imencode`. */
@@ -15,17 +13,13 @@ export function imencode(
   options: WriteOptions,
 ): Uint8Array<ArrayBuffer> {
   const params = writeParams(options);
+  let ending: string;
   return operate(cv, {
     fn: "imencode",
     inputs: { img },
     accepts: () => {
-      assertWritten("imencode", img, ext, "ext");
+      ending = assertWritten("imencode", img, ext, "ext");
     },
-    call: () =>
-      withString(ext, (format) =>
-        withInts(params, (ints) =>
-          bytesFrom((vector) => {
-            imgcodecs().imencode(format, img.slot.input, vector, ints);
-          }))),
+    call: () => encode(ending, img, params),
   });
 }

@@ -13,15 +13,16 @@ import type { WriteOptions } from "./write_params.ts";
  * The functions of OpenCV's imgcodecs module, as methods of {@link OpenCVContext}. Images in files are grey, BGR or BGRA:
  * blue first, whatever the file's own order is.
  *
- * Native code is not held back by Deno's permissions. {@link imread} and {@link imwrite} therefore open the file through
- * Deno first: they need `--allow-read` and `--allow-write` as `Deno.readFile` and `Deno.writeFile` do. OpenCV decodes and
- * encodes some formats of `imdecode` and `imencode` by way of a temporary file of its own.
+ * Deno reads and writes the files of {@link imread} and {@link imwrite}, so they need `--allow-read` and `--allow-write` of
+ * the file and no more; OpenCV decodes and encodes in memory. Only regular files are read and written: a FIFO or a device
+ * is refused. A picture that cannot be written leaves what was there before, or no file, and the error says which.
  *
  * Decoders are native code too. OpenCV refuses images of more than 2^20 pixels a side or 2^30 in all before it makes memory
- * for them; of what is in a file that somebody else made no more can be promised than in C++.
+ * for them; `OPENCV_IO_MAX_IMAGE_WIDTH`, `…_HEIGHT` and `…_PIXELS`, set before the program starts, say otherwise. Of what
+ * is in a file that somebody else made no more can be promised than in C++.
  *
- * A file that ends early is what its decoder makes of it, as in C++: of a PNG, and most others, that is an error; of a JPEG
- * OpenCV fills up what is missing. `imread` warns of that on standard error only, `imdecode` not even there.
+ * A file that ends early is an error, unless all pixels are there. JPEG is the exception: its decoder fills up what is
+ * missing, as in C++, and does not say so.
  */
 export abstract class ImgcodecsOperations extends ImgprocOperations {
   /**
@@ -33,7 +34,7 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * `"anydepth"` keeps 16 and 32 bits a channel, and makes them grey; `"anycolor"` keeps grey or BGR; the reduced ones
    * are a half, a quarter or an eighth as wide and high
    * @throws {PermissionError} where Deno may not read the file.
-   * @throws {ArgumentError} where there is no such file.
+   * @throws {ArgumentError} where there is no such regular file, or it has more than 2^31 - 1 bytes.
    * @throws {NativeCallError} where it is no image, or only a part of one: but a JPEG that ends early is filled up.
    * @throws {OpenCVError} where it is too large.
    * @throws {InteropError} where this is no x86-64.
@@ -56,11 +57,11 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * held within 0 to 255: convert an image of 0 to 1 before. A TIFF of f32 with three channels is packed as LogLuv, which
    * rounds.
    *
-   * @param filename a path; a file that is there is replaced
+   * @param filename a path; the bytes of a file that is there are replaced, and a symbolic link is followed
    * @param img one channel (grey), three (BGR) or four (BGRA), of u8, u16 or f32
    * @throws {PermissionError} where Deno may not write the file.
-   * @throws {ArgumentError} where it cannot be written, or OpenCV knows no such format.
-   * @throws {NativeCallError} where OpenCV could not write it.
+   * @throws {ArgumentError} where it cannot be written, or OpenCV knows no such format. The message says what is left of it.
+   * @throws {NativeCallError} where OpenCV cannot encode the image.
    *
    * @example
    * ```ts
@@ -113,6 +114,7 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * @param img as {@link imwrite} has it
    * @returns a copy that is yours
    * @throws {ArgumentError} where OpenCV knows no such format.
+   * @throws {NativeCallError} where OpenCV cannot encode the image.
    *
    * @example
    * ```ts

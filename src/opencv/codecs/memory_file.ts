@@ -1,0 +1,89 @@
+import { MFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
+import { throwAll } from "../../core/errors.ts";
+import { readToEnd } from "../../core/files.ts";
+import { closeFd } from "../../core/native/fd.ts";
+import { libc, libcError } from "../../core/native/libc.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+
+/** Folders for a symbolic link: the first that takes one is used. */
+const FOLDERS = ["/tmp", "/dev/shm", "/var/tmp"];
+
+/** How many bytes are expected of a picture. */
+const EXPECTED = 2 ** 20;
+
+/**
+ * A file without a disk, for the formats that OpenCV can only read from a file or write to one. OpenCV's own temporary
+ * file stays behind where a picture is refused, and on a full disk it is cut without an error.
+ */
+class MemoryFile {
+  readonly #fd: number;
+  readonly #undo: Undo;
+
+  constructor(fd: number, undo: Undo) {
+    this.#fd = fd;
+    this.#undo = undo;
+  }
+
+  /** A path that this process can open it by. */
+  get path(): string {
+    return `/proc/self/fd/${this.#fd}`;
+  }
+
+  /** A path with an ending, for OpenCV takes the format from it: a symbolic link, as long as the file is in use. */
+  pathEndingIn(ending: string): string {
+    const name = `samepage-${crypto.randomUUID()}${ending}`;
+    const path = FOLDERS.map((folder) => `${folder}/${name}`)
+      .find((path) => libc().symlink(cString(this.path), cString(path)) === 0);
+    if (path === undefined) throw libcError("symlink", `One of ${FOLDERS.join(", ")} must be writable.`);
+    this.#undo.push(() => {
+      if (libc().unlink(cString(path)) !== 0) throw libcError("unlink");
+    });
+    return path;
+  }
+
+  /** Puts bytes at its end. */
+  write(bytes: Uint8Array<ArrayBuffer>): void {
+    for (let at = 0; at < bytes.length;) {
+      const written = libc().write(this.#fd, bytes.subarray(at), BigInt(bytes.length - at));
+      if (written <= 0n) throw libcError("write");
+      at += Number(written);
+    }
+  }
+
+  /** All that OpenCV has written into it. */
+  read(): Uint8Array<ArrayBuffer> {
+    return readToEnd(
+      (into) => {
+        const length = libc().read(this.#fd, into, BigInt(into.length));
+        if (length < 0n) throw libcError("read");
+        return Number(length);
+      },
+      EXPECTED,
+      Infinity,
+    ).slice();
+  }
+}
+
+/**
+ * Calls `use` with an empty file, which is gone when it returns.
+ *
+ * @throws {NativeCallError} EMFILE where there are too many files open.
+ */
+export function withMemoryFile<R>(use: (file: MemoryFile) => R): R {
+  const fd = libc().memfd_create(cString("samepage-image"), MFD_CLOEXEC);
+  if (fd < 0) throw libcError("memfd_create", "Close fds, or raise the limit (ulimit -n).");
+  const undo: Undo = [() => closeFd(fd)];
+  let result: R;
+  try {
+    result = use(new MemoryFile(fd, undo));
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "using a file in memory");
+    throw error;
+  }
+  throwAll(unwind(undo), "ending a file in memory");
+  return result;
+}
+
+function cString(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`${text}\0`);
+}
