@@ -5,8 +5,9 @@
  * @module
  */
 
-import { dirname } from "@std/path";
+import { dirname, fromFileUrl } from "@std/path";
 import sharp from "sharp";
+import { readRegularFile, writeRegularFile } from "../../src/core/files.ts";
 
 /** The largest picture that is decoded, in pixels: 400 MB of RGBA. */
 export const MAX_PIXELS = 100_000_000;
@@ -52,7 +53,7 @@ const SIGNATURES: Readonly<Record<string, readonly number[]>> = {
  */
 export async function readPhoto(source: string | URL | Uint8Array): Promise<Photo> {
   const name = source instanceof Uint8Array ? "The picture" : String(source);
-  const bytes = source instanceof Uint8Array ? source : await readFile(source);
+  const bytes = source instanceof Uint8Array ? source : readFile(source);
   if (!Object.values(SIGNATURES).some((signature) => signature.every((byte, i) => bytes[i] === byte))) {
     const reason = bytes.length === 0 ? "is empty" : `is neither a ${Object.keys(SIGNATURES).join(" nor a ")}`;
     throw new PhotoError(`${name} ${reason}.`);
@@ -85,7 +86,7 @@ export async function readPhoto(source: string | URL | Uint8Array): Promise<Phot
 /**
  * Writes a grey picture as an 8-bit greyscale PNG.
  *
- * @param path Where to; its folder is made, an existing file replaced.
+ * @param path Where to; its folder is made, an existing file replaced. If that fails, an existing file is as it was.
  * @param grey One byte a pixel, row by row: `width` × `height` bytes. They are read until the promise settles, so
  * memory that can be unmapped has to be lent for that long.
  * @returns The file's length in bytes.
@@ -95,24 +96,23 @@ export async function writePng(path: string | URL, grey: Uint8Array, width: numb
   try {
     const png = await sharp(grey, { raw: { width, height, channels: 1 } }).toColourspace("b-w").png().toBuffer();
     await Deno.mkdir(dirname(path), { recursive: true });
-    await Deno.writeFile(path, png);
+    writeRegularFile(pathOf(path), png);
     return png.byteLength;
   } catch (error) {
     throw new PhotoError(`${path} cannot be written: ${firstLine(error)}.`, { cause: error });
   }
 }
 
-async function readFile(path: string | URL): Promise<Uint8Array> {
-  const unreadable = (reason: string, cause?: unknown) =>
-    new PhotoError(`${path} cannot be read: ${reason}.`, { cause });
+function readFile(path: string | URL): Uint8Array {
   try {
-    const { isFile, size } = await Deno.stat(path);
-    if (!isFile) throw unreadable("it is not a file");
-    if (size > MAX_FILE_BYTES) throw unreadable(`it has ${size} bytes, more than ${MAX_FILE_BYTES}`);
-    return await Deno.readFile(path);
+    return readRegularFile(pathOf(path), MAX_FILE_BYTES);
   } catch (error) {
-    throw error instanceof PhotoError ? error : unreadable(firstLine(error), error);
+    throw new PhotoError(`${path} cannot be read: ${firstLine(error)}.`, { cause: error });
   }
+}
+
+function pathOf(path: string | URL): string {
+  return path instanceof URL ? fromFileUrl(path) : path;
 }
 
 /** The first line of a library's message, without what ends it. */

@@ -37,7 +37,9 @@ export function readRegularFile(path: string, most: number): Uint8Array<ArrayBuf
   const fs = fileSystem();
   const fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
   try {
-    return readToEnd((into) => fs.readSync(fd, into), sizeOfRegular(fs, fd), most);
+    const size = sizeOfRegular(fs, fd);
+    if (size > most) throw tooLong(most);
+    return readToEnd((into) => fs.readSync(fd, into), size, most);
   } finally {
     fs.closeSync(fd);
   }
@@ -56,15 +58,19 @@ export function readToEnd(
   size: number,
   most: number,
 ): Uint8Array<ArrayBuffer> {
-  let bytes = new Uint8Array(Math.min(size, most) + 1); // one byte more, so that the end shows without another buffer
+  let bytes = new Uint8Array(size + 1); // one byte more, so that the end shows without another buffer
   let length = 0;
   for (;;) {
     if (length === bytes.length) bytes = enlarged(bytes);
     const count = read(bytes.subarray(length));
     if (count === 0) return bytes.subarray(0, length);
     length += count;
-    if (length > most) throw new Error(`it has more than ${most} bytes`);
+    if (length > most) throw tooLong(most);
   }
+}
+
+function tooLong(most: number): Error {
+  return new Error(`it has more than ${most} bytes`);
 }
 
 function enlarged(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {

@@ -1,4 +1,5 @@
 import { messageOf } from "../core/errors.ts";
+import { writeRegularFile } from "../core/files.ts";
 import { doctor } from "./doctor.ts";
 import { svgOf } from "./show/svg.ts";
 import { textOf } from "./show/text.ts";
@@ -29,7 +30,7 @@ export function main(args: readonly string[]): number {
 
 function written(path: string, text: string): number {
   try {
-    Deno.writeTextFileSync(path, text);
+    writeRegularFile(path, new TextEncoder().encode(text));
     return 0;
   } catch (error) {
     console.error(`${path} could not be written: ${messageOf(error)}`);

@@ -3,7 +3,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { hasDevice } from "../opencl/present.ts";
 import { named } from "../package/readme.ts";
-import { printed, reported, runDoctor } from "./run.ts";
+import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
+import { exec } from "../package/project.ts";
+import { CONFIG, MAIN, printed, reported, runDoctor } from "./run.ts";
 import type { Report } from "@samepage/interop/doctor";
 
 const missing = hasDevice("Portable") ? undefined : "PoCL";
@@ -80,4 +82,32 @@ Deno.test("doctor: --svg writes the picture, or prints it", async () => {
   } finally {
     await Deno.remove(path);
   }
+});
+
+Deno.test("doctor: --svg does not wait for a FIFO", async () => {
+  const folder = await Deno.makeTempDir();
+  const fifo = `${folder}/fifo`;
+  await exec("mkfifo", [fifo]);
+  const run = ["run", "-A", "--no-check", "--config", CONFIG, MAIN, "--no-proof", `--svg=${fifo}`];
+  const { code, stdout, stderr } = await exec("timeout", ["--kill-after=1", "60", Deno.execPath(), ...run]);
+  assertEquals(
+    [code, stdout, stderr],
+    [1, "", `${fifo} could not be written: it is no regular file\n`],
+    "124: it waited",
+  );
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test({
+  name: named("doctor: --svg leaves an old picture as it was where the disk is full", noSmallDisk),
+  ignore: noSmallDisk !== undefined,
+  fn: () =>
+    onSmallDisk(4096, async (folder) => {
+      const path = `${folder}/graph.svg`;
+      await Deno.writeTextFile(path, "old");
+      const { code, stderr } = await runDoctor(["--no-proof", `--svg=${path}`], { flags: ["-A"] });
+      assertEquals(code, 1);
+      assert(/graph\.svg could not be written: No space left .*; the file is as it was\n$/.test(stderr), stderr);
+      assertEquals(await Deno.readTextFile(path), "old");
+    }),
 });

@@ -7,8 +7,10 @@ import { assertEquals } from "@std/assert";
 import type { Report } from "@samepage/interop/doctor";
 import { exec, type Output } from "../package/project.ts";
 
-const MAIN = new URL("../../src/doctor/mod.ts", import.meta.url).pathname;
-const CONFIG = new URL("../../deno.json", import.meta.url).pathname;
+/** The doctor's own program. */
+export const MAIN: string = new URL("../../src/doctor/mod.ts", import.meta.url).pathname;
+/** The configuration that it needs. */
+export const CONFIG: string = new URL("../../deno.json", import.meta.url).pathname;
 
 /** How to run it. */
 export interface RunOptions {

@@ -5,6 +5,7 @@ import { join, toFileUrl } from "@std/path";
 import { openclDevices } from "@samepage/interop/opencl";
 import sharp from "sharp";
 import { buildLayer, layerEnv } from "../layer/mod.ts";
+import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
 import { exec, type Output, ROOT, temporaryFolder } from "../package/project.ts";
 
 const STEPS = ["to the device", "grey", "blur", "gradient", "suppress", "hysteresis", "finish", "to the host", "all"];
@@ -170,6 +171,33 @@ Deno.test("demo: a place that cannot be written to ends in a sentence", async ()
   const { code, stderr } = await demo(["--out", join(ROOT, "deno.json/edges.png")], { SAMEPAGE_LIB_OPENCL: "/none" });
   assertEquals(code, 1);
   assertMatch(stderr, /^[^\n]+deno\.json\/edges\.png cannot be written: [^\n]+\.\n$/);
+});
+
+Deno.test("demo: a FIFO as its output or its photo ends in a sentence, and is not waited for", async () => {
+  await using folder = await temporaryFolder();
+  const fifo = join(folder.path, "fifo");
+  await exec("mkfifo", [fifo]);
+  for (const args of [["--out", fifo], [fifo]]) {
+    const run = ["--kill-after=1", "60", Deno.execPath(), "run", "-A", "examples/edges/main.ts", ...args];
+    const { code, stderr } = await exec("timeout", run, { env: { SAMEPAGE_LIB_OPENCL: "/none" } });
+    assertEquals(code, 1, "124: it was waited for");
+    assertMatch(stderr, /^[^\n]+fifo cannot be (?:read|written): it is no regular file\.\n$/);
+  }
+});
+
+Deno.test({
+  name: `demo: a full disk ends in a sentence${noSmallDisk === undefined ? "" : ` (skipped: needs ${noSmallDisk})`}`,
+  ignore: noSmallDisk !== undefined,
+  fn: () =>
+    onSmallDisk(4 * 4096, async (folder) => {
+      const out = join(folder, "edges.png");
+      await Deno.writeTextFile(out, "old");
+      const { code, stderr } = await demo(["--out", out], { SAMEPAGE_LIB_OPENCL: "/none" });
+      assertEquals(code, 1);
+      assertMatch(stderr, /^[^\n]+edges\.png cannot be written: No space left on device[^\n]+\n$/);
+      assertEquals(await Deno.readTextFile(out), "old");
+      assertEquals((await Array.fromAsync(Deno.readDir(folder))).length, 1);
+    }),
 });
 
 Deno.test("demo: --help says how to use it, and does nothing", async () => {

@@ -182,6 +182,33 @@ testEach("a folder keeps programs, and takes no harm from what else lies there",
   Deno.removeSync(folder, { recursive: true });
 });
 
+test("a FIFO, a device and a file too long in the folder count as not there, and are not waited for", [], async () => {
+  const folder = Deno.makeTempDirSync();
+  await new Deno.Command("mkfifo", { args: [`${folder}/fifo.clbin`] }).output();
+  Deno.symlinkSync("/dev/zero", `${folder}/zero.clbin`);
+  Deno.createSync(`${folder}/long.clbin`).close();
+  Deno.truncateSync(`${folder}/long.clbin`, 2 ** 40);
+  // In a process of its own, for what waits for a FIFO never comes back.
+  const text = `
+    import { directoryCache } from "@samepage/interop/opencl";
+    const cache = directoryCache("${folder}");
+    for (const key of ["fifo", "zero", "long"]) {
+      console.log(key, cache.get(key));
+      cache.set(key, new Uint8Array(3));
+      console.log(key, cache.get(key).length);
+    }
+  `;
+  const { late, stdout, stderr } = await runText(text);
+  assertEquals(late, false, "it was waited for");
+  assertEquals(
+    stdout.trim().split("\n"),
+    ["fifo undefined", "fifo 3", "zero undefined", "zero 3", "long undefined", "long 3"],
+    stderr,
+  );
+  assertEquals(stderr.match(/it is no regular file|it has more than 268435456 bytes/g)?.length, 3, stderr);
+  Deno.removeSync(folder, { recursive: true });
+});
+
 test("a key that leads out of the folder is refused", [], () => {
   const cache = directoryCache("/tmp/samepage-no-such-folder");
   for (const key of ["", "..", "../x", "a/b", "a\0", "a.b"]) {

@@ -4,7 +4,12 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { AccessError, ArgumentError, host, LayoutError, ledger, MapperGraph, NativeCallError } from "@samepage/interop";
 import { OpenCVContext, OpenCVError, type OpenCVMat, type ReadMode } from "@samepage/interop/opencv";
 import { thrown } from "../opencl/help.ts";
-import { pattern, testMat } from "./help.ts";
+import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
+import { named } from "../package/readme.ts";
+import { pattern, present, testMat } from "./help.ts";
+
+/** What is missing for a full disk, in words. */
+const noDisk = present ? noSmallDisk : "OpenCV";
 
 const PHOTO = new URL("../../examples/edges/photo.jpg", import.meta.url).pathname;
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -259,3 +264,49 @@ tried("write elsewhere", () => cv.imwrite(Deno.args[3], image));
     }
   });
 });
+
+/** Formats, and what OpenCV keeps of the pixels in them. */
+const ENDINGS = [
+  ...[".png", ".jpg", ".bmp", ".tiff", ".webp", ".jp2", ".ppm", ".pam", ".pfm", ".hdr", ".pic", ".ras", ".sr"],
+];
+
+Deno.test({
+  name: named("files: on a full disk no format is written in part, and an old file stays as it was", noDisk),
+  ignore: noDisk !== undefined,
+  fn: () =>
+    onSmallDisk(4 * 4096, (folder) => {
+      using cv = OpenCVContext.open();
+      using image = imageOf(cv, [200, 300, 3]);
+      const path = (name: string) => `${folder}/${name}`;
+      for (const ending of ENDINGS) {
+        const failed = thrown(ArgumentError, () => cv.imwrite(path(`new${ending}`), image));
+        assertEquals([failed.api, failed.argument], ["opencv", "filename"]);
+        assertStringIncludes(failed.message, "No space left on device");
+        assertStringIncludes(failed.message, "no file is left");
+        Deno.writeTextFileSync(path(`old${ending}`), "old");
+        const again = thrown(ArgumentError, () => cv.imwrite(path(`old${ending}`), image));
+        assertStringIncludes(again.message, "the file is as it was");
+        assertEquals(Deno.readTextFileSync(path(`old${ending}`)), "old");
+        assertEquals(Deno.readDirSync(folder).map(({ name }) => name).toArray(), [`old${ending}`]);
+        Deno.removeSync(path(`old${ending}`));
+      }
+    }),
+});
+
+testMat(
+  "files: a file is replaced whole, be the new one longer or shorter, and by way of a symbolic link",
+  async () => {
+    using cv = OpenCVContext.open();
+    await inFolder((path) => {
+      Deno.symlinkSync(path("file.bmp"), path("link.bmp"));
+      for (const [name, rows] of [["file", 9], ["file", 30], ["link", 4], ["link", 20], ["file", 1]] as const) {
+        using image = imageOf(cv, [rows, 7, 3]);
+        cv.imwrite(path(`${name}.bmp`), image);
+        assertEquals(Deno.readFileSync(path("file.bmp")), cv.imencode(".bmp", image));
+        using read = cv.imread(path(`${name}.bmp`));
+        assertEquals(bytesOf(cv, read), bytesOf(cv, image));
+      }
+      assertEquals(Deno.lstatSync(path("link.bmp")).isSymlink, true);
+    });
+  },
+);

@@ -1,5 +1,6 @@
 import { shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts";
+import { isMissing, readRegularFile } from "../../core/files.ts";
 import { warn } from "../../core/warn.ts";
 import { assertText } from "../check.ts";
 import { crc32, fnv1a } from "../../core/native/checksum.ts";
@@ -16,6 +17,9 @@ export interface ProgramCache {
   /** Keeps a program's binary. */
   set(key: string, binary: Uint8Array<ArrayBuffer>): unknown;
 }
+
+/** The most bytes that are read of a program: binaries are a thousand times smaller. */
+const LONGEST = 2 ** 28;
 
 /** What a program is kept under: letters, digits and dashes. */
 export function cacheKey(devices: readonly OpenCLDevice[], options: string, source: string): string {
@@ -64,9 +68,9 @@ export function directoryCache(path: string): ProgramCache {
       const file = fileIn(path, key);
       return attempt(`reading ${shown(file)}`, "read", path, () => {
         try {
-          return Deno.readFileSync(file);
+          return readRegularFile(file, LONGEST);
         } catch (error) {
-          if (error instanceof Deno.errors.NotFound) return undefined;
+          if (isMissing(error)) return undefined;
           throw error;
         }
       });

@@ -1,10 +1,10 @@
 import { ArgumentError, DisposedError, host, LayoutError, NativeCallError, PermissionError } from "@samepage/interop";
-import type { OpenCVContext, OpenCVMat } from "@samepage/interop/opencv";
+import { type OpenCVContext, OpenCVError, type OpenCVMat } from "@samepage/interop/opencv";
 import { any, fails, safe, say } from "../kit.ts";
 import { eye, photo, vision } from "../opencv.ts";
 import { type Row, table } from "../row.ts";
 
-const FORMATS = [".png", ".jpg", ".bmp", ".tiff", ".webp", ".jp2", ".ppm", ".hdr", ".ras"];
+const FORMATS = [".png", ".jpg", ".bmp", ".tiff", ".webp", ".jp2", ".ppm", ".pfm", ".hdr", ".ras", ".exr"];
 
 /** What is no path, and no ending. */
 const RUBBISH: readonly unknown[] = [undefined, null, "", "\0", "x.png\0.jpg", 5, NaN, {}, [], ["a.png"], () => {}, 2n];
@@ -73,6 +73,58 @@ export default table(import.meta, {
       e.cv.imread("/nonexistent.png");
     },
     fails: { error: ArgumentError, api: "opencv", argument: "filename", message: /\/nonexistent\.png cannot be read/ },
+  },
+  "a FIFO, a device and a folder in place of a file": {
+    flags: ["--allow-all"],
+    run() {
+      using e = eye();
+      const folder = Deno.makeTempDirSync();
+      try {
+        new Deno.Command("mkfifo", { args: [`${folder}/fifo.png`] }).outputSync();
+        Deno.symlinkSync("/dev/zero", `${folder}/zero.png`);
+        Deno.symlinkSync("/dev/full", `${folder}/full.png`);
+        Deno.mkdirSync(`${folder}/folder.png`);
+        for (const name of ["fifo", "zero", "full", "folder"]) {
+          fails(name, () => e.cv.imread(`${folder}/${name}.png`), ArgumentError);
+          fails(name, () => write(e.cv, `${folder}/${name}.png`), ArgumentError);
+        }
+        write(e.cv, `${folder}/fifo.png`);
+      } finally {
+        Deno.removeSync(folder, { recursive: true });
+      }
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "opencv", argument: "filename" },
+      message: /fifo\.png cannot be written: it is no regular file/,
+    },
+  },
+  "a file that is longer than OpenCV counts": {
+    flags: ["--allow-all"],
+    run() {
+      using e = eye();
+      const file = Deno.makeTempFileSync();
+      try {
+        Deno.truncateSync(file, 2 ** 31);
+        e.cv.imread(file);
+      } finally {
+        Deno.removeSync(file);
+      }
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "opencv", argument: "filename" },
+      message: /cannot be read: it has more than 2147483647 bytes/,
+    },
+  },
+  "a file that is to be written in a folder that is not there": {
+    flags: ["--allow-all"],
+    run() {
+      using e = eye();
+      write(e.cv, "/nonexistent/x.png");
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "opencv", argument: "filename" },
+      message: /\/nonexistent\/x\.png cannot be written: ENOENT/,
+    },
   },
   "a file that may not be read": denied([], (cv) => cv.imread("/etc/hostname"), "read", "/etc/hostname"),
   "a file that may not be written": denied([], (cv) => write(cv, "/tmp/x.png"), "write", "/tmp/x.png"),
@@ -216,6 +268,27 @@ export default table(import.meta, {
     fails: {
       ...{ error: NativeCallError, api: "opencv", fn: "imdecode", message: /no image that OpenCV can decode/ },
       hint: /./,
+    },
+  },
+  "a Radiance picture that ends early": {
+    run() {
+      using e = eye();
+      e.cv.imdecode(new TextEncoder().encode("#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 4 +X 4\n"));
+    },
+    fails: {
+      ...{ error: NativeCallError, api: "opencv", fn: "imdecode" },
+      message: /a buffer of 45 bytes is no whole image: it ends in row 0 of 4\.$/,
+    },
+  },
+  "an image that is larger than OpenCV takes": {
+    run() {
+      using e = eye();
+      e.cv.imdecode(new TextEncoder().encode("P5\n65536 65536\n255\n"));
+    },
+    fails: {
+      ...{ error: OpenCVError, api: "opencv", fn: "imdecode", code: -215, codeName: "StsAssert" },
+      message: /validateInputImageSize/,
+      hint: /2\^30 in all.*OPENCV_IO_MAX_IMAGE_PIXELS.*reduced-color-8/,
     },
   },
   "what OpenCV has decoded, disposed twice and used": {
