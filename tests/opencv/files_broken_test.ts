@@ -6,6 +6,7 @@ import sharp from "sharp";
 import { host, InteropError, MapperGraph, NativeCallError } from "@samepage/interop";
 import { OpenCVContext, OpenCVError, type OpenCVMat } from "@samepage/interop/opencv";
 import { thrown } from "../opencl/help.ts";
+import { runModule } from "../process.ts";
 import { pattern, testMat } from "./help.ts";
 import { tiff, type TiffKind } from "./tiff.ts";
 
@@ -259,6 +260,30 @@ testMat("files: a refused size has a remedy, and leaves no file behind", () =>
       assertStringIncludes(error.hint!, "OPENCV_IO_MAX_IMAGE_PIXELS");
     }
   }));
+
+testMat("files: limits that are set before the program starts hold, and leave no file open", async () => {
+  const text = `
+    import { OpenCVContext } from "@samepage/interop/opencv";
+    using cv = OpenCVContext.open();
+    const bytes = (text, ...more) => new Uint8Array([...new TextEncoder().encode(text), ...more]);
+    const flat = Array(4 * 12).fill(9);
+    for (const file of [bytes("#?RGBE\\nFORMAT=32-bit_rle_rgbe\\n\\n-Y 3 +X 4\\n", ...flat), bytes("P5\\n4 3\\n255\\n", ...flat)]) {
+      try {
+        cv.imdecode(file)[Symbol.dispose]();
+        console.log("decoded");
+      } catch (error) {
+        console.log(error.thrownBy);
+      }
+    }
+    const open = Deno.readDirSync("/proc/self/fd").map(({ name }) => name).toArray();
+    const targets = open.map((fd) => { try { return Deno.readLinkSync("/proc/self/fd/" + fd); } catch { return ""; } });
+    console.log(targets.filter((target) => /samepage-image|opencv_temp/.test(target)).length);
+  `;
+  for (const [pixels, said] of [["11", "validateInputImageSize"], ["12", "decoded"]]) {
+    const { stdout, stderr } = await runModule(text, { env: { OPENCV_IO_MAX_IMAGE_PIXELS: pixels } });
+    assertEquals(stdout.trim().split("\n"), [said, said, "0"], stderr);
+  }
+});
 
 testMat("files: OpenCV makes no temporary file, whatever the format", () => {
   Deno.env.set("OPENCV_TEMP_PATH", "/nonexistent");
