@@ -359,6 +359,68 @@ Deno.test("an intermediate that is disposed first takes along what came of it, a
   }
 });
 
+Deno.test("dispose blocks until the end, also where disposeAsync has begun it, of this or of an owner", async () => {
+  for (const begun of ["itself", "its owner"]) {
+    const order: string[] = [];
+    const work = new FakeWork();
+    const owner = new Resource({ name: "owner" });
+    const resource = new Resource({ name: "r", owners: [owner], undo: [() => void order.push("freed")] });
+    resource.record(new FakeFence(work));
+    const awaited = (begun === "itself" ? resource : owner).disposeAsync().then(() => void order.push("awaited"));
+    assertEquals(resource.state, "returning", begun);
+    resource.dispose(); // waits for the work, as a blocking wait of a device does
+    order.push("disposed");
+    await awaited;
+    assertEquals(order, ["freed", "disposed", "awaited"], begun);
+    owner.dispose();
+  }
+  assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
+});
+
+Deno.test("a blocking dispose throws what fails of an end that disposeAsync began, and only one of them does", async () => {
+  const failure = new Error("the kernel failed");
+  const resource = new Resource({ name: "r" });
+  resource.record(new FakeFence(new FakeWork("device", failure)));
+  const awaited = resource.disposeAsync();
+  assertStrictEquals(assertThrows(() => resource.dispose()), failure);
+  await awaited;
+});
+
+Deno.test("an end that was left to the background is not waited for by dispose, but by disposeAsync", async () => {
+  const [work, event] = [new FakeWork(), new FakeWork("event")];
+  const resources = [0, 1, 2].map((i) => new Resource({ name: `r${i}` }));
+  const [later, forgotten, refused] = resources;
+  {
+    using fence = new FakeFence(work);
+    later.disposeAfter(fence);
+  }
+  for (const each of [forgotten, refused]) each.record(new FakeFence(event));
+  await warningsOf(() => forgotten.finalize());
+  assertThrows(() => refused.dispose(), AccessError); // it goes on in the background
+  for (const each of resources) each.dispose();
+  assertEquals(resources.map(({ state }) => state), ["returning", "returning", "returning"]);
+  event.end();
+  work.end();
+  await Promise.all(resources.map((each) => each.disposeAsync()));
+  assertEquals(resources.map(({ state }) => state), ["freed", "freed", "freed"]);
+});
+
+Deno.test("a fence whose own code disposes what is being awaited is asked no more for it", async () => {
+  const resource = new Resource({ name: "r" });
+  const work = new FakeWork();
+  let asked = 0;
+  const fence = new FakeFence(work);
+  fence.reached = () => {
+    if (++asked < 100) resource.dispose();
+    return work.over;
+  };
+  resource.record(fence);
+  const awaited = resource.disposeAsync();
+  work.end();
+  await awaited;
+  assert(asked < 100);
+});
+
 Deno.test("a native wait that fails is thrown, after the work was seen out", async () => {
   for (const how of ["dispose", "disposeAsync"] as const) {
     const failure = new Error("no host memory to wait with");

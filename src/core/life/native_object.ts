@@ -15,8 +15,8 @@ export abstract class NativeObject implements Disposable, AsyncDisposable {
   }
 
   /**
-   * Ends it, after what depends on it and the work that was recorded on it; blocks until then. Where its end has begun
-   * already, it returns at once.
+   * Ends it, after what depends on it and the work that was recorded on it; blocks until then, also where
+   * `[Symbol.asyncDispose]` has begun that. Idempotent.
    */
   [Symbol.dispose](): void {
     disposed(this);

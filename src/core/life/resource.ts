@@ -110,6 +110,10 @@ export class Resource {
   #intermediate: Resource | undefined;
   #drivesIntermediate = false;
   #submitting = false;
+  /** Has a blocking dispose driven its end? Then it has come, or was left to the background. */
+  #blocked = false;
+  /** Has a program asked to be told of its end? */
+  #awaited = false;
   #madeFor: Resource | undefined;
   #errors: readonly Failed[] = NONE;
 
@@ -231,18 +235,21 @@ export class Resource {
   }
 
   /**
-   * Ends it, blocking until its work is done. Where a lend is in flight it returns at once and ends when that settles.
+   * Ends it, blocking until its work is done, also where {@link disposeAsync} has begun that. Where a lend is in flight it
+   * returns at once and ends when that settles; so it does where the end was left to the background.
    *
    * @throws every failure on the way, after all else was done.
    */
   dispose(): void {
-    if (!this.#begin(undefined)) return;
+    if (!this.#begin(undefined) && (this.#state === "freed" || this.#blocked || !this.#isAwaited())) return;
+    this.#blocked = true;
     this.settle();
   }
 
   /** Ends it without blocking the event loop; where its end has begun already, waits for it. @throws like {@link dispose}. */
   async disposeAsync(): Promise<void> {
     this.#begin(undefined);
+    this.#awaited = true;
     await this.#driveAsync();
     this.#raise();
   }
@@ -269,7 +276,7 @@ export class Resource {
     let ended: EndedWait | undefined;
     for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
       if (obstacle instanceof Promise) {
-        this.#driveLater();
+        this.#leaveToBackground();
         break;
       }
       if (obstacle === ended?.fence) {
@@ -282,7 +289,7 @@ export class Resource {
         obstacle.waitSync();
       } catch (error) {
         if (error instanceof AccessError) {
-          this.#driveLater();
+          this.#leaveToBackground();
           throw error;
         }
         ended.errors.push(error);
@@ -367,7 +374,7 @@ export class Resource {
     if (this.#state === "returning") this.#free();
     const obstacle = this.#advanceIntermediate();
     if (obstacle !== undefined) return obstacle;
-    while (this.#memberships !== undefined) this.#leave(this.#memberships);
+    while (this.#memberships !== undefined) this.#resign(this.#memberships);
     return undefined;
   }
 
@@ -472,6 +479,21 @@ export class Resource {
     if (errors.length > 0) this.#errors = [...this.#errors, ...errors];
   }
 
+  /** Is there somebody who drives its end and tells the program of it: of it, or of an owner with which it ends? */
+  #isAwaited(): boolean {
+    const owners = new Set<Resource>([this]);
+    for (const each of owners) {
+      if (each.#awaited) return true;
+      for (let link = each.#memberships; link !== undefined; link = link.next) owners.add(link.owner);
+    }
+    return false;
+  }
+
+  /** A blocking dispose goes no further: the rest of the end comes in the background. */
+  #leaveToBackground(): void {
+    if (!this.#isAwaited()) this.#driveLater();
+  }
+
   /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
   async #driveLater(): Promise<void> {
     await this.#driveAsync();
@@ -521,11 +543,11 @@ export class Resource {
 
   #leaveOwner(owner: Resource): void {
     for (let link = this.#memberships; link !== undefined; link = link.next) {
-      if (link.owner === owner) this.#leave(link);
+      if (link.owner === owner) this.#resign(link);
     }
   }
 
-  #leave(link: Link): void {
+  #resign(link: Link): void {
     if (this.#work.everUsed) link.owner.#work.everUsed = true;
     if (this.#memberships === link) this.#memberships = link.next;
     else {

@@ -217,7 +217,11 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
     this.#route = route;
   }
 
-  /** Gives the bytes back to `parent`, after all work recorded on it is done; blocks until then. Idempotent. */
+  /**
+   * Gives the bytes back to `parent`, after all work recorded on it is done; blocks until then, also where
+   * `[Symbol.asyncDispose]` has begun that. Idempotent. After {@link disposeAfter}, and while a promise holds the bytes, it
+   * returns at once.
+   */
   [Symbol.dispose](): void {
     unregister(this.#registration);
     this.resource.dispose();
