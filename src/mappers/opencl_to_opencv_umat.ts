@@ -126,10 +126,10 @@ function baseFor(source: Described, target: UMatTarget): Base | Refusal {
   for (let below = first; below <= room && below < first + MOST_TRIES * step; below += step) {
     const fit = target.fit(layout, below + inRoot);
     if (!("problem" in fit)) return { below, offset: below + inRoot, address, byteLength };
-    unfit = refuseUnfit(EDGE, fit);
+    unfit ??= refuseUnfit(EDGE, fit);
     if (fit.argument !== "byteOffset") break;
   }
-  return unfit ?? refuseMisaligned(address, align, `the memory begins too few bytes before it.`);
+  return unfit ?? refuseMisaligned(address, align, "there are too few bytes of the same memory before it.");
 }
 
 /** The same, where the device was shown to use the memory in place. */
@@ -141,7 +141,7 @@ function acceptedBase(source: Described, target: UMatTarget): Base | Refusal {
     !inPlaceFor(base).every(({ address, byteLength }) => cl.aliasing.judge(address, byteLength).aliases);
   if (moved) {
     const align = LANES * sizeOf(source.planes[0].layout.dtype);
-    return refuseMisaligned(base.address!, align, `${cl.name} was not shown to use the memory before it in place.`);
+    return refuseMisaligned(base.address!, align, `${cl.name} was not shown to use this memory in place.`);
   }
   return refuse(source, target) ?? base;
 }
@@ -157,10 +157,10 @@ function inPlaceFor({ address, below, byteLength }: Base) {
 function refuseMisaligned(address: bigint, align: number, why: string): Refusal {
   return refused(
     EDGE,
-    `OpenCV's kernels load vectors of up to ${align} bytes, the buffer begins at 0x${
+    `the buffer begins at 0x${
       address.toString(16)
-    }, which is no ` +
-      `multiple of that, and ${why}`,
+    }, and OpenCV's kernels load vectors, which have to lie at multiples of ` +
+      `${align} bytes. The buffer cannot begin lower: ${why}`,
     `Map memory that begins at a multiple of ${align} bytes, as host.allocate() gives, and slice the UMat; or use a Mat.`,
   );
 }

@@ -4,7 +4,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { deno } from "../process.ts";
 import { present } from "../opencv/help.ts";
+import { layerEnv } from "../layer/mod.ts";
 import { testEach } from "./help.ts";
+import { testLayered } from "./layered.ts";
+import { linesOf } from "./subprocess.ts";
 
 const MAIN = new URL("alignment/main.ts", import.meta.url).pathname;
 
@@ -50,14 +53,14 @@ async function assertAligned(kind: string, platform: string): Promise<number> {
     const { rows, at, last, wrong, how } = await sweep(kind, platform, first);
     failed.push(...wrong);
     if (rows !== undefined) {
-      assertEquals(failed, [], `${failed.length} of ${rows} rows failed`);
+      assertEquals(failed.slice(0, 20), [], `${failed.length} of ${rows} rows failed, the first of them`);
       return rows;
     }
     failed.push(`${last}: the process ended (${how})`);
     if (at <= first) break;
     first = at;
   }
-  throw new Error(`the sweep was given up:\n${failed.join("\n")}`);
+  throw new Error(`the sweep was given up:\n${failed.slice(-20).join("\n")}`);
 }
 
 testEach("buffers of host memory at every address: kernels load vectors where they may", async (platform) => {
@@ -80,17 +83,41 @@ testEach("images over buffers at every address, in every format, where the devic
   await assertAligned("imagesOverBuffers", platform);
 });
 
-if (present) {
-  testEach(
-    "UMats of host memory at every address: OpenCV's kernels give what they give at a page",
-    async (platform) => {
-      assert(await assertAligned("umats", platform) > 0);
-    },
-  );
-}
+const UMATS = "UMats of host memory at every address: OpenCV's kernels give what they give at a page";
+const MATS = "Mats of host memory at every address";
+const MOVED = "a region of a photograph as a UMat on a device that moves bytes: refused, and a slice of a UMat does it";
 
-Deno.test({
-  name: `Mats of host memory at every address${present ? "" : " (not here: OpenCV)"}`,
-  ignore: !present,
-  fn: async () => assert(await assertAligned("mats", "none") > 0),
-});
+/** The region from the host, and by the way that the refusal names. */
+const REGION = `
+import { region } from "@samepage/interop";
+import { OpenCVContext } from "@samepage/interop/opencv";
+using cl = help.open("pocl");
+using cv = OpenCVContext.open();
+using graph = new MapperGraph([host, cl, cv]);
+using photo = host.allocate({ shape: [480, 640], dtype: "u8" });
+photo.view().fill(150);
+const at = region(photo.layout, [10, 10], [64, 64]);
+{
+  using part = photo.slice(at);
+  console.log(graph.explain(part, cl).steps[0].transfer);
+  const { open, refused } = graph.explain(part, cv.umat);
+  console.log(!open && refused.some(({ remedy }) => remedy?.includes("slice the UMat")) ? "refused" : "open");
+}
+{
+  using umat = graph.map(photo, cv.umat);
+  console.log(umat.route.steps[1].transfer);
+  using part = umat.slice(at);
+  cv.threshold(part, part, 100, 200, "binary");
+}
+console.log(photo.view()[10 * 640 + 10]);
+`;
+
+if (present) {
+  testEach(UMATS, async (platform) => assert(await assertAligned("umats", platform) > 0));
+  Deno.test(MATS, async () => assert(await assertAligned("mats", "none") > 0));
+  testLayered(MOVED, async () => {
+    assertEquals(await linesOf(REGION, { env: layerEnv("map") }), ["migrate", "refused", "alias", "200"]);
+  });
+} else {
+  for (const name of [UMATS, MATS, MOVED]) Deno.test({ name: `${name} (not here: OpenCV)`, ignore: true, fn() {} });
+}

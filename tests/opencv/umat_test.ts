@@ -11,7 +11,7 @@ import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
 import { noArray, viewOf } from "../../src/opencv/slots.ts";
 import { warningsOf } from "../warnings.ts";
-import { assertHeld } from "../opencl/help.ts";
+import { assertBytes, assertHeld } from "../opencl/help.ts";
 import { bufferOwners, dataAt, openPoCL, pattern, testUMat } from "./help.ts";
 
 /** Inverts a UMat, as an operation would: submitted, and recorded. */
@@ -98,6 +98,86 @@ testUMat("umat: offset and step are right for a region at odd offsets, in host m
     way();
     image.view().forEach((byte, i) => assertEquals(byte, inPart(i) ? 255 : 0, `byte ${i}`));
   }
+});
+
+testUMat("umat: a region of a photograph may begin at any address: OpenCV's buffer begins lower", () => {
+  using cl = openPoCL();
+  using cv = OpenCVContext.open();
+  using graph = new MapperGraph([host, cl, cv]);
+  using program = cl.program(ADD_AT);
+  using addAt = program.kernel("add_at");
+  using photo = host.allocate({ shape: [480, 640], dtype: "u8" });
+  const part = region(photo.layout, [10, 10], [64, 64]);
+  const isInside = (i: number) => {
+    const [y, x] = [Math.floor(i / 640), i % 640];
+    return y >= 10 && y < 74 && x >= 10 && x < 74;
+  };
+  const ways: (() => void)[] = [
+    () => {
+      using slice = photo.slice(part);
+      using umat = graph.map(slice, cv.umat);
+      assertEquals(umat.route.steps.map(({ transfer }) => transfer), ["alias", "alias"]);
+      assertEquals(umat.buffer.offset, Number(slice.address % BigInt(cl.subBufferAlign)));
+      assertEquals(umat.grant.start, part.byteOffset);
+      cv.threshold(umat, umat, 100, 200, "binary");
+      { // a kernel of ours has the tensor's own buffer, which begins with it
+        using buffer = graph.map(umat, cl);
+        assertEquals(buffer.layout.byteOffset, 0);
+        addAt.run([64, 64], [buffer, 0n]);
+      }
+      cv.bitwise_not(umat, umat);
+    },
+    () => {
+      using slice = photo.slice(part);
+      using buffer = graph.map(slice, cl);
+      addAt.run([64, 64], [buffer, 0n]);
+      using umat = graph.map(buffer, cv.umat);
+      cv.threshold(umat, umat, 100, 200, "binary");
+      cv.bitwise_not(umat, umat);
+    },
+    () => { // a peer of the buffer: both maps have the same cl_mem, and the smaller one begins within
+      using slice = photo.slice(part);
+      using buffer = graph.map(slice, cl);
+      using rows = buffer.slice(region(buffer.layout, [1, 0], [63, 64]));
+      using first = buffer.slice(region(buffer.layout, [0, 0], [1, 64]));
+      for (const each of [rows, first]) {
+        using umat = graph.map(each, cv.umat);
+        cv.threshold(umat, umat, 99, 201, "binary");
+        cv.bitwise_not(umat, umat);
+      }
+    },
+  ];
+  const before = pattern(480 * 640);
+  // [threshold, bytes added before it, bytes added behind it, what is above]
+  for (const [i, [thresh, first, later, above]] of [[100, 0, 1, 200], [100, 1, 0, 200], [99, 0, 0, 201]].entries()) {
+    photo.view().set(before);
+    ways[i]();
+    const expected = before.map((byte, at) => {
+      const to = (((byte + first) & 255) > thresh ? above : 0) + later;
+      return isInside(at) ? 255 - to : byte;
+    });
+    assertBytes(photo.view(), expected, `way ${i}`);
+  }
+});
+
+/** Adds one to each pixel of rows that lie 640 bytes apart. */
+const ADD_AT = `
+kernel void add_at(global uchar *a, ulong base) { a[base + get_global_id(1) * 640 + get_global_id(0)] += 1; }`;
+
+testUMat("umat: memory that begins at an odd address itself is refused, with what to do", () => {
+  using cl = openPoCL();
+  using cv = OpenCVContext.open();
+  using graph = new MapperGraph([host, cl, cv]);
+  const bytes = new Uint8Array(8192);
+  const begin = addressOf(bytes, "opencl");
+  using odd = host.wrap(begin + 5n - begin % 16n + 16n, { shape: [32, 64], dtype: "u8" });
+  const { refused } = assertThrows(() => graph.map(odd, cv.umat), NoRouteError);
+  const reason = refused.find(({ edge }) => edge === "opencl→opencv.umat");
+  assertStringIncludes(reason!.reason, "too few bytes");
+  assertStringIncludes(reason!.remedy!, "slice the UMat");
+  using mat = graph.map(odd, cv.mat);
+  cv.bitwise_not(mat, mat);
+  assert(bytes.includes(255));
 });
 
 testUMat("umat: it goes back to OpenCL, and on to the host and to a Mat, in the order of all queues", async () => {
