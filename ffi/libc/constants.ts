@@ -10,6 +10,8 @@ export const RTLD_NOLOAD = 0x00004;
 export const RTLD_NODELETE = 0x01000;
 /** `#define O_RDONLY 00` */
 export const O_RDONLY = 0;
+/** `#define O_NONBLOCK 04000` */
+export const O_NONBLOCK = 2048;
 /** `#define O_CLOEXEC __O_CLOEXEC` */
 export const O_CLOEXEC = 524288;
 /** `#define F_SETFD 2` */
@@ -28,6 +30,10 @@ export const LOCK_NB = 4;
 export const F_SEAL_SHRINK = 0x0002;
 /** `#define F_SEAL_GROW 0x0004` */
 export const F_SEAL_GROW = 0x0004;
+/** `#define SEEK_SET 0` */
+export const SEEK_SET = 0;
+/** `#define SEEK_END 2` */
+export const SEEK_END = 2;
 /** `#define MAP_NORESERVE 0x04000` */
 export const MAP_NORESERVE = 0x04000;
 /** `#define PROT_READ 0x1` */

@@ -33,6 +33,9 @@ export interface LibC {
   /** `ssize_t read(int fd, void *buf, size_t nbytes)` */
   read(fd: number, buf: BufferSource | null, nbytes: bigint): bigint;
 
+  /** `__off_t lseek(int fd, __off_t offset, int whence)` */
+  lseek(fd: number, offset: bigint, whence: number): bigint;
+
   /** `ssize_t write(int fd, const void *buf, size_t n)` */
   write(fd: number, buf: BufferSource | null, n: bigint): bigint;
 

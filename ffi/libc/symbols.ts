@@ -22,6 +22,8 @@ export const SYMBOLS = {
   close: { parameters: ["i32"], result: "i32" },
   // ssize_t read(int fd, void *buf, size_t nbytes)
   read: { parameters: ["i32", "buffer", "usize"], result: "i64" },
+  // __off_t lseek(int fd, __off_t offset, int whence)
+  lseek: { parameters: ["i32", "i64", "i32"], result: "i64" },
   // ssize_t write(int fd, const void *buf, size_t n)
   write: { parameters: ["i32", "buffer", "usize"], result: "i64" },
   // int symlink(const char *from, const char *to)

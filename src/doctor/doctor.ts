@@ -1,5 +1,5 @@
 import config from "../../deno.json" with { type: "json" };
-import { environment } from "../core/native/library.ts";
+import { environmentInWords } from "../core/native/library.ts";
 import { MAPPERS } from "../mappers/mod.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { APIS } from "./apis.ts";
@@ -52,7 +52,7 @@ export function doctor(options: DoctorOptions = {}): Report {
 }
 
 function variablesOf({ variables }: ApiExaminer): Record<string, string> {
-  const set = variables.map((name) => [name, environment(name)] as const);
+  const set = variables.map((name) => [name, environmentInWords(name)] as const);
   return Object.fromEntries(set.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 

@@ -1,4 +1,5 @@
-import { environment } from "../core/native/library.ts";
+import { shown } from "../core/argument.ts";
+import { environmentInWords } from "../core/native/library.ts";
 import { InteropError } from "../core/errors.ts";
 import { core } from "./library.ts";
 
@@ -12,12 +13,12 @@ const RUNTIME = "OPENCV_OPENCL_RUNTIME";
  */
 export function assertOpenCL(): void {
   if (core().ocl_haveOpenCL() !== 0) return;
-  const set = environment(RUNTIME);
+  const set = environmentInWords(RUNTIME);
   throw new InteropError("OpenCV has no OpenCL here: it opens that by itself, and found none.", {
     api: "opencv",
     fn: "ocl_haveOpenCL",
     hint: set === undefined
       ? `Install OpenCL and a driver: apt install ocl-icd-libopencl1 pocl-opencl-icd. Where they are: is ${RUNTIME} set?`
-      : `Unset ${RUNTIME}=${set}.`,
+      : `Unset ${RUNTIME}=${shown(set)}.`,
   });
 }

@@ -6,6 +6,7 @@ import { hasDevice } from "../opencl/present.ts";
 import { buildLayer, layerEnv } from "../layer/mod.ts";
 import { exec } from "../package/project.ts";
 import { named } from "../package/readme.ts";
+import { runModule } from "../process.ts";
 import { printed, reported } from "./run.ts";
 
 const ENV = ["--allow-ffi", "--allow-env"];
@@ -38,6 +39,29 @@ Deno.test("doctor: no library: every attempt, the variable, the remedy", async (
   assertClosed(report, "SAMEPAGE_LIB_OPENCL");
   const text = await printed([], { env, flags: ENV });
   for (const part of ["/nonexistent/libOpenCL.so", "unset it", "WHY NOT MORE"]) assert(text.includes(part), text);
+});
+
+Deno.test("doctor: variables that are no text are told, each with what mends it", async () => {
+  const wrong = ["SAMEPAGE_LIB_OPENCL", "SAMEPAGE_LIB_OPENCV_CORE", "OCL_ICD_VENDORS", "OPENCV_OPENCL_DEVICE"];
+  const doctor = new URL("../../src/doctor/mod.ts", import.meta.url).href;
+  const program = `
+    import { setEnvironment } from "${new URL("../libc.ts", import.meta.url).href}";
+    import { doctor, textOf } from "${doctor}";
+    for (const name of ${JSON.stringify(wrong)}) setEnvironment(name, Uint8Array.of(47, 233, 255));
+    const report = doctor();
+    textOf(report);
+    console.log(JSON.stringify(report));`;
+  const { stdout, stderr } = await runModule(program, { flags: ENV, limit: 60 });
+  assertEquals(stderr, "");
+  const report: Report = JSON.parse(stdout);
+  const [, opencl, , opencv] = report.apis;
+  const told = Object.assign({}, ...report.apis.map(({ variables }) => variables));
+  for (const name of wrong) assertEquals(told[name], "(not UTF-8 text)", name);
+  for (const [{ findings }, name] of [[opencl, wrong[0]], [opencv, wrong[1]]] as const) {
+    const [finding] = findings;
+    assertEquals([finding.what, finding.remedy], [`${name}: its value is not UTF-8 text.`, "Correct it, or unset it."]);
+  }
+  assertClosed(report, "Correct it, or unset it.");
 });
 
 Deno.test("doctor: a library that is no OpenCL is an attempt that names what it lacks", async () => {

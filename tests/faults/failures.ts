@@ -54,6 +54,7 @@ const LIBC: Failures<LibC> = {
   flock: minusOne(EINVAL),
   close: { answer: -1, errno: EIO, release: true },
   read: { answer: -1n, errno: EIO },
+  lseek: { answer: -1n, errno: EINVAL },
   write: { answer: -1n, errno: ENOSPC },
   symlink: minusOne(ENOSPC),
   unlink: { answer: -1, errno: EIO, release: true },

@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** The format of shared objects, which `src/core/guard` writes: no functions. */
+/** The format of shared objects, which `src/core/guard` writes and `src/core/native` reads: no functions. */
 export const elf: Library = {
   name: "elf",
   interface: "Elf",
@@ -22,5 +22,11 @@ export const elf: Library = {
       ],
     },
   ],
-  structs: ["Elf64_Phdr", "Elf64_Shdr", "Elf64_Sym", "Elf64_Rela"],
+  structs: [
+    { type: "Elf64_Ehdr", fields: ["e_phoff", "e_phentsize", "e_phnum"] },
+    "Elf64_Phdr",
+    "Elf64_Shdr",
+    "Elf64_Sym",
+    "Elf64_Rela",
+  ],
 };

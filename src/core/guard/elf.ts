@@ -26,14 +26,18 @@ import {
   SHT_NULL,
   SHT_STRTAB,
 } from "../../../ffi/elf/constants.ts";
-import { Elf64_Phdr, Elf64_Shdr, type Elf64Phdr, writeElf64Phdr, writeElf64Shdr } from "../../../ffi/elf/structs.ts";
+import {
+  Elf64_Ehdr,
+  Elf64_Phdr,
+  Elf64_Shdr,
+  type Elf64Phdr,
+  writeElf64Phdr,
+  writeElf64Shdr,
+} from "../../../ffi/elf/structs.ts";
 import { Bytes } from "./bytes.ts";
 
 /** What is mapped with permissions of its own begins on a page of its own. */
 const PAGE = 4096;
-
-/** `sizeof(Elf64_Ehdr)`. */
-const EHDR_SIZE = 64;
 
 /** Segments of their own, by the section that they are. */
 const SEGMENTS: Readonly<Record<string, number>> = {
@@ -127,7 +131,7 @@ export class SharedObject {
 
     const segments = this.#segments();
     file.set(fileHeader(segments.length, headersAt, count));
-    segments.forEach((segment, i) => writeElf64Phdr(view, EHDR_SIZE + i * Elf64_Phdr.size, segment));
+    segments.forEach((segment, i) => writeElf64Phdr(view, Elf64_Ehdr.size + i * Elf64_Phdr.size, segment));
     for (const { at, bytes } of named) file.set(bytes, at);
     file.set(names.done(), namesAt);
 
@@ -155,7 +159,7 @@ export class SharedObject {
   #segments(): Elf64Phdr[] {
     const loads = Map.groupBy(this.#sections, permissionsOf);
     const own = this.#sections.filter(({ name }) => name in SEGMENTS);
-    const size = EHDR_SIZE + (1 + loads.size + own.length + 2) * Elf64_Phdr.size;
+    const size = Elf64_Ehdr.size + (1 + loads.size + own.length + 2) * Elf64_Phdr.size;
     const segments = [segment(PT_LOAD, PF_R, { at: 0, size, align: PAGE })]; // the headers
     for (const [permissions, sections] of loads) {
       const { at } = sections[0];
@@ -198,8 +202,8 @@ function fileHeader(segments: number, sectionsAt: number, sections: number): Uin
   header.raw(ELFMAG0).add(new TextEncoder().encode("ELF"));
   header.raw(ELFCLASS64, ELFDATA2LSB, EV_CURRENT, ELFOSABI_SYSV).align(16);
   header.u16(ET_DYN).u16(EM_X86_64).u32(EV_CURRENT);
-  header.u64(0n).u64(BigInt(EHDR_SIZE)).u64(BigInt(sectionsAt)); // no entry; where the segments are told, the sections
-  header.u32(0).u16(EHDR_SIZE); // no flags
+  header.u64(0n).u64(BigInt(Elf64_Ehdr.size)).u64(BigInt(sectionsAt)); // no entry; where the segments are told, the sections
+  header.u32(0).u16(Elf64_Ehdr.size); // no flags
   header.u16(Elf64_Phdr.size).u16(segments);
   header.u16(Elf64_Shdr.size).u16(sections).u16(sections - 1); // the last holds the sections' names
   return header.done();

@@ -1,4 +1,7 @@
-import { type ErrorFields, type LibraryAttempt, LibraryNotFoundError, messageOf, PermissionError } from "../errors.ts";
+import { shown } from "../argument.ts";
+import { ArgumentError, type ErrorFields, type LibraryAttempt } from "../errors.ts";
+import { LibraryNotFoundError, messageOf, PermissionError } from "../errors.ts";
+import { faultOf } from "./library_file.ts";
 
 /** A native library: what it is called, where it may be, what is wanted of it. */
 export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
@@ -81,9 +84,14 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   for (const path of override === undefined ? spec.candidates : [override]) {
     let functions: Record<string, unknown>;
     try {
+      const fault = path.includes("/") ? faultOf(path) : undefined;
+      if (fault !== undefined) {
+        attempts.push({ path, message: fault });
+        continue;
+      }
       functions = link(path, spec.symbols, spec.api);
     } catch (error) {
-      if (error instanceof Deno.errors.NotCapable) throw notPermitted(`to open ${path}`, spec.api, error);
+      if (error instanceof Deno.errors.NotCapable) throw notPermitted(`to open ${shown(path)}`, spec.api, error);
       if (error instanceof PermissionError) throw error;
       attempts.push({ path, message: messageOf(error) });
       continue;
@@ -100,7 +108,7 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   }
   openings.set(spec.api, { variable, override, path: undefined, attempts });
   throw new LibraryNotFoundError(
-    `No ${spec.api} library could be opened; tried ${attempts.map((attempt) => attempt.path).join(", ")}.`,
+    `No ${spec.api} library could be opened; tried ${attempts.map((attempt) => shown(attempt.path)).join(", ")}.`,
     attempts,
     {
       api: spec.api,
@@ -157,10 +165,31 @@ export function permitted<T>(what: string, api: string, action: () => T): T {
   }
 }
 
-/** An environment variable, read only where that is permitted already: samepage asks for no permission but FFI. */
+/**
+ * An environment variable; undefined where it is empty. It is read only where that is permitted already: samepage asks for no
+ * permission but FFI.
+ *
+ * @throws {ArgumentError} where its value is not UTF-8: JavaScript cannot have it.
+ */
 export function environment(name: string): string | undefined {
   if (Deno.permissions.querySync({ name: "env", variable: name }).state !== "granted") return undefined;
-  return Deno.env.get(name) || undefined;
+  try {
+    return Deno.env.get(name) || undefined;
+  } catch (cause) {
+    if (!(cause instanceof Deno.errors.InvalidData)) throw cause;
+    const fields = { api: "core", argument: name, cause, hint: "Correct it, or unset it." };
+    throw new ArgumentError(`${name}: its value is not UTF-8 text.`, fields);
+  }
+}
+
+/** The same for messages about variables that others read: what is not text is told in words. */
+export function environmentInWords(name: string): string | undefined {
+  try {
+    return environment(name);
+  } catch (error) {
+    if (error instanceof ArgumentError) return "(not UTF-8 text)";
+    throw error;
+  }
 }
 
 function notPermitted(what: string, api: string, cause: unknown): PermissionError {

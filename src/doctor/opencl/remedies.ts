@@ -1,4 +1,4 @@
-import { environment } from "../../core/native/library.ts";
+import { environmentInWords } from "../../core/native/library.ts";
 import type { DriverReport, Finding } from "../report.ts";
 
 /** Where drivers tell the loader of themselves: a file each, with the name of a library in it (cl_khr_icd). */
@@ -19,9 +19,9 @@ const HARDWARE = "Is its hardware there, its kernel driver loaded, and may you o
 /** Nobody told the loader of a driver. */
 export function noPlatforms(): Finding {
   const what = "The OpenCL loader found no driver.";
-  const set = INSTEAD.filter((name) => environment(name) !== undefined);
+  const set = INSTEAD.filter((name) => environmentInWords(name) !== undefined);
   if (set.length > 0) {
-    const names = set.map((name) => `${name}=${environment(name)}`).join(", ");
+    const names = set.map((name) => `${name}=${environmentInWords(name)}`).join(", ");
     return { what, remedy: `Unset ${names}: it stands in the place of ${VENDORS}.` };
   }
   const install = "Install one: apt install pocl-opencl-icd (the CPU), intel-opencl-icd, nvidia-opencl-icd, …";
@@ -36,7 +36,7 @@ export function noDevices(platform: string): Finding {
 
 /** Drivers that are installed and did not become platforms; nothing where the folder may not be read. */
 export function installedDrivers(loaded: readonly DriverReport[], folder: string = VENDORS): Finding[] {
-  if (INSTEAD.some((name) => environment(name) !== undefined)) return [];
+  if (INSTEAD.some((name) => environmentInWords(name) !== undefined)) return [];
   const files = loaded.flatMap(({ file }) => file === undefined ? [] : [baseOf(file)]);
   if (files.length < loaded.length) return []; // what is not known cannot be missed
   return vendorFiles(folder).filter(({ library }) => !files.includes(baseOf(library))).map(({ icd, library }) => ({

@@ -1,4 +1,4 @@
-import { environment } from "../../core/native/library.ts";
+import { environmentInWords } from "../../core/native/library.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import { core } from "../../opencv/library.ts";
 import { assertOpenCL } from "../../opencv/runtime.ts";
@@ -65,7 +65,7 @@ function defaultDevice(): { readonly device: bigint | undefined } {
 
 /** Why it chose none, and what would make it. */
 function whyNone(): string {
-  const set = environment(DEVICE);
+  const set = environmentInWords(DEVICE);
   const unset = `unless ${DEVICE} says otherwise it takes a GPU`;
   const why = set === "disabled" ? `${DEVICE}=${set} says so` : `${DEVICE}=${set} fits no device that is here`;
   return `${set === undefined ? unset : why}. ${DEVICE}=:CPU: makes it take a CPU. UMats over buffers do without.`;

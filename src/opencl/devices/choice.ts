@@ -27,9 +27,9 @@ const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, 
 export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
   const asked = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
   for (const [name, value] of Object.entries(asked)) if (value !== undefined) assertText(value, `choice.${name}`);
-  const devices = openclDevices();
-  const named = Object.keys(asked).length > 0 ? undefined : environment(VARIABLE) ?? "";
+  const named = Object.keys(asked).length > 0 ? undefined : environment(VARIABLE);
   const wanted = named === undefined ? asked : choiceIn(named);
+  const devices = openclDevices();
   const fitting = devices.filter((device) => matches(device, wanted));
   const device = fitting.find((d) => d.type === "gpu") ?? fitting[0];
   if (device === undefined) {
@@ -46,8 +46,17 @@ function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
     (choice.uuid === undefined || device.id.uuid === plainUuid(choice.uuid));
 }
 
+/** What a variable names; a colon in a device's name belongs to it. @throws {ArgumentError} where it names neither. */
 function choiceIn(named: string): DeviceChoice {
-  const [platform, device] = named.split(":");
+  const [platform, ...rest] = named.split(":");
+  const device = rest.join(":");
+  if (platform.trim() === "" && device.trim() === "") {
+    throw new ArgumentError(`${VARIABLE}: "${shown(named)}" names no platform and no device.`, {
+      api: "opencl",
+      argument: VARIABLE,
+      hint: "Name part of a platform, a colon, and part of a device: rusticl:llvmpipe. Or unset it.",
+    });
+  }
   return { ...(platform ? { platform } : {}), ...(device ? { device } : {}) };
 }
 

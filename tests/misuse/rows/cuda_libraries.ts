@@ -45,7 +45,7 @@ function sayCode(what: string, action: () => unknown): void {
 
 export default table(import.meta, {
   "a runtime that does not exist": instead("/nonexistent/libcudart.so", /cannot open shared object file/),
-  "a folder": instead("/tmp", /cannot read file data: Is a directory/),
+  "a folder": instead("/tmp", /cannot read file data: Is a directory|it is no regular file/),
   "an empty file": instead("/dev/null", /file too short|invalid ELF header/),
   "a text": instead(import.meta.filename!, /invalid ELF header/),
   "a library without the symbols": instead("libc.so.6", /undefined symbol: cuda/),

@@ -1,6 +1,7 @@
 import { ArgumentError, host, LibraryNotFoundError } from "@samepage/interop";
 import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
 import { elfHeader, EM_S390 } from "../elf.ts";
+import { makePipe, setEnvironment } from "../../libc.ts";
 import { fails, open, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
@@ -21,6 +22,60 @@ function notFound(why: RegExp): Failure {
   };
 }
 
+/** No UTF-8. */
+const LATIN1 = Uint8Array.of(0x2f, 0xe9, 0xff);
+
+/** A variable that is set to no text. */
+function noText(name: string, open: () => unknown): Row {
+  return {
+    flags: MAY_READ,
+    run() {
+      setEnvironment(name, LATIN1);
+      open();
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "core", argument: name },
+      message: new RegExp(`^${name}: its value is not UTF-8 text`),
+      hint: /Correct it, or unset it/,
+    },
+  };
+}
+
+/** A library of which only the first bytes are there: so large a part of it. */
+function cutOff(part: number, why: RegExp): Row {
+  return {
+    flags: ["--allow-all"],
+    run() {
+      const maps = Deno.readTextFileSync("/proc/self/maps");
+      const whole = Deno.readFileSync(/\/\S+\/libc\.so\.6$/m.exec(maps)![0]);
+      const path = Deno.makeTempFileSync();
+      try {
+        Deno.writeFileSync(path, whole.subarray(0, Math.floor(whole.length * part)));
+        Deno.env.set("SAMEPAGE_LIB_OPENCL", path);
+        openclDevices();
+      } finally {
+        Deno.removeSync(path);
+      }
+    },
+    fails: notFound(why),
+  };
+}
+
+/** A device that the environment names, and is none. */
+function noChoice(named: string): Row {
+  return {
+    opencl: "Portable",
+    flags: MAY_READ,
+    env: { SAMEPAGE_OPENCL_DEVICE: named },
+    run: () => OpenCLContext.open(),
+    fails: {
+      ...{ error: ArgumentError, api: "opencl", argument: "SAMEPAGE_OPENCL_DEVICE" },
+      message: /names no platform and no device/,
+      hint: /Or unset it/,
+    },
+  };
+}
+
 const NO_DRIVERS = { OCL_ICD_VENDORS: "/nonexistent" };
 
 /** Opens a device that is not there. */
@@ -36,7 +91,36 @@ function noDevice(env: Record<string, string>, platform: string, message: RegExp
 
 export default table(import.meta, {
   "a file that does not exist": instead("/nonexistent/libOpenCL.so", /cannot open shared object file/),
-  "a folder": instead("/tmp", /cannot read file data: Is a directory/),
+  "a folder": instead("/tmp", /cannot read file data: Is a directory|it is no regular file/),
+  "a path that does not end": instead(`/${"x".repeat(100_000)}`, /File name too long|cannot open/),
+  "half a library": cutOff(0.5, /it is cut off: it has \d+ bytes, and its parts reach to byte \d+/),
+  "nine tenths of a library": cutOff(0.9, /it is cut off/),
+  "a thousandth of a library": cutOff(0.001, /it is cut off/),
+  "a pipe that nobody writes to": {
+    flags: ["--allow-all"],
+    run() {
+      const folder = Deno.makeTempDirSync();
+      try {
+        makePipe(`${folder}/pipe`);
+        Deno.env.set("SAMEPAGE_LIB_OPENCL", `${folder}/pipe`);
+        openclDevices();
+      } finally {
+        Deno.removeSync(folder, { recursive: true });
+      }
+    },
+    fails: notFound(/it is no regular file/),
+  },
+  "a library whose name is no text": noText("SAMEPAGE_LIB_OPENCL", openclDevices),
+  "a C library whose name is no text": noText("SAMEPAGE_LIB_LIBC", () => host.allocate({ shape: [1], dtype: "u8" })),
+  "a device whose name is no text": noText("SAMEPAGE_OPENCL_DEVICE", () => OpenCLContext.open()),
+  "a device that is a colon": noChoice(":"),
+  "a device that is white space": noChoice(" \t\n:  "),
+  "a device with more colons than two names have": noDevice(
+    { SAMEPAGE_OPENCL_DEVICE: "Portable::pthread" },
+    "",
+    /No OpenCL device fits SAMEPAGE_OPENCL_DEVICE=Portable::pthread/,
+    /there is /,
+  ),
   "an empty file": instead("/dev/null", /file too short|invalid ELF header/),
   "a text": instead(import.meta.filename!, /invalid ELF header/),
   "a library without the symbols": instead("libc.so.6", /undefined symbol: cl/),

@@ -80,7 +80,7 @@ export default table(import.meta, {
   "no core": instead("core", "/nonexistent/libopencv_core.so", /cannot open shared object file/),
   "no imgproc": instead("imgproc", "/nonexistent/libopencv_imgproc.so", /cannot open shared object file/),
   "no imgcodecs": instead("imgcodecs", "/nonexistent/libopencv_imgcodecs.so", /cannot open shared object file/),
-  "a core that is a folder": instead("core", "/tmp", /cannot read file data: Is a directory/),
+  "a core that is a folder": instead("core", "/tmp", /cannot read file data: Is a directory|it is no regular file/),
   "a core that is empty": instead("core", "/dev/null", /file too short|invalid ELF header/),
   "a core that is a text": instead("core", import.meta.filename!, /invalid ELF header/),
   "a core without the symbols": instead("core", "libc.so.6", /undefined symbol|has no _Z/),
