@@ -6,11 +6,8 @@ export const TARGETS = ["x86_64-linux-gnu", "aarch64-linux-gnu"] as const;
 /** One of {@linkcode TARGETS}. */
 export type Target = typeof TARGETS[number];
 
-/** Debian's package with the C library's headers for each target, for hosts of another kind. */
-const LIBC_HEADERS: Record<Target, string> = {
-  "x86_64-linux-gnu": "libc6-dev-amd64-cross",
-  "aarch64-linux-gnu": "libc6-dev-arm64-cross",
-};
+/** What installs clang and all headers. */
+const REMEDY = "Run `deno task setup` first.";
 
 /**
  * The flags that make clang see a target's own headers (Debian's cross or multiarch folders) before the shared ones. Of
@@ -34,7 +31,8 @@ export function targetFlags(target: Target, { cxx, folders: own = [] }: Library)
  */
 function libstdcxxFolders(): string[] {
   const shared = "/usr/include/c++";
-  const version = Math.max(...[...Deno.readDirSync(shared)].map(({ name }) => Number(name)).filter(Number.isInteger));
+  const names = orMissing(`There is no ${shared}: C++'s headers are missing.`, () => [...Deno.readDirSync(shared)]);
+  const version = Math.max(...names.map(({ name }) => Number(name)).filter(Number.isInteger));
   return [`${shared}/${version}`, ...TARGETS.map((target) => `/usr/include/${target}/c++/${version}`)];
 }
 
@@ -55,22 +53,30 @@ export async function clang(
   flags: readonly string[],
   source = "",
 ): Promise<string> {
-  const process = new Deno.Command("clang", {
+  const command = new Deno.Command("clang", {
     args: [...targetFlags(target, library), "-w", ...flags, "-x", library.cxx ? "c++" : "c", "-"],
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",
-  }).spawn();
+  });
+  const process = orMissing("clang is not installed.", () => command.spawn());
   const output = process.output();
   const writer = process.stdin.getWriter();
   await writer.write(new TextEncoder().encode(includes(library) + source));
   await writer.close();
   const { success, stdout, stderr } = await output;
-  if (!success) {
-    throw new Error(
-      `clang refused the headers for ${target} (missing C headers are in the package ${LIBC_HEADERS[target]}):\n` +
-        new TextDecoder().decode(stderr),
-    );
+  if (success) return new TextDecoder().decode(stdout);
+  const says = new TextDecoder().decode(stderr);
+  const what = says.includes("file not found") ? `A header is missing. ${REMEDY}` : "clang refused the headers.";
+  throw new Error(`${what} For ${target} it says:\n${says}`);
+}
+
+/** What is missing is an error that says what to do. */
+function orMissing<T>(what: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new Error(`${what} ${REMEDY}`, { cause: error });
   }
-  return new TextDecoder().decode(stdout);
 }

@@ -26,7 +26,9 @@ export const PACKAGES: readonly Package[] = [
   { name: "g++", for: ["test", "bench"], why: "builds the C++ programs of the tests, with libstdc++'s headers" },
   { name: "libc6-dev", for: ["test", "bench"], why: "libc's headers" },
   { name: "clang", for: ["test"], why: "reads the headers for ffi/, for x86-64 and for aarch64" },
-  { name: "libc6-dev-arm64-cross", for: ["test"], why: "libc's headers for aarch64" },
+  Deno.build.arch === "aarch64"
+    ? { name: "libc6-dev-amd64-cross", for: ["test"], why: "libc's headers for x86-64" }
+    : { name: "libc6-dev-arm64-cross", for: ["test"], why: "libc's headers for aarch64" },
   { name: "libopencv-core406", for: ["test", "bench"], why: "OpenCV: Mat and UMat" },
   { name: "libopencv-imgproc406", for: ["test", "bench"], why: "OpenCV's image processing" },
   { name: "libopencv-imgcodecs406", for: ["test", "bench"], why: "OpenCV's image files" },

@@ -2,6 +2,7 @@ import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { ConstantGroup, FunctionEntry, Library } from "../../ffi/generate/library.ts";
 import { readModel } from "../../ffi/generate/read/mod.ts";
 import { write } from "../../ffi/generate/write/mod.ts";
+import { deno } from "../process.ts";
 import { abiTest } from "./tools.ts";
 
 /** A list over fixture.h. */
@@ -211,3 +212,22 @@ for (const [what, parts, message] of refusals) {
     assertStringIncludes(error.message, message);
   });
 }
+
+abiTest("a header that is missing is told with what installs it", async () => {
+  const lacking = fixture({ headers: ["samepage/no-such-header.h"] });
+  const error = await assertRejects(() => readModel(lacking), Error, "'samepage/no-such-header.h' file not found");
+  assertStringIncludes(error.message, "A header is missing. Run `deno task setup` first.");
+  const broken = fixture({ defines: { "int": "!" } });
+  const other = await assertRejects(() => readModel(broken), Error, "clang refused the headers.");
+  assertEquals(other.message.includes("setup"), false);
+});
+
+Deno.test("clang that is missing is told with what installs it", async () => {
+  const main = new URL("../../ffi/generate/main.ts", import.meta.url).pathname;
+  for (const library of ["libc", "opencv_core"]) {
+    const { code, stderr } = await deno(["run", "-A", "-q", main, "--check", library], {
+      env: { PATH: "/nonexistent" },
+    });
+    assertEquals([code, stderr], [1, `${library}: clang is not installed. Run \`deno task setup\` first.\n`]);
+  }
+});
