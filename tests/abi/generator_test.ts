@@ -224,10 +224,6 @@ abiTest("a header that is missing is told with what installs it", async () => {
 
 Deno.test("clang that is missing is told with what installs it", async () => {
   const main = new URL("../../ffi/generate/main.ts", import.meta.url).pathname;
-  for (const library of ["libc", "opencv_core"]) {
-    const { code, stderr } = await deno(["run", "-A", "-q", main, "--check", library], {
-      env: { PATH: "/nonexistent" },
-    });
-    assertEquals([code, stderr], [1, `${library}: clang is not installed. Run \`deno task setup\` first.\n`]);
-  }
+  const { code, stderr } = await deno(["run", "-A", "-q", main, "--check", "libc"], { env: { PATH: "/nonexistent" } });
+  assertEquals([code, stderr], [1, "libc: clang is not installed. Run `deno task setup` first.\n"]);
 });
