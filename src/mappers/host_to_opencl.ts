@@ -16,6 +16,7 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { resourceOf, retained } from "./shared/job.ts";
 import { planesOf } from "./shared/planes.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
+import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
 import { UNMAPPED } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencl";
@@ -41,11 +42,12 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = target.context as OpenCLContext;
     const { range } = source;
-    const refusal = refuseBuffer(source, range, cl);
-    if (refusal !== undefined) return refusal;
+    const room = roomForBuffer(source, range, cl);
+    if ("reason" in room) return room;
     const { address, byteLength } = range;
     const verdict = address === undefined ? UNMAPPED : cl.aliasing.judge(address, byteLength);
-    return planned(EDGE, verdict, waits.some((fence) => fence.context !== cl), source.as(target, access));
+    const hostWait = room.length > 0 || waits.some((fence) => fence.context !== cl);
+    return planned(EDGE, verdict, hostWait, source.as(target, access));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {
@@ -62,15 +64,18 @@ export function mapBuffer(
 ): OpenCLTensor | Frame<OpenCLTensor> {
   const waits = retained(job, source);
   // Asked again: a hop of the same route may have come between.
-  const refusal = refuseBuffer(source.described, whole, cl);
+  const refusal = makeRoom(whole, cl, besideBuffers(whole, cl)) ?? refuseBuffer(source.described, whole, cl);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
-  const root = cl.memory.hostBuffers.acquire(whole, job.undo);
+  source.resource.assertLive(); // the wait for that room may have run code of the program's
+  const share = cl.memory.hostBuffers.acquire(whole, job.undo);
+  const root = share.buffer;
   const parts = planesOf(source).map((plane) =>
     cl.memory.part(root, plane.grant.start - root.start, plane.layout, job.undo)
   );
   const written = writes(job.grants[0].access);
   const giveBack = written ? giveBackOf(cl, root, source.described.range) : undefined;
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
+  share.holder = resource;
   if (written) cl.memory.hostBuffers.write(root, resource);
   for (const fence of waits.splice(0)) resource.record(fence);
   if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
@@ -83,18 +88,28 @@ function giveBackOf({ aliasing, memory }: OpenCLContext, root: HostBuffer, { sta
   return memory.publish(root.mem, start - root.start, byteLength, aliases);
 }
 
-/** Why there can be no buffer over a range. */
-export function refuseBuffer(source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
-  const closed = refuseEnded(EDGE, cl) ?? refuseTooLarge(range, cl) ?? refuseMappedCoarse(EDGE, source, cl);
-  if (closed !== undefined) return closed;
-  const live = cl.memory.hostBuffers.find(range);
-  return live === undefined ? undefined : refuseBeside(live, range, cl);
+/** Why there can be no buffer over a range; or what is on its way back, and has to be waited for. */
+export function roomForBuffer(
+  source: Described,
+  range: ByteRange,
+  cl: OpenCLContext,
+): Refusal | readonly HostBuffer[] {
+  return refuseBuffer(source, range, cl) ?? roomFor(range, cl, besideBuffers(range, cl));
+}
+
+/** Why there can be none, whatever is live over these bytes. */
+function refuseBuffer(source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
+  return refuseEnded(EDGE, cl) ?? refuseTooLarge(range, cl) ?? refuseMappedCoarse(EDGE, source, cl);
 }
 
 function refuseTooLarge({ byteLength }: ByteRange, { maxAllocation, name }: OpenCLContext): Refusal | undefined {
   if (byteLength <= maxAllocation) return undefined;
   const reason = `${byteLength} bytes are more than the ${maxAllocation} that ${name} takes in one buffer.`;
   return refused(EDGE, reason, "Map it in slices.");
+}
+
+function besideBuffers(range: ByteRange, cl: OpenCLContext): RefuseBeside {
+  return (live) => refuseBeside(live, range, cl);
 }
 
 /** What a live object over the same bytes, or some of them, stands in the way of. */

@@ -1,6 +1,6 @@
 import { type Access, reads, writes } from "../core/memory/access.ts";
 import type { Target } from "../core/graph/context.ts";
-import { Described } from "../core/tensors/described.ts";
+import { type ByteRange, Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { moved } from "../core/layout/layout.ts";
@@ -8,11 +8,13 @@ import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned, plannedCopy } from "../core/graph/plan.ts";
 import { noRoute } from "../core/graph/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
+import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
 import { resourceOf, retained } from "./shared/job.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./shared/refusals.ts";
+import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
 import { UNMAPPED } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencl.image";
@@ -22,6 +24,8 @@ interface Way {
   readonly image: ImageShape;
   /** Why no image can be over its memory. */
   readonly copied?: string;
+  /** Is something in the way that is on its way back? */
+  readonly hostWait: boolean;
 }
 
 /**
@@ -51,7 +55,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const { address, allocation, start } = plane;
     const { image, copied } = way;
     const layout = moved(plane.layout, 0);
-    const hostWait = waits.some((fence) => fence.context !== cl);
+    const hostWait = way.hostWait || waits.some((fence) => fence.context !== cl);
     if (copied !== undefined) {
       return plannedCopy(EDGE, copied, hostWait, new Described(target, access, [{ layout, allocation, start }]));
     }
@@ -81,13 +85,19 @@ function mapInPlace(
   const { address } = source;
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
-  const root = cl.memory.hostBuffers.acquire(source.described.range, job.undo, {
+  const { range } = source.described;
+  const refusal = makeRoom(range, cl, besideImages(range, target, image)) ?? refuseEnded(EDGE, cl);
+  if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
+  source.resource.assertLive(); // the wait for that room may have run code of the program's
+  const share = cl.memory.hostBuffers.acquire(range, job.undo, {
     what: whatOf(target, image),
     create: (at, undo) => cl.images.createOver(target, image, at, undo),
   });
+  const root = share.buffer;
   const { aliases } = cl.images.aliasing.judge({ format, image, address });
   const giveBack = writes(access) ? cl.images.publish(root.mem, image, aliases) : undefined;
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
+  share.holder = resource;
   if (writes(access)) cl.memory.hostBuffers.write(root, resource);
   for (const fence of waits.splice(0)) resource.record(fence);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
@@ -124,16 +134,26 @@ function wayFor(source: Described, target: ImageTarget): Way | Refusal {
     return refused(EDGE, 'type: a "1D buffer" image is made over an OpenCL buffer, not over host memory.');
   }
   const copied = target.hostProblem(fit, { address, byteLength: layout.byteLength, block: allocation.block })?.problem;
-  if (copied !== undefined) return { image: fit, copied };
-  return refuseMappedCoarse(EDGE, source, cl) ?? refuseBeside(source, target, fit) ?? { image: fit };
+  if (copied !== undefined) return { image: fit, copied, hostWait: false };
+  const coarse = refuseMappedCoarse(EDGE, source, cl);
+  if (coarse !== undefined) return coarse;
+  const room = roomFor(source.range, cl, besideImages(source.range, target, fit));
+  return "reason" in room ? room : { image: fit, hostWait: room.length > 0 };
+}
+
+function besideImages(range: ByteRange, target: ImageTarget, image: ImageShape): RefuseBeside {
+  return (live) => refuseBeside(live, range, target, image);
 }
 
 /** Two objects over the same bytes are undefined in OpenCL. */
-function refuseBeside({ range }: Described, target: ImageTarget, image: ImageShape): Refusal | undefined {
+function refuseBeside(
+  live: HostBuffer,
+  range: ByteRange,
+  target: ImageTarget,
+  image: ImageShape,
+): Refusal | undefined {
   const { context: cl, format } = target;
   const { memory: { hostBuffers }, images, name } = cl;
-  const live = hostBuffers.find(range);
-  if (live === undefined) return undefined;
   if (!hostBuffers.shares(live, range, whatOf(target, image))) {
     return refused(
       EDGE,

@@ -6,11 +6,12 @@ import type { Fence } from "../core/life/fence.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
+import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { mapBuffer, refuseBuffer } from "./host_to_opencl.ts";
+import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
 import { refused } from "./shared/refusals.ts";
 
 const EDGE = "opencl.svm→opencl";
@@ -26,15 +27,16 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
 
   prepare(source: Described, target: Target): void {
     const cl = target.context as OpenCLContext;
-    if (refuse(source, cl) === undefined) cl.aliasing.tryToProve(asked(source), source.range.byteLength);
+    if (!("reason" in roomIn(source, cl))) cl.aliasing.tryToProve(asked(source), source.range.byteLength);
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = target.context as OpenCLContext;
-    const refusal = refuse(source, cl);
-    if (refusal !== undefined) return refusal;
+    const room = roomIn(source, cl);
+    if ("reason" in room) return room;
     const verdict = cl.aliasing.judge(asked(source), source.range.byteLength);
-    return planned(EDGE, verdict, waits.some((fence) => fence.context !== cl), source.as(target, access));
+    const hostWait = room.length > 0 || waits.some((fence) => fence.context !== cl);
+    return planned(EDGE, verdict, hostWait, source.as(target, access));
   },
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob) {
@@ -55,7 +57,7 @@ function asked({ target, range: { allocation, address } }: Described) {
   return svm.blockOf(allocation) === undefined ? address : svm.memoryOf(allocation, "buffer");
 }
 
-function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
+function roomIn(source: Described, cl: OpenCLContext): Refusal | readonly HostBuffer[] {
   if (source.target.context !== cl) {
     return refused(
       EDGE,
@@ -63,6 +65,6 @@ function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
       "Map it to the host first: graph.map finds that way itself.",
     );
   }
-  const refusal = refuseBuffer(source, wholeOf(source), cl);
-  return refusal === undefined ? undefined : { ...refusal, edge: EDGE };
+  const room = roomForBuffer(source, wholeOf(source), cl);
+  return "reason" in room ? { ...room, edge: EDGE } : room;
 }

@@ -20,6 +20,7 @@ import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { findAllocation, findByHandle, join, leave } from "../../core/memory/peers.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { DEVICE_MEMORY, type MemoryKind } from "../alias/memory.ts";
+import type { Share } from "./host_buffers.ts";
 import { limitsIn } from "./limits.ts";
 import { handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
@@ -50,7 +51,10 @@ interface Told {
 }
 
 /** Where the bytes of a root buffer are kept track of. */
-type Place = Pick<OwnTensorInit, "allocation" | "start" | "root">;
+interface Place extends Pick<OwnTensorInit, "allocation" | "start" | "root"> {
+  /** Of host memory: what the tensor has of the buffer over it. */
+  readonly share?: Share;
+}
 
 /** A tensor over a `cl_mem` that somebody else made. */
 export function attachedBuffer(
@@ -75,13 +79,13 @@ export function attachedBuffer(
   const limits = limitsIn(told.flags);
   const undo: Undo = [];
   try {
-    const { allocation, start, root } = placeOf(
+    const { allocation, start, root, share } = placeOf(
       told.parent === undefined ? told : tellOf(told.parent, context),
       context,
       undo,
     );
     if (told.parent !== undefined) retainBuffer(mem, undo);
-    return ownTensor(context, {
+    const tensor = ownTensor(context, {
       allocation,
       start: start + origin,
       handle: mem,
@@ -92,6 +96,8 @@ export function attachedBuffer(
       limits,
       undo,
     });
+    if (share !== undefined) share.holder = tensor.resource;
+    return tensor;
   } catch (error) {
     unwind(undo);
     throw error;
@@ -169,7 +175,8 @@ function inHost({ mem, byteLength, flags }: Told, address: bigint, context: Open
   join(allocation);
   undo.push(() => leave(allocation));
   const range: ByteRange = { allocation, start, address, byteLength };
-  return { allocation, start, root: context.memory.hostBuffers.attach(range, mem, limitsIn(flags), undo) };
+  const share = context.memory.hostBuffers.attach(range, mem, limitsIn(flags), undo);
+  return { allocation, start, root: share.buffer, share };
 }
 
 function unfit(what: string, hint: string): ArgumentError {

@@ -28,13 +28,23 @@ export interface HostBuffer extends RootBuffer {
   readonly byteLength: number;
   /** What it is: `"a buffer"`, or which image. */
   readonly what: string;
-  /** How many maps have it. */
-  sharers: number;
+  /** The maps that have it. */
+  readonly shares: Set<Share>;
   /** Those that write through it, from the first map to the last way back. */
   writers: Resource[];
   /** Its release. */
   readonly undo: Undo;
 }
+
+/** What one map has of a live `cl_mem`. */
+export interface Share {
+  /** What it has. */
+  readonly buffer: HostBuffer;
+  /** The map's end of life; set once that is made. */
+  holder: Resource | undefined;
+}
+
+const NONE: readonly HostBuffer[] = [];
 
 /** What a buffer is called among those over host memory. */
 const BUFFER = "a buffer";
@@ -59,15 +69,34 @@ export class HostBuffers {
     spaces.set(context.rawHandle, new WeakRef(this.#space));
   }
 
-  /** The live buffer that shares bytes with a range, if any. */
-  find({ allocation, start, address, byteLength }: ByteRange): HostBuffer | undefined {
-    const live = allocation.findAttachment<Ranges<HostBuffer>>(this.#space);
+  /** A live buffer that shares bytes with a range, if any; where one covers it, there is no other. */
+  find(range: ByteRange): HostBuffer | undefined {
     let found: HostBuffer | undefined;
-    live?.some(start, start + byteLength, "all", (buffer) => {
-      if (isAt(buffer, start, address)) found = buffer;
-      return found !== undefined;
+    this.#look(range, (buffer) => {
+      found = buffer;
+      return true;
     });
     return found;
+  }
+
+  /** All live buffers that share bytes with a range. */
+  overlapping(range: ByteRange): readonly HostBuffer[] {
+    let found: HostBuffer[] | undefined;
+    this.#look(range, (buffer) => {
+      (found ??= []).push(buffer);
+      return false;
+    });
+    return found ?? NONE;
+  }
+
+  /** True where all maps that have a buffer are on their way back: it ends by itself. */
+  isReturning({ shares }: HostBuffer): boolean {
+    return shares.size > 0 && [...shares].every(({ holder }) => holder?.onTheWayBack);
+  }
+
+  /** Blocks until the maps that have these buffers are back. @throws {AccessError} where that could never end. */
+  settle(buffers: readonly HostBuffer[]): void {
+    for (const { shares } of buffers) for (const { holder } of [...shares]) holder?.settle();
   }
 
   /** True where a map of a range can share a live buffer; or a live image, where it is to be that image. */
@@ -81,7 +110,7 @@ export class HostBuffers {
    * A buffer (or that image) over exactly this range, whose address is known, or a share of the live one that covers it.
    * Not a byte more: where the driver moves bytes, it would write a neighbour's back.
    */
-  acquire(range: ByteRange, undo: Undo, image?: HostImage): HostBuffer {
+  acquire(range: ByteRange, undo: Undo, image?: HostImage): Share {
     const live = this.#live(range);
     return share(this.find(range) ?? this.#create(range, live, image), undo);
   }
@@ -92,8 +121,9 @@ export class HostBuffers {
    *
    * @throws {ArgumentError} where another buffer is live over any of these bytes.
    */
-  attach(range: ByteRange, mem: ClMem, limits: BufferLimits | undefined, undo: Undo): HostBuffer {
+  attach(range: ByteRange, mem: ClMem, limits: BufferLimits | undefined, undo: Undo): Share {
     const live = this.#live(range);
+    this.settle(this.overlapping(range).filter((buffer) => buffer.mem !== mem && this.isReturning(buffer)));
     const known = this.find(range);
     if (known !== undefined && known.mem !== mem) {
       throw new ArgumentError(
@@ -134,6 +164,12 @@ export class HostBuffers {
     return createBuffer(this.#context, CL_MEM_USE_HOST_PTR, below + byteLength, address, undo);
   }
 
+  /** Shows `look` the live buffers that share bytes with a range, until it answers true. */
+  #look({ allocation, start, address, byteLength }: ByteRange, look: (buffer: HostBuffer) => boolean): void {
+    allocation.findAttachment<Ranges<HostBuffer>>(this.#space)
+      ?.some(start, start + byteLength, "all", (buffer) => isAt(buffer, start, address) && look(buffer));
+  }
+
   #live(range: ByteRange): Ranges<HostBuffer> {
     return range.allocation.attachment<Ranges<HostBuffer>>(this.#space, () => new Ranges());
   }
@@ -165,7 +201,7 @@ function added(
     byteLength,
     limits,
     hostWriters: 0,
-    sharers: 0,
+    shares: new Set(),
     writers: [],
     undo,
   };
@@ -175,13 +211,15 @@ function added(
 }
 
 /** One more has it; the last one to give it back releases it. */
-function share(buffer: HostBuffer, undo: Undo): HostBuffer {
-  buffer.sharers++;
+function share(buffer: HostBuffer, undo: Undo): Share {
+  const share: Share = { buffer, holder: undefined };
+  buffer.shares.add(share);
   undo.push(() => {
-    if (--buffer.sharers > 0 || buffer.kept) return;
+    buffer.shares.delete(share);
+    if (buffer.shares.size > 0 || buffer.kept) return;
     throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
   });
-  return buffer;
+  return share;
 }
 
 /** False for bytes that lie elsewhere though they are of the same allocation: a copy of them. */

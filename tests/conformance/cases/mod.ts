@@ -6,6 +6,7 @@ import { LAYOUTS } from "./layouts.ts";
 import { LIFETIME } from "./lifetime.ts";
 import { LOAD } from "./load.ts";
 import { RANGES } from "./ranges.ts";
+import { RETURNING } from "./returning.ts";
 import { SYNC } from "./sync.ts";
 
 /** Every case, in the order in which they are run: faults come last. */
@@ -17,5 +18,6 @@ export const CASES: readonly Case[] = [
   ...RANGES,
   ...SYNC,
   ...FRAMES,
+  ...RETURNING,
   ...LOAD,
 ];
