@@ -10,6 +10,7 @@ import { type CommandTimes, timesOf } from "./profiling.ts";
 
 const status = new Int32Array(1);
 const NONE: readonly Point[] = [];
+const NO_FAILURES: readonly unknown[] = [];
 
 /** What a point is made of. */
 export interface PointInit {
@@ -56,6 +57,7 @@ export class Point {
   #before: Point | undefined;
   #times: CommandTimes | undefined;
   #untimed: unknown;
+  #unreleased: readonly unknown[] = NO_FAILURES;
   #sharers = 0;
 
   /** Takes the event over. */
@@ -130,7 +132,11 @@ export class Point {
     this.flush();
     const line: Point[] = [this];
     for (let point = this.#before; point?.event !== undefined; point = point.#before) line.push(point);
-    return line.reverse().every((point) => point.#ask());
+    if (!line.reverse().every((point) => this.#seenOver(point))) return false;
+    const unreleased = this.#unreleased;
+    this.#unreleased = NO_FAILURES;
+    throwAll(unreleased, "releasing events");
+    return true;
   }
 
   /** Throws what made the command fail, if it did. */
@@ -142,6 +148,17 @@ export class Point {
   get times(): CommandTimes | undefined {
     if (this.#untimed !== undefined) throw this.#untimed;
     return this.#times;
+  }
+
+  /** Asks about one of its line. An event that could not be released stops nothing: that is thrown once this is over. */
+  #seenOver(point: Point): boolean {
+    try {
+      return point.#ask();
+    } catch (error) {
+      if (point.#event !== undefined) throw error;
+      this.#unreleased = [...this.#unreleased, error];
+      return true;
+    }
   }
 
   /** Asks the driver, of this alone. */
