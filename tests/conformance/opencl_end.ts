@@ -1,3 +1,4 @@
+import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Target } from "../../src/core/graph/context.ts";
 import type { Fence } from "../../src/core/life/fence.ts";
@@ -12,6 +13,7 @@ import {
   type OpenCLKernel,
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
+import { told } from "../opencl/raw.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import type { End, Gate } from "./subject.ts";
@@ -158,4 +160,9 @@ export function gateOf(context: OpenCLContext): Gate {
     fail: () => event.fail(),
     [Symbol.dispose]: () => event[Symbol.dispose](),
   };
+}
+
+/** How many objects there are in contexts: each is an owner of its own. */
+export function objectsIn(...contexts: readonly OpenCLContext[]): number {
+  return contexts.reduce((sum, { handle }) => sum + told("clGetContextInfo", handle, CL_CONTEXT_REFERENCE_COUNT), 0);
 }

@@ -20,7 +20,7 @@ import {
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { buffersOf, gateOf, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, gateOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import type { Candidate, End, Subject, Variant, Variants } from "./subject.ts";
@@ -143,6 +143,7 @@ function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Sub
     expected: from === "host" ? expected : "as proven",
     variants: { ...variants, padded: variants.padded.filter(({ whole }) => !hasUnsoundSlices(ends[0].target, whole)) },
     gate: () => gateOf(contexts[0]),
+    alive: () => objectsIn(...contexts),
     quiet: () => buffers.forEach((buffer) => buffer.quiet()),
     [Symbol.dispose]() {
       using all = new DisposableStack();

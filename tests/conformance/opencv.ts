@@ -1,4 +1,3 @@
-import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import { hostToOpenCVMat, MapperGraph, openCLToOpenCVUMat, openCVMatToHost, openCVUMatToOpenCL } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
@@ -6,10 +5,9 @@ import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { freeSlots } from "../faults/slots.ts";
-import { told } from "../opencl/raw.ts";
 import { FakeContext } from "./fake/context.ts";
 import { fakeGate } from "./fake/gate.ts";
-import { buffersOf, gateOf, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, gateOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { hostOfPlanes } from "./opencv_bytes.ts";
 import { MatEnd, matOfOpenCV } from "./opencv_mat_end.ts";
 import { UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
@@ -133,7 +131,7 @@ function openUMat(edge: string, device: OpenCLDevice): Subject {
     ...(edge in WAYS ? { expected: "as proven" } : { expected: "alias", withoutCalls: true }),
     variants: ANY_MAT,
     gate: () => gateOf(cl),
-    alive: () => ownersOf(cl) - freeSlots(),
+    alive: () => objectsIn(cl) - freeSlots(),
     quiet: () => [buffers, ...umats].forEach((end) => end.quiet()),
     [Symbol.dispose]: () => disposeAll(...cls, ...contexts, buffers, ...umats, graph),
   };
@@ -160,15 +158,10 @@ function openUMatIn(handle: bigint): Subject {
     withoutCalls: true,
     variants: MAT_OF_OPENCV,
     gate: () => gateOf(cl),
-    alive: () => ownersOf(cl) - freeSlots(),
+    alive: () => objectsIn(cl) - freeSlots(),
     quiet: () => [buffers, umats].forEach((end) => end.quiet()),
     [Symbol.dispose]: () => disposeAll(cl, cv, buffers, umats, graph),
   };
-}
-
-/** How many objects there are in a context, each of which is an owner of it. */
-function ownersOf(cl: OpenCLContext): number {
-  return told("clGetContextInfo", cl.handle, CL_CONTEXT_REFERENCE_COUNT);
 }
 
 function disposeAll(...all: readonly Disposable[]): void {

@@ -84,7 +84,7 @@ export class EdgeRun implements Disposable {
 
   async #runAlone(one: Case): Promise<void> {
     const before = ledger.alive;
-    const subject = this.#open();
+    const subject = closedOnce(this.#open());
     try {
       await askedOf(subject, one);
     } finally {
@@ -103,6 +103,19 @@ export class EdgeRun implements Disposable {
       console.warn(`closing ${this.#candidate.edge} after a failed case: ${messageOf(error)}`);
     }
   }
+}
+
+/** The same, which a case may close itself. */
+function closedOnce(subject: Subject): Subject {
+  let closed = false;
+  return {
+    ...subject,
+    [Symbol.dispose]() {
+      if (closed) return;
+      closed = true;
+      subject[Symbol.dispose]();
+    },
+  };
 }
 
 /** Runs a case. To say "not here" is its first word: once it has done anything, that is a failure. */

@@ -19,6 +19,9 @@ kernel void slow(global const uchar* in, global uchar* out) {
   out[get_global_id(0)] = (uchar)(x | 1u);
 }`;
 
+/** A device that does not tell all of itself is a device. */
+export const OPTIONAL: readonly string[] = ["opencl.clGetDeviceInfo"];
+
 function devices(): OpenCLDevice[] | string {
   try {
     const found = openclDevices();

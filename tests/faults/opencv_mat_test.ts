@@ -45,11 +45,15 @@ testMat("attaching to a Mat of somebody else's, and mapping it to the host", asy
   const slot = takeSlot();
   core().Mat_construct(slot.header);
   core().Mat_create(slot.header, 4, Int32Array.from(VOLUME.shape), 0);
-  const faults = await sweep(() => {
-    using mat = cv.mat.attach(slot.header);
-    using mapped = graph.map(mat, host);
-    mapped.view();
-  });
+  const faults = await sweep(
+    () => {
+      using mat = cv.mat.attach(slot.header);
+      using mapped = graph.map(mat, host);
+      mapped.view();
+    },
+    undefined,
+    ["libc.process_vm_readv"],
+  ); // what cannot be probed is taken at its word
   for (const call of ["libc.process_vm_readv", "opencv_core.Mat_copy"]) some(faults, call);
   core().Mat_destruct(slot.header);
   giveSlot(slot);

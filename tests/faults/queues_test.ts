@@ -133,7 +133,7 @@ test("an attached event, of a command and of nobody yet", async (open) => {
     quiet(cl);
     assertEquals(clReleaseEvent(gate), 0);
     gate = gateOf();
-  });
+  }, ["opencl.clSetUserEventStatus", "opencl.clGetEventProfilingInfo"]); // the test asks again; the times, nobody wants
   for (const fn of ["clGetEventInfo", "clRetainEvent", "clReleaseEvent", "clFlush"]) some(faults, fn);
   clSetUserEventStatus(gate, 0);
   for (const each of [gate, event[0] as ClEvent]) assertEquals(clReleaseEvent(each), 0);

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { host, MapperGraph } from "../../mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices, type OpenCLPointerTensor } from "../../src/opencl/mod.ts";
-import { assertTyped, type Fault, sweep } from "./sweep.ts";
+import { assertTyped, type Fault, KEPT_BY_QUEUE, sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
 
 installTap();
@@ -87,7 +87,6 @@ test("an allocation", async (open, { allocate, call }) => {
   await sweep(once); // what is asked for once is known afterwards, and not counted again
   const faults = await sweep(once);
   some(faults, call);
-  assert(faults.every(({ error }) => error !== undefined), "a failure was swallowed");
   close(cl);
 });
 
@@ -107,7 +106,8 @@ test("a kernel, and the way to the host and back", async (open, { allocate }) =>
   };
   round("read"); // the first map runs the proof
   for (const access of ["read", "write", "read-write"] as const) {
-    some(await sweep(() => round(access), settled), "opencl.clEnqueueNDRangeKernel");
+    const faults = await sweep(() => round(access), settled, [KEPT_BY_QUEUE]);
+    some(faults, "opencl.clEnqueueNDRangeKernel");
   }
   graph[Symbol.dispose]();
   close(cl);
@@ -126,7 +126,6 @@ test("a kernel that follows a pointer", async (open, { allocate }) => {
     assert(last.reached());
   });
   for (const fn of ["clCreateKernel", "clSetKernelExecInfo", "clReleaseKernel"]) some(faults, `opencl.${fn}`);
-  assert(faults.every(({ error }) => error !== undefined), "a failure was swallowed");
   graph[Symbol.dispose]();
   close(cl);
 });

@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
-import { InteropError } from "../../src/core/errors.ts";
+import { InteropError, NoRouteError } from "../../src/core/errors.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
+import { warningsOf } from "../warnings.ts";
 import { Counted, type Due } from "./tap.ts";
 
 /** More native calls than any operation makes: a sweep that comes here would go on for ever. */
@@ -15,27 +16,34 @@ export interface Fault {
   readonly call: string;
   /** What the operation threw; undefined where it went well all the same. */
   readonly error: unknown;
+  /** Did anybody hear of it: was an error of this function thrown, or warned of? */
+  readonly told: boolean;
 }
 
 /**
  * Runs an operation once for each native call that it makes, and makes that call fail: the first one, then the second,
  * … until it is through without a failure. Each time it has to end well or with a typed error, to leave nothing alive,
- * and everything intact.
+ * and everything intact; and somebody has to hear of the failure.
  *
  * A call is known by its function and how many of that function's came before it: how often an operation polls differs
  * from run to run, and would give every later call another number.
  *
  * @param operation disposes what it makes, whatever happens
- * @param intact checks what must be as it was before, by calls that go well
+ * @param intact checks what must be as it was before, by calls that go well; it is told which call has failed
+ * @param silent calls of whose failure nobody has to hear: an optional question, a first attempt
  */
-export async function sweep(operation: () => unknown, intact: () => unknown = () => {}): Promise<Fault[]> {
+export async function sweep(
+  operation: () => unknown,
+  intact: (failed?: string) => unknown = () => {},
+  silent: readonly string[] | "any" = [],
+): Promise<Fault[]> {
   await intact();
   const { alive } = ledger;
   const swept = new Set<string>();
   const faults: Fault[] = [];
   const next = (call: string, nth: number) => swept.size < swept.add(`call ${nth} of ${call}`).size;
   for (let beyond = 0; beyond < BEYOND;) {
-    const { call, error } = await faulty(operation, next);
+    const { call, error, warnings } = await faulty(operation, next);
     if (call === undefined) {
       if (error !== undefined) throw error;
       beyond++;
@@ -45,24 +53,75 @@ export async function sweep(operation: () => unknown, intact: () => unknown = ()
     const where = `after ${[...swept].at(-1)} had failed`;
     assertTyped(error, where);
     try {
-      await intact();
+      await intact(call);
     } catch (cause) {
       throw new Error(`not intact ${where} (${error}): ${cause instanceof Error ? cause.message : cause}`, { cause });
     }
     assertEquals(ledger.alive, alive, `alive ${where}`);
-    if (faults.push({ call, error }) > MOST) throw new Error(`the operation made more than ${MOST} native calls`);
+    const told = isOf(error, call) || warnings.some((text) => text.includes(call.split(".")[1]));
+    if (faults.push({ call, error, told }) > MOST) throw new Error(`the operation made more than ${MOST} native calls`);
   }
+  if (silent !== "any") assertTold(faults, silent);
   return faults;
 }
 
-async function faulty(operation: () => unknown, due: Due): Promise<{ call: string | undefined; error: unknown }> {
+/**
+ * Questions about work, and waits for it. One that fails is asked again, and of a wait nothing is said where the work is
+ * over by then.
+ */
+const ASKED_AGAIN: readonly string[] = [
+  "opencl.clGetEventInfo",
+  "opencl.clFlush",
+  "opencl.clWaitForEvents",
+  "opencl.clWaitForEventsAsync",
+  "opencl.clRetainEvent",
+  "cudart.cudaEventRecord",
+  "cudart.cudaEventQuery",
+  "fake.fakeEventStatus",
+  "fake.fakeWait",
+  "fake.fakeRetainEvent",
+];
+
+/**
+ * An event may be released by a queue that comes past it, which concerns nobody then. The queue keeps the first of such
+ * failures, and its end throws it.
+ */
+export const KEPT_BY_QUEUE = "opencl.clReleaseEvent";
+
+/** Every failure was heard of: an error of the function that failed was thrown, or a warning named it. */
+export function assertTold(faults: readonly Fault[], silent: readonly string[] = []): void {
+  const unsaid = faults.filter(({ told, call }) => !told && !ASKED_AGAIN.includes(call) && !silent.includes(call));
+  const words = unsaid.map(({ call, error }) => error === undefined ? call : `${call}: ${error}`);
+  assertEquals(words, [], "failures that went unsaid");
+}
+
+/** Is it, or is a part or a cause of it, a failure of this native function? A table may be a part of an API's. */
+function isOf(error: unknown, call: string): boolean {
+  if (error instanceof SuppressedError) return isOf(error.error, call) || isOf(error.suppressed, call);
+  if (!(error instanceof InteropError)) return false;
+  const [table, fn] = call.split(".");
+  if (error.fn === fn && table.startsWith(error.api ?? "")) return true;
+  if (error instanceof NoRouteError && error.message.includes(`${fn} failed`)) return true;
+  return [...error.errors, error.cause].some((part) => isOf(part, call));
+}
+
+interface Outcome {
+  readonly call: string | undefined;
+  readonly error: unknown;
+  readonly warnings: readonly string[];
+}
+
+async function faulty(operation: () => unknown, due: Due): Promise<Outcome> {
   using counted = new Counted(due);
-  try {
-    await operation();
-    return { call: counted.failed, error: undefined };
-  } catch (error) {
-    return { call: counted.failed, error };
-  }
+  let error: unknown;
+  const warnings = await warningsOf(async () => {
+    try {
+      await operation();
+    } catch (thrown) {
+      error = thrown;
+    }
+  });
+  return { call: counted.failed, error, warnings };
 }
 
 /** Every part of an error is one of ours: what a dispose threw while `using`, and what it suppressed, too. */
