@@ -40,6 +40,6 @@ export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "
 export { type Undo } from "./life/undo.ts";
 export { Route, type Step, type Transfer } from "./graph/route.ts";
 export { type Part, type SliceOptions, Tensor, type TensorInit } from "./tensors/tensor.ts";
-export { Views } from "./memory/view.ts";
+export { TensorViews, Views } from "./memory/view.ts";
 export type { Address } from "../../ffi/address.ts";
 export type { brand, Branded } from "../../ffi/brand.ts";

@@ -8,7 +8,7 @@ import { type Grant, PROMISE } from "../core/memory/grant.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
-import { Views } from "../core/memory/view.ts";
+import { TensorViews } from "../core/memory/view.ts";
 
 /** What only some host memory can do. */
 export interface HostAbilities {
@@ -36,7 +36,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   readonly #abilities: HostAbilities;
   /** The layout, of this tensor's own dtype. */
   declare readonly layout: Layout<D>;
-  #views: Views | undefined;
+  #views: TensorViews | undefined;
   /** The arrays handed out before, each shown again while it is not revoked. */
   #released = false;
   #shown: { [A in Access]?: TypedArrays[D] } = {};
@@ -83,7 +83,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     this.#assertAtRest(access);
     let array = this.#shown[access];
     if (array === undefined || arrayLength(array) === 0) {
-      array = this.#shown[access] = this.#array(this.#open(this.grant, writes(access), false));
+      array = this.#shown[access] = this.#array(this.#open(writes(access)));
     }
     return array as TypedArrays[V];
   }
@@ -121,10 +121,10 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     const letGo = this.resource.hold();
     try {
       grant.revokeConflicting();
-      return await use(this.#array(this.#open(grant, writes(access), true)));
+      return await use(this.#array(this.#open(writes(access), grant)));
     } finally {
       try {
-        this.#views?.revokeWithin(grant, "lent");
+        this.#views?.revokeLent(grant);
       } finally {
         grant.finish();
         letGo();
@@ -214,9 +214,9 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     }
   }
 
-  #open(grant: Grant, writable: boolean, lent: boolean): ArrayBuffer {
-    this.#views = Views.of(grant.allocation);
-    return this.#views.open(grant, this.address, { writable, lent }, this);
+  #open(writable: boolean, lent?: Grant): ArrayBuffer {
+    this.#views ??= new TensorViews(this.grant);
+    return this.#views.open(this.address, writable, lent, this);
   }
 
   #array(buffer: ArrayBuffer): TypedArrays[D] {

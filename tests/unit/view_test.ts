@@ -470,3 +470,35 @@ Deno.test(
     assertEquals(tensor.view().length, 64);
   }),
 );
+
+Deno.test(
+  "a forgotten tensor that took a view is given back, though its parent and a sibling live and have looked",
+  withEmptyLedger(async () => {
+    using parent = bytes();
+    using sibling = parent.slice(region(parent.layout, [0], [16]), { access: "read" });
+    for (const each of [parent, sibling]) each.view({ access: "read" });
+    const warnings = await warningsOf(async () => {
+      (() => {
+        parent.slice(region(parent.layout, [16], [16]), { access: "read" }).view();
+      })();
+      await collect();
+    });
+    assertEquals(warnings.length, 1, warnings.join("\n"));
+    assertEquals([...parent.grant.lends].length, 1);
+  }, { quarantined: 64 }),
+);
+
+Deno.test(
+  "a view whose tensor nobody holds lasts through collections of garbage, and is taken away when it must be",
+  withEmptyLedger(async () => {
+    const parent = bytes();
+    parent.view();
+    const view = (() => parent.slice(region(parent.layout, [16], [16])).view())();
+    assertEquals(await warningsOf(collect), []);
+    view[0] = 7;
+    parent[Symbol.dispose]();
+    assertEquals([view.length, view.buffer.detached], [0, true]);
+    const warnings = await warningsOf(collect);
+    assertEquals(warnings, []);
+  }),
+);

@@ -323,7 +323,7 @@ export class Resource {
     }
     for (const grant of this.grants) {
       try {
-        if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeWithin(grant);
+        if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeOf(grant);
       } catch (error) {
         this.#failed([error]);
       }

@@ -54,7 +54,7 @@ const NO_ENDS: readonly (() => void)[] = [];
  * One block of memory as law 3 knows it: what is lent of it, which views of it exist, who shares it.
  *
  * Ranges are counted in bytes from its start. It is reached from the address index and from finalizers, so it holds
- * the views weakly: a view keeps its tensor alive, and what is held here for good could never be collected.
+ * no buffer for good: a view keeps its tensor alive, and what is held here could never be collected.
  */
 export class Allocation {
   /** The memory, and the way to give it back. */
@@ -63,6 +63,8 @@ export class Allocation {
   readonly lends: Ranges<Grant> = new Ranges();
   /** The grants of those tensors: whoever uses these bytes waits for what any of them has in flight. */
   readonly roots: Ranges<Grant> = new Ranges();
+  /** These buffers; set when the first is handed out. */
+  views: Views | undefined;
   /** How many buffers over these bytes have been handed out and not been revoked. */
   liveViews = 0;
   /** Set once a tracked view was found to have been moved away. */
@@ -71,7 +73,6 @@ export class Allocation {
   peers = 0;
   /** Is work on any byte work on all of them? So it is with managed memory that host and device use in turns. */
   indivisible = false;
-  #views: WeakRef<Views> | undefined;
   #failures: readonly KeptFailure[] = NONE;
   #attachments: WeakMap<object, unknown> | undefined;
   #ends: readonly (() => void)[] = NO_ENDS;
@@ -101,16 +102,6 @@ export class Allocation {
   /** What is to be forgotten with these bytes: called, whatever their fate, before the last peer gives them back. */
   beforeFree(end: () => void): void {
     this.#ends = [...this.#ends, end];
-  }
-
-  /** The views of these bytes, while anybody can still reach one. */
-  get views(): Views | undefined {
-    return this.#views?.deref();
-  }
-
-  /** Called by the views themselves, when there is a first one. */
-  watch(views: Views): void {
-    this.#views = new WeakRef(views);
   }
 
   /** A view was found that cannot be revoked, and why: its bytes can never be given back. */
