@@ -28,6 +28,7 @@ export {
   type ImageInit,
 } from "./layout/frame_info.ts";
 export type { Grant, GrantState } from "./memory/grant.ts";
+export type { Placed, Ranges } from "./memory/ranges.ts";
 export { Graph, type MapOptions, type TensorOf } from "./graph/graph.ts";
 export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout/layout.ts";
 export { Ledger, ledger } from "./life/ledger.ts";

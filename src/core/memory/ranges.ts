@@ -25,7 +25,7 @@ let orders = 0;
 
 /**
  * Ranges of bytes, which may overlap, each with what lies there. Adding, taking out and finding what shares bytes with a
- * range cost the logarithm of how many there are: it is an interval tree, balanced as a treap.
+ * range cost the logarithm of how many there are: it is an interval tree, balanced as a treap. For those who write mappers.
  */
 export class Ranges<T> implements Iterable<T> {
   #root: Node<T> | undefined;
