@@ -73,6 +73,39 @@ export function partsOf(runs: Runs, buffers: readonly number[]): Part[] {
   return [{ begins: [0, 0], runs: { length, dimensions: before } }, ...last];
 }
 
+/** Commands that one transfer may take: enough for the rows of any image, too few for its single elements. */
+export const MOST_COMMANDS = 16_384;
+
+/**
+ * A part between two places of one buffer, as commands that have the same pitches in both: OpenCL takes no others there
+ * (clEnqueueCopyBufferRect, CL_INVALID_VALUE).
+ *
+ * @throws {LayoutError} where those are too many.
+ */
+export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn: string, argument: string): Part[] {
+  const differs = dimensions.findIndex(({ strides: [one, other] }) => one !== other);
+  if (differs < 0) return [{ begins, runs: { length, dimensions } }];
+  const [inner, outer] = [dimensions.slice(0, differs), dimensions.slice(differs)];
+  const commands = outer.reduce((product, { count }) => product * count, 1);
+  if (commands > MOST_COMMANDS) {
+    const what =
+      `the two lie in one buffer, with rows at different distances, so each of its ${commands} rows takes a ` +
+      `command: more than ${MOST_COMMANDS}.`;
+    throw noBox(what, fn, argument);
+  }
+  return placesOf(begins, outer).map((begins) => ({ begins, runs: { length, dimensions: inner } }));
+}
+
+/** Where each step along some dimensions begins, in each of several layouts. */
+export function placesOf(begins: readonly number[], dimensions: readonly Dimension[]): (readonly number[])[] {
+  let places = [begins];
+  for (const { count, strides } of dimensions) {
+    const step = (n: number) => places.map((place) => place.map((begin, i) => begin + n * strides[i]));
+    places = Array.from({ length: count }, (_, n) => step(n)).flat();
+  }
+  return places;
+}
+
 /** As the functions take it. */
 export function sizes(triple: Triple): BigUint64Array<ArrayBuffer> {
   return BigUint64Array.from(triple, BigInt);

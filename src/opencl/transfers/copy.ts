@@ -6,13 +6,18 @@ import { opencl } from "../library.ts";
 import type { Enqueue, OpenCLQueue } from "../queue.ts";
 import type { Point } from "../queues/point.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { boxOf, type Part, partsOf, sizes } from "./box.ts";
+import { boxOf, type Part, partsOf, sizes, withOnePitch } from "./box.ts";
 import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
 
 const BUFFER = "clEnqueueCopyBuffer";
 const RECT = "clEnqueueCopyBufferRect";
 
-/** One tensor's elements to another. What has room between its rows takes several commands, so a failure may leave a part. */
+/**
+ * One tensor's elements to another. What has room between its rows takes several commands, so a failure may leave a part.
+ *
+ * All goes by the whole buffers, and never by a sub-buffer: PoCL 3.1 ends the process where rows of one are copied
+ * (clEnqueueCopyBufferRect).
+ */
 export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): void {
   const uses: Use[] = [
     { tensor: from, access: "read", argument: "from" },
@@ -29,9 +34,11 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
   }
   const runs = runsOf([from.layout, to.layout]);
   if (runs.dimensions.length > 0) boxOf(runs, RECT, "to"); // all of it, before the first command
+  const within = from.root.mem === to.root.mem;
+  const parts = partsOf(runs, [0, 1]).flatMap((part) => within ? withOnePitch(part, RECT, "to") : [part]);
   let last: Point | undefined;
   try {
-    for (const part of partsOf(runs, [0, 1])) {
+    for (const part of parts) {
       // One behind the other, whatever the queue: the last one stands for all of them.
       using before = last && new OpenCLFence(queue.context, queue, last);
       const [fn, enqueue] = commandFor(queue, from, to, part);
@@ -48,9 +55,9 @@ function commandFor(
   to: OpenCLTensor,
   { begins, runs }: Part,
 ): readonly [fn: string, enqueue: Enqueue] {
-  const offsets = [from, to].map(({ layout }, i) => layout.byteOffset + begins[i]);
+  const offsets = [from, to].map(({ rootOffset }, i) => rootOffset + begins[i]);
   const { rawHandle: line } = queue;
-  const [source, target] = [from.rawHandle, to.rawHandle];
+  const [source, target] = [from.root.mem, to.root.mem];
   if (runs.dimensions.length === 0) {
     const [begin, end] = offsets.map(BigInt);
     const length = BigInt(runs.length);

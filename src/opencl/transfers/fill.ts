@@ -6,12 +6,10 @@ import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { type Runs, runsOf } from "../../core/layout/runs.ts";
 import { type FillPattern, patternBytes } from "./pattern.ts";
+import { MOST_COMMANDS, placesOf } from "./box.ts";
 import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
 
 const FN = "clEnqueueFillBuffer";
-
-/** Commands that one fill may take: enough for the rows of any image, too few for its single elements. */
-const MOST_ROWS = 16_384;
 
 /** Fills a tensor's elements, row by row where they are apart. */
 export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPattern): void {
@@ -22,7 +20,7 @@ export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPatt
   assertFits(tensor, runs, bytes.length);
   let last: Point | undefined;
   try {
-    for (const offset of offsetsOf(tensor.layout.byteOffset, runs)) {
+    for (const [offset] of placesOf([tensor.layout.byteOffset], runs.dimensions)) {
       // Row behind row, whatever the queue: the last one stands for all of them.
       using before = last && new OpenCLFence(queue.context, queue, last);
       last = submitUse(queue, FN, uses, (...rest) =>
@@ -44,8 +42,8 @@ export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPatt
 /** OpenCL fills whole patterns, at multiples of their size. */
 function assertFits({ name, layout }: OpenCLTensor, { length, dimensions }: Runs, size: number): void {
   const rows = dimensions.reduce((product, { count }) => product * count, 1);
-  if (rows > MOST_ROWS) {
-    throw unfit(`${name} has ${rows} rows of ${length} bytes, with gaps between them: more than ${MOST_ROWS}.`);
+  if (rows > MOST_COMMANDS) {
+    throw unfit(`${name} has ${rows} rows of ${length} bytes, with gaps between them: more than ${MOST_COMMANDS}.`);
   }
   const steps = [length, layout.byteOffset, ...dimensions.map(({ strides }) => strides[0])];
   const odd = steps.find((step) => step % size !== 0);
@@ -55,13 +53,4 @@ function assertFits({ name, layout }: OpenCLTensor, { length, dimensions }: Runs
 
 function unfit(what: string): LayoutError {
   return new LayoutError(`tensor: ${what}`, { api: "opencl", fn: FN, argument: "tensor" });
-}
-
-/** Where each run begins. */
-function offsetsOf(begin: number, { dimensions }: Runs): number[] {
-  let offsets = [begin];
-  for (const { count, strides: [stride] } of dimensions) {
-    offsets = Array.from({ length: count }, (_, i) => offsets.map((offset) => offset + i * stride)).flat();
-  }
-  return offsets;
 }

@@ -1,4 +1,5 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { shown } from "../../core/argument.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
@@ -54,7 +55,10 @@ function transfer(
   );
 }
 
-/** One image to another of the same format and size; or between an image and a buffer that has its pixels without gaps. */
+/**
+ * One image to another of the same format and size; or between an image and a buffer that has its pixels without gaps. That
+ * goes by the whole buffer: PoCL 3.1 ends the process where it is a sub-buffer.
+ */
 export function copyImage(queue: OpenCLQueue, from: OpenCLImage | OpenCLTensor, to: OpenCLImage | OpenCLTensor): void {
   const uses: Use[] = [
     { tensor: from, access: "read", argument: "from", ...(OpenCLImage.isImage(from) ? { type: "image" } : {}) },
@@ -71,7 +75,7 @@ function copying(
   to: OpenCLImage | OpenCLTensor,
 ): readonly [fn: string, enqueue: Enqueue] {
   const { rawHandle: line } = queue;
-  const [source, target] = [from.rawHandle, to.rawHandle];
+  const [source, target] = [memOf(from), memOf(to)];
   if (OpenCLImage.isImage(from) && OpenCLImage.isImage(to)) {
     const fn = "clEnqueueCopyImage";
     assertAlike(from, to, fn);
@@ -111,13 +115,17 @@ function assertAlike(from: OpenCLImage, to: OpenCLImage, fn: string): void {
   if (!apart) throw unfit("to", `its bytes overlap those of ${from.name}.`, fn);
 }
 
-/** Where in a buffer the pixels begin. */
+function memOf(use: OpenCLImage | OpenCLTensor): ClMem {
+  return OpenCLImage.isImage(use) ? use.rawHandle : use.root.mem;
+}
+
+/** Where in the whole buffer the pixels begin. */
 function bufferOffset(buffer: OpenCLTensor, image: OpenCLImage, argument: string, fn: string): bigint {
-  const { layout, name } = buffer;
+  const { layout, name, rootOffset } = buffer;
   assertMovesRows(image, fn);
   if (!isContiguous(layout)) throw unfit(argument, `${name} has gaps; pixels in a buffer have none.`, fn);
   const length = pixelBytes(image);
-  if (layout.byteLength === length) return BigInt(layout.byteOffset);
+  if (layout.byteLength === length) return BigInt(rootOffset);
   throw unfit(argument, `${name} has ${layout.byteLength} bytes, the pixels of ${image.name} have ${length}.`, fn);
 }
 
