@@ -176,7 +176,8 @@ export class HostContext implements Context, Target<HostTensor> {
    * Unless it is wrapped with `{ access: "read" }`, the first and the last page have to be writable as well. Pages between
    * them that are not, and what the kernel tells nothing about, are not found out: a write there ends the process.
    *
-   * @throws {ArgumentError} where a page cannot be read, or written, or the range overlaps known memory in part.
+   * @throws {ArgumentError} where a page cannot be read, or written, the range overlaps known memory in part, or the
+   * address is that of a map and ends with it.
    */
   wrap<D extends DType>(pointer: bigint | Deno.PointerValue, init: LayoutInit<D>, options?: WrapOptions): HostTensor<D>;
   wrap(

@@ -1,4 +1,5 @@
 import { type Access, writes } from "../core/memory/access.ts";
+import { showAt } from "../core/memory/peers.ts";
 import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
@@ -43,6 +44,7 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
     const { context: cl, root } = source;
     const { access } = job.grants[0];
     const mapped = cl.images.mapTensor(source, access, !hasGaps(source));
+    if (root.hostAddress === undefined) job.undo.push(showAt(mapped.address, mapped.layout.byteLength, source.name));
     if (writes(access)) {
       root.hostWriters++;
       job.undo.push(() => void root.hostWriters--);

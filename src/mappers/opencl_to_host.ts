@@ -1,4 +1,5 @@
 import { type Access, covers, writes } from "../core/memory/access.ts";
+import { showAt } from "../core/memory/peers.ts";
 import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
@@ -54,6 +55,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     const length = Math.max(...planes.map((plane) => plane.rootOffset + plane.layout.byteLength)) - first;
     const { root } = planes[0];
     const range = cl.memory.map(root.mem, job.grants[0].access, first, length, !hasGaps(source));
+    if (root.hostAddress === undefined) job.undo.push(showAt(range.address, length, source.name));
     if (writes(job.grants[0].access)) {
       root.hostWriters++;
       job.undo.push(() => void root.hostWriters--);

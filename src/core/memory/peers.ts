@@ -1,5 +1,5 @@
 import { AddressIndex } from "./address_index.ts";
-import type { Allocation } from "./allocation.ts";
+import type { Allocation, Closed } from "./allocation.ts";
 
 /** Allocations of this isolate by host address, whichever API made them: tensors over the same bytes find each other here. */
 const index = new AddressIndex();
@@ -7,6 +7,40 @@ const index = new AddressIndex();
 /** The allocation that shares a byte with a range of host addresses, if samepage knows one. */
 export function findAllocation(address: bigint, byteLength: number): Allocation | undefined {
   return index.overlapping(address, byteLength);
+}
+
+/** Host addresses at which a driver shows memory that has none of its own, for as long as it is mapped. */
+interface Shown {
+  readonly address: bigint;
+  readonly byteLength: number;
+  /** Whose memory it is, in words. */
+  readonly of: string;
+  /** Where it stands in the list. */
+  place: number;
+}
+
+/** A list: who takes memory over by its address looks through it, and nobody else does. */
+const shown: Shown[] = [];
+
+/** A driver shows memory at an address from now on, until the answered function is called. */
+export function showAt(address: bigint, byteLength: number, of: string): () => void {
+  const one: Shown = { address, byteLength, of, place: shown.length };
+  shown.push(one);
+  return () => takeOut(shown, one);
+}
+
+/** Why memory may not be taken over by its address alone, where samepage knows that. */
+export function closedAt(address: bigint, byteLength: number): Closed | undefined {
+  const closed = findAllocation(address, byteLength)?.block.closed;
+  if (closed !== undefined) return closed;
+  const one = shown.find((one) =>
+    one.address < address + BigInt(byteLength) && address < one.address + BigInt(one.byteLength)
+  );
+  if (one === undefined) return undefined;
+  return {
+    reason: `it is memory of ${one.of} that is mapped for the host: the address ends with that map.`,
+    remedy: "Use the tensor of that map, or slice it.",
+  };
 }
 
 /** One more tensor or frame owns the bytes of an allocation that has an address. */
@@ -43,10 +77,13 @@ export function findByHandle(kind: string, handle: bigint): Allocation | undefin
 export function tellByHandle(kind: string, handle: bigint, allocation: Allocation): void {
   const one: Told = { kind, handle, allocation, place: told.length };
   told.push(one);
-  allocation.beforeFree(() => {
-    const last = told.pop()!;
-    if (last === one) return;
-    told[one.place] = last;
-    last.place = one.place;
-  });
+  allocation.beforeFree(() => takeOut(told, one));
+}
+
+/** Takes one out of a list; the last takes its place. */
+function takeOut<T extends { place: number }>(list: T[], one: T): void {
+  const last = list.pop()!;
+  if (last === one) return;
+  list[one.place] = last;
+  last.place = one.place;
 }

@@ -2,7 +2,7 @@ import type { Access } from "../../core/memory/access.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";
 import { Grant } from "../../core/memory/grant.ts";
 import { describeLayout } from "../../core/layout/layout.ts";
-import { findAllocation, join, leave } from "../../core/memory/peers.ts";
+import { closedAt, findAllocation, join, leave } from "../../core/memory/peers.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { wrong } from "../errors.ts";
 import { matIn } from "../header.ts";
@@ -21,8 +21,9 @@ import type { MatTarget } from "./target.ts";
 export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-write"): OpenCVMat {
   const { shape, data } = matIn(viewOf(slot));
   const layout = layoutOf(shape);
+  const closed = closedAt(data, layout.byteLength);
+  if (closed !== undefined) throw wrong("handle", closed.reason, closed.remedy);
   const known = findAllocation(data, layout.byteLength);
-  if (known?.block.closed !== undefined) throw wrong("handle", known.block.closed.reason, known.block.closed.remedy);
   const allocation = known ?? new Allocation(blockOf(slot, data, layout.byteLength));
   const start = Number(data - allocation.block.address!);
   if (start < 0 || start + layout.byteLength > allocation.block.byteLength) {

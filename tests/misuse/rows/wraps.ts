@@ -1,5 +1,5 @@
-import { AccessError, ArgumentError, host, LayoutError } from "@samepage/interop";
-import { any, fails, outcome, same, say } from "../kit.ts";
+import { AccessError, ArgumentError, host, LayoutError, MapperGraph } from "@samepage/interop";
+import { any, fails, open, outcome, same, say } from "../kit.ts";
 import { type Failure, table } from "../row.ts";
 
 const refused = (argument: string, message: RegExp, hint?: RegExp): Failure => ({
@@ -22,6 +22,17 @@ function readOnlyPage(): bigint {
 }
 
 export default table(import.meta, {
+  "the address of a map, which ends with it": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using buffer = cl.allocate(bytes);
+      using mapped = graph.map(buffer, host);
+      host.wrap(mapped.address, bytes);
+    },
+    fails: refused("memory", /mapped for the host: the address ends with that map/, /slice it/),
+  },
   "a misaligned pointer, wrapped for wider elements": {
     run() {
       using t = host.allocate(bytes);
