@@ -14,7 +14,7 @@ import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { resourceOf, retained } from "./shared/job.ts";
-import { planesOf } from "./shared/planes.ts";
+import { inBuffer, planesOf } from "./shared/planes.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
 import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
 import { UNMAPPED } from "./shared/verdicts.ts";
@@ -47,7 +47,8 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const { address, byteLength } = range;
     const verdict = address === undefined ? UNMAPPED : cl.aliasing.judge(address, byteLength);
     const hostWait = room.length > 0 || waits.some((fence) => fence.context !== cl);
-    return planned(EDGE, verdict, hostWait, source.as(target, access));
+    const { start } = (room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
+    return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, start));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {

@@ -12,6 +12,7 @@ import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
+import { inBuffer } from "./shared/planes.ts";
 import { refused } from "./shared/refusals.ts";
 
 const EDGE = "opencl.svm→opencl";
@@ -36,7 +37,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     if ("reason" in room) return room;
     const verdict = cl.aliasing.judge(asked(source), source.range.byteLength);
     const hostWait = room.length > 0 || waits.some((fence) => fence.context !== cl);
-    return planned(EDGE, verdict, hostWait, source.as(target, access));
+    return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, wholeOf(source).start));
   },
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob) {

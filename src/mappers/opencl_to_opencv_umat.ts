@@ -9,7 +9,6 @@ import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import { noRoute } from "../core/graph/route.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
-import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { DeviceContext } from "../opencv/execution.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
@@ -32,9 +31,9 @@ const MOST_TRIES = 512;
  * queue in that waits for our work by events, and ours for its.
  *
  * OpenCV's kernels load vectors where offset and step are multiples of their size: they take it for granted that the
- * buffer itself begins at one. A buffer over host memory begins wherever the tensor does. Where that is no such multiple,
- * OpenCV gets a `cl_mem` of its own, which begins at one below, in the same allocation; the UMat's offset leads to the
- * tensor. What is lent is the tensor's bytes, as ever. It is done only where the device uses that memory in place: then
+ * buffer itself begins at one. A buffer over host memory begins wherever the map did that made it. Where that is no such
+ * multiple, OpenCV gets a `cl_mem` of its own, which begins at one below, in the same allocation; the UMat's offset leads
+ * to the tensor. What is lent is the tensor's bytes, as ever. It is done only where the device uses that memory in place: then
  * nobody moves the bytes in between, and both handles are the same memory.
  */
 export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
@@ -47,19 +46,22 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     if (cl.queue.resource.state !== "live") return;
     to.context.tryExecution(cl.rawHandle, () => deviceContext(cl));
     if (source.info !== undefined) return;
-    const base = baseFor(source, to);
-    if ("reason" in base || base.below === 0) return;
-    for (const { address, byteLength } of inPlaceFor(base)) cl.aliasing.tryToProve(address, byteLength);
+    const place = placeFor(source, to);
+    if ("reason" in place || !place.lowered) return;
+    for (const { address, byteLength } of inPlaceFor(source, place.offset)) {
+      cl.aliasing.tryToProve(address, byteLength);
+      if (!cl.aliasing.judge(address, byteLength).aliases) return; // a "no" takes a second
+    }
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
     const closed = refuseFrame(EDGE, source, "a UMat");
     if (closed !== undefined) return closed;
-    const base = acceptedBase(source, target as UMatTarget);
-    if ("reason" in base) return base;
+    const place = acceptedPlace(source, target as UMatTarget);
+    if ("reason" in place) return place;
     const result = new Described(target, access, planesFromZero(source), undefined, cl.rawHandle);
-    const verdict = base.below > 0 ? SAME_BYTES : SAME_CL_MEM;
+    const verdict = place.lowered ? SAME_BYTES : SAME_CL_MEM;
     return planned(EDGE, verdict, waits.some((fence) => fence.context !== cl), result);
   },
 
@@ -67,23 +69,23 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     const to = target as UMatTarget;
     const cl = source.context;
     const waits = retained(job, source);
-    const { described, root, rawHandle } = source;
     // Asked again: a hop of the same route may have come between.
-    const base = acceptedBase(described, to);
-    if ("reason" in base) throw noRoute(source.name, "a UMat", [base]);
-    const { below, offset } = base;
-    const mem = below > 0
-      ? cl.memory.hostBuffers.lowered(root as HostBuffer, below, job.undo)
+    const place = acceptedPlace(source.described, to);
+    if ("reason" in place) throw noRoute(source.name, "a UMat", [place]);
+    const { offset } = place;
+    const { described: { range: { address } }, layout: { byteLength } } = source;
+    const mem = place.lowered
+      ? cl.memory.hostBuffers.another(address! - BigInt(offset), offset + byteLength, job.undo)
       : wantsRoot(cl)
-      ? root.mem
-      : rawHandle;
+      ? source.root.mem
+      : source.rawHandle;
     const execution = to.context.executionIn(cl.rawHandle)!;
     const layout = moved(source.layout, 0);
     const buffer = { mem, offset, clContext: cl.rawHandle, execution };
     const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);
     const resource = resourceOf(execution.resource, job, source.resource);
     for (const fence of waits.splice(0)) resource.record(fence);
-    return to.tensor(resource, layout, { ...over, buffer, address: described.range.address }, source);
+    return to.tensor(resource, layout, { ...over, buffer, address }, source);
   },
 };
 
@@ -95,74 +97,77 @@ function wantsRoot({ device }: OpenCLContext): boolean {
   return device.platform === "Portable Computing Language";
 }
 
-/** The `cl_mem` that OpenCV is to have. */
-interface Base {
-  /** How many bytes before the tensor's root buffer it begins; 0 where it is that buffer, or a part of it. */
-  readonly below: number;
-  /** Where the tensor's first element lies in it. */
+/** Where the tensor begins in the `cl_mem` that OpenCV is to have. */
+interface Place {
+  /** In bytes. */
   readonly offset: number;
-  /** The address of the root buffer, where that lies in host memory. */
-  readonly address: bigint | undefined;
-  /** The length of the root buffer in bytes. */
-  readonly byteLength: number;
+  /** Is it a `cl_mem` that begins lower than the tensor's own? */
+  readonly lowered: boolean;
 }
 
-/** Where the buffer has to begin for OpenCV, or why a UMat cannot be there. */
-function baseFor(source: Described, target: UMatTarget): Base | Refusal {
+/** Where it will begin, or why a UMat cannot be there. */
+function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   const cl = source.target.context as OpenCLContext;
-  const { range, planes: [{ layout }] } = source;
-  const { address, start, byteLength } = cl.memory.extentOf(range);
-  const inRoot = range.start - start;
+  const [{ layout, address, start, allocation: { block } }] = source.planes;
   const align = LANES * sizeOf(layout.dtype);
-  if (address === undefined || address % BigInt(align) === 0n) {
-    const offset = wantsRoot(cl) ? inRoot : layout.byteOffset;
-    return refuseUnfit(EDGE, target.fit(layout, offset)) ?? { below: 0, offset, address, byteLength };
+  if (address === undefined || (address - BigInt(layout.byteOffset)) % BigInt(align) === 0n) {
+    const offset = offsetIn(source);
+    return refuseUnfit(EDGE, target.fit(layout, offset)) ?? { offset, lowered: false };
   }
-  const { block } = range.allocation;
   const room = block.address !== undefined && block.address + BigInt(start) === address ? start : 0;
   const step = Math.max(cl.subBufferAlign, align);
   const first = Number(address % BigInt(step));
   let unfit: Refusal | undefined;
-  for (let below = first; below <= room && below < first + MOST_TRIES * step; below += step) {
-    const fit = target.fit(layout, below + inRoot);
-    if (!("problem" in fit)) return { below, offset: below + inRoot, address, byteLength };
+  for (let offset = first; offset <= room && offset < MOST_TRIES * step; offset += step) {
+    const fit = target.fit(layout, offset);
+    if (!("problem" in fit)) return { offset, lowered: true };
     unfit ??= refuseUnfit(EDGE, fit);
     if (fit.argument !== "byteOffset") break;
   }
   return unfit ?? refuseMisaligned(address, align, "there are too few bytes of the same memory before it.");
 }
 
-/** The same, where the device was shown to use the memory in place. */
-function acceptedBase(source: Described, target: UMatTarget): Base | Refusal {
-  const cl = source.target.context as OpenCLContext;
-  const base = refuseEnded(EDGE, cl) ?? baseFor(source, target);
-  if ("reason" in base) return base;
-  const moved = base.below > 0 &&
-    !inPlaceFor(base).every(({ address, byteLength }) => cl.aliasing.judge(address, byteLength).aliases);
-  if (moved) {
-    const align = LANES * sizeOf(source.planes[0].layout.dtype);
-    return refuseMisaligned(base.address!, align, `${cl.name} was not shown to use this memory in place.`);
-  }
-  return refuse(source, target) ?? base;
+/** Where a tensor begins in the buffer that is its own. */
+function offsetIn({ target, range, planes: [{ layout }] }: Described): number {
+  const cl = target.context as OpenCLContext;
+  const root = wantsRoot(cl) ? cl.memory.bufferOf(range) : undefined;
+  return root === undefined ? layout.byteOffset : range.start - cl.memory.startOf(root);
 }
 
-/** What the device has to use in place where the buffer begins below: the tensor's own, and that. */
-function inPlaceFor({ address, below, byteLength }: Base) {
+/** The same, where the device was shown to use the memory in place. */
+function acceptedPlace(source: Described, target: UMatTarget): Place | Refusal {
+  const cl = source.target.context as OpenCLContext;
+  const place = refuseEnded(EDGE, cl) ?? placeFor(source, target);
+  if ("reason" in place) return place;
+  const inPlace = !place.lowered ||
+    inPlaceFor(source, place.offset).every(({ address, byteLength }) => cl.aliasing.judge(address, byteLength).aliases);
+  if (inPlace) return refuse(source, target) ?? place;
+  const [{ layout, address }] = source.planes;
+  const why = `${cl.name} was not shown to use this memory in place.`;
+  return refuseMisaligned(address!, LANES * sizeOf(layout.dtype), why);
+}
+
+/** What the device has to use in place where a `cl_mem` begins lower: the buffer that there is, or will be, and that. */
+function inPlaceFor({ target, range }: Described, offset: number): { address: bigint; byteLength: number }[] {
+  const root = (target.context as OpenCLContext).memory.hostBuffers.find(range);
+  const address = range.address!;
   return [
-    { address: address!, byteLength },
-    { address: address! - BigInt(below), byteLength: byteLength + below },
+    root === undefined
+      ? { address, byteLength: range.byteLength }
+      : { address: root.hostAddress, byteLength: root.byteLength },
+    { address: address - BigInt(offset), byteLength: offset + range.byteLength },
   ];
 }
 
 function refuseMisaligned(address: bigint, align: number, why: string): Refusal {
-  return refused(
-    EDGE,
-    `the buffer begins at 0x${
+  const reason = `OpenCV's kernels load vectors, and want them at multiples of ${align} bytes. This ` +
+    `buffer begins at no such multiple (the first byte lies at 0x${
       address.toString(16)
-    }, and OpenCV's kernels load vectors, which have to lie at multiples of ` +
-      `${align} bytes. The buffer cannot begin lower: ${why}`,
-    `Map memory that begins at a multiple of ${align} bytes, as host.allocate() gives, and slice the UMat; or use a Mat.`,
-  );
+    }), and cannot begin lower: ${why}`;
+  const remedy =
+    `Map memory that begins at a multiple of ${align} bytes, as host.allocate() gives, and slice the UMat; or ` +
+    "use a Mat.";
+  return refused(EDGE, reason, remedy);
 }
 
 function refuse(source: Described, target: UMatTarget): Refusal | undefined {

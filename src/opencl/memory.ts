@@ -68,21 +68,6 @@ export class OpenCLMemory {
   }
 
   /**
-   * The bytes of the buffer that a described range is a part of. Where that buffer is yet to be made, those that it will be
-   * over: a block of shared virtual memory, or the range and no more.
-   */
-  extentOf(range: ByteRange): Pick<ByteRange, "address" | "start" | "byteLength"> {
-    const root = this.bufferOf(range);
-    if (root !== undefined && "start" in root) {
-      const { hostAddress: address, start, byteLength } = root as HostBuffer;
-      return { address, start, byteLength };
-    }
-    if (root !== undefined) return { address: undefined, start: 0, byteLength: range.allocation.block.byteLength };
-    const block = this.#context.svm.blockOf(range.allocation);
-    return block === undefined ? range : { address: block.address, start: 0, byteLength: block.byteLength };
-  }
-
-  /**
    * The buffer that another API says an allocation of its own is.
    *
    * @throws {ArgumentError} where it is of another context, or a part of something else.
@@ -115,6 +100,11 @@ export class OpenCLMemory {
   map(mem: ClMem, access: Access, offset: number, length: number, exact = false): MappedRange {
     this.#context.queue.assertUnblocked("a map");
     return this.#map(mem, CL_TRUE, mapFlags(access, exact), offset, length, []);
+  }
+
+  /** Where a part that begins so many bytes into a root buffer lies in its own `cl_mem`: see {@link part}. */
+  offsetOf(begin: number): number {
+    return begin % this.#context.subBufferAlign === 0 ? 0 : begin;
   }
 
   /** The tensor of a part of a root buffer that begins `begin` bytes into it. */

@@ -104,8 +104,8 @@ export class OpenCLTensor extends Tensor<ClMem> {
  */
 export function partOf(context: OpenCLContext, root: ClMem, origin: number, at: Layout, undo: Undo): BufferPart {
   const begin = origin + at.byteOffset;
-  if (begin === 0) return { handle: root, origin: 0, layout: moved(at, 0) };
-  if (begin % context.subBufferAlign !== 0) return { handle: root, origin: 0, layout: moved(at, begin) };
+  const offset = context.memory.offsetOf(begin);
+  if (begin === 0 || offset !== 0) return { handle: root, origin: 0, layout: moved(at, offset) };
   const region = new DataView(new ArrayBuffer(cl_buffer_region.size));
   writeClBufferRegion(region, 0, { origin: BigInt(begin), size: BigInt(at.byteLength) });
   const handle = own(

@@ -1,8 +1,10 @@
 import { type Layout, moved } from "../../core/layout/layout.ts";
-import type { Described, DescribedPlane } from "../../core/tensors/described.ts";
+import type { Access } from "../../core/memory/access.ts";
+import { Described, type DescribedPlane } from "../../core/tensors/described.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import type { HostTensor } from "../../host/tensor.ts";
+import type { OpenCLContext } from "../../opencl/context.ts";
 
 /** An address, of the host's or of a device's. */
 export type Address = HostTensor["address"];
@@ -40,4 +42,17 @@ export function placed({ address, layout }: Addressed, handle: Address, first: A
 export function planesFromZero({ planes }: Described): readonly DescribedPlane[] {
   const [plane] = planes;
   return plane.layout.byteOffset === 0 ? planes : [{ ...plane, layout: moved(plane.layout, 0) }];
+}
+
+/** A tensor or frame as it will be in a buffer that begins at `start`, counted as the allocation counts. */
+export function inBuffer(source: Described, cl: OpenCLContext, access: Access, start: number): Described {
+  const offsets = source.planes.map((plane) => cl.memory.offsetOf(plane.start - start));
+  const { planes, info } = source;
+  if (planes.every(({ layout }, i) => layout.byteOffset === offsets[i])) return source.as(cl, access);
+  return new Described(
+    cl,
+    access,
+    planes.map((plane, i) => ({ ...plane, layout: moved(plane.layout, offsets[i]) })),
+    info,
+  );
 }

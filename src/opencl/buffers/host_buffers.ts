@@ -155,13 +155,12 @@ export class HostBuffers {
   }
 
   /**
-   * A `cl_mem` over the bytes of a live buffer and `below` bytes of its allocation before them, for those who want it to
-   * begin at another address. Two such are undefined in OpenCL, for a driver might have a copy for each: so this is only
-   * for memory that the device was proven to use in place. Its release goes on the undo list.
+   * A `cl_mem` over memory that has a live one already, for those who want it to begin elsewhere. Two are undefined in
+   * OpenCL, since a driver might have a copy for each: so this is only for memory that the device was proven to use in
+   * place. Its release goes on the undo list.
    */
-  lowered({ hostAddress, byteLength }: HostBuffer, below: number, undo: Undo): ClMem {
-    const address = hostAddress - BigInt(below) as Address;
-    return createBuffer(this.#context, CL_MEM_USE_HOST_PTR, below + byteLength, address, undo);
+  another(address: bigint, byteLength: number, undo: Undo): ClMem {
+    return createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address, undo);
   }
 
   /** Shows `look` the live buffers that share bytes with a range, until it answers true. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { type DType, host, type HostTensor, LayoutError, MapperGraph, type Tensor } from "@samepage/interop";
-import { BaseOf, type OpenCLContext, type OpenCLKernel, type OpenCLTensor } from "@samepage/interop/opencl";
+import { BaseOf, OpenCLContext, type OpenCLKernel, type OpenCLTensor } from "@samepage/interop/opencl";
 import { open, type Platform, thrown } from "../help.ts";
 import { ADDRESSES, type Kind, Room, type Row } from "./rows.ts";
 
@@ -144,9 +144,8 @@ function partOf(tensor: OpenCLTensor, begin: number): OpenCLTensor {
 
 /** Host memory as shared virtual memory: any where the device shares all of it, else fine-grained memory of its own. */
 export const shared: Kind = function* (platform, stack) {
-  const cl = stack.use(open(platform as Platform));
-  const { fineGrainSystem, fineGrainBuffer } = cl.svm.capabilities;
-  if (!fineGrainSystem && !fineGrainBuffer) return;
+  const cl = stack.use(OpenCLContext.open({ platform }));
+  const { fineGrainSystem } = cl.svm.capabilities;
   const graph = new MapperGraph([host, cl]);
   const room = () => {
     if (fineGrainSystem) return Room.of(ROOM, stack);

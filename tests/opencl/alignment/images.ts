@@ -174,11 +174,13 @@ export const imagesOverBuffers: Kind = function* (name, stack) {
   const kernelFor = copiers(cl);
   const pixels = new Pixels(stack);
   const { bufferPitch } = cl.images.abilities.limits;
+  let none = true;
   const kinds = [["1D buffer", [7]], ["2D", [3, Math.max(bufferPitch, 1)]]] as const;
   for (const [type, shape] of kinds) {
     for (const format of formatsOf(cl, type, type === "1D buffer")) {
       const picture = new Picture(cl, type, format, shape);
       if (!isOpen(graph, pixels, picture, cl)) continue;
+      none = false;
       const kernel = kernelFor(type, format);
       yield* picture.addresses.map((begin): Row => ({
         name: `${type} ${format.name} at ${begin}`,
@@ -202,6 +204,9 @@ export const imagesOverBuffers: Kind = function* (name, stack) {
       }));
     }
   }
+  if (none) {
+    yield* cl.imageFormats("1D buffer").map((format) => refusedRow(cl, new Picture(cl, "1D buffer", format, [7])));
+  }
 };
 
 /** False where there is no such image at all; only the driver knows whether it makes one over host memory. */
@@ -215,4 +220,17 @@ function isOpen(graph: MapperGraph, pixels: Pixels, picture: Picture, cl: OpenCL
     if (error instanceof NoRouteError || error instanceof NativeCallError) return false;
     throw error;
   }
+}
+
+/** Where a driver makes no image over a buffer of host memory, the graph says so before it asks for one. */
+function refusedRow(cl: OpenCLContext, picture: Picture): Row {
+  return {
+    name: `1D buffer ${picture.format.name}, refused`,
+    run() {
+      const graph = new MapperGraph([host, cl]);
+      using source = host.allocate({ shape: picture.shape, dtype: picture.format.dtype });
+      using buffer = graph.map(source, cl);
+      thrown(NoRouteError, () => graph.map(buffer, picture.target));
+    },
+  };
 }
