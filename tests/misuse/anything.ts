@@ -10,12 +10,13 @@ import { any } from "./kit.ts";
 const BAD: readonly unknown[] = [undefined, null, 5, "x", Symbol("s"), {}, [], Object.create(null), 5n, NaN, () => {}];
 
 /** So many characters a message has at most, whatever it is about. */
-const LONGEST_MESSAGE = 2_000;
+export const LONGEST_MESSAGE = 2_000;
 
-const LONG = `${"-x".repeat(500)}\n`.repeat(1000);
+/** A text that no message shows whole. */
+export const LONG = `${"-x".repeat(500)}\n`.repeat(1000);
 
 /** Values that are too long for a message, whole. */
-const LONG_VALUES: readonly unknown[] = [
+export const LONG_VALUES: readonly unknown[] = [
   LONG,
   Symbol(LONG),
   10n ** 300_000n,

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError } from "../../../mod.ts";
 import { cubinIn, ptxIn } from "../../../src/cuda/kernels/code.ts";
 import { compile } from "../../../src/cuda/kernels/compile.ts";
+import { parametersIn } from "../../../src/cuda/kernels/declared.ts";
 import { sourceIn } from "../../../src/cuda/kernels/source.ts";
 import { staleViews } from "../../stale_views.ts";
 import { compilerTest } from "./compiler.ts";
@@ -29,6 +30,26 @@ function cubin(): Uint8Array<ArrayBuffer> {
   const source = sourceIn(`extern "C" __global__ void k(float* x) { x[0] = 1; }`, {});
   return compile(source, { name: "H200", computeCapability: { major: 9, minor: 0 } }).code.bytes;
 }
+
+Deno.test("source, options and types: of a long text a message shows the beginning", () => {
+  const long = `-${"x".repeat(1 << 20)}`;
+  const wrong: readonly (() => unknown)[] = [
+    () => ptxIn(long),
+    () => sourceIn("x", { options: [long] }),
+    () => sourceIn("x", { options: [long.slice(1)] }),
+    () => sourceIn("x", { options: [`--option=0123456789${"9".repeat(4000)}`] }),
+    () => sourceIn("x", { defines: { [long]: 1 } }),
+    () => sourceIn("x", { names: [`${long}\0`] }),
+    () => sourceIn("x", { [long]: 1 } as never),
+    () => parametersIn([long], "k"),
+    () => parametersIn([`${long}*`], "k"),
+    () => parametersIn([`float ${long.slice(1)}`], "k"),
+  ];
+  for (const call of wrong) {
+    const { message } = assertThrows(call, ArgumentError);
+    assert(message.length < 600, `${message.length} characters: ${message.slice(0, 300)}`);
+  }
+});
 
 Deno.test("cubin: a view whose bytes are gone is refused", () => {
   for (const view of staleViews()) {

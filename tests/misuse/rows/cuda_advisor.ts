@@ -16,6 +16,7 @@ import {
   tegraFeature,
   tegraReach,
 } from "@samepage/interop/cuda";
+import { LONG_VALUES, LONGEST_MESSAGE } from "../anything.ts";
 import { any, fails, outcome, OwnFence, say } from "../kit.ts";
 import { table } from "../row.ts";
 
@@ -52,7 +53,10 @@ export default table(import.meta, {
         prefetchOf: (it) => prefetchOf(any(it), "cudaMemAttachGlobal"),
       };
       for (const [name, ask] of Object.entries(questions)) {
-        for (const it of RUBBISH) fails(`${name} ${String(it)}`, () => ask(it), ArgumentError);
+        for (const [i, it] of [...RUBBISH, ...LONG_VALUES].entries()) {
+          const { message } = fails(`${name} ${i}`, () => ask(it), ArgumentError);
+          if (message.length > LONGEST_MESSAGE) throw new Error(`${name} ${i}: ${message.length} characters`);
+        }
       }
     },
   },
