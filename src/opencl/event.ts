@@ -17,6 +17,8 @@ export class OpenCLFence extends Fence {
   readonly context: OpenCLContext;
   readonly #point: Point;
   readonly #queue: OpenCLQueue | undefined;
+  /** False for a fence at work that was over already: what came of that is old news. */
+  #wasThere: boolean;
   #disposed = false;
 
   /** `queue` is what the command was submitted to; none for a user event, or one that somebody else made. */
@@ -26,6 +28,7 @@ export class OpenCLFence extends Fence {
     this.context = context;
     this.#queue = queue;
     this.#point = point.share();
+    this.#wasThere = point.event !== undefined;
   }
 
   /**
@@ -51,6 +54,8 @@ export class OpenCLFence extends Fence {
     this.#assertLive();
     if (!this.#point.over()) return false;
     this.#point.raise();
+    // Not once, but to whoever asks: what a wait is thrown, nobody may hear of.
+    if (this.#wasThere) this.#point.raiseUnreleased();
     return true;
   }
 
@@ -104,7 +109,9 @@ export class OpenCLFence extends Fence {
   /** Another owner of the same point. */
   retain(): OpenCLFence {
     this.#assertLive();
-    return new OpenCLFence(this.context, this.#queue, this.#point);
+    const fence = new OpenCLFence(this.context, this.#queue, this.#point);
+    fence.#wasThere = this.#wasThere;
+    return fence;
   }
 
   /** Gives up this owner's share. */

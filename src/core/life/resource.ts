@@ -292,7 +292,7 @@ export class Resource {
           this.#leaveToBackground();
           throw error;
         }
-        this.#waitFailed(ended, error);
+        ended.errors.push(error);
       }
     }
     this.#raise();
@@ -434,12 +434,6 @@ export class Resource {
     this.#state = "freed";
   }
 
-  /** Work that failed tells so itself. Where it went well, something else failed: the release of an event. */
-  #waitFailed(ended: EndedWait, error: unknown): void {
-    if (wentWell(ended.fence)) this.#failed([error]);
-    else ended.errors.push(error);
-  }
-
   /** The work goes on though its wait has ended: keeps the error, once, and after a while gives the work up. */
   #outlast(ended: EndedWait): void {
     this.#failed(ended.errors.splice(0));
@@ -523,7 +517,7 @@ export class Resource {
         try {
           await obstacle.wait();
         } catch (error) {
-          this.#waitFailed(ended, error);
+          ended.errors.push(error);
         }
       }
     }
@@ -564,15 +558,6 @@ export class Resource {
     if (link.older !== undefined) link.older.newer = link.newer;
     if (link.newer !== undefined) link.newer.older = link.older;
     else link.owner.#newest = link.older;
-  }
-}
-
-/** As far as can be asked. */
-function wentWell(fence: Fence): boolean {
-  try {
-    return fence.reached();
-  } catch {
-    return false;
   }
 }
 

@@ -133,9 +133,7 @@ export class Point {
     const line: Point[] = [this];
     for (let point = this.#before; point?.event !== undefined; point = point.#before) line.push(point);
     if (!line.reverse().every((point) => this.#seenOver(point))) return false;
-    const unreleased = this.#unreleased;
-    this.#unreleased = NO_FAILURES;
-    throwAll(unreleased, "releasing events");
+    this.raiseUnreleased();
     return true;
   }
 
@@ -144,13 +142,18 @@ export class Point {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  /** Throws why an event, its own or one in front of it, could not be released when this was asked about. */
+  raiseUnreleased(): void {
+    throwAll(this.#unreleased, "releasing events");
+  }
+
   /** Its times, once it is over and did not fail; undefined before. @throws where the driver would not tell them. */
   get times(): CommandTimes | undefined {
     if (this.#untimed !== undefined) throw this.#untimed;
     return this.#times;
   }
 
-  /** Asks about one of its line. An event that could not be released stops nothing: that is thrown once this is over. */
+  /** Asks about one of its line. An event that could not be released stops nothing: that is told once this is over. */
   #seenOver(point: Point): boolean {
     try {
       return point.#ask();

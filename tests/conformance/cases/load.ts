@@ -72,9 +72,9 @@ export const LOAD: readonly Case[] = [
       most = alive();
       const faults: Fault[] = [];
       for (const map of unused) {
-        const some = await sweep(map, intact, [KEPT_BY_QUEUE]);
+        const some = await sweep(map, intact, map === mapAndUnmapAsync ? RELEASES_OF_WAITS : [KEPT_BY_QUEUE]);
         assertEquals(some.length === 0, subject.withoutCalls ?? false, "a map without a native call");
-        faults.push(...some);
+        if (map !== mapAndUnmapAsync) faults.push(...some);
       }
       faults.push(...await sweep(mapUseAndUnmap, intact, [KEPT_BY_QUEUE]));
       done[Symbol.dispose]();
@@ -84,6 +84,9 @@ export const LOAD: readonly Case[] = [
     },
   },
 ];
+
+/** A wait off this thread has a share of the event. Where that cannot be given up, the dispose that waited says nothing. */
+const RELEASES_OF_WAITS: readonly string[] = ["opencl.clReleaseEvent", "fake.fakeReleaseEvent"];
 
 /** What its end throws: what failed on the way, and concerned nobody then, at the latest. */
 function failureOf(ended: Disposable): unknown {
