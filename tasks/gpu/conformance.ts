@@ -3,16 +3,17 @@ import type { Row } from "../../tests/conformance/rows.ts";
 import type { Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 
-/** The words after `deno`. */
-const COMMAND = ["run", "-A", "--no-check", "tests/conformance/main.ts", "--only=cuda", "--json", "--where=gpu"];
+/** The words after `deno`, but for the API. */
+const COMMAND = ["run", "-A", "--no-check", "tests/conformance/main.ts", "--json", "--where=gpu"];
 
-/** Every case on every edge of CUDA's; the rows become a file like those of tests/conformance/results. */
-export async function conformance(job: Job, machine: string): Promise<Outcome> {
-  const { stdout, how } = await job.deno(COMMAND, "tests.log");
+/** Every case on every edge of an API; the rows become a file like those of tests/conformance/results. */
+export async function conformance(job: Job, machine: string, api: "cuda" | "opencl"): Promise<Outcome> {
+  const command = [...COMMAND, `--only=${api}`];
+  const { stdout, how } = await job.deno(command, "tests.log");
   const rows = rowsIn(stdout);
   if (rows === undefined) return { verdict: "red", counts: `it ended with ${how}`, failures: [`conformance: ${how}`] };
-  const heading = { commit: job.commit, machine, command: `deno ${COMMAND.join(" ")}` };
-  await Deno.writeTextFile(join(job.out, "conformance.json"), fileOf(heading, rows));
+  const heading = { commit: job.commit, machine, command: `deno ${command.join(" ")}` };
+  await Deno.writeTextFile(join(job.out, `conformance-${api}.json`), fileOf(heading, rows));
   const of = (result: Row["result"]) => rows.filter((row) => row.result === result);
   const failures = of("fail").map((row) => `${row.edge}  ${row.case}: ${row.reason}`);
   const edges = new Set(rows.map(({ edge }) => edge)).size;

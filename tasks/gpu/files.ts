@@ -21,6 +21,11 @@ export function cudaTests(): Promise<string[]> {
   );
 }
 
+/** All tests of OpenCL's. */
+export function openclTests(): Promise<string[]> {
+  return filesBelow("tests/opencl", (path) => path.endsWith("_test.ts"));
+}
+
 /** The tests that make CUDA's calls fail, one after the other. */
 export function faultTests(): Promise<string[]> {
   return filesBelow("tests/faults", (path) => /\/cuda[^/]*_test\.ts$/.test(path));

@@ -1,6 +1,6 @@
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
-import { cudaExamples, cudaTests, faultTests } from "./files.ts";
+import { cudaExamples, cudaTests, faultTests, openclTests } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import { sanitize } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
@@ -14,7 +14,21 @@ export function stepsOn(machine: string): readonly Step[] {
       what: "every case on every edge of CUDA's",
       limit: 180,
       stage: 1,
-      run: (job) => conformance(job, machine),
+      run: (job) => conformance(job, machine, "cuda"),
+    },
+    {
+      name: "opencl-rows",
+      what: "every case on every edge of OpenCL's, on each platform",
+      limit: 180,
+      stage: 1,
+      run: (job) => conformance(job, machine, "opencl"),
+    },
+    {
+      name: "opencl",
+      what: "tests/opencl, on each platform: NVIDIA's moves the bytes of host memory",
+      limit: 180,
+      stage: 1,
+      run: async (job) => runTests(job, await openclTests(), 3),
     },
     {
       name: "tests",
