@@ -239,11 +239,17 @@ class World {
         op.which % 4 === 0 || node === undefined ? [] : node === second || op.fails ? [node] : [node, second],
       );
     } else if (op.what === "hop") {
-      // As the graph does it: every hop depends on it, and has the one before as owner and as intermediate.
+      // As the graph does it: every hop depends on it, and has the one before as owner and as intermediate. The last of a
+      // chain depends on the chain's source too, which may be an intermediate itself.
       const graph = live[op.more % live.length];
       const owners = (from: Node) => graph === from ? [from] : [from, graph];
       let at = this.make(op, owners(node));
-      for (let i = 0; i <= op.more % 2; i++) at = this.make({ ...op, more: op.which + i }, [at, ...owners(graph)], at);
+      const before: Node[] = [];
+      for (let i = 0; i <= op.more % 3; i++) {
+        const next = this.make({ ...op, more: op.which + i }, [at, ...before, ...owners(graph)], at);
+        if (op.foreign) before.push(at);
+        at = next;
+      }
     } else if (op.what === "work") {
       const work = this.work(op);
       node.works.push({ work, foreign: op.foreign });

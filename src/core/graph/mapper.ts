@@ -44,7 +44,10 @@ export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped> {
   prepare?(source: Described, target: Target): void;
   /** The step it would take, or why not. No native call, no change of state. */
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal;
-  /** Takes the step. The graph has lent the bytes; it unwinds `undo` where this throws. */
+  /**
+   * Takes the step. The graph has lent the bytes; it unwinds `undo` where this throws, and has the result end before the
+   * source and the target's context.
+   */
   map(source: A, target: Target, job: MapJob): B;
 }
 
@@ -83,11 +86,20 @@ export function ask(
   return { edge: edgeOf(mapper), reason: `it would lead elsewhere than to ${target.context.name}.` };
 }
 
-/** Takes a mapper's step. @throws {ArgumentError} where what it makes did not take over what was lent for it. */
+/**
+ * Takes a mapper's step. Its result ends before the source and the target's context do, whether or not the mapper has
+ * said so.
+ *
+ * @throws {ArgumentError} where what it makes did not take over what was lent for it.
+ */
 export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob): Mapped {
   const mapped: unknown = mapper.map(source, target, job);
-  if (mapped instanceof Mapped && job.grants.every((grant) => grant.resource !== undefined)) return mapped;
-  throw rubbish(mapper, "map", mapped);
+  if (!(mapped instanceof Mapped) || job.grants.some((grant) => grant.resource === undefined)) {
+    throw rubbish(mapper, "map", mapped);
+  }
+  mapped.resource.dependOn(source.resource);
+  if (target.context.resource !== undefined) mapped.resource.dependOn(target.context.resource);
+  return mapped;
 }
 
 function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {

@@ -185,8 +185,9 @@ export class Resource {
     );
   }
 
-  /** Disposing `owner` disposes this first. */
+  /** Disposing `owner` disposes this first. Idempotent. */
   dependOn(owner: Resource): void {
+    for (let link = this.#memberships; link !== undefined; link = link.next) if (link.owner === owner) return;
     owner.#adopt(this);
   }
 
@@ -429,8 +430,8 @@ export class Resource {
     }
     this.#failed(unwind(this.#undo));
     for (const grant of this.grants) grant.finish();
-    // The other owners keep it until the intermediate, which must not wait for it, is gone as well.
-    if (this.#intermediate !== undefined) this.#leaveOwner(this.#intermediate);
+    // The other owners keep it until the intermediates, which must not wait for it, are gone as well.
+    for (let at = this.#intermediate; at !== undefined; at = at.#intermediate) this.#leaveOwner(at);
     this.#state = "freed";
   }
 

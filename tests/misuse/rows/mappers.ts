@@ -3,16 +3,21 @@ import {
   ArgumentError,
   chain,
   type Described,
+  DisposedError,
   Graph,
   host,
+  type HostTensor,
   hostToOpenCL,
   hostToOpenCVMat,
+  type MapJob,
   type Mapper,
   MapperGraph,
   messageOf,
   NoRouteError,
   openCLToHost,
+  Resource,
   type Target,
+  type Tensor,
 } from "@samepage/interop";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { any, fails, open, say } from "../kit.ts";
@@ -100,6 +105,24 @@ export default table(import.meta, {
       }
     },
     says: ["true the mapper's own", "true the mapper's own", "true the mapper's own"],
+  },
+  "one that forgets what its result depends on": {
+    opencl: true,
+    run() {
+      const map = (source: HostTensor, _: Target, { grants, undo, name }: MapJob) =>
+        host.tensor(new Resource({ name, grants, undo }), source.rawHandle, source.layout, source);
+      for (const first of ["source", "context"] as const) {
+        using cl = open();
+        using h = host.allocate(bytes);
+        using graph = new MapperGraph([host, cl], [mapper(plan, map)]);
+        const mapped: Tensor = graph.map(h, cl);
+        const view = (mapped as HostTensor).view();
+        (first === "source" ? h : cl)[Symbol.dispose]();
+        say(view.length, mapped.resource.state);
+        fails(`after its ${first}`, () => mapped.handle, DisposedError);
+      }
+    },
+    says: ["0 freed", "0 freed"],
   },
   "one that disposes the source": {
     opencl: true,
