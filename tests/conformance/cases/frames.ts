@@ -3,8 +3,7 @@ import { AccessError, DisposedError, InteropError } from "../../../src/core/erro
 import { Frame } from "../../../src/core/tensors/frame.ts";
 import { type ImageInfo, imageInfo } from "../../../src/core/layout/frame_info.ts";
 import { ledger } from "../../../src/core/life/ledger.ts";
-import type { Tensor } from "../../../src/core/tensors/tensor.ts";
-import { HostTensor } from "../../../src/host/mod.ts";
+import { host, type HostTensor } from "../../../src/host/mod.ts";
 import { across, assertFrames, assertFree, type Case, needsParts, NotHere } from "../case.ts";
 import { assertSame, random, until } from "../bytes.ts";
 import type { End, Subject } from "../subject.ts";
@@ -101,23 +100,24 @@ export const FRAMES: readonly Case[] = [
   },
   {
     name: "frame-unmap-waits-for-its-planes",
-    run: (subject) =>
-      withFrames(subject, async (source) => {
-        const { target: to } = subject;
-        if (to.submit === undefined) throw new NotHere("the target's work takes no time");
+    run(subject) {
+      const { submit } = subject.target;
+      if (submit === undefined) throw new NotHere("the target's work takes no time");
+      return withFrames(subject, async (source) => {
         const bytes = randomOf(source);
         const mapped = across(subject, source);
         using fences = new DisposableStack();
-        for (const [i, plane] of mapped.planes.entries()) fences.use(to.submit(plane, bytes[i]));
+        for (const [i, plane] of mapped.planes.entries()) fences.use(submit.call(subject.target, plane, bytes[i]));
         mapped[Symbol.dispose]();
         await assertBack(subject, source, bytes);
-      }),
+      });
+    },
   },
   {
     name: "frame-lent",
-    run: (subject) =>
-      withFrames(subject, async (source, bytes) => {
-        needsParts(subject.target);
+    run(subject) {
+      needsParts(subject.target);
+      return withFrames(subject, async (source, bytes) => {
         const mapped = across(subject, source);
         const lent = mapped.borrow("read");
         for (const plane of mapped.planes) assertThrows(() => plane.assertUsable("write"), AccessError);
@@ -133,15 +133,16 @@ export const FRAMES: readonly Case[] = [
         await disposed;
         assert(isFreed(lent));
         await assertBack(subject, source, bytes);
-      }),
+      });
+    },
   },
   {
     name: "frame-lent-to-a-promise",
-    run: (subject) =>
-      withFrames(subject, async (source, bytes) => {
+    run(subject) {
+      needsHost(subject.target);
+      return withFrames(subject, async (source, bytes) => {
         const mapped = across(subject, source);
-        const plane = mapped.planes[1];
-        if (!canLend(plane)) throw new NotHere("the target lends nothing to a promise");
+        const plane = mapped.planes[1] as HostTensor;
         const { promise, resolve } = Promise.withResolvers<void>();
         const lend = plane.lend(() => promise);
         const disposed = mapped[Symbol.asyncDispose]();
@@ -150,14 +151,15 @@ export const FRAMES: readonly Case[] = [
         resolve();
         await Promise.all([lend, disposed]);
         await assertBack(subject, source, bytes);
-      }),
+      });
+    },
   },
   {
     name: "frame-lent-to-a-promise-before",
-    run: (subject) =>
-      withFrames(subject, async (source, bytes) => {
-        const plane = source.planes[1];
-        if (!canLend(plane)) throw new NotHere("the source lends nothing to a promise");
+    run(subject) {
+      needsHost(subject.source);
+      return withFrames(subject, async (source, bytes) => {
+        const plane = source.planes[1] as HostTensor;
         const { promise, resolve } = Promise.withResolvers<void>();
         const lend = plane.lend(() => promise);
         assertThrows(() => across(subject, source), AccessError);
@@ -166,7 +168,8 @@ export const FRAMES: readonly Case[] = [
         await lend;
         await using mapped = across(subject, source);
         await assertPlanes(subject.target, mapped, bytes, "the frame");
-      }),
+      });
+    },
   },
   {
     name: "frame-failed-fence",
@@ -191,22 +194,23 @@ export const FRAMES: readonly Case[] = [
   },
   {
     name: "frame-all-planes-or-none",
-    run: (subject) =>
-      withFrames(subject, async (source, bytes) => {
-        needsParts(subject.source);
+    run(subject) {
+      needsParts(subject.source);
+      return withFrames(subject, async (source, bytes) => {
         const taken = source.planes[1].borrow("read-write");
         assertThrows(() => across(subject, source), AccessError);
         assertFree(source.planes[0]);
         taken[Symbol.dispose]();
         await using mapped = across(subject, source);
         await assertPlanes(subject.target, mapped, bytes, "the frame");
-      }),
+      });
+    },
   },
 ];
 
-/** Host memory can be lent to a promise. */
-function canLend(plane: Tensor): plane is HostTensor {
-  return plane instanceof HostTensor;
+/** Only the CPU's memory can be lent to a promise. */
+function needsHost({ target }: End): void {
+  if (target !== host) throw new NotHere("only the CPU's memory is lent to a promise");
 }
 
 /** A frame of planes in blocks of their own. */
