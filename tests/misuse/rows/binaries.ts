@@ -83,8 +83,8 @@ export default table(import.meta, {
     fails: {
       error: ArgumentError,
       api: "opencl",
-      argument: "cache.get()",
-      message: /a Uint8Array, or undefined; got string/,
+      argument: "cache",
+      message: /whose get\(\) answers a Uint8Array, or undefined; got string/,
     },
   },
   "a cache whose methods are others each time": {
