@@ -1,5 +1,5 @@
 import { ArgumentError } from "../errors.ts";
-import { textOf } from "./files.ts";
+import { textOf } from "./proc.ts";
 
 /** How many mappings a process may have where the kernel does not say: Linux's default. */
 const DEFAULT_LIMIT = 65_530;

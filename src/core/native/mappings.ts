@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { textOf } from "./files.ts";
+import { textOf } from "./proc.ts";
 
 /** Files that are memory: a memfd, shared anonymous memory, System V's. */
 const IN_MEMORY = /^\/(memfd:|dev\/(shm\/|zero)|SYSV)/;

@@ -1,3 +1,4 @@
+import { readRegularFile } from "../../core/files.ts";
 import { environmentInWords } from "../../core/native/library.ts";
 import type { DriverReport, Finding } from "../report.ts";
 
@@ -45,10 +46,14 @@ export function installedDrivers(loaded: readonly DriverReport[], folder: string
   }));
 }
 
+/** The most bytes that a file with a library's name may have. */
+const MOST_BYTES = 65_536;
+
 function vendorFiles(folder: string): { readonly icd: string; readonly library: string }[] {
   try {
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) => name.endsWith(".icd"));
-    return names.sort().map((icd) => ({ icd, library: Deno.readTextFileSync(`${folder}/${icd}`).trim() }));
+    const textOf = (icd: string) => new TextDecoder().decode(readRegularFile(`${folder}/${icd}`, MOST_BYTES)).trim();
+    return names.sort().map((icd) => ({ icd, library: textOf(icd) }));
   } catch {
     return []; // no such folder, or not permitted
   }
