@@ -11,7 +11,7 @@ import {
   region,
 } from "@samepage/interop";
 import { BaseOf, type KernelArgument, LocalMemory, type OpenCLContext } from "@samepage/interop/opencl";
-import { type Bench, bench, randomTensor, test, testEach, thrown } from "./help.ts";
+import { type Bench, bench, randomTensor, test, testEach, testPairs, thrown } from "./help.ts";
 
 /** The scalar types of OpenCL C, what holds them here, and the ends of their ranges. */
 const SCALARS: { readonly [type: string]: { dtype: DType; size: number; ends?: readonly [bigint, bigint] } } = {
@@ -189,9 +189,9 @@ testEach("a pointer takes a tensor of this context, and nothing else", (platform
   assert(error.message.includes("belongs to"), error.message);
 });
 
-test("a tensor of another platform is refused by kernels and queues", ["pocl", "rusticl"], () => {
-  using one = bench("pocl");
-  using two = bench("rusticl");
+testPairs("a tensor of another platform is refused by kernels and queues", (first, second) => {
+  using one = bench(first);
+  using two = bench(second);
   using theirs = two.cl.allocate({ shape: [64], dtype: "u8" });
   thrown(ArgumentError, () => one.kernels.add.run([64], [theirs, 1]));
   thrown(ArgumentError, () => one.cl.queue.write(theirs, new Uint8Array(64)));

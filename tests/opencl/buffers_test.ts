@@ -15,7 +15,7 @@ import {
 } from "@samepage/interop";
 import { BaseOf, type KernelArgument, type OpenCLTensor } from "@samepage/interop/opencl";
 import { layerEnv } from "../layer/mod.ts";
-import { assertBytes, bench, filled, random, randomTensor, test, testEach, thrown } from "./help.ts";
+import { assertBytes, bench, filled, random, randomTensor, testEach, thrown } from "./help.ts";
 import { testLayered } from "./layered.ts";
 import { linesOf } from "./subprocess.ts";
 
@@ -252,9 +252,9 @@ testEach("maps of neighbours do not write into each other", (platform) => {
   assertBytes(source.view(), expected);
 });
 
-test("a graph knows only its own contexts", ["pocl"], () => {
-  using b = bench("pocl");
-  using other = bench("pocl");
+testEach("a graph knows only its own contexts", (platform) => {
+  using b = bench(platform);
+  using other = bench(platform);
   const { tensor } = randomTensor(64);
   using source = tensor;
   const error = thrown(ArgumentError, () => b.graph.map(source, other.cl));

@@ -1,13 +1,15 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { ArgumentError } from "@samepage/interop";
 import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
-import { type Platform, PLATFORMS, test, testEach, thrown } from "./help.ts";
+import { ALL, deviceOf, type Platform, test, testEach, thrown } from "./help.ts";
 import { linesOf, runText } from "./subprocess.ts";
 
+const TYPES: Readonly<Record<Platform, string>> = { pocl: "cpu", rusticl: "cpu", nvidia: "gpu", intel: "cpu" };
+
 testEach("a device describes itself", (platform) => {
-  const device = openclDevices().find((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]));
+  const device = deviceOf(platform);
   assert(device);
-  assertEquals(device.type, platform === "nvidia" ? "gpu" : "cpu");
+  assertEquals(device.type, TYPES[platform] ?? device.type);
   assertMatch(device.version, /^OpenCL \d\.\d/);
   assert(device.name !== "" && device.vendor !== "" && device.driver !== "");
   assert(device.extensions.every((name) => /^cl_\w+$/.test(name)));
@@ -26,16 +28,19 @@ const SVM: Readonly<Record<Platform, readonly boolean[]>> = {
   pocl: [true, true, false, true],
   rusticl: [false, false, false, false],
   nvidia: [true, false, false, false],
+  intel: [true, true, true, true],
 };
 
-testEach("a device tells which shared virtual memory it has", (platform) => {
-  const { svm } = openclDevices().find((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]))!;
-  const told = [svm.coarseGrainBuffer, svm.fineGrainBuffer, svm.fineGrainSystem, svm.atomics];
-  assertEquals(told, SVM[platform]);
-});
+for (const [platform, expected] of Object.entries(SVM)) {
+  if (!ALL.includes(platform)) continue;
+  test(`${platform}: a device tells which shared virtual memory it has`, [platform], () => {
+    const { svm } = deviceOf(platform);
+    assertEquals([svm.coarseGrainBuffer, svm.fineGrainBuffer, svm.fineGrainSystem, svm.atomics], expected);
+  });
+}
 
 testEach("a device that shares with no other API says so", (platform) => {
-  const { extensions, sharing } = openclDevices().find((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]))!;
+  const { extensions, sharing } = deviceOf(platform);
   assertEquals(sharing.extensions.filter((name) => !extensions.includes(name)), []);
   if (!extensions.includes("cl_khr_external_memory")) assertEquals(sharing.memoryImports, []);
   if (!extensions.includes("cl_khr_external_semaphore")) assertEquals(sharing.semaphoreImports, []);
@@ -43,11 +48,11 @@ testEach("a device that shares with no other API says so", (platform) => {
 });
 
 testEach("a device is chosen by platform, name and type, in any case", (platform) => {
-  const [device] = openclDevices().filter((d) => d.platform.toLowerCase().includes(PLATFORMS[platform]));
+  const device = deviceOf(platform);
   const choices = [
-    { platform: PLATFORMS[platform].toUpperCase() },
+    { platform: device.platform.toUpperCase() },
     { platform: device.platform, device: device.name.slice(3, 10), type: device.type },
-    { device: device.name },
+    { platform: device.platform, device: device.name },
   ] as const;
   for (const choice of choices) {
     using cl = OpenCLContext.open(choice);
@@ -64,7 +69,7 @@ test("no device fits: the error lists those that are there", ["pocl"], () => {
       { device: "no such device" },
       { type: "accelerator" },
       { uuid: "00000000-0000-0000-0000-000000000000" },
-      { platform: PLATFORMS.pocl, device: "llvmpipe" },
+      { platform: deviceOf("pocl").platform, device: "llvmpipe" },
     ] as const
   ) {
     const error = thrown(ArgumentError, () => OpenCLContext.open(choice));

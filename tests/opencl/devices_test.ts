@@ -13,11 +13,10 @@ import { CL_DEVICE_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import {
   assertBytes,
   collect,
+  deviceOf,
   filled,
   kernelsOf,
   open,
-  type Platform,
-  PLATFORMS,
   random,
   SOURCE,
   test,
@@ -27,10 +26,6 @@ import {
 } from "./help.ts";
 import { built, programOf, raw } from "./raw.ts";
 import { linesOf } from "./subprocess.ts";
-
-function deviceOf(platform: Platform): OpenCLDevice {
-  return openclDevices().find((device) => device.platform.toLowerCase().includes(PLATFORMS[platform]))!;
-}
 
 function references(device: OpenCLDevice): number {
   const value = new Uint32Array(1);

@@ -20,8 +20,9 @@ import {
   random,
   randomTensor,
   sleep,
-  test,
   testEach,
+  testFailing,
+  testPairs,
   thrown,
   until,
   warningsOf,
@@ -33,9 +34,9 @@ function forget(make: () => void): void {
   make();
 }
 
-test("the Y plane in one context, UV in another", ["pocl", "rusticl"], () => {
-  using one = bench("pocl");
-  using two = bench("rusticl");
+testPairs("the Y plane in one context, UV in another", (first, second) => {
+  using one = bench(first);
+  using two = bench(second);
   using graph = new MapperGraph([host, one.cl, two.cl]);
   using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 64, height: 32 }));
   const [y, uv] = frame.planes;
@@ -192,7 +193,7 @@ testEach("a finalizer while a kernel runs: the memory is freed after it", async 
   fence![Symbol.dispose]();
 });
 
-testEach("a forgotten user event fails its work, and nothing hangs", async (platform) => {
+testFailing("a forgotten user event fails its work, and nothing hangs", async (platform) => {
   using b = bench(platform);
   const { tensor, bytes } = randomTensor(64);
   using source = tensor;
@@ -225,9 +226,9 @@ testEach("two wraps of the same bytes are peers: one context", (platform) => {
   assertEquals(second.handle, reader.handle);
 });
 
-test("two wraps of the same bytes are peers: two contexts", ["pocl", "rusticl"], () => {
-  using one = bench("pocl");
-  using two = bench("rusticl");
+testPairs("two wraps of the same bytes are peers: two contexts", (first, second) => {
+  using one = bench(first);
+  using two = bench(second);
   using graph = new MapperGraph([host, one.cl, two.cl]);
   using block = host.allocate({ shape: [4096], dtype: "u8" });
   using peer = host.wrap(block.handle, { shape: [4096], dtype: "u8" });
@@ -247,7 +248,7 @@ test("two wraps of the same bytes are peers: two contexts", ["pocl", "rusticl"],
   assert(a.handle !== 0n);
 });
 
-testEach("an exception inside `using` is not masked", async (platform) => {
+testFailing("an exception inside `using` is not masked", async (platform) => {
   using b = bench(platform);
   const { tensor } = randomTensor(64);
   using source = tensor;

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { ArgumentError, DisposedError, host } from "@samepage/interop";
 import { BinaryError, BuildError, type OpenCLContext, type OpenCLProgram } from "@samepage/interop/opencl";
 import { pack, unpack } from "../../src/opencl/programs/envelope.ts";
-import { assertBytes, bench, filled, open, random, SOURCE, test, testEach, thrown } from "./help.ts";
+import { assertBytes, bench, filled, open, random, SOURCE, test, testEach, testPairs, thrown } from "./help.ts";
 import { linesOf } from "./subprocess.ts";
 
 /** A struct by value, local memory, a vector, a constant pointer, and a type whose name hides an image. */
@@ -142,10 +142,10 @@ testEach("a binary of another driver version is refused, and the error names bot
   }
 });
 
-test("a binary of another platform is refused, either way", ["pocl", "rusticl"], () => {
-  using pocl = bench("pocl");
-  using rusticl = bench("rusticl");
-  for (const [from, to] of [[pocl, rusticl], [rusticl, pocl]]) {
+testPairs("a binary of another platform is refused, either way", (first, second) => {
+  using one = bench(first);
+  using two = bench(second);
+  for (const [from, to] of [[one, two], [two, one]]) {
     const bytes = from.kernels.program.binary();
     const error = thrown(BinaryError, () => to.cl.programFromBinary(bytes));
     assertEquals(error.fault, "foreign");

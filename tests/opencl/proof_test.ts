@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { host, VENDOR_RULES } from "@samepage/interop";
 import { classOf } from "../../src/opencl/alias/memory.ts";
 import { LAYER_MODES, layerEnv } from "../layer/mod.ts";
-import { MIGRATING, open, PLATFORMS, randomTensor, test, testEach } from "./help.ts";
+import { deviceOf, MIGRATING, open, type Platform, randomTensor, test, testEach } from "./help.ts";
 import { testLayered } from "./layered.ts";
 import { runModule } from "../process.ts";
 import { linesOf } from "./subprocess.ts";
@@ -102,25 +102,24 @@ for (const mode of LAYER_MODES) {
   );
 }
 
-const BUSY = `
+/** Prints two verdicts of a platform's, of memory that is well aligned and of some that is not. */
+const busyOn = (platform: Platform) => `
 const workers = Array.from({ length: 2 }, () =>
   new Worker(URL.createObjectURL(new Blob(["for (;;) {}"])), { type: "module" }));
 await help.sleep(50);
-for (const platform of ["pocl", "rusticl"]) {
-  const cl = help.open(platform);
-  console.log(platform, cl.aliasing.prove(4096n, 64).aliases, cl.aliasing.prove(1n, 1).aliases);
-  cl[Symbol.dispose]();
-}
+const cl = help.open("${platform}");
+console.log(cl.aliasing.prove(4096n, 64).aliases, cl.aliasing.prove(1n, 1).aliases);
+cl[Symbol.dispose]();
 Deno.exit(0);
 `;
 
-test("on a busy machine the proof is right as well", ["pocl", "rusticl"], async () => {
-  assertEquals(await linesOf(BUSY, { limit: 60 }), ["pocl true true", "rusticl true true"]);
+testEach("on a busy machine the proof is right as well", async (platform) => {
+  const aliases = !MIGRATING.includes(platform);
+  assertEquals(await linesOf(busyOn(platform), { limit: 60 }), [`${aliases} ${aliases}`]);
 });
 
 testLayered("on a busy machine a device that hides its copies is found out as well", async () => {
-  const busy = BUSY.replace('["pocl", "rusticl"]', '["pocl"]');
-  assertEquals(await linesOf(busy, { env: layerEnv("kernel"), limit: 60 }), ["pocl false false"]);
+  assertEquals(await linesOf(busyOn("pocl"), { env: layerEnv("kernel"), limit: 60 }), ["false false"]);
 });
 
 /** A native function fails for a while, on a library that is opened with a tap. */
@@ -141,7 +140,7 @@ testEach("a native failure in the proof leaves the class unproven, and it is tri
       if (last instanceof Int32Array) { last[0] = -6; return 0n; }
       return -6;
     }])));
-    const cl = OpenCLContext.open({ platform: "${PLATFORMS[platform]}" });
+    const cl = OpenCLContext.open({ platform: "${deviceOf(platform).platform}" });
     const graph = new MapperGraph([host, cl]);
     const source = host.allocate({ shape: [64], dtype: "u8" });
     console.warn = (message) => console.log("warned", message.includes("proof of aliasing"));
@@ -164,6 +163,7 @@ testEach("a native failure in the proof leaves the class unproven, and it is tri
   assertEquals(lines.slice(-2), [MIGRATING.includes(platform) ? "migrate" : "alias", "{}"], stdout);
   // Where the first trial says no there is none with a user event.
   const failed = MIGRATING.includes(platform) ? 4 : 5;
-  assertEquals(lines.slice(0, -2).filter((line) => line === "warned true").length, failed, stdout);
+  // A device with several ways there has a proof of each.
+  assert(lines.slice(0, -2).filter((line) => line === "warned true").length >= failed, stdout);
   assertEquals(lines.filter((line) => line.endsWith("migrate not proven")).length, failed, stdout);
 });

@@ -9,14 +9,17 @@ import {
   ledger,
   NativeCallError,
 } from "@samepage/interop";
-import type { OpenCLContext, OpenCLQueue, OpenCLTensor } from "@samepage/interop/opencl";
+import type { OpenCLContext, OpenCLDevice, OpenCLQueue, OpenCLTensor } from "@samepage/interop/opencl";
 import {
   ALL,
   assertBytes,
   type Bench,
   bench,
+  deviceOf,
   filled,
+  HERE,
   LONG,
+  type Platform,
   rejection,
   sleep,
   SOURCE,
@@ -24,6 +27,7 @@ import {
   testEach,
   thrown,
   until,
+  whereWorkCannotFail,
 } from "./help.ts";
 import { runModule } from "../process.ts";
 import { FakeFence, FakeWork } from "../unit/fakes.ts";
@@ -41,22 +45,37 @@ function contents(queue: OpenCLQueue, tensor: OpenCLTensor): Uint8Array {
   return bytes;
 }
 
-/** PoCL's device runs commands out of order; rusticl's says that it cannot. */
-function outOfOrder(name: string, run: (b: Bench, queue: OpenCLQueue) => void | Promise<void>): void {
-  test(`pocl, out of order: ${name}`, ["pocl"], async () => {
-    await using b = bench("pocl");
-    using queue = b.cl.createQueue({ order: "out-of-order" });
-    assertEquals(queue.order, "out-of-order");
-    await run(b, queue);
-  });
+/** Platforms whose device runs commands out of order: PoCL's does, rusticl's says that it cannot. */
+const OUT_OF_ORDER = ALL.filter((platform) => platform === "pocl" || queuesOf(platform)?.outOfOrder);
+const IN_ORDER = ALL.filter((platform) => platform === "rusticl" || queuesOf(platform)?.outOfOrder === false);
+
+function queuesOf(platform: Platform): OpenCLDevice["queues"] | undefined {
+  return HERE.includes(platform) ? deviceOf(platform).queues : undefined;
 }
 
-test("rusticl: a device that cannot run commands out of order says so", ["rusticl"], () => {
-  using b = bench("rusticl");
-  const error = thrown(ArgumentError, () => b.cl.createQueue({ order: "out-of-order" }));
-  assertEquals([error.argument, error.api], ["order", "opencl"]);
-  assert(error.message.includes("in order only"), error.message);
-});
+function outOfOrder(
+  name: string,
+  run: (b: Bench, queue: OpenCLQueue) => void | Promise<void>,
+  reason: (platform: Platform) => string | undefined = () => undefined,
+): void {
+  for (const platform of OUT_OF_ORDER) {
+    test(`${platform}, out of order: ${name}`, [platform], async () => {
+      await using b = bench(platform);
+      using queue = b.cl.createQueue({ order: "out-of-order" });
+      assertEquals(queue.order, "out-of-order");
+      await run(b, queue);
+    }, reason(platform));
+  }
+}
+
+for (const platform of IN_ORDER) {
+  test(`${platform}: a device that cannot run commands out of order says so`, [platform], () => {
+    using b = bench(platform);
+    const error = thrown(ArgumentError, () => b.cl.createQueue({ order: "out-of-order" }));
+    assertEquals([error.argument, error.api], ["order", "opencl"]);
+    assert(error.message.includes("in order only"), error.message);
+  });
+}
 
 testEach("what createQueue cannot understand is refused", (platform) => {
   using b = bench(platform);
@@ -291,7 +310,7 @@ outOfOrder("a command that fails takes what stands behind it along, and nothing 
   );
   thrown(NativeCallError, () => queue.marker([after, failing]));
   thrown(InteropError, () => spared[Symbol.dispose]());
-});
+}, whereWorkCannotFail);
 
 outOfOrder("many commands behind one that waits: their events are let go of", (b, queue) => {
   using event = b.cl.userEvent();
@@ -332,13 +351,13 @@ outOfOrder("disposing the context in the middle of it", async (b, queue) => {
   thrown(DisposedError, () => queue.lastCommand());
   thrown(DisposedError, () => queue.marker());
   thrown(DisposedError, () => queue.barrier());
-});
+}, whereWorkCannotFail);
 
 /** Commands that NVIDIA's driver (580.159) puts into no queue: it answers 0 for when, and when the one before was run. */
 const UNTIMED = ["migrate", "barrier"];
 
 for (const order of ["in-order", "out-of-order"] as const) {
-  for (const platform of order === "in-order" ? ALL : ["pocl"] as const) {
+  for (const platform of order === "in-order" ? ALL : OUT_OF_ORDER) {
     test(`${platform}: times of commands, ${order}`, [platform], async () => {
       using b = bench(platform);
       using queue = b.cl.createQueue({ order, profiling: true });

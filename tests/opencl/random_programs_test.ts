@@ -1,16 +1,16 @@
 import { assertEquals } from "@std/assert";
 import { layerEnv } from "../layer/mod.ts";
-import { test } from "./help.ts";
+import { testEach, testPairs } from "./help.ts";
 import { testLayered } from "./layered.ts";
 import { runPrograms } from "./random_programs.ts";
 import { linesOf } from "./subprocess.ts";
 
-test("random programs over two platforms leave the bytes that arithmetic gives", ["pocl", "rusticl"], async () => {
-  await runPrograms(["pocl", "rusticl"], 60);
+testPairs("random programs over two platforms leave the bytes that arithmetic gives", async (one, other) => {
+  await runPrograms([one, other], 60);
 });
 
-test("random programs over one platform twice", ["pocl"], async () => {
-  await runPrograms(["pocl", "pocl"], 30);
+testEach("random programs over one platform twice", async (platform) => {
+  await runPrograms([platform, platform], 30);
 });
 
 testLayered("random programs on a device that has copies of its own", async () => {

@@ -19,6 +19,7 @@ import {
   rejection,
   sleep,
   testEach,
+  testFailing,
   thrown,
   until,
 } from "./help.ts";
@@ -151,7 +152,7 @@ testEach("a wait that could never end is an AccessError; awaited, it ends once t
   assertBytes(got, filled(16, 8));
 });
 
-testEach("disposing a user event unset fails the work behind it; nothing hangs", async (platform) => {
+testFailing("disposing a user event unset fails the work behind it; nothing hangs", async (platform) => {
   using b = stage(platform);
   const event = b.cl.userEvent();
   const mapped = b.graph.map(b.source, b.cl);
@@ -163,7 +164,7 @@ testEach("disposing a user event unset fails the work behind it; nothing hangs",
   assertBytes(b.source.view(), b.bytes);
 });
 
-testEach("a failed command: dispose gives the memory back, then throws", async (platform) => {
+testFailing("a failed command: dispose gives the memory back, then throws", async (platform) => {
   using b = stage(platform);
   for (const how of ["dispose", "asyncDispose"] as const) {
     using event = b.cl.userEvent();
@@ -179,28 +180,31 @@ testEach("a failed command: dispose gives the memory back, then throws", async (
   }
 });
 
-testEach("a failure after disposeAfter is kept, and thrown once by the next map, view or dispose", async (platform) => {
-  using b = stage(platform);
-  for (const next of ["map", "view", "dispose"] as const) {
-    const { tensor: source } = randomTensor(64);
-    using event = b.cl.userEvent();
-    const mapped = b.graph.map(source, b.cl);
-    b.kernels.fill.run([64], [mapped, 8], { after: event.fence });
-    using fence = b.cl.queue.fence();
-    mapped.disposeAfter(fence);
-    event.fail();
-    await until(() => mapped.resource.state === "freed", "the bytes come back");
-    await sleep(1);
-    if (next === "map") thrown(InteropError, () => b.graph.map(source, b.cl));
-    if (next === "view") thrown(InteropError, () => source.view());
-    if (next === "dispose") thrown(InteropError, () => source[Symbol.dispose]());
-    else {
-      source.view();
-      using _ = b.graph.map(source, b.cl);
+testFailing(
+  "a failure after disposeAfter is kept, and thrown once by the next map, view or dispose",
+  async (platform) => {
+    using b = stage(platform);
+    for (const next of ["map", "view", "dispose"] as const) {
+      const { tensor: source } = randomTensor(64);
+      using event = b.cl.userEvent();
+      const mapped = b.graph.map(source, b.cl);
+      b.kernels.fill.run([64], [mapped, 8], { after: event.fence });
+      using fence = b.cl.queue.fence();
+      mapped.disposeAfter(fence);
+      event.fail();
+      await until(() => mapped.resource.state === "freed", "the bytes come back");
+      await sleep(1);
+      if (next === "map") thrown(InteropError, () => b.graph.map(source, b.cl));
+      if (next === "view") thrown(InteropError, () => source.view());
+      if (next === "dispose") thrown(InteropError, () => source[Symbol.dispose]());
+      else {
+        source.view();
+        using _ = b.graph.map(source, b.cl);
+      }
+      source[Symbol.dispose]();
     }
-    source[Symbol.dispose]();
-  }
-});
+  },
+);
 
 testEach("a fence that was reached or failed before: after it", (platform) => {
   using b = stage(platform);
