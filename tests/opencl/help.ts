@@ -35,6 +35,12 @@ export function whereWorkCannotFail(...platforms: readonly Platform[]): string |
   return platforms.includes("intel") ? "Intel's driver says that it is done" : undefined;
 }
 
+/** Why a platform is not asked about chains of aliases. Of what has a copy of its own, a second map can be refused. */
+export function whereBytesMove(...platforms: readonly Platform[]): string | undefined {
+  const moving = platforms.find((platform) => MIGRATING.includes(platform));
+  return moving === undefined ? undefined : `${moving} moves the bytes`;
+}
+
 /** The first device of every platform that is here. */
 const here: ReadonlyMap<Platform, OpenCLDevice> = devicesHere();
 

@@ -45,8 +45,13 @@ function contents(queue: OpenCLQueue, tensor: OpenCLTensor): Uint8Array {
   return bytes;
 }
 
-/** Platforms whose device runs commands out of order: PoCL's does, rusticl's says that it cannot. */
-const OUT_OF_ORDER = ALL.filter((platform) => platform === "pocl" || queuesOf(platform)?.outOfOrder);
+/**
+ * Platforms whose device runs commands out of order: PoCL's does, rusticl's says that it cannot. NVIDIA's (580.159) says
+ * that it can, and runs them in order: what is to overtake a command that waits is waited for without an end.
+ */
+const OUT_OF_ORDER = ALL.filter((platform) =>
+  platform === "pocl" || (platform !== "nvidia" && queuesOf(platform)?.outOfOrder)
+);
 const IN_ORDER = ALL.filter((platform) => platform === "rusticl" || queuesOf(platform)?.outOfOrder === false);
 
 function queuesOf(platform: Platform): OpenCLDevice["queues"] | undefined {

@@ -27,6 +27,7 @@ import {
   test,
   thrown,
   until,
+  whereBytesMove,
   whereWorkCannotFail,
 } from "./help.ts";
 
@@ -116,6 +117,7 @@ testBoth(
     }
     assertBytes(source.view(), bytes.map((byte) => (((byte + 3) * 2 + 5) + 1) * 2));
   },
+  whereBytesMove,
 );
 
 testBoth("memory of the driver's own goes there and back", async ({ a, b, onA, onB, graph }) => {
@@ -153,7 +155,7 @@ testBoth("disposing what lies in the middle ends what hangs on it", ({ a, b, onA
     first[Symbol.dispose]();
     assertBytes(source.view(), bytes.map((byte) => byte + 3), `disposed ${middle}`);
   }
-});
+}, whereBytesMove);
 
 testBoth("the source disposed first ends all hops", ({ a, b, onA, onB, graph }) => {
   const { tensor } = randomTensor(SIZE);
@@ -202,7 +204,7 @@ testBoth("either context disposed in the middle of a chain", async ({ a, b, onA,
     assertBytes(source.view(), bytes.map((byte) => byte + 7), which);
   }
   void [onA, onB, graph];
-});
+}, whereBytesMove);
 
 testBoth("disposeAfter in the middle, with a fence of the other platform", ({ a, b, onA, onB, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
@@ -243,7 +245,7 @@ testBoth("disposeAfter, then a map in the other platform: the host waits, and ex
     onB.doubleIt.run([SIZE], [second]);
   }
   assertBytes(source.view(), bytes.map((byte) => (byte + 1) * 2));
-});
+}, whereBytesMove);
 
 testBoth("usedBy a fence of the other platform: the end waits for it", async ({ a, b, onA, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
@@ -339,7 +341,7 @@ testBoth("chain(…) does the same as the graph", async ({ a, b, onA, onB, graph
     onB.doubleIt.run([SIZE], [second]);
   }
   assertBytes(source.view(), bytes.map((byte) => (byte + 4) * 2));
-});
+}, whereBytesMove);
 
 testBoth("a chain whose second link fails leaves everything as it was", ({ a, b, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
