@@ -14,6 +14,7 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
 import { inBuffer } from "./shared/planes.ts";
 import { refused } from "./shared/refusals.ts";
+import { hostWaits } from "./shared/room.ts";
 
 const EDGE = "opencl.svm→opencl";
 
@@ -36,7 +37,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     const room = roomIn(source, cl);
     if ("reason" in room) return room;
     const verdict = cl.aliasing.judge(asked(source), source.range.byteLength);
-    const hostWait = room.length > 0 || waits.some((fence) => fence.context !== cl);
+    const hostWait = room.length > 0 || hostWaits(wholeOf(source), cl, verdict, waits);
     return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, wholeOf(source).start));
   },
 
