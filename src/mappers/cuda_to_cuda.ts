@@ -57,7 +57,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const { handle, memory, giveBack, done } = found;
     const resource = resourceOf(reader.resource, job, source.resource, giveBack);
     if (giveBack !== undefined || done !== undefined) resource.dependOn(reader.stream.resource); // by which it comes and goes
-    for (const fence of waits.splice(0)) resource.record(fence);
+    resource.inherit(waits);
     if (done !== undefined) resource.record(done);
     const places = planes.map((plane) => ({ memory, hostHandle: undefined, ...placed(plane, handle, first) }));
     if (!(source instanceof Frame)) return reader.tensor(resource, places[0], source);

@@ -59,7 +59,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const places = copy?.places ?? reached(cuda, job, planes);
     const resource = resourceOf(cuda.resource, job, source.resource, copy?.giveBack);
     if (copy !== undefined) resource.dependOn(cuda.stream.resource); // by which it comes and goes back
-    for (const fence of waits.splice(0)) resource.record(fence);
+    resource.inherit(waits);
     if (copy?.done !== undefined) resource.record(copy.done);
     if (!(source instanceof Frame)) return cuda.tensor(resource, places[0], source);
     return cuda.frame(resource, source.info, places, { metadata: source.metadata, parent: source });

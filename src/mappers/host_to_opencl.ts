@@ -78,7 +78,7 @@ export function mapBuffer(
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   share.holder = resource;
   if (written) cl.memory.hostBuffers.write(root, resource);
-  for (const fence of waits.splice(0)) resource.record(fence);
+  resource.inherit(waits);
   if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
   return cl.memory.tensor(resource, root, parts[0], source);
 }

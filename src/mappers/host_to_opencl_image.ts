@@ -100,7 +100,7 @@ function mapInPlace(
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   share.holder = resource;
   if (writes(access)) cl.memory.hostBuffers.write(root, resource);
-  for (const fence of waits.splice(0)) resource.record(fence);
+  resource.inherit(waits);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }
 
@@ -119,7 +119,7 @@ function mapCopy(
   const written = reads(access) ? copy.write(job.waits) : undefined;
   const giveBack = writes(access) ? { context: cl, submit: copy.read } : undefined;
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
-  for (const fence of waits.splice(0)) resource.record(fence);
+  resource.inherit(waits);
   if (written !== undefined) resource.record(written);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }

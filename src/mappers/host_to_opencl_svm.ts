@@ -44,7 +44,7 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
     const refusal = refuse(source.described, svm);
     if (refusal !== undefined) throw noRoute(source.name, "shared memory", [refusal]);
     const resource = resourceOf(svm.context.queue.resource, job, source.resource);
-    for (const fence of waits.splice(0)) resource.record(fence);
+    resource.inherit(waits);
     if (!(source instanceof Frame)) return svm.tensor(resource, source.rawHandle, source.layout, source);
     const placed = source.planes.map(({ rawHandle: handle, layout }) => ({ handle, layout }));
     return svm.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });

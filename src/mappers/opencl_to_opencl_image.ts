@@ -50,7 +50,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     if ("reason" in fit) throw noRoute(source.name, to.context.name, [fit]);
     const handle = to.context.images.overBuffers.create(to, fit, rawHandle, job.undo);
     const resource = resourceOf(to.context.queue.resource, job, source.resource);
-    for (const fence of waits.splice(0)) resource.record(fence);
+    resource.inherit(waits);
     const init = { target: to, resource, handle, layout, image: fit, root, bufferOffset: rootOffset, parent: source };
     return to.context.images.tensor(init);
   },

@@ -84,7 +84,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     const buffer = { mem, offset, clContext: cl.rawHandle, execution };
     const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);
     const resource = resourceOf(execution.resource, job, source.resource);
-    for (const fence of waits.splice(0)) resource.record(fence);
+    resource.inherit(waits);
     return to.tensor(resource, layout, { ...over, buffer, address }, source);
   },
 };

@@ -37,7 +37,7 @@ export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
     const root = cl.memory.bufferOf(range) ?? cl.memory.adopt(range.allocation, source.buffer.mem);
     const part = cl.memory.part(root, range.start - cl.memory.startOf(root), source.layout, job.undo);
     const resource = resourceOf(cl.queue.resource, job, source.resource);
-    for (const fence of waits.splice(0)) resource.record(fence);
+    resource.inherit(waits);
     return cl.memory.tensor(resource, root, part, source);
   },
 };

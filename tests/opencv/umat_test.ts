@@ -230,6 +230,47 @@ testUMat("umat: an operation waits for work that was submitted before", () => {
   assert(tensor.view().every((byte) => byte === 3));
 });
 
+testUMat(
+  "umat: an operation waits for the newest work, however it was found: a slice's, a peer's, a fence of the map's",
+  () => {
+    using cl = openPoCL();
+    using cv = OpenCVContext.open();
+    using graph = new MapperGraph([host, cl, cv]);
+    using program = cl.program(`kernel void slow(global uchar *x, uint turns) {
+    uint a = x[0];
+    for (uint i = 0; i < turns; i++) { a ^= a << 13; a ^= a >> 17; a ^= a << 5; a += x[1]; }
+    x[0] = (a == 42u) ? 9 : x[0] + 1;
+  }`);
+    using slow = program.kernel("slow");
+    const [short, long] = [10_000_000, 60_000_000];
+    const init = { shape: [64, 64], dtype: "u8" } as const;
+    const seen = new Uint8Array(4096);
+    {
+      using built = cl.allocate(init); // builds the kernels, which takes longer than they do
+      slow.run([1], [built, 1]);
+      using umat = graph.map(built, cv.umat);
+      cv.bitwise_not(umat, umat);
+    }
+    for (const way of ["slice", "peer", "after"] as const) {
+      using tensor = cl.allocate(init);
+      using other = way === "peer" ? cl.attachBuffer(tensor.handle, init) : cl.allocate(init);
+      cl.queue.fill(tensor, 1);
+      cl.queue.finish();
+      slow.run([1], [way === "slice" ? tensor : other, short]);
+      using after = cl.queue.fence();
+      using part = way === "slice" ? tensor.slice(tensor.layout) : undefined;
+      const source = part ?? tensor;
+      slow.run([1], [source, long]);
+      {
+        using umat = graph.map(source, cv.umat, way === "after" ? { after } : {});
+        cv.bitwise_not(umat, umat);
+      }
+      cl.queue.read(source, seen);
+      assertEquals(seen[0], 255 - (way === "after" ? 2 : 3), way);
+    }
+  },
+);
+
 testUMat("umat: an operation behind a user event that is not set is refused: OpenCV may block", async () => {
   using cl = openPoCL();
   using cv = OpenCVContext.open();

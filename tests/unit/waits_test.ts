@@ -40,7 +40,7 @@ Deno.test("what a fence's own code submits is left to the device too, and what i
   const work = new Work();
   const submitted = onDevice();
   const last = new Doing(() => work.record(submitted));
-  work.declare(new Doing(() => work.declare(last)));
+  work.addUnordered(new Doing(() => work.addUnordered(last)));
   assertEquals(waitsOn(work), [submitted]);
   assertEquals(last.work.over, true);
 });
@@ -50,7 +50,7 @@ Deno.test("what a fence's own code has seen over is asked nothing more: it was l
   const misused = FakeFence.misused;
   const [ours, foreign] = [onDevice(), new FakeFence(new FakeWork())];
   work.record(ours);
-  work.declare(foreign);
+  work.addUnordered(foreign);
   const fence = new Doing(() => {
     for (const each of [ours, foreign]) each.work.end();
     work.sweep();
@@ -67,7 +67,7 @@ Deno.test("a fence that is not reached after it was waited for is not waited for
       waits++;
     }
   }
-  work.declare(new Never(new FakeWork()));
+  work.addUnordered(new Never(new FakeWork()));
   assertEquals(waitsOn(work), []);
   assertEquals(waits, 1);
 });

@@ -62,7 +62,7 @@ Deno.test("what is recorded asks no declared fence, however many there are", () 
   for (const [about, lineOf] of [["one line", () => line], ["a line each", () => ({})]] as const) {
     const work = new Work();
     const [flight, ours] = [new FakeWork(), new FakeWork()];
-    for (let i = 0; i < 2 * MANY; i++) work.declare(new AskedFence(flight, lineOf()));
+    for (let i = 0; i < 2 * MANY; i++) work.addUnordered(new AskedFence(flight, lineOf()));
     AskedFence.asked = 0;
     for (const other of [line, {}]) work.record(new OurFence(ours, other));
     assertEquals(AskedFence.asked, 0, about);
@@ -99,7 +99,7 @@ Deno.test("a declared fence keeps nobody from waiting for what is ours in the li
   const work = new Work();
   const own = new OurFence(ours, line);
   work.record(own);
-  work.declare(new AskedFence(declared, line));
+  work.addUnordered(new AskedFence(declared, line));
   const waits: unknown[] = [];
   work.beside({}, waits as FakeFence[]);
   assertEquals(waits.includes(own), true);
@@ -108,12 +108,29 @@ Deno.test("a declared fence keeps nobody from waiting for what is ours in the li
   assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
 });
 
+Deno.test("inherited work is waited for whole: an older fence may follow a newer one of its line", () => {
+  const [older, newer] = [new FakeWork(), new FakeWork()];
+  const resource = new Resource({ name: "a map" });
+  const [first, second] = [new OurFence(newer, line), new OurFence(older, line)];
+  const gathered: Fence[] = [first, second];
+  resource.inherit(gathered);
+  assertEquals(gathered, []);
+  const waits: Fence[] = [];
+  resource.workBeside({}, waits);
+  assertEquals(new Set(waits), new Set<Fence>([first, second]));
+  older.end();
+  assertEquals(resource.busy, true);
+  newer.end();
+  resource.dispose();
+  assertEquals([resource.state, FakeFence.alive, FakeFence.misused], ["freed", 0, 0]);
+});
+
 Deno.test("a declared fence holds back who stands in the line that it claims, and one of ours does not", () => {
   const flight = new FakeWork();
   for (const others of [false, true]) {
     const work = new Work();
     const declared = new AskedFence(flight, line);
-    work.declare(declared);
+    work.addUnordered(declared);
     if (others) work.record(new OurFence(flight, line));
     const waits: FakeFence[] = [];
     work.beside(line, waits as Fence[]);
@@ -134,7 +151,7 @@ Deno.test("what is recorded lets go of no declared fence, even of our own kind",
       super[Symbol.dispose]();
     }
   }
-  work.declare(new Derived(flight, line));
+  work.addUnordered(new Derived(flight, line));
   work.record(new OurFence(flight, line));
   assertEquals([letGo, work.fences.length], [0, 2]);
   flight.end();

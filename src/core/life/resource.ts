@@ -198,9 +198,17 @@ export class Resource {
     this.#intermediate = intermediate;
   }
 
-  /** Records work that uses it; takes the fence over. What is done already is forgotten on the way. */
+  /** Records work that uses it, the newest of its line; takes the fence over. */
   record(fence: Fence): void {
     this.#work.record(fence);
+  }
+
+  /**
+   * Records the work that its bytes were in before they came here. It was gathered of several resources, so an older fence
+   * may follow a newer one of its line. Takes the fences out of the list, and over.
+   */
+  inherit(fences: Fence[]): void {
+    for (const fence of fences.splice(0)) this.#work.addUnordered(fence);
   }
 
   /**
@@ -217,7 +225,7 @@ export class Resource {
     const own = retained(fence, "fence");
     try {
       this.assertLive(); // asked last: a fence's own code may end it
-      this.#work.declare(own);
+      this.#work.addUnordered(own);
     } catch (error) {
       own[Symbol.dispose]();
       throw error;

@@ -4,11 +4,14 @@ import type { Fence } from "./fence.ts";
 /** How many fences of a line there may be before those that are over are looked for. */
 const FEW = 256;
 
-/** Fences of one line of work, oldest first: the last is reached after all others. */
+/** Fences of one line of work, oldest first: the last is reached after all others, unless they are `unordered`. */
 interface Line {
   readonly line: object;
-  /** Are they the program's? Whatever line those claim, they stand in none with ours. */
-  readonly declared: boolean;
+  /**
+   * Do they keep no order here? Those that a program declares need not stand where they say, and those that are inherited
+   * come from several resources, in any order.
+   */
+  readonly unordered: boolean;
   readonly fences: Fence[];
   /** How many there may be before those that are over are looked for: that takes native calls. */
   most: number;
@@ -51,15 +54,15 @@ export class Work {
     this.#letGo(earlier);
   }
 
-  /** One more that a program declares: whatever it says, it takes no other's place. */
-  declare(fence: Fence): void {
+  /** One more that a program declares, or that is inherited: it takes no other's place. Takes the fence over. */
+  addUnordered(fence: Fence): void {
     this.#tidy();
     this.#lineOf(fence, true).fences.push(fence);
   }
 
   /**
-   * Adds to `work` what a command in the line `own` has to wait for: the last of every other line, and of what was declared,
-   * in whichever line that says it stands.
+   * Adds to `work` what a command in the line `own` has to wait for: the last of every other line, and all that keeps no
+   * order, in whichever line that stands. Of those, drivers leave out what really stands in their own.
    */
   beside(own: object | undefined, work: Fence[]): void {
     const lines = this.#lines;
@@ -68,8 +71,12 @@ export class Work {
     this.#tidy();
     for (let i = this.#lines.length - 1; i >= 0; i--) {
       const other = this.#lines[i]; // a fence's own code may have taken it away
-      const last = other === undefined || isOwn(other, own) ? undefined : this.#unfinished(other);
-      if (last !== undefined) work.push(last);
+      if (other === undefined || isOwn(other, own)) continue;
+      if (other.unordered) work.push(...[...other.fences].filter((fence) => !this.forgetIfOver(fence)));
+      else {
+        const last = this.#unfinished(other);
+        if (last !== undefined) work.push(last);
+      }
     }
   }
 
@@ -146,14 +153,14 @@ export class Work {
     for (const fence of over) this.#letGo(fence);
   }
 
-  #lineOf(fence: Fence, declared: boolean): Line {
+  #lineOf(fence: Fence, unordered: boolean): Line {
     this.everUsed = true;
     const line = lineOf(fence);
     for (let i = this.#lines.length - 1; i >= 0; i--) {
       const known = this.#lines[i];
-      if (known.line === line && known.declared === declared) return known;
+      if (known.line === line && known.unordered === unordered) return known;
     }
-    const added = { line, declared, fences: [], most: FEW };
+    const added = { line, unordered, fences: [], most: FEW };
     if (this.#lines.length === 0) this.#lines = [added]; // most resources see one line, or none
     else this.#lines.push(added);
     return added;
@@ -185,8 +192,8 @@ export class Work {
 }
 
 /** Does the line itself keep a command in `own` behind these fences? */
-function isOwn({ line, declared }: Line, own: object | undefined): boolean {
-  return line === own && !declared;
+function isOwn({ line, unordered }: Line, own: object | undefined): boolean {
+  return line === own && !unordered;
 }
 
 /** A fence that cannot say so stands in a line of its own. */

@@ -87,38 +87,23 @@ export abstract class Tensor<H = unknown> extends Mapped {
   slice(layout: Layout | LayoutInit, options: SliceOptions = {}): Tensor<H> {
     const at = layout === this.layout ? this.layout : whole(layout);
     const access = accessOf(optionsIn(options, OPTIONS).access, this.access);
-    // All that is the caller's own code has run once these are retained.
-    const work = this.work.map((fence) => fence.retain());
-    try {
-      return this.#slice(at, access, work);
-    } catch (error) {
-      for (const fence of work) fence[Symbol.dispose]();
-      throw error;
-    }
-  }
-
-  /** Takes `work` over where it succeeds. */
-  #slice(layout: Layout, access: Access, work: readonly Fence[]): Tensor<H> {
-    const start = this.grant.start + layout.byteOffset - this.layout.byteOffset;
-    const end = start + layout.byteLength;
+    const start = this.grant.start + at.byteOffset - this.layout.byteOffset;
+    const end = start + at.byteLength;
     if (start < this.grant.start || end > this.grant.end) {
       throw new LayoutError(
-        `layout: bytes ${layout.byteOffset} to ${
-          layout.byteOffset + layout.byteLength
-        } reach outside of ${this.name}, ` +
+        `layout: bytes ${at.byteOffset} to ${at.byteOffset + at.byteLength} reach outside of ${this.name}, ` +
           `which has ${this.layout.byteOffset} to ${this.layout.byteOffset + this.layout.byteLength}.`,
         { api: "core", argument: "layout" },
       );
     }
     this.resource.assertLive();
     this.assertReturned(this.grant.conflicts(access, start, end));
-    const name = `slice ${describeLayout(layout)} of ${this.name}`;
+    const name = `slice ${describeLayout(at)} of ${this.name}`;
     const grant = this.grant.lend(access, start, end, name);
     let part: Tensor<H> | undefined;
     try {
-      part = this.derive({ layout, grant, name });
+      part = this.derive({ layout: at, grant, name });
       grant.revokeConflicting();
-      for (const fence of work) part.resource.record(fence);
       return part;
     } catch (error) {
       if (part === undefined) grant.finish();
