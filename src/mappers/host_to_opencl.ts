@@ -65,7 +65,8 @@ export function mapBuffer(
 ): OpenCLTensor | Frame<OpenCLTensor> {
   const waits = retained(job, source);
   // Asked again: a hop of the same route may have come between.
-  const refusal = makeRoom(whole, cl, besideBuffers(whole, cl)) ?? refuseBuffer(source.described, whole, cl);
+  const refusal = makeRoom(whole, cl, besideBuffers(source.described, whole, cl)) ??
+    refuseBuffer(source.described, whole, cl);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
   source.resource.assertLive(); // the wait for that room may have run code of the program's
   const share = cl.memory.hostBuffers.acquire(whole, job.undo);
@@ -95,7 +96,7 @@ export function roomForBuffer(
   range: ByteRange,
   cl: OpenCLContext,
 ): Refusal | readonly HostBuffer[] {
-  return refuseBuffer(source, range, cl) ?? roomFor(range, cl, besideBuffers(range, cl));
+  return refuseBuffer(source, range, cl) ?? roomFor(range, cl, besideBuffers(source, range, cl));
 }
 
 /** Why there can be none, whatever is live over these bytes. */
@@ -109,15 +110,14 @@ function refuseTooLarge({ byteLength }: ByteRange, { maxAllocation, name }: Open
   return refused(EDGE, reason, "Map it in slices.");
 }
 
-function besideBuffers(range: ByteRange, cl: OpenCLContext): RefuseBeside {
-  return (live) => refuseBeside(live, range, cl);
+function besideBuffers(source: Described, range: ByteRange, cl: OpenCLContext): RefuseBeside {
+  return (live) => refuseBeside(live, source, range, cl);
 }
 
 /** What a live object over the same bytes, or some of them, stands in the way of. */
-function refuseBeside(live: HostBuffer, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
-  if (live.hostWriters > 0 && !cl.aliasing.judge(live.hostAddress, live.byteLength).aliases) {
-    return refuseBehindHost(EDGE, cl);
-  }
+function refuseBeside(live: HostBuffer, source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
+  const moved = !cl.aliasing.judge(live.hostAddress, live.byteLength).aliases;
+  if (moved && live.hostWriters > 0) return refuseBehindHost(EDGE, cl);
   if (live.limits !== undefined) {
     return refused(
       EDGE,
@@ -126,7 +126,15 @@ function refuseBeside(live: HostBuffer, range: ByteRange, cl: OpenCLContext): Re
       "Use the attached tensor, or dispose it first.",
     );
   }
-  if (cl.memory.hostBuffers.shares(live, range)) return undefined;
+  const { hostBuffers } = cl.memory;
+  if (hostBuffers.shares(live, range)) {
+    if (!moved || hostBuffers.holds(live, source.range)) return undefined;
+    return refused(
+      EDGE,
+      `${cl.name} has a copy of its own of these bytes, and the host has had some of them since: that copy may be old.`,
+      "Dispose the maps that are left of that memory first.",
+    );
+  }
   return refused(
     EDGE,
     `${range.byteLength} bytes at 0x${range.address!.toString(16)} overlap a live map in ${cl.name} in part, or as ` +

@@ -106,6 +106,14 @@ export class HostBuffers {
     return live.start <= start && start + byteLength <= live.start + live.byteLength;
   }
 
+  /** True where one map of a buffer has had all of a range all the time: nobody else can have written there. */
+  holds({ shares }: HostBuffer, { start, byteLength }: ByteRange): boolean {
+    for (const { holder } of shares) {
+      if (holder?.grants.some((grant) => grant.start <= start && start + byteLength <= grant.end)) return true;
+    }
+    return false;
+  }
+
   /**
    * A buffer (or that image) over exactly this range, whose address is known, or a share of the live one that covers it.
    * Not a byte more: where the driver moves bytes, it would write a neighbour's back.

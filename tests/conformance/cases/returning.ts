@@ -1,7 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
-import { AccessError } from "../../../src/core/errors.ts";
+import { AccessError, NoRouteError } from "../../../src/core/errors.ts";
 import { imageInfo } from "../../../src/core/layout/frame_info.ts";
 import { across, assertFree, type Case, filled, frameOf, needsParts, NotHere, partOf, unitOf } from "../case.ts";
+import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { assertSame, random, until } from "../bytes.ts";
 import type { Gate } from "../subject.ts";
 
@@ -50,6 +51,36 @@ export const RETURNING: readonly Case[] = [
     },
   },
   {
+    name: "returned-and-written-beside-a-map-that-stays",
+    async run(subject) {
+      const { source: from, target: to } = subject;
+      needsParts(from);
+      const { source } = await filled(from);
+      using _ = source;
+      const middle = Math.ceil(10_001 / unitOf(source));
+      const [length] = source.layout.shape;
+      using head = partOf(source, 0, middle, "read");
+      const whole = across(subject, source, { access: "read" });
+      let stays: Tensor | undefined;
+      refusalOf(() => stays = across(subject, head)); // of an image there is no part
+      if (stays !== undefined) await to.read(stays);
+      whole[Symbol.dispose]();
+      using tail = partOf(source, middle, length, "read-write");
+      const bytes = random(tail.layout.byteLength);
+      await from.write(tail, bytes);
+      let mapped: Tensor | undefined;
+      const refusal = refusalOf(() => mapped = across(subject, tail));
+      if (refusal === undefined) {
+        assertSame(await to.read(mapped!), bytes, "what was written after the first map had ended");
+        mapped![Symbol.dispose]();
+      }
+      assertSame(await from.read(tail), bytes, "the same, at its source");
+      stays?.[Symbol.dispose]();
+      await using again = across(subject, tail);
+      assertSame(await to.read(again), bytes, "the same, once no map is left");
+    },
+  },
+  {
     name: "returning-plane-then-frame",
     async run(subject) {
       const { source: from, target: to } = subject;
@@ -67,6 +98,17 @@ export const RETURNING: readonly Case[] = [
     },
   },
 ];
+
+/** A map is refused, with what to do; undefined where it is not. */
+function refusalOf(map: () => unknown): NoRouteError | undefined {
+  try {
+    map();
+  } catch (error) {
+    assert(error instanceof NoRouteError, `${error}`);
+    assert(error.refused.some(({ remedy }) => remedy !== undefined), "a refusal without a remedy");
+    return error;
+  }
+}
 
 /** Maps before the gate is open; where the host would have to wait for that, which is refused, as soon as it is. */
 function mapAround<M>(gate: Gate, map: () => M): M {

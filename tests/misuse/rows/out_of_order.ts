@@ -87,7 +87,7 @@ export default table(import.meta, {
       const [first, second, third, fourth] = [0, 1, 2, 3].map(() => cl.allocate(u8()));
       const bytes = new Uint8Array(64);
       const moves = at(() => (bytes.buffer.transfer(), [64]));
-      fails("moved", () => queue.readRect(first, bytes, moves), LayoutError);
+      fails("moved", () => queue.readRect(first, bytes, moves), ArgumentError);
       const disposes = at(() => (second[Symbol.dispose](), [64]));
       fails("disposed", () => queue.writeRect(second, new Uint8Array(64), disposes), DisposedError);
       const list = [first, third];
