@@ -5,6 +5,9 @@
 // `deno task test src/core/layout/layout.ts` runs that file's examples. Flags go to each run, a value after
 // its "=": `--filter=word`.
 //
+// `deno task test --without-opencl` runs what says something on a machine without OpenCL, as if this were one, in less
+// than a minute. Types are left to the other run.
+//
 // The last line counts tests and steps over all runs; each one that was skipped or failed is named before it.
 
 import { join, relative, resolve } from "@std/path";
@@ -14,6 +17,31 @@ import { readJUnit, type Report } from "./report.ts";
 const ROOT = resolve(import.meta.dirname!, "..");
 const TEST_FILE = /(^|[._])test\.ts$/;
 const DOCUMENT = /\.(ts|md)$/;
+const WITHOUT_OPENCL = Deno.args.includes("--without-opencl");
+/**
+ * A machine without OpenCL, as far as variables can make one. Who may read the environment finds no library. Who may not
+ * (a program with --allow-ffi alone), or who looks for it by itself (OpenCV), finds a loader that has no driver.
+ */
+const NO_OPENCL = { SAMEPAGE_LIB_OPENCL: "/nonexistent/libOpenCL.so.1", OCL_ICD_VENDORS: "/nonexistent" };
+/** What says something there, and which of its tests, where not all do. A property is tried fewer times. */
+const SELECTED: { readonly [path: string]: string } = {
+  "tests/unit": "",
+  "tests/doctor": "",
+  "tests/opencv/mat_test.ts": "",
+  "tests/opencv/operations_mat_test.ts": "",
+  "tests/opencv/files_test.ts": "",
+  "tests/faults/host_test.ts": "",
+  "tests/conformance/conformance_test.ts": "/every|opencv.mat/",
+  "tests/misuse/misuse_test.ts":
+    "/misuse: (libraries|options|permissions|wraps|layouts|opencv_(libraries|layouts|files))$/",
+};
+const FEWER = { SAMEPAGE_RUNS: "100" };
+
+if (WITHOUT_OPENCL) {
+  for (const [name, value] of Object.entries({ ...NO_OPENCL, ...FEWER })) {
+    Deno.env.set(name, value);
+  }
+}
 const HAS_OPENCL = hasOpenCL();
 const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md"];
 /** A run that takes longer hangs, and is ended with SIGTERM. */
@@ -41,9 +69,21 @@ async function filesBelow(path: string, fits: RegExp): Promise<string[]> {
   return (await Promise.all(found)).flat();
 }
 
-/** True for documentation whose examples open an OpenCL device, where there is none. */
-async function lacksDevice(file: string): Promise<boolean> {
-  return !HAS_OPENCL && (await Deno.readTextFile(join(ROOT, file))).includes('"@samepage/interop/opencl"');
+/** An example in documentation; Deno names its test `README.md#18-35.ts`, by its first line and the one behind. */
+interface Example {
+  readonly name: string;
+  /** Does it open an OpenCL device? */
+  readonly opencl: boolean;
+}
+
+/** The examples of a file. */
+async function examplesOf(file: string): Promise<Example[]> {
+  const text = await Deno.readTextFile(join(ROOT, file));
+  return [...text.matchAll(/^([ *]*)```ts( ignore)?\n.*?^\1```$/gms)].flatMap(({ 0: block, 2: ignored, index }) => {
+    const line = text.slice(0, index).split("\n").length;
+    const opencl = block.includes('"@samepage/interop/opencl"');
+    return ignored === undefined ? [{ name: `${file}#${line}-`, opencl }] : [];
+  });
 }
 
 function hasOpenCL(): boolean {
@@ -60,7 +100,7 @@ async function deno(args: string[]): Promise<Deno.CommandStatus> {
 }
 
 /** One `deno test`, its output shown as it comes. A run that ends badly with no failed test counts as one failure. */
-async function run(name: string, args: string[]): Promise<Run> {
+async function run(name: string, args: string[], wanted: (test: string) => boolean = isWanted): Promise<Run> {
   const file = await Deno.makeTempFile({ prefix: "samepage-junit-", suffix: ".xml" });
   try {
     const status = await deno(["test", "-A", "--v8-flags=--expose-gc", `--junit-path=${file}`, ...args]);
@@ -68,7 +108,7 @@ async function run(name: string, args: string[]): Promise<Run> {
     if (!status.success && failed.length === 0) {
       failed.push(`the run ended with ${status.signal ?? `code ${status.code}`}`);
     }
-    return { name, passed, failed, skipped: skipped.filter(isWanted) };
+    return { name, passed, failed, skipped: skipped.filter(wanted) };
   } finally {
     await Deno.remove(file);
   }
@@ -89,35 +129,57 @@ function list(title: string, runs: Run[], outcome: keyof Report): number {
   return lines.length;
 }
 
+/** The flag of a filter, and what it lets through. */
+function filtered(filter: string): { flags: string[]; wanted: (name: string) => boolean } {
+  return { flags: filter === "" ? [] : [`--filter=${filter}`], wanted: filterOf(filter) };
+}
+
 const isPath = await Promise.all(Deno.args.map((arg) => !arg.startsWith("-") && exists(resolve(arg))));
-const isWanted = filterOf(Deno.args.find((arg) => arg.startsWith("--filter="))?.slice("--filter=".length) ?? "");
-const flags = Deno.args.filter((_, i) => !isPath[i]);
+const givenFilter = Deno.args.find((arg) => arg.startsWith("--filter="))?.slice("--filter=".length) ?? "";
+const isWanted = filterOf(givenFilter);
+const flags = Deno.args.filter((arg, i) => !isPath[i] && arg !== "--without-opencl");
 const paths = Deno.args.filter((_, i) => isPath[i]).map((arg) => relative(ROOT, resolve(arg)));
 const isTest = (path: string) => path === "tests" || path.startsWith("tests/");
 
-const wanted = paths.length > 0 ? paths : ["tests", ...DOCUMENTED];
+const all = WITHOUT_OPENCL ? Object.keys(SELECTED) : ["tests"];
+const wanted = paths.length > 0 ? paths : [...all, ...DOCUMENTED];
 const files = (await Promise.all(wanted.filter(isTest).map((path) => filesBelow(join(ROOT, path), TEST_FILE)))).flat();
 const names = files.map((file) => relative(ROOT, file));
 const documents: string[] = [];
-const withoutDevice: string[] = [];
+const examples: Example[] = [];
 for (const path of wanted) {
   if (isTest(path) || !(await exists(join(ROOT, path)))) continue;
   for (const file of await filesBelow(join(ROOT, path), DOCUMENT)) {
     const name = relative(ROOT, file);
-    (await lacksDevice(name) ? withoutDevice : documents).push(name);
+    const found = await examplesOf(name);
+    examples.push(...found);
+    if (HAS_OPENCL || found.some(({ opencl }) => !opencl)) documents.push(name);
   }
 }
 
 const runs: Run[] = [];
-if (names.length > 0) {
+if (names.length > 0 && !WITHOUT_OPENCL) {
   // Types are checked once for all files, which is far quicker than file by file.
   const types = await deno(["check", ...names]);
   if (!types.success) runs.push({ name: "deno check", passed: [], failed: ["the tests' types"], skipped: [] });
 }
-for (const name of names) runs.push(await run(name, ["--no-check", ...flags, name]));
-if (documents.length > 0) runs.push(await run("documentation", ["--doc", ...flags, ...documents]));
-const skippedDocuments = withoutDevice.map((name) => `the examples of ${name} (no OpenCL device)`);
-runs.push({ name: "documentation", passed: [], failed: [], skipped: skippedDocuments });
+for (const name of names) {
+  const { flags: own, wanted } = filtered(WITHOUT_OPENCL && givenFilter === "" ? SELECTED[name] ?? "" : "");
+  runs.push(await run(name, ["--no-check", ...flags, ...own, name], own.length > 0 ? wanted : isWanted));
+}
+if (documents.length > 0) {
+  const args = ["--doc", ...flags, ...WITHOUT_OPENCL ? ["--no-check"] : []];
+  if (HAS_OPENCL || givenFilter !== "") runs.push(await run("documentation", [...args, ...documents]));
+  else {
+    const without = examples.filter(({ opencl }) => !opencl).map(({ name }) => RegExp.escape(name));
+    const { flags: own, wanted } = filtered(`/(${without.join("|")})/`);
+    runs.push(await run("documentation", [...args, ...own, ...documents], wanted));
+  }
+}
+if (!HAS_OPENCL) {
+  const skipped = examples.filter(({ opencl }) => opencl).map(({ name }) => `the example ${name} (no OpenCL device)`);
+  runs.push({ name: "documentation", passed: [], failed: [], skipped });
+}
 
 const skipped = list("Skipped", runs, "skipped");
 const failed = list("Failed", runs, "failed");

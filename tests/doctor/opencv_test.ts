@@ -151,7 +151,9 @@ Deno.test("doctor: no OpenCV: every attempt, the variable, the remedy", async ()
   assertEquals(library.attempts.map(({ path }) => path), [env.SAMEPAGE_LIB_OPENCV_CORE]);
   assertEquals(report.targets.filter(({ api }) => api === "opencv"), []);
   const edges = report.edges.filter(({ edge }) => edge.includes("opencv"));
-  assertAllClosed(edges, /^there is no opencv here\.$/, /SAMEPAGE_LIB_OPENCV_CORE/);
+  const [mats, umats] = [false, true].map((umat) => edges.filter(({ edge }) => edge.includes("opencl") === umat));
+  assertAllClosed(mats, /^there is no opencv here\.$/, /SAMEPAGE_LIB_OPENCV_CORE/);
+  assertAllClosed(umats, /^there is no (opencl, no )?opencv here\.$/, /SAMEPAGE_LIB_OPENC/); // the first that is missing
   const text = await printed(QUICK, { env, flags: ENV });
   assert(text.includes("/nonexistent/libopencv_core.so") && text.includes("unset it"), text);
 });

@@ -22,6 +22,8 @@ Deno.test("doctor: a GPU that this user cannot open: the group that can", async 
 });
 
 Deno.test("doctor: a driver that is installed and was not loaded is a finding", async () => {
+  // Where a variable names other drivers, none of the folder is missed.
+  for (const name of ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"]) Deno.env.delete(name);
   await using folder = await temporaryFolder();
   const { path } = folder;
   await Deno.writeTextFile(`${path}/here.icd`, "libhere.so.1\n");
