@@ -202,7 +202,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     if (unfinished !== undefined) {
       throw new AccessError(`${this.name} is used by work that is not done.`, {
         api: "host",
-        hint: "Await the fence that was given to usedBy().",
+        hint: "Await tensor.finished() first: it waits for all work on these bytes.",
       });
     }
     const size = BigInt(sizeOf(this.layout.dtype));

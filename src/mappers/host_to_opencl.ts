@@ -16,7 +16,7 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { resourceOf, retained } from "./shared/job.ts";
 import { inBuffer, planesOf } from "./shared/planes.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
-import { hostWaits, makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
+import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
 import { UNMAPPED } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencl";
@@ -46,7 +46,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     if ("reason" in room) return room;
     const { address, byteLength } = range;
     const verdict = address === undefined ? UNMAPPED : cl.aliasing.judge(address, byteLength);
-    const hostWait = room.length > 0 || hostWaits(range, cl, verdict, waits);
+    const hostWait = room.length > 0 || waits.some((fence) => fence.context !== cl);
     const { start } = (room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
     return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, start));
   },

@@ -14,7 +14,7 @@ import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
 import { resourceOf, retained } from "./shared/job.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./shared/refusals.ts";
-import { hostWaits, makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
+import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
 import { UNMAPPED } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencl.image";
@@ -60,7 +60,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
       return plannedCopy(EDGE, copied, hostWait, new Described(target, access, [{ layout, allocation, start }]));
     }
     const verdict = address === undefined ? UNMAPPED : cl.images.aliasing.judge({ format, image, address });
-    const hostWait = way.hostWait || hostWaits(source.range, cl, verdict, waits);
+    const hostWait = way.hostWait || waits.some((fence) => fence.context !== cl);
     return planned(EDGE, verdict, hostWait, new Described(target, access, [{ ...plane, layout }]));
   },
 

@@ -14,7 +14,6 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
 import { inBuffer } from "./shared/planes.ts";
 import { refused } from "./shared/refusals.ts";
-import { hostWaits } from "./shared/room.ts";
 
 const EDGE = "opencl.svm→opencl";
 
@@ -37,7 +36,10 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     const room = roomIn(source, cl);
     if ("reason" in room) return room;
     const verdict = cl.aliasing.judge(asked(source), source.range.byteLength);
-    const hostWait = room.length > 0 || hostWaits(wholeOf(source), cl, verdict, waits);
+    // What commands have yet to write there, the buffer would not have: a driver that moves bytes may copy them as it makes
+    // the buffer, which is no command that stands behind those.
+    const early = !verdict.aliases && waits.length > 0;
+    const hostWait = room.length > 0 || early || waits.some((fence) => fence.context !== cl);
     return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, wholeOf(source).start));
   },
 

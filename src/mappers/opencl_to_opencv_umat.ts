@@ -117,14 +117,16 @@ function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   const room = block.address !== undefined && block.address + BigInt(start) === address ? start : 0;
   const step = Math.max(cl.subBufferAlign, align);
   const first = Number(address % BigInt(step));
-  let unfit: Refusal | undefined;
   for (let offset = first; offset <= room && offset < MOST_TRIES * step; offset += step) {
     const fit = target.fit(layout, offset);
     if (!("problem" in fit)) return { offset, lowered: true };
-    unfit ??= refuseUnfit(EDGE, fit);
-    if (fit.argument !== "byteOffset") break;
+    if (fit.argument !== "byteOffset") return refuseUnfit(EDGE, fit)!;
   }
-  return unfit ?? refuseMisaligned(address, align, "there are too few bytes of the same memory before it.");
+  return refuseMisaligned(
+    address,
+    align,
+    "there is no multiple before it in the same memory with whole pixels in between.",
+  );
 }
 
 /** Where a tensor begins in the buffer that is its own. */

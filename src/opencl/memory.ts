@@ -6,10 +6,12 @@ import {
   CL_MAP_WRITE_INVALIDATE_REGION,
   CL_TRUE,
 } from "../../ffi/opencl/constants.ts";
+import { CL_INVALID_VALUE } from "../../ffi/opencl/errors.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
+import { NativeCallError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
@@ -46,8 +48,11 @@ export interface MappedRange {
   readonly address: Address;
   /** Where the map itself is done: before that the address may not be used. */
   readonly mapped: Point;
-  /** Submits the unmap behind `waits`; answers the fence at which the bytes are the device's again. */
-  unmap(waits: readonly Fence[]): OpenCLFence;
+  /**
+   * Submits the unmap behind `waits`; answers the fence at which the bytes are the device's again. There is none where the
+   * driver has ended this map with another one already.
+   */
+  unmap(waits: readonly Fence[]): OpenCLFence | undefined;
 }
 
 /** The memory of one context, for those who write mappers: buffers over host memory, maps, and tensors over either. */
@@ -173,7 +178,7 @@ export class OpenCLMemory {
       );
       return errcode[0];
     });
-    return { address, mapped, unmap: (behind) => unmap(queue, mem, address, behind) };
+    return { address, mapped, unmap: unmapOf(queue, mem, address) };
   }
 }
 
@@ -195,12 +200,42 @@ export function publication(
   };
 }
 
-/** Submits the unmap of what was mapped at an address. */
-export function unmap(queue: OpenCLQueue, mem: ClMem, address: Address, waits: readonly Fence[]): OpenCLFence {
-  const point = queue.submit(
-    "clEnqueueUnmapMemObject",
-    waits,
-    (n, list, event) => opencl().clEnqueueUnmapMemObject(queue.rawHandle, mem, address, n, list, event),
-  );
-  return new OpenCLFence(queue.context, queue, point);
+/** What is mapped at an address now. */
+interface MappedAt {
+  readonly mem: ClMem;
+  /** Has another map of the same memory been ended that begins at the same address? */
+  overtaken: boolean;
+}
+
+const mappedAt = new Map<Address, MappedAt[]>();
+
+/**
+ * How the range ends that has just been mapped at an address: once.
+ *
+ * Several maps of one `cl_mem` may begin at the same byte. To NVIDIA's driver (580.159) they are one: the first unmap ends
+ * all of them, and the next is refused with CL_INVALID_VALUE. All but one of them are for reading then, so that nothing is
+ * lost by it.
+ */
+export function unmapOf(queue: OpenCLQueue, mem: ClMem, address: Address): MappedRange["unmap"] {
+  const own: MappedAt = { mem, overtaken: false };
+  const there = mappedAt.get(address);
+  if (there === undefined) mappedAt.set(address, [own]);
+  else there.push(own);
+  return (waits) => {
+    const others = mappedAt.get(address)!.filter((one) => one !== own);
+    if (others.length === 0) mappedAt.delete(address);
+    else mappedAt.set(address, others);
+    try {
+      const point = queue.submit(
+        "clEnqueueUnmapMemObject",
+        waits,
+        (n, list, event) => opencl().clEnqueueUnmapMemObject(queue.rawHandle, mem, address, n, list, event),
+      );
+      for (const other of others) other.overtaken ||= other.mem === mem;
+      return new OpenCLFence(queue.context, queue, point);
+    } catch (error) {
+      if (own.overtaken && error instanceof NativeCallError && error.code === CL_INVALID_VALUE) return undefined;
+      throw error;
+    }
+  };
 }

@@ -22,7 +22,7 @@ export type { Gate } from "./queues/gate.ts";
 export type { Colour } from "./transfers/image.ts";
 export { OpenCLUserEvent } from "./user_event.ts";
 export { OpenCLKernel, type RunOptions } from "./kernel.ts";
-export { type HostBuffer, HostBuffers, type HostImage } from "./buffers/host_buffers.ts";
+export { type HostBuffer, HostBuffers, type HostImage, type Share } from "./buffers/host_buffers.ts";
 export { OpenCLImage, type OpenCLImageInit } from "./image.ts";
 export type { ImageAbilities, ImageLimits } from "./images/abilities.ts";
 export { type ImageClass, type ImagePlace, ImageProofs, type PitchClass } from "./images/alias.ts";

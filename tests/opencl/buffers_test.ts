@@ -252,6 +252,27 @@ testEach("maps of neighbours do not write into each other", (platform) => {
   assertBytes(source.view(), expected);
 });
 
+testEach("maps for reading that begin at the same byte end in any order", (platform) => {
+  using b = bench(platform);
+  const { tensor, bytes } = randomTensor(8192);
+  using source = tensor;
+  for (const lengths of [[8192, 8192, 8192], [8192, 40], [40, 8192], [11, 40]]) {
+    for (const newestFirst of [false, true]) {
+      using onDevice = b.graph.map(source, b.cl, { access: "read" });
+      const parts = lengths.map((length) => onDevice.slice(region(onDevice.layout, [0], [length])));
+      const maps = parts.map((part) => b.graph.map(part, host, { access: "read" }));
+      for (const map of newestFirst ? maps.toReversed() : maps) {
+        assertBytes(map.bytes(), bytes.subarray(0, map.layout.byteLength));
+        map[Symbol.dispose]();
+      }
+    }
+  }
+  using onDevice = b.graph.map(source, b.cl);
+  b.kernels.add.run([8192], [onDevice, 1]);
+  using seen = b.graph.map(onDevice, host, { access: "read" });
+  assertBytes(seen.bytes(), bytes.map((byte) => byte + 1));
+});
+
 testEach("a graph knows only its own contexts", (platform) => {
   using b = bench(platform);
   using other = bench(platform);

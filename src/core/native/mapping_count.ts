@@ -39,7 +39,7 @@ export class MappingCount {
   take(count: number): void {
     const limit = this.#limit ??= this.#kernel.limit();
     const made = this.#made + count;
-    if (made > limit / 2) throw tooMany(`this program's memory has ${this.#made} mappings`, limit);
+    if (made > limit / 2) throw tooMany(`this program's memory takes up to ${made} mappings`, limit);
     if (made > this.#least + limit / 16) {
       const inUse = this.#kernel.inUse();
       if (inUse > limit * 3 / 4) throw tooMany(`the process has ${inUse} mappings`, limit);

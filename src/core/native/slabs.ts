@@ -31,6 +31,9 @@ const slabs = new Set<Slab>();
 /** Those that have a block to hand out, by the length of their blocks; the oldest is used first. */
 const roomy = new Map<number, Set<Slab>>();
 
+/** The one empty slab that is kept for the next block: a Worker that ends leaves its memory mapped. */
+let spare: Slab | undefined;
+
 /** A block of a slab. */
 export interface SlabBlock {
   /** The address of its first byte, which begins a page. */
@@ -45,6 +48,7 @@ export function takeFromSlab(byteLength: number): SlabBlock {
   const slab = roomIn(blockLength).values().next().value ?? newSlab(blockLength);
   const index = slab.returned.pop() ?? slab.untouched++;
   slab.taken[index] = 1;
+  if (slab === spare) spare = undefined;
   if (++slab.takenCount === slab.taken.length) roomIn(blockLength).delete(slab);
   const address = (slab.address + BigInt(index * blockLength)) as Address;
   return { address, free: (fate) => free(slab, index, address, fate) };
@@ -99,7 +103,8 @@ function free(slab: Slab, index: number, address: Address, fate: Fate): void {
   slab.returned.push(index);
   const room = roomIn(slab.blockLength);
   room.add(slab);
-  if (slab.takenCount > 0 || room.size === 1) return; // one empty slab is kept for the next block
+  if (slab.takenCount > 0) return;
+  if (spare === undefined) return void (spare = slab);
   room.delete(slab);
   slabs.delete(slab);
   unmapPages(slab.address, SLAB);

@@ -1,7 +1,6 @@
 import { type Access, accessOf } from "../memory/access.ts";
 import { type Names, optionsIn, shown } from "../argument.ts";
 import { LayoutError } from "../errors.ts";
-import type { Fence } from "../life/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { describeLayout, type Layout, layout as checked, type LayoutInit } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";

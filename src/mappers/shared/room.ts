@@ -1,6 +1,4 @@
 import type { Refusal } from "../../core/errors.ts";
-import type { Verdict } from "../../core/graph/plan.ts";
-import type { Fence } from "../../core/life/fence.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import type { HostBuffer } from "../../opencl/buffers/host_buffers.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
@@ -25,21 +23,6 @@ export function roomFor(
     returning.push(live);
   }
   return returning;
-}
-
-/**
- * Has the host to wait before a native object is over a range? For work of other contexts, always. For all work, where the
- * driver moves the bytes and there is no object yet: it may copy them when it makes one, which is not a command that
- * stands behind others (clCreateBuffer, CL_MEM_USE_HOST_PTR).
- */
-export function hostWaits(
-  range: ByteRange,
-  cl: OpenCLContext,
-  { aliases }: Verdict,
-  waits: readonly Fence[],
-): boolean {
-  if (waits.some((fence) => fence.context !== cl)) return true;
-  return !aliases && waits.length > 0 && cl.memory.hostBuffers.find(range) === undefined;
 }
 
 /**

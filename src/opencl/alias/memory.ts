@@ -90,7 +90,7 @@ function mapped(flags: bigint): MakeScratch {
     const range = context.memory.map(mem, "read-write", 0, byteLength);
     undo.push(() => {
       using unmapped = range.unmap([]);
-      unmapped.waitSync();
+      unmapped?.waitSync();
     });
     return { bytes: bytesAt(range.address, byteLength), bind: bound(mem) };
   };

@@ -93,7 +93,7 @@ export class BufferImageSpecimen {
       return use(bytesAt(range.address, this.#byteLength));
     } finally {
       using unmapped = range.unmap([]);
-      unmapped.waitSync();
+      unmapped?.waitSync();
     }
   }
 }

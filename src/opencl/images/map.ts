@@ -12,7 +12,7 @@ import type { OpenCLImage } from "../image.ts";
 import { ORIGIN, pitchesOf, regionOf } from "./native.ts";
 import { type ImageShape, pitched, type Pitches } from "./shape.ts";
 import { opencl } from "../library.ts";
-import { type MappedRange, unmap } from "../memory.ts";
+import { type MappedRange, unmapOf } from "../memory.ts";
 import type { RootBuffer } from "../tensor.ts";
 
 /** An image that is mapped for the host, or will be. */
@@ -63,7 +63,7 @@ export function mapImage(
     pitch = pitchesOf(image, Number(row[0]), Number(slice[0]));
     return errcode[0];
   });
-  return { address, mapped, pitch, unmap: (behind) => unmap(queue, mem, address, behind) };
+  return { address, mapped, pitch, unmap: unmapOf(queue, mem, address) };
 }
 
 /** Maps an image, or the buffer that it is over, for the host; blocks until it is. */
@@ -82,7 +82,7 @@ export function mapTensor(context: OpenCLContext, source: OpenCLImage, access: A
     return { ...mapped, layout: at, grantsFor: (lent, undo) => elsewhere(lent, address, at, root, undo) };
   } catch (error) {
     using unmapped = mapped.unmap([]);
-    unmapped.waitSync();
+    unmapped?.waitSync();
     throw error;
   }
 }

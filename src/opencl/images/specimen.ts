@@ -154,7 +154,7 @@ function hostPictures(context: OpenCLContext, which: ImageClass, undo: Undo): [P
 function mapProblem(context: OpenCLContext, mem: ClMem, image: ImageShape, address: Address): string | undefined {
   const mapped = context.images.map(mem, image, "read");
   using unmapped = mapped.unmap([]);
-  unmapped.waitSync();
+  unmapped?.waitSync();
   const inPlace = mapped.address === address && mapped.pitch.row === image.pitch.row &&
     mapped.pitch.slice === image.pitch.slice;
   return inPlace ? undefined : "the driver maps it elsewhere than in the memory it was given";
@@ -169,7 +169,7 @@ function driverPictures(context: OpenCLContext, which: ImageClass, undo: Undo): 
     const mapped = context.images.map(mem, tight, "read-write");
     undo.push(() => {
       using unmapped = mapped.unmap([]);
-      unmapped.waitSync();
+      unmapped?.waitSync();
     });
     const image = { ...tight, pitch: mapped.pitch };
     const bytes = bytesAt(mapped.address, spanOf(image, which.format));

@@ -1,4 +1,4 @@
-import { ArgumentError, DisposedError, LayoutError } from "@samepage/interop";
+import { ArgumentError, DisposedError } from "@samepage/interop";
 import type { OpenCLContext, OpenCLQueue, OpenCLTensor } from "@samepage/interop/opencl";
 import { any, fails, open, OwnFence, safe, safely, same } from "../kit.ts";
 import { table } from "../row.ts";
