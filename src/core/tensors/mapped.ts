@@ -178,7 +178,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
 
   /**
    * Waits until all work on it is done that was submitted so far, by whichever API, without blocking and without the
-   * unmap: it stays as it is.
+   * unmap: it stays as it is. Work on what was mapped from it is the map's: ask that one.
    *
    * @throws what made the work fail.
    *
