@@ -364,7 +364,7 @@ export class Resource {
       const obstacle = at.#advanceAlone();
       if (obstacle !== undefined) return obstacle;
       path.pop();
-      if (path.length > 0) path[path.length - 1].#inherit(at);
+      if (path.length > 0) path[path.length - 1].#takeFailuresOf(at);
     }
     return undefined;
   }
@@ -395,7 +395,7 @@ export class Resource {
     if (this.#drivesIntermediate) {
       const obstacle = intermediate.#advance();
       if (obstacle !== undefined) return obstacle;
-      this.#inherit(intermediate);
+      this.#takeFailuresOf(intermediate);
     }
     this.#intermediate = undefined;
     return undefined;
@@ -483,7 +483,7 @@ export class Resource {
   }
 
   /** What failed of a resource that ended with this one is told by this one. */
-  #inherit(ended: Resource): void {
+  #takeFailuresOf(ended: Resource): void {
     const errors = ended.#takeErrors();
     if (errors.length > 0) this.#errors = [...this.#errors, ...errors];
   }
