@@ -16,7 +16,8 @@ import {
 import { told } from "../opencl/raw.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
-import type { End, Gate } from "./subject.ts";
+import { peersOf } from "./opencl_peers.ts";
+import type { End, Gate, Peers } from "./subject.ts";
 
 /** A work-item a byte: loops are cut short on llvmpipe. */
 const SOURCE = `
@@ -34,6 +35,8 @@ export interface Memory {
   argumentsOf(tensor: Tensor): readonly [KernelArgument, number];
   /** Where a kernel of the tests' own finds it. */
   placeOf(tensor: Tensor): Place;
+  /** Peers of host tensors, where it can be attached to. */
+  readonly peers?: Peers;
 }
 
 /** Buffers. */
@@ -45,12 +48,14 @@ export function buffersOf(context: OpenCLContext): Memory {
     placeOf({ rawHandle, layout: { byteOffset: offset, byteLength: length } }) {
       return { pass: PASS.mem(rawHandle as ClMem), offset, length };
     },
+    peers: peersOf(context),
   };
 }
 
 /** OpenCL's end of an edge: kernels write and read, one with samepage's checks and one without. */
 export class OpenCLEnd implements End, Disposable {
   readonly target: Target;
+  readonly peers?: Peers;
   readonly #context: OpenCLContext;
   readonly #memory: Memory;
   readonly #copy: OpenCLKernel;
@@ -61,6 +66,7 @@ export class OpenCLEnd implements End, Disposable {
 
   constructor(context: OpenCLContext, memory: Memory) {
     this.target = memory.target;
+    if (memory.peers !== undefined) this.peers = memory.peers;
     this.#context = context;
     this.#late = new LateQueue(context);
     this.#memory = memory;

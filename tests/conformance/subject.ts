@@ -5,6 +5,7 @@ import type { Layout, LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Graph } from "../../src/core/graph/graph.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
+import type { HostTensor } from "../../src/host/mod.ts";
 import type { Transfer } from "../../src/core/graph/route.ts";
 
 /** The suite's hands at one end of an edge: what it does there with memory, by that API alone. */
@@ -32,8 +33,24 @@ export interface End {
    * where writing takes no time, as on the CPU.
    */
   submit?(tensor: Tensor, bytes: Uint8Array): Fence;
+  /** Where the API attaches to host memory that somebody else told it of. */
+  readonly peers?: Peers;
   /** Past all of samepage's checks, with the native API alone: what a proof of aliasing needs. */
   readonly raw: RawEnd;
+}
+
+/** Tensors of an API over memory that a host tensor has as well, and what the API does to them. */
+export interface Peers {
+  /** What the host tensor is made of. */
+  readonly init: LayoutInit;
+  /** Attaches to its memory. */
+  attach(source: HostTensor): Disposable & { readonly tensor: Tensor };
+  /** Everything that the API does to a tensor by a name of its own, and for what it uses the bytes. */
+  readonly transfers: readonly {
+    readonly name: string;
+    readonly access: "read" | "write";
+    run(tensor: Tensor): void;
+  }[];
 }
 
 /** One end, past all checks. */

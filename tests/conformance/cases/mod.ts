@@ -5,6 +5,7 @@ import { FRAMES } from "./frames.ts";
 import { LAYOUTS } from "./layouts.ts";
 import { LIFETIME } from "./lifetime.ts";
 import { LOAD } from "./load.ts";
+import { PEERS } from "./peers.ts";
 import { RANGES } from "./ranges.ts";
 import { RETURNING } from "./returning.ts";
 import { SYNC } from "./sync.ts";
@@ -19,5 +20,6 @@ export const CASES: readonly Case[] = [
   ...SYNC,
   ...FRAMES,
   ...RETURNING,
+  ...PEERS,
   ...LOAD,
 ];
