@@ -128,7 +128,7 @@ function refuseBeside(live: HostBuffer, source: Described, range: ByteRange, cl:
   }
   const { hostBuffers } = cl.memory;
   if (hostBuffers.shares(live, range)) {
-    if (!moved || hostBuffers.holds(live, source.range)) return undefined;
+    if (!moved || !hostBuffers.isOld(live, source.range)) return undefined;
     return refused(
       EDGE,
       `${cl.name} has a copy of its own of these bytes, and the host has had some of them since: that copy may be old.`,

@@ -30,6 +30,8 @@ export interface HostBuffer extends RootBuffer {
   readonly what: string;
   /** The maps that have it. */
   readonly shares: Set<Share>;
+  /** What maps have given back that had it, from the first such byte to the last: others may have written there since. */
+  returned: { readonly start: number; readonly end: number } | undefined;
   /** Those that write through it, from the first map to the last way back. */
   writers: Resource[];
   /** Its release. */
@@ -106,12 +108,14 @@ export class HostBuffers {
     return live.start <= start && start + byteLength <= live.start + live.byteLength;
   }
 
-  /** True where one map of a buffer has had all of a range all the time: nobody else can have written there. */
-  holds({ shares }: HostBuffer, { start, byteLength }: ByteRange): boolean {
+  /** May others have written into a range since the buffer was made? Not while one map has had all of it all the time. */
+  isOld({ shares, returned }: HostBuffer, { start, byteLength }: ByteRange): boolean {
+    const end = start + byteLength;
+    if (returned === undefined || returned.start >= end || start >= returned.end) return false;
     for (const { holder } of shares) {
-      if (holder?.grants.some((grant) => grant.start <= start && start + byteLength <= grant.end)) return true;
+      if (holder?.grants.some((grant) => grant.start <= start && end <= grant.end)) return false;
     }
-    return false;
+    return true;
   }
 
   /**
@@ -209,6 +213,7 @@ function added(
     limits,
     hostWriters: 0,
     shares: new Set(),
+    returned: undefined,
     writers: [],
     undo,
   };
@@ -223,6 +228,10 @@ function share(buffer: HostBuffer, undo: Undo): Share {
   buffer.shares.add(share);
   undo.push(() => {
     buffer.shares.delete(share);
+    for (const { start, end } of share.holder?.grants ?? []) {
+      const { returned = { start, end } } = buffer;
+      buffer.returned = { start: Math.min(returned.start, start), end: Math.max(returned.end, end) };
+    }
     if (buffer.shares.size > 0 || buffer.kept) return;
     throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
   });

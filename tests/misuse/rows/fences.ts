@@ -254,7 +254,12 @@ export default table(import.meta, {
         event.complete();
       }
     },
-    fails: { error: AccessError, api: "host", message: /is used by work that is not done/, hint: /Await the fence/ },
+    fails: {
+      error: AccessError,
+      api: "host",
+      message: /is used by work that is not done/,
+      hint: /Await tensor.finished/,
+    },
   },
   "release behind work that is not done": {
     opencl: true,
