@@ -1,9 +1,10 @@
 import { O_CLOEXEC, O_RDONLY } from "../../../ffi/libc/constants.ts";
 import { libc } from "./libc.ts";
+import { cString } from "./text.ts";
 
 /** A file of the kernel's (/proc/…), as far as it can be read. It needs no permission of Deno's but --allow-ffi. */
 export function textOf(path: string): string {
-  const fd = libc().open(new TextEncoder().encode(`${path}\0`), O_RDONLY | O_CLOEXEC, 0);
+  const fd = libc().open(cString(path), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return "";
   const decoder = new TextDecoder();
   const bytes = new Uint8Array(65_536);

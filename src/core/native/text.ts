@@ -5,3 +5,8 @@ export function textAt(address: Address): string | undefined {
   const pointer = Deno.UnsafePointer.create(address);
   return pointer === null ? undefined : new Deno.UnsafePointerView(pointer).getCString();
 }
+
+/** The bytes of a C string: UTF-8, and a zero at its end. */
+export function cString(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`${text}\0`);
+}

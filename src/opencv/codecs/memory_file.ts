@@ -3,6 +3,7 @@ import { throwAll } from "../../core/errors.ts";
 import { readToEnd } from "../../core/files.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import { libc, libcError } from "../../core/native/libc.ts";
+import { cString } from "../../core/native/text.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 
 /** Folders for a symbolic link: the first that takes one is used. */
@@ -82,8 +83,4 @@ export function withMemoryFile<R>(use: (file: MemoryFile) => R): R {
   }
   throwAll(unwind(undo), "ending a file in memory");
   return result;
-}
-
-function cString(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(`${text}\0`);
 }
