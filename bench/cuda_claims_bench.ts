@@ -1,6 +1,6 @@
 // What the advisor says of time on a discrete GPU, measured: memory that kernels use in place, and the same by copies.
 
-import { CLAIMS } from "../src/cuda/advisor/mod.ts";
+import { CLAIMS } from "../src/advisor/mod.ts";
 import { figure } from "./harness/figure.ts";
 import { here } from "./harness/way.ts";
 import { byCopies, inPlace } from "./operations/claims.ts";

@@ -1,6 +1,6 @@
 import { host, type HostTensor } from "@samepage/interop";
 import type { CudaTensor } from "@samepage/interop/cuda";
-import type { ClaimCase } from "../../src/cuda/advisor/mod.ts";
+import type { ClaimCase } from "../../src/advisor/mod.ts";
 import { BLOCK, gpu, pieces, threads } from "../harness/cuda.ts";
 import { assertInverse, randomize } from "../harness/frame.ts";
 import type { Operation } from "../harness/operation.ts";

@@ -1,4 +1,4 @@
-import { type Claim, CLAIMS, type ClaimVerdict, judgeClaim } from "../../src/cuda/advisor/mod.ts";
+import { type Claim, CLAIMS, type ClaimVerdict, judgeClaim } from "../../src/advisor/mod.ts";
 import type { FigureResult } from "../harness/result.ts";
 import { time } from "./format.ts";
 

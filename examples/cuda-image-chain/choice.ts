@@ -9,7 +9,7 @@ import {
   type AdvisorRowId,
   type CudaDeviceTraits,
   type MemoryAdvice,
-} from "@samepage/interop/cuda";
+} from "@samepage/interop/advisor";
 import { IMAGE_BYTES } from "./image.ts";
 
 /** The chain's memory, piece by piece. */

@@ -7,7 +7,8 @@
  *
  * @module
  */
-import { type CudaContext, cudaTraitsOf } from "@samepage/interop/cuda";
+import { cudaTraitsOf } from "@samepage/interop/advisor";
+import type { CudaContext } from "@samepage/interop/cuda";
 import { onGpu, says } from "../cuda-edges/gpu.ts";
 import { print, tableOf, Times } from "../edges/report.ts";
 import { choose, lineOf, rowsOf } from "./choice.ts";

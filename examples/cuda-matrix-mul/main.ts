@@ -8,13 +8,8 @@
  * @module
  */
 import { host, MapperGraph } from "@samepage/interop";
-import {
-  type CudaContext,
-  type CudaStream,
-  type CudaTensor,
-  type ManagedAttachment,
-  prefetchOf,
-} from "@samepage/interop/cuda";
+import { prefetchOf } from "@samepage/interop/advisor";
+import type { CudaContext, CudaStream, CudaTensor, ManagedAttachment } from "@samepage/interop/cuda";
 import { onGpu, says } from "../cuda-edges/gpu.ts";
 import { print } from "../edges/report.ts";
 import source from "./kernels.cu" with { type: "text" };

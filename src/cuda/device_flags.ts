@@ -32,7 +32,7 @@ export type CudaDeviceFlag =
   | "cudaDeviceSyncMemops";
 
 /** A flag that says how threads wait. */
-export type ScheduleFlag = Extract<CudaDeviceFlag, `cudaDeviceSchedule${string}`>;
+type ScheduleFlag = Extract<CudaDeviceFlag, `cudaDeviceSchedule${string}`>;
 type BitFlag = Exclude<CudaDeviceFlag, ScheduleFlag>;
 
 /** What was given as a schedule. @throws {ArgumentError} where it is none. */
@@ -40,11 +40,6 @@ export function scheduleIn(given: unknown): CudaSchedule | undefined {
   if (given === undefined) return undefined;
   if (typeof given === "string" && Object.hasOwn(NAMES, given)) return given as CudaSchedule;
   throw checks.wrong("schedule", `${shown(given)} is none.`, `Use ${Object.keys(NAMES).join(", ")}.`);
-}
-
-/** What samepage calls a schedule. */
-export function scheduleNamed(flag: ScheduleFlag): CudaSchedule {
-  return (Object.keys(NAMES) as CudaSchedule[]).find((schedule) => NAMES[schedule] === flag)!;
 }
 
 /**

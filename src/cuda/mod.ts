@@ -77,4 +77,3 @@ export type { ParameterType } from "./kernels/declared.ts";
 export type { ParameterInfo } from "./kernels/parameter.ts";
 export type { KernelNeeds } from "./kernels/limits.ts";
 export { CudaBuildError } from "./kernels/errors.ts";
-export * from "./advisor/mod.ts";

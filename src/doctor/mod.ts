@@ -14,7 +14,7 @@ export { doctor, type DoctorOptions } from "./doctor.ts";
 export type * from "./report.ts";
 export { svgOf } from "./show/svg.ts";
 export { textOf } from "./show/text.ts";
-export type { GuardState } from "../core/guard/guard.ts";
+export type { GuardState } from "../guard/guard.ts";
 export type { Step, Transfer } from "../core/graph/route.ts";
 export type { LibraryAttempt, Refusal } from "../core/errors.ts";
 

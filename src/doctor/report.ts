@@ -1,5 +1,5 @@
 import type { LibraryAttempt, Refusal } from "../core/errors.ts";
-import type { GuardState } from "../core/guard/guard.ts";
+import type { GuardState } from "../guard/guard.ts";
 import type { Step, Transfer } from "../core/graph/route.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { ERROR_NAMES } from "../../ffi/opencv_core/errors.ts";
 import { Exception, readException } from "../../ffi/opencv_core/structs.ts";
-import { type ErrorOf, nativeCallErrorOf } from "../core/guard/exception.ts";
+import { type ErrorOf, nativeCallErrorOf } from "../guard/exception.ts";
 import { OpenCVError } from "./errors.ts";
 import { viewAt } from "./memory.ts";
 

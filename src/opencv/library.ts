@@ -5,7 +5,7 @@ import { SYMBOLS as IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
 import type { OpenCVImgproc } from "../../ffi/opencv_imgproc/functions.ts";
 import { SYMBOLS as IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
 import { lazyLibrary } from "../core/native/library.ts";
-import { guarded } from "../core/guard/guard.ts";
+import { guarded } from "../guard/guard.ts";
 import { openCVErrorOf } from "./exception.ts";
 
 /** A module of OpenCV, and what Debian 12's library of it is called. */

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import type { FigureResult } from "../../bench/harness/result.ts";
-import { CLAIMS } from "../../src/cuda/advisor/mod.ts";
+import { CLAIMS } from "../../src/advisor/mod.ts";
 import type { Record as BenchRecord } from "../../bench/report/record.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { noCuda } from "../../bench/harness/cuda.ts";

@@ -1,7 +1,7 @@
 /** What is given out to other processes, as bytes: no GPU is needed to tell what is wrong with it. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, layout } from "@samepage/interop";
-import { sealed } from "../../src/core/native/envelope.ts";
+import { sealed } from "../../src/envelope/envelope.ts";
 import {
   HANDLE_BYTES,
   type MemoryEnvelope,

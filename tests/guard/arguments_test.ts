@@ -2,7 +2,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { NativeCallError } from "../../src/core/errors.ts";
 import { lazyLibrary } from "../../src/core/native/library.ts";
-import { guarded, guardOf } from "../../src/core/guard/guard.ts";
+import { guarded, guardOf } from "../../src/guard/guard.ts";
 import { compileText, guardTest } from "./cxx.ts";
 
 const INTEGERS = ["u8", "i8", "bool", "u16", "i16", "u32", "i32", "u64", "i64", "usize", "pointer", "buffer"] as const;

@@ -2,8 +2,8 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { NativeCallError } from "../../src/core/errors.ts";
 import { lazyLibrary } from "../../src/core/native/library.ts";
-import type { ErrorOf, Thrown } from "../../src/core/guard/exception.ts";
-import { guarded, guardOf } from "../../src/core/guard/guard.ts";
+import type { ErrorOf, Thrown } from "../../src/guard/exception.ts";
+import { guarded, guardOf } from "../../src/guard/guard.ts";
 import { guardTest, THROWING, type Throwing, throwing } from "./cxx.ts";
 
 async function open(errorOf?: ErrorOf): Promise<Throwing> {

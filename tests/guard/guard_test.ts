@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { LibraryNotFoundError, NativeCallError } from "../../src/core/errors.ts";
 import { lazyLibrary, openingOf, setTap } from "../../src/core/native/library.ts";
-import { guarded, guardOf } from "../../src/core/guard/guard.ts";
+import { guarded, guardOf } from "../../src/guard/guard.ts";
 import { type Ended, runModule } from "../process.ts";
 import { compileFile, guardTest, THROWING, type Throwing, throwing } from "./cxx.ts";
 
@@ -115,7 +115,7 @@ guardTest("what a thunk cannot call is called as it is, and that is said", async
 
 const USE = `
   import { lazyLibrary, setTap } from "./src/core/native/library.ts";
-  import { guarded, guardOf } from "./src/core/guard/guard.ts";
+  import { guarded, guardOf } from "./src/guard/guard.ts";
   const symbols = { which: { parameters: [], result: "i32" } };
   const open = lazyLibrary({ api: "use", candidates: [LIBRARY], symbols, hint: "", link: guarded() });
   BEFORE

@@ -1,6 +1,6 @@
 /** The image itself, as binutils read it: what a loader, an unwinder and a debugger will make of it. */
 import { assert, assertEquals } from "@std/assert";
-import { guardImage } from "../../src/core/guard/image.ts";
+import { guardImage } from "../../src/guard/image.ts";
 import { guardTest } from "./cxx.ts";
 
 const TARGETS = [0, 1, 2, 7].map((onStack) => ({ name: `with${onStack}`, address: 0x1122334455667788n, onStack }));

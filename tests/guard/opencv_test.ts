@@ -10,8 +10,8 @@ import type { OpenCVImgproc } from "../../ffi/opencv_imgproc/functions.ts";
 import { SYMBOLS as IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
 import { LibraryNotFoundError, NativeCallError } from "../../src/core/errors.ts";
 import { lazyLibrary, type LibrarySpec } from "../../src/core/native/library.ts";
-import type { Thrown } from "../../src/core/guard/exception.ts";
-import { guarded, guardOf } from "../../src/core/guard/guard.ts";
+import type { Thrown } from "../../src/guard/exception.ts";
+import { guarded, guardOf } from "../../src/guard/guard.ts";
 import { addressOf } from "../../src/core/native/pin.ts";
 import { collect } from "../gc.ts";
 

@@ -5,7 +5,7 @@ import { guardTest, throwing } from "./cxx.ts";
 
 const OPEN = (path: string) => `
   import { lazyLibrary } from "./src/core/native/library.ts";
-  import { guarded } from "./src/core/guard/guard.ts";
+  import { guarded } from "./src/guard/guard.ts";
   const symbols = {
     throwAs: { parameters: ["i32"], result: "i32" },
     countAlive: { parameters: [], result: "i32" },

@@ -39,7 +39,7 @@ Deno.test("gpu task: its steps fit into 8 minutes", () => {
 Deno.test("gpu task: it finds CUDA's tests and examples", async () => {
   const tests = await cudaTests();
   assertEquals(tests.filter((path) => !/cuda/.test(path) || /^tests\/(abi|faults|unit)\//.test(path)), []);
-  assertEquals(tests.includes("tests/cuda/advisor/claims_test.ts"), true);
+  assertEquals(tests.includes("tests/cuda/examples/kernels_test.ts"), true);
   assertEquals((await cudaExamples()).includes("examples/cuda-edges/main.ts"), true);
 });
 

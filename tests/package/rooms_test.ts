@@ -5,7 +5,7 @@ import { basename } from "@std/path";
 import { filesUnder, type Import, importsOf } from "./modules.ts";
 
 /** Rooms of src/ that are no API; `src/host` is an API, the only one that mod.ts loads. */
-const SHARED = ["src/core", "src/mappers", "src/pipeline", "src/doctor"];
+const SHARED = ["src/core", "src/guard", "src/envelope", "src/advisor", "src/mappers", "src/pipeline", "src/doctor"];
 
 const files = (await filesUnder("mod.ts", "src", "ffi")).filter((file) => !file.startsWith("ffi/generate/"));
 const apis = new Set(
@@ -28,12 +28,17 @@ function roomOf(file: string): string {
 function codeFor(room: string): string[] {
   if (room.startsWith("ffi")) return ["ffi"];
   if (room === "src/core") return ["ffi"];
+  if (room === "src/envelope") return ["src/core"];
+  if (room === "src/guard") return ["src/core", "src/envelope", "ffi"];
+  if (room === "src/advisor") return ["src/core"];
   if (room === "src/mappers") return ["src/core"];
   if (room === "src/pipeline") return ["src/core"];
   // deno.json says which version of samepage it is.
-  if (room === "src/doctor") return ["deno.json", ...dataOf(apis), "src/core", "src/mappers", ...apis];
+  if (room === "src/doctor") {
+    return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", "src/mappers", ...apis];
+  }
   if (room === "mod.ts") return ["src/core", "src/mappers", "src/host", "src/pipeline"];
-  return ["src/core", "ffi", `ffi:${room}`];
+  return ["src/core", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
 }
 
 /** What ffi/ says: of all, and of each API. */
@@ -43,6 +48,7 @@ function dataOf(of: ReadonlySet<string>): string[] {
 
 /** The rooms that a room may know as types besides. */
 function typesFor(room: string): string[] {
+  if (room === "src/advisor") return ["src/cuda"];
   return room === "src/mappers" ? [...apis] : [];
 }
 

@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** The format of shared objects, which `src/core/guard` writes and `src/core/native` reads: no functions. */
+/** The format of shared objects, which `src/guard` writes and `src/core/native` reads: no functions. */
 export const elf: Library = {
   name: "elf",
   interface: "Elf",

@@ -1,5 +1,5 @@
 import { cudaIpcMemHandle_t } from "../../../ffi/cuda_runtime/structs.ts";
-import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../core/native/envelope.ts";
+import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../envelope/envelope.ts";
 import { ArgumentError, messageOf } from "../../core/errors.ts";
 import { type Layout, layout } from "../../core/layout/layout.ts";
 

@@ -1,6 +1,6 @@
 import type { Verdict } from "../../core/graph/plan.ts";
 import type { CudaContext } from "../../cuda/context.ts";
-import { advise, type AdviseRequest, cudaTraitsOf } from "../../cuda/advisor/mod.ts";
+import { advise, type AdviseRequest, cudaTraitsOf } from "../../advisor/mod.ts";
 import type { CudaDevice } from "../../cuda/device.ts";
 import type { Trait } from "../report.ts";
 

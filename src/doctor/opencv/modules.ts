@@ -1,7 +1,7 @@
 import { SYMBOLS as CORE } from "../../../ffi/opencv_core/symbols.ts";
 import { SYMBOLS as IMGCODECS } from "../../../ffi/opencv_imgcodecs/symbols.ts";
 import { SYMBOLS as IMGPROC } from "../../../ffi/opencv_imgproc/symbols.ts";
-import { guardOf } from "../../core/guard/guard.ts";
+import { guardOf } from "../../guard/guard.ts";
 import { core, imgcodecs, imgproc } from "../../opencv/library.ts";
 import { examineLibrary } from "../library.ts";
 import type { Finding, ModuleReport, Trait } from "../report.ts";

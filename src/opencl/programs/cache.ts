@@ -3,7 +3,7 @@ import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts"
 import { isMissing, readRegularFile } from "../../core/files.ts";
 import { warn } from "../../core/warn.ts";
 import { assertText } from "../check.ts";
-import { crc32, fnv1a } from "../../core/native/checksum.ts";
+import { crc32, fnv1a } from "../../envelope/checksum.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { identityOf } from "../devices/identity.ts";
 

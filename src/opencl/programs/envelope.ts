@@ -1,4 +1,4 @@
-import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../core/native/envelope.ts";
+import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../envelope/envelope.ts";
 import { BinaryError } from "../errors.ts";
 import type { ParameterInfo } from "../arguments/parameter.ts";
 import { type DeviceIdentity, IDENTITY } from "../devices/identity.ts";

@@ -7,7 +7,7 @@
 import { CV_AUTOSTEP, UMAT_DATA_USER_ALLOCATED } from "../../../ffi/opencv_core/constants.ts";
 import { UMatData } from "../../../ffi/opencv_core/structs.ts";
 import { LENGTH_MULTIPLE, PAGE } from "../../core/native/blocks.ts";
-import { Bytes } from "../../core/guard/bytes.ts";
+import { Bytes } from "../../guard/bytes.ts";
 import {
   CALL_R11,
   type Code,
@@ -18,7 +18,7 @@ import {
   PUSH_AT_RBP,
   PUSH_RBP,
   RET,
-} from "../../core/guard/x86_64.ts";
+} from "../../guard/x86_64.ts";
 
 /** What the code calls, by its address. */
 export interface Callees {

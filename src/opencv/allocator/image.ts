@@ -1,7 +1,7 @@
-import { addDynamicTables } from "../../core/guard/dynamic.ts";
-import { SharedObject } from "../../core/guard/elf.ts";
-import { addDynamicSection, addText } from "../../core/guard/sections.ts";
-import { addUnwindTables } from "../../core/guard/unwind.ts";
+import { addDynamicTables } from "../../guard/dynamic.ts";
+import { SharedObject } from "../../guard/elf.ts";
+import { addDynamicSection, addText } from "../../guard/sections.ts";
+import { addUnwindTables } from "../../guard/unwind.ts";
 import { allocateCode, type Callees, deallocateCode } from "./code.ts";
 
 /** The names of the image's functions. */

@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { RTLD_NOLOAD } from "../../../ffi/libc/constants.ts";
 import { InteropError } from "../../core/errors.ts";
 import { openingOf } from "../../core/native/library.ts";
-import { addressOfSymbol, loadImage, openLibrary } from "../../core/guard/load.ts";
+import { addressOfSymbol, loadImage, openLibrary } from "../../guard/load.ts";
 import { core } from "../library.ts";
 import { viewAt } from "../memory.ts";
 import type { Callees } from "./code.ts";

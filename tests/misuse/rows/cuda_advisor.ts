@@ -5,17 +5,15 @@ import {
   adviseDevice,
   adviseSync,
   advisorRow,
-  assertAllowed,
   CLAIMS,
   cudaTraitsOf,
   judgeClaim,
-  ManagedTurns,
   memoryFunctions,
   prefetchOf,
-  refusalOf,
   tegraFeature,
   tegraReach,
-} from "@samepage/interop/cuda";
+} from "@samepage/interop/advisor";
+import { assertAllowed, ManagedTurns, refusalOf } from "@samepage/interop/cuda";
 import { LONG_VALUES, LONGEST_MESSAGE } from "../anything.ts";
 import { any, fails, outcome, OwnFence, say } from "../kit.ts";
 import { table } from "../row.ts";

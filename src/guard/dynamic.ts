@@ -1,0 +1,161 @@
+/**
+ * What the loader reads of a shared object: names, symbols, relocations.
+ *
+ * @module
+ */
+import {
+  DT_HASH,
+  DT_NEEDED,
+  DT_NULL,
+  DT_RELA,
+  DT_RELAENT,
+  DT_RELASZ,
+  DT_SONAME,
+  DT_STRSZ,
+  DT_STRTAB,
+  DT_SYMENT,
+  DT_SYMTAB,
+  SHT_DYNSYM,
+  SHT_HASH,
+  SHT_RELA,
+  SHT_STRTAB,
+  STB_GLOBAL,
+  STT_FUNC,
+  STT_NOTYPE,
+} from "../../ffi/elf/constants.ts";
+import { Elf64_Rela, Elf64_Sym, writeElf64Rela, writeElf64Sym } from "../../ffi/elf/structs.ts";
+import { Bytes } from "./bytes.ts";
+import type { Section, SharedObject } from "./elf.ts";
+
+/** How many bytes .dynamic has: eleven entries of two words. */
+export const DYNAMIC_SIZE = 11 * 16;
+
+/** A function that the object offers. */
+export interface Export {
+  /** Its name. */
+  readonly name: string;
+  /** Its address. */
+  readonly at: number;
+  /** How many bytes it has. */
+  readonly size: number;
+}
+
+/** A word that the loader fills in. */
+export interface Relocation {
+  /** The word's address. */
+  readonly at: number;
+  /** `R_X86_64_…`. */
+  readonly type: number;
+  /** The symbol of another library that it is about; undefined where it is about the object itself. */
+  readonly symbol?: string;
+}
+
+/** What a shared object offers, and what it needs. */
+export interface DynamicInit {
+  /** What it is called. */
+  readonly soname: string;
+  /** The library that it needs. */
+  readonly needed: string;
+  /** The section that its functions lie in. */
+  readonly text: Section;
+  /** Those functions. */
+  readonly exports: readonly Export[];
+  /** What the loader fills in. */
+  readonly relocations: readonly Relocation[];
+}
+
+/** Adds the tables of an object, and writes .dynamic, which says where they are. */
+export function addDynamicTables(image: SharedObject, dynamic: Uint8Array, init: DynamicInit): void {
+  const names = new Bytes().raw(0);
+  const nameOf = (name: string) => {
+    const at = names.length;
+    names.add(new TextEncoder().encode(`${name}\0`));
+    return at;
+  };
+  const soname = nameOf(init.soname);
+  const needed = nameOf(init.needed);
+  const imports = init.relocations.flatMap(({ symbol }) => symbol ?? []);
+  const symbols = symbolTable(imports, init.exports, init.text.index, nameOf);
+
+  const dynstr = image.add({ name: ".dynstr", type: SHT_STRTAB, align: 1, bytes: () => names.done() });
+  const dynsym = image.add({
+    name: ".dynsym",
+    type: SHT_DYNSYM,
+    bytes: () => symbols,
+    link: ".dynstr",
+    info: 1, // the first that is not local
+    entrySize: Elf64_Sym.size,
+  });
+  const count = symbols.length / Elf64_Sym.size;
+  const hash = image.add({
+    name: ".hash",
+    type: SHT_HASH,
+    bytes: () => hashTable(count),
+    link: ".dynsym",
+    entrySize: 4,
+  });
+  const rela = image.add({
+    name: ".rela.dyn",
+    type: SHT_RELA,
+    bytes: () => relocationTable(init.relocations, imports),
+    link: ".dynsym",
+    entrySize: Elf64_Rela.size,
+  });
+
+  const entries: readonly [tag: number, value: number][] = [
+    [DT_NEEDED, needed],
+    [DT_SONAME, soname],
+    [DT_HASH, hash.at],
+    [DT_STRTAB, dynstr.at],
+    [DT_STRSZ, dynstr.size],
+    [DT_SYMTAB, dynsym.at],
+    [DT_SYMENT, Elf64_Sym.size],
+    [DT_RELA, rela.at],
+    [DT_RELASZ, rela.size],
+    [DT_RELAENT, Elf64_Rela.size],
+    [DT_NULL, 0],
+  ];
+  new BigUint64Array(dynamic.buffer).set(entries.flat().map(BigInt));
+}
+
+/** The symbols: none, as every table begins, then those of other libraries, then the object's own. */
+function symbolTable(
+  imports: readonly string[],
+  exports: readonly Export[],
+  section: number,
+  nameOf: (name: string) => number,
+): Uint8Array {
+  const table = new Uint8Array((1 + imports.length + exports.length) * Elf64_Sym.size);
+  const view = new DataView(table.buffer);
+  let index = 1;
+  const write = (name: string, type: number, place: { shndx: number; at: number; size: number }) =>
+    writeElf64Sym(view, index++ * Elf64_Sym.size, {
+      st_name: nameOf(name),
+      st_info: STB_GLOBAL << 4 | type,
+      st_other: 0, // visible
+      st_shndx: place.shndx,
+      st_value: BigInt(place.at),
+      st_size: BigInt(place.size),
+    });
+  for (const name of imports) write(name, STT_NOTYPE, { shndx: 0, at: 0, size: 0 });
+  for (const { name, at, size } of exports) write(name, STT_FUNC, { shndx: section, at, size });
+  return table;
+}
+
+/** One bucket, so that names need no hash: the loader compares them, which is quick for some hundreds. */
+function hashTable(symbols: number): Uint8Array {
+  const table = new Bytes().u32(1).u32(symbols).u32(1); // one bucket, so many links; the bucket's first symbol
+  for (let i = 0; i < symbols; i++) table.u32(i === 0 || i === symbols - 1 ? 0 : i + 1); // each one's next
+  return table.done();
+}
+
+function relocationTable(relocations: readonly Relocation[], imports: readonly string[]): Uint8Array {
+  const table = new Uint8Array(relocations.length * Elf64_Rela.size);
+  const view = new DataView(table.buffer);
+  relocations.forEach(({ at, type, symbol }, i) => {
+    const index = symbol === undefined ? 0 : 1 + imports.indexOf(symbol);
+    const r_info = BigInt(index) << 32n | BigInt(type);
+    writeElf64Rela(view, i * Elf64_Rela.size, { r_offset: BigInt(at), r_info, r_addend: 0n });
+  });
+  return table;
+}

@@ -1,0 +1,214 @@
+/**
+ * Writes a shared object: ELF of 64 bits, for x86-64. After the System V gABI; constants and structs are those of elf.h.
+ *
+ * @module
+ */
+import {
+  ELFCLASS64,
+  ELFDATA2LSB,
+  ELFMAG0,
+  ELFOSABI_SYSV,
+  EM_X86_64,
+  ET_DYN,
+  EV_CURRENT,
+  PF_R,
+  PF_W,
+  PF_X,
+  PT_DYNAMIC,
+  PT_GNU_EH_FRAME,
+  PT_GNU_RELRO,
+  PT_GNU_STACK,
+  PT_LOAD,
+  PT_TLS,
+  SHF_ALLOC,
+  SHF_EXECINSTR,
+  SHF_WRITE,
+  SHT_NULL,
+  SHT_STRTAB,
+} from "../../ffi/elf/constants.ts";
+import {
+  Elf64_Ehdr,
+  Elf64_Phdr,
+  Elf64_Shdr,
+  type Elf64Phdr,
+  writeElf64Phdr,
+  writeElf64Shdr,
+} from "../../ffi/elf/structs.ts";
+import { Bytes } from "./bytes.ts";
+
+/** What is mapped with permissions of its own begins on a page of its own. */
+const PAGE = 4096;
+
+/** Segments of their own, by the section that they are. */
+const SEGMENTS: Readonly<Record<string, number>> = {
+  ".dynamic": PT_DYNAMIC,
+  ".eh_frame_hdr": PT_GNU_EH_FRAME,
+  ".tbss": PT_TLS,
+};
+
+/** What a section is. */
+export interface SectionInit {
+  /** Its name. A few mean something: those of {@link SEGMENTS}. */
+  readonly name: string;
+  /** `SHT_…`. */
+  readonly type: number;
+  /** `SHF_…`, beside `SHF_ALLOC`. */
+  readonly flags?: number;
+  /** Its bytes, once its address is known. */
+  readonly bytes: (at: number) => Uint8Array;
+  /** How many bytes of memory it takes, where that is not how many it has in the file. */
+  readonly size?: number;
+  /** Its alignment; eight unless given. */
+  readonly align?: number;
+  /** The name of the section that it refers to: the strings of symbols, the symbols of relocations. */
+  readonly link?: string;
+  /** `sh_info`: of symbols, the first that is not local. */
+  readonly info?: number;
+  /** The size of each entry, of a table. */
+  readonly entrySize?: number;
+}
+
+/** A section that has its place. */
+export interface Section extends Omit<SectionInit, "bytes"> {
+  readonly flags: number;
+  readonly align: number;
+  /** Its place in the table of sections. */
+  readonly index: number;
+  /** Its address, from where the image is loaded: the same as its place in the file. */
+  readonly at: number;
+  /** Its bytes. Those of the writable ones may still be changed. */
+  readonly bytes: Uint8Array;
+  /** How many bytes of memory it takes. */
+  readonly size: number;
+}
+
+/** A shared object in the making: sections are added, then it is written. */
+export class SharedObject {
+  readonly #sections: Section[] = [];
+  #end: number;
+
+  /** Leaves room for the headers: one segment for them, one for each change of permissions, and those of sections. */
+  constructor() {
+    this.#end = PAGE;
+  }
+
+  /** Adds a section behind the others. Those with the same permissions are to follow each other. */
+  add(init: SectionInit): Section {
+    const { flags = 0, align = 8 } = init;
+    const previous = this.#sections.at(-1);
+    const apart = previous !== undefined && permissionsOf(previous) !== permissionsOf({ flags });
+    const at = alignUp(this.#end, apart ? PAGE : align);
+    const bytes = init.bytes(at);
+    const section = {
+      ...init,
+      flags,
+      align,
+      index: this.#sections.length + 1,
+      at,
+      bytes,
+      size: init.size ?? bytes.length,
+    };
+    this.#end = at + bytes.length;
+    this.#sections.push(section);
+    return section;
+  }
+
+  /** The whole file. */
+  write(): Uint8Array<ArrayBuffer> {
+    const names = new Bytes().raw(0);
+    const nameOf = (name: string) => {
+      const at = names.length;
+      names.add(new TextEncoder().encode(`${name}\0`));
+      return at;
+    };
+    const named = this.#sections.map((section) => ({ ...section, nameAt: nameOf(section.name) }));
+    const namesName = nameOf(".shstrtab");
+    const namesAt = this.#end;
+    const headersAt = alignUp(namesAt + names.length, 8);
+    const count = named.length + 2; // one that is null, and the names
+    const file = new Uint8Array(headersAt + count * Elf64_Shdr.size);
+    const view = new DataView(file.buffer);
+
+    const segments = this.#segments();
+    file.set(fileHeader(segments.length, headersAt, count));
+    segments.forEach((segment, i) => writeElf64Phdr(view, Elf64_Ehdr.size + i * Elf64_Phdr.size, segment));
+    for (const { at, bytes } of named) file.set(bytes, at);
+    file.set(names.done(), namesAt);
+
+    const header = (index: number, name: number, type: number, section: Partial<Section>) =>
+      writeElf64Shdr(view, headersAt + index * Elf64_Shdr.size, {
+        sh_name: name,
+        sh_type: type,
+        sh_flags: BigInt(section.flags ?? 0),
+        sh_addr: BigInt(section.flags === undefined ? 0 : section.at!),
+        sh_offset: BigInt(section.at ?? 0),
+        sh_size: BigInt(section.size ?? 0),
+        sh_link: named.find(({ name }) => name === section.link)?.index ?? 0,
+        sh_info: section.info ?? 0,
+        sh_addralign: BigInt(section.align ?? 0),
+        sh_entsize: BigInt(section.entrySize ?? 0),
+      });
+    header(0, 0, SHT_NULL, {});
+    for (const section of named) {
+      header(section.index, section.nameAt, section.type, { ...section, flags: section.flags! | SHF_ALLOC });
+    }
+    header(count - 1, namesName, SHT_STRTAB, { at: namesAt, size: names.length, align: 1 });
+    return file;
+  }
+
+  #segments(): Elf64Phdr[] {
+    const loads = Map.groupBy(this.#sections, permissionsOf);
+    const own = this.#sections.filter(({ name }) => name in SEGMENTS);
+    const size = Elf64_Ehdr.size + (1 + loads.size + own.length + 2) * Elf64_Phdr.size;
+    const segments = [segment(PT_LOAD, PF_R, { at: 0, size, align: PAGE })]; // the headers
+    for (const [permissions, sections] of loads) {
+      const { at } = sections[0];
+      const size = sections.at(-1)!.at + sections.at(-1)!.bytes.length - at;
+      segments.push(segment(PT_LOAD, permissions, { at, size, align: PAGE }));
+      // What is writable is so for the loader, which takes that away from whole pages.
+      if (permissions & PF_W) segments.push(segment(PT_GNU_RELRO, PF_R, { at, size: alignUp(size, PAGE), align: 1 }));
+    }
+    for (const section of own) segments.push(segment(SEGMENTS[section.name], permissionsOf(section), section));
+    segments.push(segment(PT_GNU_STACK, PF_R | PF_W, { at: 0, size: 0, align: 16 })); // not executable
+    return segments;
+  }
+}
+
+function permissionsOf({ flags = 0 }: { readonly flags?: number }): number {
+  return PF_R | (flags & SHF_WRITE ? PF_W : 0) | (flags & SHF_EXECINSTR ? PF_X : 0);
+}
+
+function segment(
+  type: number,
+  flags: number,
+  place: Pick<Section, "at" | "size" | "align"> & Partial<Pick<Section, "bytes">>,
+): Elf64Phdr {
+  const at = BigInt(place.at);
+  return {
+    p_type: type,
+    p_flags: flags,
+    p_offset: at,
+    p_vaddr: at,
+    p_paddr: at,
+    p_filesz: BigInt(place.bytes?.length ?? place.size),
+    p_memsz: BigInt(place.size),
+    p_align: BigInt(place.align),
+  };
+}
+
+/** An `Elf64_Ehdr`. */
+function fileHeader(segments: number, sectionsAt: number, sections: number): Uint8Array {
+  const header = new Bytes();
+  header.raw(ELFMAG0).add(new TextEncoder().encode("ELF"));
+  header.raw(ELFCLASS64, ELFDATA2LSB, EV_CURRENT, ELFOSABI_SYSV).align(16);
+  header.u16(ET_DYN).u16(EM_X86_64).u32(EV_CURRENT);
+  header.u64(0n).u64(BigInt(Elf64_Ehdr.size)).u64(BigInt(sectionsAt)); // no entry; where the segments are told, the sections
+  header.u32(0).u16(Elf64_Ehdr.size); // no flags
+  header.u16(Elf64_Phdr.size).u16(segments);
+  header.u16(Elf64_Shdr.size).u16(sections).u16(sections - 1); // the last holds the sections' names
+  return header.done();
+}
+
+function alignUp(value: number, alignment: number): number {
+  return Math.ceil(value / alignment) * alignment;
+}

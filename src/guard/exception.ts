@@ -1,0 +1,105 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { NativeCallError } from "../core/errors.ts";
+import { libc } from "../core/native/libc.ts";
+import { cxxabi } from "./cxxabi.ts";
+import { CAUGHT, type Taken } from "./record.ts";
+
+/** The most bytes that are read of a text: a type's name, or what an exception says. */
+const LONGEST_TEXT = 65536;
+
+/** Where `std::type_info` keeps the type's name, behind its table of virtual functions. */
+const NAME_OF_TYPE = 8n;
+
+/** It stands before the name of a type that no other library can have. */
+const ASTERISK = 42;
+
+/** In a table of virtual functions: how far the whole object begins from this part of it; `what`, behind two destructors. */
+const OFFSET_TO_TOP = -16;
+const WHAT = 16;
+
+/** What an exception tells of itself. It is there only until the reader that gets it returns. */
+export interface Thrown {
+  /** The API whose function has thrown it. */
+  readonly api: string;
+  /** The function, as the table names it. */
+  readonly fn: string;
+  /** Its type, as C++ writes it: `"std::runtime_error"`. */
+  readonly type: string;
+  /** What it says, where it is a std::exception. */
+  readonly what?: string;
+  /** Where the whole object lies; NULL where it is none of C++. */
+  readonly object: Address;
+}
+
+/** Makes an error of an exception: an API reads more of its own. */
+export type ErrorOf = (thrown: Thrown) => Error;
+
+/** The error of any exception: its type is the code's name. */
+export const nativeCallErrorOf: ErrorOf = ({ api, fn, type, what }) =>
+  new NativeCallError(what ? `${fn} threw ${type}: ${what}` : `${fn} threw ${type}.`, {
+    api,
+    fn,
+    codeName: type,
+  });
+
+/**
+ * Handles an exception as C++ does, so that it is destroyed, and answers the error that is made of it.
+ *
+ * @param taken where it is, as the unwinder knows it, and how it was caught
+ */
+export function caught({ clause, exception }: Taken, api: string, fn: string, errorOf: ErrorOf): Error {
+  const { __cxa_begin_catch, __cxa_end_catch } = cxxabi();
+  const part = __cxa_begin_catch(exception);
+  try {
+    const type = typeName();
+    if (clause !== CAUGHT.STD_EXCEPTION) return errorOf({ api, fn, type, object: part });
+    const { object, what } = readStdException(part);
+    return errorOf({ api, fn, type, what, object });
+  } finally {
+    __cxa_end_catch();
+  }
+}
+
+/** The type of the exception that is being handled. */
+function typeName(): string {
+  const type = cxxabi().__cxa_current_exception_type();
+  if (type === NULL) return "an exception of another language";
+  const written = viewOf(type + NAME_OF_TYPE as Address).getBigUint64();
+  const name = written + (viewOf(written as Address).getUint8() === ASTERISK ? 1n : 0n) as Address;
+  const demangled = cxxabi().__cxa_demangle(name, NULL, null, null);
+  if (demangled === NULL) return textAt(name);
+  try {
+    return textAt(demangled);
+  } finally {
+    libc().free(demangled);
+  }
+}
+
+/** `what()` of a std::exception, which is a part of the object that was thrown: its first one, as a rule. */
+function readStdException(part: Address): { object: Address; what: string } {
+  const table = viewOf(viewOf(part).getBigUint64() as Address);
+  const what = new Deno.UnsafeFnPointer(
+    Deno.UnsafePointer.create<typeof WHAT_TYPE>(table.getBigUint64(WHAT))!,
+    WHAT_TYPE,
+  );
+  return {
+    object: part + table.getBigInt64(OFFSET_TO_TOP) as Address,
+    what: textAt(what.call(part) as Address),
+  };
+}
+
+/** `virtual const char *what() const noexcept` */
+const WHAT_TYPE = { parameters: ["u64"], result: "u64" } as const;
+
+/** A text in native memory. */
+function textAt(address: Address): string {
+  if (address === NULL) return "";
+  const length = Number(libc().strnlen(address, BigInt(LONGEST_TEXT)));
+  const bytes = new Uint8Array(length);
+  if (length > 0) viewOf(address).copyInto(bytes);
+  return new TextDecoder().decode(bytes);
+}
+
+function viewOf(address: Address): Deno.UnsafePointerView {
+  return new Deno.UnsafePointerView(Deno.UnsafePointer.create(address)!);
+}

@@ -1,0 +1,118 @@
+/**
+ * The guard: C++ functions that throw, called so that JavaScript catches it. An exception must not reach Deno's own
+ * frames: it would end the process.
+ *
+ * Each function has a thunk in an image of our own: a shared object that is written here and opened from memory. The
+ * thunk calls the function in a frame that catches everything, and leaves the exception in a record of its thread. The
+ * wrapper around it looks at the record after the call. Calls stay on Deno's fast path.
+ *
+ * What it cannot catch ends the process, as in C++: an exception that leaves a `noexcept` function, a destructor while
+ * another one is on its way, or a thread that the library has made (OpenCV's own catch theirs, and throw them again in
+ * the caller); and every crash.
+ *
+ * @module
+ */
+import type { Address } from "../../ffi/address.ts";
+import { RTLD_NOLOAD } from "../../ffi/libc/constants.ts";
+import { InteropError, messageOf, PermissionError } from "../core/errors.ts";
+import type { Link } from "../core/native/library.ts";
+import { caught, type ErrorOf, nativeCallErrorOf } from "./exception.ts";
+import { guardImage, type GuardTarget, RECORD_FUNCTION } from "./image.ts";
+import { addressOfSymbol, loadImage, openLibrary } from "./load.ts";
+import { ThrowRecord } from "./record.ts";
+import { argumentsOnStack } from "./x86_64.ts";
+
+/** Whether an API's functions are guarded; where not, an exception ends the process. */
+export type GuardState =
+  | { readonly guarded: true }
+  | { readonly guarded: false; /** Why not, in one sentence. */ readonly reason: string };
+
+const states = new Map<string, GuardState>();
+
+/** Whether an API's functions are guarded; undefined where none are to be, or its library is not open. */
+export function guardOf(api: string): GuardState | undefined {
+  return states.get(api);
+}
+
+type Symbols = Deno.ForeignLibraryInterface;
+type Functions = Record<string, (...args: unknown[]) => unknown>;
+
+/**
+ * Opens a C++ library so that what its functions throw is a typed error. Where no guard can be had, they are called as
+ * they are, and {@link guardOf} says why.
+ *
+ * @param errorOf makes an error of an exception; one of any C++ library unless given
+ */
+export function guarded(errorOf: ErrorOf = nativeCallErrorOf): Link {
+  return (path, symbols, api) => {
+    Deno.dlopen(path, {}); // Deno asks for the permission, and says in its own words why a library does not open
+    try {
+      const functions = wrapped(imageOf(path, symbols, api), symbols, api, errorOf);
+      states.set(api, { guarded: true });
+      return functions;
+    } catch (error) {
+      if (error instanceof PermissionError || error instanceof Deno.errors.NotCapable) throw error;
+      const functions = Deno.dlopen(path, symbols).symbols; // it throws where a symbol is missing
+      states.set(api, { guarded: false, reason: messageOf(error) });
+      return functions;
+    }
+  };
+}
+
+/**
+ * Makes the image for a library that is open, and loads it, unless the process has the same already.
+ *
+ * @returns the name that it can be opened by
+ * @throws {InteropError} where there can be none.
+ */
+function imageOf(path: string, symbols: Symbols, api: string): string {
+  const { os, arch } = Deno.build;
+  if (os !== "linux" || arch !== "x86_64") {
+    throw new InteropError(`The guard is machine code for Linux on x86-64, and this is ${os} on ${arch}.`, { api });
+  }
+  const targets = targetsIn(path, symbols, api);
+  return loadImage(`guard-${api}`, (soname) => guardImage(soname, targets));
+}
+
+/** Where the functions of a table are; those that are missing but optional are left out. */
+function targetsIn(path: string, symbols: Symbols, api: string): GuardTarget[] {
+  const library = openLibrary(path, RTLD_NOLOAD); // it is open: this finds it, and keeps it loaded
+  if (library === undefined) throw new InteropError(`The loader does not find ${path} again.`, { api, fn: "dlopen" });
+  const targets = new Map<string, GuardTarget>();
+  for (const [key, symbol] of Object.entries(symbols)) {
+    const name = symbol.name ?? key;
+    const address = addressOfSymbol(library, name);
+    if (address === undefined) {
+      if (symbol.optional) continue;
+      throw new InteropError(`${path} has no ${name}.`, { api, fn: key });
+    }
+    targets.set(name, { name, address, onStack: argumentsOf(symbol, key, api) });
+  }
+  return [...targets.values()];
+}
+
+/** How many arguments of a function lie on the stack. */
+function argumentsOf(symbol: Symbols[string], key: string, api: string): number {
+  const onStack = "type" in symbol || symbol.nonblocking ? undefined : argumentsOnStack(symbol);
+  if (onStack !== undefined) return onStack;
+  throw new InteropError(`${key} is none that a thunk can call: a function of this thread, without structs by value.`, {
+    api,
+    fn: key,
+  });
+}
+
+/** The thunks of an image, each in a wrapper that throws what it has caught. */
+function wrapped(image: string, symbols: Symbols, api: string, errorOf: ErrorOf): Record<string, unknown> {
+  const own = { [RECORD_FUNCTION]: { parameters: [], result: "u64" } } as const;
+  const { [RECORD_FUNCTION]: recordAddress, ...thunks } = Deno.dlopen(image, { ...symbols, ...own })
+    .symbols as Functions;
+  const record = new ThrowRecord(recordAddress() as Address);
+  const { clause } = record;
+  const wrap = (fn: string, thunk: Functions[string]) => (...args: unknown[]) => {
+    const result = thunk(...args);
+    if (clause[0] !== 0) throw caught(record.take(), api, fn, errorOf);
+    return result;
+  };
+  // One that is optional and missing is null.
+  return Object.fromEntries(Object.entries(thunks).map(([fn, thunk]) => [fn, thunk && wrap(fn, thunk)]));
+}

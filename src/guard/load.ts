@@ -1,0 +1,66 @@
+import type { Address } from "../../ffi/address.ts";
+import { MFD_CLOEXEC, RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../ffi/libc/constants.ts";
+import { crc32, fnv1a } from "../envelope/checksum.ts";
+import { InteropError, NativeCallError } from "../core/errors.ts";
+import { libc, libcError } from "../core/native/libc.ts";
+import { textAt } from "../core/native/text.ts";
+
+/**
+ * Loads an image under a name that is made of what is in it, unless the process has it already. It is never unloaded,
+ * for an exception may be on its way through it.
+ *
+ * @param prefix what the name begins with
+ * @param make the image of a name
+ * @returns the name that it can be opened by
+ * @throws {NativeCallError} where the system refuses: no memfd, or none that may be executed.
+ */
+export function loadImage(prefix: string, make: (soname: string) => Uint8Array<ArrayBuffer>): string {
+  const unnamed = make(prefix);
+  const fingerprint = [crc32, fnv1a].map((hash) => hash(unnamed).toString(16).padStart(8, "0")).join("");
+  const soname = `samepage-${prefix}-${fingerprint}.so`;
+  load(soname, fingerprint, () => make(soname));
+  return soname;
+}
+
+/** `fingerprint`: what the name is made of, digits to the base of 16. */
+function load(soname: string, fingerprint: string, image: () => Uint8Array<ArrayBuffer>): void {
+  // Another isolate may do the same meanwhile: then there are two, which are the same, and either is found.
+  if (openLibrary(soname, RTLD_NOLOAD) !== undefined) return;
+  const bytes = image();
+  const fd = libc().memfd_create(cString(soname), MFD_CLOEXEC);
+  if (fd < 0) throw libcError("memfd_create");
+  try {
+    if (libc().write(fd, bytes, BigInt(bytes.length)) !== BigInt(bytes.length)) throw libcError("write");
+    if (openLibrary(pathOf(fd, fingerprint)) !== undefined) return;
+    const { dlerror } = libc();
+    const reason = dlerror === null ? undefined : textAt(dlerror());
+    throw new NativeCallError(`dlopen refused an image in memory: ${reason}`, { api: "libc", fn: "dlopen" });
+  } finally {
+    libc().close(fd);
+  }
+}
+
+/** Opens a library for good; undefined where it cannot be. */
+export function openLibrary(path: string, flags = 0): Address | undefined {
+  const { dlopen } = libc();
+  if (dlopen === null) throw new InteropError("This C library keeps dlopen elsewhere.", { api: "libc", fn: "dlopen" });
+  return dlopen(cString(path), RTLD_NOW | RTLD_NODELETE | flags) || undefined;
+}
+
+/** The address of a symbol; undefined where the library lacks it. */
+export function addressOfSymbol(library: Address, name: string): Address | undefined {
+  return libc().dlsym?.(library, cString(name)) || undefined;
+}
+
+/**
+ * The path of an fd, spelled for one image: the loader takes what it knows by a path for that file, though the number
+ * may be another file's by now.
+ */
+function pathOf(fd: number, fingerprint: string): string {
+  const bits = BigInt(`0x${fingerprint}`).toString(2);
+  return `/proc/self/fd${bits.replaceAll("0", "/").replaceAll("1", "/.")}/${fd}`;
+}
+
+function cString(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`${text}\0`);
+}

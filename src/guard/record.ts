@@ -1,0 +1,48 @@
+/**
+ * What the thunks leave behind. Each thread has a record of its own for each image: which clause has caught an
+ * exception, 0 where none was thrown (64 bits), and the exception's address (64 bits).
+ *
+ * @module
+ */
+import type { Address } from "../../ffi/address.ts";
+
+/** How many bytes a record has. */
+export const RECORD_SIZE = 16;
+
+/** The clauses. */
+export const CAUGHT = {
+  /** It is derived from std::exception. */
+  STD_EXCEPTION: 1,
+  /** It is anything else. */
+  ANY: 2,
+} as const;
+
+/** An exception that was taken out of a record. */
+export interface Taken {
+  /** The clause that has caught it. */
+  readonly clause: number;
+  /** Its address, as the unwinder knows it: that of an `_Unwind_Exception`. */
+  readonly exception: Address;
+}
+
+/** The record of this thread, which an isolate never leaves. */
+export class ThrowRecord {
+  /** Its first word is the clause. It is public, for it is asked after every call. */
+  readonly clause: Int32Array;
+  readonly #exception: BigUint64Array;
+
+  /** The record at an address. */
+  constructor(address: Address) {
+    const pointer = Deno.UnsafePointer.create(address)!;
+    const memory = Deno.UnsafePointerView.getArrayBuffer(pointer, RECORD_SIZE);
+    this.clause = new Int32Array(memory, 0, 1);
+    this.#exception = new BigUint64Array(memory, 8, 1);
+  }
+
+  /** Takes the exception out. */
+  take(): Taken {
+    const clause = this.clause[0];
+    this.clause[0] = 0;
+    return { clause, exception: this.#exception[0] as Address };
+  }
+}
