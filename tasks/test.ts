@@ -43,7 +43,7 @@ if (WITHOUT_OPENCL) {
   }
 }
 const HAS_OPENCL = hasOpenCL();
-const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md"];
+const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md", "docs"];
 /** A run that takes longer hangs, and is ended with SIGTERM. */
 const LIMIT = 10 * 60 * 1000;
 const ENV = { RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe" };

@@ -14,9 +14,9 @@ Deno.test("published modules import only each other, by relative paths", async (
   assertEquals(wrong.map((it) => `${it.from} imports ${it.specifier}`), []);
 });
 
-Deno.test("what is published: the entry points, the licence and the README, no tests, no generator", () => {
+Deno.test("what is published: the entry points, the licence, the README and the guides; no tests, no generator", () => {
   const entryPoints = Object.values(config.exports).map((path) => path.replace("./", ""));
-  for (const file of [...entryPoints, "LICENSE", "README.md", "deno.json"]) {
+  for (const file of [...entryPoints, "LICENSE", "README.md", "docs/guides/host.md", "deno.json"]) {
     assert(files.includes(file), `${file} is not published`);
   }
   assertEquals(files.filter((file) => /_test\.ts$|^tests\/|^tasks\/|^examples\/|^ffi\/generate\//.test(file)), []);
