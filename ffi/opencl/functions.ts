@@ -44,17 +44,6 @@ export interface OpenCL {
     param_value_size_ret: BufferSource | null,
   ): number;
 
-  /** `cl_int clCreateSubDevices(cl_device_id in_device, const cl_device_partition_property *properties, cl_uint num_devices, cl_device_id *out_devices, cl_uint *num_devices_ret)` Null where the library lacks it. */
-  readonly clCreateSubDevices:
-    | ((
-      in_device: ClDeviceId,
-      properties: BufferSource | null,
-      num_devices: number,
-      out_devices: BufferSource | null,
-      num_devices_ret: BufferSource | null,
-    ) => number)
-    | null;
-
   /** `cl_int clRetainDevice(cl_device_id device)` Null where the library lacks it. */
   readonly clRetainDevice: ((device: ClDeviceId) => number) | null;
 

@@ -10,8 +10,6 @@ export const SYMBOLS = {
   clGetDeviceIDs: { parameters: ["u64", "u64", "u32", "buffer", "buffer"], result: "i32" },
   // cl_int clGetDeviceInfo(cl_device_id device, cl_device_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
   clGetDeviceInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
-  // cl_int clCreateSubDevices(cl_device_id in_device, const cl_device_partition_property *properties, cl_uint num_devices, cl_device_id *out_devices, cl_uint *num_devices_ret)
-  clCreateSubDevices: { parameters: ["u64", "buffer", "u32", "buffer", "buffer"], result: "i32", optional: true },
   // cl_int clRetainDevice(cl_device_id device)
   clRetainDevice: { parameters: ["u64"], result: "i32", optional: true },
   // cl_int clReleaseDevice(cl_device_id device)

@@ -125,11 +125,10 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   }
 
   /**
-   * Opens several devices of one platform, or parts of them ({@link partition}): a buffer is all of theirs, a program is
-   * built for each, and a queue is one's own (`createQueue({ device })`).
+   * Opens several devices of one platform. They share buffers; a program is built for each of them; each queue belongs to
+   * one (`createQueue({ device })`).
    *
    * @throws {ArgumentError} for no device, one that is named twice, and devices of several platforms.
-   * @throws {DisposedError} for a sub-device that was released.
    */
   static create(devices: readonly OpenCLDevice[]): OpenCLContext {
     return OpenCLContext.#create(devicesIn(devices));

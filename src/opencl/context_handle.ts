@@ -7,11 +7,9 @@ import { deviceOf, type OpenCLDevice } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
 import { infoU64s } from "./info.ts";
 import { newer, opencl } from "./library.ts";
-import { retainDevice } from "./devices/sub_devices.ts";
 
 /** A new `cl_context` with these devices, of one platform; its release goes on the undo list. */
 export function createContext(devices: readonly OpenCLDevice[], undo: Undo): ClContext {
-  for (const device of devices) retainDevice(device, undo);
   const properties = new BigUint64Array([CL_CONTEXT_PLATFORM, devices[0].platformHandle, 0n]);
   const handles = BigUint64Array.from(devices, (device) => device.handle);
   const context = made(

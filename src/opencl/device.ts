@@ -34,13 +34,6 @@ export function deviceOf(handle: ClDeviceId): OpenCLDevice {
   return describe(handle, infoU64("clGetDeviceInfo", deviceQuery(handle), CL_DEVICE_PLATFORM) as ClPlatformId);
 }
 
-/** A device, and what it is a part of: PoCL 3.1 names the whole device where its parts are meant. */
-export function lineage(device: OpenCLDevice): ClDeviceId[] {
-  const handles = [device.handle];
-  for (let at = device.parent; at !== undefined; at = deviceOf(at).parent) handles.push(at);
-  return handles;
-}
-
 let awake = false;
 
 /**

@@ -17,7 +17,6 @@ import { Point } from "./queues/point.ts";
 import { attachedQueue, createdQueue, type QueueOptions, type QueueOrder } from "./queues/handle.ts";
 import { type CommandKind, Submitted } from "./queues/submitted.ts";
 import type { OpenCLImage } from "./image.ts";
-import { outlastWorkers } from "./devices/sub_devices.ts";
 import type { OpenCLTensor } from "./tensor.ts";
 import { type Colour, copyImage, fillImage, readImage, writeImage } from "./transfers/image.ts";
 import { copy } from "./transfers/copy.ts";
@@ -349,8 +348,7 @@ export class OpenCLQueue extends NativeObject {
     // Its end has waited for the last command, which may have failed before those in front of it were done. What these
     // failed with is told by whoever used the work.
     for (const point of new Set(left.flatMap((each) => [each, ...each.behind]))) this.#outlast(point);
-    const outlast = () => outlastWorkers(this.#handle, this.device);
-    const errors = [...failures, ...unwind([release, outlast, ...left.map((point) => () => point.letGo())])];
+    const errors = [...failures, ...unwind([release, ...left.map((point) => () => point.letGo())])];
     throwAll(errors, `releasing ${this.resource.name}`);
   }
 

@@ -85,7 +85,6 @@ const OPENCL: Failures<OpenCL> = {
   clGetPlatformInfo: code(CL_OUT_OF_HOST_MEMORY),
   clGetDeviceIDs: code(CL_OUT_OF_RESOURCES),
   clGetDeviceInfo: code(CL_OUT_OF_RESOURCES),
-  clCreateSubDevices: code(CL_OUT_OF_RESOURCES),
   clRetainDevice: code(CL_OUT_OF_RESOURCES),
   clReleaseDevice: release,
   clCreateContext: create(CL_OUT_OF_RESOURCES),

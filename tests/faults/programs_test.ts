@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { CL_BUFFER_CREATE_TYPE_REGION } from "../../ffi/opencl/constants.ts";
 import { writeClBufferRegion } from "../../ffi/opencl/structs.ts";
 import { host, MapperGraph, region } from "../../mod.ts";
-import { OpenCLContext, type OpenCLDevice, openclDevices, partition } from "../../src/opencl/mod.ts";
+import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { warningsOf } from "../conformance/case.ts";
 import { built, made, programOf, raw } from "../opencl/raw.ts";
 import { assertTyped, type Fault, sweep } from "./sweep.ts";
@@ -21,30 +21,20 @@ function devices(): OpenCLDevice[] {
   }
 }
 
-/** Once on each device that there is; ignored by name where it lacks something. */
-function test(
-  name: string,
-  run: (cl: OpenCLContext) => Promise<unknown>,
-  lacks: (device: OpenCLDevice) => string | undefined = () => undefined,
-): void {
+/** Once on each device that there is. */
+function test(name: string, run: (cl: OpenCLContext) => Promise<unknown>): void {
   if (devices().length === 0) {
     Deno.test({ name: `faults: ${name} (not here: an OpenCL device)`, ignore: true, fn() {} });
   }
   for (const device of devices()) {
-    const lack = lacks(device);
-    const title = `faults: ${name} on ${device.platform}${lack === undefined ? "" : ` (skipped: ${lack})`}`;
-    Deno.test({
-      name: title,
-      ignore: lack !== undefined,
-      async fn() {
-        const cl = OpenCLContext.create([device]);
-        await run(cl);
-        try {
-          cl[Symbol.dispose]();
-        } catch (error) {
-          assertTyped(error, "closing the context"); // what it kept of earlier failures
-        }
-      },
+    Deno.test(`faults: ${name} on ${device.platform}`, async () => {
+      const cl = OpenCLContext.create([device]);
+      await run(cl);
+      try {
+        cl[Symbol.dispose]();
+      } catch (error) {
+        assertTyped(error, "closing the context"); // what it kept of earlier failures
+      }
     });
   }
 }
@@ -140,35 +130,6 @@ test("attaching to a buffer over host memory", async (cl) => {
   some(faults, "clRetainMemObject", "clReleaseMemObject");
   assertEquals(raw().clReleaseMemObject(theirs), 0);
 });
-
-test(
-  "parts of a device, a context over them, and a queue of each",
-  async (cl) => {
-    const { device } = cl;
-    const faults = await sweep(
-      () => {
-        using parts = partition(device, { counts: [1, 1] });
-        using both = OpenCLContext.create(parts.devices);
-        using queue = both.createQueue({ device: parts.devices[1] });
-        using program = both.program(SOURCE);
-        using kernel = program.kernel("fill");
-        using tensor = both.allocate({ shape: [64], dtype: "u8" });
-        kernel.run([64], [tensor, 1], { queue });
-      },
-      undefined,
-      ["opencl.clGetDeviceInfo"], // a device that does not tell all of itself is a device
-    );
-    some(
-      faults,
-      "clCreateSubDevices",
-      "clRetainDevice",
-      "clReleaseDevice",
-      "clCreateContext",
-      "clCreateCommandQueueWithProperties",
-    );
-  },
-  ({ partition: { kinds, most } }) => kinds.includes("counts") && most > 1 ? undefined : "needs a device in two parts",
-);
 
 const STRUCT = "typedef struct { int a[16]; } block; kernel void k(global int* o, block v) { o[0] = v.a[15]; }";
 

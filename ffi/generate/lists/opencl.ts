@@ -11,7 +11,6 @@ export const opencl: Library = {
     "clGetPlatformInfo",
     "clGetDeviceIDs",
     "clGetDeviceInfo",
-    { name: "clCreateSubDevices", optional: true },
     { name: "clRetainDevice", optional: true },
     { name: "clReleaseDevice", optional: true },
 
@@ -99,12 +98,6 @@ export const opencl: Library = {
     { type: "cl_bool", names: ["CL_FALSE", "CL_TRUE"] },
 
     { type: "cl_platform_info", names: ["CL_PLATFORM_*"], from: ["cl.h"] },
-    { type: "cl_device_affinity_domain", names: ["CL_DEVICE_AFFINITY_DOMAIN_*"], from: ["cl.h"] },
-    {
-      type: "cl_device_partition_property",
-      names: ["CL_DEVICE_PARTITION_EQUALLY", "CL_DEVICE_PARTITION_BY_*"],
-      from: ["cl.h"],
-    },
     { type: "cl_device_type", names: ["CL_DEVICE_TYPE_*"], from: ["cl.h"] },
     { type: "cl_device_svm_capabilities", names: ["CL_DEVICE_SVM_*", "!*_CAPABILITIES"], from: ["cl.h"] },
     {
@@ -112,8 +105,7 @@ export const opencl: Library = {
       names: [
         "CL_DEVICE_*",
         "CL_DRIVER_VERSION",
-        "!CL_DEVICE_PARTITION_EQUALLY",
-        "!CL_DEVICE_PARTITION_BY_*",
+        "!CL_DEVICE_PARTITION_*", // sub-devices
         "!CL_DEVICE_AFFINITY_DOMAIN_*",
         "!CL_DEVICE_ATOMIC_ORDER_*", // OpenCL C atomics
         "!CL_DEVICE_ATOMIC_SCOPE_*",

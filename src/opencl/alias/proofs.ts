@@ -67,8 +67,8 @@ export abstract class Proofs<Class> {
 }
 
 /**
- * What is known of some devices. Sub-devices come and go, and their handles come again: what one has shown is not told of
- * the next.
+ * What is known of some devices. A sub-device's proofs are not kept: an attached context may bring sub-devices, and a
+ * handle that was released can come again for another one.
  */
 export function knownOf<K>(devices: readonly OpenCLDevice[], known: Map<string, K>, none: () => K): K {
   if (devices.some((device) => device.parent !== undefined)) return none();

@@ -40,7 +40,6 @@ import {
 } from "./queries.ts";
 import { infoString, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
-import { type DevicePartition, PARTITION } from "./partition_abilities.ts";
 import { type DeviceSharing, SHARING } from "./sharing.ts";
 
 /** What kind of device it is. */
@@ -88,8 +87,6 @@ export interface DeviceInfo {
   readonly images: DeviceImages | undefined;
   /** Queues. */
   readonly queues: DeviceQueues;
-  /** Sub-devices. */
-  readonly partition: DevicePartition;
   /** Sharing with other APIs. */
   readonly sharing: DeviceSharing;
 }
@@ -115,7 +112,6 @@ const QUESTIONS: Questions<DeviceInfo> = {
   svm: askSvm,
   images: askImages,
   queues: askQueues,
-  partition: (device) => answers(PARTITION, device),
   sharing: (device) => answers(SHARING, device),
 };
 

@@ -2,31 +2,22 @@ import { object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { itemsIn } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
-import { ownerOf } from "./sub_devices.ts";
 
 /**
- * What samepage itself knows of the devices that a program gave.
+ * The devices that a program named, as the drivers describe them now.
  *
- * @throws {ArgumentError} for anything but a device that {@link openclDevices} or {@link partition} answered.
- * @throws {DisposedError} for a sub-device that was released.
+ * @throws {ArgumentError} for anything but a device that {@link openclDevices} returned.
  */
 export function knownDevices(given: readonly unknown[], argument: (index: number) => string): OpenCLDevice[] {
-  // To look at a handle may run code of the program's: all are looked at before any is judged.
-  const handles = given.map((device, i) => object(device as OpenCLDevice, argument(i)).handle);
   const listed = openclDevices();
-  return handles.map((handle, i) => {
-    const part = given[i] as OpenCLDevice;
-    const owner = ownerOf(part);
-    if (owner !== undefined) {
-      owner.assertLive();
-      return part;
-    }
+  return given.map((named, i) => {
+    const { handle } = object(named as OpenCLDevice, argument(i));
     const device = listed.find((each) => each.handle === handle);
     if (device !== undefined) return device;
     throw wrong(
       argument(i),
-      `${shown(given[i])} is no OpenCL device of this machine's.`,
-      "Pass what openclDevices() or partition() has answered.",
+      `expected an OpenCL device of this machine, got ${shown(named)}.`,
+      "Pass a device that openclDevices() returned.",
     );
   });
 }

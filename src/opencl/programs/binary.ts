@@ -3,7 +3,6 @@ import { CL_INVALID_PROGRAM_EXECUTABLE } from "../../../ffi/opencl/errors.ts";
 import type { ClDeviceId, ClProgram } from "../../../ffi/opencl/handles.ts";
 import { pinned } from "../../core/native/pin.ts";
 import type { OpenCLContext } from "../context.ts";
-import { lineage } from "../device.ts";
 import { describeIdentity, identityOf, isSame } from "../devices/identity.ts";
 import type { DeviceBinary, Envelope } from "./envelope.ts";
 import { BinaryError, check, openclError } from "../errors.ts";
@@ -17,7 +16,7 @@ export function contentOf(program: OpenCLProgram, source: string | undefined): E
   const { context, options } = program;
   const binaries = binariesOf(program.handle);
   const devices = context.devices.map((device) => {
-    const binary = lineage(device).map((handle) => binaries.get(handle)).find((each) => each !== undefined);
+    const binary = binaries.get(device.handle);
     if (binary !== undefined && binary.length > 0) return { identity: identityOf(device), binary };
     throw openclError(CL_INVALID_PROGRAM_EXECUTABLE, "clGetProgramInfo", {
       hint: `The driver has no binary for ${device.name}.`,

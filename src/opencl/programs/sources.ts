@@ -13,7 +13,6 @@ import { type Undo, unwind } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
 import { assertText, bytesIn, handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
-import { lineage } from "../device.ts";
 import { type Envelope, pack, unpack } from "./envelope.ts";
 import { BinaryError, BuildError } from "../errors.ts";
 import { infoString, infoU32, infoU64, infoU64s } from "../info.ts";
@@ -82,7 +81,7 @@ export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLPr
   }
   const devices = infoU64s(fn, programQuery(handle), CL_PROGRAM_DEVICES);
   for (const device of context.devices) {
-    if (!lineage(device).some((each) => devices.includes(each)) || buildStatus(handle, device) !== CL_BUILD_SUCCESS) {
+    if (!devices.includes(device.handle) || buildStatus(handle, device) !== CL_BUILD_SUCCESS) {
       throw unfit(`the program is not built for ${device.name}.`, "Build it first: clBuildProgram.");
     }
     const type = infoU32("clGetProgramBuildInfo", buildQuery(handle, device), CL_PROGRAM_BINARY_TYPE);

@@ -1,5 +1,5 @@
 import { ArgumentError, DisposedError, host, LayoutError, MapperGraph } from "@samepage/interop";
-import { OpenCLContext, openclDevices, partition } from "@samepage/interop/opencl";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import { gpuMatHeader, OpenCVContext } from "@samepage/interop/opencv";
 import { any, collect, fails, open, safe, say } from "../kit.ts";
 import { eye, photo, vision, work } from "../opencv.ts";
@@ -53,23 +53,6 @@ export default table(import.meta, {
       say(out.view()[0] === out.view()[63]);
     },
     says: ["true"],
-  },
-  "half of a device": {
-    opencl: "Portable",
-    run() {
-      const device = openclDevices().find(({ platform }) => platform.includes(Deno.args[1]))!;
-      using halves = safe("partition", () => partition(device, { equally: 1 }));
-      using cl = halves === undefined ? open() : OpenCLContext.create(halves.devices.slice(0, 1));
-      using cv = OpenCVContext.open();
-      using graph = new MapperGraph([host, cl, cv]);
-      using image = photo();
-      safe("map", () => {
-        using umat = graph.map(image, cv.umat);
-        work(cv, umat);
-      });
-      say(image.view()[0]);
-    },
-    says: ["7"],
   },
   "the queue of the OpenCL context disposed": {
     opencl: true,

@@ -11,7 +11,7 @@ import {
   region,
   VENDOR_RULES,
 } from "@samepage/interop";
-import { BaseOf, directoryCache, LocalMemory, OpenCLContext, partition } from "@samepage/interop/opencl";
+import { BaseOf, directoryCache, LocalMemory, OpenCLContext } from "@samepage/interop/opencl";
 import { tryAll, tryEach } from "../anything.ts";
 import { staleViews } from "../../stale_views.ts";
 import { any, fails, open, OwnFence } from "../kit.ts";
@@ -167,8 +167,6 @@ export default table(import.meta, {
         "create": (x) => OpenCLContext.create(x),
         "create device": (x) => OpenCLContext.create([x]),
         "attach": (x) => OpenCLContext.attach(x === 5n ? any("5n") : x),
-        "partition": (x) => partition(cl.device, x)[Symbol.dispose](),
-        "partition affinity": (x) => partition(cl.device, { affinity: x })[Symbol.dispose](),
         "programFromBinary": (x) => cl.programFromBinary(x),
         "program cache": (x) => cl.program("kernel void k() {}", { cache: x })[Symbol.dispose](),
         "program cache's answer": (x) => {
