@@ -1,5 +1,6 @@
-// The table of misuse: every row is a program that does what it should not, in a process of its own. None may end by a
-// signal, hang, or leave with an untyped error. A topic's rows are in `rows/`; a new file there is found by itself.
+// The table of misuse: every row is a program that does what it should not, in a process of its own or of its topic. None
+// may end by a signal, hang, or leave with an untyped error. A topic's rows are in `rows/`; a new file there is found by
+// itself.
 
 import { assert, assertEquals } from "@std/assert";
 import { openingOf } from "../../src/core/native/library.ts";
@@ -7,8 +8,8 @@ import { cudaLibrary } from "../cuda_libraries.ts";
 import { devices as gpus } from "../cuda/help.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
-import { type Driver, DRIVERS, type Row, type Rows } from "./row.ts";
-import { assertOutcome, entryPoints, expectation, type Outcome, runRow } from "./run.ts";
+import { type Driver, DRIVERS, isAlone, type Row, type Rows } from "./row.ts";
+import { assertOutcome, entryPoints, expectation, type Outcome, runRows } from "./run.ts";
 import { publicMethods } from "./surface.ts";
 
 const FOLDER = new URL("./rows/", import.meta.url);
@@ -30,19 +31,28 @@ for (const topic of topics) {
   const file = new URL(topic, FOLDER);
   const { default: rows }: { default: Rows } = await import(file.href);
   const needs = topic.startsWith("opencv") && !hasOpenCV ? "OpenCV" : undefined;
-  runs.set(topic, Object.entries(rows).flatMap(([name, row]) => runsOf(file.pathname, name, row, needs)));
+  runs.set(topic, [undefined, ...DRIVERS].flatMap((driver) => runsOn(file.pathname, rows, driver, needs)));
 }
 
-/** `needs` is what all rows of the topic lack on this machine. */
-function runsOf(file: string, name: string, row: Row, needs: string | undefined): Run[] {
-  const drivers = row.opencl === true ? DRIVERS : [row.opencl];
-  return drivers.map((driver) => {
+/** The rows of a topic on one driver, or those without any; `needs` is what all of them lack on this machine. */
+function runsOn(file: string, rows: Rows, driver: Driver | undefined, needs: string | undefined): Run[] {
+  const shared: Record<string, Row> = {};
+  let outcomes: Promise<Outcome[]> | undefined;
+  return Object.entries(rows).flatMap(([name, row]) => {
+    if (row.opencl !== driver && !(row.opencl === true && driver !== undefined)) return [];
     const lacks = needs ?? (driver !== undefined && !hasDevice(driver) ? driver : undefined) ?? lackingOfCuda(row);
     const missing = lacks !== undefined;
     const where = missing ? `not here: ${lacks}` : driver;
     const title = where === undefined ? name : `${name} (${where})`;
-    let outcome: Promise<Outcome> | undefined;
-    return { title, row, driver, missing, outcome: () => outcome ??= runRow(file, name, row, driver) };
+    if (!missing && !isAlone(row)) {
+      const nth = Object.keys(shared).length;
+      shared[name] = row;
+      const outcome = async () => (await (outcomes ??= runRows(file, shared, driver)))[nth];
+      return [{ title, row, driver, missing, outcome }];
+    }
+    let alone: Promise<Outcome[]> | undefined;
+    const outcome = async () => (await (alone ??= runRows(file, { [name]: row }, driver)))[0];
+    return [{ title, row, driver, missing, outcome }];
   });
 }
 

@@ -1,5 +1,6 @@
 /**
- * What happens in a row's own process: it runs the program, and reports how it went when the process ends.
+ * What happens in the process of some rows: it runs their programs, and reports how each went. The last report is made
+ * when the process ends.
  *
  * @module
  */
@@ -22,7 +23,7 @@ export interface Face {
   readonly stack: string;
 }
 
-/** What a program's process reports. */
+/** What is reported of a program. */
 export interface Report {
   /** What the program ended with. */
   thrown?: Face;
@@ -30,7 +31,7 @@ export interface Report {
   readonly said: string[];
   /** Classes and codes of the errors that it expected itself. */
   readonly caught: string[];
-  /** The public methods that it called. */
+  /** The public methods that were called in its process so far. */
   called?: string[];
   /** What was alive at the end. */
   alive?: Readonly<Record<string, number>>;
@@ -39,24 +40,44 @@ export interface Report {
 /** The line of standard output that has the report begins so. */
 export const REPORT = "misuse report ";
 
-/** The report of this process. */
-export const report: Report = { said: [], caught: [] };
+/** Milliseconds that what a row left alive has to end. */
+const PATIENCE = 2000;
 
-/** Runs the row that the command line names. */
+/** What is printed to standard error between two rows. */
+export const BEGIN = "\nthe next row of misuse\n";
+
+/** The report of the row that runs. */
+export let report: Report = { said: [], caught: [] };
+
+/** Runs the rows that the command line names, a name in each line of its first argument. */
 export async function perform(rows: Rows): Promise<void> {
   globalThis.addEventListener("unload", tell);
   globalThis.addEventListener("error", tell); // what is uncaught ends the process without an unload
   globalThis.addEventListener("unhandledrejection", tell);
-  const [name] = Deno.args;
-  if (!Object.hasOwn(rows, name)) throw new Error(`no row "${name}"; there is "${Object.keys(rows).join('", "')}"`);
-  try {
-    await rows[name].run();
-  } catch (error) {
-    report.thrown = faceOf(innermost(error));
+  const names = Deno.args[0].split("\n");
+  for (const [i, name] of names.entries()) {
+    if (!Object.hasOwn(rows, name)) throw new Error(`no row "${name}"; there is "${Object.keys(rows).join('", "')}"`);
+    if (i > 0) await next();
+    try {
+      await rows[name].run();
+    } catch (error) {
+      report.thrown = faceOf(innermost(error));
+    }
   }
 }
 
-/** Prints it, once. */
+/** Ends a row that another one comes after, once what it left to its promises is done. */
+async function next(): Promise<void> {
+  const end = performance.now() + PATIENCE;
+  do {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  } while (Object.keys(ledger.alive).length > 0 && performance.now() < end);
+  tell();
+  report = { said: [], caught: [] };
+  console.error(BEGIN.slice(0, -1));
+}
+
+/** Prints the report, once. */
 function tell(): void {
   if (report.called !== undefined) return;
   report.called = [...called()];

@@ -36,7 +36,7 @@ export interface Failure {
   readonly has?: Readonly<Record<string, RegExp>>;
 }
 
-/** One row: a program, which runs in a process of its own, and what must come. */
+/** One row: a program, and what must come. It shares a process with other rows of its topic, unless {@linkcode isAlone}. */
 export interface Row {
   /** The program. It imports the public entry points, and what `kit.ts` has; it throws, or ends well. */
   run(): unknown;
@@ -58,6 +58,8 @@ export interface Row {
   readonly env?: Readonly<Record<string, string>>;
   /** Seconds after which it counts as hung; 20 by default. */
   readonly limit?: number;
+  /** It changes what other programs of its process would meet, or needs a process that has done nothing yet. */
+  readonly alone?: true;
   /** It sleeps most of the time: it runs beside the others. */
   readonly idle?: true;
   /** It ends with objects alive on purpose; else the ledger has to be empty. */
@@ -71,12 +73,17 @@ export interface Row {
   readonly faultsAtExit?: Driver | true;
 }
 
+/** Does a row need a process of its own? */
+export function isAlone({ alone, idle, leaves, exits, faultsAtExit, flags, env, gpus }: Row): boolean {
+  return [alone, idle, leaves, exits, faultsAtExit, flags, env, gpus].some((reason) => reason !== undefined);
+}
+
 /** Rows by name; the name says what is done, in words. */
 export type Rows = Readonly<Record<string, Row>>;
 
 /**
- * A topic's rows, the default export of each file in `rows/`. Such a file, run by itself with the name of a row (and of
- * a driver), is that row's program.
+ * A topic's rows, the default export of each file in `rows/`. Such a file, run by itself with the names of rows, one a
+ * line (and of a driver), is their program.
  */
 export function table(file: ImportMeta, rows: Rows): Rows {
   if (file.main) queueMicrotask(() => perform(rows));

@@ -1,5 +1,5 @@
 /**
- * Runs a row in a process of its own, and holds what came against what had to come.
+ * Runs rows in processes of their own, and holds what came against what had to come.
  *
  * @module
  */
@@ -7,14 +7,14 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
 import { CUDA_12_FOLDER, CUDA_FOLDER } from "../cuda_libraries.ts";
 import { deno, type Ended } from "../process.ts";
-import { type Face, REPORT, type Report } from "./perform.ts";
-import type { Driver, Failure, Row } from "./row.ts";
+import { BEGIN, type Face, REPORT, type Report } from "./perform.ts";
+import type { Driver, Failure, Row, Rows } from "./row.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const OUT = `${ROOT}out/misuse/`; // git ignores it
 const VENDORS = "/etc/OpenCL/vendors/";
 
-/** Rows that run at a time, the idle ones left out. */
+/** Processes that run at a time, those of idle rows left out. */
 const AT_A_TIME = 2;
 
 /** What every row's process finds: rusticl's device, and the libraries of CUDA that this checkout has. */
@@ -82,21 +82,52 @@ async function vendorsOf(driver: Driver): Promise<Readonly<Record<string, string
 const imports = await watchedImports();
 const vendors = { Portable: await vendorsOf("Portable"), rusticl: await vendorsOf("rusticl") };
 
-/** Runs a row of the topic in `file`, when there is room. */
-export async function runRow(file: string, name: string, row: Row, driver: Driver | undefined): Promise<Outcome> {
-  if (!row.idle) await room();
+/**
+ * Runs rows of the topic in `file`, one after the other in one process, when there is room. Rows behind one that ended
+ * the process get another process.
+ *
+ * @returns What came of each row, in the order of the rows.
+ */
+export async function runRows(file: string, rows: Rows, driver: Driver | undefined): Promise<Outcome[]> {
+  const names = Object.keys(rows);
+  const outcomes = outcomesOf(await runProcess(file, rows, driver), names.length);
+  const left = names.slice(outcomes.length).map((name) => [name, rows[name]] as const);
+  return left.length === 0 ? outcomes : [...outcomes, ...await runRows(file, Object.fromEntries(left), driver)];
+}
+
+async function runProcess(file: string, rows: Rows, driver: Driver | undefined): Promise<Ended> {
+  // A row that needs flags or variables of its own is alone.
+  const [{ idle, flags = ["--allow-ffi"], env }] = Object.values(rows);
+  if (!idle) await room();
   try {
-    const flags = ["--no-config", "--no-lock", "--no-check", "--no-prompt", "-q", `--import-map=${imports}`];
-    const program = [file, name, ...(driver === undefined ? [] : [driver])];
-    const ended = await deno(
-      ["run", ...flags, "--v8-flags=--expose-gc", ...row.flags ?? ["--allow-ffi"], ...program],
-      { env: { ...ENVIRONMENT, ...driver && vendors[driver], ...row.env }, limit: row.limit ?? 20 },
+    const always = ["--no-config", "--no-lock", "--no-check", "--no-prompt", "-q", `--import-map=${imports}`];
+    const program = [file, Object.keys(rows).join("\n"), ...(driver === undefined ? [] : [driver])];
+    return await deno(
+      ["run", ...always, "--v8-flags=--expose-gc", ...flags, ...program],
+      { env: { ...ENVIRONMENT, ...driver && vendors[driver], ...env }, limit: limitOf(Object.values(rows)) },
     );
-    const told = ended.stdout.split("\n").find((line) => line.startsWith(REPORT));
-    return { ended, report: told === undefined ? undefined : JSON.parse(told.slice(REPORT.length)) };
   } finally {
-    if (!row.idle) leave();
+    if (!idle) leave();
   }
+}
+
+/** Seconds after which the process is killed: what its slowest row may take, and a second for each of the others. */
+function limitOf(rows: readonly Row[]): number {
+  return Math.max(...rows.map(({ limit = 20 }) => limit)) + rows.length - 1;
+}
+
+/** What came of each row that a process began. Its end is the end of the last of them. */
+function outcomesOf(ended: Ended, rows: number): Outcome[] {
+  const reports = ended.stdout.split("\n").filter((line) => line.startsWith(REPORT))
+    .map((line): Report => JSON.parse(line.slice(REPORT.length)));
+  const texts = ended.stderr.split(BEGIN);
+  // A row without a report ended the process, unless it ended behind the last one's report.
+  const begun = Math.min(rows, reports.length + 1);
+  return Array.from({ length: begun }, (_, i): Outcome => {
+    const stderr = texts[i] ?? "";
+    const end = i === begun - 1 ? ended : { ...ended, code: 0, signal: null, late: false };
+    return { ended: { ...end, stderr }, report: reports[i] };
+  });
 }
 
 function room(): Promise<void> | undefined {
