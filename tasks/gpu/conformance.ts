@@ -4,7 +4,7 @@ import type { Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 
 /** The words after `deno`, but for the API. */
-const COMMAND = ["run", "-A", "--no-check", "tests/conformance/main.ts", "--json", "--where=gpu"];
+const COMMAND = ["run", "-A", "--no-check", "tests/conformance/main.ts", "--full", "--json", "--where=gpu"];
 
 /** Every case on every edge of an API; the rows become a file like those of tests/conformance/results. */
 export async function conformance(job: Job, machine: string, api: "cuda" | "opencl"): Promise<Outcome> {

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { MAPPERS } from "../../mod.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
 import { type Case, filled, NotHere } from "./case.ts";
-import { CASES } from "./cases/mod.ts";
+import { BINDING, CASES, casesOf } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
 import { EdgeRun } from "./rows.ts";
 import type { Candidate } from "./subject.ts";
@@ -19,6 +19,7 @@ Deno.test("conformance: every mapper of the table has rows", () => {
 Deno.test("conformance: every case has a name of its own, in kebab-case", () => {
   const names = CASES.map((one) => one.name);
   assertEquals(names.filter((name, i) => !/^[a-z]+(-[a-z]+)*$/.test(name) || names.indexOf(name) !== i), []);
+  assertEquals(BINDING.filter((name) => !names.includes(name)), [], "binding cases that there are not");
 });
 
 Deno.test("conformance: a case may say that it is not here at its start, and no later", async () => {
@@ -60,7 +61,7 @@ function nameOf({ edge, device }: Candidate): string {
 
 async function steps(candidate: Candidate, test: Deno.TestContext): Promise<void> {
   using run = new EdgeRun(candidate, "bare");
-  for (const one of CASES) {
+  for (const one of casesOf(candidate)) {
     const { result, reason } = await run.row(one);
     await test.step({
       name: result === "not-here" ? `${one.name} (not here: ${reason})` : one.name,

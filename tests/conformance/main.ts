@@ -1,10 +1,10 @@
-// Runs the suite over every edge of this machine: `deno task conformance [--json] [--where=gpu] [--only=opencl]`.
+// Runs the suite over every edge of this machine: `deno task conformance [--full] [--json] [--where=gpu] [--only=opencl]`.
 //
-// Prints a line a row, or with --json an array of rows. `--only=` names one of the APIs of edges.ts, `--case=` one of the
-// cases; `--expect=migrate` fails where an edge from the host says anything else of itself. The exit code is 1 where a
-// row fails.
+// Prints a line a row, or with --json an array of rows. Each edge runs the cases that the tests run, and with `--full`
+// every case. `--only=` names one of the APIs of edges.ts, `--case=` the beginning of a case's name, for every edge;
+// `--expect=migrate` fails where an edge from the host says anything else of itself. The exit code is 1 where a row fails.
 
-import { CASES } from "./cases/mod.ts";
+import { CASES, casesOf } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
 import { type Row, rowsOf, type Where } from "./rows.ts";
 import type { Subject } from "./subject.ts";
@@ -25,8 +25,13 @@ function show({ edge, device, case: name, result, reason }: Row): void {
 
 const where = option<Where>("where", ["bare", "guest", "gpu"]) ?? "bare";
 const only = option("only", API_NAMES);
-const name = option("case", CASES.map((one) => one.name));
-const cases = CASES.filter((one) => name === undefined || one.name === name);
+const begin = Deno.args.find((arg) => arg.startsWith("--case="))?.slice("--case=".length);
+const asked = CASES.filter(({ name }) => name.startsWith(begin ?? ""));
+if (asked.length === 0) {
+  console.error(`--case= is the beginning of one of ${CASES.map(({ name }) => name).join(", ")}, not ${begin}`);
+  Deno.exit(2);
+}
+const isFull = Deno.args.includes("--full") || begin !== undefined;
 const expected = option<Subject["expected"]>("expect", ["alias", "migrate", "copy"]);
 const json = Deno.args.includes("--json");
 
@@ -34,7 +39,13 @@ const json = Deno.args.includes("--json");
 if (Deno.env.get("RUSTICL_ENABLE") === undefined) Deno.env.set("RUSTICL_ENABLE", "llvmpipe");
 
 const rows: Row[] = [];
-for await (const row of rowsOf(edgesOf(only === undefined ? API_NAMES : [only], expected), where, cases)) {
+for await (
+  const row of rowsOf(
+    edgesOf(only === undefined ? API_NAMES : [only], expected),
+    where,
+    isFull ? () => asked : casesOf,
+  )
+) {
   rows.push(row);
   if (!json) show(row);
 }

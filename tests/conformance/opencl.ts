@@ -8,7 +8,7 @@ import { buffersOf, gateOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import type { Candidate, Subject } from "./subject.ts";
 
 /**
- * Both edges between the host and OpenCL, on every device of every platform.
+ * Both edges between the host and OpenCL, on every device of every platform; PoCL is the driver that runs every case.
  *
  * @param expected what the edge from the host has to say of itself; of the driver's own memory nothing is known
  */
@@ -21,6 +21,7 @@ export function opencl(expected: Subject["expected"] = "as proven"): Candidate[]
       edges.map((edge) => ({
         edge,
         device: `${device.platform}: ${device.name}`,
+        everyLaw: device.platform === "Portable Computing Language",
         open: () => open(edge, device, expected),
       }))
     );

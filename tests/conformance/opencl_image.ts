@@ -115,7 +115,11 @@ export function openclImages(expected: Subject["expected"] = "as proven"): Candi
 }
 
 function candidate(edge: string, type: ImageType, device: OpenCLDevice, expected: Subject["expected"]): Candidate {
-  const where = { edge, device: `${device.platform}: ${device.name}, ${type}` };
+  const where = {
+    edge,
+    device: `${device.platform}: ${device.name}, ${type}`,
+    covered: type === "3D" || type === "1D array",
+  };
   if (type !== "1D buffer") return { ...where, open: () => open(edge, type, device, expected) };
   using cl = OpenCLContext.open({ platform: device.platform, device: device.name });
   const of = cl.image(RGBA, { type });

@@ -59,7 +59,12 @@ function umats(edges: readonly string[]): Candidate[] {
     const everywhere = devices.flatMap((device) => {
       const problem = problemOf(device);
       const where = `${device.platform}: ${device.name}`;
-      return edges.map((edge) => ({ edge, device: where, open: problem ?? (() => openUMat(edge, device)) }));
+      return edges.map((edge) => ({
+        edge,
+        device: where,
+        covered: edge in WAYS,
+        open: problem ?? (() => openUMat(edge, device)),
+      }));
     });
     return [...everywhere, { edge: FROM_UMAT, device: "memory of OpenCV's", open: openOwnUMat() }];
   } catch (error) {

@@ -4,7 +4,6 @@ import { assertAlive } from "../alive.ts";
 import { type Case, NotHere } from "./case.ts";
 import { assertTyped } from "../faults/sweep.ts";
 import { nativeCalls } from "../faults/tap.ts";
-import { CASES } from "./cases/mod.ts";
 import type { Candidate, Subject } from "./subject.ts";
 
 /** On what kind of machine the suite runs. */
@@ -26,15 +25,15 @@ export interface Row {
   readonly device?: string;
 }
 
-/** Runs cases, every one unless some are given, on every edge. */
+/** Runs cases on every edge. */
 export async function* rowsOf(
   candidates: readonly Candidate[],
   where: Where,
-  cases: readonly Case[] = CASES,
+  casesOf: (candidate: Candidate) => readonly Case[],
 ): AsyncGenerator<Row> {
   for (const candidate of candidates) {
     using run = new EdgeRun(candidate, where);
-    for (const one of cases) yield await run.row(one);
+    for (const one of casesOf(candidate)) yield await run.row(one);
   }
 }
 

@@ -124,4 +124,8 @@ export interface Candidate {
   readonly device?: string;
   /** Opens it, or says why it is not here. */
   readonly open: (() => Subject) | string;
+  /** Runs every case, and not only those about the edge's own code. */
+  readonly everyLaw?: boolean;
+  /** Other candidates run the same code on the same driver: this one maps no ten thousand times. */
+  readonly covered?: boolean;
 }

@@ -15,7 +15,11 @@ import type { Candidate, End, Subject } from "./subject.ts";
 
 /** The edges of the tests' own API, on two devices of its own. */
 export function synthetic(): Candidate[] {
-  return FAKE_MAPPERS.map((mapper) => ({ edge: edgeOf(mapper), open: () => open(mapper, FAKE_MAPPERS) }));
+  return FAKE_MAPPERS.map((mapper) => ({
+    edge: edgeOf(mapper),
+    everyLaw: true,
+    open: () => open(mapper, FAKE_MAPPERS),
+  }));
 }
 
 /** Its edges that copy, and say that they alias: the suite has to find them out. */

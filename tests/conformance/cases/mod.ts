@@ -1,4 +1,5 @@
 import type { Case } from "../case.ts";
+import type { Candidate } from "../subject.ts";
 import { ACCESS } from "./access.ts";
 import { ALIASING } from "./aliasing.ts";
 import { FRAMES } from "./frames.ts";
@@ -23,3 +24,38 @@ export const CASES: readonly Case[] = [
   ...PEERS,
   ...LOAD,
 ];
+
+/**
+ * Cases about what an edge's own code and its driver do: every edge runs them on every device. The other cases are about
+ * laws that the core keeps for all edges; the tests' own API and one driver run those.
+ */
+export const BINDING: readonly string[] = [
+  "aliasing-source-to-target",
+  "aliasing-target-to-source",
+  "contiguous-layout-kept",
+  "strides-kept",
+  "offsets-kept",
+  "gaps-kept",
+  "planes-kept",
+  "separate-planes-kept",
+  "access-enforced",
+  "write-fetches-nothing",
+  "stale-view",
+  "parent-disposed-first",
+  "twice-dispose",
+  "context-disposed-first",
+  "unmap-waits-for-work",
+  "map-waits-for-work",
+  "frame-unmap-waits-for-its-planes",
+  "returning-then-mapped-again",
+  "transfer-takes-a-peers-views-away",
+  "ten-thousand-maps",
+  "fault-at-every-native-call",
+];
+
+/** The cases that an edge runs, unless all are asked for. */
+export function casesOf({ everyLaw, covered }: Candidate): readonly Case[] {
+  if (everyLaw) return CASES;
+  const binding = CASES.filter(({ name }) => BINDING.includes(name));
+  return covered ? binding.filter(({ name }) => name !== "ten-thousand-maps") : binding;
+}
