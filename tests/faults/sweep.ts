@@ -26,7 +26,8 @@ export interface Fault {
  * and everything intact; and somebody has to hear of the failure.
  *
  * A call is known by its function and how many of that function's came before it: how often an operation polls differs
- * from run to run, and would give every later call another number.
+ * from run to run, and would give every later call another number. Of the calls that are made from one place, which is a
+ * loop, two fail: the first, and one with something before it that is to be undone.
  *
  * @param operation disposes what it makes, whatever happens
  * @param intact checks what must be as it was before, by calls that go well; it is told which call has failed
@@ -41,7 +42,14 @@ export async function sweep(
   const { alive } = ledger;
   const swept = new Set<string>();
   const faults: Fault[] = [];
-  const next = (call: string, nth: number) => swept.size < swept.add(`call ${nth} of ${call}`).size;
+  const places = new Map<string, number>();
+  const next: Due = (call, nth, place) => {
+    if (swept.size === swept.add(`call ${nth} of ${call}`).size) return false;
+    const here = `${call} at ${place()}`;
+    const times = (places.get(here) ?? 0) + 1;
+    places.set(here, times);
+    return times <= 2;
+  };
   for (let beyond = 0; beyond < BEYOND;) {
     const { call, error, warnings } = await faulty(operation, next);
     if (call === undefined) {

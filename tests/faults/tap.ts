@@ -27,8 +27,11 @@ let due: Due | undefined;
 let failed: string | undefined;
 let last: string | undefined;
 
-/** Whether a call is to fail, `"opencl.clCreateBuffer"`; of the calls of this function it is the `nth`, from 1. */
-export type Due = (call: string, nth: number) => boolean;
+/**
+ * Whether a call is to fail, `"opencl.clCreateBuffer"`; of the calls of this function it is the `nth`, from 1. `place`
+ * answers where it is made: the lines of the functions of samepage's that called each other.
+ */
+export type Due = (call: string, nth: number, place: () => string) => boolean;
 
 /** Puts counting functions in the place of every library's own, from now on. */
 export function installTap(): void {
@@ -60,7 +63,7 @@ function tap(api: string, fn: string, real: Native, failure: Failure): Native {
     if (again) return real(...args);
     const nth = (calls.get(name) ?? 0) + 1;
     calls.set(name, nth);
-    if (failed !== undefined || due === undefined || !due(name, nth)) return real(...args);
+    if (failed !== undefined || due === undefined || !due(name, nth, placeOf)) return real(...args);
     failed = name;
     if (failure.throws !== undefined) throw failure.throws(fn);
     if (failure.release) real(...args);
@@ -68,6 +71,15 @@ function tap(api: string, fn: string, real: Native, failure: Failure): Native {
     if (failure.errno !== undefined) setErrno(failure.errno);
     return nonblocking ? Promise.resolve(failure.answer) : failure.answer;
   };
+}
+
+/** Where in src/ the program is. Deno takes tenths of a millisecond for a stack: it is asked for where it decides. */
+function placeOf(): string {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 50;
+  const { stack } = new Error();
+  Error.stackTraceLimit = stackTraceLimit;
+  return stack!.split("\n").filter((line) => line.includes("/src/")).join("\n");
 }
 
 function setErrno(code: number): void {
