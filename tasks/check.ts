@@ -7,7 +7,7 @@ const ENTRY_POINTS = Object.values(config.exports);
 const STEPS: Readonly<Record<string, readonly string[]>> = {
   "format": ["fmt", "--check"],
   "lint": ["lint"],
-  "types": ["check", "."],
+  "types": ["check", "--doc", "."],
   "documentation": ["doc", "--lint", ...ENTRY_POINTS],
   "generated files": ["task", "ffi", "--check"],
   "publish dry run": ["publish", "--dry-run", "--allow-dirty"],

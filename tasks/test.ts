@@ -1,9 +1,9 @@
 // Runs all tests: `deno task test [flags of deno test] [files or folders]`.
 //
-// Every test file has a process of its own (a driver that crashes, or that keeps state, is that file's matter alone),
-// one after the other, since tests measure and poll. Paths under tests/ are run as tests, any others as documentation:
-// `deno task test src/core/layout/layout.ts` runs that file's examples. Flags go to each run, a value after
-// its "=": `--filter=word`.
+// Every test file has a process of its own: a driver that crashes, or that keeps state, is that file's matter alone. Two
+// run at a time; those that judge how long something takes run alone, after the others. Paths under tests/ are run as
+// tests, any others as documentation: `deno task test src/core/layout/layout.ts` runs that file's examples. Flags go to
+// each run, a value after its "=": `--filter=word`. `--times` lists the runs that took longest.
 //
 // `deno task test --without-opencl` runs what says something on a machine without OpenCL, as if this were one, in less
 // than a minute. Types are left to the other run.
@@ -12,9 +12,9 @@
 
 import { join, relative, resolve } from "@std/path";
 import { openclDevices } from "../src/opencl/mod.ts";
-import { readJUnit, type Report } from "./report.ts";
+import type { Report } from "./report.ts";
+import { deno, inLanes, type Job, ROOT, type Run } from "./test/job.ts";
 
-const ROOT = resolve(import.meta.dirname!, "..");
 const TEST_FILE = /(^|[._])test\.ts$/;
 const DOCUMENT = /\.(ts|md)$/;
 const WITHOUT_OPENCL = Deno.args.includes("--without-opencl");
@@ -44,13 +44,14 @@ if (WITHOUT_OPENCL) {
 }
 const HAS_OPENCL = hasOpenCL();
 const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md", "docs"];
-/** A run that takes longer hangs, and is ended with SIGTERM. */
-const LIMIT = 10 * 60 * 1000;
-const ENV = { RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe" };
-
-interface Run extends Report {
-  readonly name: string;
-}
+/** Test files that run at a time. */
+const LANES = 2;
+/** They judge how long something takes: what runs beside them would be taken for theirs. */
+const ALONE = ["tests/opencl/laws_test.ts", "tests/opencl/svm_test.ts", "tests/unit/ranges_test.ts"];
+/** How many of the longest runs `--times` lists. */
+const LONGEST = 20;
+/** Our own options; Deno gets the others. */
+const OPTIONS = ["--without-opencl", "--times"];
 
 async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
@@ -94,26 +95,6 @@ function hasOpenCL(): boolean {
   }
 }
 
-async function deno(args: string[]): Promise<Deno.CommandStatus> {
-  const signal = AbortSignal.timeout(LIMIT);
-  return await new Deno.Command(Deno.execPath(), { args, cwd: ROOT, env: ENV, stdin: "null", signal }).spawn().status;
-}
-
-/** One `deno test`, its output shown as it comes. A run that ends badly with no failed test counts as one failure. */
-async function run(name: string, args: string[], wanted: (test: string) => boolean = isWanted): Promise<Run> {
-  const file = await Deno.makeTempFile({ prefix: "samepage-junit-", suffix: ".xml" });
-  try {
-    const status = await deno(["test", "-A", "--v8-flags=--expose-gc", `--junit-path=${file}`, ...args]);
-    const { passed, failed, skipped } = readJUnit(await Deno.readTextFile(file));
-    if (!status.success && failed.length === 0) {
-      failed.push(`the run ended with ${status.signal ?? `code ${status.code}`}`);
-    }
-    return { name, passed, failed, skipped: skipped.filter(wanted) };
-  } finally {
-    await Deno.remove(file);
-  }
-}
-
 /** What `--filter=` lets through, a part of the name or a /pattern/: Deno reports all other tests as ignored. */
 function filterOf(filter: string): (name: string) => boolean {
   const pattern = /^\/(.+)\/$/.exec(filter);
@@ -123,7 +104,7 @@ function filterOf(filter: string): (name: string) => boolean {
 
 function list(title: string, runs: Run[], outcome: keyof Report): number {
   const lines = runs.flatMap((run) =>
-    run[outcome].map((test) => `  ${run.name}: ${test.replace(`file://${ROOT}/`, "")}`)
+    run[outcome].map((test) => `  ${run.name}: ${test.replace(`file://${ROOT}`, "")}`)
   );
   if (lines.length > 0) console.log(`\n${title}:\n${lines.join("\n")}`);
   return lines.length;
@@ -137,7 +118,7 @@ function filtered(filter: string): { flags: string[]; wanted: (name: string) => 
 const isPath = await Promise.all(Deno.args.map((arg) => !arg.startsWith("-") && exists(resolve(arg))));
 const givenFilter = Deno.args.find((arg) => arg.startsWith("--filter="))?.slice("--filter=".length) ?? "";
 const isWanted = filterOf(givenFilter);
-const flags = Deno.args.filter((arg, i) => !isPath[i] && arg !== "--without-opencl");
+const flags = Deno.args.filter((arg, i) => !isPath[i] && !OPTIONS.includes(arg));
 const paths = Deno.args.filter((_, i) => isPath[i]).map((arg) => relative(ROOT, resolve(arg)));
 const isTest = (path: string) => path === "tests" || path.startsWith("tests/");
 
@@ -153,32 +134,37 @@ for (const path of wanted) {
     const name = relative(ROOT, file);
     const found = await examplesOf(name);
     examples.push(...found);
-    if (HAS_OPENCL || found.some(({ opencl }) => !opencl)) documents.push(name);
+    if (found.some(({ opencl }) => HAS_OPENCL || !opencl)) documents.push(name);
   }
 }
 
-const runs: Run[] = [];
-if (names.length > 0 && !WITHOUT_OPENCL) {
-  // Types are checked once for all files, which is far quicker than file by file.
-  const types = await deno(["check", ...names]);
-  if (!types.success) runs.push({ name: "deno check", passed: [], failed: ["the tests' types"], skipped: [] });
+const jobs: Job[] = [];
+if (documents.length > 0) {
+  const without = examples.filter(({ opencl }) => !opencl).map(({ name }) => RegExp.escape(name));
+  const isChosen = !HAS_OPENCL && givenFilter === "";
+  const { flags: own, wanted } = isChosen ? filtered(`/(${without.join("|")})/`) : { flags: [], wanted: isWanted };
+  jobs.push({ name: "documentation", args: ["--doc", ...flags, ...own, ...documents], wanted });
 }
 for (const name of names) {
   const { flags: own, wanted } = filtered(WITHOUT_OPENCL && givenFilter === "" ? SELECTED[name] ?? "" : "");
-  runs.push(await run(name, ["--no-check", ...flags, ...own, name], own.length > 0 ? wanted : isWanted));
+  jobs.push({ name, args: [...flags, ...own, name], wanted: own.length > 0 ? wanted : isWanted });
 }
-if (documents.length > 0) {
-  const args = ["--doc", ...flags, ...WITHOUT_OPENCL ? ["--no-check"] : []];
-  if (HAS_OPENCL || givenFilter !== "") runs.push(await run("documentation", [...args, ...documents]));
-  else {
-    const without = examples.filter(({ opencl }) => !opencl).map(({ name }) => RegExp.escape(name));
-    const { flags: own, wanted } = filtered(`/(${without.join("|")})/`);
-    runs.push(await run("documentation", [...args, ...own, ...documents], wanted));
-  }
+
+const runs: Run[] = [];
+if (jobs.length > 0 && !WITHOUT_OPENCL) {
+  // Once for all files, which is far quicker than file by file; and where all are run, as `deno task check` has done it.
+  const types = await deno(["check", "--doc", ...paths.length > 0 ? [...names, ...documents] : ["."]], true);
+  if (!types.success) runs.push({ name: "deno check", passed: [], failed: ["the types"], skipped: [], seconds: 0 });
 }
+runs.push(...await inLanes(jobs.filter(({ name }) => !ALONE.includes(name)), LANES));
+runs.push(...await inLanes(jobs.filter(({ name }) => ALONE.includes(name)), 1));
 if (!HAS_OPENCL) {
   const skipped = examples.filter(({ opencl }) => opencl).map(({ name }) => `the example ${name} (no OpenCL device)`);
-  runs.push({ name: "documentation", passed: [], failed: [], skipped });
+  runs.push({ name: "documentation", passed: [], failed: [], skipped, seconds: 0 });
+}
+if (Deno.args.includes("--times")) {
+  const longest = runs.toSorted((a, b) => b.seconds - a.seconds).slice(0, LONGEST);
+  console.log(longest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${name}`).join("\n"));
 }
 
 const skipped = list("Skipped", runs, "skipped");

@@ -1,0 +1,71 @@
+import { readJUnit, type Report } from "../report.ts";
+
+/** The checkout. */
+export const ROOT: string = new URL("../../", import.meta.url).pathname;
+
+/** A run that takes longer hangs, and is ended with SIGTERM. */
+const LIMIT = 10 * 60 * 1000;
+/** rusticl has no device unless it is asked for one. */
+const ENV = { RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe" };
+
+/** One `deno test` to be run. */
+export interface Job {
+  /** The file, or what all of its files are. */
+  readonly name: string;
+  /** Files, and flags beside those that every run has. */
+  readonly args: readonly string[];
+  /** Is a test asked for? Deno reports the others as skipped. */
+  readonly wanted: (test: string) => boolean;
+}
+
+/** What came of it. */
+export interface Run extends Report {
+  readonly name: string;
+  readonly seconds: number;
+}
+
+/** Runs jobs in their order, so many at a time. Where there is one alone, what it prints is shown as it comes. */
+export async function inLanes(jobs: readonly Job[], lanes: number): Promise<Run[]> {
+  const left = jobs.values();
+  const runs: Run[] = [];
+  const lane = async () => {
+    for (const job of left) runs.push(await run(job, jobs.length === 1));
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return runs;
+}
+
+/** A run that ends badly with no failed test counts as one failure. */
+async function run({ name, args, wanted }: Job, isShown: boolean): Promise<Run> {
+  const file = await Deno.makeTempFile({ prefix: "samepage-junit-", suffix: ".xml" });
+  const flags = ["-A", "--no-check", "--v8-flags=--expose-gc", `--junit-path=${file}`];
+  const start = performance.now();
+  try {
+    const status = await deno(["test", ...flags, ...args], isShown);
+    const { passed, failed, skipped } = readJUnit(await Deno.readTextFile(file));
+    if (!status.success && failed.length === 0) {
+      failed.push(`the run ended with ${status.signal ?? `code ${status.code}`}`);
+    }
+    return { name, passed, failed, skipped: skipped.filter(wanted), seconds: (performance.now() - start) / 1000 };
+  } finally {
+    await Deno.remove(file);
+  }
+}
+
+/** Runs Deno. What it prints is shown as it comes, or in one piece when it has ended. */
+export async function deno(args: readonly string[], isShown: boolean): Promise<Deno.CommandStatus> {
+  const stdio = isShown ? "inherit" : "piped";
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [...args],
+    cwd: ROOT,
+    env: ENV,
+    stdin: "null",
+    stdout: stdio,
+    stderr: stdio,
+    signal: AbortSignal.timeout(LIMIT),
+  }).spawn();
+  if (isShown) return await child.status;
+  const { stdout, stderr, ...status } = await child.output();
+  for (const text of [stdout, stderr]) console.log(new TextDecoder().decode(text));
+  return status;
+}
