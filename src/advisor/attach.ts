@@ -1,28 +1,33 @@
-import type { Names } from "../core/argument.ts";
-import { type Caution, cautionOf } from "./caution.ts";
-import { attachCallOf, callOf } from "./call.ts";
-import { fields, oneOf, wrong, yesOrNo } from "./check.ts";
-import { fillsFirst } from "./flags.ts";
-import { CPU_PATTERNS, type CpuPattern } from "./pattern.ts";
-import { advisorRow, type AdvisorRowId, quoted } from "./rows/mod.ts";
-import { type AttachFlag, type Table2Id, TABLE_2 } from "./rows/table2.ts";
-import { type CudaDeviceTraits, type Device, deviceIn } from "./traits.ts";
+import type { ManagedAttachment } from "../cuda/memory/managed.ts";
+import { oneOf, optional, requestIn, wrong, yesOrNo } from "./check.ts";
+import { type Facts, rowsOf, type Rule } from "./facts.ts";
+import { callOf } from "./kind.ts";
+import { CPU_PATTERNS, type CpuPattern, factsOfCpu } from "./request.ts";
+import { advisorRow, type AdvisorRowId, type Caution, cautionOf, quoted } from "./rows/mod.ts";
+import { type AttachFlag, type Table2Id, TABLE_2 } from "./rows/tables.ts";
+import { type CudaDeviceTraits, deviceIn } from "./traits.ts";
 
-const ATTACH_FLAGS: readonly AttachFlag[] = ["cudaMemAttachGlobal", "cudaMemAttachHost", "cudaMemAttachSingle"];
+/** samepage's name for each flag of managed memory. */
+const ATTACHMENTS: Readonly<Record<AttachFlag, ManagedAttachment>> = {
+  cudaMemAttachGlobal: "global",
+  cudaMemAttachHost: "host",
+  cudaMemAttachSingle: "single",
+};
+const FLAG = oneOf(Object.keys(ATTACHMENTS) as AttachFlag[]);
 
-/** What a change of a piece's attachment does. */
+/** What a change of attachment prefetches. */
 export interface PrefetchEffect {
-  /** To whom the bytes are prefetched. */
+  /** To which processor the bytes are prefetched. */
   readonly to: "cpu" | "gpu" | "none";
   /** The cell of table 2. */
   readonly row: AdvisorRowId;
 }
 
 /**
- * What cudaStreamAttachMemAsync prefetches where the flag of a piece of unified memory changes (CUDA for Tegra, table
- * 2). The table is silent on a flag that stays: that is taken to prefetch nothing.
+ * What cudaStreamAttachMemAsync prefetches when it changes the flag of unified memory (CUDA for Tegra, table 2). The table
+ * is silent on a flag that stays the same: that is taken to prefetch nothing.
  *
- * @throws {ArgumentError} where it is no flag.
+ * @throws {ArgumentError} where an argument is not a flag.
  *
  * @example
  * ```ts
@@ -32,45 +37,45 @@ export interface PrefetchEffect {
  * ```
  */
 export function prefetchOf(previous: AttachFlag, current: AttachFlag): PrefetchEffect {
-  const [from, to] = [oneOf(previous, ATTACH_FLAGS, "previous"), oneOf(current, ATTACH_FLAGS, "current")];
+  const [from, to] = [FLAG(previous, "previous"), FLAG(current, "current")];
   const row = (Object.keys(TABLE_2) as Table2Id[])
     .find((id) => TABLE_2[id].previous === from && TABLE_2[id].current === to);
   return row === undefined ? { to: "none", row: "own/rule/attach-unchanged" } : { to: TABLE_2[row].prefetch, row };
 }
 
-/** Who uses a piece of unified memory around kernels. */
+/** How unified memory is used around kernels. */
 export interface AttachRequest {
   /** What the CPU does with it between two kernels. */
   readonly cpu: CpuPattern;
   /** The GPU. */
   readonly device: CudaDeviceTraits;
-  /** Is it one stream alone whose kernels use it, and not the default one? `false` by default. */
+  /** Do only the kernels of one stream use it, and not of the default one? `false` by default. */
   readonly oneStream?: boolean;
 }
 
-const FIELDS: Names<AttachRequest> = { cpu: true, device: true, oneStream: true };
+const REQUEST = { cpu: oneOf(CPU_PATTERNS), device: deviceIn, oneStream: optional(yesOrNo, false) };
 
 /** One hint. */
 export interface AttachHint {
-  /** Who needs the bytes next. */
+  /** The processor that needs the bytes next. */
   readonly to: "cpu" | "gpu";
   /** The flag for cudaStreamAttachMemAsync; cudaMemPrefetchAsync takes none. */
   readonly flag?: AttachFlag;
-  /** The call of samepage's: `'cuda.managed.attach(tensor, "host")'`. */
+  /** samepage's call: `'cuda.managed.attach(tensor, "host")'`. */
   readonly call: string;
 }
 
-/** How to allocate unified memory, and how to hint at who needs it next. */
+/** How to allocate unified memory, and how to hint at the processor that needs it next. */
 export interface AttachAdvice {
   /** The flag for cudaMallocManaged. */
   readonly allocate: "cudaMemAttachGlobal" | "cudaMemAttachHost";
-  /** The call of samepage's that allocates so, its shape and dtype left out. */
+  /** samepage's call that allocates so, without shape and dtype. */
   readonly call: string;
   /** The function for the hints. */
   readonly hint: "cudaStreamAttachMemAsync" | "cudaMemPrefetchAsync";
-  /** Ahead of the kernels; missing where the GPU has the bytes already. */
+  /** The hint before the kernels; missing where the GPU has the bytes already. */
   readonly before?: AttachHint;
-  /** Behind the kernels, before the stream is waited for; missing where the CPU does not need the bytes. */
+  /** The hint after the kernels, before the wait for the stream; missing where the CPU does not need the bytes. */
   readonly after?: AttachHint;
   /** The rows that decided. */
   readonly rules: readonly AdvisorRowId[];
@@ -79,6 +84,19 @@ export interface AttachAdvice {
   /** What to look out for. */
   readonly cautions: readonly Caution[];
 }
+
+const RULES: readonly Rule[] = [
+  { row: "003/3.3/hints" },
+  { row: "003/3.3/no-prefetch-async", when: ["tegra"] },
+  { row: "003/3.3/attach-input", when: ["cpu fills"] },
+  { row: "cuda/cudaStreamAttachMemAsync/one-stream", when: ["one stream"] },
+];
+
+const CAUTIONS: readonly Rule[] = [
+  { row: "programming/coherency/cpu-waits" },
+  { row: "003/3.3/synchronize", when: ["cpu reads"] },
+  { row: "003/3.3/qnx", when: ["qnx"] },
+];
 
 /**
  * How to attach unified memory, and which prefetching hints to give (CUDA for Tegra, §3.3 and table 2).
@@ -107,32 +125,23 @@ export interface AttachAdvice {
  * ```
  */
 export function adviseAttach(request: AttachRequest): AttachAdvice {
-  const { cpu, device, oneStream = false } = fields(request, FIELDS, "request");
-  const pattern = oneOf(cpu, CPU_PATTERNS, "cpu");
-  const traits = deviceIn(device, "device");
-  const single = yesOrNo(oneStream, "oneStream");
-  refuseWithout(traits);
-  return Object.freeze(traits.concurrentManagedAccess ? prefetched(pattern) : attached(pattern, traits, single));
+  const { cpu, device, oneStream } = requestIn(request, REQUEST);
+  if (device.has("tegra") && !device.has("igpu")) throw noManagedMemory("003/3.6/managed-dgpu");
+  if (!device.has("has managed memory")) throw noManagedMemory("cuda/cudaMallocManaged/attribute");
+  const facts: Facts = new Set([...device, ...factsOfCpu(cpu), ...(oneStream ? ["one stream"] as const : [])]);
+  return Object.freeze(facts.has("concurrent access") ? prefetched(facts) : attached(facts));
 }
 
 /** Hints by flags. */
-function attached(cpu: CpuPattern, { system, os }: Device, oneStream: boolean): AttachAdvice {
-  const allocate = fillsFirst(cpu) ? "cudaMemAttachHost" : "cudaMemAttachGlobal";
-  const onGpu = oneStream ? "cudaMemAttachSingle" : "cudaMemAttachGlobal";
+function attached(facts: Facts): AttachAdvice {
+  const allocate = facts.has("cpu fills") ? "cudaMemAttachHost" : "cudaMemAttachGlobal";
+  const onGpu = facts.has("one stream") ? "cudaMemAttachSingle" : "cudaMemAttachGlobal";
   const before = onGpu !== allocate;
-  const after = readsAfter(cpu);
+  const after = facts.has("cpu reads");
   const rules: AdvisorRowId[] = [
-    "003/3.3/hints",
-    ...(system === "tegra" ? ["003/3.3/no-prefetch-async"] as const : []),
-    ...(fillsFirst(cpu) ? ["003/3.3/attach-input"] as const : []),
-    ...(oneStream ? ["cuda/cudaStreamAttachMemAsync/one-stream"] as const : []),
+    ...rowsOf(RULES, facts),
     ...(before ? [prefetchOf(allocate, onGpu).row] : []),
     ...(after ? ["003/3.3/attach-output", prefetchOf(onGpu, "cudaMemAttachHost").row] as const : []),
-  ];
-  const cautions: AdvisorRowId[] = [
-    "programming/coherency/cpu-waits",
-    ...(after ? ["003/3.3/synchronize"] as const : []),
-    ...(os === "qnx" ? ["003/3.3/qnx"] as const : []),
   ];
   return {
     allocate,
@@ -142,19 +151,19 @@ function attached(cpu: CpuPattern, { system, os }: Device, oneStream: boolean): 
     ...(after ? { after: attachHint("cpu", "cudaMemAttachHost") } : {}),
     rules,
     why: quoted(rules),
-    cautions: cautions.map(cautionOf),
+    cautions: rowsOf(CAUTIONS, facts).map(cautionOf),
   };
 }
 
 /** Hints without flags, where CPU and GPU may use unified memory at the same time. */
-function prefetched(cpu: CpuPattern): AttachAdvice {
+function prefetched(facts: Facts): AttachAdvice {
   const rules: AdvisorRowId[] = ["cuda/cudaMemPrefetchAsync/concurrent"];
   return {
     allocate: "cudaMemAttachGlobal",
     call: callOf("managed", ["cudaMemAttachGlobal"]),
     hint: "cudaMemPrefetchAsync",
-    ...(fillsFirst(cpu) ? { before: prefetchHint("gpu") } : {}),
-    ...(readsAfter(cpu) ? { after: prefetchHint("cpu") } : {}),
+    ...(facts.has("cpu fills") ? { before: { to: "gpu", call: 'cuda.managed.prefetch(tensor, "device")' } } : {}),
+    ...(facts.has("cpu reads") ? { after: { to: "cpu", call: 'cuda.managed.prefetch(tensor, "host")' } } : {}),
     rules,
     why: quoted(rules),
     cautions: [],
@@ -162,20 +171,10 @@ function prefetched(cpu: CpuPattern): AttachAdvice {
 }
 
 function attachHint(to: AttachHint["to"], flag: AttachFlag): AttachHint {
-  return { to, flag, call: attachCallOf(flag) };
+  const stream = flag === "cudaMemAttachSingle" ? ", stream" : "";
+  return { to, flag, call: `cuda.managed.attach(tensor, "${ATTACHMENTS[flag]}"${stream})` };
 }
 
-function prefetchHint(to: AttachHint["to"]): AttachHint {
-  return { to, call: `cuda.managed.prefetch(tensor, "${to === "gpu" ? "device" : "host"}")` };
-}
-
-/** Does the CPU need what the GPU has written? */
-function readsAfter(cpu: CpuPattern): boolean {
-  return cpu !== "none" && cpu !== "write-once";
-}
-
-function refuseWithout({ place, managedMemory }: Device): void {
-  if (place !== "tegra-dgpu" && managedMemory) return;
-  const row = place === "tegra-dgpu" ? "003/3.6/managed-dgpu" : "cuda/cudaMallocManaged/attribute";
-  throw wrong("device", `it has no unified memory (${row}). ${advisorRow(row).says}`);
+function noManagedMemory(row: AdvisorRowId): Error {
+  return wrong("device", `it has no unified memory (${row}). ${advisorRow(row).says}`);
 }

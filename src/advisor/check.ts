@@ -1,40 +1,71 @@
-import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { otherNames, shown } from "../core/argument.ts";
 import { Checks } from "../core/checks.ts";
 import type { ArgumentError } from "../core/errors.ts";
 
 const checks: Checks = new Checks("cuda");
 
-/** One of the words of a list. @throws {ArgumentError} for anything else. */
-export function oneOf<T extends string>(value: unknown, words: readonly T[], argument: string): T {
-  if (words.includes(value as T)) return value as T;
-  const quotedWords = words.map((word) => JSON.stringify(word)).join(", ");
-  throw checks.wrong(argument, `${shown(value)} is none of its values.`, `Use one of ${quotedWords}.`);
+/** Reads one argument. @throws {ArgumentError} where it is wrong. */
+export type Reader<T> = (value: unknown, argument: string) => T;
+
+/** The fields of an object, each with its reader. */
+export type Shape = { readonly [field: string]: Reader<unknown> };
+
+/** An object that was read. */
+export type Read<S extends Shape> = { readonly [Field in keyof S]: ReturnType<S[Field]> };
+
+/** One of these words. */
+export function oneOf<T extends string>(words: readonly T[]): Reader<T> {
+  return (value, argument) => {
+    if (words.includes(value as T)) return value as T;
+    const expected = words.map((word) => JSON.stringify(word)).join(", ");
+    throw wrong(argument, `expected one of ${expected}, got ${shown(value)}.`);
+  };
 }
 
-/** True or false. @throws {ArgumentError} for anything else. */
-export function yesOrNo(value: unknown, argument: string): boolean {
+/** True or false. */
+export const yesOrNo: Reader<boolean> = (value, argument) => {
   checks.assertBoolean(value, argument);
   return value;
+};
+
+/** A whole number from `least` to 2^53 - 1. */
+export function whole(least: number): Reader<number> {
+  return (value, argument) => {
+    if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
+    throw wrong(argument, `expected a whole number from ${least} to 2^53 - 1, got ${shown(value)}.`);
+  };
 }
 
-/** A whole number in `[least, 2^53)`. @throws {ArgumentError} for anything else. */
-export function whole(value: unknown, argument: string, least: number): number {
-  if (typeof value !== "number") throw checks.wrongKind(argument, "a number", value);
-  if (!Number.isSafeInteger(value)) throw checks.wrong(argument, `${value} is not a whole number below 2^53.`);
-  if (value < least) throw checks.wrong(argument, `${value} is less than ${least}.`);
-  return value;
-}
-
-/** A time: finite, and not negative. @throws {ArgumentError} for anything else. */
-export function time(value: unknown, argument: string): number {
+/** A time: finite, 0 or more. */
+export const time: Reader<number> = (value, argument) => {
   if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
-  throw checks.wrong(argument, `${shown(value)} is no time: it is to be a finite number, 0 or more.`);
+  throw wrong(argument, `expected a finite number, 0 or more, got ${shown(value)}.`);
+};
+
+/** The same, or another value where nothing was given. */
+export function optional<T, const D>(read: Reader<T>, otherwise: D): Reader<T | D> {
+  return (value, argument) => value === undefined ? otherwise : read(value, argument);
 }
 
-/** What was given as an object of these fields. @throws {ArgumentError} where it is none, or has others. */
-export function fields<T extends object>(value: T, names: Names<T>, argument: string): T {
+/** An object of these fields. An error in one names it after the object: `device.system`. */
+export function objectOf<S extends Shape>(shape: S): Reader<Read<S>> {
+  return (value, argument) => fieldsIn(value, shape, argument, `${argument}.`);
+}
+
+/** A request of these fields. An error in one names the field alone. */
+export function requestIn<S extends Shape>(value: unknown, shape: S): Read<S> {
+  return fieldsIn(value, shape, "request", "");
+}
+
+function fieldsIn<S extends Shape>(value: unknown, shape: S, argument: string, prefix: string): Read<S> {
   if (typeof value !== "object" || value === null) throw checks.wrongKind(argument, "an object", value);
-  return optionsIn(value, names, argument);
+  const unknown = otherNames(value, shape);
+  if (unknown !== undefined) {
+    throw wrong(argument, `there is no ${unknown}.`, `Use ${Object.keys(shape).join(", ")}.`);
+  }
+  const given = value as Readonly<Record<string, unknown>>;
+  const read = Object.entries(shape).map(([field, reader]) => [field, reader(given[field], prefix + field)]);
+  return Object.fromEntries(read) as Read<S>;
 }
 
 /** The error of an argument, in a sentence. */

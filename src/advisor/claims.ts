@@ -1,9 +1,9 @@
-import type { Names } from "../core/argument.ts";
-import { fields, time, wrong } from "./check.ts";
-import type { CpuPattern, GpuPattern } from "./pattern.ts";
-import type { AdvisorRowId } from "./rows/mod.ts";
+import { objectOf, time, wrong } from "./check.ts";
+import type { Rule } from "./facts.ts";
+import { type CpuPattern, type GpuPattern, SMALL_BYTES } from "./request.ts";
+import type { AdvisorRowId, RowId } from "./rows/mod.ts";
 
-/** What is measured: memory that kernels use in place, and the same by copies to and from device memory. */
+/** What is measured: memory that kernels use in place, against the same work with copies to and from device memory. */
 export interface ClaimCase {
   /** Bytes. */
   readonly size: number;
@@ -11,143 +11,137 @@ export interface ClaimCase {
   readonly cpu: CpuPattern;
   /** How a pass of the GPU goes over them. */
   readonly gpu: GpuPattern;
-  /** Bytes from one access of a thread to the next, where that is not coalesced. */
+  /** Bytes from one access of a thread to the next, where accesses are not coalesced. */
   readonly stride?: number;
-  /** Passes of the GPU for each time that the CPU has used them. */
+  /** Passes of the GPU for each use by the CPU. */
   readonly repeats: number;
-  /** What the copies are made from and to. */
+  /** The host memory of the copies. */
   readonly copies: "pinned" | "pageable";
-  /** The buffer exists already: in place, it is registered before and unregistered after, in the measured time. */
+  /** The buffer exists already: in place, the measured time includes registering and unregistering it. */
   readonly existing?: true;
 }
 
-/** Something that a rule says about time on a discrete GPU, and a measurement can say too. */
+/** A rule's statement about time on a discrete GPU, which can be measured. */
 export interface Claim {
-  /** Names it. */
+  /** Its name. */
   readonly id: string;
   /** The rule. */
   readonly row: AdvisorRowId;
-  /**
-   * `"tegra"`: a rule about integrated GPUs, taken to a discrete one to see whether it holds there; advise does not.
-   */
+  /** `"tegra"`: a rule about integrated GPUs, tried on a discrete one. `advise` does not apply it there. */
   readonly about: "discrete" | "tegra";
-  /** What it comes to, in a sentence. */
+  /** The claim in a sentence. */
   readonly statement: string;
-  /** Which way is faster, if the rule holds. */
+  /** The faster way, if the rule holds. */
   readonly expected: "mapped-faster" | "copy-faster";
   /** What to measure. */
   readonly case: ClaimCase;
 }
 
-/** A frame of 3840 × 2160 RGBA. */
-const FRAME = 33_177_600;
-/** A buffer that is small (`SMALL_BYTES` of request.ts, halved). */
-const SMALL = 65_536;
-/** Neighbouring threads this far apart share no line of a cache. */
-const STRIDE = 256;
+/** A frame of 3840 × 2160 RGBA through one kernel and back. */
+const FRAME: ClaimCase = { size: 33_177_600, cpu: "read-write", gpu: "coalesced", repeats: 1, copies: "pinned" };
+/** The same with a small buffer. */
+const SMALL: ClaimCase = { ...FRAME, size: SMALL_BYTES / 2 };
+/** The same with neighbouring threads so far apart that they share no cache line. */
+const STRIDED: ClaimCase = { ...FRAME, gpu: "scattered", stride: 256 };
 
-const MAPPED = "mapped-faster";
-const COPY = "copy-faster";
-
-/** Every claim about a discrete GPU that can be measured: what {@link advise} would do, and Tegra's rules beside it. */
+/** What {@link advise} claims of a discrete GPU, and two of Tegra's rules beside it. */
 export const CLAIMS: readonly Claim[] = Object.freeze<Claim[]>([
   {
     id: "upload-once",
     row: "002/zero-copy/in-place",
     about: "discrete",
-    statement:
-      "A frame that the CPU has written and a kernel reads once is done sooner in mapped memory than by a copy.",
-    expected: MAPPED,
-    case: { size: FRAME, cpu: "write-once", gpu: "coalesced", repeats: 1, copies: "pinned" },
+    statement: "A frame that the CPU writes and a kernel reads once takes less time in mapped memory than with a copy.",
+    expected: "mapped-faster",
+    case: { ...FRAME, cpu: "write-once" },
   },
   {
     id: "download-once",
     row: "002/zero-copy/in-place",
     about: "discrete",
-    statement: "A frame that a kernel writes once is with the CPU sooner in mapped memory than by a copy.",
-    expected: MAPPED,
-    case: { size: FRAME, cpu: "read-once", gpu: "coalesced", repeats: 1, copies: "pinned" },
+    statement: "A frame that a kernel writes once reaches the CPU sooner in mapped memory than by a copy.",
+    expected: "mapped-faster",
+    case: { ...FRAME, cpu: "read-once" },
   },
   {
     id: "round-trip-once",
     row: "002/zero-copy/in-place",
     about: "discrete",
     statement: "A frame through one kernel and back takes less time in mapped memory than with pinned copies.",
-    expected: MAPPED,
-    case: { size: FRAME, cpu: "read-write", gpu: "coalesced", repeats: 1, copies: "pinned" },
+    expected: "mapped-faster",
+    case: FRAME,
   },
   {
     id: "round-trip-once-pageable",
     row: "002/zero-copy/in-place",
     about: "discrete",
     statement: "A frame through one kernel and back takes less time in mapped memory than with pageable copies.",
-    expected: MAPPED,
-    case: { size: FRAME, cpu: "read-write", gpu: "coalesced", repeats: 1, copies: "pageable" },
+    expected: "mapped-faster",
+    case: { ...FRAME, copies: "pageable" },
   },
   {
     id: "existing-once",
     row: "002/cudaHostRegister/existing",
     about: "discrete",
-    statement: "A frame that exists in pageable memory goes through one kernel sooner registered for it than copied.",
-    expected: MAPPED,
-    case: { size: FRAME, cpu: "read-write", gpu: "coalesced", repeats: 1, copies: "pageable", existing: true },
+    statement: "A frame in pageable memory goes through one kernel and back sooner if it is registered than if copied.",
+    expected: "mapped-faster",
+    case: { ...FRAME, copies: "pageable", existing: true },
   },
   {
     id: "small-once",
     row: "002/zero-copy/in-place",
     about: "discrete",
     statement: "A small buffer through one kernel and back takes less time in mapped memory than with pinned copies.",
-    expected: MAPPED,
-    case: { size: SMALL, cpu: "read-write", gpu: "coalesced", repeats: 1, copies: "pinned" },
+    expected: "mapped-faster",
+    case: SMALL,
   },
   {
     id: "many-passes",
     row: "best/zero-copy/once",
     about: "discrete",
-    statement: "A frame that kernels go over 16 times is done sooner once it is copied than in mapped memory.",
-    expected: COPY,
-    case: { size: FRAME, cpu: "read-write", gpu: "coalesced", repeats: 16, copies: "pinned" },
+    statement: "Kernels that go over a frame 16 times take less time with pinned copies than in mapped memory.",
+    expected: "copy-faster",
+    case: { ...FRAME, repeats: 16 },
   },
   {
     id: "small-many-passes",
     row: "best/zero-copy/once",
     about: "discrete",
-    statement: "A small buffer that kernels go over 16 times is done sooner once it is copied than in mapped memory.",
-    expected: COPY,
-    case: { size: SMALL, cpu: "read-write", gpu: "coalesced", repeats: 16, copies: "pinned" },
+    statement: "Kernels that go over a small buffer 16 times take less time with pinned copies than in mapped memory.",
+    expected: "copy-faster",
+    case: { ...SMALL, repeats: 16 },
   },
   {
     id: "same-bytes-again",
     row: "best/zero-copy/once",
     about: "discrete",
-    statement: "A kernel that comes back to the same bytes is done sooner once they are copied than in mapped memory.",
-    expected: COPY,
-    case: { size: FRAME, cpu: "read-write", gpu: "repeated", repeats: 1, copies: "pinned" },
+    statement: "A kernel that reads the same bytes again takes less time with pinned copies than in mapped memory.",
+    expected: "copy-faster",
+    case: { ...FRAME, gpu: "repeated" },
   },
   {
     id: "strided",
     row: "best/zero-copy/coalesced",
     about: "discrete",
-    statement: "One pass with strided accesses is done sooner once the frame is copied than in mapped memory.",
-    expected: COPY,
-    case: { size: FRAME, cpu: "read-write", gpu: "scattered", stride: STRIDE, repeats: 1, copies: "pinned" },
+    statement: "One pass with strided accesses takes less time with pinned copies than in mapped memory.",
+    expected: "copy-faster",
+    case: STRIDED,
   },
   {
     id: "tegra-strided",
     row: "003/3.1/pinned-scattered",
     about: "tegra",
     statement:
-      "Pinned memory is preferred where accesses suit no cache: so it is on an integrated GPU. On a discrete one?",
-    expected: MAPPED,
-    case: { size: FRAME, cpu: "read-write", gpu: "scattered", stride: STRIDE, repeats: 1, copies: "pinned" },
+      "Accesses that suit no cache take less time in pinned memory: true of an integrated GPU. Of a discrete one?",
+    expected: "mapped-faster",
+    case: STRIDED,
   },
   {
     id: "tegra-small-many-passes",
     row: "003/3.1/pinned-small",
     about: "tegra",
-    statement: "Pinned memory is recommended for small buffers: so it is on an integrated GPU. On a discrete one, too?",
-    expected: MAPPED,
-    case: { size: SMALL, cpu: "read-write", gpu: "coalesced", repeats: 16, copies: "pinned" },
+    statement: "Small buffers belong in pinned memory: true of an integrated GPU. Of a discrete one too?",
+    expected: "mapped-faster",
+    case: { ...SMALL, repeats: 16 },
   },
 ]);
 
@@ -155,35 +149,35 @@ export const CLAIMS: readonly Claim[] = Object.freeze<Claim[]>([
 export interface MeasuredClaim {
   /** In mapped or registered memory, in place. */
   readonly mapped: number;
-  /** By copies and device memory. */
+  /** With copies to and from device memory. */
   readonly copied: number;
 }
 
-const TIMES: Names<MeasuredClaim> = { mapped: true, copied: true };
+const TIMES = objectOf({ mapped: time, copied: time });
 
 /** What a measurement says of a claim. */
 export interface ClaimVerdict {
-  /** `"even"`: the two are within five percent of each other. */
+  /** `"even"`: the two times are within five percent of each other. */
   readonly verdict: "holds" | "differs" | "even";
-  /** How many times as long the copies take: above 1, mapped memory is faster. */
+  /** The copies' time divided by mapped memory's: above 1, mapped memory is faster. */
   readonly ratio: number;
 }
 
-/** What a claim came to on a GPU. */
+/** A claim's measurement on one GPU. */
 export interface ClaimMeasurement extends ClaimVerdict {
   /** The claim's id. */
   readonly claim: string;
   /** The GPU's name. */
   readonly gpu: string;
-  /** The driver, and CUDA. */
+  /** The versions of the driver and of CUDA. */
   readonly versions: string;
 }
 
-/** The two ways count as even up to this ratio, because timings are noisy. */
+/** Up to this ratio the two ways count as even, because timings are noisy. */
 const EVEN = 1.05;
 
 /**
- * Puts a measurement beside what the rule says.
+ * Compares a measurement with the claim.
  *
  * @throws {ArgumentError} where a time is not a number above 0.
  *
@@ -196,11 +190,60 @@ const EVEN = 1.05;
  * ```
  */
 export function judgeClaim({ expected }: Pick<Claim, "expected">, measured: MeasuredClaim): ClaimVerdict {
-  const { mapped, copied } = fields(measured, TIMES, "measured");
-  for (const [name, value] of [["mapped", mapped], ["copied", copied]] as const) {
-    if (time(value, `measured.${name}`) === 0) throw wrong(`measured.${name}`, "nothing takes no time.");
-  }
+  const { mapped, copied } = TIMES(measured, "measured");
+  if (mapped === 0) throw wrong("measured.mapped", "expected a time above 0, got 0.");
+  if (copied === 0) throw wrong("measured.copied", "expected a time above 0, got 0.");
   const ratio = copied / mapped;
   if (ratio < EVEN && ratio > 1 / EVEN) return { verdict: "even", ratio };
-  return { verdict: (ratio > 1) === (expected === MAPPED) ? "holds" : "differs", ratio };
+  return { verdict: (ratio > 1) === (expected === "mapped-faster") ? "holds" : "differs", ratio };
+}
+
+/** The ratio of each claim on an H200, in the order of {@link CLAIMS}; bench/results/cuda-h200.md has every time. */
+const RATIOS = [1.01, 0.97, 1.45, 7.5, 2.35, 1.32, 0.11, 0.92, 0.14, 0.07, 0.07, 0.99];
+
+/** Every claim as it was measured on an H200. */
+export const MEASURED_CLAIMS: readonly ClaimMeasurement[] = Object.freeze(
+  CLAIMS.map((claim, i) => ({
+    claim: claim.id,
+    gpu: "NVIDIA H200",
+    versions: "driver 580.159.04, CUDA 13.0",
+    ...judgeClaim(claim, { mapped: 1, copied: RATIOS[i] }),
+  })),
+);
+
+/** The claims about discrete GPUs that did not hold where they were measured. */
+const REFUTED: readonly Claim[] = CLAIMS.filter(({ about }, i) =>
+  about === "discrete" && MEASURED_CLAIMS[i].verdict !== "holds"
+);
+
+/** Their rows: the claim, and what was measured instead. */
+export const MEASURED_ROWS: ReadonlyMap<RowId, string> = new Map(REFUTED.map((claim) => {
+  const { gpu, verdict, ratio } = MEASURED_CLAIMS[CLAIMS.indexOf(claim)];
+  const found = verdict === "even" ? "there was no difference" : "the opposite was measured";
+  const says = `${
+    claim.statement.slice(0, -1)
+  }, says the rule; on an ${gpu} ${found}: copies took ${ratio} times as long.`;
+  return [rowOf(claim), says];
+}));
+
+/** Cautions where such a claim's rule decided, in a situation like the measured one. */
+export const MEASURED_CAUTIONS: readonly Rule[] = REFUTED.map((claim): Rule => {
+  const { size, cpu, gpu, repeats, existing } = claim.case;
+  return {
+    row: rowOf(claim),
+    when: [
+      "!igpu",
+      `by ${claim.row}`,
+      claim.expected === "copy-faster" ? "kind device" : "!kind device",
+      `cpu ${cpu}`,
+      `gpu ${gpu}`,
+      repeats > 1 ? "several passes" : "!several passes",
+      size <= SMALL_BYTES ? "small" : "!small",
+      existing ? "existing" : "!existing",
+    ],
+  };
+});
+
+function rowOf({ id }: Claim): RowId {
+  return `own/measured/${id}` as RowId;
 }

@@ -1,56 +1,60 @@
-import type { Names } from "../core/argument.ts";
-import { type Caution, cautionOf } from "./caution.ts";
-import { fields, oneOf, time, wrong, yesOrNo } from "./check.ts";
-import { advisorRow, type AdvisorRowId, quoted } from "./rows/mod.ts";
+import { objectOf, oneOf, optional, requestIn, time, wrong, yesOrNo } from "./check.ts";
+import { advisorRow, type AdvisorRowId, type Caution, cautionOf, quoted } from "./rows/mod.ts";
 
-/** The GPU of the Tegra itself, or the discrete one beside it. */
+/** The Tegra's own GPU, or the discrete one beside it. */
 export type TegraGpu = "igpu" | "dgpu";
 
 /** Microseconds on each GPU. */
 export interface TimesOfGpus {
-  /** On the Tegra's own. */
+  /** On the Tegra's own GPU. */
   readonly igpu: number;
-  /** On the discrete one. */
+  /** On the discrete GPU. */
   readonly dgpu: number;
 }
 
-/** Work that either GPU of a Tegra could do. Times are in microseconds, as they were measured. */
+/** Work that either GPU of a Tegra could do. Times are in microseconds, as measured. */
 export interface DeviceRequest {
-  /** Where the data lies before the work, and has to be after it. */
+  /** Where the data is before the work, and must be after it. */
   readonly data: "soc" | "dgpu";
-  /** How long the kernels take on each. Where it is not known, where the data lies decides. */
+  /** How long the kernels take on each GPU. Where it is not known, the place of the data decides. */
   readonly kernel?: TimesOfGpus;
-  /** How long the data takes from one DRAM to the other, both ways together. It goes with `kernel`. */
+  /** How long the transfers take between the two DRAMs, both ways together. It goes with `kernel`. */
   readonly transfer?: number;
-  /** How long it takes on each until the work begins and its end is noticed; 0 by default. */
+  /** How long it takes on each GPU until the work begins and until its end is noticed; 0 by default. */
   readonly latency?: TimesOfGpus;
   /** Does the program use unified memory? `false` by default. */
   readonly managed?: boolean;
 }
 
-const FIELDS: Names<DeviceRequest> = { data: true, kernel: true, transfer: true, latency: true, managed: true };
-const GPUS: Names<TimesOfGpus> = { igpu: true, dgpu: true };
-
 /** Which GPU to use. */
 export interface DeviceAdvice {
   /** The GPU. */
   readonly gpu: TegraGpu;
-  /** What the work takes on each, in microseconds; missing where the kernels' times are not known. */
+  /** How long the work takes on each GPU, in microseconds; missing where the kernels' times are not known. */
   readonly times?: TimesOfGpus;
   /** The rows that decided, in order. */
   readonly rules: readonly AdvisorRowId[];
   /** Why, in our own words, with the sections. */
   readonly why: string;
-  /** What the other one would cost, or why it cannot be used. */
+  /** What the other GPU would cost, or why it cannot be used. */
   readonly otherwise: { readonly gpu: TegraGpu; readonly cost: string; readonly row: AdvisorRowId };
   /** What to look out for. */
   readonly cautions: readonly Caution[];
 }
 
+const TIMES = objectOf({ igpu: time, dgpu: time });
+const REQUEST = {
+  data: oneOf(["soc", "dgpu"]),
+  kernel: optional(TIMES, undefined),
+  transfer: optional(time, undefined),
+  latency: optional(TIMES, undefined),
+  managed: optional(yesOrNo, false),
+};
+
 /**
- * Whether work on a Tegra with a discrete GPU beside it belongs on that or on its own (CUDA for Tegra, §3.4). The
- * document names the factors and gives no formula: here they are added up, a transfer on the GPU that the data is away
- * from. Of two that take as long, the one where the data lies is taken.
+ * Whether work belongs on a Tegra's own GPU or on the discrete one beside it (CUDA for Tegra, §3.4). The document names
+ * the factors and gives no formula. Here they are added up, with the transfer on the GPU that is away from the data. If
+ * both take as long, the GPU beside the data is chosen.
  *
  * @throws {ArgumentError} where the request is wrong.
  *
@@ -64,78 +68,46 @@ export interface DeviceAdvice {
  * ```
  */
 export function adviseDevice(request: DeviceRequest): DeviceAdvice {
-  const given = requestIn(request);
-  const times = timesOf(given);
-  const gpu = chosen(given, times);
-  const rules = rulesOf(given, gpu);
+  const { data, kernel, transfer, latency, managed } = requestIn(request, REQUEST);
+  if (kernel === undefined && transfer !== undefined) throw wrong("kernel", "it goes with transfer, and is missing.");
+  if (kernel !== undefined && transfer === undefined) throw wrong("transfer", "it goes with kernel, and is missing.");
+  const home = data === "soc" ? "igpu" : "dgpu";
+  const times = kernel && timesOf(home, kernel, transfer!, latency);
+  const gpu = managed ? "igpu" : fasterOf(times) ?? home;
+
+  const rules: AdvisorRowId[] = managed ? ["003/3.6/managed-dgpu"] : [
+    ...(kernel === undefined ? [] : ["003/3.4/kernel-time"] as const),
+    ...(latency === undefined ? [] : ["003/3.4/latency"] as const),
+    ...(gpu === home ? ["003/3.4/locality"] as const : []),
+    gpu === "igpu" && home === "igpu" ? "003/3.4/no-transfer" : "003/3.4/transfer-time",
+  ];
   const other: TegraGpu = gpu === "igpu" ? "dgpu" : "igpu";
-  const row = given.managed ? "003/3.6/managed-dgpu" : costOfOther(given, gpu);
+  const cost = gpu === home ? "003/3.4/transfer-time" : "003/3.4/kernel-time";
+  const row: AdvisorRowId = managed ? "003/3.6/managed-dgpu" : cost;
   return Object.freeze({
     gpu,
     ...(times === undefined ? {} : { times }),
     rules,
     why: quoted(rules),
     otherwise: { gpu: other, cost: advisorRow(row).says, row },
-    cautions: times === undefined && !given.managed ? [cautionOf("003/3.4/kernel-time")] : [],
+    cautions: times === undefined && !managed ? [cautionOf("003/3.4/kernel-time")] : [],
   });
 }
 
-/** A request that was checked. */
-interface Given extends Omit<DeviceRequest, "managed"> {
-  readonly managed: boolean;
-}
-
-/** Each field is read once. */
-function requestIn(request: DeviceRequest): Given {
-  const { data, kernel, transfer, latency, managed = false } = fields(request, FIELDS, "request");
-  if ((kernel === undefined) !== (transfer === undefined)) {
-    const [there, missing] = kernel === undefined ? ["transfer", "kernel"] : ["kernel", "transfer"];
-    throw wrong(missing, `it goes with ${there}, and is missing.`);
-  }
+/** Kernels and latency on each GPU, and the transfer on the one that is away from the data. */
+function timesOf(
+  home: TegraGpu,
+  kernel: TimesOfGpus,
+  transfer: number,
+  latency: TimesOfGpus = { igpu: 0, dgpu: 0 },
+): TimesOfGpus {
   return {
-    data: oneOf(data, ["soc", "dgpu"], "data"),
-    ...(kernel === undefined ? {} : { kernel: timesIn(kernel, "kernel"), transfer: time(transfer, "transfer") }),
-    ...(latency === undefined ? {} : { latency: timesIn(latency, "latency") }),
-    managed: yesOrNo(managed, "managed"),
+    igpu: kernel.igpu + latency.igpu + (home === "igpu" ? 0 : transfer),
+    dgpu: kernel.dgpu + latency.dgpu + (home === "dgpu" ? 0 : transfer),
   };
 }
 
-function timesIn(given: TimesOfGpus, argument: string): TimesOfGpus {
-  const { igpu, dgpu } = fields(given, GPUS, argument);
-  return { igpu: time(igpu, `${argument}.igpu`), dgpu: time(dgpu, `${argument}.dgpu`) };
-}
-
-/** What the work takes on each GPU, where the kernels' times are known. */
-function timesOf({ data, kernel, transfer = 0, latency = { igpu: 0, dgpu: 0 } }: Given): TimesOfGpus | undefined {
-  if (kernel === undefined) return undefined;
-  return {
-    igpu: kernel.igpu + latency.igpu + (data === "dgpu" ? transfer : 0),
-    dgpu: kernel.dgpu + latency.dgpu + (data === "soc" ? transfer : 0),
-  };
-}
-
-function chosen(given: Given, times: TimesOfGpus | undefined): TegraGpu {
-  if (given.managed) return "igpu";
-  if (times === undefined || times.igpu === times.dgpu) return homeOf(given);
+function fasterOf(times: TimesOfGpus | undefined): TegraGpu | undefined {
+  if (times === undefined || times.igpu === times.dgpu) return undefined;
   return times.igpu < times.dgpu ? "igpu" : "dgpu";
-}
-
-/** The GPU whose DRAM has the data. */
-function homeOf({ data }: Given): TegraGpu {
-  return data === "soc" ? "igpu" : "dgpu";
-}
-
-function rulesOf(given: Given, gpu: TegraGpu): AdvisorRowId[] {
-  if (given.managed) return ["003/3.6/managed-dgpu"];
-  return [
-    ...(given.kernel === undefined ? [] : ["003/3.4/kernel-time"] as const),
-    ...(given.latency === undefined ? [] : ["003/3.4/latency"] as const),
-    ...(gpu === homeOf(given) ? ["003/3.4/locality"] as const : []),
-    ...(gpu === "igpu" && given.data === "soc" ? ["003/3.4/no-transfer"] as const : ["003/3.4/transfer-time"] as const),
-  ];
-}
-
-/** Away from the data there is a transfer; where the data lies, it is the kernels that take longer. */
-function costOfOther(given: Given, gpu: TegraGpu): AdvisorRowId {
-  return gpu === homeOf(given) ? "003/3.4/transfer-time" : "003/3.4/kernel-time";
 }

@@ -1,14 +1,49 @@
-import { callOf } from "./call.ts";
-import type { Caution } from "./caution.ts";
-import { cautionsFor } from "./cautions.ts";
-import { costOf, type OtherKind } from "./costs.ts";
-import { type ExcludedKind, excludedKinds } from "./exclusions.ts";
-import { type AllocationFlag, flagsOf } from "./flags.ts";
-import { ADVISED_KINDS, type AdvisedFunctions, type AdvisedKind, memoryFunctions } from "./kind.ts";
-import { MEMORY_RULES } from "./memory_rules.ts";
-import { type AdviseRequest, type Situation, situationIn } from "./request.ts";
-import { type AdvisorRowId, quoted } from "./rows/mod.ts";
-import { type Staging, stagingOf } from "./staging.ts";
+import { MEASURED_CAUTIONS } from "./claims.ts";
+import { type Fact, type Facts, holding, holds, rowsOf } from "./facts.ts";
+import {
+  ADVISED_KINDS,
+  type AdvisedFunctions,
+  type AdvisedKind,
+  type AllocationFlag,
+  callOf,
+  flagsOf,
+  memoryFunctions,
+} from "./kind.ts";
+import { CAUTIONS, COSTS, EXCLUSIONS, MEMORY_RULES, STAGING } from "./memory_rules.ts";
+import { type AdviseRequest, factsOf } from "./request.ts";
+import { advisorRow, type AdvisorRowId, type Caution, cautionOf, quoted } from "./rows/mod.ts";
+
+/** A kind that could be used instead, and what it would cost. */
+export interface OtherKind {
+  /** The kind. */
+  readonly kind: AdvisedKind;
+  /** What it would cost, in our own words. */
+  readonly cost: string;
+  /** The row that says so. */
+  readonly row: AdvisorRowId;
+}
+
+/** A kind that cannot be used, and why. */
+export interface ExcludedKind {
+  /** The kind. */
+  readonly kind: AdvisedKind;
+  /** Why, in our own words. */
+  readonly reason: string;
+  /** The row that says so. */
+  readonly row: AdvisorRowId;
+}
+
+/** The CPU's end of the copies, where the CPU cannot reach the memory itself. */
+export interface Staging {
+  /** The kind of memory. */
+  readonly kind: Exclude<AdvisedKind, "device" | "managed">;
+  /** The flags to allocate or register it with. */
+  readonly flags: readonly AllocationFlag[];
+  /** samepage's call that makes it, without shape and dtype; missing for a buffer that stays as it is. */
+  readonly call?: string;
+  /** The rows that ask for it. */
+  readonly rules: readonly AdvisorRowId[];
+}
 
 /** Which memory to use, and why. */
 export interface MemoryAdvice {
@@ -16,38 +51,44 @@ export interface MemoryAdvice {
   readonly kind: AdvisedKind;
   /** The flags to allocate or register it with, by CUDA's names; none for device and pageable memory. */
   readonly flags: readonly AllocationFlag[];
-  /** By which function it is made, and by which alone it goes back; missing for a buffer that stays as it is. */
+  /** The functions that allocate and release it; missing for a buffer that stays as it is. */
   readonly functions?: AdvisedFunctions;
   /**
-   * The call of samepage's that makes it, its shape and dtype left out: `"cuda.pinned.allocate({ writeCombined: true })"`;
-   * missing for a buffer that stays as it is.
+   * samepage's call that makes it, without shape and dtype: `"cuda.pinned.allocate({ writeCombined: true })"`; missing
+   * for a buffer that stays as it is.
    */
   readonly call?: string;
   /**
-   * Flags that the documents have cudaSetDeviceFlags set before the context is created. Since CUDA 3.2 every context maps
-   * memory of the host, and there is nothing to do: `CudaContext.open()` does all of it.
+   * The flags that the documents set by cudaSetDeviceFlags before the context is created. Since CUDA 3.2 every context
+   * maps host memory, and `CudaContext.open()` is enough.
    */
   readonly deviceFlags: readonly "cudaDeviceMapHost"[];
-  /** What the CPU uses instead, and the bytes are copied from and to; missing where nothing has to be copied. */
+  /** The memory that the CPU uses, which is copied to and from; missing where nothing has to be copied. */
   readonly staging?: Staging;
-  /** The rows that decided, in order: of the kind first, then of flags and functions. */
+  /** The rows that decided, in order: about the kind first, then about flags and functions. */
   readonly rules: readonly AdvisorRowId[];
   /** Why this kind, in our own words, with the sections. */
   readonly why: string;
-  /** What the other kinds would cost that could be used as well. */
+  /** The other kinds that could be used, and what they would cost. */
   readonly otherwise: readonly OtherKind[];
-  /** The kinds that could not be used, and why. */
+  /** The kinds that cannot be used, and why. */
   readonly excluded: readonly ExcludedKind[];
   /** What to look out for. */
   readonly cautions: readonly Caution[];
 }
 
+/** What pinned and registered memory need before the context is created. */
+const PREREQUISITES: Readonly<Partial<Record<AdvisedKind, AdvisorRowId>>> = {
+  pinned: "002/cudaHostAlloc/prerequisite",
+  registered: "002/cudaHostRegister/prerequisite",
+};
+
 /**
- * Which kind of CUDA memory to use for a buffer. It asks no GPU: what it has to know of one is in `device`.
+ * Which kind of CUDA memory to use for a buffer. It asks no GPU: `device` says all that it needs to know of one.
  *
- * The rules are those of NVIDIA's "CUDA for Tegra" (§2 and §3), and of an article about zero copy (002). For a discrete
- * GPU beside another CPU than a Tegra's the former says little, and points to NVIDIA's Best Practices Guide. Every
- * answer names its rows: {@link advisorRow} shows them.
+ * The rules come from NVIDIA's "CUDA for Tegra" (§2 and §3) and an article about zero copy (002). About a discrete GPU in
+ * another machine than a Tegra the former says little, and points to NVIDIA's Best Practices Guide. Every answer names its
+ * rows; {@link advisorRow} shows them.
  *
  * @throws {ArgumentError} where the request is wrong; `argument` names the field.
  *
@@ -77,31 +118,47 @@ export interface MemoryAdvice {
  * ```
  */
 export function advise(request: AdviseRequest): MemoryAdvice {
-  const situation = situationIn(request);
-  const excluded = excludedKinds(situation);
-  const closed = new Set(excluded.map(({ kind }) => kind));
-  const { kind, rules } = decide(situation, excluded);
+  const asked = factsOf(request);
+  const excluded = excludedKinds(asked);
+  const facts = including(asked, excluded.map(({ kind }) => `excluded ${kind}` as const));
+  const { kind, rules } = decide(facts, excluded);
 
-  const { flags, rules: flagRules } = flagsOf(kind, "in-place", situation);
-  const asItIs = kind === "pageable" && situation.existing;
-  const copied = kind === "device" && situation.cpu !== "none";
-  const staging = copied ? stagingOf(situation, closed) : undefined;
-  const prerequisite = prerequisiteOf(kind);
-  const functions = asItIs ? undefined : memoryFunctions(kind);
-  const others = ADVISED_KINDS.filter((other) => other !== kind && !closed.has(other));
+  const { flags, rules: flagRules } = flagsOf(kind, including(facts, ["in place"]));
+  const staging = kind === "device" && !facts.has("cpu none") ? stagingOf(facts) : undefined;
+  const made = kind === "pageable" && facts.has("existing")
+    ? undefined
+    : { functions: memoryFunctions(kind), call: callOf(kind, flags) };
+  const prerequisite = PREREQUISITES[kind];
+  const all = [...rules, ...flagRules, prerequisite, made?.functions.row, ...staging?.rules ?? []];
+  const others = ADVISED_KINDS.filter((other) => other !== kind && !facts.has(`excluded ${other}`));
+  const decided = including(facts, [
+    `kind ${kind}`,
+    ...[...flags, ...staging?.flags ?? []].map((flag) => `flag ${flag}` as const),
+    ...rules.map((row) => `by ${row}` as const),
+  ]);
   return Object.freeze({
     kind,
     flags,
-    ...(functions === undefined ? {} : { functions, call: callOf(kind, flags) }),
+    ...made,
     deviceFlags: prerequisite === undefined ? [] : ["cudaDeviceMapHost"] as const,
     ...(staging === undefined ? {} : { staging }),
-    rules: [
-      ...new Set([...rules, ...flagRules, ...some(prerequisite), ...some(functions?.row), ...staging?.rules ?? []]),
-    ],
+    rules: [...new Set(all.filter((row) => row !== undefined))],
     why: quoted(rules),
-    otherwise: others.map((other) => costOf(other, situation)),
+    otherwise: others.map((other) => costOf(other, facts)),
     excluded,
-    cautions: cautionsFor(situation, { kind, flags: [...flags, ...staging?.flags ?? []], rules, closed }),
+    cautions: rowsOf([...CAUTIONS, ...MEASURED_CAUTIONS], decided).map(cautionOf),
+  });
+}
+
+function including(facts: Facts, more: readonly Fact[]): Facts {
+  return new Set([...facts, ...more]);
+}
+
+/** The kinds that cannot be used: device memory or pageable memory is always left. */
+function excludedKinds(facts: Facts): ExcludedKind[] {
+  return ADVISED_KINDS.flatMap((kind) => {
+    const found = EXCLUSIONS.find((rule) => rule.kind === kind && holds(rule, facts));
+    return found === undefined ? [] : [{ kind, reason: advisorRow(found.row).says, row: found.row }];
   });
 }
 
@@ -112,37 +169,37 @@ interface Decision {
 }
 
 /**
- * The first rule that holds and whose kind can be had. Of kinds that cannot, the first rule that asks for each is told
- * before it, with what excludes the kind.
+ * The first rule that holds and whose kind can be used. Of each kind that cannot be used, the first rule that asks for it
+ * is named before, with the row that excludes it.
  */
-function decide(situation: Situation, excluded: readonly ExcludedKind[]): Decision {
+function decide(facts: Facts, excluded: readonly ExcludedKind[]): Decision {
   const closed = new Map(excluded.map(({ kind, row }) => [kind, row]));
-  const holding = MEMORY_RULES.filter(({ when }) => when(situation));
-  const at = holding.findIndex(({ kind }) => !closed.has(kind)); // there is one: copying to the GPU is the last resort
-  const first = holding.slice(0, at).filter(({ kind }, i) => holding.findIndex((it) => it.kind === kind) === i);
+  const rules = holding(MEMORY_RULES, facts);
+  const at = rules.findIndex(({ kind }) => !closed.has(kind)); // the last rule, copying to the GPU, always holds
+  const first = rules.slice(0, at).filter(({ kind }, i) => rules.findIndex((it) => it.kind === kind) === i);
   const passed = first.flatMap(({ row, kind }) => [row, closed.get(kind)!]);
-  const { row, kind: asked, also } = holding[at];
-  const { kind, rules } = asked === "pinned" ? pinnedOrRegistered(situation, closed) : { kind: asked, rules: [] };
-  return { kind, rules: [...new Set([...passed, row, ...also?.(situation) ?? [], ...rules])] };
+  const { row, kind: asked, also = [] } = rules[at];
+  const decision = asked === "pinned" ? pinnedOrRegistered(facts, closed) : { kind: asked, rules: [] };
+  return { kind: decision.kind, rules: [...new Set([...passed, row, ...rowsOf(also, facts), ...decision.rules])] };
 }
 
-/** New memory is allocated pinned; a buffer that exists already is registered, where that is possible. */
-function pinnedOrRegistered(
-  { existing }: Situation,
-  closed: ReadonlyMap<AdvisedKind, AdvisorRowId>,
-): Decision {
-  if (!existing) return { kind: "pinned", rules: ["002/cudaHostAlloc/new"] };
+/** New memory is allocated pinned. A buffer that exists already is registered, where that is possible. */
+function pinnedOrRegistered(facts: Facts, closed: ReadonlyMap<AdvisedKind, AdvisorRowId>): Decision {
+  if (!facts.has("existing")) return { kind: "pinned", rules: ["002/cudaHostAlloc/new"] };
   const refusal = closed.get("registered");
   if (refusal === undefined) return { kind: "registered", rules: ["002/cudaHostRegister/existing"] };
   return { kind: "pinned", rules: ["002/cudaHostRegister/existing", refusal, "003/3.2/pinned-instead"] };
 }
 
-/** What mapped memory needs to have been done before. */
-function prerequisiteOf(kind: AdvisedKind): AdvisorRowId | undefined {
-  if (kind === "pinned") return "002/cudaHostAlloc/prerequisite";
-  return kind === "registered" ? "002/cudaHostRegister/prerequisite" : undefined;
+/** What the CPU uses, to be copied to and from device memory. */
+function stagingOf(facts: Facts): Staging {
+  const { kind, row } = STAGING.find((rule) => holds(rule, facts))!;
+  const { flags, rules } = flagsOf(kind, facts);
+  const asItIs = kind === "pageable" && facts.has("existing");
+  return { kind, flags, ...(asItIs ? {} : { call: callOf(kind, flags) }), rules: [row, ...rules] };
 }
 
-function some<T>(value: T | undefined): T[] {
-  return value === undefined ? [] : [value];
+function costOf(kind: AdvisedKind, facts: Facts): OtherKind {
+  const { row } = COSTS[kind].find((rule) => holds(rule, facts))!;
+  return { kind, cost: advisorRow(row).says, row };
 }

@@ -1,94 +1,107 @@
-import type { Names } from "../core/argument.ts";
-import { fields, oneOf, whole, wrong, yesOrNo } from "./check.ts";
-import { CPU_PATTERNS, type CpuPattern, GPU_PATTERNS, type GpuPattern } from "./pattern.ts";
-import { type CudaDeviceTraits, type Device, deviceIn } from "./traits.ts";
+import { oneOf, optional, requestIn, whole, wrong, yesOrNo } from "./check.ts";
+import { type Fact, type Facts, factsIn } from "./facts.ts";
+import { type CudaDeviceTraits, deviceIn } from "./traits.ts";
 
 /**
- * Bytes up to which a buffer is small by default. "CUDA for Tegra" gives no number. This one is what an SoC's DRAM
- * moves (at 30 to 60 GB/s) while one kernel is launched (2.5 to 4 µs, as measured on an H200's host): in one pass over
- * a small buffer, no cache can gain more than that.
+ * What the CPU does with a buffer between two uses by the GPU: nothing; fill it, never read it; read it, never write it;
+ * both once (input in, result out); or go over it again and again.
+ */
+export type CpuPattern = "none" | "write-once" | "read-once" | "read-write" | "repeated";
+
+/**
+ * How the GPU goes over a buffer in one pass: not at all; over each byte once, with coalesced accesses; back to the same
+ * bytes again and again (a matrix product); or in an order that suits no cache (a large stride, an index).
+ */
+export type GpuPattern = "none" | "coalesced" | "repeated" | "scattered";
+
+/** All of them. */
+export const CPU_PATTERNS: readonly CpuPattern[] = Object.freeze(
+  ["none", "write-once", "read-once", "read-write", "repeated"] as const,
+);
+
+/** All of them. */
+export const GPU_PATTERNS: readonly GpuPattern[] = Object.freeze(
+  ["none", "coalesced", "repeated", "scattered"] as const,
+);
+
+/**
+ * A buffer of at most this many bytes is small by default. "CUDA for Tegra" gives no number. This is what an SoC's DRAM
+ * moves (at 30 to 60 GB/s) in the time of one kernel launch (2.5 to 4 µs, measured on an H200's host): in one pass over a
+ * small buffer, a cache cannot save more than that.
  */
 export const SMALL_BYTES = 131_072;
 
-/** A buffer, who uses it, and how. */
+/** A buffer, and how it is used. */
 export interface AdviseRequest {
-  /** Bytes. */
+  /** Its size in bytes. */
   readonly size: number;
   /** What the CPU does with it. */
   readonly cpu: CpuPattern;
   /** What one pass of the GPU does with it. */
   readonly gpu: GpuPattern;
-  /** How many times the GPU goes over it for each time that the CPU has used it; 1 by default. */
+  /** How many times the GPU goes over it for each use by the CPU; 1 by default. */
   readonly repeats?: number;
   /** The GPU. */
   readonly device: CudaDeviceTraits;
-  /** Is it there already, as pageable memory of the host? */
+  /** Does the buffer exist already, in pageable host memory? `false` by default. */
   readonly existing?: boolean;
-  /** How many CUDA contexts of this process use it, one for each of several devices; 1 by default. */
+  /** How many CUDA contexts of this process use it, one for each device; 1 by default. */
   readonly contexts?: number;
-  /**
-   * Does the GPU write to it? `false` promises that it only reads. Where nothing is said, only that is advised which is
-   * right either way.
-   */
+  /** Does the GPU write to it? `false` promises that it only reads. Left out, the advice is right either way. */
   readonly gpuWrites?: boolean;
-  /** Must latencies be predictable, as in a safe or a real-time context? */
+  /** Must latencies be predictable, as in a safe or a real-time context? `false` by default. */
   readonly safety?: boolean;
-  /** Bytes up to which a buffer counts as small; {@link SMALL_BYTES} by default, since the document names no number. */
+  /** A buffer of at most this many bytes counts as small; {@link SMALL_BYTES} by default. */
   readonly smallUpTo?: number;
 }
 
-const FIELDS: Names<AdviseRequest> = {
-  size: true,
-  cpu: true,
-  gpu: true,
-  repeats: true,
-  device: true,
-  existing: true,
-  contexts: true,
-  gpuWrites: true,
-  safety: true,
-  smallUpTo: true,
+const REQUEST = {
+  size: whole(1),
+  cpu: oneOf(CPU_PATTERNS),
+  gpu: oneOf(GPU_PATTERNS),
+  repeats: optional(whole(1), 1),
+  device: deviceIn,
+  existing: optional(yesOrNo, false),
+  contexts: optional(whole(1), 1),
+  gpuWrites: optional(yesOrNo, undefined),
+  safety: optional(yesOrNo, false),
+  smallUpTo: optional(whole(0), SMALL_BYTES),
 };
 
-/** A request that was checked, and what the rules ask of it. */
-export interface Situation extends Omit<Required<AdviseRequest>, "device" | "gpuWrites"> {
-  /** The device, checked. */
-  readonly device: Device;
-  /** Undefined where nobody has said. */
-  readonly gpuWrites: boolean | undefined;
-  /** Does the document's word for small buffers hold? */
-  readonly small: boolean;
-  /** Does the GPU come back to the same bytes, in one pass or by several? */
-  readonly repetitive: boolean;
-}
-
-/** What a request comes to; each of its fields is read once. @throws {ArgumentError} where one is missing or wrong. */
-export function situationIn(request: AdviseRequest): Situation {
-  const { size, cpu, gpu, repeats = 1, device, existing = false, contexts = 1, gpuWrites, safety = false, smallUpTo } =
-    fields(request, FIELDS, "request");
-  const asked = {
-    size: whole(size, "size", 1),
-    cpu: oneOf(cpu, CPU_PATTERNS, "cpu"),
-    gpu: oneOf(gpu, GPU_PATTERNS, "gpu"),
-    repeats: whole(repeats, "repeats", 1),
-    device: deviceIn(device, "device"),
-    existing: yesOrNo(existing, "existing"),
-    contexts: whole(contexts, "contexts", 1),
-    gpuWrites: gpuWrites === undefined ? undefined : yesOrNo(gpuWrites, "gpuWrites"),
-    safety: yesOrNo(safety, "safety"),
-    smallUpTo: whole(smallUpTo ?? SMALL_BYTES, "smallUpTo", 0),
-  };
+/** What is known of a request. @throws {ArgumentError} where a field is missing or wrong. */
+export function factsOf(request: AdviseRequest): Facts {
+  const { size, cpu, gpu, repeats, device, existing, contexts, gpuWrites, safety, smallUpTo } = requestIn(
+    request,
+    REQUEST,
+  );
   if (cpu === "none" && gpu === "none") throw wrong("gpu", "neither the CPU nor the GPU uses the buffer.");
   if (cpu === "none" && existing) {
-    throw wrong(
-      "cpu",
-      "a buffer that exists already is one that the CPU uses.",
-      'One that it only fills: "write-once".',
-    );
+    throw wrong("cpu", "the CPU uses a buffer that exists already.", 'Use "write-once" if it only fills the buffer.');
   }
-  return {
-    ...asked,
-    small: asked.size <= asked.smallUpTo,
-    repetitive: gpu === "repeated" || (gpu === "coalesced" && repeats > 1),
-  };
+  return new Set<Fact>([
+    ...device,
+    ...factsOfCpu(cpu),
+    `gpu ${gpu}`,
+    ...factsIn({
+      "gpu writes": gpuWrites === true,
+      "gpu only reads": gpuWrites === false,
+      "several passes": repeats > 1,
+      "repetitive": gpu === "repeated" || (gpu === "coalesced" && repeats > 1),
+      "small": size <= smallUpTo,
+      existing,
+      "several contexts": contexts > 1,
+      safety,
+    }),
+  ]);
+}
+
+/** What the CPU's pattern says. */
+export function factsOfCpu(cpu: CpuPattern): Fact[] {
+  return [
+    `cpu ${cpu}`,
+    ...factsIn({
+      "cpu fills": cpu === "write-once" || cpu === "read-write" || cpu === "repeated",
+      "cpu reads": cpu === "read-once" || cpu === "read-write" || cpu === "repeated",
+    }),
+  ];
 }

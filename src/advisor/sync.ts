@@ -1,30 +1,27 @@
-import type { Names } from "../core/argument.ts";
-import { type Caution, cautionOf } from "./caution.ts";
-import { openCallOf } from "./call.ts";
-import { fields, oneOf, whole } from "./check.ts";
-import { advisorRow, type AdvisorRowId, quoted } from "./rows/mod.ts";
-import { type CudaDeviceTraits, type Device, deviceIn } from "./traits.ts";
+import type { CudaSchedule } from "../cuda/device_flags.ts";
+import { oneOf, optional, requestIn, whole } from "./check.ts";
+import { factsIn, rowsOf, type Rule } from "./facts.ts";
+import { advisorRow, type AdvisorRowId, type Caution, cautionOf, quoted } from "./rows/mod.ts";
+import { type CudaDeviceTraits, deviceIn } from "./traits.ts";
 
-/** A flag of cudaSetDeviceFlags that says how the CPU's thread waits. */
+/** A flag of cudaSetDeviceFlags that says how a CPU thread waits for the GPU. */
 export type SyncFlag = `cudaDeviceSchedule${"Auto" | "Spin" | "Yield" | "BlockingSync"}`;
 
 /**
- * What a program wants of its waits: to end as soon as they can, to take little power, to leave time to other threads
- * of the CPU, or what is best on the platform at hand.
+ * What matters most about waiting: that it ends as soon as possible, takes little power, leaves time to other CPU threads,
+ * or is what the platform does best.
  */
 export type SyncGoal = "latency" | "power" | "threads" | "platform";
 
-/** Who waits, and for what. */
+/** How to wait, and for which GPU. */
 export interface SyncRequest {
   /** What matters most; `"platform"` by default. */
   readonly favour?: SyncGoal;
   /** The GPU. */
   readonly device: CudaDeviceTraits;
-  /** As cudaRuntimeGetVersion tells it, 12040 for 12.4; one since 10.1 by default. */
+  /** The CUDA version as cudaRuntimeGetVersion returns it: 12040 is 12.4; 10.1 or later by default. */
   readonly cudaVersion?: number;
 }
-
-const FIELDS: Names<SyncRequest> = { favour: true, device: true, cudaVersion: true };
 
 /** Another flag, and what it would cost. */
 export interface OtherSyncFlag {
@@ -36,43 +33,60 @@ export interface OtherSyncFlag {
   readonly row: AdvisorRowId;
 }
 
-/** How to wait for the device. */
+/** How to wait for the GPU. */
 export interface SyncAdvice {
-  /** The flag for cudaSetDeviceFlags; Auto is the default, and needs no call. */
+  /** The flag for cudaSetDeviceFlags; Auto is the default and needs no call. */
   readonly flag: SyncFlag;
-  /** The call of samepage's that opens a device so, before anything else in the process uses it. */
+  /** samepage's call that opens a device so, before anything else in the process uses it. */
   readonly call: string;
   /** The rows that decided, in order. */
   readonly rules: readonly AdvisorRowId[];
   /** Why, in our own words, with the sections. */
   readonly why: string;
-  /** What the others would cost. */
+  /** The other flags, and what they would cost. */
   readonly otherwise: readonly OtherSyncFlag[];
   /** What to look out for. */
   readonly cautions: readonly Caution[];
 }
 
-/** The CUDA in which each platform got a default of its own. */
-const OWN_DEFAULTS = 10_010;
-
-/** The flag for each goal. The document names no goal for Yield: that is the API reference's, to which it points. */
-const GOALS: Readonly<Record<SyncGoal, { readonly flag: SyncFlag; readonly row?: AdvisorRowId }>> = {
-  latency: { flag: "cudaDeviceScheduleSpin", row: "003/3.5/spin" },
-  power: { flag: "cudaDeviceScheduleBlockingSync", row: "003/3.5/blocking" },
-  threads: { flag: "cudaDeviceScheduleYield", row: "cuda/cudaSetDeviceFlags/yield" },
-  platform: { flag: "cudaDeviceScheduleAuto" },
+/** samepage's option for each flag, and what the flag costs. */
+const FLAGS: Readonly<Record<SyncFlag, { schedule: CudaSchedule; cost: AdvisorRowId }>> = {
+  cudaDeviceScheduleAuto: { schedule: "auto", cost: "cuda/cudaSetDeviceFlags/auto" },
+  cudaDeviceScheduleSpin: { schedule: "spin", cost: "cuda/cudaSetDeviceFlags/spin" },
+  cudaDeviceScheduleYield: { schedule: "yield", cost: "cuda/cudaSetDeviceFlags/yield" },
+  cudaDeviceScheduleBlockingSync: { schedule: "blocking", cost: "003/3.5/blocking" },
 };
 
-const COSTS: Readonly<Record<SyncFlag, AdvisorRowId>> = {
-  cudaDeviceScheduleAuto: "cuda/cudaSetDeviceFlags/auto",
-  cudaDeviceScheduleSpin: "cuda/cudaSetDeviceFlags/spin",
-  cudaDeviceScheduleYield: "cuda/cudaSetDeviceFlags/yield",
-  cudaDeviceScheduleBlockingSync: "003/3.5/blocking",
+/** The CUDA version in which each platform got a default of its own. */
+const OWN_DEFAULTS = 10_010;
+
+/** The flag for each goal. The document names no goal for Yield: that is in the API's reference, to which it points. */
+const GOALS: Readonly<Record<SyncGoal, SyncFlag>> = {
+  latency: "cudaDeviceScheduleSpin",
+  power: "cudaDeviceScheduleBlockingSync",
+  threads: "cudaDeviceScheduleYield",
+  platform: "cudaDeviceScheduleAuto",
+};
+
+const RULES: readonly Rule[] = [
+  { row: "003/3.5/spin", when: ["favour latency"] },
+  { row: "003/3.5/blocking", when: ["favour power"] },
+  { row: "cuda/cudaSetDeviceFlags/yield", when: ["favour threads"] },
+  { row: "003/3.5/platform-default", when: ["favour platform", "!before CUDA 10.1"] },
+  { row: "cuda/cudaSetDeviceFlags/auto", when: ["favour platform", "!before CUDA 10.1"] },
+  { row: "003/3.5/blocking-before-10.1", when: ["favour platform", "before CUDA 10.1", "igpu"] },
+  { row: "cuda/cudaSetDeviceFlags/auto", when: ["favour platform", "before CUDA 10.1", "!igpu"] },
+];
+
+const REQUEST = {
+  favour: optional(oneOf(Object.keys(GOALS) as SyncGoal[]), "platform"),
+  device: deviceIn,
+  cudaVersion: optional(whole(1000), OWN_DEFAULTS),
 };
 
 /**
- * How the CPU's thread waits for a device (CUDA for Tegra, §3.5, which says cudaDeviceBlockingSync where today's name
- * is cudaDeviceScheduleBlockingSync; and the reference of cudaSetDeviceFlags, to which it points).
+ * How a CPU thread waits for the GPU (CUDA for Tegra, §3.5, which says cudaDeviceBlockingSync for today's
+ * cudaDeviceScheduleBlockingSync; and the reference of cudaSetDeviceFlags, to which it points).
  *
  * @throws {ArgumentError} where the request is wrong.
  *
@@ -95,25 +109,24 @@ const COSTS: Readonly<Record<SyncFlag, AdvisorRowId>> = {
  * ```
  */
 export function adviseSync(request: SyncRequest): SyncAdvice {
-  const { favour = "platform", device, cudaVersion = OWN_DEFAULTS } = fields(request, FIELDS, "request");
-  const goal = oneOf(favour, Object.keys(GOALS) as SyncGoal[], "favour");
-  const traits = deviceIn(device, "device");
-  const version = whole(cudaVersion, "cudaVersion", 1000);
-  const { flag, row } = GOALS[goal];
-  const rules = row === undefined ? platformRules(traits, version) : [row];
-  const others = (Object.keys(COSTS) as SyncFlag[]).filter((other) => other !== flag);
+  const { favour, device, cudaVersion } = requestIn(request, REQUEST);
+  const flag = GOALS[favour];
+  const facts = [
+    ...device,
+    `favour ${favour}` as const,
+    ...factsIn({ "before CUDA 10.1": cudaVersion < OWN_DEFAULTS }),
+  ];
+  const rules = rowsOf(RULES, new Set(facts));
+  const others = (Object.keys(FLAGS) as SyncFlag[]).filter((other) => other !== flag);
   return Object.freeze({
     flag,
-    call: openCallOf(flag),
+    call: `CudaContext.open({ schedule: "${FLAGS[flag].schedule}" })`,
     rules,
     why: quoted(rules),
-    otherwise: others.map((other) => ({ flag: other, cost: advisorRow(COSTS[other]).says, row: COSTS[other] })),
+    otherwise: others.map((other) => {
+      const row = FLAGS[other].cost;
+      return { flag: other, cost: advisorRow(row).says, row };
+    }),
     cautions: flag === "cudaDeviceScheduleSpin" ? [cautionOf("cuda/cudaSetDeviceFlags/spin")] : [],
   });
-}
-
-/** What the default does. */
-function platformRules({ place }: Device, version: number): AdvisorRowId[] {
-  if (version >= OWN_DEFAULTS) return ["003/3.5/platform-default", "cuda/cudaSetDeviceFlags/auto"];
-  return [place === "igpu" ? "003/3.5/blocking-before-10.1" : "cuda/cudaSetDeviceFlags/auto"];
 }

@@ -1,8 +1,10 @@
-import type { Names } from "../core/argument.ts";
-import { fields, oneOf, whole, yesOrNo } from "./check.ts";
-import type { Condition } from "./rows/unsupported.ts";
+import { object } from "../core/argument.ts";
+import type { CudaAttribute } from "../cuda/attributes.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import { objectOf, oneOf, optional, type Reader, whole, yesOrNo } from "./check.ts";
+import { type Facts, factsIn } from "./facts.ts";
 
-/** Which instructions a GPU has, and how old it is: `{ major: 8, minor: 7 }`. */
+/** The version of a GPU's instruction set: `{ major: 8, minor: 7 }`. */
 export interface ComputeCapability {
   /** 8 of 8.7. */
   readonly major: number;
@@ -10,120 +12,118 @@ export interface ComputeCapability {
   readonly minor: number;
 }
 
-/** What the advisor has to know of a GPU: attributes by CUDA's names, and what is around it. */
+/** What the advisor needs to know about a GPU: attributes by CUDA's names, and the machine around it. */
 export interface CudaDeviceTraits {
   /** Does it share the CPU's DRAM? cudaDevAttrIntegrated. */
   readonly integrated: boolean;
-  /** Its compute capability; from 7.2 on, a Tegra is I/O coherent. */
+  /** Its compute capability. A Tegra is I/O coherent from 7.2 on. */
   readonly computeCapability: ComputeCapability;
-  /** Is the machine a Tegra? A Jetson or a DRIVE is one, also where the GPU is a discrete one beside it. */
+  /** Is the machine a Tegra? Jetson and DRIVE machines are, also those with a discrete GPU beside the Tegra's own. */
   readonly system: "tegra" | "other";
-  /** May kernels use the host's memory in place? cudaDevAttrCanMapHostMemory. */
+  /** May kernels use host memory in place? cudaDevAttrCanMapHostMemory. */
   readonly canMapHostMemory: boolean;
-  /** Is there cudaHostRegister? cudaDevAttrHostRegisterSupported. */
+  /** Is cudaHostRegister supported? cudaDevAttrHostRegisterSupported. */
   readonly hostRegisterSupported: boolean;
-  /** Is there unified memory? cudaDevAttrManagedMemory. */
+  /** Is unified memory supported? cudaDevAttrManagedMemory. */
   readonly managedMemory: boolean;
   /** May CPU and GPU use unified memory at the same time? cudaDevAttrConcurrentManagedAccess. */
   readonly concurrentManagedAccess: boolean;
-  /** May kernels use memory of malloc? cudaDevAttrPageableMemoryAccess. */
+  /** May kernels use memory from malloc? cudaDevAttrPageableMemoryAccess. */
   readonly pageableMemoryAccess: boolean;
-  /** Is there cudaHostRegisterReadOnly? cudaDevAttrHostRegisterReadOnlySupported; `false` by default. */
+  /** Is cudaHostRegisterReadOnly supported? cudaDevAttrHostRegisterReadOnlySupported; `false` by default. */
   readonly hostRegisterReadOnlySupported?: boolean;
   /**
-   * Of the Tegra's own GPU, where this is a discrete one beside it: it tells whether the Tegra is I/O coherent. Without
-   * it, the Tegra counts as one that is not.
+   * The compute capability of the Tegra's own GPU, where this is a discrete GPU beside it: it tells whether the Tegra is
+   * I/O coherent. Without it, the Tegra counts as not coherent.
    */
   readonly tegraComputeCapability?: ComputeCapability;
   /** `"linux"` by default. */
   readonly os?: "linux" | "qnx";
 }
 
-const TRAITS: Names<CudaDeviceTraits> = {
-  integrated: true,
-  computeCapability: true,
-  system: true,
-  canMapHostMemory: true,
-  hostRegisterSupported: true,
-  managedMemory: true,
-  concurrentManagedAccess: true,
-  pageableMemoryAccess: true,
-  hostRegisterReadOnlySupported: true,
-  tegraComputeCapability: true,
-  os: true,
+const CAPABILITY = objectOf({ major: whole(1), minor: whole(0) });
+const TRAITS = objectOf(
+  {
+    integrated: yesOrNo,
+    computeCapability: CAPABILITY,
+    system: oneOf(["tegra", "other"]),
+    canMapHostMemory: yesOrNo,
+    hostRegisterSupported: yesOrNo,
+    managedMemory: yesOrNo,
+    concurrentManagedAccess: yesOrNo,
+    pageableMemoryAccess: yesOrNo,
+    hostRegisterReadOnlySupported: optional(yesOrNo, false),
+    tegraComputeCapability: optional(CAPABILITY, undefined),
+    os: optional(oneOf(["linux", "qnx"]), "linux"),
+  } satisfies { readonly [Trait in keyof Required<CudaDeviceTraits>]: Reader<unknown> },
+);
+
+/** What is known of a device. @throws {ArgumentError} where a trait is missing or wrong. */
+export const deviceIn: Reader<Facts> = (given, argument) => {
+  const it = TRAITS(given, argument);
+  const tegra = it.system === "tegra";
+  return new Set(factsIn({
+    "tegra": tegra,
+    "igpu": it.integrated,
+    "coherent": !it.integrated && !tegra ||
+      isCoherent(it.integrated ? it.computeCapability : it.tegraComputeCapability),
+    "qnx": it.os === "qnx",
+    "maps host memory": it.canMapHostMemory,
+    "registers": it.hostRegisterSupported,
+    "registers read-only": it.hostRegisterReadOnlySupported,
+    "has managed memory": it.managedMemory,
+    "concurrent access": it.concurrentManagedAccess,
+    "reaches pageable memory": it.pageableMemoryAccess,
+  }));
 };
-const CAPABILITY: Names<ComputeCapability> = { major: true, minor: true };
 
-/** Where a GPU stands: it shares the CPU's DRAM, or it is a discrete one, beside a Tegra or beside another CPU. */
-export type GpuPlace = "igpu" | "tegra-dgpu" | "dgpu";
-
-/** The least compute capability of a Tegra with I/O coherency (CUDA for Tegra, §3.1). */
-const COHERENT: ComputeCapability = { major: 7, minor: 2 };
-
-/** Traits that were checked, and what follows from them. */
-export interface Device extends CudaDeviceTraits {
-  /** Where it stands. */
-  readonly place: GpuPlace;
-  /** Does the CPU cache pinned memory? */
-  readonly coherent: boolean;
+/** Is a Tegra whose own GPU has this capability I/O coherent (CUDA for Tegra, §3.1)? An unknown one counts as not. */
+function isCoherent({ major, minor }: ComputeCapability = { major: 0, minor: 0 }): boolean {
+  return major > 7 || (major === 7 && minor >= 2);
 }
 
-/** The traits that are a yes or a no. */
-type FlagName = {
-  [Name in keyof CudaDeviceTraits]-?: Required<CudaDeviceTraits>[Name] extends boolean ? Name : never;
-}[keyof CudaDeviceTraits];
+/** NVIDIA's Linux for Tegra has this file. */
+const TEGRA_RELEASE = "/etc/nv_tegra_release";
 
-/** A copy of a device's traits, each read once. @throws {ArgumentError} where one is missing or wrong. */
-export function deviceIn(given: CudaDeviceTraits, argument: string): Device {
-  const traits = { ...fields(given, TRAITS, argument) };
-  const flag = (name: FlagName) => yesOrNo(traits[name], `${argument}.${name}`);
-  const capability = (name: "computeCapability" | "tegraComputeCapability") =>
-    capabilityIn(traits[name], `${argument}.${name}`);
-  const integrated = flag("integrated");
-  const system = oneOf<"tegra" | "other">(traits.system, ["tegra", "other"], `${argument}.system`);
-  const place = integrated ? "igpu" : system === "tegra" ? "tegra-dgpu" : "dgpu";
-  const own = capability("computeCapability");
-  const tegras = traits.tegraComputeCapability === undefined ? undefined : capability("tegraComputeCapability");
+/**
+ * The traits of a GPU in this machine. An integrated GPU in a machine with an aarch64 CPU counts as a Tegra's. A discrete
+ * GPU in an aarch64 machine counts as one beside a Tegra only where `/etc/nv_tegra_release` exists and may be read.
+ *
+ * @throws {ArgumentError} where the argument is not a device.
+ *
+ * @example
+ * ```ts ignore
+ * import { advise, cudaTraitsOf } from "@samepage/interop/advisor";
+ * import { cudaDevices } from "@samepage/interop/cuda";
+ *
+ * const device = cudaTraitsOf(cudaDevices()[0]);
+ * const { kind, why } = advise({ size: 1 << 20, cpu: "write-once", gpu: "coalesced", device });
+ * console.log(kind, why);
+ * ```
+ */
+export function cudaTraitsOf(device: CudaDevice): CudaDeviceTraits {
+  const { attributes: told, computeCapability } = object(device, "device");
+  const attributes = object(told, "device.attributes");
+  const has = (name: CudaAttribute) => attributes[name] === 1;
+  const integrated = has("integrated");
   return {
     integrated,
-    system,
-    computeCapability: own,
-    canMapHostMemory: flag("canMapHostMemory"),
-    hostRegisterSupported: flag("hostRegisterSupported"),
-    managedMemory: flag("managedMemory"),
-    concurrentManagedAccess: flag("concurrentManagedAccess"),
-    pageableMemoryAccess: flag("pageableMemoryAccess"),
-    hostRegisterReadOnlySupported: traits.hostRegisterReadOnlySupported !== undefined &&
-      flag("hostRegisterReadOnlySupported"),
-    os: oneOf<"linux" | "qnx">(traits.os ?? "linux", ["linux", "qnx"], `${argument}.os`),
-    place,
-    coherent: place === "dgpu" || isCoherent(place === "igpu" ? own : tegras),
+    computeCapability,
+    system: Deno.build.arch === "aarch64" && (integrated || isTegra()) ? "tegra" : "other",
+    canMapHostMemory: has("canMapHostMemory"),
+    hostRegisterSupported: has("hostRegisterSupported"),
+    managedMemory: has("managedMemory"),
+    concurrentManagedAccess: has("concurrentManagedAccess"),
+    pageableMemoryAccess: has("pageableMemoryAccess"),
+    hostRegisterReadOnlySupported: has("hostRegisterReadOnlySupported"),
   };
 }
 
-/** Is a Tegra with this GPU of its own I/O coherent? What is not known counts as not. */
-function isCoherent(capability: ComputeCapability | undefined): boolean {
-  if (capability === undefined) return false;
-  const { major, minor } = capability;
-  return major > COHERENT.major || (major === COHERENT.major && minor >= COHERENT.minor);
-}
-
-function capabilityIn(given: ComputeCapability | undefined, argument: string): ComputeCapability {
-  const { major, minor } = fields(given as ComputeCapability, CAPABILITY, argument);
-  return { major: whole(major, `${argument}.major`, 1), minor: whole(minor, `${argument}.minor`, 0) };
-}
-
-const HOLDS: Readonly<Record<Condition, (device: Device, safety: boolean) => boolean>> = {
-  "tegra": ({ system }) => system === "tegra",
-  "igpu": ({ place }) => place === "igpu",
-  "dgpu": ({ place }) => place !== "igpu",
-  "incoherent": ({ coherent }) => !coherent,
-  "qnx": ({ os }) => os === "qnx",
-  "no-concurrent-access": ({ concurrentManagedAccess }) => !concurrentManagedAccess,
-  "safety": (_, safety) => safety,
-};
-
-/** Do all of these hold of a device? */
-export function holds(conditions: readonly Condition[], device: Device, safety: boolean): boolean {
-  return conditions.every((condition) => HOLDS[condition](device, safety));
+function isTegra(): boolean {
+  if (Deno.permissions.querySync({ name: "read", path: TEGRA_RELEASE }).state !== "granted") return false;
+  try {
+    return Deno.statSync(TEGRA_RELEASE).isFile;
+  } catch {
+    return false; // another Linux
+  }
 }

@@ -112,19 +112,6 @@ Deno.test("arguments: what is undefined is the default", () => {
   assertEquals(askedOf(traits)(), asked({})());
 });
 
-Deno.test("arguments: each field is read once", () => {
-  const reads: string[] = [];
-  const watched = (target: object): Anything =>
-    new Proxy(target, {
-      get(it, name) {
-        reads.push(String(name));
-        return Reflect.get(it, name);
-      },
-    });
-  advise(watched({ ...REQUEST, device: watched({ ...ORIN, computeCapability: watched({ major: 8, minor: 7 }) }) }));
-  assertEquals(new Set(reads).size, reads.length, `${reads}`);
-});
-
 /** Fields that there are not, and where. */
 const MISSPELT: readonly (readonly [message: string, call: () => unknown])[] = [
   ["request: there is no repeat.", asked({ repeat: 50 })],

@@ -291,9 +291,9 @@ Deno.test("why: the rows that decided, each with its document and section", () =
   const { why } = large({ cpu: "repeated", gpu: "coalesced", device: TX2 });
   assertEquals(
     why,
-    "Without I/O coherency, a large buffer that CPU and GPU both use often is better in unified memory even where " +
-      "the GPU does not use it repeatedly: neither caches pinned memory, and this way the CPU at least has its cache " +
-      "(CUDA for Tegra, §3.1). Without I/O coherency, going to pinned memory again and again slows an application " +
-      "down, because the CPU does not cache it (CUDA for Tegra, §3.2).",
+    "Without I/O coherency, a large buffer that CPU and GPU both use often is better in unified memory even if the " +
+      "GPU does not use it repeatedly: neither caches pinned memory, and this way the CPU can (CUDA for Tegra, §3.1). " +
+      "Without I/O coherency, repeated use of pinned memory slows the CPU down, because it does not cache that memory " +
+      "(CUDA for Tegra, §3.2).",
   );
 });

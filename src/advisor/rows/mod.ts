@@ -1,42 +1,30 @@
 import { shown } from "../../core/argument.ts";
 import { wrong } from "../check.ts";
-import { GPU_ROWS, type GpuRowId } from "./gpu.ts";
-import { MANAGED_ROWS, type ManagedRowId } from "./managed.ts";
-import { MEASURED_ROWS, type MeasuredRowId } from "./measured.ts";
-import { MEMORY_ROWS, type MemoryRowId } from "./memory.ts";
-import { NVIDIA_ROWS, type NvidiaRowId } from "./nvidia.ts";
-import { OWN_ROWS, type OwnRowId } from "./own.ts";
-import { PINNED_ROWS, type PinnedRowId } from "./pinned.ts";
-import { SYNC_ROWS, type SyncRowId } from "./sync.ts";
-import { saidOfCell, type Table1Id, TABLE_1 } from "./table1.ts";
-import { saidOfChange, type Table2Id, TABLE_2 } from "./table2.ts";
-import { UNSUPPORTED, type UnsupportedRowId } from "./unsupported.ts";
-import { ZERO_COPY_ROWS, type ZeroCopyRowId } from "./zero_copy.ts";
+import { MEASURED_ROWS } from "../claims.ts";
+import { OTHER_ROWS } from "./others.ts";
+import { type Table1Id, type Table2Id, TABLE_ROWS } from "./tables.ts";
+import { TEGRA_ROWS } from "./tegra.ts";
 
-/** Names a row: its document, its section there, and what it is about. */
-export type AdvisorRowId =
-  | GpuRowId
-  | ManagedRowId
-  | MeasuredRowId
-  | MemoryRowId
-  | NvidiaRowId
-  | OwnRowId
-  | PinnedRowId
-  | SyncRowId
+/** The id of a row: its document, its section there, and a name; {@link ADVISOR_ROWS} has them all. */
+export type AdvisorRowId = `${"002" | "003" | "best" | "programming" | "cuda" | "own"}/${string}/${string}`;
+
+/** The ids that there are. */
+export type RowId =
+  | keyof typeof TEGRA_ROWS
+  | keyof typeof OTHER_ROWS
   | Table1Id
   | Table2Id
-  | UnsupportedRowId
-  | ZeroCopyRowId;
+  | `own/measured/${"upload-once" | "download-once"}`;
 
 /** One statement of a document. */
 export interface AdvisorRow {
   /** `"003/3.1/pinned-small"`. */
   readonly id: AdvisorRowId;
-  /** The document that says it: `"CUDA for Tegra"`. */
+  /** The document: `"CUDA for Tegra"`. */
   readonly document: string;
-  /** Where in it: `"§3.1"`. */
+  /** The section: `"§3.1"`. */
   readonly section: string;
-  /** What it says, in our own words. */
+  /** The statement, in our own words. */
   readonly says: string;
 }
 
@@ -50,7 +38,7 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
   "own": "samepage",
 };
 
-/** The sections whose title is not their name in the id. */
+/** The sections whose title differs from their name in the id. */
 const SECTIONS: Readonly<Record<string, string>> = {
   "002/zero-copy": "CUDA zero-copy primitives",
   "002/example": "An example program",
@@ -62,37 +50,27 @@ const SECTIONS: Readonly<Record<string, string>> = {
   "own/measured": "measured",
 };
 
-const SAID: Readonly<Record<AdvisorRowId, string>> = {
-  ...GPU_ROWS,
-  ...MANAGED_ROWS,
+const ROWS: ReadonlyMap<AdvisorRowId, AdvisorRow> = new Map([
+  ...Object.entries(TEGRA_ROWS),
+  ...Object.entries(OTHER_ROWS),
+  ...TABLE_ROWS,
   ...MEASURED_ROWS,
-  ...MEMORY_ROWS,
-  ...NVIDIA_ROWS,
-  ...OWN_ROWS,
-  ...PINNED_ROWS,
-  ...SYNC_ROWS,
-  ...ZERO_COPY_ROWS,
-  ...each(TABLE_1, saidOfCell),
-  ...each(TABLE_2, saidOfChange),
-  ...each(UNSUPPORTED, (id) => UNSUPPORTED[id].says),
-};
+].map(([id, says]) => [id as RowId, rowOf(id as RowId, says)]));
 
 /**
- * Every rule, table cell and measurement that the advisor knows. Ids that begin with `003` are of NVIDIA's "CUDA for
- * Tegra", those with `002` of the article "Custom Memory Allocators in OpenCV: Zero copy for GPUs".
+ * Every rule, table cell and measurement that the advisor knows. Ids that begin with `003` come from NVIDIA's "CUDA for
+ * Tegra", those with `002` from the article "Custom Memory Allocators in OpenCV: Zero copy for GPUs".
  */
-export const ADVISOR_ROWS: readonly AdvisorRow[] = Object.freeze(
-  (Object.keys(SAID) as AdvisorRowId[]).map((id) => {
-    const [source, section] = id.split("/");
-    const title = SECTIONS[`${source}/${section}`] ?? (source === "003" ? `§${section}` : section);
-    return Object.freeze({ id, document: DOCUMENTS[source], section: title, says: SAID[id] });
-  }),
-);
+export const ADVISOR_ROWS: readonly AdvisorRow[] = Object.freeze([...ROWS.values()]);
 
-const BY_ID: ReadonlyMap<AdvisorRowId, AdvisorRow> = new Map(ADVISOR_ROWS.map((row) => [row.id, row]));
+function rowOf(id: RowId, says: string): AdvisorRow {
+  const [source, section] = id.split("/");
+  const title = SECTIONS[`${source}/${section}`] ?? (source === "003" ? `§${section}` : section);
+  return Object.freeze({ id, document: DOCUMENTS[source], section: title, says });
+}
 
 /**
- * The row of an id.
+ * The row with an id.
  *
  * @throws {ArgumentError} where there is none.
  *
@@ -105,12 +83,12 @@ const BY_ID: ReadonlyMap<AdvisorRowId, AdvisorRow> = new Map(ADVISOR_ROWS.map((r
  * ```
  */
 export function advisorRow(id: AdvisorRowId): AdvisorRow {
-  const row = BY_ID.get(id);
-  if (row === undefined) throw wrong("id", `${shown(id)} is no row.`, "ADVISOR_ROWS has them all.");
+  const row = ROWS.get(id);
+  if (row === undefined) throw wrong("id", `there is no row ${shown(id)}.`, "ADVISOR_ROWS lists them all.");
   return row;
 }
 
-/** What rows say, each with where it says it: `… (CUDA for Tegra, §3.1).` */
+/** What rows say, each with its source: `… (CUDA for Tegra, §3.1).` */
 export function quoted(ids: readonly AdvisorRowId[]): string {
   return ids.map((id) => {
     const { document, section, says } = advisorRow(id);
@@ -118,6 +96,15 @@ export function quoted(ids: readonly AdvisorRowId[]): string {
   }).join(" ");
 }
 
-function each<Id extends string>(table: Readonly<Record<Id, unknown>>, said: (id: Id) => string): Record<Id, string> {
-  return Object.fromEntries((Object.keys(table) as Id[]).map((id) => [id, said(id)])) as Record<Id, string>;
+/** Something to look out for. */
+export interface Caution {
+  /** In our own words. */
+  readonly says: string;
+  /** The row that says so. */
+  readonly row: AdvisorRowId;
+}
+
+/** A row as a caution. */
+export function cautionOf(row: AdvisorRowId): Caution {
+  return { says: advisorRow(row).says, row };
 }

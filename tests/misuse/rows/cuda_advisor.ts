@@ -58,21 +58,6 @@ export default table(import.meta, {
       }
     },
   },
-  "a request that changes while it is read": {
-    run() {
-      let reads = 0;
-      const request = {
-        cpu: "write-once",
-        gpu: "coalesced",
-        device: H200,
-        get size() {
-          return reads++ === 0 ? 1000 : -1;
-        },
-      } as const;
-      say(advise(request).kind !== undefined, reads);
-    },
-    says: ["true 1"],
-  },
   "what the rules refuse": {
     run() {
       const device = { name: "a GPU", attributes: {} };
