@@ -1,6 +1,7 @@
 // A CUDA kernel with six arguments that does nothing: what its launch costs the one who launches it, and how much of that
 // is the price of C's one native call when Deno makes it.
 
+import { Sizes } from "../src/core/device/grid.ts";
 import { LaunchMemory } from "../src/cuda/kernels/launch_memory.ts";
 import { parametersIn } from "../src/cuda/kernels/declared.ts";
 import { check } from "../src/cuda/errors.ts";
@@ -49,10 +50,14 @@ figure({
     }),
     here("Deno, the call alone", () => {
       const { six: { handle, name, parameters }, args, stream } = launching();
-      const memory = new LaunchMemory(parametersIn(parameters.map(({ type }) => type), name));
-      const sizes = { gridX: 1, gridY: 1, gridZ: 1, blockX: BYTES, blockY: 1, blockZ: 1, sharedBytes: 0 };
-      memory.pack(args, stream.context);
-      memory.configure(sizes, stream.handle);
+      const launch = { api: "cuda", fn: "cudaLaunchKernelExC", kernel: name };
+      const declared = parametersIn(parameters.map(({ type }) => type), name);
+      const memory = new LaunchMemory(declared.map(({ parameter }) => parameter));
+      const sizes = { grid: new Sizes(launch, "grid", 1, [1]), block: new Sizes(launch, "block", 1, [BYTES]) };
+      sizes.grid.take([1]);
+      sizes.block.take([BYTES]);
+      memory.take(args, stream.context);
+      memory.configure(sizes, 0, stream.handle);
       const { cudaLaunchKernelExC } = cudart();
       return {
         most: MOST,

@@ -258,7 +258,7 @@ export interface OpenCL {
   clCreateKernel(program: ClProgram, kernel_name: BufferSource | null, errcode_ret: BufferSource | null): ClKernel;
 
   /** `cl_int clSetKernelArg(cl_kernel kernel, cl_uint arg_index, size_t arg_size, const void *arg_value)` */
-  clSetKernelArg(kernel: ClKernel, arg_index: number, arg_size: bigint, arg_value: BufferSource | null): number;
+  clSetKernelArg(kernel: ClKernel, arg_index: number, arg_size: bigint, arg_value: Address): number;
 
   /** `cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint arg_index, const void *arg_value)` Null where the library lacks it. */
   readonly clSetKernelArgSVMPointer: ((kernel: ClKernel, arg_index: number, arg_value: Address) => number) | null;
@@ -305,9 +305,9 @@ export interface OpenCL {
     command_queue: ClCommandQueue,
     kernel: ClKernel,
     work_dim: number,
-    global_work_offset: BufferSource | null,
-    global_work_size: BufferSource | null,
-    local_work_size: BufferSource | null,
+    global_work_offset: Address,
+    global_work_size: Address,
+    local_work_size: Address,
     num_events_in_wait_list: number,
     event_wait_list: BufferSource | null,
     event: BufferSource | null,

@@ -84,7 +84,7 @@ export const SYMBOLS = {
   // cl_kernel clCreateKernel(cl_program program, const char *kernel_name, cl_int *errcode_ret)
   clCreateKernel: { parameters: ["u64", "buffer", "buffer"], result: "u64" },
   // cl_int clSetKernelArg(cl_kernel kernel, cl_uint arg_index, size_t arg_size, const void *arg_value)
-  clSetKernelArg: { parameters: ["u64", "u32", "usize", "buffer"], result: "i32" },
+  clSetKernelArg: { parameters: ["u64", "u32", "usize", "u64"], result: "i32" },
   // cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
   clSetKernelArgSVMPointer: { parameters: ["u64", "u32", "u64"], result: "i32", optional: true },
   // cl_int clSetKernelExecInfo(cl_kernel kernel, cl_kernel_exec_info param_name, size_t param_value_size, const void *param_value)
@@ -99,7 +99,7 @@ export const SYMBOLS = {
   clReleaseKernel: { parameters: ["u64"], result: "i32" },
   // cl_int clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim, const size_t *global_work_offset, const size_t *global_work_size, const size_t *local_work_size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueNDRangeKernel: {
-    parameters: ["u64", "u64", "u32", "buffer", "buffer", "buffer", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u32", "u64", "u64", "u64", "u32", "buffer", "buffer"],
     result: "i32",
   },
   // void *clEnqueueMapBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_map, cl_map_flags map_flags, size_t offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event, cl_int *errcode_ret)

@@ -1,16 +1,17 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import { kindOf } from "../core/checks.ts";
+import { assertArguments } from "../core/device/arguments.ts";
+import { wrongLaunch } from "../core/device/grid.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
+import type { Declared, ParameterInfo } from "./kernels/declared.ts";
 import { type KernelNeeds, LaunchLimits } from "./kernels/limits.ts";
 import type { LoadedCode } from "./kernels/loaded.ts";
 import { LaunchMemory } from "./kernels/launch_memory.ts";
-import type { Parameter, ParameterInfo } from "./kernels/parameter.ts";
 import { cudart } from "./library.ts";
 import type { CudaProgram } from "./program.ts";
 import { CudaStream } from "./stream.ts";
@@ -51,7 +52,7 @@ const OPTIONS: Names<LaunchOptions> = { grid: true, block: true, sharedBytes: tr
 interface KernelInit {
   readonly name: string;
   readonly handle: Address;
-  readonly parameters: readonly Parameter[];
+  readonly parameters: readonly Declared[];
 }
 
 /**
@@ -65,13 +66,15 @@ export class CudaKernel extends NativeObject {
   readonly name: string;
   /** What it needs: registers, shared and local memory; and the most threads of a block. */
   readonly needs: KernelNeeds;
+  /** What it was declared with, in order. */
+  readonly parameters: readonly ParameterInfo[];
   /** Its end of life. */
   readonly resource: Resource;
   readonly #handle: Address;
+  readonly #types: readonly string[];
   readonly #limits: LaunchLimits;
-  readonly #parameters: readonly Parameter[];
-  /** Where a launch is laid out; undefined while one is. */
-  #memory: LaunchMemory | undefined;
+  /** Where a launch is laid out. */
+  readonly #memory: LaunchMemory;
 
   /** Made by `program.kernel()`. @throws {ArgumentError} where the driver knows other parameters. */
   constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
@@ -79,11 +82,13 @@ export class CudaKernel extends NativeObject {
     this.program = program;
     this.name = name;
     this.#handle = handle;
-    this.#parameters = parameters;
-    assertDeclared(name, parameters, loaded.parameterSizes(handle));
-    this.#limits = loaded.compiled(() => new LaunchLimits(name, handle, program.context));
+    this.parameters = parameters.map(({ info }) => info);
+    this.#types = this.parameters.map(({ type }) => type);
+    assertDeclared(name, this.parameters, loaded.parameterSizes(handle));
+    const launch = { api: "cuda", fn: FN, kernel: name };
+    this.#limits = loaded.compiled(() => new LaunchLimits(launch, handle, program.context));
     this.needs = this.#limits.needs;
-    this.#memory = new LaunchMemory(parameters);
+    this.#memory = new LaunchMemory(parameters.map(({ parameter }) => parameter));
     this.resource = new Resource({ name: `cuda kernel ${name}`, owners: [program.resource] });
     finalizers.register(this, this.resource, this);
   }
@@ -92,11 +97,6 @@ export class CudaKernel extends NativeObject {
   get handle(): Address {
     this.resource.assertLive();
     return this.#handle;
-  }
-
-  /** What it was declared with, in order. */
-  get parameters(): readonly ParameterInfo[] {
-    return this.#parameters.map(({ info }) => ({ ...info }));
   }
 
   /**
@@ -131,52 +131,38 @@ export class CudaKernel extends NativeObject {
     const { context } = this.program;
     const { grid, block, sharedBytes = 0, stream = context.stream, after } = optionsIn(launch, OPTIONS, "launch");
     if (stream !== context.stream) this.#checkStream(stream);
-    const sizes = this.#limits.check(grid, block, sharedBytes);
-    this.#assertAsMany(args);
-    const memory = this.#memory ?? new LaunchMemory(this.#parameters);
-    this.#memory = undefined; // what is passed may launch this very kernel, as it is looked at
+    const limits = this.#limits;
+    limits.take(grid, block, sharedBytes);
+    assertArguments(args, this.#types, this.name, "cuda", FN);
+    const waits = checks.unreached(after, "after");
+    const memory = this.#memory;
     try {
-      const uses = memory.pack(args, context);
-      const waits = checks.unreached(after, "after");
-      const fence = stream.submit(FN, uses, waits, (handle) => {
-        // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
-        this.resource.assertLive();
-        this.#limits.allow(sizes);
-        memory.configure(sizes, handle);
+      const fence = stream.submit(FN, memory.take(args, context), waits, (handle) => {
+        limits.allow(sharedBytes);
+        memory.configure(limits, sharedBytes, handle);
         return cudart().cudaLaunchKernelExC(memory.config, this.#handle, memory.args);
       });
       this.program.resource.record(fence); // code is not unloaded while it runs
     } finally {
-      this.#memory = memory;
+      memory.release();
     }
-  }
-
-  #assertAsMany(args: readonly CudaKernelArgument[]): void {
-    if (!Array.isArray(args)) throw this.#wrong("args", `it is no array; got ${kindOf(args)}.`);
-    const parameters = this.#parameters;
-    if (args.length === parameters.length) return;
-    const types = parameters.map(({ info }) => info.type).join(", ");
-    throw this.#wrong("args", `it takes ${parameters.length} arguments (${types}); got ${args.length}.`);
   }
 
   #checkStream(stream: CudaStream): void {
     checks.assertInstance(stream, CudaStream, "stream");
     if (stream.context === this.program.context) return;
-    throw this.#wrong("stream", `it is of another context, of ${stream.context.name}.`);
-  }
-
-  #wrong(argument: string, what: string): ArgumentError {
-    return new ArgumentError(`${this.name}: ${argument}: ${what}`, { api: "cuda", fn: FN, argument });
+    const what = `it is of another context, of ${stream.context.name}.`;
+    throw wrongLaunch({ api: "cuda", fn: FN, kernel: this.name }, "stream", what);
   }
 }
 
 /** Throws unless the parameters are as many as the driver knows, each as long: a launch reads what the driver knows. */
-function assertDeclared(name: string, parameters: readonly Parameter[], sizes: readonly number[]): void {
+function assertDeclared(name: string, parameters: readonly ParameterInfo[], sizes: readonly number[]): void {
   const wrong = (argument: string, what: string) =>
     new ArgumentError(`${name}: ${argument}: ${what}`, { api: "cuda", fn: "cuKernelGetParamInfo", argument });
-  parameters.forEach(({ info }, i) => {
-    if (i >= sizes.length || info.size === sizes[i]) return;
-    throw wrong(`parameters[${i}]`, `${info.type} has ${info.size} bytes; the kernel's parameter has ${sizes[i]}.`);
+  parameters.forEach(({ type, size }, i) => {
+    if (i >= sizes.length || size === sizes[i]) return;
+    throw wrong(`parameters[${i}]`, `${type} has ${size} bytes; the kernel's parameter has ${sizes[i]}.`);
   });
   if (parameters.length === sizes.length) return;
   throw wrong("parameters", `${parameters.length} were declared; the kernel has ${sizes.length}.`);

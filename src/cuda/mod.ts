@@ -74,6 +74,6 @@ export { CudaProgram } from "./program.ts";
 export { CudaKernel, type CudaKernelArgument, type LaunchOptions } from "./kernel.ts";
 export type { ProgramOptions } from "./kernels/source.ts";
 export type { ParameterType } from "./kernels/declared.ts";
-export type { ParameterInfo } from "./kernels/parameter.ts";
+export type { ParameterInfo } from "./kernels/declared.ts";
 export type { KernelNeeds } from "./kernels/limits.ts";
 export { CudaBuildError } from "./kernels/errors.ts";

@@ -1,25 +1,25 @@
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import { ArgumentError, ofArgument } from "../core/errors.ts";
+import { assertArguments, assertUsable, type Used } from "../core/device/arguments.ts";
+import { type Launch, wrongLaunch } from "../core/device/grid.ts";
 import type { Fence } from "../core/life/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirect.ts";
-import { type KernelArgument, parametersOf } from "./arguments/mod.ts";
-import type { Parameter, ParameterInfo } from "./arguments/parameter.ts";
-import { assertInstance, kindOf, unreached } from "./check.ts";
+import { KernelArguments } from "./arguments/arguments.ts";
+import { infosOf, type ParameterInfo } from "./arguments/info.ts";
+import { type KernelArgument, parametersOf, withSizes } from "./arguments/mod.ts";
+import { assertInstance, unreached } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
-import { check } from "./errors.ts";
 import { OpenCLFence } from "./event.ts";
 import { createKernel } from "./kernels/handle.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
 import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
 import { OpenCLQueue } from "./queue.ts";
-import type { Used } from "./queues/wait_list.ts";
-import { SizeWords, WorkLimits, type WorkRange } from "./kernels/work_range.ts";
+import { WorkRange } from "./kernels/work_range.ts";
 
 const FN = "clEnqueueNDRangeKernel";
 
@@ -42,6 +42,8 @@ export interface RunOptions {
 
 const OPTIONS: Names<RunOptions> = { local: true, offset: true, queue: true, after: true, indirect: true };
 
+const NONE: readonly OpenCLPointerTensor[] = [];
+
 /** A kernel: checks every argument against what clGetKernelArgInfo says, at every run. */
 export class OpenCLKernel extends NativeObject {
   /** The program it is of. */
@@ -50,13 +52,14 @@ export class OpenCLKernel extends NativeObject {
   readonly name: string;
   /** Its end of life. */
   readonly resource: Resource;
+  /** What is known of its parameters, in order. */
+  readonly parameters: readonly ParameterInfo[];
   readonly #handle: ClKernel;
-  readonly #parameters: readonly Parameter[];
-  readonly #limits = new Map<OpenCLDevice, WorkLimits>();
-  /** What clEnqueueNDRangeKernel reads: global sizes, offsets and local sizes, written at every run. */
-  readonly #global = new SizeWords();
-  readonly #offset = new SizeWords();
-  readonly #local = new SizeWords();
+  readonly #types: readonly string[];
+  readonly #arguments: KernelArguments;
+  /** False once the program has the handle: it may set arguments itself. */
+  #remembers = true;
+  readonly #ranges = new Map<OpenCLDevice, WorkRange>();
 
   /** Made by `program.kernel()`; `kept` is what its program's binary was kept with. */
   constructor(program: OpenCLProgram, name: string, kept?: readonly ParameterInfo[]) {
@@ -67,8 +70,10 @@ export class OpenCLKernel extends NativeObject {
     try {
       const handle = createKernel(program, name, undo);
       this.#handle = handle;
-      this.#parameters = parametersOf(handle, name, kept, program.sizes);
-      this.#limitsOn(program.context.device);
+      this.parameters = withSizes(infosOf(handle, name, kept), kept, program.sizes);
+      this.#types = this.parameters.map((info) => `${info.type} ${info.name}`);
+      this.#arguments = new KernelArguments(handle, parametersOf(name, this.parameters));
+      this.#rangeOn(program.context.device);
     } catch (error) {
       unwind(undo);
       throw error;
@@ -77,15 +82,11 @@ export class OpenCLKernel extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** The `cl_kernel`. */
+  /** The `cl_kernel`. Arguments that you set yourself are set anew at each run. */
   get handle(): ClKernel {
     this.resource.assertLive();
+    this.#remembers = false;
     return this.#handle;
-  }
-
-  /** What is known of its parameters, in order. */
-  get parameters(): readonly ParameterInfo[] {
-    return this.#parameters.map(({ info }) => ({ ...info }));
   }
 
   /**
@@ -119,116 +120,78 @@ export class OpenCLKernel extends NativeObject {
    */
   run(global: readonly number[], args: readonly KernelArgument[], options: RunOptions = {}): void {
     this.resource.assertLive();
-    const { queue = this.program.context.queue, after, local, offset, indirect } = optionsIn(options, OPTIONS);
-    assertInstance(queue, OpenCLQueue, "queue");
+    const { context } = this.program;
+    const { queue = context.queue, after, local, offset, indirect } = optionsIn(options, OPTIONS);
+    if (queue !== context.queue) this.#checkQueue(queue);
     queue.resource.assertLive();
-    this.resource.assertLive(); // the options may have been the program's own code
-    if (queue.context !== this.program.context) throw this.#wrong("queue", "it is of another context.");
-    const limits = this.#limitsOn(queue.device);
-    const range = limits.check({ global, local, offset });
-    const accepted = this.#accept(args, limits);
-    const hidden = acceptIndirect(indirect, this.name, this.program.context);
-    const used = this.#usedBy(accepted);
-    if (hidden !== undefined) used.push(...hidden);
+    assertArguments(args, this.#types, this.name, "opencl", FN);
+    const range = this.#rangeOn(queue.device);
+    range.take(global, local, offset, this.#arguments.localBytes(args));
+    const hidden = acceptIndirect(indirect, this.name, context);
     const waits = unreached(after, "after");
-    const submit = (kernel: ClKernel) => {
+    if (hidden === undefined && !this.#arguments.isSpoiltFor(args)) {
+      if (!this.#remembers) this.#arguments.forget();
+      return this.#submit(this.#handle, this.#arguments, args, range, queue, waits);
+    }
+    withOwnKernel(this.program, this.name, (kernel) => {
+      const own = new KernelArguments(kernel, this.#arguments.parameters);
+      this.#submit(kernel, own, args, range, queue, waits, hidden);
+    });
+  }
+
+  #submit(
+    kernel: ClKernel,
+    held: KernelArguments,
+    args: readonly KernelArgument[],
+    range: WorkRange,
+    queue: OpenCLQueue,
+    waits: readonly Fence[],
+    hidden: readonly OpenCLPointerTensor[] = NONE,
+  ): void {
+    try {
+      const uses = held.take(args, this.program.context);
+      const used: Used[] = [...hidden];
+      for (const use of uses) {
+        assertUsable(use);
+        used.push(use.tensor);
+      }
       const point = queue.submit(FN, waits, (n, list, event) => {
-        // Looking at what was passed, and waiting, may have run code of the program's: from here on nothing does.
-        this.resource.assertLive();
-        queue.resource.assertLive();
-        if (hidden !== undefined) tellIndirect(kernel, hidden);
-        return this.#enqueue(kernel, accepted, queue, range, n, list, event);
+        for (const { tensor, access } of uses) {
+          for (const grant of tensor.resource.grants) grant.revokeConflicting(access);
+        }
+        if (hidden !== NONE) tellIndirect(kernel, hidden);
+        const { dimensions, offset, global, local } = range;
+        return opencl().clEnqueueNDRangeKernel(
+          queue.rawHandle,
+          kernel,
+          dimensions,
+          offset,
+          global,
+          local,
+          n,
+          list,
+          event,
+        );
       }, used);
       for (const one of used) one.resource.record(new OpenCLFence(queue.context, queue, point));
-    };
-    if (hidden === undefined && !this.#isSpoiltFor(accepted)) submit(this.#handle);
-    else withOwnKernel(this.program, this.name, submit);
-  }
-
-  #accepted(parameter: Parameter, value: KernelArgument): unknown {
-    try {
-      return parameter.accept(value, this.program.context);
-    } catch (error) {
-      throw ofParameter(error, parameter);
+    } finally {
+      held.release();
     }
   }
 
-  /** What was passed for each parameter, once it was looked at. */
-  #accept(args: readonly KernelArgument[], limits: WorkLimits): unknown[] {
-    if (!Array.isArray(args)) throw this.#wrong("args", `it is no array; got ${kindOf(args)}.`);
-    const parameters = this.#parameters;
-    if (args.length !== parameters.length) {
-      const names = parameters.map(({ info }) => `${info.type} ${info.name}`).join(", ");
-      throw this.#wrong("args", `it takes ${parameters.length} arguments (${names}); got ${args.length}.`);
-    }
-    const accepted = new Array<unknown>(parameters.length);
-    let local = 0;
-    for (let i = 0; i < parameters.length; i++) {
-      accepted[i] = this.#accepted(parameters[i], args[i]);
-      local += parameters[i].localBytes(accepted[i]);
-    }
-    limits.checkLocal(local);
-    return accepted;
+  #checkQueue(queue: OpenCLQueue): void {
+    assertInstance(queue, OpenCLQueue, "queue");
+    if (queue.context !== this.program.context) throw wrongLaunch(this.#launch, "queue", "it is of another context.");
   }
 
-  /** Has it taken arguments that keep a driver from taking these? */
-  #isSpoiltFor(accepted: readonly unknown[]): boolean {
-    for (let i = 0; i < accepted.length; i++) if (this.#parameters[i].isSpoiltFor(accepted[i])) return true;
-    return false;
+  /** How its work is laid out on a device of its context: what it needs there is asked for once. */
+  #rangeOn(device: OpenCLDevice): WorkRange {
+    let range = this.#ranges.get(device);
+    if (range === undefined) this.#ranges.set(device, range = new WorkRange(this.#launch, this.#handle, device));
+    return range;
   }
 
-  /** The tensors and samplers that it will use. */
-  #usedBy(accepted: readonly unknown[]): Used[] {
-    const used: Used[] = [];
-    for (let i = 0; i < accepted.length; i++) {
-      const one = this.#parameters[i].usedBy(accepted[i]);
-      if (one !== undefined) used.push(one);
-    }
-    return used;
+  get #launch(): Launch {
+    return { api: "opencl", fn: FN, kernel: this.name };
   }
-
-  #enqueue(
-    kernel: ClKernel,
-    accepted: readonly unknown[],
-    queue: OpenCLQueue,
-    { global, offset, local }: WorkRange,
-    waits: number,
-    list: BufferSource | null,
-    event: BufferSource,
-  ): number {
-    for (let i = 0; i < accepted.length; i++) {
-      try {
-        check(this.#parameters[i].set(kernel, accepted[i]), "clSetKernelArg");
-      } catch (error) {
-        throw ofParameter(error, this.#parameters[i]);
-      }
-    }
-    return opencl().clEnqueueNDRangeKernel(
-      queue.rawHandle,
-      kernel,
-      global.length,
-      offset === undefined ? null : this.#offset.write(offset),
-      this.#global.write(global),
-      local === undefined ? null : this.#local.write(local),
-      waits,
-      list,
-      event,
-    );
-  }
-
-  /** What it needs on a device of its context, asked for once. */
-  #limitsOn(device: OpenCLDevice): WorkLimits {
-    let limits = this.#limits.get(device);
-    if (limits === undefined) this.#limits.set(device, limits = new WorkLimits(this.name, this.#handle, device));
-    return limits;
-  }
-
-  #wrong(argument: string, what: string): ArgumentError {
-    return new ArgumentError(`${this.name}: ${argument}: ${what}`, { api: "opencl", fn: FN, argument });
-  }
-}
-
-/** What a tensor throws of itself, with the parameter that it was passed for. */
-function ofParameter(error: unknown, { where, info }: Parameter): unknown {
-  return ofArgument(error, where, info.name);
 }

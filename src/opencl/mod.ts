@@ -5,7 +5,7 @@
  */
 export { LocalMemory } from "./arguments/local.ts";
 export type { KernelArgument } from "./arguments/mod.ts";
-export type { ParameterInfo } from "./arguments/parameter.ts";
+export type { ParameterInfo } from "./arguments/info.ts";
 export { BaseOf } from "./arguments/pointer.ts";
 export { AliasProofs, type MemoryAsked } from "./alias.ts";
 export { type MakeScratch, MemoryKind, type Scratch } from "./alias/memory.ts";
@@ -41,7 +41,7 @@ export { type KeptKernels, OpenCLProgram, type ProgramInit } from "./program.ts"
 export { directoryCache, type ProgramCache } from "./programs/cache.ts";
 export type { ProgramOptions } from "./programs/sources.ts";
 export type { Point, PointInit } from "./queues/point.ts";
-export type { Used } from "./queues/wait_list.ts";
+export type { Used } from "../core/device/arguments.ts";
 export type { CommandTimes } from "./queues/profiling.ts";
 export { type Enqueue, OpenCLQueue } from "./queue.ts";
 export type { QueueOptions, QueueOrder } from "./queues/handle.ts";

@@ -7,7 +7,7 @@ import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
-import type { ParameterInfo } from "./arguments/parameter.ts";
+import type { ParameterInfo } from "./arguments/info.ts";
 import { assertText } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { pack } from "./programs/envelope.ts";

@@ -1,5 +1,6 @@
 import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
 import { throwAll } from "../core/errors.ts";
+import type { Used } from "../core/device/arguments.ts";
 import type { Fence } from "../core/life/fence.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
@@ -25,7 +26,7 @@ import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
 import type { FillPattern } from "./transfers/pattern.ts";
 import { read, write } from "./transfers/read_write.ts";
 import { readRect, writeRect } from "./transfers/rect.ts";
-import { unfinishedIn, type Used, waitsOf } from "./queues/wait_list.ts";
+import { unfinishedIn, waitsOf } from "./queues/wait_list.ts";
 
 const submitted = new BigUint64Array(1);
 const NOTHING: readonly Used[] = [];

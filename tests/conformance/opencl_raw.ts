@@ -8,7 +8,8 @@ import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import type { ClCommandQueue, ClContext, ClEvent, ClKernel, ClMem, ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as USM } from "../../ffi/opencl_usm/symbols.ts";
-import type { Address } from "../../ffi/address.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { pinned } from "../../src/core/native/pin.ts";
 import { until } from "./bytes.ts";
 
 let library: OpenCL | undefined;
@@ -26,10 +27,14 @@ function rawUsm(platform: ClPlatformId) {
   return new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof symbol>(address)!, symbol);
 }
 
+/** Passes 64 bits. */
+function setWord(kernel: ClKernel, index: number, word: bigint): number {
+  return pinned(BigUint64Array.of(word), "opencl", (address) => raw().clSetKernelArg(kernel, index, 8n, address));
+}
+
 /** The functions that pass memory to a kernel; which of them depends on the kind of memory. */
 export const PASS = {
-  mem: (mem: ClMem) => (kernel: ClKernel, index: number) =>
-    raw().clSetKernelArg(kernel, index, 8n, new BigUint64Array([mem])),
+  mem: (mem: ClMem) => (kernel: ClKernel, index: number) => setWord(kernel, index, mem),
   svm: (address: Address) => (kernel: ClKernel, index: number) =>
     raw().clSetKernelArgSVMPointer!(kernel, index, address),
   usm: (address: Address, platform: ClPlatformId) => (kernel: ClKernel, index: number) =>
@@ -58,7 +63,7 @@ export interface RawRun {
 
 /** Passes a `ulong`. */
 export function ulong(value: bigint | number): Place["pass"] {
-  return (kernel, index) => raw().clSetKernelArg(kernel, index, 8n, new BigUint64Array([BigInt(value)]));
+  return (kernel, index) => setWord(kernel, index, BigInt(value));
 }
 
 /** A queue of the tests' own. */
@@ -113,8 +118,11 @@ export class RawQueue implements Disposable {
 
   #run({ kernel, items, pass }: RawRun): ClEvent {
     pass.forEach((set, i) => check(set(kernel, i)));
-    const [size, event] = [BigUint64Array.from(items, BigInt), new BigUint64Array(1)];
-    check(raw().clEnqueueNDRangeKernel(this.#queue, kernel, items.length, null, size, null, 0, null, event));
+    const event = new BigUint64Array(1);
+    const { clEnqueueNDRangeKernel } = raw();
+    pinned(BigUint64Array.from(items, BigInt), "opencl", (size) => {
+      check(clEnqueueNDRangeKernel(this.#queue, kernel, items.length, NULL, size, NULL, 0, null, event));
+    });
     check(raw().clFlush(this.#queue));
     return event[0] as ClEvent;
   }

@@ -364,6 +364,35 @@ testEach("a tensor that begins inside of its cl_mem needs BaseOf", (platform) =>
   thrown(ArgumentError, () => b.kernels.addAt.run([3], [new BaseOf(source as never), 0, 4]));
 });
 
+testEach("a kernel keeps no argument beyond a change, a refusal or the end of a tensor", (platform) => {
+  using b = bench(platform);
+  const { xorFrom } = b.kernels;
+  const tensors = [0, 1, 2].map(() => b.cl.allocate({ shape: [64], dtype: "u8" }));
+  const [x, y, z] = tensors;
+  const bytes = new Uint8Array(64);
+  const expect = (from: typeof x, to: typeof x, key: number, base: number) => {
+    b.cl.queue.fill(from, base);
+    xorFrom.run([64], [to, from, key]);
+    b.cl.queue.read(to, bytes);
+    assertEquals(bytes, new Uint8Array(64).fill(base ^ key));
+  };
+  for (const [from, to, key] of [[x, y, 1], [x, y, 1], [y, x, 1], [y, z, 2], [x, z, 2]] as const) {
+    expect(from, to, key, 77);
+    thrown(ArgumentError, () => xorFrom.run([64], [from, to, 256]));
+    thrown(ArgumentError, () => xorFrom.run([64], [to, 5 as never, key]));
+  }
+  assert(xorFrom.handle !== 0n); // now a program may set arguments itself, and all are set at each run
+  expect(x, z, 2, 9);
+  // A driver may give the next buffer the handle of one that is gone.
+  for (let i = 0; i < 20; i++) {
+    const from = b.cl.allocate({ shape: [64], dtype: "u8" });
+    expect(from, z, 3, i);
+    from[Symbol.dispose]();
+    thrown(DisposedError, () => xorFrom.run([64], [z, from, 3]));
+  }
+  for (const tensor of tensors) tensor[Symbol.dispose]();
+});
+
 testEach("one tensor may be several arguments", (platform) => {
   using b = bench(platform);
   const { tensor, bytes } = randomTensor(64);

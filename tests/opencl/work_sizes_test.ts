@@ -30,9 +30,9 @@ testEach("work sizes outside of what the device takes are refused, by name", (pl
     [[64], { offset: [-1] }, "offset[0]"],
     [[64], { offset: [NaN] }, "offset[0]"],
     [[64], { offset: [0, 0] }, "offset"],
-    [[4 * maxWorkGroupSize], { local: [2 * maxWorkGroupSize] }, "local"],
+    [[4 * maxWorkGroupSize], { local: [2 * maxWorkGroupSize] }, "local[0]"],
     [[maxWorkGroupSize, 2], { local: [maxWorkGroupSize, 2] }, "local"],
-    [[2 * maxWorkItemSizes[0]], { local: [2 * maxWorkItemSizes[0]] }, "local"],
+    [[2 * maxWorkItemSizes[0]], { local: [2 * maxWorkItemSizes[0]] }, "local[0]"],
   ];
   for (const [global, options, argument] of wrong) {
     const error = thrown(ArgumentError, () => b.kernels.add.run(global, [mapped, 1], options));

@@ -51,7 +51,7 @@ export const opencl: Library = {
     "clReleaseProgram",
 
     "clCreateKernel",
-    "clSetKernelArg",
+    { name: "clSetKernelArg", address: ["arg_value"] },
     { name: "clSetKernelArgSVMPointer", address: ["arg_value"], optional: true },
     { name: "clSetKernelExecInfo", optional: true },
     "clGetKernelInfo",
@@ -59,7 +59,7 @@ export const opencl: Library = {
     "clGetKernelWorkGroupInfo",
     "clReleaseKernel",
 
-    "clEnqueueNDRangeKernel",
+    { name: "clEnqueueNDRangeKernel", address: ["global_work_offset", "global_work_size", "local_work_size"] },
     "clEnqueueMapBuffer",
     { name: "clEnqueueUnmapMemObject", address: ["mapped_ptr"] },
     { name: "clEnqueueReadBuffer", address: ["ptr"] },

@@ -22,8 +22,12 @@ export interface MappedInit {
 
 const NONE: readonly Mapped[] = [];
 
+let ids = 0;
+
 /** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
 export abstract class Mapped implements Disposable, AsyncDisposable {
+  /** Its number in this process. Unlike an address or a handle, it never comes again: for those who write mappers. */
+  readonly id: number = ++ids;
   /** The kind of memory, and its context. */
   readonly target: Target;
   /** What it was mapped or sliced from. */

@@ -1,10 +1,9 @@
 import { shown } from "../../core/argument.ts";
+import { type Parameter, type ParameterPlace, ValueParameter } from "../../core/device/parameter.ts";
+import type { CudaContext } from "../context.ts";
 import { checks } from "../check.ts";
-import { BytesParameter } from "./bytes.ts";
-import type { Parameter } from "./parameter.ts";
-import { PointerParameter } from "./pointer.ts";
+import { DeviceParameter } from "./pointer.ts";
 import { elementOf } from "./types.ts";
-import { ValueParameter } from "./value.ts";
 
 /**
  * A parameter as CUDA C++ declares it, without its name: a number (`"int"`, `"unsigned long long"`, `"float"`), a vector
@@ -18,44 +17,63 @@ export const MOST_PARAMETER_BYTES = 32_764;
 
 const POINTER = /^(const )?(.+?)( const)? ?\*$/;
 
-/** The parameters that a kernel was declared with. @throws {ArgumentError} where a type is none that can be passed. */
-export function parametersIn(declared: readonly ParameterType[], kernel: string): Parameter[] {
+/** What a kernel's declaration says of one parameter. */
+export interface ParameterInfo {
+  /** Its type: `"const float*"`; of a struct, its size: `"16 bytes"`. */
+  readonly type: string;
+  /** How many bytes it takes. */
+  readonly size: number;
+}
+
+/** A parameter that was declared. */
+export interface Declared {
+  /** What was declared. */
+  readonly info: ParameterInfo;
+  /** What takes its arguments. */
+  readonly parameter: Parameter<CudaContext>;
+}
+
+/** The parameters that a kernel was declared with. @throws {ArgumentError} for a type that cannot be passed. */
+export function parametersIn(declared: readonly ParameterType[], kernel: string): Declared[] {
   if (!Array.isArray(declared)) throw checks.wrongKind("parameters", "an array of types", declared);
-  const types = checks.itemsIn(declared, "parameters");
-  const parameters = types.map((type, i) => parameterOf(type, kernel, i));
+  const parameters = checks.itemsIn(declared, "parameters").map((type, i) => declaredAs(type, kernel, i));
   const bytes = parameters.reduce((sum, { info }) => sum + info.size, 0);
   if (bytes <= MOST_PARAMETER_BYTES) return parameters;
   throw checks.wrong("parameters", `${bytes} bytes are more than the ${MOST_PARAMETER_BYTES} that a kernel can take.`);
 }
 
-function parameterOf(type: unknown, kernel: string, index: number): Parameter {
+function declaredAs(given: unknown, kernel: string, index: number): Declared {
   const argument = `parameters[${index}]`;
-  if (typeof type === "string") return typedParameter(type, kernel, index, argument);
-  if (typeof type !== "object" || type === null) throw checks.wrongKind(argument, "a type", type);
-  const { bytes } = type as { readonly bytes: unknown };
-  if (Number.isInteger(bytes) && bytes as number > 0 && bytes as number <= MOST_PARAMETER_BYTES) {
-    return new BytesParameter(kernel, index, bytes as number);
-  }
-  throw checks.wrong(`${argument}.bytes`, `${shown(bytes)} is no whole number from 1 to ${MOST_PARAMETER_BYTES}.`);
+  const place = (type: string) => ({ api: "cuda", fn: "cudaLaunchKernelExC", kernel, index, type });
+  const parameter = typeof given === "string" ? typed(given, place, argument) : struct(given, place, argument);
+  return { parameter, info: { type: parameter.type, size: parameter.size } };
 }
 
-function typedParameter(given: string, kernel: string, index: number, argument: string): Parameter {
+function struct(given: unknown, place: (type: string) => ParameterPlace, argument: string): Parameter {
+  if (typeof given !== "object" || given === null) throw checks.wrongKind(argument, "a type", given);
+  const { bytes } = given as { readonly bytes: number };
+  if (Number.isInteger(bytes) && bytes > 0 && bytes <= MOST_PARAMETER_BYTES) {
+    return new ValueParameter(place(`${bytes} bytes`), bytes);
+  }
+  const expected = `expected a whole number from 1 to ${MOST_PARAMETER_BYTES}`;
+  throw checks.wrong(`${argument}.bytes`, `${expected}, got ${shown(bytes)}.`);
+}
+
+function typed(given: string, place: (type: string) => ParameterPlace, argument: string): Parameter<CudaContext> {
   const type = plain(given);
   const [, before, base, after] = POINTER.exec(type) ?? [];
   if (base !== undefined) {
     const element = elementOf(base);
     if (element !== undefined || base === "void") {
-      const constant = before !== undefined || after !== undefined;
-      const info = { type: `${constant ? "const " : ""}${base}*`, size: 8 };
-      return new PointerParameter(kernel, index, info, constant, element);
+      const isConst = before !== undefined || after !== undefined;
+      return new DeviceParameter(place(`${isConst ? "const " : ""}${base}*`), { isConst, element });
     }
-    const hint = "Is it misspelt? What points to something else is declared void*, or const void*.";
+    const hint = "Is it misspelt? A pointer to anything else is declared void*, or const void*.";
     throw checks.wrong(argument, `"${shown(given)}" points to no number.`, hint);
   }
-  const element = elementOf(type.replace(/^const /, ""));
-  if (element !== undefined) {
-    return new ValueParameter(kernel, index, { type: type.replace(/^const /, ""), size: element.size }, element);
-  }
+  const value = type.replace(/^const /, "");
+  const element = elementOf(value);
+  if (element !== undefined) return new ValueParameter(place(value), element);
   throw checks.wrong(
     argument,
     `"${shown(given)}" is no type of a number, a vector or a pointer.`,

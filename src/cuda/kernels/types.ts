@@ -1,33 +1,9 @@
-import type { DType } from "../../core/layout/dtype.ts";
-import { NUMBERS, type Numbers } from "../../core/layout/numbers.ts";
-
-/** A scalar type of CUDA C++. */
-export interface Scalar {
-  /** Its values. */
-  readonly numbers: Numbers;
-  /** What may hold it in a tensor. */
-  readonly dtypes: readonly DType[];
-}
-
-/** A type of CUDA C++: how many of which scalar. */
-export interface Element {
-  /** What it is made of. */
-  readonly scalar: Scalar;
-  /** How many: 1 to 4. */
-  readonly lanes: number;
-  /** Its size in bytes. */
-  readonly size: number;
-  /** What its address is a multiple of. */
-  readonly align: number;
-}
-
-function scalar(...dtypes: readonly [DType, ...DType[]]): Scalar {
-  return { numbers: NUMBERS[dtypes[0]], dtypes };
-}
+import { type Element, type Scalar, scalar, TypeTable } from "../../core/device/types.ts";
+import { NUMBERS } from "../../core/layout/numbers.ts";
 
 /** The scalar types of CUDA C++ for Linux, by one name each. */
-const SCALARS = {
-  bool: { numbers: NUMBERS.u8.within(0n, 1n), dtypes: ["u8"] },
+const SCALARS: { readonly [name: string]: Scalar } = {
+  bool: { numbers: NUMBERS.u8.within(0n, 1n), dtypes: ["u8"], isBoolean: true },
   char: scalar("i8", "u8"), // C leaves open which it is
   schar: scalar("i8"),
   uchar: scalar("u8"),
@@ -40,12 +16,10 @@ const SCALARS = {
   half: scalar("f16"),
   float: scalar("f32"),
   double: scalar("f64"),
-} as const satisfies { readonly [name: string]: Scalar };
-
-type Name = keyof typeof SCALARS;
+};
 
 /** The other names of the same types. */
-const SPELLINGS: { readonly [spelling: string]: Name } = {
+const SPELLINGS: { readonly [spelling: string]: string } = {
   "signed char": "schar",
   "int8_t": "schar",
   "unsigned char": "uchar",
@@ -80,26 +54,17 @@ const SPELLINGS: { readonly [spelling: string]: Name } = {
   "__half": "half",
 };
 
-/** `float4` and the like; __half2 is the only vector of halves, and there is none of bool. */
-const VECTOR = /^(?:(u?(?:char|short|int|long|longlong)|float|double)([1-4])|(?:__)?(half)(2))$/;
+/** The types of CUDA C++: a vector of three is packed, and none is aligned to more than 16 bytes (vector_types.h). */
+const TYPES = new TypeTable({
+  scalars: SCALARS,
+  spellings: SPELLINGS,
+  // __half2 is the only vector of halves, and there is none of bool.
+  vector: /^(?:__)?((?:u?(?:char|short|int|long|longlong)|float|double)(?=[1-4]$)|half(?=2$))(\d)$/,
+  padsThree: false,
+  mostAlign: 16,
+});
 
-/** What a type of CUDA C++ is made of; undefined where it is no number and no vector of numbers. */
+/** What a type of CUDA C++ is made of; undefined where it is neither a number nor a vector. */
 export function elementOf(type: string): Element | undefined {
-  const single = named(type);
-  if (single !== undefined) {
-    const { size } = single.numbers;
-    return { scalar: single, lanes: 1, size, align: size };
-  }
-  const [, base, count, half, two] = VECTOR.exec(type) ?? [];
-  const scalar = named(base ?? half ?? "");
-  if (scalar === undefined) return undefined;
-  const lanes = Number(count ?? two);
-  const size = scalar.numbers.size * lanes;
-  // A vector of three is packed, and none is aligned to more than 16 bytes (vector_types.h).
-  return { scalar, lanes, size, align: lanes === 3 ? scalar.numbers.size : Math.min(size, 16) };
-}
-
-function named(type: string): Scalar | undefined {
-  const name = Object.hasOwn(SPELLINGS, type) ? SPELLINGS[type] : type;
-  return Object.hasOwn(SCALARS, name) ? SCALARS[name as Name] : undefined;
+  return TYPES.element(type);
 }

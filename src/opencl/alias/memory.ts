@@ -4,9 +4,8 @@ import type { ClKernel, ClMem } from "../../../ffi/opencl/handles.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
-import { check } from "../errors.ts";
-import { opencl } from "../library.ts";
 import { createBuffer } from "../tensor.ts";
+import { value } from "./trial.ts";
 
 /** A block to try things on: the CPU's look at it, and the device's. */
 export interface Scratch {
@@ -115,8 +114,7 @@ export function bytesAt(address: Address, byteLength: number): Uint8Array<ArrayB
 
 /** How a buffer is passed. */
 export function bound(mem: ClMem): Scratch["bind"] {
-  const value = new BigUint64Array([mem]);
-  return (kernel, index) => check(opencl().clSetKernelArg(kernel, index, 8n, value), "clSetKernelArg");
+  return value(new BigUint64Array([mem]));
 }
 
 /** `address % 64 = 0`, or `any address`. */

@@ -1,5 +1,7 @@
+import { NULL } from "../../../ffi/address.ts";
 import type { Fence } from "../../core/life/fence.ts";
 import type { Undo } from "../../core/life/undo.ts";
+import { pinned } from "../../core/native/pin.ts";
 import type { Scratch } from "./memory.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { Point } from "../queues/point.ts";
@@ -138,7 +140,9 @@ export type Bind = Scratch["bind"];
 /** Passes an argument by its bytes. */
 export function value(bytes: ArrayBufferView<ArrayBuffer>): Bind {
   return (kernel, index) =>
-    check(opencl().clSetKernelArg(kernel, index, BigInt(bytes.byteLength), bytes), "clSetKernelArg");
+    pinned(bytes, "opencl", (address) => {
+      check(opencl().clSetKernelArg(kernel, index, BigInt(bytes.byteLength), address), "clSetKernelArg");
+    });
 }
 
 /** Submits a kernel of a proof. */
@@ -150,18 +154,19 @@ export function submit(
   waits: readonly Fence[] = [],
 ): Point {
   args.forEach((bind, i) => bind(kernel.handle, i));
-  return queue.submit("clEnqueueNDRangeKernel", waits, (n, list, event) =>
-    opencl().clEnqueueNDRangeKernel(
-      queue.handle,
-      kernel.handle,
-      items.length,
-      null,
-      BigUint64Array.from(items, BigInt),
-      null,
-      n,
-      list,
-      event,
-    ));
+  const dimensions = items.length;
+  const { clEnqueueNDRangeKernel } = opencl();
+  return pinned(
+    BigUint64Array.from(items, BigInt),
+    "opencl",
+    (global) =>
+      queue.submit(
+        "clEnqueueNDRangeKernel",
+        waits,
+        (n, list, event) =>
+          clEnqueueNDRangeKernel(queue.handle, kernel.handle, dimensions, NULL, global, NULL, n, list, event),
+      ),
+  );
 }
 
 /** Polls until a condition holds; false where it does not, though it was looked at after all of that time. */

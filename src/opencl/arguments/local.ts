@@ -1,9 +1,10 @@
+import { NULL } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { shown } from "../../core/argument.ts";
+import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { kindOf } from "../check.ts";
 import { opencl } from "../library.ts";
-import { Parameter } from "./parameter.ts";
 
 /** Local memory of a work-group, as a kernel argument. */
 export class LocalMemory {
@@ -32,21 +33,20 @@ export class LocalMemory {
 }
 
 /** A pointer to local memory: its argument is a size. */
-export class LocalParameter extends Parameter<number> {
-  /** @see {@link Parameter.accept} */
-  accept(value: unknown): number {
-    const size = LocalMemory.sizeOf(value);
-    if (size !== undefined) return size;
-    throw this.wrong(`it is local memory; got ${kindOf(value)}.`, "Pass new LocalMemory(bytes).");
+export class LocalParameter extends Parameter {
+  /** @see {@link Parameter} */
+  constructor(place: ParameterPlace) {
+    super(place, 0, 1);
   }
 
-  /** @see {@link Parameter.set} */
-  set(kernel: ClKernel, size: number): number {
-    return opencl().clSetKernelArg(kernel, this.index, BigInt(size), null);
+  /** @see {@link Parameter.pack} */
+  override pack(value: unknown): undefined {
+    if (LocalMemory.sizeOf(value) !== undefined) return;
+    throw this.wrong(`expected local memory, got ${kindOf(value)}.`, "Pass new LocalMemory(bytes).");
   }
 
-  /** @see {@link Parameter.localBytes} */
-  override localBytes(size: number): number {
-    return size;
+  /** Sets the size that was passed; answers clSetKernelArg's code. */
+  setOn(kernel: ClKernel, value: unknown): number {
+    return opencl().clSetKernelArg(kernel, this.index, BigInt(LocalMemory.sizeOf(value)!), NULL);
   }
 }

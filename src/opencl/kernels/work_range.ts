@@ -1,12 +1,11 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
 import {
   CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
   CL_KERNEL_LOCAL_MEM_SIZE,
   CL_KERNEL_WORK_GROUP_SIZE,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import { shown } from "../../core/argument.ts";
-import { ArgumentError } from "../../core/errors.ts";
-import { kindOf } from "../check.ts";
+import { type Launch, Sizes, wrongLaunch } from "../../core/device/grid.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { infoU64, infoU64s, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
@@ -17,149 +16,108 @@ const MOST_ITEMS = 2 ** 32 - 1;
 /** Groups of one run: drivers count them in 32 bits, and PoCL 3.1 and rusticl 22.3 end the process for more. */
 const MOST_GROUPS = 2 ** 31 - 1;
 
-/** How a kernel's work is laid out, as a program says it. */
-export interface WorkSizes {
-  /** Work-items along each dimension, 1 to 3 of them. */
-  readonly global: readonly number[];
-  /** Work-items of a group along each dimension. */
-  readonly local?: readonly number[] | undefined;
-  /** The first work-item's global id along each dimension. */
-  readonly offset?: readonly number[] | undefined;
-}
-
-/** Checked work sizes. */
-export interface WorkRange {
-  /** Work-items along each dimension. */
-  readonly global: readonly number[];
-  /** The first one's global id along each dimension. */
-  readonly offset: readonly number[] | undefined;
-  /** Work-items of a group along each dimension, where it is not the driver's choice. */
-  readonly local: readonly number[] | undefined;
-}
-
-/** Three `size_t`, for a driver to read. They are written by halves: a bigint of each would take longer than the rest. */
-export class SizeWords {
-  readonly #words = new BigUint64Array(3);
-  readonly #halves = new Uint32Array(this.#words.buffer);
-
-  /** Writes sizes, and answers where they stand. */
-  write(sizes: readonly number[]): BigUint64Array<ArrayBuffer> {
-    for (let i = 0; i < sizes.length; i++) {
-      this.#halves[2 * i] = sizes[i];
-      this.#halves[2 * i + 1] = sizes[i] / 2 ** 32;
-    }
-    return this.#words;
-  }
-}
-
-/** What a kernel was compiled to need on one device, and so how its work may be laid out there. */
-export class WorkLimits {
-  /** Bytes of local memory that the kernel itself takes of a work-group. */
-  readonly localMemory: number;
-  /** The device. */
-  readonly device: OpenCLDevice;
-  readonly #kernel: string;
+/**
+ * How a kernel's work is laid out on one device: checked against what the kernel was compiled to need there, and kept where
+ * clEnqueueNDRangeKernel reads it, until the next run.
+ */
+export class WorkRange {
+  readonly #launch: Launch;
+  readonly #device: OpenCLDevice;
+  readonly #global: Sizes;
+  readonly #local: Sizes;
+  readonly #offset: Sizes;
   readonly #groupSize: number;
   readonly #requiredGroup: readonly number[] | undefined;
+  /** Bytes of local memory that the kernel itself takes of a work-group. */
+  readonly #localMemory: number;
+  #hasLocal = false;
+  #hasOffset = false;
 
-  /** Asks the driver; `name` is the kernel's, for messages. */
-  constructor(name: string, kernel: ClKernel, device: OpenCLDevice) {
+  /** Asks the driver. */
+  constructor(launch: Launch, kernel: ClKernel, device: OpenCLDevice) {
     const fn = "clGetKernelWorkGroupInfo";
     const query: Query = (what, size, value, written) =>
       opencl().clGetKernelWorkGroupInfo(kernel, device.handle, what, size, value, written);
     const required = infoU64s(fn, query, CL_KERNEL_COMPILE_WORK_GROUP_SIZE).map(Number);
-    this.#kernel = name;
-    this.device = device;
+    const mostOffset = 2 ** Math.min(device.addressBits, 53) - 1;
+    this.#launch = launch;
+    this.#device = device;
+    this.#global = new Sizes(launch, "global", 1, Array(3).fill(MOST_ITEMS));
+    this.#local = new Sizes(launch, "local", 1, device.maxWorkItemSizes);
+    this.#offset = new Sizes(launch, "offset", 0, Array(3).fill(mostOffset));
     this.#groupSize = Number(infoU64(fn, query, CL_KERNEL_WORK_GROUP_SIZE));
     this.#requiredGroup = required[0] === 0 ? undefined : required;
-    this.localMemory = Number(infoU64(fn, query, CL_KERNEL_LOCAL_MEM_SIZE));
+    this.#localMemory = Number(infoU64(fn, query, CL_KERNEL_LOCAL_MEM_SIZE));
   }
 
-  /** Work sizes, each read once. @throws {ArgumentError} for what the device cannot do. */
-  check({ global, local, offset }: WorkSizes): WorkRange {
-    const items = this.#sizes("global", global, undefined, 1, MOST_ITEMS);
-    const dimensions = items.length;
-    const most = 2 ** Math.min(this.device.addressBits, 53) - 1;
-    const begin = offset === undefined ? undefined : this.#sizes("offset", offset, dimensions, 0, most);
-    const required = this.#requiredGroup?.slice(0, dimensions);
-    const group = local === undefined ? required : this.#sizes("local", local, dimensions, 1, MOST_ITEMS);
-    if (group !== undefined) this.#checkGroup(items, group, required);
-    let groups = 1;
-    for (let i = 0; i < dimensions; i++) groups *= items[i] / (group?.[i] ?? 1);
+  /** How many dimensions there are. */
+  get dimensions(): number {
+    return this.#global.length;
+  }
+
+  /** Work-items along each dimension. */
+  get global(): Address {
+    return this.#global.address;
+  }
+
+  /** Work-items of a group along each dimension; null where that is the driver's choice. */
+  get local(): Address {
+    return this.#hasLocal ? this.#local.address : NULL;
+  }
+
+  /** The first work-item's global id along each dimension; null for zeros. */
+  get offset(): Address {
+    return this.#hasOffset ? this.#offset.address : NULL;
+  }
+
+  /**
+   * Takes the sizes of a run, whose arguments take `localBytes` of local memory.
+   *
+   * @throws {ArgumentError} for what the device cannot do.
+   */
+  take(
+    global: readonly number[],
+    local: readonly number[] | undefined,
+    offset: readonly number[] | undefined,
+    localBytes: number,
+  ): void {
+    const items = this.#global;
+    items.take(global);
+    if (offset !== undefined) this.#offset.take(offset, items);
+    const group = local ?? this.#requiredGroup?.slice(0, items.length);
+    if (group !== undefined) this.#takeGroup(group);
+    this.#hasOffset = offset !== undefined;
+    this.#hasLocal = group !== undefined;
+    const groups = items.items / (group === undefined ? 1 : this.#local.items);
     if (groups > MOST_GROUPS) {
-      throw this.#wrong(
-        "global",
+      throw items.wrong(
+        "",
         `${groups} groups are more than ${MOST_GROUPS}${group === undefined ? ", where each may have one item" : ""}.`,
         "Give larger groups, as `local`, or run it in parts, with `offset`.",
       );
     }
-    return { global: items, offset: begin, local: group };
+    const bytes = this.#localMemory + localBytes;
+    const most = this.#device.localMemory;
+    if (bytes > most) {
+      throw wrongLaunch(this.#launch, "args", `${bytes} bytes of local memory are more than the device's ${most}.`);
+    }
   }
 
-  /** Throws where a work-group would need more local memory than there is. */
-  checkLocal(bytesOfArguments: number): void {
-    const bytes = this.localMemory + bytesOfArguments;
-    if (bytes <= this.device.localMemory) return;
-    throw this.#wrong("args", `${bytes} bytes of local memory are more than the device's ${this.device.localMemory}.`);
-  }
-
-  #sizes(
-    argument: string,
-    given: readonly number[],
-    dimensions: number | undefined,
-    least: number,
-    most: number,
-  ): readonly number[] {
-    if (!Array.isArray(given)) {
-      throw this.#wrong(argument, `it is no array; got ${kindOf(given)}.`, "Pass a number for each dimension: [64].");
+  #takeGroup(given: readonly number[]): void {
+    const group = this.#local;
+    group.take(given, this.#global);
+    const required = this.#requiredGroup;
+    if (required?.some((n, i) => n !== group.at(i))) {
+      throw group.wrong("", `the kernel requires groups of ${required.join(" × ")}.`);
     }
-    const { length } = given;
-    if (dimensions === undefined && !(length >= 1 && length <= 3)) {
-      throw this.#wrong(argument, `${length} dimensions; it takes 1 to 3.`);
-    }
-    if (dimensions !== undefined && length !== dimensions) {
-      throw this.#wrong(argument, `${length} dimensions; global has ${dimensions}.`);
-    }
-    const sizes = new Array<number>(length);
-    for (let i = 0; i < length; i++) {
-      const size = sizes[i] = given[i];
-      if (Number.isInteger(size) && size >= least && size <= most) continue;
-      throw this.#wrong(`${argument}[${i}]`, `${shown(size)} is no whole number from ${least} to ${most}.`);
-    }
-    return sizes;
-  }
-
-  #checkGroup(global: readonly number[], local: readonly number[], required: readonly number[] | undefined): void {
-    const items = local.reduce((product, n) => product * n, 1);
-    if (required !== undefined && required.some((n, i) => n !== local[i])) {
-      throw this.#wrong("local", `the kernel requires groups of ${required.join(" × ")}.`);
-    }
-    if (items > this.#groupSize) {
-      throw this.#wrong(
-        "local",
-        `${items} work-items are more than the ${this.#groupSize} that a group of this kernel may have.`,
+    group.assertItems(this.#groupSize, "work-items", "a group of this kernel may have");
+    for (let i = 0; i < group.length; i++) {
+      if (this.#global.at(i) % group.at(i) === 0) continue;
+      throw group.wrong(
+        `[${i}]`,
+        `${group.at(i)} does not divide the ${this.#global.at(i)} work-items of that dimension.`,
+        "Round the global size up, and let the kernel skip what is outside.",
       );
     }
-    local.forEach((n, i) => {
-      if (n > this.device.maxWorkItemSizes[i]) {
-        throw this.#wrong(`local[${i}]`, `${n} is more than the device's ${this.device.maxWorkItemSizes[i]}.`);
-      }
-      if (global[i] % n !== 0) {
-        throw this.#wrong(
-          `local[${i}]`,
-          `${n} does not divide the ${global[i]} work-items of that dimension.`,
-          "Round the global size up, and let the kernel skip what is outside.",
-        );
-      }
-    });
-  }
-
-  #wrong(argument: string, what: string, hint?: string): ArgumentError {
-    return new ArgumentError(`${this.#kernel}: ${argument}: ${what}`, {
-      api: "opencl",
-      fn: "clEnqueueNDRangeKernel",
-      argument,
-      ...(hint === undefined ? {} : { hint }),
-    });
   }
 }

@@ -1,4 +1,4 @@
-import { LARGEST_TYPE } from "../arguments/element.ts";
+import { LARGEST_TYPE } from "../arguments/types.ts";
 import { assertInOnePiece } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";

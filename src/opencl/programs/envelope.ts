@@ -1,6 +1,6 @@
 import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../envelope/envelope.ts";
 import { BinaryError } from "../errors.ts";
-import type { ParameterInfo } from "../arguments/parameter.ts";
+import type { ParameterInfo } from "../arguments/info.ts";
 import { type DeviceIdentity, IDENTITY } from "../devices/identity.ts";
 
 /** The binary of one device, and which device that is. */

@@ -1,17 +1,9 @@
+import type { Used } from "../../core/device/arguments.ts";
 import type { Fence } from "../../core/life/fence.ts";
-import type { Resource } from "../../core/life/resource.ts";
 import { waitsOnDevice } from "../../core/life/waits.ts";
 import { OpenCLFence } from "../event.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { Point } from "./point.ts";
-
-/** What a command uses, a tensor or a sampler: its end waits for the command. */
-export interface Used {
-  /** Its end of life. */
-  readonly resource: Resource;
-  /** Adds to `work` what the command has to wait for. @see {@link Mapped.workBeside} */
-  workBeside(line: object | undefined, work: Fence[]): void;
-}
 
 /**
  * The fences that a wait list of a queue's command has to have: of `after`, and of the work on what the command uses. The

@@ -240,30 +240,8 @@ recordedTest("arguments that do not fit are refused before anything is launched"
   assertEquals(assertThrows(run(a, a, ints, 1), ArgumentError).argument, "args[2]");
   assertEquals(assertThrows(run(a, a.handle, a, 1), ArgumentError).argument, "args[1]");
   assertEquals(assertThrows(run(a, a, a, 0.5), ArgumentError).argument, "args[3]");
-  assertEquals(assertThrows(run(new Proxy(a, {}), a, a, 1), ArgumentError).argument, "args[0]");
-  assertEquals(assertThrows(run(Object.create(a), a, a, 1), ArgumentError).argument, "args[0]");
   assertThrows(run(gone, a, a, 1), DisposedError);
   assertEquals(tape.launches, []);
-});
-
-recordedTest("a struct and a vector are passed as they were when they were looked at", (cuda) => {
-  using program = cuda.programFromPtx(PTX);
-  using mixed = program.kernel("mixed", ["char", "double", "half", "float4", "float", { bytes: 12 }, "void*"]);
-  const vector = [1, 2, 3, 4];
-  const struct = Int32Array.of(5, 6, 7);
-  const args: CudaKernelArgument[] = [0, 0, 0, vector, 0, struct, null];
-  Object.defineProperty(args, 6, {
-    get() {
-      vector.fill(9);
-      struct.fill(9);
-      structuredClone(struct, { transfer: [struct.buffer] });
-      return null;
-    },
-  });
-  mixed.run({ grid: [1], block: [1] }, args);
-  const { values } = tape.launches[0];
-  const expected = [Float32Array.of(1, 2, 3, 4), Int32Array.of(5, 6, 7)];
-  assertEquals([values[3], values[5]], expected.map(({ buffer }) => new Uint8Array(buffer)));
 });
 
 recordedTest("what is not const needs a tensor that may be written", (cuda) => {
@@ -342,31 +320,24 @@ recordedTest("what is disposed is not used, and a program outlives its launches"
   kernel[Symbol.dispose]();
 });
 
-recordedTest("code of a program's own that runs while arguments are looked at cannot spoil a launch", (cuda) => {
+recordedTest("an argument that stays is not looked at again, and one that changes is", (cuda) => {
   using program = cuda.programFromPtx(PTX);
-  const add = program.kernel("add", ADD);
+  using add = program.kernel("add", ADD);
   using a = floats(cuda);
   using b = floats(cuda);
   const launch = { grid: [1], block: [1] };
-  const args: CudaKernelArgument[] = [a, b, a];
-  const during = (act: () => void) =>
-    Object.defineProperty(args, 3, { get: () => (act(), 5), configurable: true }) as CudaKernelArgument[];
-  const launches = () =>
-    tape.launches.map(({ config, values }) => [config.gridDim_x, ...values.slice(0, 3), values[3][0]]);
   const [ofA, ofB] = [a, b].map(({ address }) => bytesOf(address));
-  let refused: unknown;
-  add.run(
-    launch,
-    during(() => {
-      add.run({ grid: [9], block: [9] }, [b, a, b, 77]);
-      refused = assertThrows(() => add.run(launch, [b, b, b, 0.5]), ArgumentError);
-    }),
-  );
-  assert(refused !== undefined);
-  add.run(launch, [b, a, b, 3]);
-  assertEquals(launches(), [[9, ofB, ofA, ofB, 77], [1, ofA, ofB, ofA, 5], [1, ofB, ofA, ofB, 3]]);
-  assertThrows(() => add.run(launch, during(() => add[Symbol.dispose]())), DisposedError);
-  assertEquals(tape.launches.length, 3);
+  const expected = [];
+  for (const [x, y, n] of [[a, b, 5], [a, b, 5], [b, a, 5], [b, b, 7], [a, b, 7]] as const) {
+    add.run(launch, [x, y, a, n]);
+    expected.push([x === a ? ofA : ofB, y === a ? ofA : ofB, ofA, n]);
+    assertThrows(() => add.run(launch, [b, a, b, 0.5]), ArgumentError); // and what was refused is not remembered
+  }
+  assertEquals(tape.launches.map(({ values }) => [...values.slice(0, 3), values[3][0]]), expected);
+  const gone = floats(cuda);
+  add.run(launch, [gone, a, a, 1]);
+  gone[Symbol.dispose]();
+  assertThrows(() => add.run(launch, [gone, a, a, 1]), DisposedError);
 });
 
 recordedTest("a launch that fails is an error, and nothing is recorded", (cuda) => {

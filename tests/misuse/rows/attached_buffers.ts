@@ -69,7 +69,7 @@ export default table(import.meta, {
     },
     fails: {
       error: AccessError,
-      ...{ api: "opencl", argument: "x" },
+      ...{ api: "opencl", fn: "clSetKernelArg", argument: "x" },
       message: /was made with CL_MEM_READ_ONLY/,
       hint: /Declare the pointer const/,
     },

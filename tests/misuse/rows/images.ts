@@ -60,11 +60,11 @@ const refused = (argument: string, message: RegExp) => ({
 export default table(import.meta, {
   "a buffer where a kernel takes an image": {
     ...onBench(({ get, out }) => get.run([1], [out, out])),
-    fails: { ...refused("from", /it is an image; got OpenCLTensor/), hint: /A buffer is no image/ },
+    fails: { ...refused("from", /expected an image, got OpenCLTensor/), hint: /A buffer is no image/ },
   },
   "an image where a kernel takes a buffer": {
     ...onBench(({ get, image }) => get.run([1], [image, image])),
-    fails: { ...refused("to", /it is a pointer to device memory; got OpenCLImage/), hint: /./ },
+    fails: { ...refused("to", /expected a tensor in memory of the device, got OpenCLImage/), hint: /./ },
   },
   "anything else where a kernel takes an image or a sampler": onBench(({ cl, get, sampled, image, out }) => {
     const handle = new BigUint64Array([image.handle]);
@@ -98,6 +98,7 @@ export default table(import.meta, {
       error: AccessError,
       ...{
         api: "opencl",
+        fn: "clSetKernelArg",
         argument: "to",
         message: /is for "write", and .* was mapped for "read"/,
         hint: /Map it with/,

@@ -55,8 +55,8 @@ export default table(import.meta, {
   "a work-group larger than the kernel may have": refused(
     [2 ** 20],
     { local: [2 ** 20] },
-    "local",
-    /1048576 work-items are more than/,
+    "local[0]",
+    /expected a whole number from 1 to \d+, got 1048576/,
   ),
   "a work-group that does not divide the work": refused(
     [10],
@@ -65,18 +65,23 @@ export default table(import.meta, {
     /4 does not divide the 10/,
     /Round the global size up/,
   ),
-  "a work-group of other dimensions": refused([4, 4], { local: [4] }, "local", /1 dimensions; global has 2/),
-  "no dimensions": refused([], {}, "global", /0 dimensions; it takes 1 to 3/),
-  "four dimensions": refused([1, 1, 1, 1], {}, "global", /4 dimensions/),
-  "no array": refused(64, {}, "global", /it is no array; got number/, /Pass a number for each dimension/),
-  "NaN": refused([NaN], {}, "global[0]", /NaN is no whole number from 1/),
-  "a negative number": refused([-1], {}, "global[0]", /-1 is no whole number/),
-  "0": refused([0], {}, "global[0]", /0 is no whole number/),
-  "2^64": refused([2 ** 64], {}, "global[0]", /18446744073709552000 is no whole number/),
-  "a bigint": refused([64n], {}, "global[0]", /64 is no whole number/),
+  "a work-group of other dimensions": refused(
+    [4, 4],
+    { local: [4] },
+    "local",
+    /expected the 2 dimensions of global, got 1/,
+  ),
+  "no dimensions": refused([], {}, "global", /expected 1 to 3 dimensions, got 0/),
+  "four dimensions": refused([1, 1, 1, 1], {}, "global", /expected 1 to 3 dimensions, got 4/),
+  "no array": refused(64, {}, "global", /expected an array, got number/, /Pass a number for each dimension/),
+  "NaN": refused([NaN], {}, "global[0]", /expected a whole number from 1 to \d+, got NaN/),
+  "a negative number": refused([-1], {}, "global[0]", /expected a whole number .*, got -1/),
+  "0": refused([0], {}, "global[0]", /expected a whole number .*, got 0/),
+  "2^64": refused([2 ** 64], {}, "global[0]", /expected a whole number .*, got 18446744073709552000/),
+  "a bigint": refused([64n], {}, "global[0]", /expected a whole number .*, got 64/),
   "2^63 groups": refused([2 ** 21, 2 ** 21, 2 ** 21], {}, "global", /groups are more than/, /Give larger groups/),
-  "an offset of NaN": refused([1], { offset: [NaN] }, "offset[0]", /NaN is no whole number/),
-  "a negative offset": refused([1], { offset: [-1] }, "offset[0]", /-1 is no whole number/),
+  "an offset of NaN": refused([1], { offset: [NaN] }, "offset[0]", /expected a whole number .*, got NaN/),
+  "a negative offset": refused([1], { offset: [-1] }, "offset[0]", /expected a whole number .*, got -1/),
   "groups other than the kernel requires": {
     opencl: true,
     run() {
@@ -91,26 +96,6 @@ export default table(import.meta, {
       error: ArgumentError,
       ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "local" },
       message: /requires groups of 4/,
-    },
-  },
-  "an argument that changes the number of dimensions": {
-    opencl: true,
-    run() {
-      using cl = open();
-      using program = cl.program("kernel void k(global int* o, int n) { o[0] = get_work_dim(); }");
-      using t = cl.allocate({ shape: [4], dtype: "i32" });
-      const global = [1];
-      const args = [t, 0];
-      Object.defineProperty(args, 1, {
-        get() {
-          global.push(1, 1);
-          return 5;
-        },
-      });
-      const out = new Int32Array(4);
-      program.kernel("k").run(global, args);
-      cl.queue.read(t, out);
-      same("dimensions", out[0], 1);
     },
   },
 });

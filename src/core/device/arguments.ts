@@ -1,0 +1,154 @@
+import type { Address } from "../../../ffi/address.ts";
+import { kindOf } from "../checks.ts";
+import { ArgumentError, ofArgument } from "../errors.ts";
+import type { Fence } from "../life/fence.ts";
+import type { Resource } from "../life/resource.ts";
+import type { Access } from "../memory/access.ts";
+import { addressOf } from "../native/pin.ts";
+import { Mapped } from "../tensors/mapped.ts";
+import type { Parameter } from "./parameter.ts";
+
+/** A tensor, an image or a sampler: its end waits for the commands that use it. */
+export interface Used {
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** Throws where it may not be used so now. */
+  assertUsable(access: Access): void;
+  /** Adds to `work` the work that a command on it has to wait for. @see {@link Mapped.workBeside} */
+  workBeside(line: object | undefined, work: Fence[]): void;
+}
+
+/** One thing that a command uses, and what for. */
+export interface Use<U extends Used = Used> {
+  /** What it uses. */
+  readonly tensor: U;
+  /** What the command does to it. */
+  readonly access: Access;
+  /** The argument, as errors name it. */
+  readonly argument: string;
+}
+
+/** A use that is filled in anew for each run. */
+interface Slot {
+  tensor: Used;
+  access: Access;
+  readonly argument: string;
+}
+
+const NOTHING = Symbol("no argument");
+const NOBODY = undefined as unknown as Used;
+
+/**
+ * The arguments of one native kernel, packed: what it was given last, parameter by parameter. An argument that is still
+ * the same is neither checked nor set again. Tensors are remembered by their id, which never comes again as a handle does,
+ * and which keeps none of them alive; numbers by their value; nothing else is remembered, as its bytes may change.
+ *
+ * @typeParam C the context that the kernel runs in
+ */
+export class Arguments<C, U extends Used = Used> {
+  /** The kernel's parameters, in order. */
+  readonly parameters: readonly Parameter<C>[];
+  /** Where each packed value lies in {@link view}. */
+  protected readonly offsets: readonly number[];
+  /** The packed values. Their memory never moves. */
+  protected readonly view: DataView<ArrayBuffer>;
+  /** The address of the first byte of {@link view}. Valid for as long as this is reachable. */
+  protected readonly address: Address;
+  readonly #has: unknown[];
+  readonly #slots: readonly Slot[];
+  readonly #uses: Slot[] = [];
+
+  /** `head` bytes in front of the values are the API's own. */
+  constructor(parameters: readonly Parameter<C>[], api: string, head: number = 0) {
+    let end = head;
+    this.offsets = parameters.map(({ align, size }) => {
+      const offset = Math.ceil(end / align) * align;
+      end = offset + size;
+      return offset;
+    });
+    this.parameters = parameters;
+    this.view = new DataView(new ArrayBuffer(Math.max(end, 8)));
+    this.address = addressOf(this.view, api);
+    this.#slots = parameters.map(({ argument }) => ({ tensor: NOBODY, access: "read", argument }));
+    this.#has = parameters.map(() => NOTHING);
+  }
+
+  /**
+   * Takes an argument for each parameter: checks, packs and sets those that are not what the kernel has already. Answers
+   * what the kernel will use, until {@link release}; whether that may be used now is still to be checked.
+   *
+   * @throws {ArgumentError} and what {@link Parameter.pack} throws.
+   */
+  take(args: readonly unknown[], context: C): readonly Use<U>[] {
+    const { parameters } = this;
+    const has = this.#has;
+    const uses = this.#uses;
+    uses.length = 0;
+    for (let i = 0; i < parameters.length; i++) {
+      const value = args[i];
+      const slot = this.#slots[i];
+      if (value instanceof Mapped) {
+        if (value.id === has[i]) slot.tensor = value;
+        else this.#change(i, value, context);
+      } else if (!Object.is(value, has[i])) this.#change(i, value, context);
+      if (slot.tensor !== NOBODY) uses.push(slot);
+    }
+    return uses as readonly Slot[] as readonly Use<U>[];
+  }
+
+  /** Lets go of the tensors: a kernel must not keep them alive. */
+  release(): void {
+    const uses = this.#uses;
+    for (let i = 0; i < uses.length; i++) uses[i].tensor = NOBODY;
+    uses.length = 0;
+  }
+
+  /** Remembers nothing: somebody else may have set arguments. */
+  forget(): void {
+    this.#has.fill(NOTHING);
+  }
+
+  /** Has the native kernel take a value that was just packed, where it does not read that by itself. */
+  protected set(_index: number, _value: unknown, _used: Used | undefined): void {}
+
+  #change(i: number, value: unknown, context: C): void {
+    const parameter = this.parameters[i];
+    const slot = this.#slots[i];
+    this.#has[i] = NOTHING;
+    try {
+      const used = parameter.pack(value, this.view, this.offsets[i], context);
+      this.set(i, value, used);
+      slot.tensor = used ?? NOBODY;
+      if (used !== undefined) slot.access = parameter.accessTo(used);
+    } catch (error) {
+      this.release();
+      throw ofArgument(error, parameter.where, parameter.argument);
+    }
+    if (value instanceof Mapped) this.#has[i] = value.id;
+    else if (typeof value !== "object" || value === null) this.#has[i] = value;
+  }
+}
+
+/** Throws where something may not be used so now, naming the argument. */
+export function assertUsable({ tensor, access, argument }: Use): void {
+  try {
+    tensor.assertUsable(access);
+  } catch (error) {
+    throw ofArgument(error, argument, argument);
+  }
+}
+
+/** Throws unless there is an argument for each of a kernel's parameters, which are listed by `types`. */
+export function assertArguments(
+  args: unknown,
+  types: readonly string[],
+  kernel: string,
+  api: string,
+  fn: string,
+): void {
+  if (Array.isArray(args) && args.length === types.length) return;
+  const what = Array.isArray(args)
+    ? `it takes ${types.length} arguments (${types.join(", ")}); got ${args.length}.`
+    : `expected an array, got ${kindOf(args)}.`;
+  throw new ArgumentError(`${kernel}: args: ${what}`, { api, fn, argument: "args" });
+}

@@ -1,0 +1,104 @@
+import type { Address } from "../../../ffi/address.ts";
+import { shown } from "../argument.ts";
+import { kindOf } from "../checks.ts";
+import { ArgumentError } from "../errors.ts";
+import { addressOf } from "../native/pin.ts";
+
+/** Which launch of which kernel, for messages. */
+export interface Launch {
+  /** The API, as errors name it. */
+  readonly api: string;
+  /** The native function that launches. */
+  readonly fn: string;
+  /** The kernel's name. */
+  readonly kernel: string;
+}
+
+/** The error of a launch whose argument does not fit. */
+export function wrongLaunch({ api, fn, kernel }: Launch, argument: string, what: string, hint?: string): ArgumentError {
+  const fields = { api, fn, argument };
+  return new ArgumentError(`${kernel}: ${argument}: ${what}`, hint === undefined ? fields : { ...fields, hint });
+}
+
+/**
+ * Sizes along one to three dimensions, as a program gives them at each launch: a grid, a group of it, an offset. Checked
+ * against what the device can do, and laid out as three `size_t` for a native call to read.
+ */
+export class Sizes {
+  /** The address of the three words. Valid for as long as this is reachable. */
+  readonly address: Address;
+  /** The dimensions that were given. */
+  length = 0;
+  readonly #launch: Launch;
+  readonly #argument: string;
+  readonly #least: number;
+  readonly #most: readonly number[];
+  readonly #sizes: number[] = [1, 1, 1];
+  /** The words by halves: a bigint for each would take longer than all else. */
+  readonly #halves = new Uint32Array(6);
+
+  /** Each size is a whole number from `least` to that dimension's `most`. */
+  constructor(launch: Launch, argument: string, least: number, most: readonly number[]) {
+    this.#launch = launch;
+    this.#argument = argument;
+    this.#least = least;
+    this.#most = most;
+    this.address = addressOf(this.#halves, launch.api);
+  }
+
+  /** The size along a dimension; 1 where none was given. */
+  at(dimension: number): number {
+    return this.#sizes[dimension];
+  }
+
+  /** The product of the sizes. */
+  get items(): number {
+    return this.#sizes[0] * this.#sizes[1] * this.#sizes[2];
+  }
+
+  /**
+   * Takes the sizes of a launch, as many as `like` has, where that is given.
+   *
+   * @throws {ArgumentError} for another number of them, and for what the device cannot do.
+   */
+  take(given: readonly number[], like?: Sizes): void {
+    if (!Array.isArray(given)) {
+      throw this.wrong("", `expected an array, got ${kindOf(given)}.`, "Pass a number for each dimension: [64].");
+    }
+    const { length } = given;
+    if (length < 1 || length > 3) throw this.wrong("", `expected 1 to 3 dimensions, got ${length}.`);
+    if (like !== undefined && length !== like.length) {
+      throw this.wrong("", `expected the ${like.length} dimensions of ${like.#argument}, got ${length}.`);
+    }
+    for (let i = 0; i < 3; i++) {
+      const size: number = i < length ? given[i] : 1;
+      if (i < length && !(Number.isInteger(size) && size >= this.#least && size <= this.#most[i])) {
+        throw this.#wrongSize(i, size);
+      }
+      this.#sizes[i] = size;
+      this.#halves[2 * i] = size;
+      this.#halves[2 * i + 1] = size / 2 ** 32;
+    }
+    this.length = length;
+  }
+
+  /** Throws where there are more items than `most`: `"1025 threads are more than the 1024 that a block may have"`. */
+  assertItems(most: number, what: string, limit: string): void {
+    const { items } = this;
+    if (items > most) throw this.wrong("", `${items} ${what} are more than the ${most} that ${limit}.`);
+  }
+
+  /** The error of sizes that do not fit; `at` is empty, or the dimension: `"[0]"`. */
+  wrong(at: string, what: string, hint?: string): ArgumentError {
+    return wrongLaunch(this.#launch, `${this.#argument}${at}`, what, hint);
+  }
+
+  #wrongSize(dimension: number, size: unknown): ArgumentError {
+    const isFraction = typeof size === "number" && size > 0 && !Number.isInteger(size) && Number.isFinite(size);
+    return this.wrong(
+      `[${dimension}]`,
+      `expected a whole number from ${this.#least} to ${this.#most[dimension]}, got ${shown(size)}.`,
+      isFraction ? "Round it up, and let the kernel skip what is outside: Math.ceil(n / 256)." : undefined,
+    );
+  }
+}

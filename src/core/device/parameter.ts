@@ -1,0 +1,126 @@
+import { shown } from "../argument.ts";
+import { bytesIn, kindOf } from "../checks.ts";
+import { ArgumentError, type ErrorFields } from "../errors.ts";
+import type { Access } from "../memory/access.ts";
+import type { Used } from "./arguments.ts";
+import type { Element } from "./types.ts";
+
+/** Which parameter of which kernel, for messages. */
+export interface ParameterPlace {
+  /** The API, as errors name it. */
+  readonly api: string;
+  /** The native function that takes the argument. */
+  readonly fn: string;
+  /** The kernel's name. */
+  readonly kernel: string;
+  /** Its place among the parameters, from 0. */
+  readonly index: number;
+  /** Its type: `"uchar*"`, `"float4"`. */
+  readonly type: string;
+  /** Its name in the source, where the compiler tells that. */
+  readonly name?: string;
+}
+
+/**
+ * One parameter of a kernel: checks arguments, and packs them to bytes. It keeps nothing of them, so one serves several
+ * native kernels.
+ *
+ * @typeParam C the context that a kernel runs in
+ */
+export abstract class Parameter<C = unknown> {
+  /** Its place among the parameters, from 0. */
+  readonly index: number;
+  /** Its type. */
+  readonly type: string;
+  /** The argument, as errors name it: its name in the source, or `"args[2]"`. */
+  readonly argument: string;
+  /** In words, for messages: `blur: argument 0 (uchar* source)`. */
+  readonly where: string;
+  /** How many bytes a packed value takes. */
+  readonly size: number;
+  /** The address of a packed value is a multiple of this. */
+  readonly align: number;
+  readonly #api: string;
+  readonly #fn: string;
+
+  /** `place` says which one it is, in messages. */
+  constructor({ api, fn, kernel, index, type, name }: ParameterPlace, size: number, align: number) {
+    this.index = index;
+    this.type = type;
+    this.argument = name ?? `args[${index}]`;
+    this.where = `${shown(kernel)}: argument ${index} (${shown(name === undefined ? type : `${type} ${name}`)})`;
+    this.size = size;
+    this.align = align;
+    this.#api = api;
+    this.#fn = fn;
+  }
+
+  /**
+   * Checks all of an argument that stays as it is while the argument lives, and writes its bytes. Answers what the kernel
+   * uses by it, where that has a life of its own; whether it may be used now is for its user to check.
+   *
+   * @throws {ArgumentError} where it is of the wrong kind, type, size, range or context.
+   * @throws {LayoutError} where it does not begin where its type may lie.
+   * @throws {AccessError} where the kernel may do more to it than its own access covers.
+   * @throws {DisposedError} where it was disposed.
+   */
+  abstract pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): Used | undefined;
+
+  /** What the kernel does to something that was packed. */
+  accessTo(_used: Used): Access {
+    return "read";
+  }
+
+  /** The error of an argument that does not fit. */
+  wrong(what: string, hint?: string): ArgumentError {
+    return new ArgumentError(`${this.where}: ${what}`, this.about(hint));
+  }
+
+  /** The fields of its errors. */
+  about(hint?: string): ErrorFields {
+    const fields = { api: this.#api, fn: this.#fn, argument: this.argument };
+    return hint === undefined ? fields : { ...fields, hint };
+  }
+}
+
+/** A number, a vector or a struct, passed by value. Every one of them may be passed as its bytes, in a typed array. */
+export class ValueParameter<C = unknown> extends Parameter<C> {
+  readonly #element: Element | undefined;
+
+  /** A number or a vector; or, where `element` is a size, a struct of so many bytes. */
+  constructor(place: ParameterPlace, element: Element | number) {
+    const { size, align } = typeof element === "number" ? { size: element, align: 16 } : element;
+    super(place, size, align);
+    this.#element = typeof element === "number" ? undefined : element;
+  }
+
+  /** @see {@link Parameter.pack} */
+  override pack(value: unknown, view: DataView<ArrayBuffer>, offset: number): undefined {
+    const element = this.#element;
+    if (ArrayBuffer.isView(value)) this.#packBytes(value, view, offset);
+    else if (element === undefined) {
+      throw this.wrong(`expected the bytes of a ${this.type}, got ${kindOf(value)}.`, "Pass them as a typed array.");
+    } else if (element.lanes === 1) this.#packNumber(element, value, view, offset);
+    else this.#packVector(element, value, view, offset);
+  }
+
+  #packBytes(value: ArrayBufferView, view: DataView<ArrayBuffer>, offset: number): void {
+    const bytes = bytesIn(value, (what, hint) => this.wrong(what, hint))!;
+    if (bytes.byteLength !== this.size) throw this.wrong(`it takes ${this.size} bytes; got ${bytes.byteLength}.`);
+    new Uint8Array(view.buffer, offset, this.size).set(bytes);
+  }
+
+  #packVector(element: Element, value: unknown, view: DataView<ArrayBuffer>, offset: number): void {
+    const { lanes, numbers } = element;
+    if (!Array.isArray(value)) throw this.wrong(`expected an array of ${lanes} numbers, got ${kindOf(value)}.`);
+    if (value.length !== lanes) throw this.wrong(`it has ${lanes} elements; got ${value.length}.`);
+    for (let i = 0; i < lanes; i++) this.#packNumber(element, value[i], view, offset + i * numbers.size);
+  }
+
+  #packNumber({ numbers, isBoolean }: Element, given: unknown, view: DataView<ArrayBuffer>, offset: number): void {
+    const value = isBoolean && typeof given === "boolean" ? Number(given) : given;
+    const refusal = numbers.refusal(value);
+    if (refusal !== undefined) throw this.wrong(refusal, isBoolean ? "Pass true or false." : undefined);
+    numbers.write(view, offset, value as number | bigint);
+  }
+}

@@ -1,0 +1,103 @@
+import { kindOf } from "../checks.ts";
+import { AccessError, LayoutError } from "../errors.ts";
+import { type Access, writes } from "../memory/access.ts";
+import { Frame } from "../tensors/frame.ts";
+import type { Tensor } from "../tensors/tensor.ts";
+import type { Used } from "./arguments.ts";
+import { Parameter, type ParameterPlace } from "./parameter.ts";
+import type { Element } from "./types.ts";
+
+/** What a pointer points to. */
+export interface Pointee {
+  /** Is it const? Then the kernel only reads it. */
+  readonly isConst: boolean;
+  /** Its type; undefined for void, and for what the program declares itself. */
+  readonly element?: Element | undefined;
+  /** The address is a multiple of this; that of the type by default. */
+  readonly align?: number;
+}
+
+/** A pointer to memory of the device: its argument is a tensor. An API says which tensors, and what stands for them. */
+export abstract class PointerParameter<T extends Tensor & Used, C> extends Parameter<C> {
+  readonly #access: Access;
+  readonly #element: Element | undefined;
+  readonly #align: number;
+
+  /** @see {@link Parameter} */
+  constructor(place: ParameterPlace, { isConst, element, align = element?.align ?? 1 }: Pointee) {
+    super(place, 8, 8);
+    this.#access = isConst ? "read" : "read-write";
+    this.#element = element;
+    this.#align = align;
+  }
+
+  /** The tensor that was passed; undefined where it is none of the API's. */
+  protected abstract tensorIn(value: unknown): T | undefined;
+
+  /** Throws where a kernel of the context cannot use the tensor, whoever holds it, as it was passed. */
+  protected abstract checkPlace(tensor: T, value: unknown, context: C, access: Access): void;
+
+  /** Where its first element lies, as far as alignment goes. */
+  protected abstract addressOf(tensor: T): bigint;
+
+  /** What the kernel is given for it. */
+  protected abstract handleOf(tensor: T): bigint;
+
+  /** How a program gets a tensor to the API: `"graph.map(tensor, cl)"`. */
+  protected abstract readonly mapping: string;
+
+  /** @see {@link Parameter.pack} */
+  override pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): T | undefined {
+    const tensor = this.tensorIn(value);
+    if (tensor === undefined) {
+      throw this.wrong(`expected a tensor in memory of the device, got ${kindOf(value)}.`, this.#remedyFor(value));
+    }
+    tensor.resource.assertLive();
+    this.#checkElements(tensor);
+    this.checkPlace(tensor, value, context, this.#access);
+    if (this.#align > 1) this.#checkAlignment(tensor);
+    this.#checkAccess(tensor);
+    view.setBigUint64(offset, this.handleOf(tensor), true);
+    return tensor;
+  }
+
+  /** @see {@link Parameter.accessTo} */
+  override accessTo(tensor: T): Access {
+    return writes(this.#access) ? tensor.access : this.#access;
+  }
+
+  #checkAccess(tensor: T): void {
+    if (!writes(this.#access) || writes(tensor.access)) return;
+    throw new AccessError(
+      `${this.where} may be written, and ${tensor.name} was mapped for "read".`,
+      this.about('Declare the pointer const, or map with { access: "read-write" }.'),
+    );
+  }
+
+  #checkElements(tensor: T): void {
+    const { dtype } = tensor.layout;
+    const dtypes = this.#element?.dtypes;
+    if (dtypes === undefined || dtypes.includes(dtype)) return;
+    throw this.wrong(
+      `it points to ${dtypes.join(" or ")}; ${tensor.name} holds ${dtype}.`,
+      "Slice the tensor with a layout of that dtype, where its bytes are meant so, or declare the pointer void*.",
+    );
+  }
+
+  #checkAlignment(tensor: T): void {
+    if (this.addressOf(tensor) % BigInt(this.#align) === 0n) return;
+    throw new LayoutError(
+      `${this.where}: ${tensor.name} does not begin at a multiple of ${this.#align} bytes.`,
+      this.about(
+        "Map memory that is aligned so, slice the tensor where an element begins, or take a pointer to numbers.",
+      ),
+    );
+  }
+
+  #remedyFor(value: unknown): string {
+    if (value instanceof Frame) return "Pass one of its planes.";
+    if (typeof value === "bigint") return "Pass the tensor itself, not its handle.";
+    if (ArrayBuffer.isView(value)) return `Take it over with host.wrap(), and map that: ${this.mapping}.`;
+    return `Map the tensor to the context first: ${this.mapping}.`;
+  }
+}

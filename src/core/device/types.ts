@@ -1,0 +1,71 @@
+import type { DType } from "../layout/dtype.ts";
+import { NUMBERS, type Numbers } from "../layout/numbers.ts";
+
+/** A number type of a kernel language. */
+export interface Scalar {
+  /** Its values. */
+  readonly numbers: Numbers;
+  /** The dtypes of tensors that hold it. */
+  readonly dtypes: readonly DType[];
+  /** True for a type of truth values: it takes `true` and `false` too. */
+  readonly isBoolean?: true;
+}
+
+/** A type of a kernel language: a number, or a vector of them. */
+export interface Element extends Scalar {
+  /** The numbers of a vector; 1 for a number. */
+  readonly lanes: number;
+  /** The size of a value in bytes. */
+  readonly size: number;
+  /** Its address is a multiple of this. */
+  readonly align: number;
+}
+
+/** What sets the types of one kernel language apart. */
+export interface TypeTableInit {
+  /** Its numbers, by one name each. */
+  readonly scalars: { readonly [name: string]: Scalar };
+  /** The other names of the same numbers. */
+  readonly spellings?: { readonly [spelling: string]: string };
+  /** The name of a vector: captures its number's name, and how many there are. */
+  readonly vector: RegExp;
+  /** True where a vector of three takes the room of four; else it is packed, and aligned as its number. */
+  readonly padsThree: boolean;
+  /** No vector is aligned to more bytes. */
+  readonly mostAlign: number;
+}
+
+/** The types of one kernel language: how a value of each lies in memory. */
+export class TypeTable {
+  readonly #init: TypeTableInit;
+
+  /** Takes what sets the language apart. */
+  constructor(init: TypeTableInit) {
+    this.#init = init;
+  }
+
+  /** What a type is made of; undefined where it is neither a number nor a vector. */
+  element(type: string): Element | undefined {
+    const { vector, padsThree, mostAlign } = this.#init;
+    const single = this.#scalar(type);
+    if (single !== undefined) return { ...single, lanes: 1, size: single.numbers.size, align: single.numbers.size };
+    const [, base, count] = vector.exec(type) ?? [];
+    const scalar = base === undefined ? undefined : this.#scalar(base);
+    if (scalar === undefined) return undefined;
+    const lanes = Number(count);
+    const one = scalar.numbers.size;
+    const size = one * (lanes === 3 && padsThree ? 4 : lanes);
+    return { ...scalar, lanes, size, align: lanes === 3 && !padsThree ? one : Math.min(size, mostAlign) };
+  }
+
+  #scalar(type: string): Scalar | undefined {
+    const { scalars, spellings = {} } = this.#init;
+    const name = Object.hasOwn(spellings, type) ? spellings[type] : type;
+    return Object.hasOwn(scalars, name) ? scalars[name] : undefined;
+  }
+}
+
+/** A number type that tensors of these dtypes hold; its values are those of the first. */
+export function scalar(...dtypes: readonly [DType, ...DType[]]): Scalar {
+  return { numbers: NUMBERS[dtypes[0]], dtypes };
+}

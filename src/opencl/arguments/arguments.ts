@@ -1,0 +1,58 @@
+import type { Address } from "../../../ffi/address.ts";
+import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { Arguments, type Used } from "../../core/device/arguments.ts";
+import type { Parameter } from "../../core/device/parameter.ts";
+import type { OpenCLContext } from "../context.ts";
+import { check } from "../errors.ts";
+import { opencl } from "../library.ts";
+import { OpenCLPointerTensor } from "../pointers/tensor.ts";
+import { LocalMemory, LocalParameter } from "./local.ts";
+import { StructParameter } from "./struct.ts";
+
+/** The arguments of one `cl_kernel`. */
+export class KernelArguments extends Arguments<OpenCLContext> {
+  readonly #kernel: ClKernel;
+  readonly #sizes: readonly bigint[];
+  readonly #addresses: readonly Address[];
+  readonly #locals: readonly number[];
+  /** The parameters that were given an address once. */
+  readonly #addressed = new Set<number>();
+
+  /** The kernel has none yet, or those of somebody else. */
+  constructor(kernel: ClKernel, parameters: readonly Parameter<OpenCLContext>[]) {
+    super(parameters, "opencl");
+    this.#kernel = kernel;
+    this.#sizes = parameters.map(({ size }) => BigInt(size));
+    this.#addresses = this.offsets.map((offset) => this.address + BigInt(offset) as Address);
+    this.#locals = parameters.flatMap((parameter, i) => parameter instanceof LocalParameter ? i : []);
+  }
+
+  /**
+   * True where the `cl_kernel` may not take these any more. NVIDIA's driver (580.159) never again takes a buffer for a
+   * parameter that was given an address once (CL_INVALID_KERNEL_ARGS), whatever is set in between.
+   */
+  isSpoiltFor(args: readonly unknown[]): boolean {
+    if (this.#addressed.size === 0) return false;
+    return [...this.#addressed].some((i) => !(args[i] instanceof OpenCLPointerTensor));
+  }
+
+  /** Bytes of local memory that arguments take of a work-group. */
+  localBytes(args: readonly unknown[]): number {
+    let bytes = 0;
+    for (const i of this.#locals) bytes += LocalMemory.sizeOf(args[i]) ?? 0;
+    return bytes;
+  }
+
+  /** @see {@link Arguments.set} */
+  protected override set(i: number, value: unknown, used: Used | undefined): void {
+    if (used instanceof OpenCLPointerTensor) {
+      this.#addressed.add(i);
+      return used.setArgument(this.#kernel, i);
+    }
+    const parameter = this.parameters[i];
+    const code = parameter instanceof LocalParameter || parameter instanceof StructParameter
+      ? parameter.setOn(this.#kernel, value)
+      : opencl().clSetKernelArg(this.#kernel, i, this.#sizes[i], this.#addresses[i]);
+    check(code, "clSetKernelArg");
+  }
+}

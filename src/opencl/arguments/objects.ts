@@ -1,0 +1,106 @@
+import {
+  CL_KERNEL_ARG_ACCESS_READ_ONLY,
+  CL_KERNEL_ARG_ACCESS_READ_WRITE,
+  CL_KERNEL_ARG_ACCESS_WRITE_ONLY,
+} from "../../../ffi/opencl/constants.ts";
+import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
+import { AccessError } from "../../core/errors.ts";
+import { type Access, covers } from "../../core/memory/access.ts";
+import { kindOf, ofAnother } from "../check.ts";
+import type { OpenCLContext } from "../context.ts";
+import { OpenCLImage } from "../image.ts";
+import { kernelTypeOf } from "../images/type.ts";
+import { OpenCLSampler } from "../sampler.ts";
+import { OpenCLTensor } from "../tensor.ts";
+import type { ParameterInfo } from "./info.ts";
+
+/** What a kernel does to an image, by its qualifier. */
+const ACCESSES: { readonly [qualifier: number]: Access } = {
+  [CL_KERNEL_ARG_ACCESS_READ_ONLY]: "read",
+  [CL_KERNEL_ARG_ACCESS_WRITE_ONLY]: "write",
+  [CL_KERNEL_ARG_ACCESS_READ_WRITE]: "read-write",
+};
+
+/** The name of an image type. Some compilers tell a program's own name for it instead. */
+export const IMAGE_TYPE = /\bimage(?:1d|2d|3d)\w*_t\b/;
+
+/** An `image2d_t` and its like: its argument is an image. */
+export class ImageParameter extends Parameter<OpenCLContext> {
+  readonly #imageType: string;
+  readonly #access: Access;
+
+  /** @see {@link Parameter} */
+  constructor(place: ParameterPlace, { type, access }: ParameterInfo) {
+    super(place, 8, 8);
+    this.#imageType = IMAGE_TYPE.exec(type)?.[0] ?? type;
+    this.#access = ACCESSES[access] ?? "read-write";
+  }
+
+  /** @see {@link Parameter.pack} */
+  override pack(value: unknown, view: DataView, offset: number, context: OpenCLContext): OpenCLImage {
+    if (!OpenCLImage.isImage(value)) {
+      throw this.wrong(
+        `expected an image, got ${kindOf(value)}.`,
+        value instanceof OpenCLTensor
+          ? "A buffer is no image. Map its source, or the buffer, to cl.image(format)."
+          : "Map a tensor to it: graph.map(tensor, cl.image({ order, type })).",
+      );
+    }
+    value.resource.assertLive();
+    if (value.context !== context) throw this.wrong(ofAnother(value.name, value.context, "the kernel", context));
+    const type = kernelTypeOf(value.type, value.format);
+    if (this.#imageType !== type) {
+      throw this.wrong(
+        `it is an ${this.#imageType}; ${value.name} is a ${value.type} image of ${value.format.name}, an ${type}.`,
+        'The kind of image is chosen by cl.image(format, { type: "2D array" }).',
+      );
+    }
+    if (!covers(value.access, this.#access)) {
+      throw new AccessError(
+        `${this.where} is for "${this.#access}", and ${value.name} was mapped for "${value.access}".`,
+        this.about('Map it with { access: "read-write" }, or declare the parameter otherwise.'),
+      );
+    }
+    view.setBigUint64(offset, value.rawHandle, true);
+    return value;
+  }
+
+  /** @see {@link Parameter.accessTo} */
+  override accessTo(): Access {
+    return this.#access;
+  }
+}
+
+/** A `sampler_t`: its argument is a sampler. */
+export class SamplerParameter extends Parameter<OpenCLContext> {
+  /** @see {@link Parameter} */
+  constructor(place: ParameterPlace) {
+    super(place, 8, 8);
+  }
+
+  /** @see {@link Parameter.pack} */
+  override pack(value: unknown, view: DataView, offset: number, context: OpenCLContext): OpenCLSampler {
+    if (!OpenCLSampler.isSampler(value)) {
+      throw this.wrong(`expected a sampler, got ${kindOf(value)}.`, "Pass cl.sampler({ filter, addressing }).");
+    }
+    if (value.context !== context) throw this.wrong(ofAnother("the sampler", value.context, "the kernel", context));
+    view.setBigUint64(offset, value.handle, true);
+    return value;
+  }
+}
+
+/** An object of the driver's own that samepage has none of, or whose type the compiler does not tell. */
+export class OpaqueParameter extends Parameter<OpenCLContext> {
+  /** @see {@link Parameter} */
+  constructor(place: ParameterPlace) {
+    super(place, 0, 1);
+  }
+
+  /** Nothing can be passed. @throws {ArgumentError} always. */
+  override pack(): never {
+    throw this.wrong(
+      `a ${this.type} cannot be passed: it is an object of the driver's own.`,
+      "Images and samplers can be, where the parameter is declared by OpenCL's own names: image2d_t, sampler_t.",
+    );
+  }
+}

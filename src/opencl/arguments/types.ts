@@ -1,0 +1,31 @@
+import { type Element, scalar, TypeTable } from "../../core/device/types.ts";
+
+/** The size of the largest type, a `long16` or `double16`, in bytes: no type has to be aligned to more. */
+export const LARGEST_TYPE = 128;
+
+/** The types of OpenCL C (6.3.1): a vector is aligned to its size, and three take the room of four (6.3.5). */
+const TYPES = new TypeTable({
+  scalars: {
+    char: scalar("i8"),
+    uchar: scalar("u8"),
+    short: scalar("i16"),
+    ushort: scalar("u16"),
+    int: scalar("i32"),
+    uint: scalar("u32"),
+    long: scalar("i64"),
+    ulong: scalar("u64"),
+    half: scalar("f16"),
+    float: scalar("f32"),
+    double: scalar("f64"),
+  },
+  vector: /^([a-z]+)(2|3|4|8|16)$/,
+  padsThree: true,
+  mostAlign: LARGEST_TYPE,
+});
+
+/** What a type of OpenCL C, or what it points to, is made of; undefined where it is neither a number nor a vector. */
+export function elementOf(type: string): Element | undefined {
+  return TYPES.element(
+    type.replace(/^(?:const |volatile |restrict )*/, "").replace(/\s*\**$/, "").replace("unsigned ", "u"),
+  );
+}
