@@ -105,7 +105,7 @@ function accepted(cv: OpenCVContext, operation: Operation<unknown> | Reading<unk
   const read = Object.entries(inputs).map(([name, value]) => acceptedOne(cv, name, value, "read", anyRank));
   if (!("dst" in operation)) return [...new Set(read)];
   const written = acceptedOne(cv, "dst", operation.dst, "write", anyRank);
-  const across = read.find((input) => input !== written && overlap(input, written));
+  const across = read.find((input) => input !== written && input.grant.overlaps(written.grant));
   if (across === undefined) return [...new Set([...read, written])];
   const what = `${written.name} and ${across.name} have bytes in common.`;
   throw wrong("dst", what, "Pass the same tensor to work in place.");
@@ -130,10 +130,6 @@ function acceptedOne(
   value.assertInPlace();
   if (!anyRank) assertImage(name, value);
   return value;
-}
-
-function overlap({ grant: a }: OpenCVTensor, { grant: b }: OpenCVTensor): boolean {
-  return a.allocation === b.allocation && a.start < b.end && b.start < a.end;
 }
 
 /** OpenCV works on one OpenCL context at a time. */

@@ -141,6 +141,11 @@ export class Grant {
     return returning ?? NONE;
   }
 
+  /** True where the two have bytes in common, as far as their bounding ranges tell. */
+  overlaps(other: Grant): boolean {
+    return this.allocation === other.allocation && this.start < other.end && other.start < this.end;
+  }
+
   /** True where `ancestor` is this grant or lent the bytes that ended up here. */
   isWithin(ancestor: Grant): boolean {
     if (this === ancestor) return true;

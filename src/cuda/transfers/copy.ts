@@ -1,6 +1,6 @@
 import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
+import { boxOf } from "../../core/device/box.ts";
 import { LayoutError } from "../../core/errors.ts";
-import type { Grant } from "../../core/memory/grant.ts";
 import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
@@ -15,35 +15,21 @@ export function copy(stream: CudaStream, from: CudaTensor, to: CudaTensor): void
     { tensor: to, access: "write", argument: "to" },
   ];
   stream.assertUsable(uses);
-  assertSameElements(from.layout, to.layout, { api: "cuda", fn: FN, argument: "to" });
-  if (overlap(from.grant, to.grant)) throw unfit(`its bytes overlap those of ${from.name}.`);
-  const { length, dimensions } = runsOf([from.layout, to.layout]);
-  if (dimensions.length > 1) {
-    throw unfit("the elements lie in more than two dimensions of bytes.", "Copy it in parts: slice(region(…)).");
-  }
-  const { count, strides } = dimensions[0] ?? { count: 1, strides: [length, length] };
-  if (strides.some((stride) => stride < length)) throw unfit("its rows lie inside of each other.");
-  const [toPitch, fromPitch] = [BigInt(strides[1]), BigInt(strides[0])];
-  const [bytes, rows] = [BigInt(length), BigInt(count)];
+  const place = { api: "cuda", fn: FN, argument: "to" };
+  assertSameElements(from.layout, to.layout, place);
+  if (from.grant.overlaps(to.grant)) throw new LayoutError(`to: its bytes overlap those of ${from.name}.`, place);
+  const { length, rows, rowPitches } = boxOf(runsOf([from.layout, to.layout]), 2, place);
+  const [fromPitch, toPitch] = rowPitches.map(BigInt);
+  const [bytes, height] = [BigInt(length), BigInt(rows)];
   const [target, source] = [to.address, from.address];
   stream.submit(
     FN,
     uses,
     [],
     (handle) =>
-      count === 1
+      rows === 1
         ? cudart().cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, handle)
-        : cudart().cudaMemcpy2DAsync(target, toPitch, source, fromPitch, bytes, rows, cudaMemcpyDefault, handle),
+        : cudart().cudaMemcpy2DAsync(target, toPitch, source, fromPitch, bytes, height, cudaMemcpyDefault, handle),
   );
-  if ((from.hostHandle === undefined) !== (to.hostHandle === undefined)) stream.context.countCopied(length * count);
-}
-
-/** By their bounding ranges, as grants are judged. */
-function overlap(one: Grant, other: Grant): boolean {
-  return one.allocation === other.allocation && one.start < other.end && other.start < one.end;
-}
-
-function unfit(what: string, hint?: string): LayoutError {
-  const fields = { api: "cuda", fn: FN, argument: "to", ...(hint === undefined ? {} : { hint }) };
-  return new LayoutError(`to: ${what}`, fields);
+  if ((from.hostHandle === undefined) !== (to.hostHandle === undefined)) stream.context.countCopied(length * rows);
 }

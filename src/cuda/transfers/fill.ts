@@ -1,5 +1,5 @@
 import { shown } from "../../core/argument.ts";
-import { LayoutError } from "../../core/errors.ts";
+import { boxOf } from "../../core/device/box.ts";
 import { runsOf } from "../../core/layout/runs.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
@@ -15,21 +15,16 @@ export function fill(stream: CudaStream, tensor: CudaTensor, byte: number): void
   stream.assertUsable(uses);
   assertReachable(tensor, stream.context, "tensor");
   if (!Number.isInteger(byte) || byte < 0 || byte > 255) throw checks.wrong("byte", `${shown(byte)} is no byte.`);
-  const { length, dimensions } = runsOf([tensor.layout]);
-  if (dimensions.length > 1) {
-    throw new LayoutError("tensor: its elements lie in more than two dimensions of bytes.", {
-      api: "cuda",
-      fn: FN,
-      argument: "tensor",
-      hint: "Fill it in parts: slice(region(…)).",
-    });
-  }
-  const { count, strides } = dimensions[0] ?? { count: 1, strides: [length] };
+  const { length, rows, rowPitches: [pitch] } = boxOf(runsOf([tensor.layout]), 2, {
+    api: "cuda",
+    fn: FN,
+    argument: "tensor",
+  });
   stream.submit(
     FN,
     uses,
     [],
     (handle) =>
-      cudart().cudaMemset2DAsync(tensor.address, BigInt(strides[0]), byte, BigInt(length), BigInt(count), handle),
+      cudart().cudaMemset2DAsync(tensor.address, BigInt(pitch || length), byte, BigInt(length), BigInt(rows), handle),
   );
 }

@@ -1,16 +1,17 @@
+import { boxOf, type BoxPlace } from "../../core/device/box.ts";
 import { LayoutError } from "../../core/errors.ts";
-import type { Grant } from "../../core/memory/grant.ts";
 import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
 import { OpenCLFence } from "../event.ts";
 import { opencl } from "../library.ts";
 import type { Enqueue, OpenCLQueue } from "../queue.ts";
 import type { Point } from "../queues/point.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { boxOf, type Part, partsOf, sizes, withOnePitch } from "./box.ts";
+import { type Part, partsOf, sizes, withOnePitch } from "./parts.ts";
 import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
 
 const BUFFER = "clEnqueueCopyBuffer";
 const RECT = "clEnqueueCopyBufferRect";
+const PLACE: BoxPlace = { api: "opencl", fn: RECT, argument: "to" };
 
 /**
  * One tensor's elements to another. What has room between its rows takes several commands, so a failure may leave a part.
@@ -25,7 +26,7 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
   ];
   assertUsable(queue, uses);
   assertSameElements(from.layout, to.layout, { api: "opencl", fn: BUFFER, argument: "to" });
-  if (overlap(from.grant, to.grant)) {
+  if (from.grant.overlaps(to.grant)) {
     throw new LayoutError(`to: its bytes overlap those of ${from.name}.`, {
       api: "opencl",
       fn: BUFFER,
@@ -33,7 +34,7 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
     });
   }
   const runs = runsOf([from.layout, to.layout]);
-  if (runs.dimensions.length > 0) boxOf(runs, RECT, "to"); // all of it, before the first command
+  if (runs.dimensions.length > 0) boxOf(runs, 3, PLACE); // all of it, before the first command
   const within = from.root.mem === to.root.mem;
   const parts = partsOf(runs, [0, 1]).flatMap((part) => within ? withOnePitch(part, RECT, "to") : [part]);
   let last: Point | undefined;
@@ -63,8 +64,8 @@ function commandFor(
     const length = BigInt(runs.length);
     return [BUFFER, (...rest) => opencl()[BUFFER](line, source, target, begin, end, length, ...rest)];
   }
-  const { region, rowPitches, slicePitches } = boxOf(runs, RECT, "to");
-  const [begin, end] = offsets.map((offset) => sizes([offset, 0, 0]));
+  const { length, rows, slices, rowPitches, slicePitches } = boxOf(runs, 3, PLACE);
+  const [begin, end] = offsets.map((offset) => sizes(offset, 0, 0));
   return [RECT, (...rest) =>
     opencl()[RECT](
       line,
@@ -72,16 +73,11 @@ function commandFor(
       target,
       begin,
       end,
-      sizes(region),
+      sizes(length, rows, slices),
       BigInt(rowPitches[0]),
       BigInt(slicePitches[0]),
       BigInt(rowPitches[1]),
       BigInt(slicePitches[1]),
       ...rest,
     )];
-}
-
-/** By their bounding ranges, as grants are judged. */
-function overlap(one: Grant, other: Grant): boolean {
-  return one.allocation === other.allocation && one.start < other.end && other.start < one.end;
 }

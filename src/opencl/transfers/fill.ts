@@ -6,7 +6,7 @@ import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { type Runs, runsOf } from "../../core/layout/runs.ts";
 import { type FillPattern, patternBytes } from "./pattern.ts";
-import { MOST_COMMANDS, placesOf } from "./box.ts";
+import { MOST_COMMANDS, placesOf } from "./parts.ts";
 import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
 
 const FN = "clEnqueueFillBuffer";

@@ -110,9 +110,7 @@ function assertAlike(from: OpenCLImage, to: OpenCLImage, fn: string): void {
       fn,
     );
   }
-  const [one, other] = [from.grant, to.grant];
-  const apart = one.allocation !== other.allocation || one.end <= other.start || other.end <= one.start;
-  if (!apart) throw unfit("to", `its bytes overlap those of ${from.name}.`, fn);
+  if (from.grant.overlaps(to.grant)) throw unfit("to", `its bytes overlap those of ${from.name}.`, fn);
 }
 
 function memOf(use: OpenCLImage | OpenCLTensor): ClMem {

@@ -1,4 +1,5 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
+import { boxOf } from "../../core/device/box.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { describeLayout, layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
@@ -6,7 +7,7 @@ import { bytesIn } from "../check.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { boxOf, partsOf, sizes } from "./box.ts";
+import { partsOf, sizes } from "./parts.ts";
 import { assertUsable, runBlocking, type Use } from "./use.ts";
 
 /** The tensor's elements to the program's bytes, as `at` says. */
@@ -42,19 +43,19 @@ function transfer(
     });
   }
   const runs = runsOf([tensor.layout, inHost]);
-  boxOf(runs, fn, "tensor"); // all of it, before the first command
+  const place = { api: "opencl", fn, argument: "tensor" };
+  boxOf(runs, 3, place); // all of it, before the first command
   for (const part of partsOf(runs, [0])) {
-    const { region, rowPitches, slicePitches } = boxOf(part.runs, fn, "tensor");
-    const begins = [tensor.layout, inHost].map(({ byteOffset }, i) => sizes([byteOffset + part.begins[i], 0, 0]));
-    const copied = region.reduce((product, n) => product * n);
-    runBlocking(queue, fn, use, view, copied, (address, ...rest) =>
+    const { length, rows, slices, rowPitches, slicePitches } = boxOf(part.runs, 3, place);
+    const begins = [tensor.layout, inHost].map(({ byteOffset }, i) => sizes(byteOffset + part.begins[i], 0, 0));
+    runBlocking(queue, fn, use, view, length * rows * slices, (address, ...rest) =>
       opencl()[fn](
         queue.rawHandle,
         tensor.rawHandle,
         CL_TRUE,
         begins[0],
         begins[1],
-        sizes(region),
+        sizes(length, rows, slices),
         BigInt(rowPitches[0]),
         BigInt(slicePitches[0]),
         BigInt(rowPitches[1]),

@@ -1,47 +1,6 @@
 import { LayoutError } from "../../core/errors.ts";
 import type { Dimension, Runs } from "../../core/layout/runs.ts";
 
-/** Three sizes, or offsets: bytes in a row, rows, slices. */
-export type Triple = readonly [number, number, number];
-
-/** The box of bytes that two layouts have in common, as clEnqueue…BufferRect take it. */
-export interface Box {
-  /** Bytes of a row, rows, slices. */
-  readonly region: Triple;
-  /** Bytes from one row to the next, in each of the two. */
-  readonly rowPitches: readonly number[];
-  /** Bytes from one slice to the next, in each of the two. */
-  readonly slicePitches: readonly number[];
-}
-
-/**
- * The runs of two layouts as a box.
- *
- * @throws {LayoutError} where they are none: OpenCL knows three dimensions, of which the second steps over whole rows
- * and the third over whole slices, by a multiple of a row (clEnqueueCopyBufferRect).
- */
-export function boxOf({ length, dimensions }: Runs, fn: string, argument: string): Box {
-  if (dimensions.length > 2) {
-    throw noBox(`the elements lie in ${dimensions.length + 1} dimensions of bytes, ${fn} takes 3.`, fn, argument);
-  }
-  const [rows, slices] = dimensions;
-  for (const i of [0, 1]) {
-    const [row, slice] = [rows?.strides[i] ?? length, slices?.strides[i]];
-    if (row < length || (slice !== undefined && slice < row * rows.count)) {
-      throw noBox("the dimensions of the two lie in memory in different orders.", fn, argument);
-    }
-    if (slice !== undefined && slice % row !== 0) {
-      throw noBox(`its slices are ${slice} bytes apart, which is no multiple of the ${row} of a row.`, fn, argument);
-    }
-  }
-  const pitches = (dimension: Dimension | undefined) => dimension?.strides ?? [0, 0];
-  return {
-    region: [length, rows?.count ?? 1, slices?.count ?? 1],
-    rowPitches: pitches(rows),
-    slicePitches: pitches(slices),
-  };
-}
-
 /** A part of what is to be transferred: one command. */
 export interface Part {
   /** Where it begins in each of the two, in bytes from their first elements. */
@@ -91,7 +50,8 @@ export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn:
     const what =
       `the two lie in one buffer, with rows at different distances, so each of its ${commands} rows takes a ` +
       `command: more than ${MOST_COMMANDS}.`;
-    throw noBox(what, fn, argument);
+    const hint = "Transfer it in parts: slice(region(…)).";
+    throw new LayoutError(`${argument}: ${what}`, { api: "opencl", fn, argument, hint });
   }
   return placesOf(begins, outer).map((begins) => ({ begins, runs: { length, dimensions: inner } }));
 }
@@ -106,16 +66,7 @@ export function placesOf(begins: readonly number[], dimensions: readonly Dimensi
   return places;
 }
 
-/** As the functions take it. */
-export function sizes(triple: Triple): BigUint64Array<ArrayBuffer> {
-  return BigUint64Array.from(triple, BigInt);
-}
-
-function noBox(why: string, fn: string, argument: string): LayoutError {
-  return new LayoutError(`${argument}: ${why}`, {
-    api: "opencl",
-    fn,
-    argument,
-    hint: "Transfer it in parts: slice(region(…)).",
-  });
+/** Three sizes, or offsets, as the functions take them. */
+export function sizes(...three: readonly [number, number, number]): BigUint64Array<ArrayBuffer> {
+  return BigUint64Array.from(three, BigInt);
 }

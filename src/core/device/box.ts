@@ -1,0 +1,59 @@
+import { LayoutError } from "../errors.ts";
+import type { Runs } from "../layout/runs.ts";
+
+/** Which argument of which native function, for messages. */
+export interface BoxPlace {
+  /** The API, as errors name it. */
+  readonly api: string;
+  /** The native function that takes the box. */
+  readonly fn: string;
+  /** The argument, as errors name it. */
+  readonly argument: string;
+}
+
+/** The box of bytes that layouts have in common, as native functions copy one. */
+export interface Box {
+  /** Bytes of a row. */
+  readonly length: number;
+  /** Rows of a slice. */
+  readonly rows: number;
+  /** Slices. */
+  readonly slices: number;
+  /** Bytes from one row to the next, in each layout; 0 where there is one row. */
+  readonly rowPitches: readonly number[];
+  /** Bytes from one slice to the next, in each layout; 0 where there is one slice. */
+  readonly slicePitches: readonly number[];
+}
+
+const NO_PITCHES = [0, 0];
+
+/**
+ * The runs of layouts as a box of two or three dimensions.
+ *
+ * @throws {LayoutError} where they are no box: the second dimension steps over whole rows, and the third over whole slices,
+ * by a multiple of a row.
+ */
+export function boxOf({ length, dimensions }: Runs, most: 2 | 3, { api, fn, argument }: BoxPlace): Box {
+  const wrong = (what: string) =>
+    new LayoutError(`${argument}: ${what}`, { api, fn, argument, hint: "Transfer it in parts: slice(region(…))." });
+  if (dimensions.length >= most) {
+    throw wrong(`the elements lie in ${dimensions.length + 1} dimensions of bytes, ${fn} takes ${most}.`);
+  }
+  const [rows, slices] = dimensions;
+  rows?.strides.forEach((row, i) => {
+    const slice = slices?.strides[i];
+    if (row < length || (slice !== undefined && slice < row * rows.count)) {
+      throw wrong("the dimensions lie in memory in another order, or inside of each other.");
+    }
+    if (slice !== undefined && slice % row !== 0) {
+      throw wrong(`its slices are ${slice} bytes apart, which is no multiple of the ${row} of a row.`);
+    }
+  });
+  return {
+    length,
+    rows: rows?.count ?? 1,
+    slices: slices?.count ?? 1,
+    rowPitches: rows?.strides ?? NO_PITCHES,
+    slicePitches: slices?.strides ?? NO_PITCHES,
+  };
+}
