@@ -1,15 +1,15 @@
 import { ArgumentError } from "./errors.ts";
 
-/** So many characters of a value a message shows. */
+/** The most characters of a value that a message shows. */
 const MOST_SHOWN = 200;
 
-/** What would break a message's line, or end it: control characters and Unicode's own line ends. */
-// deno-lint-ignore no-control-regex -- they are what it is for
+/** Characters that would break a message's line: control characters and Unicode's line ends. */
+// deno-lint-ignore no-control-regex -- it is about them
 const UNPRINTABLE = /[\0-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]/g;
 
 /**
- * A value in words, for messages. A long one is cut, and line breaks in it are escaped: a text may have hundreds of
- * megabytes, and V8 ends the process over a message that is longer than a string can be. None of the value's own code runs.
+ * A value in words, for messages. A long value is cut, and its line breaks are escaped: a text may have hundreds of
+ * megabytes, and V8 ends the process when a message is longer than a string can be.
  */
 export function shown(value: unknown): string {
   if (typeof value === "function") return "a function";
@@ -19,6 +19,16 @@ export function shown(value: unknown): string {
   const text = String(value);
   const line = text.slice(0, MOST_SHOWN).toWellFormed().replaceAll(UNPRINTABLE, escaped);
   return text.length <= MOST_SHOWN ? line : `${line}… (${text.length} characters)`;
+}
+
+/** A value as a program writes it, for messages: {@link shown}, with strings in quotes. */
+export function literal(value: unknown): string {
+  return typeof value === "string" ? `"${shown(value)}"` : shown(value);
+}
+
+/** The error of an argument that has another value than expected: `order: expected "in-order", got "fifo".` */
+export function unexpected(argument: string, expected: string, given: unknown): ArgumentError {
+  return new ArgumentError(`${argument}: expected ${expected}, got ${literal(given)}.`, { api: "core", argument });
 }
 
 /** An object's properties, for messages: `{"platform":"rusticl"}`. They are cut before V8 makes JSON of them. */
@@ -31,31 +41,31 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** What was given as an object: its properties may be read. @throws {ArgumentError} where it is none. */
+/** Returns what was given, if it is an object. @throws {ArgumentError} otherwise. */
 export function object<T>(given: T, argument: string): T & object {
   if (typeof given === "object" && given !== null) return given;
-  throw new ArgumentError(`${argument}: ${shown(given)} is no object.`, { api: "core", argument });
+  throw unexpected(argument, "an object", given);
 }
 
 /** The names of an object's properties: exactly those of its type. */
 export type Names<T> = { readonly [N in keyof T]-?: unknown };
 
 /**
- * What was given as options. A name that is none of them is an error: a misspelt option would be passed over in silence.
+ * Returns the given options. An unknown name is an error, because a misspelt option would be ignored in silence.
  *
- * @throws {ArgumentError} for what is no object, and for other names.
+ * @throws {ArgumentError} if it is no object, or has an unknown name.
  */
 export function optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
   const unknown = otherNames(object(given, argument), names);
   if (unknown === undefined) return given;
-  throw new ArgumentError(`${argument}: there is no ${unknown}.`, {
+  throw new ArgumentError(`${argument}: unknown property ${unknown}.`, {
     api: "core",
     argument,
     hint: `Use ${Object.keys(names).join(", ")}.`,
   });
 }
 
-/** The names of an object's own properties that are none of these; undefined where there are no such. */
+/** The names of an object's own properties that are not among `names`; undefined if all are. */
 export function otherNames(given: object, names: object): string | undefined {
   let others: string[] | undefined;
   for (const name in given) { // Object.keys() makes an array, at every launch
@@ -66,11 +76,11 @@ export function otherNames(given: object, names: object): string | undefined {
 
 /** A class that knows its own objects. */
 export type Maker<T> = (abstract new (...args: never[]) => T) & {
-  /** True for what its constructor has made. */
+  /** True for objects that its constructor made. */
   owns(value: object): boolean;
 };
 
-/** Is a value of a class? A proxy of such an object is none, nor is what only inherits from one. */
+/** Was a value made by a class? False for a proxy of such an object, and for one that only inherits from it. */
 export function isMade<T>(value: unknown, type: Maker<T>): value is T {
   return value instanceof type && type.owns(value as object);
 }

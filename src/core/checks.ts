@@ -3,12 +3,12 @@ import { ArgumentError } from "./errors.ts";
 import { Fence } from "./life/fence.ts";
 import { bytesOf } from "./intrinsics.ts";
 
-/** Items of a list that a program passes: more are a mistake, or a list that never ends. */
+/** The most items of a list that a program passes; more are a mistake. */
 const MOST_ITEMS = 65_536;
 
 const NONE: readonly Fence[] = [];
 
-/** The checks of what a program passes, whose errors name one API. */
+/** Checks of what a program passes. Their errors name one API. */
 export class Checks {
   readonly #api: string;
 
@@ -17,37 +17,37 @@ export class Checks {
     this.#api = api;
   }
 
-  /** Throws unless a value is of a class of ours. */
+  /** Throws unless a value was made by one of our classes. */
   assertInstance<T>(value: unknown, type: Maker<T>, argument: string): asserts value is T {
     if (!isMade(value, type)) {
-      throw this.wrongKind(argument, `${/^[AEIO]/.test(type.name) ? "an" : "a"} ${type.name}`, value);
+      throw this.wrongKind(argument, withArticle(type.name), value);
     }
   }
 
-  /** Throws unless a value is a text. */
+  /** Throws unless a value is a string. */
   assertText(value: unknown, argument: string): asserts value is string {
     if (typeof value !== "string") throw this.wrongKind(argument, "a string", value);
   }
 
-  /** Throws unless a value is true or false. */
+  /** Throws unless a value is a boolean. */
   assertBoolean(value: unknown, argument: string): asserts value is boolean {
     if (typeof value !== "boolean") throw this.wrongKind(argument, "a boolean", value);
   }
 
-  /** The same of several, by their names. */
+  /** Throws unless each of these values, by their names, is a boolean. */
   assertBooleans(values: Readonly<Record<string, unknown>>): void {
     for (const [argument, value] of Object.entries(values)) this.assertBoolean(value, argument);
   }
 
   /**
-   * A handle that a program gave: any but null. Whether it is one, only its owner can know.
+   * A handle that a program gave. Only its owner can know whether it is alive.
    *
-   * @throws {ArgumentError} where it is null, negative, beyond 64 bits, or no bigint.
+   * @throws {ArgumentError} if it is null, negative, beyond 64 bits, or no bigint.
    */
   handleIn<H extends bigint>(given: unknown, argument: string): H {
     if (typeof given !== "bigint") throw this.wrongKind(argument, "a bigint", given);
     if (given > 0n && given < 2n ** 64n) return given as H;
-    throw this.wrong(argument, `${given === 0n ? "it is null" : `${shown(given)} is no handle`}.`);
+    throw this.wrong(argument, `expected a handle, got ${given === 0n ? "null" : shown(given)}.`);
   }
 
   /**
@@ -70,10 +70,10 @@ export class Checks {
     });
   }
 
-  /** The items of an array that a program gave, each read once, by its index. @throws {ArgumentError} for too many. */
+  /** A copy of an array that a program gave. @throws {ArgumentError} if it is too long. */
   itemsIn<T>(given: readonly T[], argument: string): T[] {
     const { length } = given;
-    if (length > MOST_ITEMS) throw this.wrong(argument, `${length} are more than ${MOST_ITEMS}.`);
+    if (length > MOST_ITEMS) throw this.wrong(argument, `expected at most ${MOST_ITEMS} items, got ${length}.`);
     const items: T[] = [];
     for (let i = 0; i < length; i++) items.push(given[i]);
     return items;
@@ -82,8 +82,8 @@ export class Checks {
   /**
    * A fresh view of the bytes that a program gave.
    *
-   * @param expected what it is to be, for messages
-   * @throws {ArgumentError} where it is no view, or a stale one.
+   * @param expected the kind of view, for messages
+   * @throws {ArgumentError} if it is no view, or a stale one.
    */
   bytesIn(given: unknown, argument: string, expected: string = "a typed array or DataView"): Uint8Array<ArrayBuffer> {
     const bytes = bytesIn(given, (what, hint) => this.wrong(argument, what, hint));
@@ -91,19 +91,30 @@ export class Checks {
     return bytes;
   }
 
-  /** The error of an argument that is something else. */
+  /** The error of an argument of the wrong kind: `source: expected a string, got a number.` */
   wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
-    return this.wrong(argument, `it is to be ${expected}; got ${kindOf(value)}.`);
+    return this.wrong(argument, `expected ${expected}, got ${aKind(value)}.`);
   }
 
-  /** The error of an argument, in a sentence. */
+  /** The error of an argument; `what` is the rest of the sentence. */
   wrong(argument: string, what: string, hint?: string): ArgumentError {
     const fields = { api: this.#api, argument, ...(hint === undefined ? {} : { hint }) };
     return new ArgumentError(`${argument}: ${what}`, fields);
   }
 }
 
-/** What a value is, for messages. */
+/** A kind of value with its article: `a string`, `an OpenCLTensor`; `null` and `undefined` have none. */
+function withArticle(kind: string): string {
+  if (kind === "null" || kind === "undefined") return kind;
+  return `${/^[aeio]/i.test(kind) ? "an" : "a"} ${kind}`;
+}
+
+/** The kind of a value with its article. @see {@link kindOf} */
+export function aKind(value: unknown): string {
+  return withArticle(kindOf(value));
+}
+
+/** The kind of a value, for messages: its type, or the name of its class. */
 export function kindOf(value: unknown): string {
   if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;
   const { constructor } = value;
@@ -111,8 +122,7 @@ export function kindOf(value: unknown): string {
 }
 
 /**
- * A fresh view of the bytes that a program gave, without the program's own properties; undefined for what is no view. Bytes
- * that an argument takes come in here.
+ * A fresh view of the bytes that a program gave; undefined if it gave no view.
  *
  * @param wrong makes the error of a view whose bytes are gone
  */
@@ -123,7 +133,7 @@ export function bytesIn(
   if (!ArrayBuffer.isView(value)) return undefined;
   const bytes = bytesOf(value);
   if (bytes === undefined) {
-    throw wrong("the view is stale: its buffer was detached, or is too short for it now.", "Take the view anew.");
+    throw wrong("the view is stale: its buffer was detached, or is now too short for it.", "Take the view again.");
   }
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
 }

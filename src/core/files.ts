@@ -146,7 +146,7 @@ function sizeOfRegular(fs: FileSystem, fd: number): number {
 }
 
 function irregular(cause?: unknown): Error {
-  return new Error("it is no regular file", { cause });
+  return new Error("it is not a regular file", { cause });
 }
 
 function hasCode(error: unknown, code: string): boolean {

@@ -114,14 +114,14 @@ Deno.test("arguments: what is undefined is the default", () => {
 
 /** Fields that there are not, and where. */
 const MISSPELT: readonly (readonly [message: string, call: () => unknown])[] = [
-  ["request: there is no repeat.", asked({ repeat: 50 })],
-  ["request: there is no favor.", () => adviseSync({ device: ORIN, favor: "power" } as Anything)],
-  ["request: there is no stream.", () => adviseAttach({ cpu: "read-write", device: ORIN, stream: 1 } as Anything)],
-  ["request: there is no move.", work({ data: "soc", move: 1 })],
-  ["kernel: there is no cpu.", work({ kernel: { igpu: 1, dgpu: 1, cpu: 1 } })],
-  ["device: there is no unifiedMemory.", askedOf({ unifiedMemory: true })],
+  ["request: unknown property repeat.", asked({ repeat: 50 })],
+  ["request: unknown property favor.", () => adviseSync({ device: ORIN, favor: "power" } as Anything)],
+  ["request: unknown property stream.", () => adviseAttach({ cpu: "read-write", device: ORIN, stream: 1 } as Anything)],
+  ["request: unknown property move.", work({ data: "soc", move: 1 })],
+  ["kernel: unknown property cpu.", work({ kernel: { igpu: 1, dgpu: 1, cpu: 1 } })],
+  ["device: unknown property unifiedMemory.", askedOf({ unifiedMemory: true })],
   [
-    "measured: there is no copy.",
+    "measured: unknown property copy.",
     () => judgeClaim({ expected: "copy-faster" }, { mapped: 1, copied: 1, copy: 2 } as Anything),
   ],
 ];

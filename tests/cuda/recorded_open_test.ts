@@ -90,7 +90,7 @@ recordedTest("the same code where there is no driver: it says that", () => {
 
 recordedTest("options that there are not are named, and nothing is opened", () => {
   const open = (options: unknown) => () => CudaContext.open(options as never);
-  const error = assertThrows(open({ ordinl: 1, sched: "spin" }), ArgumentError, "there is no ordinl, sched.");
+  const error = assertThrows(open({ ordinl: 1, sched: "spin" }), ArgumentError, "unknown property ordinl, sched.");
   assertStringIncludes(error.hint!, "ordinal, uuid, name, schedule, mapHost");
   assertThrows(open({ schedule: "toString" }), ArgumentError, "schedule");
   assertThrows(open({ mapHost: "yes" }), ArgumentError, "mapHost");

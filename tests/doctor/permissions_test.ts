@@ -92,7 +92,7 @@ Deno.test("doctor: --svg does not wait for a FIFO", async () => {
   const { code, stdout, stderr } = await exec("timeout", ["--kill-after=1", "60", Deno.execPath(), ...run]);
   assertEquals(
     [code, stdout, stderr],
-    [1, "", `${fifo} could not be written: it is no regular file\n`],
+    [1, "", `${fifo} could not be written: it is not a regular file\n`],
     "124: it waited",
   );
   await Deno.remove(folder, { recursive: true });

@@ -181,7 +181,7 @@ Deno.test("demo: a FIFO as its output or its photo ends in a sentence, and is no
     const run = ["--kill-after=1", "60", Deno.execPath(), "run", "-A", "examples/edges/main.ts", ...args];
     const { code, stderr } = await exec("timeout", run, { env: { SAMEPAGE_LIB_OPENCL: "/none" } });
     assertEquals(code, 1, "124: it was waited for");
-    assertMatch(stderr, /^[^\n]+fifo cannot be (?:read|written): it is no regular file\.\n$/);
+    assertMatch(stderr, /^[^\n]+fifo cannot be (?:read|written): it is not a regular file\.\n$/);
   }
 });
 

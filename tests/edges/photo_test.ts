@@ -107,7 +107,7 @@ Deno.test("readPhoto: an EXIF orientation is applied", async () => {
 
 Deno.test("readPhoto: what is no picture is refused", async () => {
   await assertRefused("no/such/photo.jpg", "no such file");
-  await assertRefused(new URL(".", import.meta.url), "it is no regular file");
+  await assertRefused(new URL(".", import.meta.url), "it is not a regular file");
   await assertRefused(new Uint8Array(), "is empty");
   await assertRefused(new TextEncoder().encode("a text"), "is neither a JPEG nor a PNG");
   await assertRefused(new TextEncoder().encode("<svg xmlns='http://www.w3.org/2000/svg'/>"), "is neither");

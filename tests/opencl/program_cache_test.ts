@@ -205,7 +205,7 @@ test("a FIFO, a device and a file too long in the folder count as not there, and
     ["fifo undefined", "fifo 3", "zero undefined", "zero 3", "long undefined", "long 3"],
     stderr,
   );
-  assertEquals(stderr.match(/it is no regular file|it has more than 268435456 bytes/g)?.length, 3, stderr);
+  assertEquals(stderr.match(/it is not a regular file|it has more than 268435456 bytes/g)?.length, 3, stderr);
   Deno.removeSync(folder, { recursive: true });
 });
 

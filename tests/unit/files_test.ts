@@ -60,14 +60,14 @@ Deno.test("files: a FIFO, a device, a folder and nothing are refused at once, an
     const fifo = `${folder}/fifo`;
     await new Deno.Command("mkfifo", { args: [fifo] }).output();
     for (const path of [fifo, "/dev/zero", "/dev/full", "/dev/null"]) {
-      assertThrows(() => readRegularFile(path, 10), Error, "it is no regular file");
-      assertThrows(() => writeRegularFile(path, bytes(10, 1)), Error, "it is no regular file");
+      assertThrows(() => readRegularFile(path, 10), Error, "it is not a regular file");
+      assertThrows(() => writeRegularFile(path, bytes(10, 1)), Error, "it is not a regular file");
     }
     // With somebody at its other end, a FIFO can be opened at once.
     using _both = Deno.openSync(fifo, { read: true, write: true });
-    assertThrows(() => readRegularFile(fifo, 10), Error, "it is no regular file");
-    assertThrows(() => writeRegularFile(fifo, bytes(10, 1)), Error, "it is no regular file");
-    assertThrows(() => readRegularFile(folder, 10), Error, "it is no regular file");
+    assertThrows(() => readRegularFile(fifo, 10), Error, "it is not a regular file");
+    assertThrows(() => writeRegularFile(fifo, bytes(10, 1)), Error, "it is not a regular file");
+    assertThrows(() => readRegularFile(folder, 10), Error, "it is not a regular file");
     assertThrows(() => writeRegularFile(folder, bytes(10, 1)), Error, "directory");
     const none = assertThrows(() => readRegularFile(`${folder}/none`, 10));
     assertEquals(isMissing(none), true);

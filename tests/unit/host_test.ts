@@ -90,7 +90,7 @@ Deno.test(
         for (
           const make of [() => host.allocate({ ...eight, ...placement }), () => host.allocateFrame(info, placement)]
         ) {
-          const error = assertThrows(make, ArgumentError, "is to be a boolean");
+          const error = assertThrows(make, ArgumentError, "expected a boolean");
           assertEquals([error.api, error.argument], ["host", argument]);
         }
       }
@@ -345,14 +345,14 @@ Deno.test(
     ];
     libc().close(file);
     for (const [whose, address] of pages) {
-      const error = assertThrows(() => host.wrap(address + 40n, eight), ArgumentError, "may only be read", whose);
+      const error = assertThrows(() => host.wrap(address + 40n, eight), ArgumentError, "is read-only", whose);
       assertEquals([error.api, error.fn, error.argument], ["host", "wrap", "access"]);
       assertEquals(error.hint, 'Wrap it with { access: "read" }.');
-      assertThrows(() => host.wrap(address + 40n, eight, { access: "write" }), ArgumentError, "may only be read");
+      assertThrows(() => host.wrap(address + 40n, eight, { access: "write" }), ArgumentError, "is read-only");
       using read = host.wrap(address + 40n, eight, { access: "read" });
       assertEquals(read.view().length, 8);
       // A peer of those bytes is asked as well.
-      assertThrows(() => host.wrap(address + 40n, eight), ArgumentError, "may only be read");
+      assertThrows(() => host.wrap(address + 40n, eight), ArgumentError, "is read-only");
     }
     // One end that may be written does not stand for the other.
     const [[, first]] = pages;

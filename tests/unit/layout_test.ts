@@ -161,7 +161,7 @@ Deno.test("every figure has to be a whole number in range", () => {
   refusedFor({ shape: [2], dtype: "u8", rowAlign: 0 }, "rowAlign");
   refusedFor({ shape: [2], dtype: "u8", strides: [1, 1] }, "strides");
   refusedFor({ shape: [2], dtype: "u8", strides: 1 }, "strides");
-  assertThrows(() => whole(1, "n", 2), LayoutError, "n: 1 is less than 2");
+  assertThrows(() => whole(1, "n", 2), LayoutError, "n: expected at least 2, got 1");
 });
 
 Deno.test("an unknown dtype is refused, names of Object's own included", () => {

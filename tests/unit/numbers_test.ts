@@ -46,22 +46,22 @@ Deno.test("numbers: a whole number is refused exactly where its dtype would come
 
 Deno.test("numbers: what is refused is told with the reason", () => {
   const { u8, u64, i64, f32 } = NUMBERS;
-  assertEquals(u8.refusal(256), "256 is no whole number from 0 to 255.");
-  assertEquals(u8.refusal(1.5), "1.5 is no whole number from 0 to 255.");
-  assertEquals(u8.refusal("1"), "it is a number; got string.");
+  assertEquals(u8.refusal(256), "expected a whole number from 0 to 255, got 256.");
+  assertEquals(u8.refusal(1.5), "expected a whole number from 0 to 255, got 1.5.");
+  assertEquals(u8.refusal("1"), "expected a number, got a string.");
   assertEquals(
     i64.refusal(2 ** 60),
-    `${2 ** 60} is a whole number that JavaScript may not have exactly; pass a bigint.`,
+    `${2 ** 60} is beyond the numbers that JavaScript holds exactly; pass a bigint.`,
   );
-  assertEquals(u64.refusal(2 ** 64), `${2 ** 64} is no whole number from 0 to ${2n ** 64n - 1n}.`);
-  assertEquals(u64.refusal(-1n), `-1 is no whole number from 0 to ${2n ** 64n - 1n}.`);
+  assertEquals(u64.refusal(2 ** 64), `expected a whole number from 0 to ${2n ** 64n - 1n}, got ${2 ** 64}.`);
+  assertEquals(u64.refusal(-1n), `expected a whole number from 0 to ${2n ** 64n - 1n}, got -1.`);
   assertEquals([f32.refusal(NaN), f32.refusal(-Infinity), f32.refusal(1e-300)], [undefined, undefined, undefined]);
-  assertEquals(f32.refusal(1e300), "1e+300 is beyond what f32 has.");
-  assertEquals(NUMBERS.f16.refusal(70_000), "70000 is beyond what f16 has.");
+  assertEquals(f32.refusal(1e300), "1e+300 is beyond the range of f32.");
+  assertEquals(NUMBERS.f16.refusal(70_000), "70000 is beyond the range of f16.");
   assertEquals([NUMBERS.f16.refusal(65_504), NUMBERS.f64.refusal(1e300)], [undefined, undefined]);
-  assertEquals(f32.refusal(1n), "it is a number; got bigint.");
+  assertEquals(f32.refusal(1n), "expected a number, got a bigint.");
   assertEquals([u8.within(0n, 1n).refusal(1), u8.within(0n, 1n).refusal(2)], [
     undefined,
-    "2 is no whole number from 0 to 1.",
+    "expected a whole number from 0 to 1, got 2.",
   ]);
 });

@@ -237,7 +237,7 @@ Deno.test("a copy that was not asked for is refused, with how to ask for it", ()
   const { hops, refused } = search(query, new Edges(mappers), contexts[0].targets);
   assertEquals(hops, undefined);
   assertEquals(refused, [
-    { edge: "a→c", reason: "it would copy 8 bytes to one.", remedy: 'Ask for it with { copy: "allow" }.' },
+    { edge: "a→c", reason: "it would copy 8 bytes to one.", remedy: 'Pass { copy: "allow" } to allow it.' },
   ]);
 });
 

@@ -42,7 +42,7 @@ Deno.test("options: own names that are none of theirs are refused, and what they
   assertStrictEquals(optionsIn(given, names), given);
   for (const name of ["Size", "constructor", "toString", "__proto__"]) {
     const options = JSON.parse(`{ "size": 1, "${name}": 2 }`);
-    const error = assertThrows(() => optionsIn(options, names), errors.ArgumentError, `there is no ${name}.`);
+    const error = assertThrows(() => optionsIn(options, names), errors.ArgumentError, `unknown property ${name}.`);
     assertEquals(error.hint, "Use size.");
   }
 });

@@ -9,18 +9,18 @@ import { ask, edgeOf, isPlan, make, type MapJob, type Mapper, mapperIn, type Pla
 import type { Access } from "../memory/access.ts";
 import type { Transfer } from "./route.ts";
 
-/** One mapper of a chain, and where it leads; the last one leads to the target that is mapped to. */
+/** One mapper of a chain, and its target; the last one leads to the target of the map. */
 export type Link = readonly [mapper: Mapper, target: Target] | Mapper;
 
-/** From the least to the most that can happen to the bytes. */
+/** Transfers in order, from the least that happens to the bytes to the most. */
 const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
 
 /**
- * Makes one mapper of several, taken in this order; `graph.map` searches instead.
+ * Makes one mapper of several, taken in this order. (`graph.map` searches for a route instead.)
  *
- * Where a link names no target, its target is found in the contexts of the chain's own source and target.
+ * If a link names no target, the contexts of the chain's source and target are searched for one.
  *
- * @throws {ArgumentError} where one link does not begin where the one before it ends, or leads elsewhere.
+ * @throws {ArgumentError} if a link does not begin where the one before it ends, or leads elsewhere.
  *
  * @example
  * ```ts
@@ -46,7 +46,7 @@ export function chain(...links: readonly Link[]): Mapper {
   return new Chain(links, mappers);
 }
 
-/** An array has a `map` of its own: what is told apart here is the pair. */
+/** Distinguishes a pair from a mapper; both have a `map`. */
 function isPair(link: Link): link is readonly [Mapper, Target] {
   return Array.isArray(link);
 }

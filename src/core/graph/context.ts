@@ -2,11 +2,11 @@ import type { Mapped } from "../tensors/mapped.ts";
 import type { Resource } from "../life/resource.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 
-/** Which device: two contexts that name the same `uuid` (or `pci`) are on the same one. */
+/** Identifies a device: two contexts with the same `uuid` (or `pci`) are on the same one. */
 export interface DeviceId {
-  /** The driver's UUID as 32 hexadecimal digits, where it tells one. */
+  /** The driver's UUID as 32 hexadecimal digits, if it has one. */
   readonly uuid?: string;
-  /** `domain:bus:device.function`, where the driver tells it. */
+  /** `domain:bus:device.function`, if the driver tells it. */
   readonly pci?: string;
 }
 
@@ -14,23 +14,23 @@ export interface DeviceId {
 export interface Context extends Disposable {
   /** The API's name: `"host"`, `"opencl"`. */
   readonly api: string;
-  /** The device's name, for people. */
+  /** The device's name, for messages. */
   readonly name: string;
-  /** What "the same device" is judged by. */
+  /** Identifies the device. */
   readonly id: DeviceId;
   /** The kinds of memory that tensors can be mapped to here. */
   readonly targets: readonly Target[];
-  /** Its end of life; whatever lives in the context is disposed first. Undefined where the context never ends. */
+  /** Its end of life; everything in the context ends first. Undefined if the context never ends. */
   readonly resource: Resource | undefined;
 }
 
-/** A node of the graph: one kind of memory in one context. A context with one main kind is itself that target. */
+/** A node of the graph: one kind of memory in one context. A context with one main kind is that target itself. */
 export interface Target<T extends Tensor = Tensor> {
-  /** The kind's name, of which the names of edges are made: `"opencl"`. */
+  /** The kind's name, which edges use: `"opencl"`. */
   readonly kind: string;
   /** The context whose memory it is. */
   readonly context: Context;
-  /** True for a tensor that lives here; it is what gives `graph.map` its result type. */
+  /** True for a tensor of this memory. `graph.map` takes its result type from it. */
   is(value: Mapped): value is T;
 }
 

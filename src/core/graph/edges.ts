@@ -2,21 +2,21 @@ import { type Mapper, mapperIn } from "./mapper.ts";
 
 /** One mapper of a graph. */
 export interface Edge {
-  /** Who takes it. */
+  /** The mapper. */
   readonly mapper: Mapper;
   /** The kind it leads to. */
   readonly to: string;
-  /** Its place in the graph's table, which decides where all else is equal. */
+  /** Its place in the graph's table, which decides between equal costs. */
   readonly place: number;
 }
 
 const NONE: readonly Edge[] = [];
 
-/** The mappers of a graph, by the kinds of memory that they lead from; each is asked for its ends once. */
+/** The mappers of a graph, by the kind of memory they lead from. */
 export class Edges {
   readonly #from = new Map<string, Edge[]>();
 
-  /** Of a table of mappers. @throws {ArgumentError} where one is none. */
+  /** Takes a table of mappers. @throws {ArgumentError} if an item is no mapper. */
   constructor(mappers: readonly Mapper[]) {
     mappers.forEach((given, place) => {
       const mapper = mapperIn(given, `mappers[${place}]`);
@@ -27,12 +27,12 @@ export class Edges {
     });
   }
 
-  /** Those that lead from a kind, in the order of the table. */
+  /** The edges that lead from a kind, in the order of the table. */
   from(kind: string): readonly Edge[] {
     return this.#from.get(kind) ?? NONE;
   }
 
-  /** The kinds that some edge leads from to this one. */
+  /** The kinds with an edge to this one. */
   waysTo(kind: string): string[] {
     return [...this.#from].filter(([, edges]) => edges.some(({ to }) => to === kind)).map(([from]) => from);
   }

@@ -1,5 +1,5 @@
 import { type Access, accessOf } from "../memory/access.ts";
-import { isMade, type Names, object, optionsIn, shown } from "../argument.ts";
+import { isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, throwAll } from "../errors.ts";
 import { Edges } from "./edges.ts";
@@ -16,11 +16,11 @@ import { type Found, type Hop, search } from "./search.ts";
 
 /** Options of {@link Graph.map}. */
 export interface MapOptions {
-  /** What the result will be used for; the source's own access by default. */
+  /** How the result will be used; the source's own access by default. */
   readonly access?: Access;
-  /** Work of yours on the source's bytes that has to be done before they are touched. */
+  /** Your own work on the source's bytes, which has to finish before the map touches them. */
   readonly after?: Fence;
-  /** May a step copy bytes? `"never"` by default: then a route that would is refused. */
+  /** May a step copy bytes? `"never"` by default: a route that would is refused. */
   readonly copy?: "never" | "allow";
 }
 
@@ -29,33 +29,33 @@ const OPTIONS: Names<MapOptions> = { access: true, after: true, copy: true };
 /** The tensors of a target: of `typeof cv.mat | typeof cv.umat`, a Mat or a UMat. */
 export type TensorOf<G extends Target> = G extends Target<infer T> ? T : never;
 
-/** Contexts and the edges between them: finds the way from one memory to another, maps along it, explains it. */
+/** Contexts and the edges between them. It finds the route from one memory to another, maps along it, and explains it. */
 export class Graph implements Disposable {
   readonly #edges: Edges;
   readonly #targets: readonly Target[];
   readonly #contexts: readonly Context[];
   readonly #resource = new Resource({ name: "the mapper graph" });
 
-  /** A graph over these contexts, which stay yours. Edges are tried in the order of the table, where all else is equal. */
+  /** A graph over these contexts, which you still own. Where costs are equal, the table's first edge wins. */
   constructor(contexts: Iterable<Context>, mappers: Iterable<Mapper>) {
     this.#contexts = [...new Set(listed(contexts, "contexts"))];
     for (const context of this.#contexts) {
-      if (!Array.isArray(object(context, "contexts").targets)) throw unfit("contexts", context, "no context");
+      if (!Array.isArray(object(context, "contexts").targets)) throw unexpected("contexts", "only contexts", context);
     }
     this.#targets = this.#contexts.flatMap((context) => context.targets);
     this.#edges = new Edges(listed(mappers, "mappers"));
   }
 
   /**
-   * Maps to a target, along the cheapest route: the fewest (copies, migrations, host waits, steps), in that order.
-   * Disposing the result is the unmap. While it lives, the source's bytes are lent.
+   * Maps to a target along the cheapest route: the fewest copies, then migrations, host waits and steps. Disposing the
+   * result unmaps it. While it lives, the source's bytes are lent.
    *
-   * @throws {NoRouteError} where every way is closed; `refused` says why.
-   * @throws {AccessError} where the bytes are lent to somebody else.
-   * @throws {DisposedError} where source, target or graph were disposed.
+   * @throws {NoRouteError} if every route is closed; `refused` says why.
+   * @throws {AccessError} if the bytes are lent to another holder.
+   * @throws {DisposedError} if source, target or graph was disposed.
    */
   map<G extends Target>(source: Frame, target: G, options?: MapOptions): Frame<TensorOf<G>>;
-  /** The same for a tensor. */
+  /** Maps a tensor. */
   map<G extends Target>(source: Tensor, target: G, options?: MapOptions): TensorOf<G>;
   map(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Mapped {
     const asked = optionsOf(options);
@@ -81,9 +81,9 @@ export class Graph implements Disposable {
   }
 
   /**
-   * The route that `map` would take, each step with its transfer, and why every other way is closed.
+   * The route that `map` would take, each step with its transfer, and why every other route is closed.
    *
-   * @throws like {@link map}, but for NoRouteError: a route that is not open says so itself.
+   * @throws like {@link map}, except NoRouteError: a closed route says so itself.
    */
   explain(source: Mapped, target: Target, options: MapOptions = {}): Route {
     if (isScattered(source)) return joined(source.planes.map((plane) => this.explain(plane, target, options)));
@@ -94,17 +94,17 @@ export class Graph implements Disposable {
     return hops === undefined ? new Route([], refused, false) : new Route(stepsOf(hops, waited), refused);
   }
 
-  /** Disposes what was mapped through this graph; the contexts stay. */
+  /** Disposes every map made through this graph; the contexts stay open. */
   [Symbol.dispose](): void {
     this.#resource.dispose();
   }
 
-  /** The same without blocking the event loop. */
+  /** Disposes them without blocking the event loop. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#resource.disposeAsync();
   }
 
-  /** Everything that can be checked before any native call. */
+  /** Checks everything that can be checked before a native call. */
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
     if (!isMade(source, Mapped)) throw noSource(source);
     if (typeof object(target, "target").context !== "object") throw noTarget(target);
@@ -294,7 +294,7 @@ function joined(routes: readonly Route[]): Route {
   return new Route(routes.flatMap((route) => route.steps), routes.flatMap((route) => route.refused), open);
 }
 
-/** The steps of a route. `waited`: the host has to wait before the first of them, whoever takes it. */
+/** The steps of a route. `waited`: the host has to wait before the first one. */
 function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
   return hops.map(({ plan: { edge, transfer, hostWait, bytesMoved, evidence } }, i) => (
     { edge, transfer, hostWait: hostWait || (waited && i === 0), bytesMoved, evidence }
@@ -306,18 +306,18 @@ function noSource(given: unknown): ArgumentError {
   const hint = isContext
     ? "It is a context: graph.map(tensor, context)."
     : "Pass the tensor itself, not its handle or view.";
-  const what = `source: ${shown(given)} is neither a tensor nor a frame.`;
+  const what = `source: expected a tensor or a frame, got ${literal(given)}.`;
   return new ArgumentError(what, { api: "core", argument: "source", hint });
 }
 
-/** A context may be no target itself, where it has several kinds of memory. */
+/** A context with several kinds of memory is no target itself. */
 function noTarget(given: unknown): ArgumentError {
   const { targets, name } = given as Partial<Context>;
   if (!Array.isArray(targets)) {
-    return unfit("target", given, "no target: pass a context, or one of its targets, as cl.svm or cv.mat");
+    return unexpected("target", "a context, or one of its targets, such as cl.svm or cv.mat", given);
   }
   const kinds = (targets as readonly Target[]).map(({ kind }) => kind).join(", ");
-  const what = `target: ${name} is no target itself: pass one of its kinds of memory (${kinds}).`;
+  const what = `target: ${name} has several kinds of memory: pass one of them (${kinds}).`;
   return new ArgumentError(what, { api: "core", argument: "target" });
 }
 
@@ -325,14 +325,14 @@ function optionsOf(given: MapOptions): Asked {
   const { access, after, copy } = optionsIn(given, OPTIONS);
   if (after !== undefined && !isMade(after, Fence)) throw unfit("after", after, "no fence");
   if (copy !== undefined && copy !== "never" && copy !== "allow") {
-    throw unfit("copy", copy, 'neither "never" nor "allow"');
+    throw unexpected("copy", '"never" or "allow"', copy);
   }
   return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };
 }
 
 function listed<T>(given: Iterable<T>, argument: string): T[] {
   if (typeof (given as Partial<Iterable<T>> | null)?.[Symbol.iterator] !== "function") {
-    throw unfit(argument, given, "no list");
+    throw unexpected(argument, "an iterable", given);
   }
   const items: T[] = [];
   for (const item of given) {

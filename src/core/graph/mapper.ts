@@ -1,7 +1,7 @@
 import type { Access } from "../memory/access.ts";
 import type { Target } from "./context.ts";
 import { Described } from "../tensors/described.ts";
-import { shown } from "../argument.ts";
+import { shown, unexpected } from "../argument.ts";
 import { ArgumentError, type Refusal } from "../errors.ts";
 import type { Fence } from "../life/fence.ts";
 import type { Grant } from "../memory/grant.ts";
@@ -15,13 +15,13 @@ export interface Plan extends Step {
   readonly result: Described;
 }
 
-/** What a map is given, beside source and target. */
+/** What a mapper's `map` is given besides source and target. */
 export interface MapJob {
-  /** What was lent for it, one grant for each of the source's; they become the result's. */
+  /** What the source lent: one grant for each of its own. The result takes them over. */
   readonly grants: readonly Grant[];
-  /** Work that the device has to wait for; empty where the host has waited already. */
+  /** Work that the device has to wait for; empty if the host has waited already. */
   readonly waits: readonly Fence[];
-  /** Every native object goes here the moment it exists; it becomes the result's. */
+  /** Put every native object here the moment it exists. The result takes the list over. */
   readonly undo: Undo;
   /** The result's name. */
   readonly name: string;
@@ -38,15 +38,15 @@ export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped> {
   /** The kind it maps to. */
   readonly to: string;
   /**
-   * Finds out, once, what a probe has to know (does this device alias memory of this alignment?). May make native
-   * calls; a failure here means "not proven".
+   * Finds out, once, what a probe needs to know (does this device alias memory of this alignment?). It may make native
+   * calls. A failure here means "not proven".
    */
   prepare?(source: Described, target: Target): void;
-  /** The step it would take, or why not. No native call, no change of state. */
+  /** The step it would take, or the reason why not. It makes no native call and changes no state. */
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal;
   /**
-   * Takes the step. The graph has lent the bytes; it unwinds `undo` where this throws, and has the result end before the
-   * source and the target's context.
+   * Takes the step. The graph has lent the bytes. If this throws, the graph unwinds `undo`. The graph makes the result
+   * end before the source and the target's context.
    */
   map(source: A, target: Target, job: MapJob): B;
 }
@@ -56,20 +56,20 @@ export function edgeOf(mapper: Mapper): string {
   return `${mapper.from}→${mapper.to}`;
 }
 
-/** Told from a refusal by what it makes. */
+/** True for a plan: a refusal has no result. */
 export function isPlan(answer: Plan | Refusal): answer is Plan {
   return "result" in answer;
 }
 
-/** What a program gave as a mapper. @throws {ArgumentError} where it is none. */
+/** Returns what a program gave, if it is a mapper. @throws {ArgumentError} otherwise. */
 export function mapperIn(given: Mapper, argument: string): Mapper {
   const { from, to, probe, map } = typeof given === "object" && given !== null ? given : {} as Partial<Mapper>;
   const ends = typeof from === "string" && typeof to === "string";
   if (ends && typeof probe === "function" && typeof map === "function") return given;
-  throw new ArgumentError(`${argument}: ${shown(given)} is no mapper.`, { api: "core", argument });
+  throw unexpected(argument, "a mapper", given);
 }
 
-/** Asks a mapper. A plan that leads to another target than was asked for is a refusal. */
+/** Asks a mapper. A plan that leads to a target other than the one asked for is a refusal. */
 export function ask(
   mapper: Mapper,
   source: Described,
@@ -83,14 +83,14 @@ export function ask(
   if (!isPlan(answer)) return answer;
   if (!(answer.result instanceof Described)) throw rubbish(mapper, "probe", answer.result);
   if (answer.result.target === target) return answer;
-  return { edge: edgeOf(mapper), reason: `it would lead elsewhere than to ${target.context.name}.` };
+  return { edge: edgeOf(mapper), reason: `it leads to a target other than ${target.context.name}.` };
 }
 
 /**
- * Takes a mapper's step. Its result ends before the source and the target's context do, whether or not the mapper has
- * said so.
+ * Takes a mapper's step. Its result ends before the source and the target's context do, whether or not the mapper said
+ * so.
  *
- * @throws {ArgumentError} where what it makes did not take over what was lent for it.
+ * @throws {ArgumentError} if the result did not take over the grants that were lent for it.
  */
 export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob): Mapped {
   const mapped: unknown = mapper.map(source, target, job);
@@ -103,7 +103,7 @@ export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob
 }
 
 function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {
-  return new ArgumentError(`${edgeOf(mapper)}: its ${fn} answered ${shown(answer)}, which is of no use.`, {
+  return new ArgumentError(`${edgeOf(mapper)}: its ${fn} returned ${shown(answer)}, which the graph cannot use.`, {
     api: "core",
     fn,
     argument: "mappers",

@@ -2,15 +2,15 @@ import { reads, writes } from "../memory/access.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Plan } from "./mapper.ts";
 
-/** What an experiment came to: does the device use these bytes in place? */
+/** The result of an experiment: does the device use these bytes in place? */
 export interface Verdict {
-  /** True only where that was seen. */
+  /** True only if that was seen. */
   readonly aliases: boolean;
   /** What was seen. */
   readonly evidence: string;
 }
 
-/** A step that is an alias where that was proven, and else left to the driver, which moves the bytes. */
+/** A step that is an alias if that was proven; otherwise the driver moves the bytes. */
 export function planned(edge: string, { aliases, evidence }: Verdict, hostWait: boolean, result: Described): Plan {
   if (aliases) return { edge, transfer: "alias", hostWait, bytesMoved: 0, evidence, result };
   return { edge, transfer: "migrate", hostWait, bytesMoved: movedBy(result), evidence, result };
@@ -21,7 +21,7 @@ export function plannedCopy(edge: string, evidence: string | undefined, hostWait
   return { edge, transfer: "copy", hostWait, bytesMoved: movedBy(result), evidence, result };
 }
 
-/** Bytes that go there for reading, and come back after writing. */
+/** Bytes that move there to be read, and back after they were written. */
 function movedBy({ range: { byteLength }, access }: Described): number {
   return byteLength * (Number(reads(access)) + Number(writes(access)));
 }

@@ -1,35 +1,35 @@
 import { NoRouteError, type Refusal } from "../errors.ts";
 
 /**
- * What a step does with the bytes: `"alias"` (the same bytes, proven), `"migrate"` (the driver moves them behind the
- * scenes), `"copy"` (we move them, because it was asked for).
+ * What a step does with the bytes: `"alias"` (the same bytes, proven), `"migrate"` (the driver moves them), `"copy"`
+ * (samepage copies them, because you allowed it).
  */
 export type Transfer = "alias" | "migrate" | "copy";
 
-/** One edge of a route, as it was planned and taken. */
+/** One edge of a route. */
 export interface Step {
   /** The edge: `"host→opencl"`. */
   readonly edge: string;
   /** What it does with the bytes. */
   readonly transfer: Transfer;
-  /** True where the host has to wait for work in flight before this step. */
+  /** True if the host has to wait for work in flight before this step. */
   readonly hostWait: boolean;
-  /** Bytes that are moved by this step's map and unmap together; 0 for an alias. */
+  /** Bytes that this step's map and unmap move together; 0 for an alias. */
   readonly bytesMoved: number;
   /** How the transfer is known: `"proven by aliasing, address % 4096 = 0"`. */
   readonly evidence?: string | undefined;
 }
 
-/** How one tensor was, or would be, mapped to a target. Printing it gives a line a step. */
+/** How a tensor was, or would be, mapped to a target. It prints as one line per step. */
 export class Route {
-  /** From source to target; empty for memory that is mapped from nothing, and for a map to its own target. */
+  /** From source to target; empty for memory that was not mapped, and for a map to its own target. */
   readonly steps: readonly Step[];
-  /** What was asked on the way and refused. */
+  /** The edges that refused, each with its reason. */
   readonly refused: readonly Refusal[];
-  /** False where no way leads there. */
+  /** False if no route leads there. */
   readonly open: boolean;
 
-  /** A route that was found, unless `open` says otherwise. */
+  /** Made by the graph. */
   constructor(steps: readonly Step[], refused: readonly Refusal[], open: boolean = true) {
     this.steps = steps;
     this.refused = refused;
@@ -41,7 +41,7 @@ export class Route {
     return this.steps.reduce((sum, step) => sum + step.bytesMoved, 0);
   }
 
-  /** A line a step, then a line a refusal. */
+  /** One line per step, then one line per refusal. */
   toString(): string {
     const steps = this.open ? this.steps.map(describeStep) : ["no route"];
     return [...steps, ...this.refused.map(describeRefusal)].join("\n");
@@ -53,7 +53,7 @@ export class Route {
   }
 }
 
-/** The route of memory that was mapped from nothing. */
+/** The route of memory that was not mapped. */
 export const ORIGIN: Route = new Route([], []);
 
 /** `host→opencl: alias (proven …)`. */
@@ -69,16 +69,16 @@ export function describeRefusal(refusal: Refusal): string {
   return `${refusal.edge}: closed: ${refusal.reason}${refusal.remedy === undefined ? "" : ` ${refusal.remedy}`}`;
 }
 
-/** Edges that are closed for the same reason, as one. */
+/** Joins edges that are closed for the same reason. */
 function together(refused: readonly Refusal[]): Refusal[] {
   const byReason = Map.groupBy(refused, ({ reason, remedy }) => `${reason}|${remedy}`);
   return Array.from(byReason.values(), (each) => ({ ...each[0], edge: each.map(({ edge }) => edge).join(" and ") }));
 }
 
 /**
- * The error of a map that nothing leads along: what was asked, and why each refused.
+ * The error of a map without a route, with the reason of each refusal.
  *
- * @param ways the kinds of memory from which there are edges, for where nobody was asked
+ * @param ways the kinds of memory that have edges to the target, in case no edge was asked
  */
 export function noRoute(
   from: string,
@@ -92,12 +92,12 @@ export function noRoute(
     return new NoRouteError(`${message} ${together(refused).map(describeRefusal).join(" ")}`, refused, fields);
   }
   if (ways.length === 0) {
-    const hint = "Memory of that kind is allocated there, and mapped from there: or map to another target.";
+    const hint = "Allocate memory of that kind and map from it, or map to another target.";
     return new NoRouteError(`${message} no edge leads there.`, refused, { ...fields, hint });
   }
-  const known = `edges lead there from ${ways.join(" and ")}, and none from what this graph has here.`;
+  const known = `edges lead there from ${ways.join(" and ")}, but none from the memory in this graph.`;
   return new NoRouteError(`${message} ${known}`, refused, {
     ...fields,
-    hint: `Make the graph with a context that has such memory too: ${ways.join(" or ")}.`,
+    hint: `Add a context with such memory to the graph: ${ways.join(" or ")}.`,
   });
 }

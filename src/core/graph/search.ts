@@ -6,37 +6,37 @@ import type { Refusal } from "../errors.ts";
 import type { Fence } from "../life/fence.ts";
 import { ask, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
 
-/** One step of a way that was found. */
+/** One step of a route that was found. */
 export interface Hop {
   /** The edge to take. */
   readonly mapper: Mapper;
   /** Where it leads. */
   readonly target: Target;
-  /** What its probe promised. */
+  /** The answer of its probe. */
   readonly plan: Plan;
 }
 
-/** What is looked for. */
+/** A question to the search. */
 export interface Query {
-  /** Where the way begins. */
+  /** Where the route begins. */
   readonly source: Described;
   /** Where it has to lead. */
   readonly goal: Target;
-  /** What the result will be used for. */
+  /** How the result will be used. */
   readonly access: Access;
-  /** Work that somebody has to wait for on the way. */
+  /** Work in flight, which a step or the host has to wait for. */
   readonly waits: readonly Fence[];
   /** May a step copy? */
   readonly copies: boolean;
-  /** Look at every way, so that every refusal is heard, though the best is found already. */
+  /** Try every route, to hear every refusal, even after the best was found. */
   readonly exhaustive?: boolean;
 }
 
-/** The best way, if there is one, and everything that refused. */
+/** The best route, if there is one, and all refusals. */
 export interface Found {
-  /** The steps; undefined where no way is open. */
+  /** The steps; undefined if no route is open. */
   readonly hops: readonly Hop[] | undefined;
-  /** Who refused, each once. */
+  /** The refusals, each once. */
   readonly refused: readonly Refusal[];
 }
 
@@ -48,7 +48,7 @@ interface Cost {
 
 const NONE: readonly Refusal[] = [];
 
-/** Descriptions that are followed at one target; more come only of a mapper whose every probe describes something new. */
+/** The most descriptions followed at one target; only a mapper whose probes never repeat themselves makes more. */
 const MOST_DESCRIPTIONS = 64;
 
 interface Reached {
@@ -59,8 +59,8 @@ interface Reached {
 }
 
 /**
- * The cheapest way from a description to a target: Dijkstra over (target, what would be found there, is there still
- * something to wait for), because an edge may accept one description at a node and refuse another.
+ * The cheapest route from a description to a target: Dijkstra over (target, description there, anything left to wait
+ * for), because an edge may accept one description at a node and refuse another.
  */
 export function search(query: Query, edges: Edges, all: readonly Target[]): Found {
   const asked = new Map<Edge, Plan | Refusal>();
@@ -108,8 +108,8 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
 }
 
 /**
- * One step that aliases, with no wait of the host, costs the least that any way can; among such, the table's order
- * decides. So most maps need no search. What others answered is kept in `asked`.
+ * No route costs less than one aliasing step without a wait of the host; among such steps the table's order decides. So
+ * most maps need no search. The answers of other edges are kept in `asked`.
  */
 function unbeatable(
   { source, goal, access, waits }: Query,
@@ -127,14 +127,14 @@ function unbeatable(
   return undefined;
 }
 
-/** A copy that was not asked for is a refusal. */
+/** Turns a copy that was not allowed into a refusal. */
 function allowed(answer: Plan | Refusal, mapper: Mapper, { copies }: Query): Plan | Refusal {
   if (!isPlan(answer) || answer.transfer !== "copy" || copies) return answer;
   return {
     edge: edgeOf(mapper),
     reason: `it would copy ${answer.bytesMoved} bytes to ${answer.result.target.context.name}` +
       (answer.evidence === undefined ? "." : `: ${answer.evidence.replace(/\.$/, "")}.`),
-    remedy: 'Ask for it with { copy: "allow" }.',
+    remedy: 'Pass { copy: "allow" } to allow it.',
   };
 }
 

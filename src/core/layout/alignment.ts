@@ -1,8 +1,7 @@
-import { object, shown } from "../argument.ts";
-import { ArgumentError } from "../errors.ts";
+import { object, unexpected } from "../argument.ts";
 import { whole } from "./layout.ts";
 
-/** What an API or a vendor wants of an address and a length. */
+/** What an API or a vendor requires of an address and a length. */
 export interface AlignmentRule {
   /** Whose rule it is. */
   readonly name: string;
@@ -10,25 +9,23 @@ export interface AlignmentRule {
   readonly address: number;
   /** The length has to be a multiple of this many bytes. */
   readonly length: number;
-  /** True where breaking it costs speed, not correctness. */
+  /** True if breaking the rule costs speed and not correctness. */
   readonly advice: boolean;
   /** Where the rule comes from: a document, or a proof that was run. */
   readonly source: string;
 }
 
-/** What a tensor lacks of a rule; empty where it obeys. */
+/** How a tensor breaks a rule, if it does. */
 export interface AlignmentReport {
-  /** True where the rule is obeyed. */
+  /** True if the tensor obeys the rule. */
   readonly ok: boolean;
-  /** What is wrong, one sentence each. */
+  /** One sentence for each way it breaks the rule. */
   readonly problems: readonly string[];
-  /** What to do about it; undefined where nothing is wrong. */
+  /** What to do; undefined if nothing is wrong. */
   readonly remedy: string | undefined;
 }
 
-/**
- * The rules that vendors publish, as advice: what a device really does is found out by a proof of aliasing.
- */
+/** Rules that vendors publish, as advice. What a device really does is shown by a proof of aliasing. */
 export const VENDOR_RULES: { readonly [name: string]: AlignmentRule } = {
   intel: {
     name: "intel",
@@ -41,11 +38,9 @@ export const VENDOR_RULES: { readonly [name: string]: AlignmentRule } = {
   },
 };
 
-/** Holds an address and a length against a rule. */
+/** Checks an address and a length, in bytes, against a rule. */
 export function checkAlignment(address: bigint, byteLength: number, rule: AlignmentRule): AlignmentReport {
-  if (typeof address !== "bigint") {
-    throw new ArgumentError(`address: ${shown(address)} is no bigint.`, { api: "core", argument: "address" });
-  }
+  if (typeof address !== "bigint") throw unexpected("address", "a bigint", address);
   whole(byteLength, "byteLength", 0);
   const multiple = whole(object(rule, "rule").address, "rule.address", 1);
   const lengthMultiple = whole(rule.length, "rule.length", 1);

@@ -1,4 +1,4 @@
-import { type Names, object, optionsIn, shown } from "../argument.ts";
+import { literal, type Names, object, optionsIn } from "../argument.ts";
 import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 import { type Layout, layout, moved, whole } from "./layout.ts";
@@ -6,7 +6,7 @@ import { type Layout, layout, moved, whole } from "./layout.ts";
 /** A pixel format, by its common name; `GRAY8`, `RGB`, … are in the order of the bytes in memory. */
 export type ImageFormat = "GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "NV12" | "I420" | "P010";
 
-/** How one plane of a pixel format lies: elements a pixel, and how far it is subsampled in x and y. */
+/** One plane of a pixel format: elements per pixel, and its subsampling in x and y. */
 interface PlaneFormat {
   readonly channels: number;
   readonly dtype: DType;
@@ -33,7 +33,7 @@ const IMAGE_FORMATS: { readonly [F in ImageFormat]: { fourcc: string; planes: re
   P010: { fourcc: "P010", planes: [luma("u16"), chroma("u16", 2)] },
 };
 
-/** How an image's numbers stand for colours. */
+/** How an image's numbers encode colours. */
 export interface Colour {
   /** The matrix between RGB and YCbCr. */
   readonly matrix?: "bt601" | "bt709" | "bt2020";
@@ -43,7 +43,7 @@ export interface Colour {
 
 /** What a frame of pixels is. */
 export interface ImageInfo {
-  /** Told from {@link AudioInfo} by this. */
+  /** Distinguishes it from {@link AudioInfo}. */
   readonly type: "image";
   /** The pixel format. */
   readonly format: ImageFormat;
@@ -55,7 +55,7 @@ export interface ImageInfo {
   readonly fourcc: number;
   /** The DRM format modifier, all 64 bits; 0 is linear. */
   readonly modifier: bigint;
-  /** How its numbers stand for colours, where that is known. */
+  /** How its numbers encode colours, if that is known. */
   readonly colour?: Colour;
 }
 
@@ -103,9 +103,9 @@ export function fourccOf(characters: string): number {
 }
 
 /**
- * Checks what an image is, and fills in its fourcc.
+ * Checks the description of an image, and fills in its fourcc.
  *
- * @throws {LayoutError} for an unknown format or a size that its subsampling does not allow.
+ * @throws {LayoutError} for an unknown format, or a size that its subsampling does not allow.
  */
 export function imageInfo(init: ImageInit): ImageInfo {
   return image(optionsIn(init, NAMES, "init"));
@@ -113,7 +113,7 @@ export function imageInfo(init: ImageInit): ImageInfo {
 
 function image({ format: name, width, height, modifier = 0n, colour }: ImageInit): ImageInfo {
   if (typeof name !== "string" || !Object.hasOwn(IMAGE_FORMATS, name)) {
-    throw new LayoutError(`format: ${shown(name)} is no pixel format.`, {
+    throw new LayoutError(`format: expected a pixel format, got ${literal(name)}.`, {
       api: "core",
       argument: "format",
       hint: `Use one of ${Object.keys(IMAGE_FORMATS).join(", ")}.`,
@@ -124,7 +124,7 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
     whole(pixels, argument, 1);
     const odd = format.planes.find((plane) => pixels % plane[step] !== 0);
     if (odd !== undefined) {
-      throw new LayoutError(`${argument}: ${pixels} is no multiple of ${odd[step]}, which ${name} needs.`, {
+      throw new LayoutError(`${argument}: ${name} needs a multiple of ${odd[step]}, got ${pixels}.`, {
         api: "core",
         argument,
       });
@@ -142,22 +142,22 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
 }
 
 /**
- * A frozen copy of what a frame is, checked; each property is read once.
+ * A checked and frozen copy of a frame's description.
  *
- * @throws {LayoutError} `argument` names what is wrong.
+ * @throws {LayoutError} whose `argument` names the wrong property.
  */
 export function frameInfo(given: FrameInfo): FrameInfo {
   const info = { ...object(given, "info") };
   if (info.type === "image") return image(info);
   if (info.type !== "audio" || (info.layout !== "interleaved" && info.layout !== "planar")) {
-    throw new LayoutError('info: it is neither an image nor "interleaved" or "planar" audio.', {
+    throw new LayoutError('info: expected an image, or "interleaved" or "planar" audio.', {
       api: "core",
       argument: "info",
     });
   }
   whole(info.sampleRate, "sampleRate", 1);
   if (whole(info.channels, "channels", 1) > MOST_PLANES && info.layout === "planar") {
-    throw new LayoutError(`channels: ${info.channels} planes are more than ${MOST_PLANES}.`, {
+    throw new LayoutError(`channels: expected at most ${MOST_PLANES} planes, got ${info.channels}.`, {
       api: "core",
       argument: "channels",
     });

@@ -1,4 +1,4 @@
-import { type Names, otherNames, shown } from "../argument.ts";
+import { literal, type Names, otherNames } from "../argument.ts";
 import { type DType, sizeOf, TYPED_ARRAYS } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 
@@ -30,7 +30,7 @@ export interface LayoutInit<D extends DType = DType> {
   readonly byteOffset?: number;
 }
 
-/** What a layout can be made of: a layout, too. */
+/** The properties that a layout can be made of; a layout's own are among them. */
 export const LAYOUT_NAMES: Names<LayoutInit & Layout> = {
   shape: true,
   dtype: true,
@@ -44,11 +44,11 @@ export const LAYOUT_NAMES: Names<LayoutInit & Layout> = {
 const MOST_DIMENSIONS = 32;
 
 /**
- * Checks a layout and fills in what was left out. Each property is read once; what is answered is frozen.
+ * Checks a layout and fills in what was left out. The result is frozen.
  *
- * Elements may not overlap; strides and offset are multiples of the element's size.
+ * Elements may not overlap. Strides and offset are in bytes, and multiples of the element's size.
  *
- * @throws {LayoutError} `argument` names what is wrong.
+ * @throws {LayoutError} whose `argument` names the wrong property.
  *
  * @example
  * ```ts
@@ -62,17 +62,23 @@ export function layout<D extends DType>(init: LayoutInit<D>): Layout<D> {
   return layoutIn(init, LAYOUT_NAMES);
 }
 
-/** The layout in what a program gave for something more, whose properties have these names. @see {@link layout} */
+/** The layout in an object that may have the properties in `names`. @see {@link layout} */
 export function layoutIn<D extends DType>(init: LayoutInit<D>, names: object): Layout<D> {
   if (typeof init !== "object" || init === null) {
-    throw bad("init", `${shown(init)} is no layout.`, "Pass { shape, dtype }.");
+    throw bad("init", `expected a layout, got ${literal(init)}.`, "Pass { shape, dtype }.");
   }
   const others = otherNames(init, names);
-  if (others !== undefined) throw bad("init", `there is no ${others}.`, `Use ${Object.keys(names).join(", ")}.`);
+  if (others !== undefined) throw bad("init", `unknown property ${others}.`, `Use ${Object.keys(names).join(", ")}.`);
   const { dtype, shape: givenShape, strides: given, rowAlign, byteOffset: givenOffset } = init;
-  if (given !== undefined && rowAlign !== undefined) throw bad("rowAlign", "give it or strides, not both.");
+  if (given !== undefined && rowAlign !== undefined) {
+    throw bad("rowAlign", "pass either rowAlign or strides, not both.");
+  }
   if (typeof dtype !== "string" || !Object.hasOwn(TYPED_ARRAYS, dtype)) {
-    throw bad("dtype", `${shown(dtype)} is no dtype.`, `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`);
+    throw bad(
+      "dtype",
+      `expected a dtype, got ${literal(dtype)}.`,
+      `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`,
+    );
   }
   const size = sizeOf(dtype);
   const shape = wholes(givenShape, "shape", 1);
@@ -92,7 +98,7 @@ export function layoutIn<D extends DType>(init: LayoutInit<D>, names: object): L
   });
 }
 
-/** True where the elements lie in order without a gap. @throws {LayoutError} for what is no layout. */
+/** True if the elements lie in order without gaps. @throws {LayoutError} if it is no layout. */
 export function isContiguous(l: Layout): boolean {
   return isGapless(layout(l));
 }
@@ -114,7 +120,7 @@ export function elementCount(l: Layout): number {
 /**
  * The part of a layout that begins at element `start` and has the given shape.
  *
- * @throws {LayoutError} where the part reaches outside.
+ * @throws {LayoutError} if the part reaches outside.
  *
  * @example
  * ```ts
@@ -151,7 +157,7 @@ export function moved<D extends DType>(l: Layout<D>, byteOffset: number): Layout
   return l.byteOffset === byteOffset ? l : Object.freeze({ ...l, byteOffset });
 }
 
-/** `[1080,1920,4] u8`, and the strides where they are not contiguous. */
+/** `[1080,1920,4] u8`, with the strides if it is not contiguous. */
 export function describeLayout(l: Layout): string {
   const plain = `[${l.shape.join(",")}] ${l.dtype}`;
   return isGapless(l) ? plain : `${plain}, strides [${l.strides.join(",")}]`;
@@ -160,30 +166,30 @@ export function describeLayout(l: Layout): string {
 /** A whole number in `[least, 2^53)`, or a LayoutError that names the argument. */
 export function whole(value: unknown, argument: string, least: number): number {
   if (typeof value !== "number" || !Number.isSafeInteger(value)) {
-    throw bad(argument, `${shown(value)} is not a whole number below 2^53.`);
+    throw bad(argument, `expected a whole number below 2^53, got ${literal(value)}.`);
   }
-  if (value < least) throw bad(argument, `${value} is less than ${least}.`);
+  if (value < least) throw bad(argument, `expected at least ${least}, got ${value}.`);
   return value;
 }
 
 /** A power of two, as an alignment is. @throws {LayoutError} for anything else. */
 export function powerOfTwo(value: unknown, argument: string): number {
   const power = whole(value, argument, 1);
-  if (2 ** Math.round(Math.log2(power)) !== power) throw bad(argument, `${power} is not a power of two.`);
+  if (2 ** Math.round(Math.log2(power)) !== power) throw bad(argument, `expected a power of two, got ${power}.`);
   return power;
 }
 
-/** A copy of an array of whole numbers, each read once. */
+/** A checked copy of an array of whole numbers. */
 function wholes(given: unknown, argument: string, least: number): number[] {
-  if (!Array.isArray(given)) throw bad(argument, `${shown(given)} is no array of whole numbers.`);
+  if (!Array.isArray(given)) throw bad(argument, `expected an array of whole numbers, got ${literal(given)}.`);
   const { length } = given;
-  if (length > MOST_DIMENSIONS) throw bad(argument, `${length} dimensions are more than ${MOST_DIMENSIONS}.`);
+  if (length > MOST_DIMENSIONS) throw bad(argument, `expected at most ${MOST_DIMENSIONS} dimensions, got ${length}.`);
   const copy = new Array<number>(length);
   for (let i = 0; i < length; i++) copy[i] = whole(given[i], `${argument}[${i}]`, least);
   return copy;
 }
 
-/** A LayoutError in the house's words: `argument: what is wrong`. */
+/** The error of an argument; `what` is the rest of the sentence. */
 function bad(argument: string, what: string, hint?: string): LayoutError {
   return new LayoutError(`${argument}: ${what}`, { api: "core", argument, ...(hint === undefined ? {} : { hint }) });
 }
@@ -195,7 +201,7 @@ function safe(bytes: number, argument: string): number {
 
 function sameRank(argument: string, given: readonly number[], l: Layout): void {
   if (given.length !== l.shape.length) {
-    throw bad(argument, `${given.length} entries were given for the ${l.shape.length} dimensions of the layout.`);
+    throw bad(argument, `expected ${l.shape.length} entries, one for each dimension, got ${given.length}.`);
   }
 }
 
@@ -215,15 +221,15 @@ function contiguousStrides(shape: readonly number[], size: number, rowAlign = 1)
 
 function givenStrides(strides: number[], shape: readonly number[], size: number): number[] {
   if (strides.length !== shape.length) {
-    throw bad("strides", `${shape.length} strides are needed, one for each dimension.`);
+    throw bad("strides", `expected ${shape.length} strides, one for each dimension, got ${strides.length}.`);
   }
   for (let i = 0; i < strides.length; i++) {
     if (strides[i] % size !== 0) {
       const what = `${strides[i]} is not a multiple of the element's ${size} bytes.`;
-      throw bad(`strides[${i}]`, what, "Strides count bytes.");
+      throw bad(`strides[${i}]`, what, "Strides are in bytes.");
     }
   }
-  // From the smallest stride outwards, each dimension has to step over all that lies within it.
+  // From the smallest stride outwards, each dimension has to step over all inner ones.
   const order = strides.map((_, i) => i).filter((i) => shape[i] > 1).sort((a, b) => strides[a] - strides[b]);
   let inner = size;
   for (const i of order) {

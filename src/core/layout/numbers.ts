@@ -1,24 +1,24 @@
 import { shown } from "../argument.ts";
-import { kindOf } from "../checks.ts";
+import { aKind } from "../checks.ts";
 import type { DType } from "./dtype.ts";
 
-/** Writes a number that was not refused. */
+/** Writes a number that was checked. */
 type Write = (view: DataView, offset: number, value: number | bigint) => void;
 
-/** The numbers of a dtype: which there are, and how one is written. */
+/** The numbers of a dtype: their range, and how one is written. */
 export class Numbers {
-  /** What holds them in a tensor. */
+  /** The dtype of a tensor that holds them. */
   readonly dtype: DType;
   /** The size of one in bytes. */
   readonly size: number;
-  /** Writes one, little-endian, as all devices have it that this runs on. */
+  /** Writes one, little-endian: all devices that this runs on are. */
   readonly write: Write;
   readonly #whole: readonly [least: bigint, most: bigint] | undefined;
-  /** The same range for numbers: to compare them with bigints takes longer than all else. */
+  /** The same range for numbers: comparing them with bigints takes longer than all the rest. */
   readonly #least: number;
   readonly #most: number;
 
-  /** `whole` is the range of whole numbers; where it is left out, any number will do that is not rounded to infinity. */
+  /** `whole` is the range of whole numbers; without it, any number that does not round to infinity will do. */
   constructor(dtype: DType, size: number, write: Write, whole?: readonly [least: bigint, most: bigint]) {
     this.dtype = dtype;
     this.size = size;
@@ -28,32 +28,32 @@ export class Numbers {
     this.#most = Number(whole?.[1] ?? Infinity);
   }
 
-  /** Only some of them. */
+  /** The same numbers in a smaller range. */
   within(least: bigint, most: bigint): Numbers {
     return new Numbers(this.dtype, this.size, this.write, [least, most]);
   }
 
   #refusalOfFloat(value: number): string | undefined {
     if (Number.isFinite(rounded(this.size, value)) || !Number.isFinite(value)) return undefined;
-    return `${value} is beyond what ${this.dtype} has.`;
+    return `${value} is beyond the range of ${this.dtype}.`;
   }
 
-  /** Why a value is none of them, in words that can follow its name; undefined where it is one. */
+  /** Why a value is not one of them, as the rest of a sentence that begins with its name; undefined if it is. */
   refusal(value: unknown): string | undefined {
     const whole = this.#whole;
     if (typeof value === "number") {
       if (whole === undefined) return this.#refusalOfFloat(value);
       if (Number.isSafeInteger(value) && value >= this.#least && value <= this.#most) return undefined;
       if (Number.isInteger(value) && value > this.#least && value < this.#most) {
-        return `${value} is a whole number that JavaScript may not have exactly; pass a bigint.`;
+        return `${value} is beyond the numbers that JavaScript holds exactly; pass a bigint.`;
       }
-    } else if (typeof value !== "bigint" || whole === undefined) return `it is a number; got ${kindOf(value)}.`;
+    } else if (typeof value !== "bigint" || whole === undefined) return `expected a number, got ${aKind(value)}.`;
     else if (value >= whole[0] && value <= whole[1]) return undefined;
-    return `${shown(value)} is no whole number from ${whole[0]} to ${whole[1]}.`;
+    return `expected a whole number from ${whole[0]} to ${whole[1]}, got ${shown(value)}.`;
   }
 }
 
-/** A number as a float of so many bytes has it. */
+/** A number rounded to a float of so many bytes. */
 function rounded(size: number, value: number): number {
   if (size === 8) return value;
   return size === 4 ? Math.fround(value) : Math.f16round(value);
@@ -67,7 +67,7 @@ function unsigned(dtype: DType, bits: bigint, write: Write): Numbers {
   return new Numbers(dtype, Number(bits) / 8, write, [0n, 2n ** bits - 1n]);
 }
 
-/** In two halves where it is a number: a bigint made of it would take longer than the rest. */
+/** Writes a number in two halves: making a bigint of it would take longer than the rest. */
 function writeLong(view: DataView, offset: number, value: number | bigint): void {
   if (typeof value === "bigint") return view.setBigInt64(offset, value, true);
   view.setUint32(offset, value, true);

@@ -10,15 +10,15 @@ export interface Dimension {
   readonly strides: readonly number[];
 }
 
-/** Elements of one shape and dtype, as bytes: what lies side by side in every layout is one run. */
+/** Elements of one shape and dtype, as bytes: elements that are adjacent in every layout form one run. */
 export interface Runs {
   /** The bytes of one run. */
   readonly length: number;
-  /** How runs are repeated, innermost first; empty where there is one. */
+  /** How runs are repeated, innermost first; empty if there is only one. */
   readonly dimensions: readonly Dimension[];
 }
 
-/** Joins dimensions as far as all layouts allow. Their shapes and dtypes are the same. */
+/** Joins dimensions as far as all layouts allow. The layouts have the same shape and dtype. */
 export function runsOf(layouts: readonly Layout[]): Runs {
   const [{ shape, dtype }] = layouts;
   const inward = shape
@@ -45,6 +45,6 @@ export function assertSameElements(
 ): void {
   const { shape, dtype } = other;
   if (one.dtype === dtype && one.shape.length === shape.length && one.shape.every((n, i) => n === shape[i])) return;
-  const what = `it has the elements of ${describeLayout(other)}, not of ${describeLayout(one)}.`;
+  const what = `expected the elements of ${describeLayout(one)}, got those of ${describeLayout(other)}.`;
   throw new LayoutError(`${about.argument}: ${what}`, about);
 }

@@ -1,31 +1,26 @@
-import { shown } from "../argument.ts";
-import { ArgumentError } from "../errors.ts";
+import { unexpected } from "../argument.ts";
 
-/** What may be done with bytes. `"write"`: every byte will be written, so nothing is fetched first. */
+/** What a holder may do with bytes. `"write"` promises to write every byte, so the old ones are not fetched. */
 export type Access = "read" | "write" | "read-write";
 
-/** True where `access` lets bytes be changed. */
+/** True if `access` allows bytes to be changed. */
 export function writes(access: Access): boolean {
   return access !== "read";
 }
 
-/** True where `access` lets bytes be seen. */
+/** True if `access` allows bytes to be read. */
 export function reads(access: Access): boolean {
   return access !== "write";
 }
 
-/** True where somebody who holds `held` may pass on `wanted`. */
+/** True if a holder of `held` may lend `wanted`. */
 export function covers(held: Access, wanted: Access): boolean {
   return held === wanted || (held === "read-write" && (wanted === "read" || wanted === "write"));
 }
 
-/** An access that was given, or `otherwise` where none was. @throws {ArgumentError} for anything else. */
+/** The access that a program gave, or `otherwise` if it gave none. @throws {ArgumentError} for anything else. */
 export function accessOf(given: unknown, otherwise: Access): Access {
   if (given === undefined) return otherwise;
   if (given === "read" || given === "write" || given === "read-write") return given;
-  throw new ArgumentError(`access: ${shown(given)} is none.`, {
-    api: "core",
-    argument: "access",
-    hint: 'Use "read", "write" or "read-write".',
-  });
+  throw unexpected("access", '"read", "write" or "read-write"', given);
 }

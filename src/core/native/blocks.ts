@@ -18,37 +18,37 @@ import { LONGEST_IN_SLAB, takeFromSlab } from "./slabs.ts";
 
 export { PAGE } from "./pages.ts";
 
-/** The lengths of blocks are multiples of this: what GPUs that share memory with the CPU want, and a cache line. */
+/** Lengths of blocks are multiples of this: a cache line, and what GPUs that share the CPU's memory want. */
 export const LENGTH_MULTIPLE = 64;
 
 /** A block of anonymous or memfd memory, and how to hand out its fd. */
 export interface MappedBlock extends Block {
-  /** The address of its first byte, which begins a page. */
+  /** The address of its first byte; it begins a page. */
   readonly address: Address;
-  /** Where the bytes that were asked for begin in it: 0, unless they end at a guard page. */
+  /** Where the requested bytes begin in it: 0, unless they end at a guard page. */
   readonly start: number;
   /** A new fd of the same memory, which the caller owns; undefined for anonymous memory. */
   readonly duplicateFd?: () => number;
 }
 
-/** How a block is to be made. */
+/** The properties of a new block. */
 export interface BlockInit {
   /** Bytes: rounded up to a multiple of 64. */
   readonly byteLength: number;
-  /** A power of two, of the address at which the bytes that were asked for begin. */
+  /** The requested bytes begin at a multiple of this power of two. */
   readonly align: number;
-  /** In a memfd, so that other processes and APIs can have it. */
+  /** Puts it in a memfd, so that other processes and APIs can map it. */
   readonly sharable: boolean;
-  /** With a page after its end that nobody may touch: the bytes end there, as far as `align` allows. */
+  /** Adds an inaccessible page after its end; the bytes end there, as far as `align` allows. */
   readonly guard: boolean;
 }
 
 /**
- * Makes a block of zeroed memory. Small ones share a mapping (see slabs.ts), for a process may only have so many; what
- * is aligned beyond a page, sharable or guarded has one of its own.
+ * Makes a block of zeroed memory. Small blocks share a mapping (see slabs.ts), because a process may have only so many;
+ * a block that is aligned beyond a page, sharable or guarded has its own.
  *
- * @throws {ArgumentError} where there are too many mappings already.
- * @throws {NativeCallError} ENOMEM where there is not enough, EMFILE where a memfd meets the limit of open files.
+ * @throws {ArgumentError} if there are too many mappings already.
+ * @throws {NativeCallError} ENOMEM if memory runs out, EMFILE if a memfd meets the limit of open files.
  */
 export function mapBlock(init: BlockInit): MappedBlock {
   const byteLength = Math.ceil(init.byteLength / LENGTH_MULTIPLE) * LENGTH_MULTIPLE;
@@ -57,7 +57,7 @@ export function mapBlock(init: BlockInit): MappedBlock {
   return { kind: "host.block", byteLength, start: 0, ...takeFromSlab(byteLength) };
 }
 
-/** A block with a mapping of its own; a guard page is one more. */
+/** A block with its own mapping; a guard page is one more mapping. */
 function ownMapping(init: BlockInit, rounded: number): MappedBlock {
   const pages = Math.ceil(rounded / PAGE) * PAGE;
   const byteLength = init.guard ? pages : rounded;
@@ -89,7 +89,7 @@ function closeOwn(fd: number): void {
   closeFd(fd);
 }
 
-/** Addresses for the block, with memory in them. */
+/** Addresses for the block, with memory behind them. */
 function reserve(init: BlockInit, pages: number, span: number, fd: number | undefined, undo: Undo): Address {
   if (init.align <= PAGE && !init.guard) {
     const address = mapPages(NULL, pages, fd);
@@ -101,7 +101,7 @@ function reserve(init: BlockInit, pages: number, span: number, fd: number | unde
   return address;
 }
 
-/** Addresses that nobody may touch yet; what alignment did not need is given back. */
+/** Reserves addresses without memory, and gives back what alignment does not need. */
 function reserveAligned(span: number, align: number, undo: Undo): Address {
   const slack = align > PAGE ? align : 0;
   const whole = reservePages(span + slack);
@@ -115,7 +115,7 @@ function reserveAligned(span: number, align: number, undo: Undo): Address {
   return address;
 }
 
-/** Gives back what is safe: all of it; the pages but not the addresses; or nothing. */
+/** Gives back as much as is safe: everything, the pages without the addresses, or nothing. */
 function free(
   fate: Fate,
   address: Address,
@@ -142,7 +142,7 @@ function openMemfd(byteLength: number, undo: Undo): number {
   ledger.add("host.fd");
   undo.push(() => closeOwn(fd));
   if (libc().ftruncate(fd, BigInt(byteLength)) !== 0) throw libcError("ftruncate");
-  // Whoever gets a duplicate must not be able to shrink it under us: touching what is gone ends the process.
+  // The owner of a duplicate must not shrink it under us: touching pages that are gone ends the process.
   if (libc().fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) !== 0) throw libcError("fcntl");
   return fd;
 }

@@ -4,13 +4,15 @@ import { unwind } from "../life/undo.ts";
 import { libc, libcError } from "./libc.ts";
 
 /**
- * A new fd of the same open file, which the caller owns; programs that are started do not get it.
+ * Duplicates an fd. The caller owns the new one, and child processes do not inherit it.
  *
- * @throws {NativeCallError} EBADF for what is no open fd, EMFILE where there are too many.
+ * @throws {NativeCallError} EBADF if it is not open, EMFILE if there are too many.
  */
 export function duplicateFd(fd: number): number {
   const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) throw libcError("fcntl", "Is it open? Else close others, or raise the limit (ulimit -n).");
+  if (copy < 0) {
+    throw libcError("fcntl", "Check that it is open; else close other fds, or raise the limit (ulimit -n).");
+  }
   return copy;
 }
 
@@ -19,7 +21,7 @@ export function closeFd(fd: number): void {
   if (libc().close(fd) !== 0) throw libcError("close");
 }
 
-/** Keeps an fd from programs that are started, and answers it. It is this function's: where that fails, it is closed. */
+/** Marks an fd so that child processes do not inherit it, and returns it. If that fails, the fd is closed. */
 export function closedOnExec(fd: number): number {
   if (libc().fcntl(fd, F_SETFD, FD_CLOEXEC) === 0) return fd;
   const error = libcError("fcntl");

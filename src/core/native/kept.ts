@@ -3,8 +3,8 @@ import { libc } from "./libc.ts";
 import { openingOf } from "./library.ts";
 
 /**
- * Has the loader keep the library of an API that was just opened: Deno closes what a Worker has opened when that ends,
- * be it in the middle of a wait on another thread.
+ * Makes the loader keep the library of an API that was just opened. Deno closes a Worker's libraries when the Worker
+ * ends, even in the middle of a wait on another thread.
  */
 export function keptLoaded<F>(api: string, opened: F): F {
   const path = new TextEncoder().encode(`${openingOf(api)!.path}\0`);

@@ -3,7 +3,7 @@ import { ArgumentError, type ErrorFields, type LibraryAttempt } from "../errors.
 import { LibraryNotFoundError, messageOf, PermissionError } from "../errors.ts";
 import { faultOf } from "./library_file.ts";
 
-/** A native library: what it is called, where it may be, what is wanted of it. */
+/** A native library: its names, where it may be, and the functions to take from it. */
 export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   /** The API, as errors name it: `"opencl"`. `SAMEPAGE_LIB_<API>` overrides the candidates. */
   readonly api: string;
@@ -11,61 +11,61 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   readonly candidates: readonly string[];
   /** The symbol table. */
   readonly symbols: S;
-  /** What to install or set where none opens. */
+  /** What to install or set if none opens. */
   readonly hint: string;
   /**
-   * Why a candidate that opened is of no use here; undefined where it is. It is passed over for one that suits; where none
-   * does, the first that opened is taken, whose own calls say more. What the override names is not asked about.
+   * Why a candidate that opened does not suit; undefined if it does. A candidate that suits is preferred. If none does,
+   * the first that opened is taken, because its own calls say more. The override is taken without asking.
    */
   readonly unsuited?: (functions: Record<string, unknown>) => string | undefined;
-  /** How a candidate is opened; by `Deno.dlopen` unless given. */
+  /** Opens a candidate; `Deno.dlopen` by default. */
   readonly link?: Link;
 }
 
 /**
- * Opens the library at a path, and answers its functions by their names in the table.
+ * Opens the library at a path, and returns its functions by their names in the table.
  *
- * @throws {Error} in Deno's own words, where it does not open or lacks one.
+ * @throws {Error} in Deno's own words, if it does not open or lacks a function.
  */
 export type Link = (path: string, symbols: Deno.ForeignLibraryInterface, api: string) => Record<string, unknown>;
 
 const dlopen: Link = (path, symbols) => Deno.dlopen(path, symbols).symbols;
 
-/** What came of opening a library: where it was looked for, and what opened. */
+/** How a library was opened: where it was looked for, and what opened. */
 export interface Opening {
   /** The variable that overrides the candidates: `"SAMEPAGE_LIB_OPENCL"`. */
   readonly variable: string;
-  /** What it says, where it is set and may be read. */
+  /** Its value, if it is set and may be read. */
   readonly override: string | undefined;
-  /** The name or path that opened; undefined where none did. */
+  /** The name or path that opened; undefined if none did. */
   readonly path: string | undefined;
-  /** Every other one that was tried, in order. */
+  /** Every other candidate that was tried, in order. */
   readonly attempts: readonly LibraryAttempt[];
 }
 
-/** What came of it, by API: of the last try, where there were several. */
+/** The last opening of each API's library. */
 const openings = new Map<string, Opening>();
 
-/** What came of opening an API's library; undefined where nobody has called it yet, or it was not permitted. */
+/** How an API's library was opened; undefined if it was never called, or that was not permitted. */
 export function openingOf(api: string): Opening | undefined {
   return openings.get(api);
 }
 
-/** Sees each library's functions as it is opened, and may put others in their place: for fault injection in tests. */
+/** Sees each library's functions as it opens, and may replace them: for fault injection in tests. */
 export type Tap = (api: string, functions: Record<string, unknown>) => Record<string, unknown>;
 
 let tap: Tap | undefined;
 
-/** Sets the tap for libraries opened from now on. */
+/** Sets the tap for libraries that open from now on. */
 export function setTap(next: Tap | undefined): void {
   tap = next;
 }
 
 /**
- * Makes the opener of a library: it opens on the first call, once, and never closes.
+ * Makes the opener of a library, which opens on the first call, once, and never closes.
  *
  * @typeParam F the functions with their C parameter names, as generated beside the table
- * @throws {LibraryNotFoundError} where no candidate opens; `attempts` says why for each.
+ * @throws {LibraryNotFoundError} if no candidate opens; `attempts` says why for each.
  * @throws {PermissionError} without `--allow-ffi`.
  */
 export function lazyLibrary<F>(spec: LibrarySpec<Deno.ForeignLibraryInterface>): () => F {
@@ -74,7 +74,7 @@ export function lazyLibrary<F>(spec: LibrarySpec<Deno.ForeignLibraryInterface>):
 }
 
 function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, unknown> {
-  // Loading by soname under a prompt answered "allow" fails on that call itself, unless asked beforehand.
+  // If a prompt is answered "allow" during a load by soname, that load fails: so the permission is asked for before.
   Deno.permissions.requestSync({ name: "ffi" });
   const attempts: LibraryAttempt[] = [];
   const { link = dlopen, unsuited } = spec;
@@ -113,7 +113,7 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
     {
       api: spec.api,
       fn: "dlopen",
-      hint: override === undefined ? spec.hint : `${variable} names it: correct it, or unset it.`,
+      hint: override === undefined ? spec.hint : `${variable} names it: correct or unset that variable.`,
     },
   );
 }
@@ -124,11 +124,11 @@ function opened(api: string, functions: Record<string, unknown>, opening: Openin
 }
 
 /**
- * Functions that no library exports, by their addresses; null where there is none.
+ * Functions that no library exports, by their addresses; null where a function is missing.
  *
- * @param api as the tap knows it
- * @param symbols what each function takes and answers
- * @param addressOf asks whoever has them
+ * @param api the name by which the tap knows them
+ * @param symbols the parameters and result of each function
+ * @param addressOf asks a driver for an address
  */
 export function functionsByAddress(
   api: string,
@@ -155,7 +155,7 @@ function callerOf(
   return (...args) => fn.call(...args);
 }
 
-/** Runs what needs FFI; Deno's NotCapable becomes a {@link PermissionError}. */
+/** Runs a function that needs FFI. Deno's NotCapable becomes a {@link PermissionError}. */
 export function permitted<T>(what: string, api: string, action: () => T): T {
   try {
     return action();
@@ -166,10 +166,10 @@ export function permitted<T>(what: string, api: string, action: () => T): T {
 }
 
 /**
- * An environment variable; undefined where it is empty. It is read only where that is permitted already: samepage asks for no
- * permission but FFI.
+ * An environment variable; undefined if it is empty. It is read only if that is permitted already: samepage asks for no
+ * permission except FFI.
  *
- * @throws {ArgumentError} where its value is not UTF-8: JavaScript cannot have it.
+ * @throws {ArgumentError} if its value is not UTF-8, which JavaScript cannot represent.
  */
 export function environment(name: string): string | undefined {
   if (Deno.permissions.querySync({ name: "env", variable: name }).state !== "granted") return undefined;
@@ -182,7 +182,7 @@ export function environment(name: string): string | undefined {
   }
 }
 
-/** The same for messages about variables that others read: what is not text is told in words. */
+/** A variable that other code reads, for messages: a value that is not text is described. */
 export function environmentInWords(name: string): string | undefined {
   try {
     return environment(name);

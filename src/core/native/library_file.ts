@@ -4,12 +4,12 @@ import { O_CLOEXEC, O_NONBLOCK, O_RDONLY, SEEK_END, SEEK_SET } from "../../../ff
 import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 
-/** The process's own C library: the one that SAMEPAGE_LIB_LIBC names may be what is asked about. */
+/** The process's own C library: the one that SAMEPAGE_LIB_LIBC names may be the file in question. */
 const LIBC = "libc.so.6";
 
 type Files = Pick<LibC, "open" | "read" | "lseek" | "close">;
 
-/** Undefined without the permission, which opening the library itself will ask for. */
+/** Undefined without the permission; opening the library itself will ask for it. */
 function opened(): Files | undefined {
   const { open, read, lseek, close } = SYMBOLS;
   try {
@@ -21,9 +21,9 @@ function opened(): Files | undefined {
 
 /**
  * What is wrong with a library's file that the loader does not notice: it waits at a pipe, and the process ends by SIGBUS
- * where a part that the file's header promises is cut off. Undefined where nothing is, or the loader says it itself.
+ * if a part that the file's header promises is cut off. Undefined if nothing is wrong, or the loader reports it itself.
  *
- * @param path a path, with a slash in it; of what else the loader searches for, only the loader knows the file
+ * @param path a path with a slash in it; the loader alone knows the file of a bare name
  */
 export function faultOf(path: string): string | undefined {
   const files = opened();
@@ -31,7 +31,7 @@ export function faultOf(path: string): string | undefined {
   if (files === undefined || fd < 0) return undefined;
   try {
     const size = files.lseek(fd, 0n, SEEK_END);
-    if (size < 0n) return "it is no regular file.";
+    if (size < 0n) return "it is not a regular file.";
     const end = endOf((at, length) => bytesAt(files, fd, at, length));
     return end <= size ? undefined : `it is cut off: it has ${size} bytes, and its parts reach to byte ${end}.`;
   } finally {
@@ -39,10 +39,10 @@ export function faultOf(path: string): string | undefined {
   }
 }
 
-/** Some bytes of a file; undefined where they are not all there. */
+/** Some bytes of a file; undefined if some are missing. */
 type Read = (at: bigint, length: number) => DataView | undefined;
 
-/** Where the parts end that the loader maps; 0 for what is no library of this kind of machine: the loader says so. */
+/** The end of the parts that the loader maps; 0 for a file that is no library for this machine: the loader says so. */
 function endOf(read: Read): bigint {
   const header = read(0n, Elf64_Ehdr.size);
   if (header === undefined || header.getUint32(0) !== ELF_MAGIC) return 0n;
@@ -59,10 +59,10 @@ function endOf(read: Read): bigint {
   return end;
 }
 
-/** What an ELF file begins with: 0x7f, "ELF". */
+/** The first bytes of an ELF file: 0x7f, "ELF". */
 const ELF_MAGIC = ELFMAG0 << 24 | 0x454c46;
 
-/** Where in its first bytes an ELF file says for how many bits it is, and in which order its bytes are (elf.h). */
+/** Where an ELF file says how many bits it is for, and in which order its bytes are (elf.h). */
 const [CLASS_AT, DATA_AT] = [4, 5];
 
 function bytesAt(files: Files, fd: number, at: bigint, length: number): DataView | undefined {

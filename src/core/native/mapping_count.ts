@@ -1,29 +1,28 @@
 import { ArgumentError } from "../errors.ts";
 import { textOf } from "./proc.ts";
 
-/** How many mappings a process may have where the kernel does not say: Linux's default. */
+/** The most mappings of a process if the kernel does not tell: Linux's default. */
 const DEFAULT_LIMIT = 65_530;
 
-/** What the kernel knows of this process's mappings. */
+/** What the kernel says about this process's mappings. */
 export interface Kernel {
-  /** How many there may be (vm.max_map_count). */
+  /** The most there may be (vm.max_map_count). */
   limit(): number;
-  /** How many there are. This takes a while: it is asked now and then. */
+  /** How many there are. Asking takes a while, so it is done rarely. */
   inUse(): number;
 }
 
 /**
- * Counts the mappings that are made, and refuses them long before the kernel does. V8 ends the process where it gets
- * none, and munmap may need one, so half of them are left to others.
+ * Counts mappings, and refuses them long before the kernel does. V8 ends the process if it gets none, and munmap may
+ * need one, so half of them are left to others.
  *
- * Every isolate counts its own. What Workers and drivers have is seen when the kernel is asked, whenever a good many
- * more have been made.
+ * Every isolate counts its own. The kernel is asked for those of Workers and drivers after every so many new mappings.
  */
 export class MappingCount {
   readonly #kernel: Kernel;
   #limit: number | undefined;
   #made = 0;
-  /** The fewest there were since the kernel was asked. */
+  /** The lowest count since the kernel was asked. */
   #least = 0;
 
   /** Asks nothing yet. */
@@ -32,9 +31,9 @@ export class MappingCount {
   }
 
   /**
-   * Some more are about to be made.
+   * Counts mappings that are about to be made.
    *
-   * @throws {ArgumentError} where there are too many already; then none was counted.
+   * @throws {ArgumentError} if there are too many already; none is counted then.
    */
   take(count: number): void {
     const limit = this.#limit ??= this.#kernel.limit();
@@ -48,14 +47,14 @@ export class MappingCount {
     this.#made = made;
   }
 
-  /** Some are gone. */
+  /** Counts mappings that are gone. */
   giveBack(count: number): void {
     this.#made -= count;
     this.#least = Math.min(this.#least, this.#made);
   }
 }
 
-/** The mappings of this isolate's memory. */
+/** Counts the mappings of this isolate's memory. */
 export const mappingCount: MappingCount = new MappingCount();
 
 function limitOfMappings(): number {

@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { textOf } from "./proc.ts";
 
-/** Files that are memory: a memfd, shared anonymous memory, System V's. */
+/** Files that are memory: a memfd, shared anonymous memory, System V shared memory. */
 const IN_MEMORY = /^\/(memfd:|dev\/(shm\/|zero)|SYSV)/;
 
 /** `55d0-55e0 rw-s 00000000 08:01 1234   /path`. */
@@ -12,13 +12,13 @@ interface Mapping {
   readonly start: bigint;
   readonly writable: boolean;
   readonly shared: boolean;
-  /** Its file, or what else the kernel calls it. */
+  /** Its file, or the kernel's name for it. */
   readonly path: string;
 }
 
 /**
- * The file on a disk whose pages lie in a range of this process, shared with it: such pages are the file system's, and
- * no driver may lock them. Undefined where there is none, or the kernel's list cannot be read.
+ * The file on a disk that is mapped, shared, in a range of this process. Such pages belong to the file system, and no
+ * driver may lock them. Undefined if there is none, or the kernel's list cannot be read.
  */
 export function fileBehind(address: Address, byteLength: number): string | undefined {
   const isFile = ({ shared, path }: Mapping) => shared && path.startsWith("/") && !IN_MEMORY.test(path);
@@ -26,15 +26,15 @@ export function fileBehind(address: Address, byteLength: number): string | undef
 }
 
 /**
- * The first address of a range of this process at which nobody may write. Undefined where there is none, or the kernel's
- * list cannot be read.
+ * The first read-only address in a range of this process. Undefined if there is none, or the kernel's list cannot be
+ * read.
  */
 export function readOnlyIn(address: Address, byteLength: number): bigint | undefined {
   const start = mappingsOf(address, byteLength).find(({ writable }) => !writable)?.start;
   return start === undefined || start > address ? start : address;
 }
 
-/** The mappings in which a range lies, as far as the kernel's list can be read. */
+/** The mappings that a range lies in, as far as the kernel's list can be read. */
 function mappingsOf(address: Address, byteLength: number): Mapping[] {
   const end = address + BigInt(byteLength);
   const found: Mapping[] = [];

@@ -14,25 +14,25 @@ import { EINVAL } from "../../../ffi/libc/errors.ts";
 import { ledger } from "../life/ledger.ts";
 import { libc, libcError } from "./libc.ts";
 
-/** The page size of every Linux this runs on (x86-64, and aarch64 as Debian builds it). */
+/** The page size of every Linux that this runs on (x86-64, and aarch64 as Debian builds it). */
 export const PAGE = 4096;
 
-/** What `mmap` answers where it fails. */
+/** What `mmap` returns when it fails. */
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
-/** Readable and writable pages: of the memfd, or anonymous ones. At `address`, unless that is null. */
+/** Maps readable and writable pages, of a memfd or anonymous, at `address` unless that is null. */
 export function mapPages(address: Address, byteLength: number, fd?: number): Address {
   const fixed = address === NULL ? 0 : MAP_FIXED;
   const kind = fd === undefined ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   return map(address, byteLength, PROT_READ | PROT_WRITE, kind | fixed, fd ?? -1);
 }
 
-/** Addresses that nobody may touch yet. */
+/** Reserves addresses without memory. */
 export function reservePages(byteLength: number): Address {
   return map(NULL, byteLength, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 }
 
-/** Gives pages and addresses back. What cannot be is in the ledger from then on, as quarantined. */
+/** Gives pages and addresses back. If that fails, the ledger counts them as quarantined. */
 export function unmapPages(address: Address, byteLength: number): void {
   if (libc().munmap(address, BigInt(byteLength)) === 0) return;
   const error = libcError("munmap");
@@ -40,16 +40,16 @@ export function unmapPages(address: Address, byteLength: number): void {
   throw error;
 }
 
-/** Gives anonymous pages back and keeps their addresses: whoever reads there next finds zeros. */
+/** Gives anonymous pages back and keeps their addresses: the next read finds zeros. */
 export function dropPages(address: Address, byteLength: number): void {
   if (libc().madvise(address, BigInt(byteLength), MADV_DONTNEED) === 0) return;
   const error = libcError("madvise");
   if (error.code !== EINVAL) throw error;
-  mapPages(address, byteLength); // the program has locked them (mlockall): then fresh ones take their place
+  mapPages(address, byteLength); // the program has locked them (mlockall): fresh pages replace them
 }
 
 function map(address: Address, byteLength: number, protection: number, flags: number, fd: number): Address {
   const mapped = libc().mmap(address, BigInt(byteLength), protection, flags, fd, 0n);
-  if (mapped === MAP_FAILED) throw libcError("mmap", `${byteLength} bytes were asked for.`);
+  if (mapped === MAP_FAILED) throw libcError("mmap", `The request was for ${byteLength} bytes.`);
   return mapped;
 }

@@ -1,12 +1,12 @@
 import type { Address } from "../../../ffi/address.ts";
 import { permitted } from "./library.ts";
 
-/** What a native call may be reading: so that it is not collected before the call returns. */
+/** Memory that a native call may be reading, kept from collection until the call returns. */
 let held: ArrayBufferView | undefined;
 
-/** The address of the first byte of a view of our own. It stays valid for as long as the view is reachable. */
+/** The address of the first byte of one of our own views. It is valid for as long as the view is reachable. */
 export function addressOf(bytes: ArrayBufferView, api: string): Address {
-  // A small typed array lies in V8's heap, which moves things, until its buffer is asked for.
+  // A small typed array lies in V8's heap, where it may move, until its buffer is requested.
   const { buffer, byteOffset } = bytes;
   return permitted("to look at a buffer", api, () => {
     const base = Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer as ArrayBuffer));
@@ -26,7 +26,7 @@ export function addressInPointer(value: unknown, api: string): Address | undefin
   }
 }
 
-/** Calls `use` with the address of `bytes`, which stay alive, and where they are, until it returns. */
+/** Calls `use` with the address of `bytes`. They stay alive and in place until it returns. */
 export function pinned<R>(bytes: ArrayBufferView, api: string, use: (address: Address) => R): R {
   const outer = held;
   held = bytes;

@@ -13,11 +13,11 @@ import { isVacant } from "./slabs.ts";
 const MOST_RANGES = 1024;
 
 /**
- * Reads a byte of every page of a range through the kernel, which answers EFAULT where a direct read would end the
- * process. Where the kernel does not permit it (a sandbox), nothing is found out by that. A block of samepage's own that
- * nobody has counts as gone, though it can be read.
+ * Reads a byte of every page of a range through the kernel, which returns EFAULT where a direct read would end the
+ * process. If the kernel does not permit that (a sandbox), nothing is learned. A block of samepage's own without an owner
+ * counts as gone, although it can be read.
  *
- * @throws {ArgumentError} where a page cannot be read, or is of a block that nobody has.
+ * @throws {ArgumentError} if a page cannot be read, or belongs to a block without an owner.
  */
 export function probePages(
   address: Address,
@@ -62,10 +62,10 @@ export function probePages(
 }
 
 /**
- * Asks the kernel whether the first and the last page of a range may be written. That changes no byte. Where the kernel
- * has no answer (before Linux 5.14, memory of a device), its list of mappings is looked at.
+ * Asks the kernel whether the first and the last page of a range may be written, without changing a byte. If the kernel
+ * has no answer (before Linux 5.14, device memory), its list of mappings is read.
  *
- * @throws {ArgumentError} where a page may only be read.
+ * @throws {ArgumentError} if a page is read-only.
  */
 export function probeWritable(address: Address, byteLength: number): void {
   const page = BigInt(PAGE);
@@ -75,7 +75,7 @@ export function probeWritable(address: Address, byteLength: number): void {
   const readOnly = readOnlyIn(address, byteLength);
   if (readOnly === undefined) return;
   throw new ArgumentError(
-    `access: the memory at 0x${readOnly.toString(16)} may only be read, and a write would end the process.`,
+    `access: the memory at 0x${readOnly.toString(16)} is read-only: a write would end the process.`,
     { api: "host", fn: "wrap", argument: "access", hint: 'Wrap it with { access: "read" }.' },
   );
 }

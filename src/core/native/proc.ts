@@ -2,7 +2,7 @@ import { O_CLOEXEC, O_RDONLY } from "../../../ffi/libc/constants.ts";
 import { libc } from "./libc.ts";
 import { cString } from "./text.ts";
 
-/** A file of the kernel's (/proc/…), as far as it can be read. It needs no permission of Deno's but --allow-ffi. */
+/** A kernel file (/proc/…), as far as it can be read. It needs --allow-ffi and no other permission of Deno's. */
 export function textOf(path: string): string {
   const fd = libc().open(cString(path), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return "";

@@ -4,15 +4,15 @@ import { InteropError } from "../errors.ts";
 import { errno, libc } from "./libc.ts";
 import { sleepSync } from "./sleep.ts";
 
-/** What each process has one of, and needs no permission and no name of its own in the filesystem. */
+/** A file that each process has one of, and that needs no permission and no name in the file system. */
 const LOCKED = new TextEncoder().encode("/proc/self\0");
 
-/** After so many milliseconds it goes on without: an isolate that was terminated in the middle never lets go. */
+/** After so many milliseconds it goes on without the lock: an isolate that was terminated never releases it. */
 const PATIENCE_MS = 10_000;
 
 /**
- * Runs what no two threads of a process may do at a time, though isolates share no memory: for drivers whose first call
- * is not safe for threads. Where that cannot be had (no /proc, no fd left), it runs all the same. Not to be nested.
+ * Runs a function that no two threads of a process may run at once, although isolates share no memory: for drivers whose
+ * first call is not thread-safe. If there is no lock (no /proc, no fd left), it runs anyway. Do not nest it.
  */
 export function alone<T>(action: () => T): T {
   const fd = lockFile();
@@ -22,11 +22,11 @@ export function alone<T>(action: () => T): T {
     while (libc().flock(fd, LOCK_EX | LOCK_NB) < 0 && errno() === EWOULDBLOCK && performance.now() < end) sleepSync(1);
     return action();
   } finally {
-    libc().close(fd); // which lets go of it
+    libc().close(fd); // releases the lock
   }
 }
 
-/** An fd to lock; -1 where there is none, or libc may not be opened. */
+/** An fd to lock; -1 if there is none, or libc may not be opened. */
 function lockFile(): number {
   try {
     return libc().open(LOCKED, O_RDONLY | O_CLOEXEC, 0);

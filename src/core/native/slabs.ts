@@ -7,42 +7,42 @@ import { dropPages, mapPages, PAGE, unmapPages } from "./pages.ts";
 /** The length of a slab. */
 const SLAB = 4 << 20;
 
-/** The longest block that is a part of a slab. */
+/** The longest block that a slab can hold. */
 export const LONGEST_IN_SLAB: number = 256 << 10;
 
-/** One mapping that many blocks of the same length share. */
+/** One mapping, shared by many blocks of the same length. */
 interface Slab {
   readonly address: Address;
-  /** Of each of its blocks, a power of two. */
+  /** The length of each of its blocks, a power of two. */
   readonly blockLength: number;
-  /** Those that were never handed out begin here. */
+  /** Blocks from here on were never handed out. */
   untouched: number;
-  /** Those that came back: their pages are zero again. */
+  /** Blocks that came back; their pages are zero again. */
   readonly returned: number[];
-  /** Of each block: 1 where somebody has it, or it is kept for good. */
+  /** For each block: 1 if it has an owner, or is kept for good. */
   readonly taken: Uint8Array;
-  /** How many are. */
+  /** How many blocks are in use. */
   takenCount: number;
 }
 
 /** All slabs of this isolate. */
 const slabs = new Set<Slab>();
 
-/** Those that have a block to hand out, by the length of their blocks; the oldest is used first. */
+/** Slabs with a free block, by the length of their blocks; the oldest is used first. */
 const roomy = new Map<number, Set<Slab>>();
 
-/** The one empty slab that is kept for the next block: a Worker that ends leaves its memory mapped. */
+/** The one empty slab that is kept for the next block; more would stay mapped when a Worker ends. */
 let spare: Slab | undefined;
 
 /** A block of a slab. */
 export interface SlabBlock {
-  /** The address of its first byte, which begins a page. */
+  /** The address of its first byte; it begins a page. */
   readonly address: Address;
-  /** Gives it back, or what is safe of it. */
+  /** Gives back as much of it as is safe. */
   free(fate: Fate): void;
 }
 
-/** A zeroed block of at least so many bytes, at most {@link LONGEST_IN_SLAB}: whole pages of its own. */
+/** A zeroed block of whole pages, with at least so many bytes, at most {@link LONGEST_IN_SLAB}. */
 export function takeFromSlab(byteLength: number): SlabBlock {
   const blockLength = Math.max(PAGE, 2 ** Math.ceil(Math.log2(byteLength)));
   const slab = roomIn(blockLength).values().next().value ?? newSlab(blockLength);
@@ -54,7 +54,7 @@ export function takeFromSlab(byteLength: number): SlabBlock {
   return { address, free: (fate) => free(slab, index, address, fate) };
 }
 
-/** Is a byte of this range in a block that nobody has? Somebody who was given it before may still know its address. */
+/** Is a byte of this range in a block without an owner? A former owner may still know its address. */
 export function isVacant(address: bigint, byteLength: number): boolean {
   for (const slab of slabs) {
     const from = Math.max(0, Number(address - slab.address));
@@ -88,7 +88,7 @@ function newSlab(blockLength: number): Slab {
   return slab;
 }
 
-/** Whatever is not certain to be unused is never handed out again. */
+/** A block that may still be in use is never handed out again. */
 function free(slab: Slab, index: number, address: Address, fate: Fate): void {
   if (fate === "escaped") return;
   try {

@@ -6,7 +6,7 @@ export function textAt(address: Address): string | undefined {
   return pointer === null ? undefined : new Deno.UnsafePointerView(pointer).getCString();
 }
 
-/** The bytes of a C string: UTF-8, and a zero at its end. */
+/** The bytes of a C string: UTF-8 with a zero at the end. */
 export function cString(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(`${text}\0`);
 }

@@ -4,11 +4,11 @@ import type { Target } from "../graph/context.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import type { Layout } from "../layout/layout.ts";
 
-/** What a route can know of one plane that may not exist yet. */
+/** What a route knows of one plane, which may not exist yet. */
 export interface DescribedPlane {
   /** Where its elements lie, counted from its handle. */
   readonly layout: Layout;
-  /** The host address of its first element, where it has one that is known. */
+  /** The host address of its first element, if it is known. */
   readonly address?: bigint;
   /** The block it lies in. */
   readonly allocation: Allocation;
@@ -16,33 +16,33 @@ export interface DescribedPlane {
   readonly start: number;
 }
 
-/** The bounding range of all planes of a tensor or frame, which lie in one block. */
+/** The range of bytes that covers all planes of a tensor or frame; they lie in one block. */
 export interface ByteRange {
   /** The block. */
   readonly allocation: Allocation;
   /** Where the first byte lies in the block. */
   readonly start: number;
-  /** The host address of the first byte, where it is known. */
+  /** The host address of the first byte, if it is known. */
   readonly address: bigint | undefined;
-  /** From the first byte of any plane to the last of any. */
+  /** Bytes from the first plane's beginning to the last plane's end. */
   readonly byteLength: number;
 }
 
-/** What a route can know of a tensor or frame that may not exist yet: for those who write mappers. */
+/** What a route knows of a tensor or frame, which may not exist yet: for those who write mappers. */
 export class Described {
   /** The kind of memory, and its context. */
   readonly target: Target;
-  /** What it may be used for. */
+  /** How it may be used. */
   readonly access: Access;
-  /** One for a tensor; one a plane for a frame. */
+  /** One for a tensor, one per plane for a frame. */
   readonly planes: readonly DescribedPlane[];
-  /** For a frame: what it is. */
+  /** A frame's description. */
   readonly info: FrameInfo | undefined;
-  /** The native context that its handle belongs to (a `cl_context`), where the target has objects of several. */
+  /** The native context that its handle belongs to (a `cl_context`), if the target has objects of several. */
   readonly home: bigint | undefined;
   #range: ByteRange | undefined;
 
-  /** `planes` has one at least. */
+  /** `planes` has at least one. */
   constructor(target: Target, access: Access, planes: readonly DescribedPlane[], info?: FrameInfo, home?: bigint) {
     this.target = target;
     this.access = access;
@@ -51,19 +51,19 @@ export class Described {
     this.home = home;
   }
 
-  /** The range that it covers. */
+  /** The range of bytes that it covers. */
   get range(): ByteRange {
     return this.#range ??= boundingRange(this.planes);
   }
 
-  /** The same bytes at the same place, as another target would have them. */
+  /** The same bytes at the same place, as a tensor of another target. */
   as(target: Target, access: Access): Described {
     const other = new Described(target, access, this.planes, this.info);
     other.#range = this.#range;
     return other;
   }
 
-  /** The same where no address of the host's is known of it (a copy, a device's own object): for those who write mappers. */
+  /** The same without a host address (a copy, a device's own object): for those who write mappers. */
   withoutAddress(target: Target, access: Access): Described {
     const planes = this.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
     return new Described(target, access, planes, this.info);

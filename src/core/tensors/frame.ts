@@ -16,9 +16,9 @@ const checks = new Checks("core");
 
 /** What a frame is made of. */
 export interface FrameInit<P extends Tensor> extends MappedInit {
-  /** What it is. */
+  /** Its description. */
   readonly info: FrameInfo;
-  /** What is known of it; shared with what it was mapped from. */
+  /** Its metadata, shared with the frame it was mapped from. */
   readonly metadata?: Metadata;
   /** Makes the planes; their resources have the frame's as owner. */
   readonly planes: (frame: Frame<P>) => readonly P[];
@@ -33,7 +33,7 @@ export interface PlacedPlane {
 }
 
 /**
- * Ordered tensors (planes) that belong together, and what they are. Maps like a tensor, all planes at once. Work that is
+ * The planes of an image: tensors in order, with a description. A frame maps like a tensor, all planes at once. Work
  * declared on it is declared on each plane, and `finished()` waits for the work on all of them.
  */
 export class Frame<P extends Tensor = Tensor> extends Mapped {
@@ -41,7 +41,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   readonly planes: readonly P[];
   /** Format and size. */
   readonly info: FrameInfo;
-  /** What is known of it beside its bytes. */
+  /** What is known of it besides its bytes. */
   readonly metadata: Metadata;
 
   /** Takes the resource over; the planes are disposed with the frame. */
@@ -53,10 +53,10 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /**
-   * A frame of tensors that exist already: it takes them over.
+   * Makes a frame of existing tensors, and takes them over.
    *
-   * @throws {ArgumentError} where there is none, they are not of one kind of memory, or the metadata is none.
-   * @throws {LayoutError} where they are not the planes that `info` has.
+   * @throws {ArgumentError} if there is no tensor, they are of several kinds of memory, or `metadata` is wrong.
+   * @throws {LayoutError} if they are not the planes that `info` describes.
    */
   static of<P extends Tensor>(tensors: readonly P[], info: FrameInfo, metadata?: Metadata): Frame<P> {
     const checked = frameInfo(info);
@@ -66,7 +66,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
       planes.some((plane) => !isMade(plane, Tensor)) || planes.length === 0 ||
       planes.some((plane) => plane.target !== planes[0].target)
     ) {
-      throw new ArgumentError("planes: a frame needs planes that are all of the same kind of memory.", {
+      throw new ArgumentError("planes: expected tensors that are all of the same kind of memory.", {
         api: "core",
         argument: "planes",
       });
@@ -89,8 +89,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /**
-   * A frame of planes which all lie in the bytes that its resource holds: for those who write mappers. `make` makes the
-   * tensor of a plane from the plane's own resource.
+   * Makes a frame whose planes all lie in the bytes that its resource holds: for those who write mappers. `make` makes
+   * the tensor of a plane from the plane's own resource.
    */
   static within<P extends Tensor, L extends PlacedPlane = PlacedPlane>(
     init: Omit<FrameInit<P>, "planes">,
@@ -110,12 +110,12 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return new Frame<P>({ ...init, planes: placed });
   }
 
-  /** The bytes it holds: its own, or its planes' where those were there before it. */
+  /** The bytes it holds: its own, or its planes' if they existed before it. */
   override get grants(): readonly Grant[] {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
-  /** Its planes: what is in flight on one of them is in flight on it. */
+  /** Its planes: work in flight on one of them is in flight on the frame. */
   protected override get parts(): readonly Mapped[] {
     return this.planes;
   }
@@ -136,20 +136,20 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     }
   }
 
-  /** What a route has to know of it. */
+  /** What a route needs to know of it. */
   protected describe(): Described {
     return new Described(this.target, this.access, this.planes.flatMap((plane) => plane.described.planes), this.info);
   }
 }
 
-/** Whoever trusts a frame's info must find the pixels there. */
+/** Throws unless the tensors are the planes that a frame's description promises. */
 function checkPlanes(planes: readonly Tensor[], info: FrameInfo): void {
   const describe = (layouts: readonly Layout[]) =>
     layouts.map((l) => `[${l.shape.join(",")}] ${l.dtype}`).join(" and ");
   const wanted = describe(planeLayouts(info));
   const given = describe(planes.map((plane) => plane.layout));
   if (given === wanted) return;
-  throw new LayoutError(`planes: ${info.format} of this size is ${wanted}; got ${shown(given)}.`, {
+  throw new LayoutError(`planes: expected ${wanted} for ${info.format} of this size, got ${shown(given)}.`, {
     api: "core",
     argument: "planes",
   });

@@ -1,11 +1,11 @@
 import { object } from "../argument.ts";
 import { Checks } from "../checks.ts";
 
-/** The fields that samepage itself knows; a program adds its own by declaration merging. */
+/** The fields that samepage knows. A program adds its own by declaration merging. */
 export interface MetadataFields {
-  /** When the frame is to be shown, in nanoseconds. */
+  /** When to show the frame, in nanoseconds. */
   timestamp: bigint;
-  /** How long it is to be shown, in nanoseconds. */
+  /** How long to show it, in nanoseconds. */
   duration: bigint;
   /** Which stream it came from. */
   stream: string;
@@ -14,7 +14,7 @@ export interface MetadataFields {
 }
 
 /**
- * What is known of a frame beside its bytes: a dictionary whose keys have types. It travels along with every map.
+ * What is known of a frame besides its bytes: a dictionary with typed keys. It travels with every map.
  *
  * @example
  * ```ts
@@ -28,7 +28,7 @@ export interface MetadataFields {
 export class Metadata {
   readonly #fields: Map<string, unknown>;
 
-  /** With these fields to begin with. @throws {ArgumentError} where `fields` is no object. */
+  /** Begins with these fields. @throws {ArgumentError} if `fields` is no object. */
   constructor(fields: Partial<MetadataFields> = {}) {
     this.#fields = new Map(Object.entries(object(fields, "fields")));
   }
@@ -38,7 +38,7 @@ export class Metadata {
     return #fields in value;
   }
 
-  /** The value of a key, if it is set. */
+  /** The value of a key; undefined if it is not set. */
   get<K extends keyof MetadataFields>(key: K): MetadataFields[K] | undefined {
     return this.#fields.get(key) as MetadataFields[K] | undefined;
   }
@@ -49,7 +49,7 @@ export class Metadata {
     return this;
   }
 
-  /** Unsets a key; true where it was set. */
+  /** Unsets a key. Returns true if it was set. */
   delete(key: keyof MetadataFields): boolean {
     return this.#fields.delete(key);
   }
@@ -62,7 +62,7 @@ export class Metadata {
 
 const checks: Checks = new Checks("core");
 
-/** Throws unless what a program gave for a frame is metadata, or nothing. @throws {ArgumentError} */
+/** Throws unless a program gave metadata, or nothing. @throws {ArgumentError} */
 export function assertMetadata(given: unknown): asserts given is Metadata | undefined {
   if (given !== undefined) checks.assertInstance(given, Metadata, "metadata");
 }

@@ -1,5 +1,5 @@
 import { type Access, accessOf } from "../memory/access.ts";
-import { type Names, optionsIn, shown } from "../argument.ts";
+import { literal, type Names, optionsIn } from "../argument.ts";
 import { LayoutError } from "../errors.ts";
 import type { Grant } from "../memory/grant.ts";
 import { describeLayout, type Layout, layout as checked, type LayoutInit } from "../layout/layout.ts";
@@ -14,7 +14,7 @@ export interface TensorInit<H> extends MappedInit {
   readonly layout: Layout;
 }
 
-/** A part of a tensor that was just lent, for the tensor's own API to make an object of. */
+/** A part of a tensor that was just lent; the tensor's own API makes an object of it. */
 export interface Part {
   /** Where its elements lie, counted from the same handle. */
   readonly layout: Layout;
@@ -26,7 +26,7 @@ export interface Part {
 
 /** Options of {@link Tensor.slice}. */
 export interface SliceOptions {
-  /** What may be done with the part; the tensor's own access by default. */
+  /** How the part may be used; the tensor's own access by default. */
   readonly access?: Access;
 }
 
@@ -46,10 +46,10 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 
   /**
-   * The API's own object: an address, a `cl_mem`, …; it may cover more than the tensor does (`layout.byteOffset`).
-   * What you do with it is yours to declare, by `usedBy`.
+   * The API's own object: an address, a `cl_mem`, …. It may cover more than the tensor does (`layout.byteOffset`). If
+   * you submit work on it yourself, declare that with `usedBy`.
    *
-   * @throws {DisposedError} where the tensor was disposed.
+   * @throws {DisposedError} if the tensor was disposed.
    * @throws {AccessError} while its bytes are lent for writing.
    */
   get handle(): H {
@@ -57,7 +57,7 @@ export abstract class Tensor<H = unknown> extends Mapped {
     return this.#handle;
   }
 
-  /** The handle without a check: for those who write mappers, which run while the bytes are lent. */
+  /** The handle without a check, for those who write mappers: a mapper runs while the bytes are lent. */
   get rawHandle(): H {
     return this.#handle;
   }
@@ -68,11 +68,11 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 
   /**
-   * Lends a part (a plane, a region) as a child. `layout` counts from this tensor's handle, as `region` makes it, or is
-   * what one is made of: `{ shape, dtype, strides, byteOffset }`.
+   * Lends a part (a plane, a region) as a child. `layout` counts from this tensor's handle, as `region` returns it, or is
+   * an init: `{ shape, dtype, strides, byteOffset }`.
    *
-   * @throws {LayoutError} where the part reaches outside of the tensor.
-   * @throws {AccessError} where the bytes are lent already.
+   * @throws {LayoutError} if the part reaches outside of the tensor.
+   * @throws {AccessError} if the bytes are lent already.
    *
    * @example
    * ```ts
@@ -116,15 +116,15 @@ export abstract class Tensor<H = unknown> extends Mapped {
     return this.slice(this.layout, { access }) as this;
   }
 
-  /** Makes the object of a part that was lent; its resource takes the grant over. */
+  /** Makes the tensor of a part that was lent; its resource takes the grant over. */
   protected abstract derive(part: Part): Tensor<H>;
 
-  /** The host address of its first element, where it has one: for routes, which check it. */
+  /** The host address of its first element, if it has one: routes check it. */
   protected get hostAddress(): bigint | undefined {
     return undefined;
   }
 
-  /** What a route has to know of it. */
+  /** What a route needs to know of it. */
   protected describe(): Described {
     const { layout, hostAddress, grant: { allocation, start } } = this;
     const plane = { layout, allocation, start, ...(hostAddress === undefined ? {} : { address: hostAddress }) };
@@ -132,12 +132,12 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 }
 
-/** A copy of a layout that was given, checked; and what a layout is made of, filled in. */
+/** A checked copy of the given layout, or the layout that an init makes. */
 function whole(given: Layout | LayoutInit): Layout {
   const at = checked(given);
   const { byteLength } = given as Partial<Layout>;
   if (byteLength === at.byteLength || byteLength === undefined) return at;
-  throw new LayoutError(`byteLength: ${shown(byteLength)} is not the ${at.byteLength} that the layout covers.`, {
+  throw new LayoutError(`byteLength: expected ${at.byteLength}, which the layout covers, got ${literal(byteLength)}.`, {
     api: "core",
     argument: "byteLength",
     hint: "Leave it out: { shape, dtype, strides, byteOffset }.",

@@ -36,7 +36,7 @@ export default table(import.meta, {
   "no bytes": from(() => "binary", {
     error: ArgumentError,
     argument: "bytes",
-    message: /it is to be a Uint8Array; got string/,
+    message: /expected a Uint8Array, got a string/,
   }),
   "an empty binary": from(() => new Uint8Array(0), damaged),
   "random bytes": from((binary) => crypto.getRandomValues(binary.subarray(0, 4096)), damaged),
@@ -54,7 +54,7 @@ export default table(import.meta, {
       }
       cl.attachProgram(any(4096));
     },
-    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /it is to be a bigint; got number/ },
+    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /expected a bigint, got a number/ },
   },
   "a program of another context": {
     opencl: true,
@@ -84,7 +84,7 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "opencl",
       argument: "cache",
-      message: /whose get\(\) answers a Uint8Array, or undefined; got string/,
+      message: /whose get\(\) answers a Uint8Array, or undefined, got a string/,
     },
   },
   "a cache whose methods are others each time": {

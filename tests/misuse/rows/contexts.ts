@@ -30,7 +30,7 @@ const wrong = (error: typeof ArgumentError, argument: string, message: RegExp) =
 const STALE = {
   ...{ error: ArgumentError, api: "opencl", argument: "bytes" },
   message: /^bytes: the view is stale: its buffer was detached/,
-  hint: /Take the view anew/,
+  hint: /Take the view again/,
 };
 
 export default table(import.meta, {
@@ -51,7 +51,7 @@ export default table(import.meta, {
   },
   "a choice that is no object": {
     run: () => OpenCLContext.open(any("PoCL")),
-    fails: { error: ArgumentError, api: "core", argument: "choice", message: /PoCL is no object/ },
+    fails: { error: ArgumentError, api: "core", argument: "choice", message: /expected an object, got "PoCL"/ },
   },
   "a choice of a number": {
     run: () => OpenCLContext.open({ device: any(1) }),
@@ -59,13 +59,13 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "opencl",
       argument: "choice.device",
-      message: /it is to be a string; got number/,
+      message: /expected a string, got a number/,
     },
   },
   "a null context, attached": {
     opencl: "Portable",
     run: () => OpenCLContext.attach(0n),
-    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /it is null/ },
+    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /expected a handle, got null/ },
   },
   "a handle that is none, attached": {
     opencl: "Portable",
@@ -75,7 +75,7 @@ export default table(import.meta, {
       }
       OpenCLContext.attach(any("0x1000"));
     },
-    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /it is to be a bigint; got string/ },
+    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /expected a bigint, got a string/ },
   },
   "a context attached twice, the first disposed": {
     opencl: true,
@@ -119,15 +119,15 @@ export default table(import.meta, {
   }, STALE),
   "an object for bytes": copies("bytes", () => ({
     ...{ buffer: new ArrayBuffer(16), byteOffset: -(2 ** 40), byteLength: 1 << 20 },
-  }), { error: ArgumentError, api: "opencl", argument: "bytes", message: /typed array or DataView; got Object/ }),
+  }), { error: ArgumentError, api: "opencl", argument: "bytes", message: /typed array or DataView, got an Object/ }),
   "a buffer for bytes": copies(
     "bytes",
     () => new ArrayBuffer(1 << 20),
-    { error: ArgumentError, api: "opencl", argument: "bytes", message: /got ArrayBuffer/ },
+    { error: ArgumentError, api: "opencl", argument: "bytes", message: /got an ArrayBuffer/ },
   ),
   "a host tensor to copy to": copies("tensor", () => host.allocate(u8(1 << 20)), {
     ...{ error: ArgumentError, api: "opencl", argument: "tensor" },
-    message: /it is to be an OpenCLTensor; got HostTensor/,
+    message: /expected an OpenCLTensor, got a HostTensor/,
   }),
   "a tensor of another context to copy to": {
     opencl: true,

@@ -21,7 +21,7 @@ function notFound(api: string, why: RegExp): Failure {
     error: LibraryNotFoundError,
     ...{ api, fn: "dlopen" },
     message: new RegExp(`No ${api} library could be opened; tried `),
-    hint: new RegExp(`SAMEPAGE_LIB_${api.toUpperCase()} names it: correct it, or unset it`),
+    hint: new RegExp(`SAMEPAGE_LIB_${api.toUpperCase()} names it: correct or unset that variable`),
     has: { attempts: why },
   };
 }
@@ -45,7 +45,7 @@ function sayCode(what: string, action: () => unknown): void {
 
 export default table(import.meta, {
   "a runtime that does not exist": instead("/nonexistent/libcudart.so", /cannot open shared object file/),
-  "a folder": instead("/tmp", /cannot read file data: Is a directory|it is no regular file/),
+  "a folder": instead("/tmp", /cannot read file data: Is a directory|it is not a regular file/),
   "an empty file": instead("/dev/null", /file too short|invalid ELF header/),
   "a text": instead(import.meta.filename!, /invalid ELF header/),
   "a library without the symbols": instead("libc.so.6", /undefined symbol: cuda/),

@@ -125,7 +125,7 @@ export default table(import.meta, {
       using t = host.allocate(bytes);
       t.view({ access: any("readwrite") });
     },
-    fails: { error: ArgumentError, api: "core", argument: "access", message: /readwrite/, hint: /Use "read"/ },
+    fails: { error: ArgumentError, api: "core", argument: "access", message: /or "read-write", got "readwrite"/ },
   },
   "a context that the graph does not know": {
     opencl: true,
@@ -158,7 +158,7 @@ export default table(import.meta, {
       api: "core",
       argument: "target",
       message: /no edge leads there/,
-      hint: /is allocated there/,
+      hint: /Allocate memory of that kind/,
     },
   },
   "overlapping ranges of host memory in one context": {

@@ -17,7 +17,7 @@ function notFound(why: RegExp): Failure {
     error: LibraryNotFoundError,
     ...{ api: "opencl", fn: "dlopen" },
     message: /No opencl library could be opened; tried /,
-    hint: /SAMEPAGE_LIB_OPENCL names it: correct it, or unset it/,
+    hint: /SAMEPAGE_LIB_OPENCL names it: correct or unset that variable/,
     has: { attempts: why },
   };
 }
@@ -91,7 +91,7 @@ function noDevice(env: Record<string, string>, platform: string, message: RegExp
 
 export default table(import.meta, {
   "a file that does not exist": instead("/nonexistent/libOpenCL.so", /cannot open shared object file/),
-  "a folder": instead("/tmp", /cannot read file data: Is a directory|it is no regular file/),
+  "a folder": instead("/tmp", /cannot read file data: Is a directory|it is not a regular file/),
   "a path that does not end": instead(`/${"x".repeat(100_000)}`, /File name too long|cannot open/),
   "half a library": cutOff(0.5, /it is cut off: it has \d+ bytes, and its parts reach to byte \d+/),
   "nine tenths of a library": cutOff(0.9, /it is cut off/),
@@ -108,7 +108,7 @@ export default table(import.meta, {
         Deno.removeSync(folder, { recursive: true });
       }
     },
-    fails: notFound(/it is no regular file/),
+    fails: notFound(/it is not a regular file/),
   },
   "a library whose name is no text": noText("SAMEPAGE_LIB_OPENCL", openclDevices),
   "a C library whose name is no text": noText("SAMEPAGE_LIB_LIBC", () => host.allocate({ shape: [1], dtype: "u8" })),

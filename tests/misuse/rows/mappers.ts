@@ -39,15 +39,20 @@ function plan(source: Described, target: Target, access: Access): object {
 export default table(import.meta, {
   "what is no context": {
     run: () => new MapperGraph([any({})]),
-    fails: { error: ArgumentError, api: "core", argument: "contexts", message: /an object is no context/ },
+    fails: {
+      error: ArgumentError,
+      api: "core",
+      argument: "contexts",
+      message: /expected only contexts, got an object/,
+    },
   },
   "what is no list of contexts": {
     run: () => new MapperGraph(any(host)),
-    fails: { error: ArgumentError, api: "core", argument: "contexts", message: /an object is no list/ },
+    fails: { error: ArgumentError, api: "core", argument: "contexts", message: /expected an iterable, got an object/ },
   },
   "what is no mapper": {
     run: () => new MapperGraph([host], [hostToOpenCL, any({ from: "host", to: "opencl" })]),
-    fails: { error: ArgumentError, api: "core", argument: "mappers[1]", message: /an object is no mapper/ },
+    fails: { error: ArgumentError, api: "core", argument: "mappers[1]", message: /expected a mapper, got an object/ },
   },
   "one that never arrives": {
     opencl: true,
@@ -62,7 +67,7 @@ export default table(import.meta, {
     fails: {
       error: NoRouteError,
       ...{ api: "core", argument: "target" },
-      message: /it would lead elsewhere/,
+      message: /it leads to a target other than/,
       has: { refused: /host→opencl/ },
     },
   },
@@ -185,7 +190,7 @@ export default table(import.meta, {
     fails: {
       error: NoRouteError,
       ...{ api: "core", argument: "target" },
-      message: /it would lead elsewhere/,
+      message: /it leads to a target other than/,
       has: { refused: /host→opencl/ },
     },
   },

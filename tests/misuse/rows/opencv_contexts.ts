@@ -91,7 +91,7 @@ export default table(import.meta, {
       v.graph.map(image, any(v.cv));
     },
     says: ["true false true false true", "false", "false", "false", "false", "false"],
-    fails: { error: ArgumentError, api: "core", argument: "target", message: /no target/ },
+    fails: { error: ArgumentError, api: "core", argument: "target", message: /pass one of them/ },
   },
   "a constructor that is not the program's": {
     run() {

@@ -95,7 +95,7 @@ export default table(import.meta, {
     },
     fails: {
       ...{ error: ArgumentError, api: "opencv", argument: "filename" },
-      message: /fifo\.png cannot be written: it is no regular file/,
+      message: /fifo\.png cannot be written: it is not a regular file/,
     },
   },
   "a file that is longer than OpenCV counts": {

@@ -34,7 +34,7 @@ function instead(name: "core" | "imgproc" | "imgcodecs", path: string, why: RegE
       error: LibraryNotFoundError,
       ...{ api: `opencv_${name}`, fn: "dlopen" },
       message: new RegExp(`No opencv_${name} library could be opened; tried `),
-      hint: new RegExp(`${variable} names it: correct it, or unset it`),
+      hint: new RegExp(`${variable} names it: correct or unset that variable`),
       has: { attempts: why },
     },
   };
@@ -80,7 +80,7 @@ export default table(import.meta, {
   "no core": instead("core", "/nonexistent/libopencv_core.so", /cannot open shared object file/),
   "no imgproc": instead("imgproc", "/nonexistent/libopencv_imgproc.so", /cannot open shared object file/),
   "no imgcodecs": instead("imgcodecs", "/nonexistent/libopencv_imgcodecs.so", /cannot open shared object file/),
-  "a core that is a folder": instead("core", "/tmp", /cannot read file data: Is a directory|it is no regular file/),
+  "a core that is a folder": instead("core", "/tmp", /cannot read file data: Is a directory|it is not a regular file/),
   "a core that is empty": instead("core", "/dev/null", /file too short|invalid ELF header/),
   "a core that is a text": instead("core", import.meta.filename!, /invalid ELF header/),
   "a core without the symbols": instead("core", "libc.so.6", /undefined symbol|has no _Z/),

@@ -58,7 +58,7 @@ export default table(import.meta, {
       using cl = open();
       cl.program(any(5));
     },
-    fails: { error: ArgumentError, api: "opencl", argument: "source", message: /it is to be a string; got number/ },
+    fails: { error: ArgumentError, api: "opencl", argument: "source", message: /expected a string, got a number/ },
   },
   "an empty source": {
     opencl: true,

@@ -41,7 +41,7 @@ export default table(import.meta, {
   "a handle for options": refused((cl) => {
     fails("queue", () => cl.createQueue(any(cl.queue.handle)), ArgumentError);
     cl.createQueue(any("in-order"));
-  }, { ...wrong("options", /in-order is no object/), api: "core" }),
+  }, { ...wrong("options", /expected an object, got "in-order"/), api: "core" }),
   "times of work that is not done": refused((cl) => {
     using event = cl.userEvent();
     using queue = cl.createQueue({ profiling: true });
@@ -78,7 +78,7 @@ export default table(import.meta, {
       fails(String(pattern), () => cl.queue.fill(t, any(pattern)), ArgumentError);
     }
     cl.queue.fill(t, 256);
-  }, wrong("pattern", /256 is no whole number from 0 to 255/, "clEnqueueFillBuffer")),
+  }, wrong("pattern", /expected a whole number from 0 to 255, got 256/, "clEnqueueFillBuffer")),
   "a pattern that does not fit": refused((cl) => {
     using t = cl.allocate({ ...bytes, shape: [63] });
     cl.queue.fill(t, [1, 2]);
@@ -91,7 +91,7 @@ export default table(import.meta, {
     using t = cl.allocate(bytes);
     using u = cl.allocate({ ...bytes, shape: [8, 8] });
     cl.queue.copy(t, u);
-  }, { error: LayoutError, fn: "clEnqueueCopyBuffer", argument: "to", message: /it has the elements of \[8,8\] u8/ }),
+  }, { error: LayoutError, fn: "clEnqueueCopyBuffer", argument: "to", message: /got those of \[8,8\] u8/ }),
   "a copy to another context's tensor": refused((cl) => {
     using other = open();
     using t = cl.allocate(bytes);
@@ -120,7 +120,12 @@ export default table(import.meta, {
       LayoutError,
     );
     cl.queue.readRect(t, to, bytes);
-  }, { error: LayoutError, fn: "clEnqueueReadBufferRect", argument: "at", message: /not of \[8,8\] u8/ }),
+  }, {
+    error: LayoutError,
+    fn: "clEnqueueReadBufferRect",
+    argument: "at",
+    message: /expected the elements of \[8,8\] u8/,
+  }),
   "a migration to nowhere": refused((cl) => {
     using t = cl.allocate(bytes);
     for (const tensors of [undefined, [], [undefined], [host]]) {
@@ -142,7 +147,7 @@ export default table(import.meta, {
     fails("barrier", () => cl.queue.barrier(any("x")), ArgumentError);
     fails("many", () => cl.queue.barrier(any(new Array(100_000))), ArgumentError);
     cl.queue.marker([any(undefined)]);
-  }, wrong("after[0]", /it is to be an? Fence; got undefined/)),
+  }, wrong("after[0]", /expected a Fence, got undefined/)),
   "a queue's handle that is none, attached": refused((cl) => {
     for (const handle of [undefined, 0n, -1n, 2n ** 64n, {}]) {
       fails("queue", () => cl.attachQueue(any(handle)), ArgumentError);
@@ -150,7 +155,7 @@ export default table(import.meta, {
       fails("buffer", () => cl.attachBuffer(any(handle), bytes), ArgumentError);
     }
     cl.attachQueue(any(5));
-  }, wrong("handle", /it is to be a bigint; got number/)),
+  }, wrong("handle", /expected a bigint, got a number/)),
   "a queue of another context, attached": refused((cl) => {
     using other = open();
     cl.attachQueue(other.queue.handle);

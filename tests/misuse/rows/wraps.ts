@@ -124,7 +124,7 @@ export default table(import.meta, {
     says: ["64"],
     fails: {
       ...{ error: ArgumentError, api: "host", fn: "wrap", argument: "access" },
-      message: /may only be read, and a write would end the process/,
+      message: /is read-only: a write would end the process/,
       hint: /access: "read"/,
     },
   },
