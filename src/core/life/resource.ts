@@ -1,12 +1,14 @@
 import type { Failure } from "../memory/allocation.ts";
-import type { Context, Target } from "../graph/context.ts";
+import type { Call } from "../device/driver.ts";
+import { type Fence, fenceIn } from "../device/fence.ts";
+import type { Line } from "../device/line.ts";
+import { Work } from "../device/work.ts";
+import type { Target } from "../graph/context.ts";
 import { AccessError, DisposedError, messageOf, throwAll } from "../errors.ts";
-import { type Fence, retained } from "./fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { sleepSync } from "../native/sleep.ts";
 import { type Undo, unwind } from "./undo.ts";
 import { warn } from "../warn.ts";
-import { Work } from "./work.ts";
 
 /**
  * The end of life: `live` → `closing` (what depends on it, and the lends in flight, are being ended) → `returning`
@@ -33,19 +35,22 @@ export interface ResourceInit {
   readonly giveBack?: GiveBack | undefined;
   /** Done the moment its end begins, before anything is waited for: what others might wait for in vain. */
   readonly giveUp?: () => void;
+  /** The last work that its end waits for, asked once what depends on it has ended. */
+  readonly endsAfter?: () => Fence;
 }
 
-/** How the bytes of a map come back to its parent. */
+/** How the bytes of a map come back to its parent: commands on a line, each submitted when the one before is over. */
 export interface GiveBack {
-  /** The context whose work it is; the work of others is waited for before it is submitted. */
-  readonly context: Context;
+  /** The line that takes them. Work that this cannot wait for on the device is waited for before the first. */
+  readonly line: Line;
+  /** Is all other work waited for before the first command? Where it is false or left out, that runs behind the work. */
+  readonly afterWork?: boolean;
   /**
-   * Submits it (a map that publishes, an unmap) behind the given work. Called once; answers the fence to wait for, if
-   * anything was submitted. `used` is false where no work was ever recorded on the resource or its dependents.
+   * The command to submit next, a map that publishes or the unmap that follows it; undefined where nothing is left to do.
+   * Called once for each `step`, from 0. `used` is false where no work was ever recorded on the resource or what
+   * depended on it.
    */
-  submit(work: readonly Fence[], used: boolean): Fence | undefined;
-  /** Submits what can only follow once that fence is reached (the unmap of that map). Called once. */
-  follow?(): Fence | undefined;
+  step(step: number, used: boolean): Call | undefined;
 }
 
 /** What an advance can stand before: work, or a lend in flight, on which nothing can block. */
@@ -82,9 +87,6 @@ const LOST_AFTER_MS = 10_000;
 const NONE: readonly Failed[] = [];
 const NO_PARTS: readonly Resource[] = [];
 
-/** What a resource stands before while its bytes' way back is being submitted: the end of that. */
-const SUBMITTED: Promise<void> = Promise.resolve();
-
 /**
  * The end of life of everything that owns something native, as one state machine: dependents × lends × work in flight
  * × release. `dispose`, `disposeAsync`, `disposeAfter` and the finalizer all drive the same {@link #advance}; they
@@ -99,17 +101,19 @@ export class Resource {
   target: Target | undefined;
   #state: ResourceState = "live";
   #endedBy: string | undefined;
+  /** The work recorded on it that was not seen over. */
+  readonly work = new Work();
   #undo: Undo;
   #giveBack: GiveBack | undefined;
+  #step = 0;
+  readonly #endsAfter: (() => Fence) | undefined;
   readonly #giveUp: (() => void) | undefined;
   readonly #parts: readonly Resource[];
-  readonly #work = new Work();
   #holds: Set<Promise<void>> | undefined;
   #newest: Link | undefined;
   #memberships: Link | undefined;
   #intermediate: Resource | undefined;
   #drivesIntermediate = false;
-  #submitting = false;
   /** Has a blocking dispose driven its end? Then it has come, or was left to the background. */
   #blocked = false;
   /** Has a program asked to be told of its end? */
@@ -124,6 +128,7 @@ export class Resource {
     this.grants = init.grants ?? [];
     this.#giveBack = init.giveBack;
     this.#giveUp = init.giveUp;
+    this.#endsAfter = init.endsAfter;
     this.#parts = init.parts ?? NO_PARTS;
     for (const part of this.#parts) this.#adopt(part);
     for (const grant of this.grants) grant.resource = this;
@@ -133,6 +138,11 @@ export class Resource {
   /** Where in its life it is. */
   get state(): ResourceState {
     return this.#state;
+  }
+
+  /** True until its end begins. */
+  get isLive(): boolean {
+    return this.#state === "live";
   }
 
   /**
@@ -149,24 +159,9 @@ export class Resource {
     return this.#madeFor?.purpose ?? this;
   }
 
-  /** The work recorded on it that has not been seen done. */
-  get work(): readonly Fence[] {
-    return this.#work.fences;
-  }
-
-  /** Adds to `work` what is unfinished and does not belong to a line. */
-  workBeside(line: object | undefined, work: Fence[]): void {
-    this.#work.beside(line, work);
-  }
-
-  /** Work that has to be waited for next. Work that failed counts as finished, and is thrown by the dispose. */
-  get unfinished(): Fence | undefined {
-    return this.#work.next();
-  }
-
   /** Is any recorded work still unfinished? */
   get busy(): boolean {
-    return this.unfinished !== undefined;
+    return this.work.next() !== undefined;
   }
 
   /** Is a lend in flight on it, or on what depends on it? */
@@ -198,38 +193,22 @@ export class Resource {
     this.#intermediate = intermediate;
   }
 
-  /** Records work that uses it, the newest of its line; takes the fence over. */
-  record(fence: Fence): void {
-    this.#work.record(fence);
+  /** Records the work that its bytes were in before they came here. */
+  inherit(fences: readonly Fence[]): void {
+    for (const fence of fences) this.work.add(fence);
   }
 
   /**
-   * Records the work that its bytes were in before they came here. It was gathered of several resources, so an older fence
-   * may follow a newer one of its line. Takes the fences out of the list, and over.
-   */
-  inherit(fences: Fence[]): void {
-    for (const fence of fences.splice(0)) this.#work.addUnordered(fence);
-  }
-
-  /**
-   * Records work that a program declares; retains the fence.
+   * Records work that a program declares.
    *
+   * @throws {ArgumentError} for what is no fence.
    * @throws {DisposedError} unless it is live, and so are its parts.
    */
   usedBy(fence: Fence): void {
-    if (this.#parts.length > 0) {
-      for (const one of [this, ...this.#parts]) one.assertLive();
-      for (const part of this.#parts) part.usedBy(fence);
-      return;
-    }
-    const own = retained(fence, "fence");
-    try {
-      this.assertLive(); // asked last: a fence's own code may end it
-      this.#work.addUnordered(own);
-    } catch (error) {
-      own[Symbol.dispose]();
-      throw error;
-    }
+    fenceIn(fence, "fence");
+    for (const one of [this, ...this.#parts]) one.assertLive();
+    if (this.#parts.length === 0) this.work.add(fence);
+    else for (const part of this.#parts) part.usedBy(fence);
   }
 
   /** Holds off the end until the answered function is called. */
@@ -263,7 +242,7 @@ export class Resource {
     this.#raise();
   }
 
-  /** Ends it once `fence` is reached, and returns at once; a failure is kept on the bytes. Retains the fence. */
+  /** Ends it once `fence` is reached, and returns at once; a failure is kept on the bytes. */
   disposeAfter(fence: Fence): void {
     this.usedBy(fence);
     this.#begin(undefined);
@@ -288,7 +267,7 @@ export class Resource {
         this.#leaveToBackground();
         break;
       }
-      if (obstacle === ended?.fence) {
+      if (ended !== undefined && isSame(obstacle, ended.fence)) {
         this.#outlast(ended);
         sleepSync(1);
         continue;
@@ -372,13 +351,17 @@ export class Resource {
   /** The same once nothing depends on it any more. */
   #advanceAlone(): Obstacle | undefined {
     if (this.#holds !== undefined && this.#holds.size > 0) return this.#holds.values().next().value;
-    if (this.#submitting) return SUBMITTED; // a fence's own code, waited for there, has come here again
     if (this.#state === "closing") {
-      const foreign = this.#giveBack && this.#work.nextForeignTo(this.#giveBack.context);
+      const foreign = this.#beforeGivingBack();
       if (foreign !== undefined) return foreign;
-      if (this.#state === "closing") this.#return(); // a fence's own code, asked there, may have done so already
+      this.#state = "returning";
+      this.#takeStep();
     }
-    const work = this.#work.next() ?? this.#follow();
+    let work = this.work.next();
+    while (work === undefined && this.#giveBack !== undefined) {
+      this.#takeStep();
+      work = this.work.next();
+    }
     if (work !== undefined) return work;
     if (this.#state === "returning") this.#free();
     const obstacle = this.#advanceIntermediate();
@@ -401,34 +384,28 @@ export class Resource {
     return undefined;
   }
 
-  #return(): void {
-    this.#state = "returning";
-    this.#submit((giveBack) => {
-      // A driver may never end what is submitted behind work that has failed already: PoCL 3.1 does not.
-      this.#work.sweep();
-      return giveBack.submit(this.#work.fences, this.#work.everUsed);
-    });
+  /** Work that the line which gives the bytes back cannot wait for on the device. */
+  #beforeGivingBack(): Fence | undefined {
+    const { work } = this;
+    if (this.#endsAfter !== undefined) work.add(this.#endsAfter());
+    if (this.#giveBack === undefined) return undefined;
+    const { line, afterWork } = this.#giveBack;
+    return afterWork ? work.next() : work.fences.find((fence) => !line.canWaitFor(fence.line));
   }
 
-  /** The second half of the way back, once the first is over. */
-  #follow(): Fence | undefined {
-    const follow = this.#giveBack?.follow;
-    if (follow === undefined) return undefined;
-    this.#submit((giveBack) => giveBack.follow!());
-    this.#giveBack = undefined;
-    return this.#work.next();
-  }
-
-  #submit(half: (giveBack: GiveBack) => Fence | undefined): void {
+  /** Submits the next command of those that give the bytes back. */
+  #takeStep(): void {
     if (this.#giveBack === undefined) return;
-    this.#submitting = true;
+    const { work } = this;
     try {
-      const back = half(this.#giveBack);
-      if (back !== undefined) this.#work.record(back);
+      // Asked now: a driver may never end what is submitted behind work that has failed already (PoCL 3.1).
+      const behind = work.fences;
+      const call = this.#giveBack.step(this.#step++, work.used);
+      if (call === undefined) this.#giveBack = undefined;
+      else work.add(this.#giveBack.line.submitRaw(call, behind));
     } catch (error) {
+      this.#giveBack = undefined;
       this.#failed([error]);
-    } finally {
-      this.#submitting = false;
     }
   }
 
@@ -451,10 +428,9 @@ export class Resource {
 
   /** Work that neither ends nor can be waited for: its memory is kept for good, so that nothing can write into it. */
   #abandon(fence: Fence): void {
-    if (this.#work.fences.includes(fence)) {
+    if (this.work.abandon(fence.line)) {
       warn(`work on ${this.name} could not be waited for; its memory is kept for good.`);
       for (const grant of this.grants) grant.allocation.escaped = true;
-      this.#work.forget(fence);
     }
     if (this.#intermediate === undefined) return;
     for (const resource of this.#intermediate.#subtree()) resource.#abandon(fence);
@@ -462,7 +438,7 @@ export class Resource {
 
   /** Hands out, once, all that failed. */
   #takeErrors(): readonly Failed[] {
-    const failures = this.#work.takeFailures();
+    const failures = this.work.takeFailures();
     const errors = failures.length === 0 ? this.#errors : [...this.#here(failures), ...this.#errors];
     this.#errors = NONE;
     return errors;
@@ -518,7 +494,7 @@ export class Resource {
     let ended: EndedWait | undefined;
     for (let obstacle = this.#advance(); obstacle !== undefined; obstacle = this.#advance()) {
       if (obstacle instanceof Promise) await obstacle;
-      else if (obstacle === ended?.fence) {
+      else if (ended !== undefined && isSame(obstacle, ended.fence)) {
         this.#outlast(ended);
         await new Promise((resolve) => setTimeout(resolve, 1));
       } else {
@@ -557,7 +533,7 @@ export class Resource {
   }
 
   #resign(link: Link): void {
-    if (this.#work.everUsed) link.owner.#work.everUsed = true;
+    if (this.work.used) link.owner.work.used = true;
     if (this.#memberships === link) this.#memberships = link.next;
     else {
       let before = this.#memberships!;
@@ -568,6 +544,10 @@ export class Resource {
     if (link.newer !== undefined) link.newer.older = link.older;
     else link.owner.#newest = link.older;
   }
+}
+
+function isSame(obstacle: Obstacle, fence: Fence): boolean {
+  return !(obstacle instanceof Promise) && obstacle.line === fence.line && obstacle.mark === fence.mark;
 }
 
 function endedWait(fence: Fence): EndedWait {

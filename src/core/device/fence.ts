@@ -1,0 +1,152 @@
+import { isMade, type Names, optionsIn, shown } from "../argument.ts";
+import { ArgumentError } from "../errors.ts";
+import { libc } from "../native/libc.ts";
+import type { Line } from "./line.ts";
+
+/** How long a wait polls before it goes to the driver, in milliseconds. */
+const POLL_MS = 0.05;
+
+/** Native waits in flight at a time: each holds a thread of Deno's pool of 32, which file reads need too. */
+const MOST_IN_FLIGHT = 4;
+
+let inFlight = 0;
+
+/** Options of {@link Fence.wait}. */
+export interface WaitOptions {
+  /** Stops the wait, not the work: the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+const OPTIONS: Names<WaitOptions> = { signal: true };
+
+/**
+ * A point in a line of work: everything that was submitted to the line up to a mark. It holds nothing native, so there is
+ * nothing to dispose. A fence is no promise: {@link wait} makes one.
+ *
+ * @example
+ * ```ts
+ * import { host } from "@samepage/interop";
+ *
+ * const { promise, resolve } = Promise.withResolvers<void>();
+ * const fence = host.signal(promise);
+ * console.log(fence.reached()); // false
+ * resolve();
+ * await fence.wait();
+ * ```
+ */
+export class Fence {
+  /** The line of work. */
+  readonly line: Line;
+  /** How many commands of the line it stands behind. */
+  readonly mark: number;
+  readonly #made = true;
+
+  /** Made by lines. */
+  constructor(line: Line, mark: number) {
+    this.line = line;
+    this.mark = mark;
+  }
+
+  /** True for what this class has made: for those who write mappers. */
+  static owns(value: object): boolean {
+    return #made in value;
+  }
+
+  /** True once the work is done. @throws what made the work fail, or why the driver could not be asked. */
+  reached(): boolean {
+    if (!this.line.isOver(this.mark)) return false;
+    this.line.raise(this.mark);
+    return true;
+  }
+
+  /**
+   * Blocks until the work is done.
+   *
+   * @throws {AccessError} (`argument` is `"fence"`) where the work waits for a promise that is not settled.
+   * @throws {NativeCallError} where the work failed.
+   */
+  waitSync(): void {
+    this.line.block(this.mark);
+    this.line.raise(this.mark);
+  }
+
+  /** Waits without blocking the event loop. @throws what made the work fail, or the signal's own reason. */
+  async wait(options: WaitOptions = {}): Promise<void> {
+    const { signal } = optionsIn(options, OPTIONS);
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new ArgumentError(`signal: expected an AbortSignal, got ${shown(signal)}.`, {
+        api: "core",
+        argument: "signal",
+      });
+    }
+    signal?.throwIfAborted();
+    const gates = this.line.gatesAt(this.mark);
+    if (gates === undefined && this.#poll()) return;
+    const done = this.#settled();
+    await (signal === undefined ? done : unlessAborted(done, signal));
+  }
+
+  /** Waits for the gates in front of the work, and then for the work. */
+  async #settled(): Promise<void> {
+    for (let gates = this.line.gatesAt(this.mark); gates !== undefined; gates = this.line.gatesAt(this.mark)) {
+      await Promise.all(gates.map(({ opened }) => opened));
+    }
+    if (this.#poll()) return;
+    while (true) {
+      if (inFlight < MOST_IN_FLIGHT) await this.#waitInFlight();
+      if (this.reached()) return;
+      await sleep(1); // so that other waits have their turn
+    }
+  }
+
+  /** Asks for a short while, in which short work ends. A device that is a CPU gets its turn between two questions. */
+  #poll(): boolean {
+    if (this.reached()) return true;
+    const end = performance.now() + POLL_MS;
+    while (performance.now() < end) {
+      libc().sched_yield(); // cannot fail
+      if (this.reached()) return true;
+    }
+    return false;
+  }
+
+  async #waitInFlight(): Promise<void> {
+    inFlight++;
+    try {
+      await this.line.waitElsewhere(this.mark);
+    } finally {
+      inFlight--;
+    }
+  }
+}
+
+/** A fence that a program gave. @throws {ArgumentError} for anything else. */
+export function fenceIn(given: unknown, argument: string, api = "core"): Fence {
+  if (isMade(given, Fence)) return given;
+  throw new ArgumentError(`${argument}: expected a fence, got ${shown(given)}.`, { api, argument });
+}
+
+/** The fences that a program gave: none, one or several. @throws {ArgumentError} for anything else. */
+export function fencesIn(
+  given: Fence | readonly Fence[] | undefined,
+  argument: string,
+  api = "core",
+): readonly Fence[] {
+  if (given === undefined) return NONE;
+  if (!Array.isArray(given)) return [fenceIn(given, argument, api)];
+  return given.map((fence, i) => fenceIn(fence, `${argument}[${i}]`, api));
+}
+
+const NONE: readonly Fence[] = [];
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    done.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

@@ -1,0 +1,376 @@
+import { type Access, writes } from "../memory/access.ts";
+import { AccessError, ofArgument } from "../errors.ts";
+import { Resource } from "../life/resource.ts";
+import type { Call, Driver, LineEvents, Lines } from "./driver.ts";
+import { Fence } from "./fence.ts";
+import { type Gate, Passage } from "./gate.ts";
+import type { SyncKind } from "./port.ts";
+import type { Work } from "./work.ts";
+
+/** Something that a command can use: a tensor, an image, a sampler. */
+export interface Usable {
+  /** Its end of life, and the work on it. */
+  readonly resource: Resource;
+  /** May a line use it at once: nothing to refuse, to wait for or to revoke? Loads and comparisons only. */
+  isReadyFor(line: Line, access: Access): boolean;
+  /** Throws where it may not be used so now. */
+  assertUsable(access: Access): void;
+  /** All work that a command on it may have to wait for: its own, and that of what shares its bytes. */
+  readonly works: readonly Work[];
+  /** Takes away the host views that may not be used beside such a command. */
+  revokeViews(access: Access): void;
+}
+
+/** What a command uses, what for, and what the caller knows it as. */
+export interface Use<T extends Usable = Usable> {
+  /** What it uses. */
+  readonly tensor: T;
+  /** What the command does to it. */
+  readonly access: Access;
+  /** The argument's name, for errors. */
+  readonly argument: string;
+}
+
+/** What made marks `from` to `to` fail. What a line was given behind a failed command is not to be trusted. */
+interface Failure {
+  readonly from: number;
+  readonly to: number;
+  readonly error: unknown;
+}
+
+/** From `mark` on, a line stands behind a gate. */
+interface Gated {
+  readonly mark: number;
+  readonly gate: Gate;
+}
+
+/** An import that one command waits for: the driver keeps it until that command is over. */
+interface Once {
+  readonly mark: number;
+  readonly imported: unknown;
+}
+
+/** What a line is made of. */
+export interface LineInit<L> {
+  /** Whose work it is. */
+  readonly driver: Driver<L>;
+  /** Opens what the driver keeps for it; the line closes it. The lane tells the line what fails. */
+  open(events: LineEvents): L;
+  /** In words, for messages. */
+  readonly name: string;
+  /** What has to outlive it. */
+  readonly owners?: readonly (Resource | undefined)[];
+}
+
+const NO_FENCES: readonly Fence[] = [];
+const NO_USES: readonly Use[] = [];
+const NO_FAILURES: readonly Failure[] = [];
+
+/**
+ * One in-order line of work, and the only way to submit any: a command is checked, waits for what it conflicts with, takes
+ * views away, is called, and is recorded on what it uses.
+ */
+// deno-lint-ignore no-explicit-any -- a line of any driver
+export class Line<L = any> {
+  /** Whose work it is. */
+  readonly driver: Driver<L>;
+  /** What the driver keeps for it. */
+  readonly lane: L;
+  /** In words, for messages. */
+  readonly name: string;
+  /** Its end of life: it waits for all that was submitted. */
+  readonly resource: Resource;
+  /** Did any of its commands fail? */
+  hasFailed = false;
+  readonly #lines: Lines<L>;
+  #submitted = 0;
+  #over = 0;
+  #failures = NO_FAILURES;
+  #gated: Gated[] | undefined;
+  /** How far it has waited for other lines: what it stands behind already is not waited for again. */
+  #behind: WeakMap<Line, number> | undefined;
+  /** The imported timelines of other drivers' lines. */
+  #timelines: Map<Line, unknown> | undefined;
+  #once: Once[] | undefined;
+  /** The gates that the driver opens for this line. */
+  #passages: Set<Passage> | undefined;
+
+  /** Opens the lane. */
+  constructor({ driver, open, name, owners = [] }: LineInit<L>) {
+    this.driver = driver;
+    this.name = name;
+    this.#lines = driver.lines;
+    this.lane = open({ failed: (mark, error, lost) => this.#failed(mark, error, lost) });
+    this.resource = new Resource({
+      name,
+      owners,
+      undo: [() => this.#lines.close(this.lane), () => this.#releaseImports()],
+      giveUp: () => this.#abandon(),
+      endsAfter: () => this.fence(),
+    });
+  }
+
+  /** The newest mark: how many commands were submitted. */
+  get submitted(): number {
+    return this.#submitted;
+  }
+
+  /** A fence behind all that was submitted so far. */
+  fence(): Fence {
+    return new Fence(this as Line, this.#submitted);
+  }
+
+  /**
+   * Submits one command; answers its mark.
+   *
+   * @throws {DisposedError} where something that it uses was disposed.
+   * @throws {AccessError} where something may not be used so; `argument` names it.
+   * @throws the driver's error where the call is refused: then nothing was submitted.
+   */
+  submit(uses: readonly Use[], call: Call<L>, after: readonly Fence[] = NO_FENCES): number {
+    let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive;
+    for (let i = 0; ready && i < uses.length; i++) ready = uses[i].tensor.isReadyFor(this as Line, uses[i].access);
+    if (!ready) this.#orTakeBack(() => this.#prepare(uses, after, call.blocks ?? false));
+    try {
+      this.#make(call);
+    } catch (error) {
+      if (call.partial) this.#record(uses);
+      else this.#takeBack();
+      throw error;
+    }
+    return this.#record(uses);
+  }
+
+  /**
+   * Submits a command on memory that no tensor stands for (an unmap, a proof) behind other work. Nothing is asserted but
+   * that the line is there: it may be ending. The caller records the fence.
+   */
+  submitRaw(call: Call<L>, behind: readonly Fence[] = NO_FENCES): Fence {
+    if (this.resource.state === "freed") this.resource.assertLive();
+    this.#orTakeBack(() => {
+      for (const { line, mark } of behind) if (!line.isOver(mark)) this.#waitFor(line, mark);
+      if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
+      this.#make(call);
+    });
+    this.#record(NO_USES);
+    return this.fence();
+  }
+
+  /** What is submitted from now on runs behind these. @throws what made one of them fail. */
+  waitFor(after: readonly Fence[]): Fence {
+    this.submit([], this.driver.marker!(), after);
+    return this.fence();
+  }
+
+  /** Is a mark over, done or failed? @throws why the driver could not be asked. */
+  isOver(mark: number): boolean {
+    if (mark <= this.#over) return true;
+    if (this.gatesAt(mark) !== undefined) return false;
+    this.#over = Math.max(this.#over, this.#lines.poll(this.lane, mark));
+    if (this.#once !== undefined) this.#releaseOnce(this.#over);
+    return mark <= this.#over;
+  }
+
+  /** Was a mark seen over? Asks nobody. */
+  wasOver(mark: number): boolean {
+    return mark <= this.#over;
+  }
+
+  /** What made a mark fail. */
+  failureAt(mark: number): { readonly error: unknown } | undefined {
+    return this.#failures.find(({ from, to }) => from <= mark && mark <= to);
+  }
+
+  /** Throws what made a mark fail. */
+  raise(mark: number): void {
+    const failure = this.hasFailed ? this.failureAt(mark) : undefined;
+    if (failure !== undefined) throw failure.error;
+  }
+
+  /** Blocks until a mark is over. @throws {AccessError} where that could never end. */
+  block(mark: number): void {
+    if (this.isOver(mark)) return;
+    this.#assertUngated("this wait", mark);
+    do this.#lines.block(this.lane, mark); while (!this.isOver(mark));
+  }
+
+  /** One nonblocking native wait. */
+  waitElsewhere(mark: number): Promise<void> {
+    return this.#lines.waitElsewhere(this.lane, mark);
+  }
+
+  /** The gates that have to open before a mark can be reached, where there are any. */
+  gatesAt(mark: number): Gate[] | undefined {
+    const own = this.#lines.gate?.(this.lane, mark);
+    if (own !== undefined) return [own];
+    if (this.#gated === undefined) return undefined;
+    this.#gated = this.#gated.filter(({ gate }) => !gate.settled);
+    if (this.#gated.length === 0) this.#gated = undefined;
+    const gates = this.#gated?.filter((gated) => gated.mark <= mark).map(({ gate }) => gate);
+    return gates === undefined || gates.length === 0 ? undefined : gates;
+  }
+
+  /** Throws an {@link AccessError} where a blocking call on this line, behind these, could never end. */
+  assertUnblocked(what: string, behind: readonly Fence[] = NO_FENCES): void {
+    this.#assertUngated(what, this.#submitted);
+    for (const { line, mark } of behind) line.#assertUngated(what, mark);
+  }
+
+  /** Can what is submitted next wait for another line without the host? */
+  canWaitFor(other: Line): boolean {
+    return other === this as Line || (other.driver === this.driver && this.#lines.waitOnDevice !== undefined) ||
+      this.#kindOfSync(other) !== undefined;
+  }
+
+  /** Do its marks stand for the other's, failures included, once it has waited for that? */
+  standsFor(other: Line): boolean {
+    return other.driver === this.driver;
+  }
+
+  /** The slow half of {@link submit}: every check with its error, every wait, the views. */
+  #prepare(uses: readonly Use[], after: readonly Fence[], blocks: boolean): void {
+    this.resource.assertLive();
+    for (const { tensor, access, argument } of uses) {
+      try {
+        tensor.assertUsable(access);
+      } catch (error) {
+        throw ofArgument(error, argument, argument);
+      }
+    }
+    for (const { line, mark } of after) {
+      if (line.isOver(mark)) line.raise(mark);
+      else this.#waitFor(line, mark);
+    }
+    for (const { tensor, access } of uses) {
+      const writing = writes(access);
+      for (const work of tensor.works) {
+        work.eachBefore(writing, (line, mark) => {
+          if (line !== this as Line && !this.#isBehind(line, mark) && !line.isOver(mark)) this.#waitFor(line, mark);
+        });
+      }
+    }
+    // A blocking call waits for the whole line: PoCL 3.1 finishes the queue in one.
+    if (blocks) this.#assertUngated("a blocking call", this.#submitted + 1);
+    for (const { tensor, access } of uses) tensor.revokeViews(access);
+  }
+
+  #orTakeBack(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.#takeBack();
+      throw error;
+    }
+  }
+
+  #make(call: Call<L>): void {
+    const code = call.call(this.lane);
+    if (code !== 0) throw this.driver.error(code, call.fn);
+  }
+
+  /** One more command is in flight. It is recorded first: what comes then may fail. */
+  #record(uses: readonly Use[]): number {
+    const mark = ++this.#submitted;
+    for (let i = 0; i < uses.length; i++) {
+      const { tensor, access } = uses[i];
+      tensor.resource.work.record(this as Line, mark, writes(access));
+    }
+    this.#lines.submitted(this.lane, mark);
+    return mark;
+  }
+
+  #isBehind(other: Line, mark: number): boolean {
+    return (this.#behind?.get(other) ?? 0) >= mark;
+  }
+
+  /** On the device where that can be done, else here. */
+  #waitFor(other: Line, mark: number): void {
+    if (other === this as Line || this.#isBehind(other, mark)) return;
+    const passage = this.#waitForGate(other, mark);
+    const gates = passage === undefined ? other.gatesAt(mark) : [passage];
+    const onDevice = passage !== undefined ||
+      (other.driver === this.driver && (this.#lines.waitOnDevice?.(this.lane, other.lane as L, mark) ?? false)) ||
+      this.#waitBySync(other, mark, gates);
+    if (!onDevice) return other.block(mark);
+    (this.#behind ??= new WeakMap()).set(other, mark);
+    for (const gate of gates ?? []) (this.#gated ??= []).push({ mark: this.#submitted + 1, gate });
+  }
+
+  /** Where the other's mark is a gate itself: the driver opens it for this line. */
+  #waitForGate(other: Line, mark: number): Gate | undefined {
+    const gate = other.#lines.gate?.(other.lane, mark);
+    if (gate === undefined || !this.#lines.waitOnHost?.(this.lane, gate)) return undefined;
+    const passage = new Passage(gate);
+    (this.#passages ??= new Set()).add(passage);
+    passage.whenOpen(() => this.#passages!.delete(passage));
+    return passage;
+  }
+
+  /** By a semaphore. Behind a gate there is none: nobody could say whether the export will ever be signalled. */
+  #waitBySync(other: Line, mark: number, gates: readonly Gate[] | undefined): boolean {
+    const kind = gates === undefined ? this.#kindOfSync(other) : undefined;
+    if (kind === undefined) return false;
+    const sync = this.#lines.sync!;
+    const timeline = kind.startsWith("timeline");
+    let imported = this.#timelines?.get(other);
+    const port = other.#lines.sync!.export(other.lane, mark, kind, imported !== undefined);
+    try {
+      if (imported === undefined) {
+        imported = sync.import(port);
+        if (timeline) (this.#timelines ??= new Map()).set(other, imported);
+      }
+      if (!timeline) (this.#once ??= []).push({ mark: this.#submitted + 1, imported });
+      sync.wait(this.lane, imported, port.value);
+      return true;
+    } finally {
+      port[Symbol.dispose]();
+    }
+  }
+
+  #kindOfSync(other: Line): SyncKind | undefined {
+    const { sync } = this.#lines;
+    return sync && other.#lines.sync?.exports.find((kind) => sync.imports.includes(kind));
+  }
+
+  #assertUngated(what: string, mark: number): void {
+    if (this.gatesAt(mark) === undefined) return;
+    throw new AccessError(`${what} could never end: the work waits for a promise that is not settled.`, {
+      api: this.driver.api,
+      argument: "fence",
+      hint: "Settle it first, or await instead.",
+    });
+  }
+
+  /** Nothing was submitted, so nothing was waited for. */
+  #takeBack(): void {
+    this.#lines.refused?.(this.lane);
+    this.#behind = undefined;
+    const next = this.#submitted + 1;
+    this.#gated = this.#gated?.filter(({ mark }) => mark < next);
+    if (this.#gated?.length === 0) this.#gated = undefined;
+  }
+
+  #releaseOnce(over: number): void {
+    const past = this.#once!.filter(({ mark }) => mark <= over);
+    this.#once = this.#once!.filter(({ mark }) => mark > over);
+    if (this.#once.length === 0) this.#once = undefined;
+    for (const { imported } of past) this.#lines.sync!.release(imported);
+  }
+
+  #releaseImports(): void {
+    if (this.#once !== undefined) this.#releaseOnce(Infinity);
+    for (const imported of this.#timelines?.values() ?? []) this.#lines.sync!.release(imported);
+  }
+
+  #failed(mark: number, error: unknown, lost = false): void {
+    this.hasFailed = true;
+    this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error }];
+  }
+
+  /** Its end begins: nothing waits for gates any more. */
+  #abandon(): void {
+    if (this.#passages === undefined) return;
+    this.#lines.abandon?.(this.lane);
+    for (const passage of this.#passages) passage.abandon();
+  }
+}
