@@ -1,12 +1,10 @@
 import { isMade, type Maker, shown } from "./argument.ts";
 import { ArgumentError } from "./errors.ts";
-import { Fence } from "./life/fence.ts";
+import { type Fence, fencesIn } from "./device/fence.ts";
 import { bytesOf } from "./intrinsics.ts";
 
 /** The most items of a list that a program passes; more are a mistake. */
 const MOST_ITEMS = 65_536;
-
-const NONE: readonly Fence[] = [];
 
 /** Checks of what a program passes. Their errors name one API. */
 export class Checks {
@@ -50,24 +48,9 @@ export class Checks {
     throw this.wrong(argument, `expected a handle, got ${given === 0n ? "null" : shown(given)}.`);
   }
 
-  /**
-   * What is still to be waited for of the fences that a program gave, each read once.
-   *
-   * @throws {ArgumentError} where one is no fence.
-   * @throws {DisposedError} where one was disposed.
-   * @throws what made one fail.
-   */
-  unreached(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
-    if (given === undefined) return NONE;
-    if (!Array.isArray(given)) {
-      this.assertInstance(given, Fence, argument);
-      return given.reached() ? [] : [given];
-    }
-    const fences: Fence[] = this.itemsIn<Fence>(given, argument);
-    return fences.filter((fence, i) => {
-      this.assertInstance(fence, Fence, `${argument}[${i}]`);
-      return !fence.reached();
-    });
+  /** The fences that a program gave: none, one or several. @throws {ArgumentError} for anything else. */
+  fencesIn(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
+    return fencesIn(given, argument, this.#api);
   }
 
   /** A copy of an array that a program gave. @throws {ArgumentError} if it is too long. */

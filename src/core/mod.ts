@@ -16,7 +16,12 @@ export {
   type TypedArrays,
 } from "./layout/dtype.ts";
 export * from "./errors.ts";
-export { Fence, type WaitOptions } from "./life/fence.ts";
+export type { Call, Driver, LineEvents, Lines, Sync } from "./device/driver.ts";
+export { Fence, type WaitOptions } from "./device/fence.ts";
+export type { Gate } from "./device/gate.ts";
+export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
+export { Port, type PortInit, type SyncKind } from "./device/port.ts";
+export type { Work } from "./device/work.ts";
 export { Frame, type FrameInit, type PlacedPlane } from "./tensors/frame.ts";
 export {
   type AudioInfo,

@@ -1,4 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
+import type { Fence } from "../core/device/fence.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/layout/alignment.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
@@ -17,6 +18,7 @@ import { join, leave } from "../core/memory/peers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../core/native/blocks.ts";
 import { ownedTensor } from "./owned.ts";
+import { signal } from "./signal.ts";
 import { HostTensor } from "./tensor.ts";
 import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";
 
@@ -188,6 +190,30 @@ export class HostContext implements Context, Target<HostTensor> {
     if (isArrayBuffer(memory) || ArrayBuffer.isView(memory)) return wrapBuffer(this, memory, init);
     if (typeof memory === "bigint") return wrapPointer(this, memory as Address, init, options);
     return wrapPointer(this, addressIn(memory), init, options);
+  }
+
+  /**
+   * A fence for something that this program does itself: it is reached when the promise settles, and fails where that
+   * rejects. Work that is submitted `after` it starts then; OpenCL waits for it on the device.
+   *
+   * @throws {ArgumentError} for what is no promise.
+   *
+   * @example
+   * ```ts
+   * import { host } from "@samepage/interop";
+   *
+   * const { promise, resolve } = Promise.withResolvers<void>();
+   * const ready = host.signal(promise);
+   * console.log(ready.reached()); // false
+   * resolve();
+   * await ready.wait();
+   * ```
+   */
+  signal(promise: PromiseLike<unknown>): Fence {
+    if (typeof (promise as Partial<PromiseLike<unknown>> | null)?.then !== "function") {
+      throw checks.wrongKind("promise", "a promise", promise);
+    }
+    return signal(promise);
   }
 
   /**

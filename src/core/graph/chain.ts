@@ -1,7 +1,7 @@
 import { object, shown } from "../argument.ts";
 import type { Target } from "./context.ts";
 import { ArgumentError, type Refusal } from "../errors.ts";
-import type { Fence } from "../life/fence.ts";
+import type { Fence } from "../device/fence.ts";
 import { takeStep } from "./graph.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Described } from "../tensors/described.ts";

@@ -3,7 +3,7 @@ import { isMade, literal, type Names, object, optionsIn, shown, unexpected } fro
 import { type Context, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, throwAll } from "../errors.ts";
 import { Edges } from "./edges.ts";
-import { Fence } from "../life/fence.ts";
+import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
 import { Mapped } from "../tensors/mapped.ts";
@@ -59,12 +59,6 @@ export class Graph implements Disposable {
   map<G extends Target>(source: Tensor, target: G, options?: MapOptions): TensorOf<G>;
   map(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Mapped {
     const asked = optionsOf(options);
-    if (asked.after === undefined) return this.#map(source, target, asked);
-    using after = asked.after.retain(); // of our own: whatever becomes of the caller's while we map
-    return this.#map(source, target, { ...asked, after });
-  }
-
-  #map(source: Mapped, target: Target, asked: Asked): Mapped {
     return isScattered(source) ? this.#mapPlanes(source, target, asked) : this.#mapOne(source, target, asked);
   }
 
@@ -108,15 +102,14 @@ export class Graph implements Disposable {
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
     if (!isMade(source, Mapped)) throw noSource(source);
     if (typeof object(target, "target").context !== "object") throw noTarget(target);
-    const waits: Fence[] = [];
-    source.workBeside(undefined, waits); // first: a fence's own code may run
     this.#resource.assertLive();
     target.context.resource?.assertLive();
     this.#assertKnown(source.target.context, "source");
     this.#assertKnown(target.context, "target");
     const access = asked.access ?? source.access;
     const returning = source.usable(access);
-    for (let i = 0; i < returning.length; i++) waits.push(...returning[i].resource!.work);
+    const waits = [...source.work];
+    for (const { resource } of returning) waits.push(...resource!.work.fences);
     if (asked.after !== undefined) waits.push(asked.after);
     return { access, returning, waits };
   }
@@ -182,11 +175,9 @@ export class Graph implements Disposable {
       for (const hop of hops) {
         const pending = at !== source ? { waits: at.work, returning: [] } : waited ? NOTHING : ready;
         if (hop.plan.hostWait) waitFor(pending);
-        this.#resource.assertLive(); // a fence's own code may have ended it
         const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? NOTHING : pending);
         if (at !== source) next.resource.own(at.resource);
         at = next;
-        this.#resource.assertLive(); // here too
         next.resource.dependOn(this.#resource);
       }
     } catch (error) {
@@ -236,7 +227,7 @@ export function takeStep(
   access: Access,
   pending: Pending,
 ): Mapped {
-  // Asked again: probes and waits may have run a program's own code.
+  // Asked again: a wait may have seen bytes come back.
   const returning = source.usable(access);
   const back = returning.length === 0 ? undefined : returning.find((grant) => !pending.returning.includes(grant));
   if (back !== undefined) throw new AccessError(`${source.name} has been lent to ${back.holder}.`, { api: "core" });
@@ -323,7 +314,7 @@ function noTarget(given: unknown): ArgumentError {
 
 function optionsOf(given: MapOptions): Asked {
   const { access, after, copy } = optionsIn(given, OPTIONS);
-  if (after !== undefined && !isMade(after, Fence)) throw unfit("after", after, "no fence");
+  if (after !== undefined) fenceIn(after, "after");
   if (copy !== undefined && copy !== "never" && copy !== "allow") {
     throw unexpected("copy", '"never" or "allow"', copy);
   }

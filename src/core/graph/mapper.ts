@@ -3,7 +3,7 @@ import type { Target } from "./context.ts";
 import { Described } from "../tensors/described.ts";
 import { shown, unexpected } from "../argument.ts";
 import { ArgumentError, type Refusal } from "../errors.ts";
-import type { Fence } from "../life/fence.ts";
+import type { Fence } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Mapped } from "../tensors/mapped.ts";
 import type { Undo } from "../life/undo.ts";

@@ -3,7 +3,7 @@ import type { Target } from "./context.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Edge, Edges } from "./edges.ts";
 import type { Refusal } from "../errors.ts";
-import type { Fence } from "../life/fence.ts";
+import type { Fence } from "../device/fence.ts";
 import { ask, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
 
 /** One step of a route that was found. */

@@ -1,13 +1,34 @@
 import { finalizers, forgotten } from "./finalizers.ts";
+import type { Line, Usable } from "../device/line.ts";
+import type { Work } from "../device/work.ts";
 import type { Resource } from "./resource.ts";
 
 /**
  * What a program opens or makes, and disposes, and what is no memory: a context, a queue, a program, a kernel. For those
  * who write mappers.
  */
-export abstract class NativeObject implements Disposable, AsyncDisposable {
+export abstract class NativeObject implements Usable, Disposable, AsyncDisposable {
   /** Its end of life. */
   abstract readonly resource: Resource;
+
+  /** @see {@link Usable.works} */
+  get works(): readonly Work[] {
+    return [this.resource.work];
+  }
+
+  /** @see {@link Usable.isReadyFor} */
+  isReadyFor(line: Line): boolean {
+    const { isLive, work } = this.resource;
+    return isLive && (work.line === undefined || work.line === line) && work.others === undefined;
+  }
+
+  /** @see {@link Usable.assertUsable} */
+  assertUsable(): void {
+    this.resource.assertLive();
+  }
+
+  /** It has no views. */
+  revokeViews(): void {}
 
   /** What `console.log` shows. */
   [Symbol.for("Deno.customInspect")](): string {

@@ -94,6 +94,11 @@ export class Grant {
     return this.#lends.some(this.start, this.end, "all", () => true) ? "lent" : "live";
   }
 
+  /** True where nothing is lent of it, nor of its facets. */
+  get lendsNothing(): boolean {
+    return this.#lends.size === 0;
+  }
+
   /** What is lent of it, in part or whole; facets of one grant have one list: for those who write mappers. */
   get lends(): Iterable<Grant> {
     return this.#lends;

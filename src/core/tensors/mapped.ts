@@ -1,7 +1,9 @@
-import { type Access, reads } from "../memory/access.ts";
+import { type Access, covers, reads } from "../memory/access.ts";
+import type { Fence } from "../device/fence.ts";
+import type { Line, Usable } from "../device/line.ts";
+import type { Work } from "../device/work.ts";
 import type { Target } from "../graph/context.ts";
 import { AccessError, throwAll } from "../errors.ts";
-import type { Fence } from "../life/fence.ts";
 import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import type { Grant } from "../memory/grant.ts";
 import type { Described } from "./described.ts";
@@ -25,7 +27,7 @@ const NONE: readonly Mapped[] = [];
 let ids = 0;
 
 /** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
-export abstract class Mapped implements Disposable, AsyncDisposable {
+export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
   /** Its number in this process. Unlike an address or a handle, it never comes again: for those who write mappers. */
   readonly id: number = ++ids;
   /** The kind of memory, and its context. */
@@ -85,38 +87,48 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   /** Makes {@link described}. */
   protected abstract describe(): Described;
 
-  /** Work in flight on it, on what it is a part of, or on its peers: what whoever uses its bytes next has to wait for. */
-  get work(): readonly Fence[] {
-    const work: Fence[] = [];
-    this.workBeside(undefined, work);
-    return work;
+  /** Its work, that of its parts, of what it is a part of, and of its peers: for those who write mappers. */
+  get works(): readonly Work[] {
+    const works = [this.resource.work];
+    for (const part of this.parts) works.push(...part.works);
+    for (let at = this.parent; at?.target === this.target; at = at.parent) works.push(at.resource.work);
+    for (const { resource } of peersOf(this)) if (resource !== undefined) works.push(resource.work);
+    return works;
   }
 
-  /**
-   * Adds to `work` what is in flight on it beside a line of work that whoever asks will stand in anyway: for those who
-   * write mappers.
-   */
-  workBeside(line: object | undefined, work: Fence[]): void {
-    this.resource.workBeside(line, work);
-    const { parts } = this;
-    for (let i = 0; i < parts.length; i++) parts[i].workBeside(line, work);
-    for (let at = this.parent; at?.target === this.target; at = at.parent) at.resource.workBeside(line, work);
-    const peers = peersOf(this);
-    for (let i = 0; i < peers.length; i++) peers[i].resource?.workBeside(line, work);
+  /** The work in flight that the next user of its bytes has to wait for. */
+  get work(): readonly Fence[] {
+    return this.works.flatMap((work) => work.fences);
+  }
+
+  /** What to wait for next, of all that work. */
+  protected get unfinished(): Fence | undefined {
+    let found = this.resource.work.next();
+    for (const part of this.parts) found ??= part.unfinished;
+    for (let at = this.parent; at?.target === this.target; at = at.parent) found ??= at.resource.work.next();
+    for (const { resource } of peersOf(this)) found ??= resource?.work.next();
+    return found;
+  }
+
+  /** @see {@link Usable.isReadyFor} */
+  isReadyFor(line: Line, access: Access): boolean {
+    const { resource } = this;
+    const { grants, work } = resource;
+    if (!resource.isLive || grants.length !== 1) return false;
+    if ((work.line !== undefined && work.line !== line) || work.others !== undefined) return false;
+    const { allocation } = grants[0];
+    return allocation.liveViews === 0 && allocation.roots.size < 2 && this.parent?.target !== this.target &&
+      covers(grants[0].access, access) && grants[0].lendsNothing;
+  }
+
+  /** @see {@link Usable.revokeViews} */
+  revokeViews(access: Access): void {
+    for (const grant of this.grants) grant.revokeConflicting(access);
   }
 
   /** What it is made of: a frame, of its planes. */
   protected get parts(): readonly Mapped[] {
     return NONE;
-  }
-
-  /** Work in flight on it and its parts, on what it is a part of itself, or on its peers: what to wait for next. */
-  protected get unfinished(): Fence | undefined {
-    let found = this.resource.unfinished;
-    for (const part of this.parts) found ??= part.unfinished;
-    for (let at = this.parent; at?.target === this.target; at = at.parent) found ??= at.resource.unfinished;
-    for (const { resource } of peersOf(this)) found ??= resource?.unfinished;
-    return found;
   }
 
   /** It is a plane of `frame` now, and keeps it alive: for those who write mappers. */
@@ -172,7 +184,7 @@ export abstract class Mapped implements Disposable, AsyncDisposable {
   }
 
   /**
-   * Declares work on its `handle` that samepage did not submit: its end waits for the fence. Retains the fence.
+   * Declares work on its `handle` that samepage did not submit: its end waits for the fence.
    *
    * @throws {DisposedError} where it was disposed.
    */
