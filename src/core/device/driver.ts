@@ -15,6 +15,12 @@ export interface Call<L = unknown> {
   readonly blocks?: boolean;
   /** May the call have submitted work although it failed? Then it is recorded all the same. */
   readonly partial?: boolean;
+  /**
+   * Does the call submit commands that the lane does not see, as another library on the same queue does? Then a marker in
+   * front of it carries its waits, and a marker behind it is its mark. Where that marker fails, `finish` has to block until
+   * the commands are done.
+   */
+  readonly opaque?: { finish(): void };
   /** Makes the call; answers its code, 0 for success. */
   call(lane: L): number;
 }

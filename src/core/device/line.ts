@@ -1,6 +1,7 @@
 import { type Access, writes } from "../memory/access.ts";
-import { AccessError, ofArgument } from "../errors.ts";
+import { AccessError, ofArgument, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
+import { unwind } from "../life/undo.ts";
 import type { Call, Driver, LineEvents, Lines } from "./driver.ts";
 import { Fence } from "./fence.ts";
 import { type Gate, Passage } from "./gate.ts";
@@ -92,6 +93,8 @@ export class Line<L = any> {
   /** The imported timelines of other drivers' lines. */
   #timelines: Map<Line, unknown> | undefined;
   #once: Once[] | undefined;
+  /** Has it asked the driver for waits that no command has used yet? */
+  #isWaiting = false;
   /** The gates that the driver opens for this line. */
   #passages: Set<Passage> | undefined;
 
@@ -131,6 +134,7 @@ export class Line<L = any> {
     let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive;
     for (let i = 0; ready && i < uses.length; i++) ready = uses[i].tensor.isReadyFor(this as Line, uses[i].access);
     if (!ready) this.#orTakeBack(() => this.#prepare(uses, after, call.blocks ?? false));
+    if (call.opaque !== undefined) return this.#submitOpaque(uses, call, call.opaque.finish);
     try {
       this.#make(call);
     } catch (error) {
@@ -254,6 +258,25 @@ export class Line<L = any> {
     for (const { tensor, access } of uses) tensor.revokeViews(access);
   }
 
+  /** What the call has submitted before it failed is recorded as well. */
+  #submitOpaque(uses: readonly Use[], call: Call<L>, finish: () => void): number {
+    const marker = this.driver.marker!();
+    if (this.#isWaiting) {
+      this.#orTakeBack(() => this.#make(marker));
+      this.#record(NO_USES);
+    }
+    const failures = unwind([() => this.#make(call)]);
+    try {
+      this.#make(marker);
+    } catch (error) {
+      this.#takeBack();
+      throwAll([...failures, error, ...unwind([finish])], call.fn);
+    }
+    const mark = this.#record(uses);
+    throwAll(failures, call.fn);
+    return mark;
+  }
+
   #orTakeBack(action: () => void): void {
     try {
       action();
@@ -271,6 +294,7 @@ export class Line<L = any> {
   /** One more command is in flight. It is recorded first: what comes then may fail. */
   #record(uses: readonly Use[]): number {
     const mark = ++this.#submitted;
+    this.#isWaiting = false;
     for (let i = 0; i < uses.length; i++) {
       const { tensor, access } = uses[i];
       tensor.resource.work.record(this as Line, mark, writes(access));
@@ -292,6 +316,7 @@ export class Line<L = any> {
       (other.driver === this.driver && (this.#lines.waitOnDevice?.(this.lane, other.lane as L, mark) ?? false)) ||
       this.#waitBySync(other, mark, gates);
     if (!onDevice) return other.block(mark);
+    this.#isWaiting = true;
     (this.#behind ??= new WeakMap()).set(other, mark);
     for (const gate of gates ?? []) (this.#gated ??= []).push({ mark: this.#submitted + 1, gate });
   }
@@ -344,6 +369,7 @@ export class Line<L = any> {
   /** Nothing was submitted, so nothing was waited for. */
   #takeBack(): void {
     this.#lines.refused?.(this.lane);
+    this.#isWaiting = false;
     this.#behind = undefined;
     const next = this.#submitted + 1;
     this.#gated = this.#gated?.filter(({ mark }) => mark < next);
