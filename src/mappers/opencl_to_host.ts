@@ -3,7 +3,7 @@ import { showAt } from "../core/memory/peers.ts";
 import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Fence } from "../core/device/fence.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";

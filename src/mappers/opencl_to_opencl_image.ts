@@ -2,7 +2,7 @@ import type { Access } from "../core/memory/access.ts";
 import type { Target } from "../core/graph/context.ts";
 import { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Fence } from "../core/device/fence.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";

@@ -2,7 +2,7 @@ import type { Access } from "../core/memory/access.ts";
 import type { Target } from "../core/graph/context.ts";
 import { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Fence } from "../core/device/fence.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
@@ -13,7 +13,7 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { DeviceContext } from "../opencv/execution.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
-import { resourceOf, retained } from "./shared/job.ts";
+import { resourceOf } from "./shared/job.ts";
 import { planesFromZero } from "./shared/planes.ts";
 import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./shared/refusals.ts";
 import { SAME_BYTES, SAME_CL_MEM } from "./shared/verdicts.ts";
@@ -62,13 +62,12 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     if ("reason" in place) return place;
     const result = new Described(target, access, planesFromZero(source), undefined, cl.rawHandle);
     const verdict = place.lowered ? SAME_BYTES : SAME_CL_MEM;
-    return planned(EDGE, verdict, waits.some((fence) => fence.context !== cl), result);
+    return planned(EDGE, verdict, !cl.queue.line.canWaitForAll(waits), result);
   },
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCVUMat {
     const to = target as UMatTarget;
     const cl = source.context;
-    const waits = retained(job, source);
     // Asked again: a hop of the same route may have come between.
     const place = acceptedPlace(source.described, to);
     if ("reason" in place) throw noRoute(source.name, "a UMat", [place]);
@@ -84,7 +83,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     const buffer = { mem, offset, clContext: cl.rawHandle, execution };
     const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);
     const resource = resourceOf(execution.resource, job, source.resource);
-    resource.inherit(waits);
+    resource.inherit(job.waits);
     return to.tensor(resource, layout, { ...over, buffer, address }, source);
   },
 };

@@ -2,7 +2,7 @@ import type { Access } from "../core/memory/access.ts";
 import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Fence } from "../core/device/fence.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import { noRoute } from "../core/graph/route.ts";
@@ -10,7 +10,7 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
-import { resourceOf, retained } from "./shared/job.ts";
+import { resourceOf } from "./shared/job.ts";
 import { refused, refuseEnded } from "./shared/refusals.ts";
 import { SAME_CL_MEM } from "./shared/verdicts.ts";
 
@@ -25,19 +25,18 @@ export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
     const cl = target.context as OpenCLContext;
     const refusal = refuse(source, cl);
     if (refusal !== undefined) return refusal;
-    return planned(EDGE, SAME_CL_MEM, waits.some((fence) => fence.context !== cl), source.as(target, access));
+    return planned(EDGE, SAME_CL_MEM, !cl.queue.line.canWaitForAll(waits), source.as(target, access));
   },
 
   map(source: OpenCVUMat, target: Target, job: MapJob): OpenCLTensor {
     const cl = target.context as OpenCLContext;
-    const waits = retained(job, source);
     const refusal = refuse(source.described, cl);
     if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
     const { range } = source.described;
     const root = cl.memory.bufferOf(range) ?? cl.memory.adopt(range.allocation, source.buffer.mem);
     const part = cl.memory.part(root, range.start - cl.memory.startOf(root), source.layout, job.undo);
     const resource = resourceOf(cl.queue.resource, job, source.resource);
-    resource.inherit(waits);
+    resource.inherit(job.waits);
     return cl.memory.tensor(resource, root, part, source);
   },
 };

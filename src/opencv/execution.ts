@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { throwAll } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Line } from "../core/device/line.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
@@ -13,12 +13,8 @@ import { chooseOwnContext, release, type State, stateMadeBy, withState } from ".
 export interface DeviceQueue {
   /** Its end of life. */
   readonly resource: Resource;
-  /** What is submitted to it later begins after these. */
-  barrier(after: readonly Fence[]): Fence;
-  /** A point behind all that was submitted to it so far. */
-  marker(): Fence;
-  /** Throws an AccessError where a blocking call on it, behind these, could never end. */
-  assertUnblocked(what: string, behind: readonly Fence[]): void;
+  /** Its work, in order. */
+  readonly line: Line;
 }
 
 /** A `cl_context` and its device, as a mapper tells OpenCV of them. */

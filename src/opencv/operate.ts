@@ -1,7 +1,9 @@
 import { isMade, type Names } from "../core/argument.ts";
 import type { Access } from "../core/memory/access.ts";
+import type { Call as DeviceCall } from "../core/device/driver.ts";
+import { readyForHost } from "../core/device/host_use.ts";
+import type { Use } from "../core/device/line.ts";
 import { throwAll } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
 import { unwind } from "../core/life/undo.ts";
 import type { OpenCVContext } from "./context.ts";
 import { wrong } from "./errors.ts";
@@ -68,26 +70,47 @@ export interface Operation<R> extends Call<R> {
  */
 export function operate<R>(cv: OpenCVContext, operation: Operation<R> | Reading<R>): R {
   const { fn, call } = operation;
-  const tensors = accepted(cv, operation);
+  const uses = accepted(cv, operation);
   const reallocate = "dst" in operation ? reallocatable(operation) : operation.accepts();
-  const umats = tensors.filter((tensor) => tensor instanceof OpenCVUMat);
-  const execution = executionOf(umats);
-  order(fn, tensors, execution);
-  accepted(cv, operation); // a fence's own code may have ended one
-  const written = "dst" in operation ? operation.dst : undefined;
-  for (const tensor of tensors) tensor.grant.revokeConflicting(tensor === written ? "write" : "read"); // of peers
-  if ("dst" in operation) setReallocation(operation.dst.slot, reallocate === true);
-  if (umats.length === 0) return call();
-  let result: R;
-  try {
-    result = execution === undefined ? call() : execution.run(call);
-  } catch (error) {
-    // It may have submitted work before it failed.
-    throwAll([error, ...unwind([() => recordOn(tensors, umats, execution)])], fn);
-    throw error;
+  const onDevice = uses.filter(isOfUMat);
+  const execution = executionOf(onDevice.map(({ tensor }) => tensor));
+  const onHost = execution === undefined ? uses : uses.filter(({ tensor }) => !(tensor instanceof OpenCVUMat));
+  const allowReallocation = () => {
+    if ("dst" in operation) setReallocation(operation.dst.slot, reallocate === true);
+  };
+  readyForHost(onHost);
+  if (execution === undefined) {
+    allowReallocation();
+    return onDevice.length === 0 ? call() : finished(fn, call);
   }
-  recordOn(tensors, umats, execution);
-  return result;
+  let result: R;
+  const { line } = execution.queue;
+  const command: DeviceCall = {
+    fn,
+    blocks: true, // OpenCV waits where it has no kernel of its own
+    opaque: { finish: () => execution.run(() => core().ocl_finish()) },
+    call() {
+      allowReallocation();
+      result = execution.run(call);
+      return 0;
+    },
+  };
+  const submitted = unwind([() => void line.submit(onDevice, command)]);
+  // The device may still read a Mat.
+  throwAll([...submitted, ...(onHost.length === 0 ? [] : unwind([() => line.fence().waitSync()]))], fn);
+  return result!;
+}
+
+function isOfUMat(use: Use<OpenCVTensor>): use is Use<OpenCVUMat> {
+  return use.tensor instanceof OpenCVUMat;
+}
+
+/** Nobody orders the queue that OpenCV uses by itself: its work is done when this returns. */
+function finished<R>(fn: string, call: () => R): R {
+  let result: R;
+  const failures = unwind([() => void core().ocl_finish(), () => void (result = call())]);
+  throwAll(failures, fn);
+  return result!;
 }
 
 /** Whether OpenCV may give the output other memory; if not, the result fits. */
@@ -98,17 +121,24 @@ function reallocatable({ fn, dst, makes, reallocate = false }: Operation<unknown
   return reallocate;
 }
 
-/** Checks all, before any native call. */
-function accepted(cv: OpenCVContext, operation: Operation<unknown> | Reading<unknown>): OpenCVTensor[] {
+/** Checks all, before any native call. Each tensor is used once; an output that is an input is written. */
+function accepted(cv: OpenCVContext, operation: Operation<unknown> | Reading<unknown>): Use<OpenCVTensor>[] {
   cv.resource.assertLive();
   const { inputs, anyRank = false } = operation;
-  const read = Object.entries(inputs).map(([name, value]) => acceptedOne(cv, name, value, "read", anyRank));
-  if (!("dst" in operation)) return [...new Set(read)];
+  const uses = new Map<OpenCVTensor, Use<OpenCVTensor>>();
+  for (const [argument, value] of Object.entries(inputs)) {
+    const tensor = acceptedOne(cv, argument, value, "read", anyRank);
+    uses.set(tensor, { tensor, access: "read", argument });
+  }
+  if (!("dst" in operation)) return [...uses.values()];
   const written = acceptedOne(cv, "dst", operation.dst, "write", anyRank);
-  const across = read.find((input) => input !== written && input.grant.overlaps(written.grant));
-  if (across === undefined) return [...new Set([...read, written])];
-  const what = `${written.name} and ${across.name} have bytes in common.`;
-  throw wrong("dst", what, "Pass the same tensor to work in place.");
+  const across = [...uses.keys()].find((input) => input !== written && input.grant.overlaps(written.grant));
+  if (across !== undefined) {
+    const what = `${written.name} and ${across.name} have bytes in common.`;
+    throw wrong("dst", what, "Pass the same tensor to work in place.");
+  }
+  uses.set(written, { tensor: written, access: uses.has(written) ? "read-write" : "write", argument: "dst" });
+  return [...uses.values()];
 }
 
 function acceptedOne(
@@ -145,35 +175,4 @@ function executionOf(umats: readonly OpenCVUMat[]): Execution | undefined {
       `(0x${first.buffer.clContext.toString(16)}).`,
     "Map both from one OpenCLContext.",
   );
-}
-
-/** What is in flight on a Mat the host waits for; what is on a UMat, OpenCV's queue. */
-function order(fn: string, tensors: readonly OpenCVTensor[], execution: Execution | undefined): void {
-  const behind: Fence[] = [];
-  for (const tensor of tensors) {
-    const onDevice = execution !== undefined && tensor instanceof OpenCVUMat;
-    const work: Fence[] = onDevice ? behind : [];
-    tensor.workBeside(onDevice ? execution.queue : undefined, work);
-    if (!onDevice) { for (const fence of work) fence.waitSync(); }
-  }
-  if (execution === undefined) return;
-  execution.queue.assertUnblocked(fn, behind); // OpenCV waits where it has no kernel of its own
-  if (behind.length > 0) execution.queue.barrier(behind)[Symbol.dispose]();
-}
-
-/** What OpenCV has submitted; where nobody orders its queue, or the device reads a Mat in it, that is finished. */
-function recordOn(
-  tensors: readonly OpenCVTensor[],
-  umats: readonly OpenCVUMat[],
-  execution: Execution | undefined,
-): void {
-  if (execution === undefined) return core().ocl_finish();
-  try {
-    using fence = execution.queue.marker();
-    for (const umat of umats) umat.resource.record(fence.retain());
-    if (umats.length < tensors.length) fence.waitSync();
-  } catch (error) {
-    // What has no fence is not waited for by any end of a map.
-    throwAll([error, ...unwind([() => execution.run(() => core().ocl_finish())])], "recording OpenCV's work");
-  }
 }

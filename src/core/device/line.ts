@@ -226,6 +226,11 @@ export class Line<L = any> {
       this.#kindOfSync(other) !== undefined;
   }
 
+  /** The same of all of them. */
+  canWaitForAll(fences: readonly Fence[]): boolean {
+    return fences.every(({ line }) => this.canWaitFor(line));
+  }
+
   /** Do its marks stand for the other's, failures included, once it has waited for that? */
   standsFor(other: Line): boolean {
     return other.driver === this.driver;

@@ -1,5 +1,5 @@
 import { reads, writes } from "../../core/memory/access.ts";
-import type { Fence } from "../../core/life/fence.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import type { MapJob } from "../../core/graph/mapper.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { CudaContext } from "../../cuda/context.ts";

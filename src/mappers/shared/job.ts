@@ -1,4 +1,4 @@
-import type { Fence } from "../../core/life/fence.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { MapJob } from "../../core/graph/mapper.ts";
 import { type GiveBack, Resource } from "../../core/life/resource.ts";
