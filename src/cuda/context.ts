@@ -2,9 +2,9 @@ import { cudaMemcpyDefault } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../ffi/address.ts";
 import { type Names, object, optionsIn } from "../core/argument.ts";
+import type { Call } from "../core/device/driver.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { throwAll } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
@@ -26,8 +26,8 @@ import {
 } from "./device_flags.ts";
 import { check } from "./errors.ts";
 import { CudaDmaBuf } from "./dmabuf.ts";
+import type { LaneDevice } from "./driver.ts";
 import { EventPool } from "./events.ts";
-import { CudaFence } from "./fence.ts";
 import { assertOwnStream } from "./foreign_stream.ts";
 import { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory } from "./ipc/memory.ts";
@@ -45,9 +45,9 @@ import { CudaVirtual } from "./memory/virtual.ts";
 import { CudaPeers } from "./peer.ts";
 import { callsTo, retainPrimary, type Within } from "./primary_context.ts";
 import { type CudaProgram, programFromCubin, programFromPtx, programFromSource } from "./program.ts";
-import { CudaStream, isOfStreams, type StreamOptions } from "./stream.ts";
+import { CudaStream, type StreamOptions } from "./stream.ts";
+import { onStream, type StreamLane } from "./stream_lane.ts";
 import { CudaTensor } from "./tensor.ts";
-import { Timeline } from "./timeline.ts";
 import { CudaTimer } from "./timer.ts";
 
 /** Options of {@link CudaContext.open}. */
@@ -82,7 +82,7 @@ const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, sch
  * console.log(cuda.name, cuda.device.computeCapability);
  * ```
  */
-export class CudaContext extends NativeObject implements Context, Target<CudaTensor> {
+export class CudaContext extends NativeObject implements Context, LaneDevice, Target<CudaTensor> {
   /** The API's name. */
   readonly api = "cuda";
   /** The kind of memory: what kernels reach; its own allocations are device memory. */
@@ -109,6 +109,10 @@ export class CudaContext extends NativeObject implements Context, Target<CudaTen
   readonly virtual: CudaVirtual;
   /** The priorities of streams: `greatest` is the smaller number. */
   readonly priorities: { readonly least: number; readonly greatest: number };
+  /** Is its device the thread's current one? For those who write mappers. */
+  readonly isCurrent: () => boolean;
+  /** Is it device 0? */
+  readonly isFirst: boolean;
   /** Calls with its device as the thread's current one: for those who write mappers. */
   readonly within: Within;
   /** Calls that take their device from an event or a stream of its own: for those who write mappers. */
@@ -117,8 +121,8 @@ export class CudaContext extends NativeObject implements Context, Target<CudaTen
   readonly hostMemory: CudaHostMemory;
   /** The memory of other devices, as its kernels reach it: for those who write mappers. */
   readonly peers: CudaPeers;
-  readonly #events: EventPool;
-  readonly #timelines = new Map<StreamHandle, Timeline>();
+  /** Events that stand behind its streams' commands: for those who write mappers. */
+  readonly eventPool: EventPool;
   #bytesCopied = 0;
 
   private constructor(device: CudaDevice, handle: bigint, undo: Undo) {
@@ -127,10 +131,12 @@ export class CudaContext extends NativeObject implements Context, Target<CudaTen
     this.name = device.name;
     this.id = device.id;
     const calls = callsTo(handle, device.ordinal === 0);
+    this.isCurrent = calls.isCurrent;
+    this.isFirst = calls.isFirst;
     this.within = calls.within;
     this.near = calls.near;
-    const events = this.#events = new EventPool(calls);
-    undo.push(() => events.close());
+    const pool = this.eventPool = new EventPool(calls);
+    undo.push(() => pool.close());
     this.priorities = calls.within(priorityRange);
     this.resource = new Resource({ name: `cuda context (${device.name})`, undo });
     this.pinned = new CudaPinned(this);
@@ -227,8 +233,7 @@ export class CudaContext extends NativeObject implements Context, Target<CudaTen
    * using half = program.kernel("half", ["cudaTextureObject_t", "float4*"]);
    * using to = cuda.allocate({ shape: [240, 320, 4], dtype: "f32" });
    * half.run({ grid: [3, 240], block: [128] }, [texture.handle, to]);
-   * using fence = cuda.stream.fence();
-   * texture.usedBy(fence); // its end waits for the kernel, which a handle does not tell of
+   * texture.usedBy(cuda.stream.fence()); // its end waits for the kernel, which a handle does not tell of
    * ```
    */
   array(init: CudaArrayInit): CudaArray {
@@ -259,7 +264,7 @@ export class CudaContext extends NativeObject implements Context, Target<CudaTen
    * using from = cuda.pinned.allocate({ shape: [1 << 20], dtype: "u8" });
    * using to = cuda.allocate({ shape: [1 << 20], dtype: "u8" });
    * copies.copy(from, to); // beside what cuda.stream is at
-   * using fence = copies.fence();
+   * const fence = copies.fence();
    * cuda.stream.waitFor(fence); // for work that does not name the tensors; kernels take { stream, after: fence }
    * ```
    */
@@ -371,14 +376,13 @@ export class CudaContext extends NativeObject implements Context, Target<CudaTen
    * using memory = cuda.allocate({ shape: [1 << 21], dtype: "u8" });
    * using event = cuda.exportEvent();
    * cuda.stream.fill(memory, 7);
-   * using _recorded = event.record(); // now the other may be told of it
+   * event.record(); // now the other may be told of it
    * const told = { memory: cuda.exportMemory(memory).bytes, event: event.bytes };
    *
    * // In the other process, which was sent these bytes:
    * //   using memory = cuda.openMemory(told.memory);
    * //   using event = cuda.openEvent(told.event);
-   * //   using fence = event.fence();
-   * //   cuda.stream.waitFor(fence); // on the device, before what is submitted next
+   * //   cuda.stream.waitFor(event.fence()); // on the device, before what is submitted next
    * console.log(told.memory.length, told.event?.length);
    * ```
    */
@@ -423,16 +427,16 @@ export class CudaContext extends NativeObject implements Context, Target<CudaTen
   }
 
   /**
-   * Copies bytes between two addresses, of a device or of the host, on the context's stream and behind `waits`: for those
-   * who write mappers. The memory has to stay until the fence is reached.
+   * A copy of bytes between two addresses, of a device or of the host: for those who write mappers. The memory has to stay
+   * until it is over.
    */
-  submitCopy(to: Address, from: Address, byteLength: number, waits: readonly Fence[]): CudaFence {
-    this.countCopied(byteLength);
-    return this.stream.submitRaw(
-      "cudaMemcpyAsync",
-      waits,
-      (stream) => cudart().cudaMemcpyAsync(to, from, BigInt(byteLength), cudaMemcpyDefault, stream),
-    );
+  copyBytes(to: Address, from: Address, byteLength: number): Call<StreamLane> {
+    const size = BigInt(byteLength);
+    return onStream("cudaMemcpyAsync", (stream) => {
+      const code = cudart().cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream);
+      if (code === 0) this.countCopied(byteLength);
+      return code;
+    });
   }
 
   /**
@@ -445,27 +449,6 @@ export class CudaContext extends NativeObject implements Context, Target<CudaTen
    */
   register(tensor: Mapped, options: RegisterOptions = {}): CudaRegistration {
     return new CudaRegistration(this, tensor, options);
-  }
-
-  /** Has the host to wait for one of these fences, because no stream can? For those who write mappers. */
-  needsHost(fences: readonly Fence[]): boolean {
-    return fences.some((fence) => !isOfStreams(fence));
-  }
-
-  /** The commands of a stream, shared by all who use it: for those who write mappers. */
-  timelineOf(stream: StreamHandle): Timeline {
-    let timeline = this.#timelines.get(stream);
-    if (timeline === undefined) {
-      timeline = new Timeline(stream, this.#events, this);
-      this.#timelines.set(stream, timeline);
-    }
-    return timeline;
-  }
-
-  /** A fence behind what each of its streams has in flight: for those who write mappers. */
-  workInFlight(): CudaFence[] {
-    const busy = [...this.#timelines.values()].filter((timeline) => !timeline.wasReached(timeline.newest));
-    return busy.map((timeline) => new CudaFence(this, timeline, timeline.newest));
   }
 
   /** The device's primary context stays until the answered function is called: for those who write mappers. */

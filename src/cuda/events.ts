@@ -12,7 +12,7 @@ import type { DeviceCalls } from "./primary_context.ts";
 export interface PooledEvent {
   /** The event. */
   readonly handle: EventHandle;
-  /** How many commands of its stream are in front of it, where it was recorded last. */
+  /** The newest mark of its lane that it stands behind, where it was recorded last. */
   mark: number;
   /** How many waits of other threads are on it. It goes back to the pool once nobody waits for it. */
   waiters: number;

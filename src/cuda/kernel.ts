@@ -3,7 +3,8 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
 import { wrongLaunch } from "../core/device/grid.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Call } from "../core/device/driver.ts";
+import type { Fence } from "../core/device/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -15,6 +16,7 @@ import { LaunchMemory } from "./kernels/launch_memory.ts";
 import { cudart } from "./library.ts";
 import type { CudaProgram } from "./program.ts";
 import { CudaStream } from "./stream.ts";
+import { onStream, type StreamLane } from "./stream_lane.ts";
 import type { CudaTensor } from "./tensor.ts";
 
 const FN = "cudaLaunchKernelExC";
@@ -75,6 +77,9 @@ export class CudaKernel extends NativeObject {
   readonly #limits: LaunchLimits;
   /** Where a launch is laid out. */
   readonly #memory: LaunchMemory;
+  /** Makes the launch that is laid out. */
+  readonly #launch: Call<StreamLane>;
+  #sharedBytes = 0;
 
   /** Made by `program.kernel()`. @throws {ArgumentError} where the driver knows other parameters. */
   constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
@@ -88,7 +93,11 @@ export class CudaKernel extends NativeObject {
     const launch = { api: "cuda", fn: FN, kernel: name };
     this.#limits = loaded.compiled(() => new LaunchLimits(launch, handle, program.context));
     this.needs = this.#limits.needs;
-    this.#memory = new LaunchMemory(parameters.map(({ parameter }) => parameter));
+    const memory = this.#memory = new LaunchMemory(parameters.map(({ parameter }) => parameter));
+    this.#launch = onStream(FN, () => {
+      this.#limits.allow(this.#sharedBytes);
+      return cudart().cudaLaunchKernelExC(memory.config, handle, memory.args);
+    });
     this.resource = new Resource({ name: `cuda kernel ${name}`, owners: [program.resource] });
     finalizers.register(this, this.resource, this);
   }
@@ -131,18 +140,15 @@ export class CudaKernel extends NativeObject {
     const { context } = this.program;
     const { grid, block, sharedBytes = 0, stream = context.stream, after } = optionsIn(launch, OPTIONS, "launch");
     if (stream !== context.stream) this.#checkStream(stream);
-    const limits = this.#limits;
-    limits.take(grid, block, sharedBytes);
+    this.#limits.take(grid, block, sharedBytes);
+    this.#sharedBytes = sharedBytes;
     assertArguments(args, this.#types, this.name, "cuda", FN);
-    const waits = checks.unreached(after, "after");
     const memory = this.#memory;
     try {
-      const fence = stream.submit(FN, memory.take(args, context), waits, (handle) => {
-        limits.allow(sharedBytes);
-        memory.configure(limits, sharedBytes, handle);
-        return cudart().cudaLaunchKernelExC(memory.config, this.#handle, memory.args);
-      });
-      this.program.resource.record(fence); // code is not unloaded while it runs
+      const uses = memory.take(args, context);
+      memory.configure(this.#limits, sharedBytes, stream.rawHandle);
+      const mark = stream.submit(uses, this.#launch, checks.fencesIn(after, "after"));
+      this.program.resource.work.record(stream.line, mark, false); // code is not unloaded while it runs
     } finally {
       memory.release();
     }

@@ -8,8 +8,8 @@ export type { CudaDeviceFlag, CudaSchedule } from "./device_flags.ts";
 export { type CudaDevice, type CudaDeviceChoice, cudaDevices, type CudaVersions, cudaVersions } from "./device.ts";
 export type { CudaAttribute, CudaAttributes } from "./attributes.ts";
 export { CudaLostError } from "./errors.ts";
-export { CudaFence } from "./fence.ts";
-export { Timeline } from "./timeline.ts";
+export { CudaLane, type LaneDevice } from "./driver.ts";
+export { onStream, StreamLane, type StreamLaneInit } from "./stream_lane.ts";
 export type { DeviceCalls, Within } from "./primary_context.ts";
 export type {
   CudaArray as CudaArrayHandle,
@@ -19,7 +19,7 @@ export type {
   CudaStream as CudaStreamHandle,
 } from "../../ffi/cuda_runtime/handles.ts";
 export type { Verdict } from "../core/graph/plan.ts";
-export type { PooledEvent } from "./events.ts";
+export type { EventPool, PooledEvent } from "./events.ts";
 export { CudaStream, type CudaUse, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";
@@ -54,7 +54,7 @@ export type {
 } from "./memory/rules/rule.ts";
 export { type AdviseOptions, CudaManaged, type ManagedAllocation, type ManagedAttachment } from "./memory/managed.ts";
 export type { ManagedAdvice, ManagedHints, ManagedPlace } from "./memory/managed_advice.ts";
-export { ManagedTurns, type StreamLine, type WorkSource } from "./memory/managed_turns.ts";
+export { ManagedTurns, type StreamCommands } from "./memory/managed_turns.ts";
 export { CudaVirtual, type VirtualAllocation, type VirtualImport } from "./memory/virtual.ts";
 export { CudaRegistration } from "./memory/keep.ts";
 export type { RegisterOptions } from "./memory/register_flags.ts";
@@ -64,7 +64,6 @@ export { CudaHostMemory } from "./host_memory.ts";
 export { CudaAliasing } from "./alias.ts";
 export type { CudaMemoryExport, CudaMemoryHandle } from "./ipc/memory.ts";
 export { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
-export { CudaEventFence, HeldEvent } from "./event_fence.ts";
 export { CudaPeers } from "./peer.ts";
 export type { PeerBandwidth } from "./peer/bandwidth.ts";
 export type { VirtualBlock } from "./memory/virtual/block.ts";

@@ -1,15 +1,14 @@
 import { cudaPeerAccessDefault } from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorPeerAccessAlreadyEnabled } from "../../ffi/cuda_runtime/errors.ts";
 import type { Address } from "../../ffi/address.ts";
+import type { Call } from "../core/device/driver.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { messageOf, type Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
 import { warn } from "../core/warn.ts";
 import type { CudaContext } from "./context.ts";
 import { check } from "./errors.ts";
-import type { CudaFence } from "./fence.ts";
 import { cudart } from "./library.ts";
-import type { CudaStream } from "./stream.ts";
+import { onStream, type StreamLane } from "./stream_lane.ts";
 import { cudaBlockOf, isPooled } from "./memory/block.ts";
 import { bandwidth, type PeerBandwidth } from "./peer/bandwidth.ts";
 
@@ -96,18 +95,16 @@ export class CudaPeers {
     return MEASURED.get(this.#key(owner));
   }
 
-  /** Submits a copy between devices to a stream, behind `waits` (cudaMemcpyPeerAsync). */
+  /** A copy between devices (cudaMemcpyPeerAsync), by a stream of either. */
   copy(
-    stream: CudaStream,
     to: Address,
     from: Address,
     byteLength: number,
     ordinals: { readonly to: number; readonly from: number },
-    waits: readonly Fence[] = [],
-  ): CudaFence {
+  ): Call<StreamLane> {
     const fn = "cudaMemcpyPeerAsync";
     const length = BigInt(byteLength);
-    return stream.submitRaw(fn, waits, (on) => cudart()[fn](to, ordinals.to, from, ordinals.from, length, on));
+    return onStream(fn, (on) => cudart()[fn](to, ordinals.to, from, ordinals.from, length, on));
   }
 
   #key(owner: CudaContext): string {

@@ -40,6 +40,10 @@ export type Within = <R>(call: () => R) => R;
 
 /** How calls are made to a device. */
 export interface DeviceCalls {
+  /** Is its primary context the thread's current one? Then a call needs no {@link within}. */
+  readonly isCurrent: () => boolean;
+  /** Is it device 0, whose context CUDA takes where a thread has none? */
+  readonly isFirst: boolean;
   /**
    * With its primary context as the thread's current one. The thread is left as it was: with another one, or none. So no
    * other device gets a context that nobody asked for, as cudaSetDevice would give it. A thread without any keeps the
@@ -54,22 +58,29 @@ export interface DeviceCalls {
   readonly near: Within;
 }
 
-/** How calls are made to the device with a primary context; `first` where that is device 0. */
-export function callsTo(context: Handle, first: boolean): DeviceCalls {
+/** How calls are made to the device with a primary context; `isFirst` where that is device 0. */
+export function callsTo(context: Handle, isFirst: boolean): DeviceCalls {
   const driver = cudaDriver();
   const current = new BigUint64Array(1);
   const out = addressOf(current, "cuda"); // that is faster to pass than the array, on the way of every call
-  const within: Within = (call) => {
+  // Halves are numbers: to compare bigints allocates one.
+  const halves = new Uint32Array(current.buffer);
+  const [low, high] = new Uint32Array(BigUint64Array.of(context).buffer);
+  const isCurrent = () => {
     checkDriver(driver.cuCtxGetCurrent(out), "cuCtxGetCurrent");
+    return halves[0] === low && halves[1] === high;
+  };
+  const within: Within = (call) => {
+    if (isCurrent()) return call();
     const before = current[0];
-    if (before === context) return call();
     checkDriver(driver.cuCtxSetCurrent(context as never), "cuCtxSetCurrent");
-    if (first && before === 0n) return call();
+    if (isFirst && before === 0n) return call();
     try {
       return call();
     } finally {
       checkDriver(driver.cuCtxSetCurrent(before as never), "cuCtxSetCurrent");
     }
   };
-  return { within, near: first ? (call) => call() : within }; // where there is none, libcudart takes device 0's
+  const near: Within = isFirst ? (call) => call() : within; // where there is none, libcudart takes device 0's
+  return { isCurrent, isFirst, within, near };
 }

@@ -1,25 +1,22 @@
 import { cudaStreamDefault, cudaStreamNonBlocking } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
-import type { Access } from "../core/memory/access.ts";
-import { isMade, type Names, optionsIn, shown } from "../core/argument.ts";
-import { ofArgument } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
+import type { Call } from "../core/device/driver.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { Line, type Use } from "../core/device/line.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
-import { waitsOnDevice } from "../core/life/waits.ts";
+import type { Resource } from "../core/life/resource.ts";
 import type { CudaArray } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
+import { cudaLines } from "./driver.ts";
 import { check, checkRelease } from "./errors.ts";
-import { CudaEventFence } from "./event_fence.ts";
-import { CudaFence } from "./fence.ts";
 import { cudart } from "./library.ts";
 import { allocateInOrder, type OrderedAllocation } from "./memory/ordered.ts";
+import { MARK, StreamLane } from "./stream_lane.ts";
 import { CudaTensor } from "./tensor.ts";
-import type { Timeline } from "./timeline.ts";
 import { copy } from "./transfers/copy.ts";
 import { copyFromArray, copyToArray } from "./transfers/array.ts";
 import { fill } from "./transfers/fill.ts";
@@ -35,17 +32,8 @@ export interface StreamOptions {
 
 const OPTIONS: Names<StreamOptions> = { nonBlocking: true, priority: true };
 
-const NONE: readonly Resource[] = [];
-
-/** A tensor that a command uses, and what for. */
-export interface CudaUse {
-  /** What it uses. */
-  readonly tensor: CudaTensor;
-  /** What is done to it. */
-  readonly access: Access;
-  /** What the caller knows it as. */
-  readonly argument: string;
-}
+/** A tensor that a command uses, what for, and what the caller knows it as. */
+export type CudaUse = Use<CudaTensor>;
 
 /**
  * A stream: its commands run in order, and beside those of other streams. Disposing one that was attached to leaves it to
@@ -54,78 +42,66 @@ export interface CudaUse {
 export class CudaStream extends NativeObject {
   /** The context it belongs to. */
   readonly context: CudaContext;
+  /** Its commands: for those who write mappers. */
+  readonly line: Line<StreamLane>;
   /** Its end of life. */
   readonly resource: Resource;
-  /** Its commands: for those who write mappers. */
-  readonly timeline: Timeline;
-  readonly #handle: StreamHandle;
+  readonly #made = true;
 
   /** Made by `cuda.createStream()`, or of a handle by `cuda.attachStream()`; a context has one to begin with. */
   constructor(context: CudaContext, from: StreamOptions | bigint = {}) {
     super();
     this.context = context;
-    const undo: Undo = [];
-    try {
-      this.#handle = typeof from === "bigint" ? from as StreamHandle : createStream(context, from, undo);
-    } catch (error) {
-      unwind(undo);
-      throw error;
-    }
-    this.timeline = context.timelineOf(this.#handle);
-    const { timeline } = this;
-    let last = 0;
-    undo.push(() => timeline.end(last)); // others may go on with a stream that was attached to
-    const owned = typeof from !== "bigint";
-    undo.push(() => context.managed.turns?.streamEnds(timeline, owned));
-    this.resource = new Resource({
+    const made = typeof from === "bigint"
+      ? { stream: from as StreamHandle, destroy: undefined }
+      : createStream(context, from);
+    this.line = new Line<StreamLane>({
+      driver: cudaLines,
+      open: (events) => new StreamLane(events, { ...made, device: context }),
       name: `cuda stream (${context.name})`,
       owners: [context.resource],
-      undo,
-      giveBack: { context, submit: () => new CudaFence(context, timeline, last = timeline.newest) },
     });
+    this.resource = this.line.resource;
+    const { turns } = context.managed;
+    if (turns !== undefined) this.line.lane.takeTurns(turns, this.line);
   }
 
   /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
   static owns(value: object): boolean {
-    return #handle in value;
+    return #made in value;
   }
 
   /** The `cudaStream_t`. What you submit to it is yours to declare, by `tensor.usedBy(stream.fence())`. */
   get handle(): StreamHandle {
     this.resource.assertLive();
-    return this.#handle;
+    return this.rawHandle;
   }
 
   /** The same without a check: for those who write mappers. */
   get rawHandle(): StreamHandle {
-    return this.#handle;
+    return this.line.lane.stream;
   }
 
-  /** A fence behind all that was submitted so far, by whoever has the handle. */
-  fence(): CudaFence {
-    this.resource.assertLive();
-    this.timeline.advance(); // an event that was recorded before may not stand behind what others have submitted
-    this.timeline.record();
-    return new CudaFence(this.context, this.timeline, this.timeline.newest);
+  /** A fence behind all that was submitted so far, by any user of the handle. */
+  fence(): Fence {
+    this.line.submit([], MARK);
+    return this.line.fence();
   }
 
-  /** Has what is submitted from now on wait for fences; of other APIs, the host waits here. */
+  /** What is submitted from now on runs behind fences. The host waits here for those of other APIs. */
   waitFor(after: Fence | readonly Fence[]): void {
-    const fences = checks.unreached(after, "after");
-    this.resource.assertLive();
-    this.#waitFor(fences);
+    this.line.waitFor(checks.fencesIn(after, "after"));
   }
 
   /** Blocks until all that was submitted is done. @throws {CudaLostError} where a kernel has gone wrong. */
   finish(): void {
     this.resource.assertLive();
-    this.timeline.finish();
+    this.line.lane.finish();
   }
 
   /** The same without blocking the event loop. */
   async finished(): Promise<void> {
-    using fence = this.fence();
-    await fence.wait();
+    await this.fence().wait();
   }
 
   /**
@@ -205,124 +181,41 @@ export class CudaStream extends NativeObject {
   }
 
   /**
-   * Submits a command that uses tensors, and `others`, behind the work on them and `after`, and records it on them: for
-   * those who write mappers. The command is one call of the runtime, given the stream, with the context's device as the
-   * current one. Answers the fence.
+   * Submits a call that uses tensors (and arrays) behind the work on them and `after`, and records it on them. Answers its
+   * mark. For those who write mappers.
    */
-  submit(
-    fn: string,
-    uses: readonly CudaUse[],
-    after: readonly Fence[],
-    call: (stream: StreamHandle) => number,
-    others: readonly Resource[] = NONE,
-  ): CudaFence {
-    const { timeline, context } = this;
-    const { turns } = context.managed;
-    this.#waitFor(after, (waits) => {
-      for (const { tensor } of uses) tensor.workBeside(timeline, waits);
-      for (const other of others) other.workBeside(timeline, waits);
-      this.#assertUsable(uses);
-      for (const other of others) other.assertLive();
-    });
-    if (turns !== undefined) {
-      for (const { tensor, argument } of uses) turns.assertReachable(tensor.grant.allocation, timeline, argument);
-    }
-    for (const { tensor, access } of uses) tensor.grant.revokeConflicting(access); // those of a peer's, who wrapped it
-    turns?.before(timeline);
-    return context.within(() => {
-      check(call(this.#handle), fn);
-      const fence = new CudaFence(context, timeline, timeline.advance(), uses.length + others.length + 1);
-      for (const { tensor } of uses) tensor.resource.record(fence);
-      for (const other of others) other.record(fence);
-      turns?.after(timeline, fence);
-      return fence;
-    });
+  submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
+    const { turns } = this.context.managed;
+    if (turns !== undefined) turns.assertReachable(uses, this.line.lane);
+    return this.line.submit(uses, call, after);
   }
 
-  /**
-   * The same of memory that is no tensor, behind `after` and what `gather` finds: answers the fence, recorded nowhere yet.
-   * For those who write mappers.
-   */
-  submitRaw(
-    fn: string,
-    after: readonly Fence[],
-    call: (stream: StreamHandle) => number,
-    gather?: (waits: Fence[]) => void,
-  ): CudaFence {
-    const { timeline, context } = this;
-    this.#assertThere(); // while it ends, what it carries goes back
-    this.#waitFor(after, gather);
-    const { turns } = context.managed;
-    turns?.before(timeline);
-    return context.within(() => {
-      check(call(this.#handle), fn);
-      const fence = new CudaFence(context, timeline, timeline.advance());
-      turns?.after(timeline, fence);
-      return fence;
-    });
-  }
-
-  /** May it use these tensors so? All that can be known before a native call: for those who write mappers. */
-  assertUsable(uses: readonly CudaUse[]): void {
+  /** Throws unless they are tensors: for those who write mappers. */
+  assertTensors(uses: readonly CudaUse[]): void {
     for (const { tensor, argument } of uses) checks.assertInstance<unknown>(tensor, CudaTensor, argument);
-    this.#assertUsable(uses);
-  }
-
-  /** The same of what are tensors. */
-  #assertUsable(uses: readonly CudaUse[]): void {
-    this.resource.assertLive();
-    for (const { tensor, access, argument } of uses) {
-      try {
-        tensor.assertUsable(access);
-      } catch (error) {
-        throw ofArgument(error, argument, argument);
-      }
-    }
-  }
-
-  /** Throws unless its `cudaStream_t` is still there. */
-  #assertThere(): void {
-    if (this.resource.state === "freed") this.resource.assertLive();
-  }
-
-  /** On the device for CUDA's own fences, here for others. */
-  #waitFor(after: readonly Fence[], gather?: (waits: Fence[]) => void): void {
-    const waits = waitsOnDevice(after, isOfStreams, gather);
-    this.#assertThere(); // a program's own code may have ended it
-    const { timeline } = this;
-    for (const fence of waits) {
-      if (isMade(fence, CudaEventFence)) {
-        if (!fence.reached()) timeline.waitFor(fence.event);
-      } else if (isMade(fence, CudaFence) && fence.line !== timeline && !fence.reached()) {
-        timeline.waitFor(fence.line.at(fence.mark).handle);
-      }
-    }
   }
 }
 
-/** Can a stream wait for a fence on the device? What a program makes of fences it cannot. */
-export function isOfStreams(fence: Fence): boolean {
-  return isMade(fence, CudaFence) || isMade(fence, CudaEventFence);
-}
-
-function createStream(context: CudaContext, options: StreamOptions, undo: Undo): StreamHandle {
+function createStream(
+  context: CudaContext,
+  options: StreamOptions,
+): { readonly stream: StreamHandle; readonly destroy: () => void } {
   const { nonBlocking = true, priority = 0 } = optionsIn(options, OPTIONS);
   const { least, greatest } = context.priorities;
   checks.assertBoolean(nonBlocking, "nonBlocking");
   if (!Number.isInteger(priority) || priority > least || priority < greatest) {
     throw checks.wrong("priority", `${shown(priority)} is none of ${greatest} (soonest) to ${least}.`);
   }
-  context.resource.assertLive(); // asked last: reading the options may have run the program's own code
   const flags = nonBlocking ? cudaStreamNonBlocking : cudaStreamDefault;
   const out = new BigUint64Array(1);
   context.within(() =>
     check(cudart().cudaStreamCreateWithPriority(out, flags, priority), "cudaStreamCreateWithPriority")
   );
-  const handle = out[0] as StreamHandle;
+  const stream = out[0] as StreamHandle;
   ledger.add("cuda.cudaStream_t");
-  undo.push(() => {
+  const destroy = () => {
     ledger.remove("cuda.cudaStream_t");
-    context.near(() => checkRelease(cudart().cudaStreamDestroy(handle), "cudaStreamDestroy"));
-  });
-  return handle;
+    context.near(() => checkRelease(cudart().cudaStreamDestroy(stream), "cudaStreamDestroy"));
+  };
+  return { stream, destroy };
 }

@@ -1,5 +1,6 @@
 import { cudaEventDefault } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
+import type { Fence } from "../core/device/fence.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -8,7 +9,6 @@ import { checks } from "./check.ts";
 import type { CudaContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { createEvent, destroyEvent } from "./events.ts";
-import type { CudaFence } from "./fence.ts";
 import { cudart } from "./library.ts";
 import { CudaStream } from "./stream.ts";
 
@@ -37,7 +37,7 @@ export class CudaTimer extends NativeObject {
   readonly #begin: EventHandle;
   readonly #end: EventHandle;
   #started = false;
-  #stopped: CudaFence | undefined;
+  #stopped: Fence | undefined;
 
   /** Made by the context. */
   constructor(context: CudaContext) {

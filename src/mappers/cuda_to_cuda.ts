@@ -11,7 +11,7 @@ import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
 import { hasGaps } from "./shared/gaps.ts";
-import { resourceOf, retained } from "./shared/job.ts";
+import { resourceOf } from "./shared/job.ts";
 import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed } from "./shared/refusals.ts";
 
@@ -36,7 +36,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const [owner, reader] = ends(source, target);
     const refusal = refuse(source, owner, reader);
     if (refusal !== undefined) return refusal;
-    const hostWait = reader.needsHost(waits);
+    const hostWait = waits.some(({ line }) => !reader.stream.line.canWaitFor(line));
     if (isNear(owner, reader)) {
       return planned(EDGE, { aliases: true, evidence: evidenceOf(owner, reader) }, hostWait, source.as(target, access));
     }
@@ -47,7 +47,6 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {
     const [owner, reader] = ends(source.described, target);
-    const waits = retained(job, source);
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(source.described, owner, reader);
     if (refusal !== undefined) throw noRoute(source.name, reader.name, [refusal]);
@@ -57,8 +56,8 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const { handle, memory, giveBack, done } = found;
     const resource = resourceOf(reader.resource, job, source.resource, giveBack);
     if (giveBack !== undefined || done !== undefined) resource.dependOn(reader.stream.resource); // by which it comes and goes
-    resource.inherit(waits);
-    if (done !== undefined) resource.record(done);
+    resource.inherit(job.waits);
+    if (done !== undefined) resource.inherit([done]);
     const places = planes.map((plane) => ({ memory, hostHandle: undefined, ...placed(plane, handle, first) }));
     if (!(source instanceof Frame)) return reader.tensor(resource, places[0], source);
     return reader.frame(resource, source.info, places, { metadata: source.metadata, parent: source });
@@ -84,13 +83,13 @@ function copied(
   source: CudaTensor | Frame<CudaTensor>,
 ): Found {
   const { byteLength } = source.described.range;
-  const { peers, stream } = reader;
+  const { peers } = reader;
   const there = { to: reader.device.ordinal, from: owner.device.ordinal };
   const back = { to: there.from, from: there.to };
   const copy = copyOnDevice(reader, job, byteLength, {
     gaps: hasGaps(source),
-    there: (to, waits) => peers.copy(stream, to, from, byteLength, there, waits),
-    back: (copied, work) => peers.copy(stream, from, copied, byteLength, back, work),
+    there: (to) => peers.copy(to, from, byteLength, there),
+    back: (copied) => peers.copy(from, copied, byteLength, back),
   });
   return { ...copy, memory: "device" };
 }

@@ -6,11 +6,11 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { plannedCopy } from "../core/graph/plan.ts";
-import type { GiveBack } from "../core/life/resource.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";
+import { givenBackBy } from "./shared/cuda_copy.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { type HostCopy, onHost } from "./shared/on_host.ts";
@@ -52,16 +52,17 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
 function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: number, gaps: boolean): HostCopy {
   const [lent] = job.grants;
   const { access } = lent;
-  cuda.stream.resource.assertLive(); // while it ends, it takes what goes back, and nothing more
+  const { line } = cuda.stream;
+  line.resource.assertLive(); // while it ends, it takes what goes back, and nothing more
   const copy = cuda.pinned.allocate({ shape: [byteLength], dtype: "u8" });
   job.undo.push(() => copy[Symbol.dispose]());
   const address = copy.hostHandle!;
   const grants = [lent.elsewhere(copy.grant.allocation), ...job.grants];
   if (reads(access) || gaps) { // what lies between the elements goes back as it was
-    using done = cuda.submitCopy(address, device, byteLength, []);
-    copy.resource.record(done.retain()); // where waiting fails, the end of the copy waits
+    const done = line.submitRaw(cuda.copyBytes(address, device, byteLength));
+    copy.resource.inherit([done]); // where waiting fails, the end of the copy waits
     done.waitSync();
   }
-  const submit: GiveBack["submit"] = (work) => cuda.submitCopy(device, address, byteLength, work);
-  return { address, grants, giveBack: writes(access) ? { context: cuda, submit } : undefined };
+  const back = cuda.copyBytes(device, address, byteLength);
+  return { address, grants, giveBack: writes(access) ? givenBackBy(line, back) : undefined };
 }

@@ -55,7 +55,7 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
     const parts = planesOf(source).map((plane) => cl.memory.part(root, plane.grant.start, plane.layout, job.undo));
     const { fence, giveBack } = cl.external.acquire(root, job.undo);
     const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
-    resource.record(fence);
+    resource.inherit([fence]);
     if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
     return cl.memory.tensor(resource, root, parts[0], source);
   },

@@ -12,7 +12,7 @@ import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
 import { hasGaps } from "./shared/gaps.ts";
-import { resourceOf, retained } from "./shared/job.ts";
+import { resourceOf } from "./shared/job.ts";
 import { firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed } from "./shared/refusals.ts";
 
@@ -37,7 +37,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const cuda = target.context as CudaContext;
     const refusal = refuse(source, cuda, access);
     if (refusal !== undefined) return refusal;
-    const hostWait = cuda.needsHost(waits);
+    const hostWait = waits.some(({ line }) => !cuda.stream.line.canWaitFor(line));
     const { allocation } = source.range;
     const closed = cuda.hostMemory.refuseInPlace(allocation);
     if (closed === undefined) {
@@ -49,7 +49,6 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {
     const cuda = target.context as CudaContext;
-    const waits = retained(job, source);
     const [{ allocation, access }] = job.grants;
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(source.described, cuda, access);
@@ -59,8 +58,8 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const places = copy?.places ?? reached(cuda, job, planes);
     const resource = resourceOf(cuda.resource, job, source.resource, copy?.giveBack);
     if (copy !== undefined) resource.dependOn(cuda.stream.resource); // by which it comes and goes back
-    resource.inherit(waits);
-    if (copy?.done !== undefined) resource.record(copy.done);
+    resource.inherit(job.waits);
+    if (copy?.done !== undefined) resource.inherit([copy.done]);
     if (!(source instanceof Frame)) return cuda.tensor(resource, places[0], source);
     return cuda.frame(resource, source.info, places, { metadata: source.metadata, parent: source });
   },
@@ -92,8 +91,8 @@ function copied(
   const first = firstAddress(planes);
   const copy = copyOnDevice(cuda, job, byteLength, {
     gaps: hasGaps(source),
-    there: (to, waits) => cuda.submitCopy(to, first, byteLength, waits),
-    back: (from, work) => cuda.submitCopy(first, from, byteLength, work),
+    there: (to) => cuda.copyBytes(to, first, byteLength),
+    back: (from) => cuda.copyBytes(first, from, byteLength),
   });
   const places = planes.map((plane): CudaPlace => {
     return { memory: "device", hostHandle: undefined, ...placed(plane, copy.handle, first) };

@@ -1,42 +1,21 @@
 import type { Address } from "../../../ffi/address.ts";
 import { kindOf } from "../checks.ts";
 import { ArgumentError, ofArgument } from "../errors.ts";
-import type { Fence } from "../life/fence.ts";
-import type { Resource } from "../life/resource.ts";
 import type { Access } from "../memory/access.ts";
 import { addressOf } from "../native/pin.ts";
 import { Mapped } from "../tensors/mapped.ts";
+import type { Usable, Use } from "./line.ts";
 import type { Parameter } from "./parameter.ts";
-
-/** A tensor, an image or a sampler: its end waits for the commands that use it. */
-export interface Used {
-  /** Its end of life. */
-  readonly resource: Resource;
-  /** Throws where it may not be used so now. */
-  assertUsable(access: Access): void;
-  /** Adds to `work` the work that a command on it has to wait for. @see {@link Mapped.workBeside} */
-  workBeside(line: object | undefined, work: Fence[]): void;
-}
-
-/** One thing that a command uses, and what for. */
-export interface Use<U extends Used = Used> {
-  /** What it uses. */
-  readonly tensor: U;
-  /** What the command does to it. */
-  readonly access: Access;
-  /** The argument, as errors name it. */
-  readonly argument: string;
-}
 
 /** A use that is filled in anew for each run. */
 interface Slot {
-  tensor: Used;
+  tensor: Usable;
   access: Access;
   readonly argument: string;
 }
 
 const NOTHING = Symbol("no argument");
-const NOBODY = undefined as unknown as Used;
+const NOBODY = undefined as unknown as Usable;
 
 /**
  * The arguments of one native kernel, packed: what it was given last, parameter by parameter. An argument that is still
@@ -45,7 +24,7 @@ const NOBODY = undefined as unknown as Used;
  *
  * @typeParam C the context that the kernel runs in
  */
-export class Arguments<C, U extends Used = Used> {
+export class Arguments<C, U extends Usable = Usable> {
   /** The kernel's parameters, in order. */
   readonly parameters: readonly Parameter<C>[];
   /** Where each packed value lies in {@link view}. */
@@ -109,7 +88,7 @@ export class Arguments<C, U extends Used = Used> {
   }
 
   /** Has the native kernel take a value that was just packed, where it does not read that by itself. */
-  protected set(_index: number, _value: unknown, _used: Used | undefined): void {}
+  protected set(_index: number, _value: unknown, _used: Usable | undefined): void {}
 
   #change(i: number, value: unknown, context: C): void {
     const parameter = this.parameters[i];
@@ -126,15 +105,6 @@ export class Arguments<C, U extends Used = Used> {
     }
     if (value instanceof Mapped) this.#has[i] = value.id;
     else if (typeof value !== "object" || value === null) this.#has[i] = value;
-  }
-}
-
-/** Throws where something may not be used so now, naming the argument. */
-export function assertUsable({ tensor, access, argument }: Use): void {
-  try {
-    tensor.assertUsable(access);
-  } catch (error) {
-    throw ofArgument(error, argument, argument);
   }
 }
 

@@ -2,7 +2,7 @@ import { shown } from "../argument.ts";
 import { bytesIn, kindOf } from "../checks.ts";
 import { ArgumentError, type ErrorFields } from "../errors.ts";
 import type { Access } from "../memory/access.ts";
-import type { Used } from "./arguments.ts";
+import type { Usable } from "./line.ts";
 import type { Element } from "./types.ts";
 
 /** Which parameter of which kernel, for messages. */
@@ -64,10 +64,10 @@ export abstract class Parameter<C = unknown> {
    * @throws {AccessError} where the kernel may do more to it than its own access covers.
    * @throws {DisposedError} where it was disposed.
    */
-  abstract pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): Used | undefined;
+  abstract pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): Usable | undefined;
 
   /** What the kernel does to something that was packed. */
-  accessTo(_used: Used): Access {
+  accessTo(_used: Usable): Access {
     return "read";
   }
 

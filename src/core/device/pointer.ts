@@ -3,7 +3,7 @@ import { AccessError, LayoutError } from "../errors.ts";
 import { type Access, writes } from "../memory/access.ts";
 import { Frame } from "../tensors/frame.ts";
 import type { Tensor } from "../tensors/tensor.ts";
-import type { Used } from "./arguments.ts";
+import type { Usable } from "./line.ts";
 import { Parameter, type ParameterPlace } from "./parameter.ts";
 import type { Element } from "./types.ts";
 
@@ -18,7 +18,7 @@ export interface Pointee {
 }
 
 /** A pointer to memory of the device: its argument is a tensor. An API says which tensors, and what stands for them. */
-export abstract class PointerParameter<T extends Tensor & Used, C> extends Parameter<C> {
+export abstract class PointerParameter<T extends Tensor & Usable, C> extends Parameter<C> {
   readonly #access: Access;
   readonly #element: Element | undefined;
   readonly #align: number;

@@ -6,7 +6,7 @@ import {
 import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
 import { type Names, optionsIn, shown } from "../../core/argument.ts";
-import type { Fence } from "../../core/life/fence.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
@@ -134,7 +134,7 @@ export class CudaArray extends NativeObject {
     return new CudaSurface(this);
   }
 
-  /** Declares work that uses it, which samepage did not submit: its end, and copies, wait for the fence. Retains it. */
+  /** Declares work that uses it, which samepage did not submit: its end, and copies, wait for the fence. */
   usedBy(fence: Fence): void {
     this.resource.usedBy(fence);
   }

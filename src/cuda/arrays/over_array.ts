@@ -1,4 +1,4 @@
-import type { Fence } from "../../core/life/fence.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
@@ -52,7 +52,7 @@ export abstract class OverArray extends NativeObject {
     return this.#handle;
   }
 
-  /** Declares work that uses it, and so its array: the end of both waits for the fence. Retains it. */
+  /** Declares work that uses it, and so its array: the end of both waits for the fence. */
   usedBy(fence: Fence): void {
     this.resource.usedBy(fence);
     this.array.usedBy(fence);

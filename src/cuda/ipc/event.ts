@@ -1,20 +1,24 @@
 import { cudaEventDisableTiming, cudaEventInterprocess } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { isMade, object } from "../../core/argument.ts";
+import type { Call } from "../../core/device/driver.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { Line } from "../../core/device/line.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
-import { Resource } from "../../core/life/resource.ts";
+import type { Resource } from "../../core/life/resource.ts";
 import { unwind } from "../../core/life/undo.ts";
 import { throwAll } from "../../core/errors.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
+import { cudaLines } from "../driver.ts";
 import { check } from "../errors.ts";
-import { CudaEventFence, HeldEvent } from "../event_fence.ts";
 import { createEvent, destroyEvent } from "../events.ts";
 import { cudart } from "../library.ts";
 import { CudaStream } from "../stream.ts";
 import { HANDLE_BYTES, packEvent, THIS_ISOLATE, unpackEvent } from "./envelope.ts";
+import { EventLane } from "./event_lane.ts";
 import { assertFits, copied, handleOf } from "./given.ts";
 
 /** A handle of another program's. */
@@ -36,47 +40,50 @@ export class CudaSharedEvent extends NativeObject {
   readonly bytes: Uint8Array<ArrayBuffer> | undefined;
   /** CUDA's own handle (a `cudaIpcEventHandle_t`, 64 bytes), for other programs; undefined where it was opened here. */
   readonly handle: Uint8Array<ArrayBuffer> | undefined;
-  readonly #event: HeldEvent;
+  readonly #line: Line<EventLane>;
 
   /** Made by `cuda.exportEvent()` and `cuda.openEvent()`. */
   constructor(context: CudaContext, given?: ArrayBufferView | CudaEventHandle) {
     super();
     this.context = context;
     const { event, handle } = given === undefined ? exported(context) : opened(context, given);
-    const held = this.#event = new HeldEvent(context, event);
     this.handle = handle;
     const device = context.device.id.uuid;
     this.bytes = handle === undefined ? undefined : packEvent({ isolate: THIS_ISOLATE, device, handle });
-    this.resource = new Resource({
+    this.#line = new Line<EventLane>({
+      driver: cudaLines,
+      open: (events) => new EventLane(events, context, event),
       name: `shared cuda event (${context.name})`,
       owners: [context.resource],
-      undo: [() => held.end()],
-      giveBack: { context, submit: () => new CudaEventFence(context, held) },
     });
+    this.resource = this.#line.resource;
     finalizers.register(this, this.resource, this);
   }
 
   /** Records it behind all that was submitted to a stream so far. Answers the fence. */
-  record(stream: CudaStream = this.context.stream): CudaEventFence {
+  record(stream: CudaStream = this.context.stream): Fence {
     if (!isMade(stream, CudaStream)) throw checks.wrongKind("stream", "a CUDA stream", stream);
     if (stream.context.device.ordinal !== this.context.device.ordinal) {
       throw checks.wrong("stream", `it is of ${stream.context.name}, the event of another device.`);
     }
-    this.resource.assertLive();
     const { handle } = stream;
-    this.context.within(() => check(cudart().cudaEventRecord(this.#event.handle, handle), "cudaEventRecord"));
-    return this.fence();
+    const call = ({ event }: EventLane) => this.context.within(() => cudart().cudaEventRecord(event, handle));
+    this.#line.submit([], { fn: "cudaEventRecord", call });
+    return this.#line.fence();
   }
 
   /**
    * A fence at what was recorded last, by whichever process. Where nothing was, there is nothing to wait for: have the
    * other process say that it has recorded.
    */
-  fence(): CudaEventFence {
-    this.resource.assertLive();
-    return new CudaEventFence(this.context, this.#event);
+  fence(): Fence {
+    this.#line.submit([], ASK);
+    return this.#line.fence();
   }
 }
+
+/** A mark of its own for each fence: the event may have been recorded anew since the last. */
+const ASK: Call<EventLane> = { fn: "cudaEventQuery", call: () => 0 };
 
 /** An event, and its handle where it was made here. */
 interface Made {
@@ -99,7 +106,7 @@ function exported(context: CudaContext): Made {
 
 function opened(context: CudaContext, given: ArrayBufferView | CudaEventHandle): Made {
   const handle = ArrayBuffer.isView(given) ? sealedHandle(context, given) : handleOf(object(given, "given").handle);
-  context.resource.assertLive(); // asked late: what was given may have run the program's own code
+  context.resource.assertLive();
   const out = new BigUint64Array(1);
   const hint = "Is the event still there, and its process? A handle is of no use in the process that made it.";
   context.within(() => {

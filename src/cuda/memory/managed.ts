@@ -4,7 +4,6 @@ import {
   cudaMemAttachSingle,
   cudaStreamLegacy,
 } from "../../../ffi/cuda_runtime/constants.ts";
-import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { isMade, type Names, object, optionsIn, shown } from "../../core/argument.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
@@ -12,7 +11,8 @@ import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { checkDriver } from "../errors.ts";
 import { cudart, newerDriver } from "../library.ts";
-import { CudaStream, type CudaUse } from "../stream.ts";
+import { CudaStream } from "../stream.ts";
+import { onStream } from "../stream_lane.ts";
 import { CudaTensor } from "../tensor.ts";
 import { allocatedBy, freeDevice } from "./allocate.ts";
 import type { CudaBlock } from "./block.ts";
@@ -74,7 +74,6 @@ export class CudaManaged extends CudaMemory {
     const { managedMemory, concurrentManagedAccess } = context.device.attributes;
     if (managedMemory === 1 && concurrentManagedAccess !== 1) {
       this.turns = managedTurns;
-      this.turns.join(context);
     }
   }
 
@@ -120,18 +119,12 @@ export class CudaManaged extends CudaMemory {
     const { grant: { allocation } } = tensor;
     assertAllowed("managed", "attach", device);
     if (tensor.parent !== undefined) throw checks.wrong("tensor", "it is a part: a block is attached as a whole.");
-    const uses: CudaUse[] = [{ tensor, access: tensor.access, argument: "tensor" }];
-    order.assertUsable(uses);
-    const attach = (handle: StreamHandle) => {
+    const attachment = onStream("cudaStreamAttachMemAsync", (handle) => {
       if (to !== "host") this.turns?.takeViews(allocation);
       return cudart().cudaStreamAttachMemAsync(handle, tensor.rawHandle, 0n, ATTACH[to]);
-    };
-    const fence = order.submitRaw("cudaStreamAttachMemAsync", [], attach, (waits) => {
-      tensor.workBeside(order.timeline, waits);
-      order.assertUsable(uses);
     });
-    tensor.resource.record(fence);
-    this.turns?.attached(allocation, to === "single" ? order.timeline : to);
+    order.line.submit([{ tensor, access: tensor.access, argument: "tensor" }], attachment);
+    this.turns?.attached(allocation, to === "single" ? order.line.lane : to);
   }
 
   /**
@@ -154,12 +147,13 @@ export class CudaManaged extends CudaMemory {
   prefetch(tensor: CudaTensor, to: ManagedPlace, stream: CudaStream = this.context.stream): void {
     const location = locationOf(this.#placed(tensor, to, "prefetch"));
     this.#assertOurs(stream);
-    const call = newerDriver("cuMemPrefetchAsync_v2");
-    stream.submit("cuMemPrefetchAsync", [{ tensor, access: "read", argument: "tensor" }], [], (handle) => {
-      const { address, layout: { byteLength } } = tensor;
-      checkDriver(call(address, BigInt(byteLength), location, 0, handle as never), "cuMemPrefetchAsync");
+    const prefetched = newerDriver("cuMemPrefetchAsync_v2");
+    const { address, layout: { byteLength } } = tensor;
+    const call = onStream("cuMemPrefetchAsync", (handle) => {
+      checkDriver(prefetched(address, BigInt(byteLength), location, 0, handle as never), "cuMemPrefetchAsync");
       return 0;
     });
+    stream.submit([{ tensor, access: "read", argument: "tensor" }], call);
   }
 
   /**
@@ -187,7 +181,7 @@ export class CudaManaged extends CudaMemory {
 
   /** Takes the host's views of managed memory away where the device cannot run anything beside them; elsewhere nothing. */
   revokeViews(): void {
-    this.turns?.before(this.context.stream.timeline);
+    this.turns?.before(this.context.stream.line.lane);
   }
 
   /** The context of a place, where managed memory may move there. */
@@ -202,7 +196,6 @@ export class CudaManaged extends CudaMemory {
       throw checks.wrong("to", `${shown(to)} is none.`, 'Use "device", "host" or a CudaContext.');
     }
     assertAllowed("managed", operation, to.device, "to");
-    tensor.resource.assertLive(); // here too: looking at what was passed may have disposed it
     return to;
   }
 

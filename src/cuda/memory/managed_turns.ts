@@ -1,18 +1,13 @@
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { AccessError } from "../../core/errors.ts";
-import type { Fence } from "../../core/life/fence.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import type { Line, Use } from "../../core/device/line.ts";
 import { holdersOf, unstoppable } from "./managed_holders.ts";
 
-/** The commands of a stream, whichever context submits them: it is known by its `cudaStream_t`. */
-export interface StreamLine {
+/** A stream's commands, whichever context submits them: it is known by its `cudaStream_t`. */
+export interface StreamCommands {
   /** The `cudaStream_t`. */
   readonly stream: bigint;
-}
-
-/** A context, as far as turns know one. */
-export interface WorkSource {
-  /** A fence behind what each of its streams has in flight: whoever asks disposes them. */
-  workInFlight(): readonly Fence[];
 }
 
 /** A block of managed memory, and who may use it: every stream, the host, or one stream. */
@@ -34,13 +29,13 @@ interface Tracked {
  */
 export class ManagedTurns {
   readonly #tracked = new Map<Allocation, Tracked>();
-  /** Held weakly: one that nobody has any more is told of when it is collected. */
-  #contexts: readonly WeakRef<WorkSource>[] = [];
+  /** The streams of such devices. Held weakly: a context that nobody has any more is told of when it is collected. */
+  #lines: readonly WeakRef<Line>[] = [];
 
-  /** One more context has memory of this kind, or runs beside it. */
-  join(context: WorkSource): void {
-    const living = this.#contexts.filter((each) => each.deref() !== undefined);
-    this.#contexts = [...living, new WeakRef(context)];
+  /** One more stream may touch memory of this kind, or runs beside it. */
+  join(line: Line): void {
+    const living = this.#lines.filter((each) => each.deref()?.resource.isLive);
+    this.#lines = [...living, new WeakRef(line)];
   }
 
   /** A new block: the host waits for what is in flight already. */
@@ -64,7 +59,7 @@ export class ManagedTurns {
   }
 
   /** Who may use a block from now on; unless that is the host, it waits for what is in flight. */
-  attached(allocation: Allocation, to: "global" | "host" | StreamLine): void {
+  attached(allocation: Allocation, to: "global" | "host" | StreamCommands): void {
     const tracked = this.#tracked.get(allocation);
     if (tracked === undefined) return;
     tracked.user = typeof to === "string" ? to : to.stream;
@@ -76,7 +71,7 @@ export class ManagedTurns {
    * A stream's work is done, and it is about to be destroyed: what is attached to it comes back to what it was allocated
    * with. Where it is left to its owner, who may destroy it or not, nothing is given to the host, nor to other streams.
    */
-  streamEnds({ stream }: StreamLine, destroyed: boolean): void {
+  streamEnds({ stream }: StreamCommands, destroyed: boolean): void {
     for (const tracked of this.#tracked.values()) {
       const { allocation, initial, user } = tracked;
       if (user !== stream || (initial === "host" && !destroyed)) continue;
@@ -92,13 +87,19 @@ export class ManagedTurns {
   }
 
   /**
-   * May a command of a stream use a block?
+   * May a command of a stream use these?
    *
-   * @throws {AccessError} where it is attached to the host, or to another stream.
+   * @throws {AccessError} where the block of one is attached to the host, or to another stream.
    */
-  assertReachable(allocation: Allocation, line: StreamLine, argument: string): void {
+  assertReachable(uses: readonly Use[], commands: StreamCommands): void {
+    for (const { tensor, argument } of uses) {
+      for (const { allocation } of tensor.resource.grants) this.#assertReachable(allocation, commands, argument);
+    }
+  }
+
+  #assertReachable(allocation: Allocation, { stream }: StreamCommands, argument: string): void {
     const tracked = this.#tracked.get(allocation);
-    if (tracked === undefined || tracked.user === "global" || tracked.user === line.stream) return;
+    if (tracked === undefined || tracked.user === "global" || tracked.user === stream) return;
     const whom = tracked.user === "host" ? "the host" : "another stream";
     throw new AccessError(`${argument}: its block is attached to ${whom}, and the device needs it to itself.`, {
       api: "cuda",
@@ -112,8 +113,8 @@ export class ManagedTurns {
    *
    * @throws {AccessError} where a promise or another API holds such memory: what they do with it, nobody can stop.
    */
-  before(line: StreamLine): void {
-    const concerned = this.#concerned(line);
+  before(commands: StreamCommands): void {
+    const concerned = this.#concerned(commands);
     for (const allocation of concerned) {
       const refusal = unstoppable(allocation);
       if (refusal !== undefined) throw refusal;
@@ -122,12 +123,13 @@ export class ManagedTurns {
   }
 
   /** It was submitted: the host waits for it before it looks at what it may touch. */
-  after(line: StreamLine, fence: Fence): void {
-    for (const allocation of this.#concerned(line)) recordOn(allocation, fence);
+  after(commands: StreamCommands, fence: Fence): void {
+    for (const allocation of this.#concerned(commands)) recordOn(allocation, fence);
   }
 
-  #concerned(line: StreamLine): Allocation[] {
-    return [...this.#tracked.values()].filter((tracked) => concerns(tracked, line)).map(({ allocation }) => allocation);
+  #concerned(commands: StreamCommands): Allocation[] {
+    const concerned = [...this.#tracked.values()].filter((tracked) => concerns(tracked, commands));
+    return concerned.map(({ allocation }) => allocation);
   }
 
   #recordInFlight(allocation: Allocation): void {
@@ -135,11 +137,9 @@ export class ManagedTurns {
   }
 
   #eachInFlight(use: (fence: Fence) => void): void {
-    for (const context of this.#contexts) {
-      for (const each of context.deref()?.workInFlight() ?? []) {
-        using fence = each;
-        use(fence);
-      }
+    for (const each of this.#lines) {
+      const line = each.deref();
+      if (line !== undefined && !line.wasOver(line.submitted)) use(line.fence());
     }
   }
 }
@@ -148,7 +148,7 @@ export class ManagedTurns {
 export const managedTurns: ManagedTurns = new ManagedTurns();
 
 /** May the commands of a stream touch a block, as far as the host has to know? */
-function concerns({ user, left }: Tracked, { stream }: StreamLine): boolean {
+function concerns({ user, left }: Tracked, { stream }: StreamCommands): boolean {
   return left || user === "global" || user === stream;
 }
 
@@ -157,5 +157,5 @@ function revokeViews({ views, block }: Allocation): void {
 }
 
 function recordOn(allocation: Allocation, fence: Fence): void {
-  for (const resource of holdersOf(allocation)) resource.record(fence.retain());
+  for (const resource of holdersOf(allocation)) resource.inherit([fence]);
 }

@@ -9,6 +9,7 @@ import type { CudaContext } from "../context.ts";
 import { checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream } from "../stream.ts";
+import { onStream } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
 import type { CudaBlock } from "./block.ts";
 import { onDevice } from "./device.ts";
@@ -37,17 +38,18 @@ export function allocateInOrder(stream: CudaStream, init: LayoutInit, options: O
   assertPools(context);
   const byteLength = at.byteOffset + at.byteLength;
   const out = new BigUint64Array(1);
-  const [fn, made] = pool === undefined
-    ? ["cudaMallocAsync", (order: StreamHandle) => cudart().cudaMallocAsync(out, BigInt(byteLength), order)] as const
-    : [
+  const size = BigInt(byteLength);
+  const call = pool === undefined
+    ? onStream("cudaMallocAsync", (order) => cudart().cudaMallocAsync(out, size, order))
+    : onStream(
       "cudaMallocFromPoolAsync",
-      (order: StreamHandle) => cudart().cudaMallocFromPoolAsync(out, BigInt(byteLength), pool.rawHandle, order),
-    ] as const;
-  const fence = stream.submitRaw(fn, [], made);
-  const { block, giveBack } = orderedBlock(stream, out[0] as Address, byteLength, fn);
+      (order) => cudart().cudaMallocFromPoolAsync(out, size, pool.rawHandle, order),
+    );
+  const fence = stream.line.submitRaw(call);
+  const { block, giveBack } = orderedBlock(stream, out[0] as Address, byteLength, call.fn);
   const owners = pool === undefined ? [stream.resource] : [stream.resource, pool.resource];
   const tensor = ownedTensor(context, block, at, { owners, giveBack });
-  tensor.resource.record(fence);
+  tensor.resource.inherit([fence]);
   return tensor;
 }
 
@@ -65,16 +67,15 @@ function orderedBlock(
     if (order === undefined) freeNow(context, address);
     else checkRelease(cudart().cudaFreeAsync(address, order), "cudaFreeAsync");
   };
-  const giveBack = (leave: () => void): GiveBack => ({
-    context,
+  const giveBack = (leave: () => void): GiveBack => {
     // Once it is submitted, the next allocation may be given this address: so the block is left here, and not at the end.
-    submit: (work) =>
-      stream.submitRaw("cudaFreeAsync", work, (handle) => {
-        order = handle;
-        leave();
-        return 0;
-      }),
-  });
+    const call = onStream("cudaFreeAsync", (handle) => {
+      order = handle;
+      leave();
+      return 0;
+    });
+    return { line: stream.line, step: (n) => n === 0 ? call : undefined };
+  };
   return { block: { ...onDevice(context, address, byteLength, [fn]), free }, giveBack };
 }
 

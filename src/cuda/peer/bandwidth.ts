@@ -40,8 +40,9 @@ export function bandwidth(reader: CudaContext, owner: CudaContext): PeerBandwidt
 
 /** GB/s of copies from one tensor to another. */
 function rate(stream: CudaStream, timer: CudaTimer, to: CudaTensor, from: CudaTensor): number {
-  const copy = () => stream.context.peers.copy(stream, to.address, from.address, BYTES, ends);
   const ends = { to: to.context.device.ordinal, from: from.context.device.ordinal };
+  const call = stream.context.peers.copy(to.address, from.address, BYTES, ends);
+  const copy = () => stream.line.submitRaw(call);
   copy();
   timer.start(stream);
   for (let i = 0; i < TIMES; i++) copy();

@@ -14,6 +14,7 @@ import { CudaArray } from "../arrays/array.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
+import { onStream } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemcpy3DAsync";
@@ -63,10 +64,9 @@ function transfer(
   array: CudaArray,
   ends: (pitched: PitchedPtr) => Partial<CudaMemcpy3DParms>,
 ): void {
-  const uses: CudaUse[] = [{ tensor, access, argument: "tensor" }];
-  stream.assertUsable(uses);
+  const use: CudaUse = { tensor, access, argument: "tensor" };
+  stream.assertTensors([use]);
   checks.assertInstance(array, CudaArray, "array");
-  array.resource.assertLive();
   if (array.context !== stream.context) throw checks.wrong("array", "it is another context's.");
   const { pitch, rows } = pitchesOf(tensor.layout, array);
   const { extent: { width, height, depth } } = array;
@@ -80,7 +80,8 @@ function transfer(
     extent_depth: BigInt(depth || 1),
     kind: cudaMemcpyDefault,
   });
-  stream.submit(FN, uses, [], (handle) => cudart().cudaMemcpy3DAsync(parameters, handle), [array.resource]);
+  const other = { tensor: array, access: access === "read" ? "write" : "read", argument: "array" } as const;
+  stream.submit([use, other], onStream(FN, (on) => cudart().cudaMemcpy3DAsync(parameters, on)));
   if (tensor.hostHandle !== undefined) stream.context.countCopied(tensor.layout.byteLength);
 }
 

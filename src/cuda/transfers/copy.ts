@@ -4,6 +4,7 @@ import { LayoutError } from "../../core/errors.ts";
 import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
+import { onStream } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemcpy2DAsync";
@@ -14,7 +15,7 @@ export function copy(stream: CudaStream, from: CudaTensor, to: CudaTensor): void
     { tensor: from, access: "read", argument: "from" },
     { tensor: to, access: "write", argument: "to" },
   ];
-  stream.assertUsable(uses);
+  stream.assertTensors(uses);
   const place = { api: "cuda", fn: FN, argument: "to" };
   assertSameElements(from.layout, to.layout, place);
   if (from.grant.overlaps(to.grant)) throw new LayoutError(`to: its bytes overlap those of ${from.name}.`, place);
@@ -22,14 +23,13 @@ export function copy(stream: CudaStream, from: CudaTensor, to: CudaTensor): void
   const [fromPitch, toPitch] = rowPitches.map(BigInt);
   const [bytes, height] = [BigInt(length), BigInt(rows)];
   const [target, source] = [to.address, from.address];
-  stream.submit(
+  const call = onStream(
     FN,
-    uses,
-    [],
-    (handle) =>
+    (on) =>
       rows === 1
-        ? cudart().cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, handle)
-        : cudart().cudaMemcpy2DAsync(target, toPitch, source, fromPitch, bytes, height, cudaMemcpyDefault, handle),
+        ? cudart().cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, on)
+        : cudart().cudaMemcpy2DAsync(target, toPitch, source, fromPitch, bytes, height, cudaMemcpyDefault, on),
   );
+  stream.submit(uses, call);
   if ((from.hostHandle === undefined) !== (to.hostHandle === undefined)) stream.context.countCopied(length * rows);
 }

@@ -5,6 +5,7 @@ import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
 import { assertReachable } from "../reach.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
+import { onStream } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemset2DAsync";
@@ -12,19 +13,12 @@ const FN = "cudaMemset2DAsync";
 /** Every byte of a tensor's elements; what lies between them stays as it is. */
 export function fill(stream: CudaStream, tensor: CudaTensor, byte: number): void {
   const uses: CudaUse[] = [{ tensor, access: "write", argument: "tensor" }];
-  stream.assertUsable(uses);
+  stream.assertTensors(uses);
   assertReachable(tensor, stream.context, "tensor");
   if (!Number.isInteger(byte) || byte < 0 || byte > 255) throw checks.wrong("byte", `${shown(byte)} is no byte.`);
-  const { length, rows, rowPitches: [pitch] } = boxOf(runsOf([tensor.layout]), 2, {
-    api: "cuda",
-    fn: FN,
-    argument: "tensor",
-  });
-  stream.submit(
-    FN,
-    uses,
-    [],
-    (handle) =>
-      cudart().cudaMemset2DAsync(tensor.address, BigInt(pitch || length), byte, BigInt(length), BigInt(rows), handle),
-  );
+  const place = { api: "cuda", fn: FN, argument: "tensor" };
+  const { length, rows, rowPitches: [rowPitch] } = boxOf(runsOf([tensor.layout]), 2, place);
+  const { address } = tensor;
+  const [pitch, width, height] = [BigInt(rowPitch || length), BigInt(length), BigInt(rows)];
+  stream.submit(uses, onStream(FN, (on) => cudart().cudaMemset2DAsync(address, pitch, byte, width, height, on)));
 }

@@ -7,6 +7,7 @@ import { pinned } from "../../core/native/pin.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream } from "../stream.ts";
+import { onStream } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemcpyAsync";
@@ -30,19 +31,18 @@ function transfer(
 ): void {
   const view = checks.bytesIn(bytes, "bytes");
   const uses = [{ tensor, access, argument: "tensor" }];
-  stream.assertUsable(uses);
+  stream.assertTensors(uses);
   const { byteLength } = tensor.layout;
   if (!isContiguous(tensor.layout)) throw unfit("tensor", `${tensor.name} has gaps between its elements.`);
   if (view.byteLength !== byteLength) {
     throw unfit("bytes", `${view.byteLength} bytes were given, ${tensor.name} has ${byteLength}.`);
   }
+  const size = BigInt(byteLength);
   // The program's memory is there until the copy is over: this blocks.
   pinned(view, "cuda", (host) => {
     const [to, from] = ends(host);
-    stream.submit(FN, uses, [], (handle) => {
-      if (view.byteLength !== byteLength) throw checks.wrong("bytes", "their buffer was moved away.");
-      return cudart().cudaMemcpyAsync(to, from, BigInt(byteLength), cudaMemcpyDefault, handle);
-    });
+    const call = onStream(FN, (on) => cudart().cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, on));
+    stream.submit(uses, call);
     stream.finish();
   });
   stream.context.countCopied(byteLength);

@@ -1,12 +1,11 @@
 import { reads, writes } from "../../core/memory/access.ts";
+import type { Call } from "../../core/device/driver.ts";
 import type { Fence } from "../../core/device/fence.ts";
+import type { Line } from "../../core/device/line.ts";
 import type { MapJob } from "../../core/graph/mapper.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import type { Address } from "./planes.ts";
-
-/** Submits a copy from what the job was lent to an address, or back from there, behind other work. */
-type Submit = (address: Address, waits: readonly Fence[]) => Fence;
 
 /** Memory of a device with a copy of what was lent for a map. */
 export interface DeviceCopy {
@@ -18,12 +17,12 @@ export interface DeviceCopy {
   readonly done: Fence | undefined;
 }
 
-/** How the bytes go there and back. */
+/** How the bytes go there and back: by one copy, to or from an address. */
 interface Ways {
   /** Are there bytes between them that are not the job's? They go back as they came. */
   readonly gaps: boolean;
-  readonly there: Submit;
-  readonly back: Submit;
+  readonly there: (to: Address) => Call;
+  readonly back: (from: Address) => Call;
 }
 
 /** Copies what a job was lent to new memory of a device, which ends with the map; by the context's stream, as it comes back. */
@@ -33,14 +32,19 @@ export function copyOnDevice(
   byteLength: number,
   { gaps, there, back }: Ways,
 ): DeviceCopy {
-  context.stream.resource.assertLive(); // while it ends, it takes what goes back, and nothing more
+  const { line } = context.stream;
+  line.resource.assertLive(); // while it ends, it takes what goes back, and nothing more
   const copy = context.allocate({ shape: [byteLength], dtype: "u8" });
   undo.push(() => copy[Symbol.dispose]());
   const { address: handle } = copy;
-  const submit: GiveBack["submit"] = (work) => back(handle, work);
   return {
     handle,
-    giveBack: writes(access) ? { context, submit } : undefined,
-    done: reads(access) || gaps ? there(handle, waits) : undefined,
+    giveBack: writes(access) ? givenBackBy(line, back(handle)) : undefined,
+    done: reads(access) || gaps ? line.submitRaw(there(handle), waits) : undefined,
   };
+}
+
+/** Bytes that come back by one call. */
+export function givenBackBy(line: Line, call: Call): GiveBack {
+  return { line, step: (step) => step === 0 ? call : undefined };
 }

@@ -1,0 +1,63 @@
+import type { CudaEvent as EventHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import type { LineEvents } from "../../core/device/driver.ts";
+import { CudaLane, type LaneDevice } from "../driver.ts";
+import { destroyEvent, isReached, synchronize, synchronizeAsync } from "../events.ts";
+
+/**
+ * An event that processes share. Each mark is what had been recorded on it by then, or since: a wait for more, never for
+ * less. It is destroyed once its owner has ended and no other thread waits for it.
+ */
+export class EventLane extends CudaLane {
+  /** The event. */
+  readonly event: EventHandle;
+  #waiters = 0;
+  #isClosed = false;
+
+  /** Takes the event over. */
+  constructor(events: LineEvents, device: LaneDevice, event: EventHandle) {
+    super(events, device);
+    this.event = event;
+  }
+
+  poll(mark: number): number {
+    return this.#see(mark, isReached);
+  }
+
+  block(mark: number): void {
+    this.#see(mark, synchronize);
+  }
+
+  eventAt(mark: number): EventHandle | undefined {
+    return mark <= this.over ? undefined : this.event;
+  }
+
+  waitFor(): boolean {
+    return false; // an event is recorded behind a stream, and waits for nothing itself
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.over = Infinity;
+    if (this.#waiters === 0) destroyEvent(this.device, this.event);
+  }
+
+  protected async waitForEvent(): Promise<void> {
+    this.#waiters++;
+    try {
+      await synchronizeAsync(this.event);
+    } finally {
+      if (--this.#waiters === 0 && this.#isClosed) destroyEvent(this.device, this.event);
+    }
+  }
+
+  #see(mark: number, ask: (event: EventHandle) => boolean): number {
+    if (mark <= this.over) return this.over;
+    const { newest } = this;
+    try {
+      if (ask(this.event)) this.over = newest;
+    } catch (error) {
+      this.failed(error);
+    }
+    return this.over;
+  }
+}
