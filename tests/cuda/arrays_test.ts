@@ -129,7 +129,7 @@ gpuTest("a texture reads between elements, and as floats", () =>
     cuda.stream.copyToArray(from, array);
     using texture = array.texture({ filter: "linear", read: "normalized" });
     launch(cuda, "halfway", 1, [texture.handle, to]);
-    using fence = cuda.stream.fence();
+    const fence = cuda.stream.fence();
     texture.usedBy(fence);
     const read = new Float32Array(1);
     cuda.stream.read(to, read);

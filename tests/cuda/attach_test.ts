@@ -61,7 +61,7 @@ gpuTest("work on a stream of somebody else's is ordered, and its owner keeps it"
       assert(stream.handle === owners.handle && peer.timeline === stream.timeline);
       held.start(input); // on the context's own stream
       held.add(output, input, stream); // behind it, though nobody said so
-      using fence = peer.fence();
+      const fence = peer.fence();
       assert(owners.busy && !fence.reached());
       held.open();
       fence.waitSync();

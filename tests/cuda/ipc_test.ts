@@ -215,24 +215,24 @@ gpuTest(
       using event = cuda.exportEvent();
       assertThrows(() => cuda.openEvent(event.bytes!), ArgumentError, "same process");
       for (let i = 0; i < 200; i++) cuda.stream.fill(tensor, i);
-      using recorded = event.record();
+      const recorded = event.record();
       const { bytes } = cuda.exportMemory(tensor);
       const seen = await elsewhere(
         `using event = cuda.openEvent(given("EVENT"));
        using tensor = cuda.openMemory(given("ENVELOPE"));
-       using fence = event.fence();
+       const fence = event.fence();
        cuda.stream.waitFor(fence);
        const bytes = new Uint8Array(tensor.layout.byteLength);
        cuda.stream.read(tensor, bytes);
        console.log(bytes.every((byte) => byte === 199));
        cuda.stream.fill(tensor, 7);
-       using done = event.record();
+       const done = event.record();
        await done.wait();`,
         { EVENT: event.bytes!.toHex(), ENVELOPE: bytes.toHex() },
       );
       assertEquals(seen, "true");
       await recorded.wait();
-      using after = event.fence();
+      const after = event.fence();
       after.waitSync();
       const now = new Uint8Array(64 << 20);
       cuda.stream.read(tensor, now);

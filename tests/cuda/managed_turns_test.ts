@@ -3,7 +3,8 @@ import { host, MapperGraph, region } from "../../mod.ts";
 import { AccessError } from "../../src/core/errors.ts";
 import { CudaManaged, type ManagedAttachment } from "../../src/cuda/memory/managed.ts";
 import { ManagedTurns } from "../../src/cuda/memory/managed_turns.ts";
-import { fakeContext, FakeFence, FakeWork } from "../unit/fakes.ts";
+import type { Access } from "../../src/core/memory/access.ts";
+import { fakeContext, FakeWork } from "../unit/fakes.ts";
 import type { CudaContext } from "../../src/cuda/mod.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { gpuTest, withCuda } from "./help.ts";
@@ -13,9 +14,10 @@ const INIT = { shape: [64], dtype: "u8" } as const;
 /** The commands of two streams. */
 const [ONE, OTHER] = [{ stream: 0x100n }, { stream: 0x200n }];
 
-/** A context that has something in flight. */
-function busyWith(fence: FakeFence) {
-  return { workInFlight: () => [fence.retain()] };
+/** What a command uses. */
+function used(tensor: HostTensor) {
+  const access: Access = "read";
+  return [{ tensor, access, argument: "x" }];
 }
 
 Deno.test("managed turns: a command takes views away, and new ones wait for it", () => {
@@ -26,28 +28,23 @@ Deno.test("managed turns: a command takes views away, and new ones wait for it",
   const view = tensor.view();
   turns.before(ONE);
   assertEquals(view.length, 0);
-  using fence = new FakeFence(work);
-  turns.after(ONE, fence);
+  turns.after(ONE, work.fence);
   assertThrows(() => tensor.view(), AccessError, "work that is not done");
   work.end();
   assertEquals(tensor.view().length, 64);
 });
 
-Deno.test("managed turns: what runs already, in any context, is waited for by what is new", () => {
+Deno.test("managed turns: what runs already, on any stream, is waited for by what is new", () => {
   const turns = new ManagedTurns();
   using tensor = host.allocate(INIT);
   const works = [new FakeWork(), new FakeWork()];
-  const fences = works.map((work) => new FakeFence(work));
-  const contexts = fences.map(busyWith);
-  for (const context of contexts) turns.join(context);
+  for (const { line } of works) turns.join(line);
   turns.track(tensor.grant.allocation, "global");
   for (const work of works) {
     assertThrows(() => tensor.view(), AccessError);
     work.end();
   }
   tensor.view();
-  assertEquals(contexts.length, 2); // until here somebody has them
-  for (const fence of fences) fence[Symbol.dispose]();
 });
 
 Deno.test("managed turns: memory of the host's is left to it, and refused to commands", () => {
@@ -58,12 +55,12 @@ Deno.test("managed turns: memory of the host's is left to it, and refused to com
   const view = tensor.view();
   turns.before(ONE);
   assertEquals(view.length, 64);
-  assertThrows(() => turns.assertReachable(allocation, ONE, "x"), AccessError, "attached to the host");
+  assertThrows(() => turns.assertReachable(used(tensor), ONE), AccessError, "x: its block is attached to the host");
   turns.attached(allocation, ONE);
   turns.before(OTHER);
   assertEquals(view.length, 64);
-  assertThrows(() => turns.assertReachable(allocation, OTHER, "x"), AccessError, "another stream");
-  turns.assertReachable(allocation, { ...ONE }, "x"); // it is the handle that tells a stream
+  assertThrows(() => turns.assertReachable(used(tensor), OTHER), AccessError, "another stream");
+  turns.assertReachable(used(tensor), { ...ONE }); // it is the handle that tells a stream
   turns.before(ONE);
   assertEquals(view.length, 0);
 });
@@ -71,57 +68,51 @@ Deno.test("managed turns: memory of the host's is left to it, and refused to com
 Deno.test("managed turns: with its stream destroyed, a block comes back to what it was allocated with", () => {
   const turns = new ManagedTurns();
   const work = new FakeWork();
-  using fence = new FakeFence(work);
-  const context = busyWith(fence);
   using own = host.allocate(INIT);
   using common = host.allocate(INIT);
   const [forHost, forAll] = [own.grant.allocation, common.grant.allocation];
   turns.track(forHost, "host");
   turns.track(forAll, "global");
   for (const allocation of [forHost, forAll]) turns.attached(allocation, ONE);
-  turns.join(context); // from here on, something runs on another stream
+  turns.join(work.line); // from here on, something runs on another stream
   const view = common.view();
   turns.streamEnds(ONE, false); // its owner may go on with it
-  assertThrows(() => turns.assertReachable(forHost, OTHER, "x"), AccessError, "another stream");
-  assertThrows(() => turns.assertReachable(forAll, OTHER, "x"), AccessError, "another stream");
+  assertThrows(() => turns.assertReachable(used(own), OTHER), AccessError, "another stream");
+  assertThrows(() => turns.assertReachable(used(common), OTHER), AccessError, "another stream");
   assertEquals(view.length, 0);
   assertThrows(() => common.view(), AccessError, "work that is not done"); // of whichever stream
   turns.streamEnds(ONE, true);
-  turns.assertReachable(forAll, OTHER, "x");
-  assertThrows(() => turns.assertReachable(forHost, OTHER, "x"), AccessError, "attached to the host");
+  turns.assertReachable(used(common), OTHER);
+  assertThrows(() => turns.assertReachable(used(own), OTHER), AccessError, "attached to the host");
   assertEquals(own.view().length, 64);
-  assertEquals(typeof context, "object");
 });
 
 Deno.test("managed turns: who takes over another part later waits for what runs, too", () => {
   const turns = new ManagedTurns();
-  using fence = new FakeFence(new FakeWork());
+  const work = new FakeWork();
   const own = host.allocate(INIT);
   turns.track(own.grant.allocation, "global");
   const { address } = own;
   using _first = host.wrap(address, { shape: [16], dtype: "u8" });
   own[Symbol.dispose]();
-  turns.after(ONE, fence);
+  turns.after(ONE, work.fence);
   using second = host.wrap(address + 32n, { shape: [16], dtype: "u8" });
   assertThrows(() => second.view(), AccessError, "work that is not done");
-  fence.work.end();
+  work.end();
   assertEquals(second.view().length, 16);
 });
 
 Deno.test("managed turns: where nobody can be kept from a block, its stream's end waits for what runs", async () => {
   const turns = new ManagedTurns();
   const work = new FakeWork();
-  using fence = new FakeFence(work);
-  const context = busyWith(fence);
   using tensor = host.allocate(INIT);
   turns.track(tensor.grant.allocation, "global");
   turns.attached(tensor.grant.allocation, ONE);
-  turns.join(context);
+  turns.join(work.line);
   await tensor.lend(() => {
     turns.streamEnds(ONE, true);
     assert(work.over);
   });
-  assertEquals(typeof context, "object");
 });
 
 Deno.test("managed turns: a promise that holds such memory keeps the device from running", async () => {
@@ -159,13 +150,12 @@ Deno.test("managed turns: who has a part of a block waits as well; what has ende
   using seer = part.slice(part.layout);
   const work = new FakeWork();
   turns.track(owner.grant.allocation, "global");
-  using fence = new FakeFence(work);
-  turns.after(ONE, fence);
+  turns.after(ONE, work.fence);
   assertThrows(() => seer.view(), AccessError);
   assert(seer.resource.busy);
   work.end();
   seer[Symbol.dispose]();
-  turns.after(ONE, fence);
+  turns.after(ONE, work.fence);
   part[Symbol.dispose]();
   owner[Symbol.dispose]();
   turns.before(ONE);
@@ -176,7 +166,6 @@ function withoutConcurrentAccess(cuda: CudaContext): CudaContext {
   const attributes = { ...cuda.device.attributes, concurrentManagedAccess: 0 };
   return Object.create(cuda, {
     device: { value: { ...cuda.device, attributes } },
-    workInFlight: { value: () => cuda.workInFlight() },
   });
 }
 

@@ -31,7 +31,7 @@ gpuTest(
       const first = cuda.stream.allocate(INIT, { pool });
       const { address } = first;
       launch(cuda, "busy", 1, [first, 50_000_000]);
-      using fence = cuda.stream.fence();
+      const fence = cuda.stream.fence();
       first.disposeAfter(fence);
       using second = cuda.stream.allocate(INIT, { pool });
       assertEquals(second.address, address);

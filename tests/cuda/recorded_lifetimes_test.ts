@@ -1,17 +1,15 @@
 /** What ends before what, and what is still in flight then: by the calls of a device that runs nothing. */
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { host, ledger, MapperGraph } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorIllegalAddress, cudaErrorNotReady, cudaErrorUnknown } from "../../ffi/cuda_runtime/errors.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../../src/core/native/blocks.ts";
-import { DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
+import { AccessError, DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Layout } from "../../src/core/layout/layout.ts";
-import type { Fence } from "../../src/core/life/fence.ts";
-import { CudaContext, CudaLostError, type CudaStream, type CudaTensor } from "../../src/cuda/mod.ts";
+import { CudaContext, CudaLostError, type CudaTensor } from "../../src/cuda/mod.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { bytesAt } from "../conformance/bytes.ts";
-import { FakeFence, FakeWork } from "../unit/fakes.ts";
 import { warningsOf } from "../warnings.ts";
 import type { Fakes } from "./kernels/recording.ts";
 import { oddMemory } from "./odd_memory.ts";
@@ -229,12 +227,12 @@ recordedTest("the end of one who attached to a stream says nothing of what anoth
 });
 
 recordedTest("a fence's event is asked first, and its stream is waited for where that is not over", (cuda) => {
-  using idle = cuda.stream.fence();
+  const idle = cuda.stream.fence();
   horizon = recorded;
   told.length = 0;
   idle.waitSync();
   assertEquals(ofThese(/Event|Synchronize/), []);
-  using busy = cuda.stream.fence();
+  const busy = cuda.stream.fence();
   told.length = 0;
   busy.waitSync();
   assertEquals(ofThese(/Event|Synchronize/), ["cudaStreamSynchronize"]);
@@ -285,135 +283,71 @@ recordedTest("a kernel that went wrong is known of from then on, whichever call 
   assertEquals(told, ["cudaStreamDestroy"]);
 });
 
-recordedTest("options that dispose the context make no stream of it", () => {
-  const cuda = CudaContext.open();
-  const options = {
-    get priority() {
-      cuda[Symbol.dispose]();
-      told.length = 0;
-      return 0;
-    },
-  };
-  assertThrows(() => cuda.createStream(options), DisposedError, "cuda context");
-  assertEquals(told, []);
-});
-
-recordedTest("a program's fences run before a command, never between it and its record", (cuda) => {
-  using from = cuda.allocate(INIT);
-  using to = cuda.allocate(INIT);
-  const work = new FakeWork();
-  /** One that ends the other tensor, as soon as it is asked once something was copied. */
-  class Ending extends FakeFence {
-    override reached(): boolean {
-      if (told.includes("cudaMemcpyAsync")) to[Symbol.dispose]();
-      return super.reached();
-    }
-    override retain(): Ending {
-      return new Ending(this.work);
-    }
-  }
-  for (let i = 0; i < 256; i++) {
-    using fence = new Ending(work);
-    from.usedBy(fence);
-  }
+recordedTest("what a stream was given behind a fence does not delay it", (cuda) => {
+  using tensor = cuda.allocate(INIT);
+  const fence = cuda.stream.fence();
   horizon = recorded;
-  cuda.stream.copy(from, to);
-  assertEquals([to.resource.state, to.resource.work.length], ["live", 1]);
-  assertEquals(ofThese(/Memcpy|Free/), ["cudaMemcpyAsync"]);
+  cuda.stream.fill(tensor, 1);
   told.length = 0;
-  to[Symbol.dispose]();
-  assertEquals(ofThese(/Event|Synchronize|Free/), ["cudaEventRecord", "cudaStreamSynchronize", "cudaFree"]);
+  assert(fence.reached());
+  assertEquals(ofThese(/Event/), []); // its own was recorded with it
+  assert(tensor.resource.busy);
+  assertEquals(ofThese(/Event/), ["cudaEventRecord"]);
 });
 
-/** A program's fence of a CUDA context, which does something of its own the first time that it is waited for. */
-class Doing extends FakeFence {
-  readonly #act: () => void;
-
-  constructor(cuda: CudaContext, act: () => void, work: FakeWork = new FakeWork()) {
-    super(work, cuda);
-    this.#act = act;
-  }
-
-  override waitSync(): void {
-    const { over } = this.work;
-    super.waitSync();
-    if (!over) this.#act();
-  }
-
-  override retain(): Doing {
-    return new Doing(this.context as CudaContext, this.#act, this.work);
-  }
-}
-
-recordedTest("a stream that a fence's own code has ended waits for nothing more", (cuda) => {
+recordedTest("a stream waits for another on the device, once, and for a promise on the host", async (cuda) => {
   using tensor = cuda.allocate(INIT);
   using other = cuda.createStream();
   horizon = recorded;
   other.fill(tensor, 1);
-  using behind = other.fence();
-  const uses: readonly ((stream: CudaStream, fences: Fence[]) => void)[] = [
-    (stream, fences) => stream.waitFor(fences),
-    (stream, [fence]) => {
-      tensor.usedBy(fence);
-      stream.fill(tensor, 2);
-    },
-  ];
-  for (const use of uses) {
-    const stream = cuda.createStream();
-    using fence = new Doing(cuda, () => stream[Symbol.dispose]());
-    told.length = 0;
-    assertThrows(() => use(stream, [fence, behind]), DisposedError, "cuda stream");
-    assertEquals(ofThese(/WaitEvent|Memset|StreamDestroy/), ["cudaStreamDestroy"]);
-  }
+  told.length = 0;
+  cuda.stream.fill(tensor, 2);
+  cuda.stream.fill(tensor, 3);
+  assertEquals(ofThese(/Event|Memset/), [
+    "cudaEventRecord",
+    "cudaStreamWaitEvent",
+    "cudaMemset2DAsync",
+    "cudaMemset2DAsync",
+  ]);
+  const { promise, reject } = Promise.withResolvers<void>();
+  const fence = host.signal(promise);
+  assertThrows(() => cuda.stream.waitFor(fence), AccessError, "a promise that is not settled");
+  tensor.usedBy(fence);
+  assertThrows(() => cuda.stream.fill(tensor, 4), AccessError, "a promise that is not settled");
+  const failure = new Error("the program's own");
+  reject(failure);
+  await assertRejects(() => fence.wait(), Error, failure.message);
+  assertThrows(() => cuda.stream.waitFor(fence), Error, failure.message);
+  horizon = Infinity;
+  assertThrows(() => tensor[Symbol.dispose](), Error, failure.message);
 });
 
-recordedTest("work that a fence's own code submits is waited for, too, in whichever way", (cuda) => {
-  using tensor = cuda.allocate(INIT);
-  using managed = cuda.managed.allocate(INIT);
-  using array = cuda.array({ width: 4, channels: 1, dtype: "u8", surface: false });
-  using from = cuda.allocate({ shape: [4], dtype: "u8" });
-  using to = cuda.allocate({ shape: [4], dtype: "u8" });
-  using one = cuda.createStream();
-  using other = cuda.createStream();
-  horizon = recorded;
-  const [FILL, ATTACH, COPY] = ["cudaMemset2DAsync", "cudaStreamAttachMemAsync", "cudaMemcpy3DAsync"];
-  const ways = [
-    { used: tensor, submits: () => other.fill(tensor, 1), use: () => one.fill(tensor, 2), calls: [FILL, FILL] },
-    {
-      used: managed,
-      submits: () => other.fill(managed, 1),
-      use: () => cuda.managed.attach(managed, "host", one),
-      calls: [FILL, ATTACH],
-    },
-    {
-      used: array,
-      submits: () => other.copyFromArray(array, to),
-      use: () => one.copyToArray(from, array),
-      calls: [COPY, COPY],
-    },
-  ];
-  for (const { used: { resource }, submits, use, calls: [first, last] } of ways) {
-    using submitting = new Doing(cuda, submits);
-    using fence = new Doing(cuda, () => resource.usedBy(submitting));
-    resource.usedBy(fence);
-    told.length = 0;
-    use();
-    assertEquals(ofThese(/WaitEvent|Memset|Attach|Memcpy3D/), [first, "cudaStreamWaitEvent", last]);
-  }
+recordedTest("a wait off this thread keeps the device's primary context", async (cuda) => {
+  const fence = cuda.stream.fence();
+  horizon = recorded - 1;
+  const { "cuda.primary_context": before } = ledger.alive;
+  const waiting = fence.wait();
+  assertEquals(ledger.alive["cuda.primary_context"], before + 1);
+  await waiting;
+  assertEquals(ledger.alive["cuda.primary_context"], before);
 });
 
-recordedTest("a source that a fence's own code has ended is not copied", () => {
-  copyingWays((way, map, cuda) => {
-    const { mapped } = map(undefined, "read");
-    const source = mapped.parent!;
-    mapped[Symbol.dispose]();
-    using fence = new Doing(cuda, () => source[Symbol.dispose]());
-    source.usedBy(fence);
-    told.length = 0;
-    assertThrows(() => map(undefined, "read-write"), DisposedError);
-    assertEquals(ofThese(/Memcpy/), [], way);
-  });
-});
+recordedTest(
+  "a kernel that went wrong fails what was in flight and all that comes, and nothing that was over",
+  (cuda) => {
+    using stream = cuda.createStream();
+    const over = stream.fence();
+    assert(over.reached());
+    const inFlight = stream.fence();
+    failing = { name: "cudaStreamSynchronize", code: cudaErrorIllegalAddress };
+    horizon = recorded - 1;
+    assertThrows(() => inFlight.waitSync(), CudaLostError);
+    assert(over.reached());
+    assertThrows(() => inFlight.reached(), CudaLostError);
+    assertThrows(() => stream.fence().reached(), CudaLostError);
+    assertThrows(() => stream[Symbol.dispose](), CudaLostError);
+  },
+);
 
 recordedTest("a stream that ends takes no new copy", async () => {
   using cuda = CudaContext.open();

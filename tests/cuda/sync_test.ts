@@ -35,7 +35,7 @@ function assertAll(tensor: HostTensor<"u8">, byte: number): void {
 test("a fence is reached when the work is done, and not before", async ({ cuda, held }) => {
   using device = cuda.allocate({ shape: [SIZE], dtype: "u8" });
   held.start(device);
-  using fence = cuda.stream.fence();
+  const fence = cuda.stream.fence();
   const waits = Array.from({ length: 40 }, () => fence.wait()); // more than threads that wait
   let over = false;
   const all = Promise.all(waits).then(() => over = true);
@@ -49,7 +49,7 @@ test("a fence is reached when the work is done, and not before", async ({ cuda, 
 test("a wait that blocks ends with the work", ({ cuda, held }) => {
   using device = cuda.allocate({ shape: [SIZE], dtype: "u8" });
   held.later(device, 30);
-  using fence = cuda.stream.fence();
+  const fence = cuda.stream.fence();
   assert(!fence.reached());
   const began = performance.now();
   fence.waitSync();
@@ -110,7 +110,7 @@ test("bytes on their way back are mapped again behind a wait of the device", asy
   {
     await using second = graph.map(source, cuda); // at once: the gate is closed
     held.add(result, second, other);
-    using added = other.fence();
+    const added = other.fence();
     await sleep(20);
     assert(!added.reached(), "a kernel did not wait for the one whose bytes it reads");
     held.open();
@@ -128,13 +128,13 @@ test("a map after a fence of the device does not make the host wait", async ({ c
   using device = cuda.allocate({ shape: [SIZE], dtype: "u8" });
   using other = cuda.createStream();
   held.start(device);
-  using after = cuda.stream.fence();
+  const after = cuda.stream.fence();
   {
     await using mapped = graph.map(source, cuda, { after }); // at once
     held.later(mapped, 0, other);
     await sleep(20);
     assert(!after.reached());
-    using written = other.fence();
+    const written = other.fence();
     assert(!written.reached(), "a kernel did not wait for what the map was to come after");
     held.open();
   }
@@ -148,7 +148,7 @@ test("a stream waits for another's fence", async ({ cuda, held }) => {
   held.startUnknown(device, cuda.stream);
   other.waitFor(cuda.stream.fence());
   held.add(result, device, other);
-  using added = other.fence();
+  const added = other.fence();
   await sleep(20);
   assert(!added.reached());
   held.open();
@@ -164,7 +164,7 @@ test("kernels on two streams over one tensor run one after the other", async ({ 
   await using other = cuda.createStream();
   held.start(device);
   held.add(result, device, other); // nobody said that it should wait
-  using added = other.fence();
+  const added = other.fence();
   await sleep(20);
   assert(!added.reached());
   held.open();
@@ -181,7 +181,7 @@ test("kernels on two streams that share nothing run beside each other", async ({
   held.start(device);
   held.later(beside, 0, other);
   await other.finished();
-  using fence = cuda.stream.fence();
+  const fence = cuda.stream.fence();
   assert(!fence.reached(), "the second kernel waited for the first");
   held.open();
 });
@@ -210,7 +210,7 @@ test("a stream that is disposed at work ends behind it", async ({ cuda, held }) 
   using device = cuda.allocate({ shape: [SIZE], dtype: "u8" });
   const stream: CudaStream = cuda.createStream();
   held.start(device, stream);
-  using fence = stream.fence();
+  const fence = stream.fence();
   let over = false;
   const ended = stream[Symbol.asyncDispose]().then(() => over = true);
   await sleep(20);

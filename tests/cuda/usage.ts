@@ -38,7 +38,7 @@ export const OPERATIONS: { readonly [name: string]: (cuda: CudaContext) => unkno
   },
   "streams, events, timers": (cuda) => {
     using stream = cuda.createStream();
-    using fence = stream.fence();
+    const fence = stream.fence();
     cuda.stream.waitFor(fence);
     fence.waitSync();
     using again = cuda.attachStream(stream.handle);

@@ -40,7 +40,7 @@ export const OPERATIONS: { readonly [O in CudaOperation]: (s: Specimen, other?: 
       s.cuda.stream.copyToArray(from, s.array);
       using texture = s.array.texture();
       launch(s.cuda, "from_texture", BYTES, [texture.handle, seen, WIDTH, BYTES]);
-      using fence = s.cuda.stream.fence();
+      const fence = s.cuda.stream.fence();
       texture.usedBy(fence);
     } else {
       s.onDevice((tensor) => {
@@ -56,7 +56,7 @@ export const OPERATIONS: { readonly [O in CudaOperation]: (s: Specimen, other?: 
     if (s.array !== undefined) {
       using surface = s.array.surface();
       launch(s.cuda, "to_surface", BYTES, [surface.handle, WIDTH, BYTES, 5]);
-      using fence = s.cuda.stream.fence();
+      const fence = s.cuda.stream.fence();
       surface.usedBy(fence);
       s.cuda.stream.copyFromArray(s.array, seen);
     } else {

@@ -256,7 +256,7 @@ gpuTest(
       one.finish();
 
       slow.run({ ...once, stream: one }, [first, 200_000_000, 3]);
-      using fence = one.fence();
+      const fence = one.fence();
       take.run({ ...once, stream: two, after: fence }, [address, second]);
       cuda.stream.read(second, found);
       assertEquals(found[0], 3, "it waited for the fence");

@@ -366,7 +366,7 @@ recordedTest("a launch behind another stream's work waits for that on the device
   assertEquals(waits(), 0);
   kernel.run({ grid: [1], block: [1], stream: two }, [tensor]);
   assertEquals(waits(), 1);
-  using fence = one.fence();
+  const fence = one.fence();
   kernel.run({ grid: [1], block: [1], stream: two, after: fence }, [unrelated]);
   assertEquals(waits(), 2);
   tape.idle = true;
