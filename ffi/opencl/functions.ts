@@ -309,8 +309,8 @@ export interface OpenCL {
     global_work_size: Address,
     local_work_size: Address,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `void *clEnqueueMapBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_map, cl_map_flags map_flags, size_t offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event, cl_int *errcode_ret)` */
@@ -322,8 +322,8 @@ export interface OpenCL {
     offset: bigint,
     size: bigint,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
     errcode_ret: BufferSource | null,
   ): Address;
 
@@ -333,8 +333,8 @@ export interface OpenCL {
     memobj: ClMem,
     mapped_ptr: Address,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueReadBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read, size_t offset, size_t size, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -346,8 +346,8 @@ export interface OpenCL {
     size: bigint,
     ptr: Address,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueWriteBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write, size_t offset, size_t size, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -359,8 +359,8 @@ export interface OpenCL {
     size: bigint,
     ptr: Address,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueReadBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read, const size_t *buffer_origin, const size_t *host_origin, const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -377,8 +377,8 @@ export interface OpenCL {
     host_slice_pitch: bigint,
     ptr: Address,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueWriteBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write, const size_t *buffer_origin, const size_t *host_origin, const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -395,8 +395,8 @@ export interface OpenCL {
     host_slice_pitch: bigint,
     ptr: Address,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueFillBuffer(cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -408,8 +408,8 @@ export interface OpenCL {
     offset: bigint,
     size: bigint,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueCopyBuffer(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, size_t src_offset, size_t dst_offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -421,8 +421,8 @@ export interface OpenCL {
     dst_offset: bigint,
     size: bigint,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueCopyBufferRect(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, const size_t *src_origin, const size_t *dst_origin, const size_t *region, size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch, size_t dst_slice_pitch, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -438,8 +438,8 @@ export interface OpenCL {
     dst_row_pitch: bigint,
     dst_slice_pitch: bigint,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueMigrateMemObjects(cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -449,8 +449,8 @@ export interface OpenCL {
     mem_objects: BufferSource | null,
     flags: bigint,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `void *clEnqueueMapImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags, const size_t *origin, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event, cl_int *errcode_ret)` */
@@ -464,8 +464,8 @@ export interface OpenCL {
     image_row_pitch: BufferSource | null,
     image_slice_pitch: BufferSource | null,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
     errcode_ret: BufferSource | null,
   ): Address;
 
@@ -480,8 +480,8 @@ export interface OpenCL {
     slice_pitch: bigint,
     ptr: Address,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueWriteImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin, const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -495,8 +495,8 @@ export interface OpenCL {
     input_slice_pitch: bigint,
     ptr: Address,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueFillImage(cl_command_queue command_queue, cl_mem image, const void *fill_color, const size_t *origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -507,8 +507,8 @@ export interface OpenCL {
     origin: BufferSource | null,
     region: BufferSource | null,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueCopyImage(cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image, const size_t *src_origin, const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -520,8 +520,8 @@ export interface OpenCL {
     dst_origin: BufferSource | null,
     region: BufferSource | null,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueCopyImageToBuffer(cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer, const size_t *src_origin, const size_t *region, size_t dst_offset, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -533,8 +533,8 @@ export interface OpenCL {
     region: BufferSource | null,
     dst_offset: bigint,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueCopyBufferToImage(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_image, size_t src_offset, const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
@@ -546,8 +546,8 @@ export interface OpenCL {
     dst_origin: BufferSource | null,
     region: BufferSource | null,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_int clEnqueueSVMMap(cl_command_queue command_queue, cl_bool blocking_map, cl_map_flags flags, void *svm_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
@@ -559,8 +559,8 @@ export interface OpenCL {
       svm_ptr: Address,
       size: bigint,
       num_events_in_wait_list: number,
-      event_wait_list: BufferSource | null,
-      event: BufferSource | null,
+      event_wait_list: Address,
+      event: Address,
     ) => number)
     | null;
 
@@ -570,8 +570,8 @@ export interface OpenCL {
       command_queue: ClCommandQueue,
       svm_ptr: Address,
       num_events_in_wait_list: number,
-      event_wait_list: BufferSource | null,
-      event: BufferSource | null,
+      event_wait_list: Address,
+      event: Address,
     ) => number)
     | null;
 
@@ -579,16 +579,8 @@ export interface OpenCL {
   clEnqueueMarkerWithWaitList(
     command_queue: ClCommandQueue,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
-  ): number;
-
-  /** `cl_int clEnqueueBarrierWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
-  clEnqueueBarrierWithWaitList(
-    command_queue: ClCommandQueue,
-    num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 
   /** `cl_event clCreateUserEvent(cl_context context, cl_int *errcode_ret)` */
@@ -608,8 +600,8 @@ export interface OpenCL {
     event: ClEvent,
     param_name: number,
     param_value_size: bigint,
-    param_value: BufferSource | null,
-    param_value_size_ret: BufferSource | null,
+    param_value: Address,
+    param_value_size_ret: Address,
   ): number;
 
   /** `cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` */
@@ -622,7 +614,7 @@ export interface OpenCL {
   ): number;
 
   /** `cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)` */
-  clWaitForEvents(num_events: number, event_list: BufferSource | null): number;
+  clWaitForEvents(num_events: number, event_list: Address): number;
 
   /** `void *clGetExtensionFunctionAddress(const char *func_name)` Null where the library lacks it. */
   readonly clGetExtensionFunctionAddress: ((func_name: BufferSource | null) => Address) | null;

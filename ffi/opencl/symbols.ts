@@ -99,24 +99,24 @@ export const SYMBOLS = {
   clReleaseKernel: { parameters: ["u64"], result: "i32" },
   // cl_int clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim, const size_t *global_work_offset, const size_t *global_work_size, const size_t *local_work_size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueNDRangeKernel: {
-    parameters: ["u64", "u64", "u32", "u64", "u64", "u64", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u32", "u64", "u64", "u64", "u32", "u64", "u64"],
     result: "i32",
   },
   // void *clEnqueueMapBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_map, cl_map_flags map_flags, size_t offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event, cl_int *errcode_ret)
   clEnqueueMapBuffer: {
-    parameters: ["u64", "u64", "u32", "u64", "usize", "usize", "u32", "buffer", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u32", "u64", "usize", "usize", "u32", "u64", "u64", "buffer"],
     result: "u64",
   },
   // cl_int clEnqueueUnmapMemObject(cl_command_queue command_queue, cl_mem memobj, void *mapped_ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueUnmapMemObject: { parameters: ["u64", "u64", "u64", "u32", "buffer", "buffer"], result: "i32" },
+  clEnqueueUnmapMemObject: { parameters: ["u64", "u64", "u64", "u32", "u64", "u64"], result: "i32" },
   // cl_int clEnqueueReadBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read, size_t offset, size_t size, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueReadBuffer: {
-    parameters: ["u64", "u64", "u32", "usize", "usize", "u64", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u32", "usize", "usize", "u64", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueWriteBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write, size_t offset, size_t size, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueWriteBuffer: {
-    parameters: ["u64", "u64", "u32", "usize", "usize", "u64", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u32", "usize", "usize", "u64", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueReadBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read, const size_t *buffer_origin, const size_t *host_origin, const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
@@ -134,8 +134,8 @@ export const SYMBOLS = {
       "usize",
       "u64",
       "u32",
-      "buffer",
-      "buffer",
+      "u64",
+      "u64",
     ],
     result: "i32",
   },
@@ -154,19 +154,19 @@ export const SYMBOLS = {
       "usize",
       "u64",
       "u32",
-      "buffer",
-      "buffer",
+      "u64",
+      "u64",
     ],
     result: "i32",
   },
   // cl_int clEnqueueFillBuffer(cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueFillBuffer: {
-    parameters: ["u64", "u64", "buffer", "usize", "usize", "usize", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "buffer", "usize", "usize", "usize", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueCopyBuffer(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, size_t src_offset, size_t dst_offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueCopyBuffer: {
-    parameters: ["u64", "u64", "u64", "usize", "usize", "usize", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u64", "usize", "usize", "usize", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueCopyBufferRect(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, const size_t *src_origin, const size_t *dst_origin, const size_t *region, size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch, size_t dst_slice_pitch, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
@@ -183,73 +183,55 @@ export const SYMBOLS = {
       "usize",
       "usize",
       "u32",
-      "buffer",
-      "buffer",
+      "u64",
+      "u64",
     ],
     result: "i32",
   },
   // cl_int clEnqueueMigrateMemObjects(cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueMigrateMemObjects: { parameters: ["u64", "u32", "buffer", "u64", "u32", "buffer", "buffer"], result: "i32" },
+  clEnqueueMigrateMemObjects: { parameters: ["u64", "u32", "buffer", "u64", "u32", "u64", "u64"], result: "i32" },
   // void *clEnqueueMapImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags, const size_t *origin, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event, cl_int *errcode_ret)
   clEnqueueMapImage: {
-    parameters: [
-      "u64",
-      "u64",
-      "u32",
-      "u64",
-      "buffer",
-      "buffer",
-      "buffer",
-      "buffer",
-      "u32",
-      "buffer",
-      "buffer",
-      "buffer",
-    ],
+    parameters: ["u64", "u64", "u32", "u64", "buffer", "buffer", "buffer", "buffer", "u32", "u64", "u64", "buffer"],
     result: "u64",
   },
   // cl_int clEnqueueReadImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_read, const size_t *origin, const size_t *region, size_t row_pitch, size_t slice_pitch, void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueReadImage: {
-    parameters: ["u64", "u64", "u32", "buffer", "buffer", "usize", "usize", "u64", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u32", "buffer", "buffer", "usize", "usize", "u64", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueWriteImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin, const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueWriteImage: {
-    parameters: ["u64", "u64", "u32", "buffer", "buffer", "usize", "usize", "u64", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u32", "buffer", "buffer", "usize", "usize", "u64", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueFillImage(cl_command_queue command_queue, cl_mem image, const void *fill_color, const size_t *origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueFillImage: {
-    parameters: ["u64", "u64", "buffer", "buffer", "buffer", "u32", "buffer", "buffer"],
-    result: "i32",
-  },
+  clEnqueueFillImage: { parameters: ["u64", "u64", "buffer", "buffer", "buffer", "u32", "u64", "u64"], result: "i32" },
   // cl_int clEnqueueCopyImage(cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image, const size_t *src_origin, const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueCopyImage: {
-    parameters: ["u64", "u64", "u64", "buffer", "buffer", "buffer", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u64", "buffer", "buffer", "buffer", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueCopyImageToBuffer(cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer, const size_t *src_origin, const size_t *region, size_t dst_offset, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueCopyImageToBuffer: {
-    parameters: ["u64", "u64", "u64", "buffer", "buffer", "usize", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u64", "buffer", "buffer", "usize", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueCopyBufferToImage(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_image, size_t src_offset, const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueCopyBufferToImage: {
-    parameters: ["u64", "u64", "u64", "usize", "buffer", "buffer", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u64", "u64", "usize", "buffer", "buffer", "u32", "u64", "u64"],
     result: "i32",
   },
   // cl_int clEnqueueSVMMap(cl_command_queue command_queue, cl_bool blocking_map, cl_map_flags flags, void *svm_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueSVMMap: {
-    parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "buffer", "buffer"],
+    parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "u64", "u64"],
     result: "i32",
     optional: true,
   },
   // cl_int clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueSVMUnmap: { parameters: ["u64", "u64", "u32", "buffer", "buffer"], result: "i32", optional: true },
+  clEnqueueSVMUnmap: { parameters: ["u64", "u64", "u32", "u64", "u64"], result: "i32", optional: true },
   // cl_int clEnqueueMarkerWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueMarkerWithWaitList: { parameters: ["u64", "u32", "buffer", "buffer"], result: "i32" },
-  // cl_int clEnqueueBarrierWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueBarrierWithWaitList: { parameters: ["u64", "u32", "buffer", "buffer"], result: "i32" },
+  clEnqueueMarkerWithWaitList: { parameters: ["u64", "u32", "u64", "u64"], result: "i32" },
   // cl_event clCreateUserEvent(cl_context context, cl_int *errcode_ret)
   clCreateUserEvent: { parameters: ["u64", "buffer"], result: "u64" },
   // cl_int clSetUserEventStatus(cl_event event, cl_int execution_status)
@@ -259,11 +241,11 @@ export const SYMBOLS = {
   // cl_int clReleaseEvent(cl_event event)
   clReleaseEvent: { parameters: ["u64"], result: "i32" },
   // cl_int clGetEventInfo(cl_event event, cl_event_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
-  clGetEventInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
+  clGetEventInfo: { parameters: ["u64", "u32", "usize", "u64", "u64"], result: "i32" },
   // cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
   clGetEventProfilingInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
   // cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)
-  clWaitForEvents: { parameters: ["u32", "buffer"], result: "i32" },
+  clWaitForEvents: { parameters: ["u32", "u64"], result: "i32" },
   // void *clGetExtensionFunctionAddress(const char *func_name)
   clGetExtensionFunctionAddress: { parameters: ["buffer"], result: "u64", optional: true },
   // void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *func_name)

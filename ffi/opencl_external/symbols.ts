@@ -3,13 +3,7 @@
 /** The functions, each as `new Deno.UnsafeFnPointer` takes it. */
 export const SYMBOLS = {
   // cl_int clEnqueueAcquireExternalMemObjectsKHR(cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueAcquireExternalMemObjectsKHR: {
-    parameters: ["u64", "u32", "buffer", "u32", "buffer", "buffer"],
-    result: "i32",
-  },
+  clEnqueueAcquireExternalMemObjectsKHR: { parameters: ["u64", "u32", "buffer", "u32", "u64", "u64"], result: "i32" },
   // cl_int clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueReleaseExternalMemObjectsKHR: {
-    parameters: ["u64", "u32", "buffer", "u32", "buffer", "buffer"],
-    result: "i32",
-  },
+  clEnqueueReleaseExternalMemObjectsKHR: { parameters: ["u64", "u32", "buffer", "u32", "u64", "u64"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;

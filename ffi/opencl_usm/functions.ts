@@ -47,7 +47,7 @@ export interface Usm {
     src_ptr: Address,
     size: bigint,
     num_events_in_wait_list: number,
-    event_wait_list: BufferSource | null,
-    event: BufferSource | null,
+    event_wait_list: Address,
+    event: Address,
   ): number;
 }

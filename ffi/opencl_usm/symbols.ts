@@ -13,5 +13,5 @@ export const SYMBOLS = {
   // cl_int clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
   clSetKernelArgMemPointerINTEL: { parameters: ["u64", "u32", "u64"], result: "i32" },
   // cl_int clEnqueueMemcpyINTEL(cl_command_queue command_queue, cl_bool blocking, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
-  clEnqueueMemcpyINTEL: { parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "buffer", "buffer"], result: "i32" },
+  clEnqueueMemcpyINTEL: { parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "u64", "u64"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;

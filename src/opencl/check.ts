@@ -1,7 +1,7 @@
 import type { Maker } from "../core/argument.ts";
 import { Checks, kindOf } from "../core/checks.ts";
+import type { Fence } from "../core/device/fence.ts";
 import { type ArgumentError, LayoutError } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
 import type { OpenCLContext } from "./context.ts";
 
 export { kindOf };
@@ -18,14 +18,14 @@ export function assertText(value: unknown, argument: string): asserts value is s
   checks.assertText(value, argument);
 }
 
+/** The fences that a program gave. @see {@link Checks.fencesIn} */
+export function fencesIn(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
+  return checks.fencesIn(given, argument);
+}
+
 /** A handle that a program gave. @see {@link Checks.handleIn} */
 export function handleIn<H extends bigint>(given: unknown, argument: string): H {
   return checks.handleIn(given, argument);
-}
-
-/** What is still to be waited for of the fences that a program gave. @see {@link Checks.unreached} */
-export function unreached(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
-  return checks.unreached(given, argument);
 }
 
 /** The items of an array that a program gave. @see {@link Checks.itemsIn} */

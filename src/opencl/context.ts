@@ -1,6 +1,7 @@
 import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object, shown } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/layout/alignment.ts";
+import type { Fence } from "../core/device/fence.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
@@ -13,10 +14,10 @@ import { AliasProofs } from "./alias.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";
 import { attachedEvent } from "./queues/attached_event.ts";
 import { handleIn } from "./check.ts";
+import { OpenCLDriver } from "./driver.ts";
 import { chosenDevice, type DeviceChoice } from "./devices/choice.ts";
 import { createContext, devicesOf, retainContext, shareContext } from "./context_handle.ts";
 import type { OpenCLDevice } from "./device.ts";
-import type { OpenCLFence } from "./event.ts";
 import type { OpenCLImageFormat, PixelFormat } from "./images/format.ts";
 import type { ImageTarget } from "./images/target.ts";
 import { type ImageType, imageTypeOf } from "./images/type.ts";
@@ -32,7 +33,6 @@ import type { QueueOptions } from "./queues/handle.ts";
 import { OpenCLSampler, type SamplerInit } from "./sampler.ts";
 import { OpenCLSvm } from "./svm.ts";
 import { OpenCLTensor } from "./tensor.ts";
-import { OpenCLUserEvent } from "./user_event.ts";
 import { OpenCLUsm } from "./usm.ts";
 
 /**
@@ -83,6 +83,8 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   readonly usm: OpenCLUsm;
   /** Memory of other APIs, by their fds: for those who write mappers. */
   readonly external: OpenCLExternalMemory;
+  /** Its work: for those who write mappers. */
+  readonly driver: OpenCLDriver;
   readonly #handle: ClContext;
   #bytesCopied = 0;
 
@@ -95,6 +97,8 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     this.id = devices.length === 1 ? devices[0].id : {};
     this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
     this.subBufferAlign = Math.max(...devices.map((device) => device.subBufferAlign));
+    const driver = this.driver = new OpenCLDriver(handle);
+    undo.push(() => driver.failed.close());
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.aliasing = new AliasProofs(this);
     this.memory = new OpenCLMemory(this);
@@ -263,10 +267,9 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   }
 
   /**
-   * Another queue, in order and of its first device unless told otherwise.
+   * Another queue, of its first device unless told otherwise.
    *
-   * @throws {ArgumentError} for a device that is not its own, or can run commands in order only (`argument` is
-   * `"order"`).
+   * @throws {ArgumentError} for a device that is not its own, or keeps no times of commands.
    *
    * @example
    * ```ts
@@ -274,7 +277,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
    *
    * using cl = OpenCLContext.open();
    * using queue = cl.createQueue({ profiling: true });
-   * console.log(queue.order, queue.profiling); // in-order true
+   * console.log(queue.profiling); // true
    * ```
    */
   createQueue(options: QueueOptions = {}): OpenCLQueue {
@@ -282,13 +285,13 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   }
 
   /**
-   * Uses a `cl_command_queue` that somebody else made, and retains it; its order and profiling are what it says. Our
-   * work is ordered by fences as on any queue. What others submit to it is theirs to declare, by `tensor.usedBy`; our
-   * end neither waits for it nor ends it, but `finish()`, and a blocking call of a driver's that finishes the queue
-   * (PoCL 3.1), wait for it: for ever where it waits for a user event that nobody sets.
+   * Uses a `cl_command_queue` that somebody else made, and retains it; its profiling is what it says. Our work is ordered
+   * by fences as on any queue. What others submit to it is theirs to declare, by `tensor.usedBy`; our end neither waits
+   * for it nor ends it, but `finish()`, and a blocking call of a driver's that finishes the queue (PoCL 3.1), wait for
+   * it: for ever where it waits for a user event that nobody sets.
    *
    * @param handle a live `cl_command_queue`: a false one ends the process
-   * @throws {ArgumentError} where it is of another context, or no handle.
+   * @throws {ArgumentError} where it is of another context, runs commands out of order, or is no handle.
    */
   attachQueue(handle: bigint): OpenCLQueue {
     return new OpenCLQueue(this, handleIn(handle, "handle"));
@@ -304,7 +307,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
    * @param handle a live `cl_event`: a false one ends the process
    * @throws {ArgumentError} where it is of another context, or no handle.
    */
-  attachEvent(handle: bigint): OpenCLFence {
+  attachEvent(handle: bigint): Fence {
     return attachedEvent(this, handle);
   }
 
@@ -345,11 +348,6 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
    */
   share(undo: Undo): void {
     shareContext(this.handle, this.device.handle, undo);
-  }
-
-  /** An event that you set. */
-  userEvent(): OpenCLUserEvent {
-    return new OpenCLUserEvent(this);
   }
 
   /**

@@ -1,8 +1,10 @@
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import { assertArguments, assertUsable, type Used } from "../core/device/arguments.ts";
+import { assertArguments } from "../core/device/arguments.ts";
+import type { Call } from "../core/device/driver.ts";
+import type { Fence } from "../core/device/fence.ts";
 import { type Launch, wrongLaunch } from "../core/device/grid.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Use } from "../core/device/line.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -11,10 +13,10 @@ import { acceptIndirect, tellIndirect, withOwnKernel } from "./arguments/indirec
 import { KernelArguments } from "./arguments/arguments.ts";
 import { infosOf, type ParameterInfo } from "./arguments/info.ts";
 import { type KernelArgument, parametersOf, withSizes } from "./arguments/mod.ts";
-import { assertInstance, unreached } from "./check.ts";
+import { assertInstance, fencesIn } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
-import { OpenCLFence } from "./event.ts";
 import { createKernel } from "./kernels/handle.ts";
+import type { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
 import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
@@ -44,6 +46,29 @@ const OPTIONS: Names<RunOptions> = { local: true, offset: true, queue: true, aft
 
 const NONE: readonly OpenCLPointerTensor[] = [];
 
+/** A tensor that a kernel reaches by a pointer which it finds: what it does to it, nobody says. */
+function reached(tensor: OpenCLPointerTensor): Use {
+  return { tensor, access: tensor.access, argument: "indirect" };
+}
+
+/** One run: the kernel has its arguments, and the range its sizes. */
+class RunCall implements Call<ClLane> {
+  readonly fn = FN;
+  readonly #kernel: ClKernel;
+  range: WorkRange;
+
+  constructor(kernel: ClKernel, range: WorkRange) {
+    this.#kernel = kernel;
+    this.range = range;
+  }
+
+  call({ queue, waitCount, waitList, slot }: ClLane): number {
+    const { dimensions, offset, global, local } = this.range;
+    const { clEnqueueNDRangeKernel } = opencl();
+    return clEnqueueNDRangeKernel(queue, this.#kernel, dimensions, offset, global, local, waitCount, waitList, slot);
+  }
+}
+
 /** A kernel: checks every argument against what clGetKernelArgInfo says, at every run. */
 export class OpenCLKernel extends NativeObject {
   /** The program it is of. */
@@ -57,6 +82,7 @@ export class OpenCLKernel extends NativeObject {
   readonly #handle: ClKernel;
   readonly #types: readonly string[];
   readonly #arguments: KernelArguments;
+  readonly #call: RunCall;
   /** False once the program has the handle: it may set arguments itself. */
   #remembers = true;
   readonly #ranges = new Map<OpenCLDevice, WorkRange>();
@@ -73,7 +99,7 @@ export class OpenCLKernel extends NativeObject {
       this.parameters = withSizes(infosOf(handle, name, kept), kept, program.sizes);
       this.#types = this.parameters.map((info) => `${info.type} ${info.name}`);
       this.#arguments = new KernelArguments(handle, parametersOf(name, this.parameters));
-      this.#rangeOn(program.context.device);
+      this.#call = new RunCall(handle, this.#rangeOn(program.context.device));
     } catch (error) {
       unwind(undo);
       throw error;
@@ -128,52 +154,30 @@ export class OpenCLKernel extends NativeObject {
     const range = this.#rangeOn(queue.device);
     range.take(global, local, offset, this.#arguments.localBytes(args));
     const hidden = acceptIndirect(indirect, this.name, context);
-    const waits = unreached(after, "after");
+    const waits = fencesIn(after, "after");
     if (hidden === undefined && !this.#arguments.isSpoiltFor(args)) {
       if (!this.#remembers) this.#arguments.forget();
-      return this.#submit(this.#handle, this.#arguments, args, range, queue, waits);
+      this.#call.range = range;
+      return this.#submit(this.#call, this.#arguments, args, queue, waits);
     }
     withOwnKernel(this.program, this.name, (kernel) => {
+      if (hidden !== undefined) tellIndirect(kernel, hidden);
       const own = new KernelArguments(kernel, this.#arguments.parameters);
-      this.#submit(kernel, own, args, range, queue, waits, hidden);
+      this.#submit(new RunCall(kernel, range), own, args, queue, waits, hidden);
     });
   }
 
   #submit(
-    kernel: ClKernel,
+    call: RunCall,
     held: KernelArguments,
     args: readonly KernelArgument[],
-    range: WorkRange,
     queue: OpenCLQueue,
     waits: readonly Fence[],
     hidden: readonly OpenCLPointerTensor[] = NONE,
   ): void {
     try {
       const uses = held.take(args, this.program.context);
-      const used: Used[] = [...hidden];
-      for (const use of uses) {
-        assertUsable(use);
-        used.push(use.tensor);
-      }
-      const point = queue.submit(FN, waits, (n, list, event) => {
-        for (const { tensor, access } of uses) {
-          for (const grant of tensor.resource.grants) grant.revokeConflicting(access);
-        }
-        if (hidden !== NONE) tellIndirect(kernel, hidden);
-        const { dimensions, offset, global, local } = range;
-        return opencl().clEnqueueNDRangeKernel(
-          queue.rawHandle,
-          kernel,
-          dimensions,
-          offset,
-          global,
-          local,
-          n,
-          list,
-          event,
-        );
-      }, used);
-      for (const one of used) one.resource.record(new OpenCLFence(queue.context, queue, point));
+      queue.line.submit(hidden === NONE ? uses : [...uses, ...hidden.map(reached)], call, waits);
     } finally {
       held.release();
     }

@@ -11,8 +11,8 @@ import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import { NativeCallError } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Call } from "../core/device/driver.ts";
+import type { Line } from "../core/device/line.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
@@ -23,11 +23,10 @@ import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
 import { adoptedBuffer } from "./buffers/attached.ts";
 import { driverBufferOf } from "./buffers/driver_buffers.ts";
-import { OpenCLFence } from "./event.ts";
+import { MARKER } from "./driver.ts";
 import { type HostBuffer, HostBuffers } from "./buffers/host_buffers.ts";
+import type { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
-import type { Point } from "./queues/point.ts";
-import type { OpenCLQueue } from "./queue.ts";
 import { type BufferPart, OpenCLTensor, partOf, retainBuffer, type RootBuffer } from "./tensor.ts";
 
 /**
@@ -42,17 +41,38 @@ export function mapFlags(access: Access, exact: boolean): bigint {
   return exact ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
 }
 
-/** A range of a `cl_mem` that is mapped for the host, or will be. */
-export interface MappedRange {
+/** A range of memory that is mapped for the host. */
+export class MappedRange {
   /** The host address that the driver answered. */
   readonly address: Address;
-  /** Where the map itself is done: before that the address may not be used. */
-  readonly mapped: Point;
-  /**
-   * Submits the unmap behind `waits`; answers the fence at which the bytes are the device's again. There is none where the
-   * driver has ended this map with another one already.
-   */
-  unmap(waits: readonly Fence[]): OpenCLFence | undefined;
+  readonly #line: Line<ClLane>;
+  readonly #unmap: () => Call<ClLane> | undefined;
+
+  /** `unmap` answers the call that ends it, once; undefined where another map shares the range. */
+  constructor(line: Line<ClLane>, address: Address, unmap: () => Call<ClLane> | undefined) {
+    this.address = address;
+    this.#line = line;
+    this.#unmap = unmap;
+  }
+
+  /** How it is the device's again, once it was used. */
+  get giveBack(): GiveBack {
+    return { line: this.#line, step: (step) => step === 0 ? this.#unmap() : undefined };
+  }
+
+  /** Gives it back to the device, and blocks until it is there. */
+  end(): void {
+    const call = this.#unmap();
+    if (call !== undefined) this.#line.submitRaw(call).waitSync();
+  }
+}
+
+/** A call that maps memory. */
+export interface MapCall extends Call<ClLane> {
+  /** Where it is mapped, once it was made. */
+  address: Address;
+  /** How it is unmapped, once it was made. */
+  unmap?: Call<ClLane>;
 }
 
 /** The memory of one context, for those who write mappers: buffers over host memory, maps, and tensors over either. */
@@ -86,25 +106,23 @@ export class OpenCLMemory {
     retainBuffer(mem as ClMem, []);
   }
 
-  /**
-   * The way back of a range that the device has written: by OpenCL's own rule the host sees the bytes once they are
-   * mapped. The unmap follows when the map is done: rusticl 22.3 refuses it before. Memory that it `aliases`, and that
-   * was never used, has nothing to publish.
-   */
+  /** The way back of a range that the device has written. @see {@link publication} */
   publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
-    return publication(this.#context, aliases, (work) => this.#map(mem, CL_FALSE, CL_MAP_READ, offset, length, work));
+    return publication(this.#context, aliases, mapBuffer(mem, false, CL_MAP_READ, offset, length));
   }
 
   /**
    * Maps a range of a buffer for the host, and blocks until it is.
    *
    * @param exact see {@link mapFlags}
-   * @throws {AccessError} where it would wait for a user event that is not set.
+   * @throws {AccessError} where it would wait for a promise that is not settled.
    * @throws {NativeCallError} clEnqueueMapBuffer's.
    */
   map(mem: ClMem, access: Access, offset: number, length: number, exact = false): MappedRange {
-    this.#context.queue.assertUnblocked("a map");
-    return this.#map(mem, CL_TRUE, mapFlags(access, exact), offset, length, []);
+    const map = mapBuffer(mem, true, mapFlags(access, exact), offset, length);
+    const { line } = this.#context.queue;
+    line.submitRaw(map);
+    return new MappedRange(line, map.address, () => map.unmap);
   }
 
   /** Where a part that begins so many bytes into a root buffer lies in its own `cl_mem`: see {@link part}. */
@@ -152,51 +170,38 @@ export class OpenCLMemory {
         }),
     });
   }
-
-  #map(
-    mem: ClMem,
-    blocking: number,
-    flags: bigint,
-    offset: number,
-    length: number,
-    waits: readonly Fence[],
-  ): MappedRange {
-    const { queue } = this.#context;
-    let address = NULL;
-    const mapped = queue.submit("clEnqueueMapBuffer", waits, (n, list, event) => {
-      address = opencl().clEnqueueMapBuffer(
-        queue.rawHandle,
-        mem,
-        blocking,
-        flags,
-        BigInt(offset),
-        BigInt(length),
-        n,
-        list,
-        event,
-        errcode,
-      );
-      return errcode[0];
-    });
-    return { address, mapped, unmap: unmapOf(queue, mem, address) };
-  }
 }
 
-/** The way back whose first half is a map. @see {@link OpenCLMemory.publish} */
-export function publication(
-  context: OpenCLContext,
-  aliases: boolean,
-  map: (work: readonly Fence[]) => MappedRange,
-): GiveBack {
-  let range: MappedRange | undefined;
-  return {
-    context,
-    submit: (work, used) => {
-      if (aliases && !used) return undefined;
-      range = map(work);
-      return new OpenCLFence(context, context.queue, range.mapped);
+/** The call that maps a range of a buffer, and where the driver puts it. */
+export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: number, length: number): MapCall {
+  const [begin, size] = [BigInt(offset), BigInt(length)];
+  const map: MapCall = {
+    fn: "clEnqueueMapBuffer",
+    blocks,
+    address: NULL,
+    call({ queue, waitCount, waitList, slot }) {
+      const blocking = blocks ? CL_TRUE : CL_FALSE;
+      const { clEnqueueMapBuffer } = opencl();
+      map.address = clEnqueueMapBuffer(queue, mem, blocking, flags, begin, size, waitCount, waitList, slot, errcode);
+      if (errcode[0] === 0) map.unmap = unmapOf(mem, map.address);
+      return errcode[0];
     },
-    follow: () => range?.unmap([]),
+  };
+  return map;
+}
+
+/**
+ * The way back whose first half is a map: by OpenCL's own rule the host sees what the device wrote once it is mapped. The
+ * unmap follows when the map is done: rusticl 22.3 refuses it before. Memory that `aliases` the host's, and that was never
+ * used, has nothing to publish.
+ */
+export function publication({ queue: { line } }: OpenCLContext, aliases: boolean, map: MapCall): GiveBack {
+  return {
+    line,
+    step(step, used) {
+      if (step === 0) return aliases && !used ? undefined : map;
+      return step === 1 ? map.unmap : undefined;
+    },
   };
 }
 
@@ -210,32 +215,28 @@ interface MappedAt {
 const mappedAt = new Map<Address, MappedAt[]>();
 
 /**
- * How the range ends that has just been mapped at an address: once.
+ * The call that ends the range which has just been mapped at an address: once.
  *
  * Several maps of one `cl_mem` may begin at the same byte. To NVIDIA's driver (580.159) they are one: the first unmap ends
  * all of them, and the next is refused with CL_INVALID_VALUE. All but one of them are for reading then, so that nothing is
- * lost by it.
+ * lost by it: a marker stands for that one.
  */
-export function unmapOf(queue: OpenCLQueue, mem: ClMem, address: Address): MappedRange["unmap"] {
+export function unmapOf(mem: ClMem, address: Address): Call<ClLane> {
   const own: MappedAt = { mem, overtaken: false };
   const there = mappedAt.get(address);
   if (there === undefined) mappedAt.set(address, [own]);
   else there.push(own);
-  return (waits) => {
-    const others = mappedAt.get(address)!.filter((one) => one !== own);
-    if (others.length === 0) mappedAt.delete(address);
-    else mappedAt.set(address, others);
-    try {
-      const point = queue.submit(
-        "clEnqueueUnmapMemObject",
-        waits,
-        (n, list, event) => opencl().clEnqueueUnmapMemObject(queue.rawHandle, mem, address, n, list, event),
-      );
-      for (const other of others) other.overtaken ||= other.mem === mem;
-      return new OpenCLFence(queue.context, queue, point);
-    } catch (error) {
-      if (own.overtaken && error instanceof NativeCallError && error.code === CL_INVALID_VALUE) return undefined;
-      throw error;
-    }
+  return {
+    fn: "clEnqueueUnmapMemObject",
+    call(lane) {
+      const others = mappedAt.get(address)!.filter((one) => one !== own);
+      if (others.length === 0) mappedAt.delete(address);
+      else mappedAt.set(address, others);
+      const { queue, waitCount, waitList, slot } = lane;
+      const code = opencl().clEnqueueUnmapMemObject(queue, mem, address, waitCount, waitList, slot);
+      if (code === CL_INVALID_VALUE && own.overtaken) return MARKER.call(lane);
+      if (code === 0) { for (const other of others) other.overtaken ||= other.mem === mem; }
+      return code;
+    },
   };
 }

@@ -1,168 +1,163 @@
-import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
-import { throwAll } from "../core/errors.ts";
-import type { Used } from "../core/device/arguments.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { ClCommandQueue } from "../../ffi/opencl/handles.ts";
+import { type Fence, fenceIn, fencesIn } from "../core/device/fence.ts";
+import { Line } from "../core/device/line.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
-import { ledger } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
-import { unwind } from "../core/life/undo.ts";
-import { unreached } from "./check.ts";
+import type { Resource } from "../core/life/resource.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
-import { OpenCLFence } from "./event.ts";
-import { assertNoGates, gatesOf } from "./queues/gate.ts";
-import { opencl } from "./library.ts";
-import { Point } from "./queues/point.ts";
-import { attachedQueue, createdQueue, type QueueOptions, type QueueOrder } from "./queues/handle.ts";
-import { type CommandKind, Submitted } from "./queues/submitted.ts";
 import type { OpenCLImage } from "./image.ts";
+import { ClLane } from "./lane.ts";
+import { opencl } from "./library.ts";
+import { attachedQueue, createdQueue, type QueueOptions, releaseQueue } from "./queues/handle.ts";
+import { CommandLog, type CommandTimes, notTimed } from "./queues/profiling.ts";
 import type { OpenCLTensor } from "./tensor.ts";
-import { type Colour, copyImage, fillImage, readImage, writeImage } from "./transfers/image.ts";
 import { copy } from "./transfers/copy.ts";
 import { fill } from "./transfers/fill.ts";
+import { type Colour, copyImage, fillImage, readImage, writeImage } from "./transfers/image.ts";
 import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
 import type { FillPattern } from "./transfers/pattern.ts";
 import { read, write } from "./transfers/read_write.ts";
 import { readRect, writeRect } from "./transfers/rect.ts";
-import { unfinishedIn, waitsOf } from "./queues/wait_list.ts";
 
-const submitted = new BigUint64Array(1);
-const NOTHING: readonly Used[] = [];
-
-/** One enqueue: is given what every clEnqueue… takes last, and answers its code. */
-export type Enqueue = (waits: number, waitList: BufferSource | null, event: BufferSource) => number;
-
-/**
- * A command queue. Every command's event is held until it is seen over, by the queue if by nobody else.
- *
- * Whatever its order, work on a tensor waits for the work on it that was submitted before.
- */
+/** A command queue, which runs commands in order. Work on a tensor waits for the work on it that was submitted before. */
 export class OpenCLQueue extends NativeObject {
   /** The context it belongs to. */
   readonly context: OpenCLContext;
   /** The device whose work it is. */
   readonly device: OpenCLDevice;
-  /** In which order commands run. */
-  readonly order: QueueOrder;
-  /** Do its fences tell {@link OpenCLFence.times}? */
+  /** Does it keep the {@link times} of its commands? */
   readonly profiling: boolean;
-  /** Its end of life. */
-  readonly resource: Resource;
-  readonly #handle: ClCommandQueue;
-  readonly #submitted: Submitted;
-  #flushed = true;
-  readonly #flush = () => this.flush();
+  /** Its work: for those who write mappers. */
+  readonly line: Line<ClLane>;
+  readonly #isShared: boolean;
+  readonly #log: CommandLog | undefined;
 
   /** Made by `cl.createQueue()`, or of a handle by `cl.attachQueue()`; a context has one to begin with. */
   constructor(context: OpenCLContext, from: QueueOptions | bigint = {}) {
     super();
     const made = typeof from === "bigint" ? attachedQueue(context, from) : createdQueue(context, from);
+    const { handle: queue, device, profiling, isShared } = made;
     this.context = context;
-    this.device = made.device;
-    this.order = made.order;
-    this.profiling = made.profiling;
-    this.#handle = made.handle;
-    this.#submitted = Submitted.to(made.handle, made.overtakes);
-    this.resource = new Resource({
+    this.device = device;
+    this.profiling = profiling;
+    this.#isShared = isShared;
+    const log = this.#log = profiling ? new CommandLog() : undefined;
+    const { driver } = context;
+    const release = () => releaseQueue(queue);
+    this.line = new Line<ClLane>({
+      driver,
       name: `opencl queue (${context.name})`,
       owners: [context.resource],
-      undo: [() => this.#release()],
-      giveBack: { context, submit: () => this.#recordEnds() },
+      open: (events) => new ClLane({ context: driver.context, queue, events, failed: driver.failed, log, release }),
     });
   }
 
   /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
   static owns(value: object): boolean {
-    return #handle in value;
+    return #isShared in value;
+  }
+
+  /** Its end of life. */
+  get resource(): Resource {
+    return this.line.resource;
   }
 
   /** The `cl_command_queue`. What you submit to it yourself is yours to declare, by `tensor.usedBy`. */
   get handle(): ClCommandQueue {
     this.resource.assertLive();
-    return this.#handle;
+    return this.line.lane.queue;
   }
 
-  /** The same without a check, for those who write mappers: the work that ends a resource runs while its context ends. */
-  get rawHandle(): ClCommandQueue {
-    return this.#handle;
+  /** A fence at all that was submitted so far; of an attached queue, by others as well: that is a marker of its own. */
+  fence(): Fence {
+    this.resource.assertLive();
+    return this.#isShared ? this.waitFor([]) : this.line.fence();
   }
 
   /**
-   * Submits one command behind `after` and the work on what it uses: events of this context by its wait list, all others
-   * by waiting on the host. Answers the point at which it is done, recorded nowhere yet. Once `enqueue` is called nothing
-   * runs but what it does: what it uses has to be checked there, because a wait may have run code of the program's. For
-   * those who write mappers.
+   * Has what is submitted from now on wait for fences, of any API (clEnqueueMarkerWithWaitList): on the device where it
+   * can, else here. Answers a fence behind them, and behind all that was submitted so far.
    *
-   * @throws {DisposedError} where the queue was released.
-   * @throws {NativeCallError} with the name of the function.
-   */
-  submit(fn: string, after: readonly Fence[], enqueue: Enqueue, used: readonly Used[] = NOTHING): Point {
-    return this.#submit(fn, waitsOf(this, after, used), enqueue, "command");
-  }
-
-  /** A fence at all that was submitted so far. Out of order, it is a marker of its own. */
-  fence(): OpenCLFence {
-    this.resource.assertLive();
-    const { whole } = this.#submitted;
-    return whole === undefined ? this.marker() : this.#fence(whole);
-  }
-
-  /** A fence at the command that was submitted last, and no other; at a marker where there was none. */
-  lastCommand(): OpenCLFence {
-    this.resource.assertLive();
-    const { last } = this.#submitted;
-    return last === undefined ? this.marker() : this.#fence(last);
-  }
-
-  /**
-   * Submits a marker (clEnqueueMarkerWithWaitList): a command that does nothing, after `after`. Where that is left out,
-   * empty or done, it is a fence at all that was submitted so far. A driver may let it wait for all of that in any case:
-   * PoCL 3.1 does.
-   *
-   * @param after fences of any context; those of others are waited for here
    * @throws {ArgumentError} where one is no fence.
-   * @throws {NativeCallError} where one has failed.
+   * @throws what made one of them fail.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using other = cl.createQueue();
+   * using tensor = cl.allocate({ shape: [4], dtype: "f32" });
+   * other.fill(tensor, 1);
+   * const both = cl.queue.waitFor(other.fence());
+   * await both.wait();
+   * ```
    */
-  marker(after?: Fence | readonly Fence[]): OpenCLFence {
-    return this.#join("clEnqueueMarkerWithWaitList", after, "marker");
-  }
-
-  /** The same, and what is submitted later begins only after it (clEnqueueBarrierWithWaitList). @throws like {@link marker}. */
-  barrier(after?: Fence | readonly Fence[]): OpenCLFence {
-    return this.#join("clEnqueueBarrierWithWaitList", after, "barrier");
+  waitFor(after: Fence | readonly Fence[]): Fence {
+    return this.line.waitFor(fencesIn(after, "after"));
   }
 
   /** Hands what was submitted to the device. Every wait does this by itself. */
   flush(): void {
-    if (this.#flushed || this.resource.state === "freed") return;
-    check(opencl().clFlush(this.#handle), "clFlush");
-    this.#flushed = true;
+    if (this.resource.state !== "freed") this.line.lane.flush();
   }
 
   /**
-   * Blocks until all that was submitted is done, by whomever on its handle.
+   * Blocks until all that was submitted is done, by its other users too.
    *
-   * @throws {AccessError} where it waits for a user event that is not set.
-   * @throws {NativeCallError} where the last command failed; out of order, any that was not over before. What others
-   * failed with is told by whoever used them.
+   * @throws {AccessError} where it waits for a promise, or for a user event, that is not settled.
+   * @throws {NativeCallError} where the last command failed. What others failed with is told by those who used them.
    */
   finish(): void {
-    this.assertUnblocked("finish()");
-    const { ends } = this.#submitted;
-    check(opencl().clFinish(this.handle), "clFinish");
-    // Completion is what the events say: rusticl's clFinish has been seen to return early.
-    const errors = ends.flatMap((point) => this.#outlast(point));
-    this.#submitted.forget();
-    throwAll(errors, `finishing ${this.resource.name}`);
+    this.resource.assertLive();
+    const { line } = this;
+    line.assertUnblocked("finish()");
+    check(opencl().clFinish(line.lane.queue), "clFinish");
+    line.fence().waitSync(); // what counts is what the events say: rusticl 22.3 comes back early
+  }
+
+  /**
+   * When a command was enqueued, began and was done, once it is. The last 1,024 of a queue with profiling are kept.
+   *
+   * @param fence at the command: `queue.fence()` behind it; of an attached queue `queue.line.fence()`, as the other is at
+   * a marker
+   * @throws {ArgumentError} where the queue has no profiling (`argument` is `"profiling"`), or the fence is not one of its
+   * own, is not reached, or is too old.
+   * @throws {NativeCallError} where the command failed, or the driver would not tell.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using queue = cl.createQueue({ profiling: true });
+   * using tensor = cl.allocate({ shape: [1024], dtype: "f32" });
+   * queue.fill(tensor, 0);
+   * const fence = queue.fence();
+   * await fence.wait();
+   * const { started, ended } = queue.times(fence);
+   * console.log(`${ended - started} ns`);
+   * ```
+   */
+  times(fence: Fence): CommandTimes {
+    const { line, mark } = fenceIn(fence, "fence");
+    if (this.#log === undefined) {
+      throw notTimed("profiling", "the queue keeps none.", "Make it by cl.createQueue({ profiling: true }).");
+    }
+    if (line !== this.line as Line) throw notTimed("fence", "it is of another queue.", "Ask the queue that made it.");
+    if (!fence.reached()) {
+      throw notTimed("fence", "the work is not done yet.", "Wait for it first: await fence.wait().");
+    }
+    return this.#log.at(mark);
   }
 
   /**
    * Copies `bytes` to the tensor, because you ask for it; blocks. Counted in `cl.bytesCopied`.
    *
    * @throws {LayoutError} where they are not as long as the tensor, padding included.
-   * @throws {AccessError} where the tensor's bytes are lent, or the queue waits for a user event that is not set.
+   * @throws {AccessError} where the tensor's bytes are lent, or the queue waits for a promise that is not settled.
    */
   write(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
     write(this, tensor, bytes);
@@ -291,76 +286,5 @@ export class OpenCLQueue extends NativeObject {
    */
   fillImage(image: OpenCLImage, colour: Colour): void {
     fillImage(this, image, colour);
-  }
-
-  /** Throws where a blocking call on this queue, behind these, could never end: for those who write mappers. */
-  assertUnblocked(what: string, behind: readonly Fence[] = []): void {
-    const points = behind.flatMap((fence) => OpenCLFence.pointOf(fence) ?? []);
-    assertNoGates([...this.#submitted.gates, ...gatesOf(points)], what);
-  }
-
-  #fence(point: Point): OpenCLFence {
-    return new OpenCLFence(this.context, this, point);
-  }
-
-  #join(
-    fn: "clEnqueueMarkerWithWaitList" | "clEnqueueBarrierWithWaitList",
-    after: Fence | readonly Fence[] | undefined,
-    kind: CommandKind,
-  ): OpenCLFence {
-    const fences = unreached(after, "after");
-    this.resource.assertLive();
-    const point = this.#submit(fn, waitsOf(this, fences, NOTHING), (n, list, event) => {
-      this.resource.assertLive();
-      return opencl()[fn](this.#handle, n, list, event);
-    }, kind);
-    return this.#fence(point);
-  }
-
-  #submit(fn: string, waits: readonly Fence[], enqueue: Enqueue, kind: CommandKind): Point {
-    if (this.resource.state === "freed") this.resource.assertLive();
-    // To ask is to flush, and rusticl 22.3 may not come back from a flush before the work is done.
-    if (this.#flushed || this.#submitted.crowded) this.#submitted.forget();
-    const listed = unfinishedIn(waits, this);
-    const { behind, gates, before, follows } = this.#submitted.ahead(listed, kind);
-    const waitList = listed.length === 0 ? null : BigUint64Array.from(listed, (point) => point.event!);
-    check(enqueue(listed.length, waitList, submitted), fn);
-    this.#flushed = false;
-    const event = submitted[0] as ClEvent;
-    const { profiling: profiled } = this;
-    const point = new Point({ event, fn, gates, behind, before, follows, flush: this.#flush, profiled }).share();
-    this.#submitted.add(point, kind, gates, kind !== "command" && listed.length === 0);
-    return point;
-  }
-
-  /** Its end waits for all that it was given, unless others use the same `cl_command_queue`: then theirs does. */
-  #recordEnds(): undefined {
-    if (!this.#submitted.leave()) return void this.flush();
-    for (const point of this.#submitted.ends) this.resource.record(this.#fence(point));
-  }
-
-  #release(): void {
-    const release = () => {
-      ledger.remove("opencl.cl_command_queue");
-      check(opencl().clReleaseCommandQueue(this.#handle), "clReleaseCommandQueue");
-    };
-    if (this.#submitted.inUse) return release();
-    const { left, failures } = this.#submitted.takeAll();
-    // Its end has waited for the last command, which may have failed before those in front of it were done. What these
-    // failed with is told by whoever used the work.
-    for (const point of new Set(left.flatMap((each) => [each, ...each.behind]))) this.#outlast(point);
-    const errors = [...failures, ...unwind([release, ...left.map((point) => () => point.letGo())])];
-    throwAll(errors, `releasing ${this.resource.name}`);
-  }
-
-  /** Waits until it is over; answers what it failed with. */
-  #outlast(point: Point): unknown[] {
-    using fence = this.#fence(point);
-    try {
-      fence.waitSync();
-      return [];
-    } catch (error) {
-      return [error];
-    }
   }
 }

@@ -97,14 +97,6 @@ export class OpenCLSampler extends NativeObject {
     this.resource.assertLive();
     return this.#handle;
   }
-
-  /** Throws where it was disposed: for those who write mappers. */
-  assertUsable(): void {
-    this.resource.assertLive();
-  }
-
-  /** Nothing that runs changes it, so a run waits for no other: for those who write mappers. */
-  workBeside(): void {}
 }
 
 /** The settings, each read once. */

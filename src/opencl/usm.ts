@@ -4,12 +4,12 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import { type Names, object, shown } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { Fence } from "../core/life/fence.ts";
+import type { Call } from "../core/device/driver.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
 import type { MemoryKind } from "./alias/memory.ts";
-import { OpenCLFence } from "./event.ts";
+import type { ClLane } from "./lane.ts";
 import { OpenCLPointerMemory } from "./pointers/memory.ts";
 import { type UsmBlock, usmBlock, usmBlockOf, type UsmKind } from "./usm/block.ts";
 import { type UsmCapabilities, usmCapabilities } from "./usm/capabilities.ts";
@@ -106,34 +106,32 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
    * Copies bytes between two addresses (clEnqueueMemcpyINTEL), and blocks until they are there: for those who write
    * mappers.
    *
-   * @throws {AccessError} where it would wait for a user event that is not set.
+   * @throws {AccessError} where it would wait for a promise that is not settled.
    */
   copy(to: Address, from: Address, byteLength: number): void {
-    this.context.queue.assertUnblocked("a copy");
-    using _ = this.#copy(to, from, byteLength, [], CL_TRUE);
+    this.context.queue.line.submitRaw(this.copying(to, from, byteLength, true));
   }
 
-  /** The same, only submitted behind `waits`: for those who write mappers. */
-  submitCopy(to: Address, from: Address, byteLength: number, waits: readonly Fence[]): OpenCLFence {
-    return this.#copy(to, from, byteLength, waits, CL_FALSE);
+  /** The call that does so: for those who write mappers. */
+  copying(to: Address, from: Address, byteLength: number, blocks = false): Call<ClLane> {
+    const { context } = this;
+    const usm = usmOf(context.device);
+    return {
+      fn: "clEnqueueMemcpyINTEL",
+      blocks,
+      call({ queue, waitCount, waitList, slot }) {
+        const blocking = blocks ? CL_TRUE : CL_FALSE;
+        const length = BigInt(byteLength);
+        const code = usm.clEnqueueMemcpyINTEL(queue, blocking, to, from, length, waitCount, waitList, slot);
+        if (code === 0) context.countCopied(byteLength);
+        return code;
+      },
+    };
   }
 
   /** Makes a tensor of this memory. */
   protected override make(init: TensorInit<Address>): OpenCLUsmTensor {
     return new OpenCLUsmTensor(init);
-  }
-
-  #copy(to: Address, from: Address, byteLength: number, waits: readonly Fence[], blocking: number): OpenCLFence {
-    const { queue, device } = this.context;
-    const usm = usmOf(device);
-    const point = queue.submit(
-      "clEnqueueMemcpyINTEL",
-      waits,
-      (n, list, event) =>
-        usm.clEnqueueMemcpyINTEL(queue.rawHandle, blocking, to, from, BigInt(byteLength), n, list, event),
-    );
-    this.context.countCopied(byteLength);
-    return new OpenCLFence(this.context, queue, point);
   }
 }
 

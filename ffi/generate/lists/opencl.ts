@@ -1,4 +1,9 @@
-import type { Library } from "../library.ts";
+import type { FunctionEntry, Library } from "../library.ts";
+
+/** A command: its wait list, and where its event goes, are addresses: they are passed with every command. */
+function command(name: string, address: readonly string[] = []): FunctionEntry {
+  return { name, address: [...address, "event_wait_list", "event"] };
+}
 
 /** OpenCL: contexts, queues, buffers, programs, kernels and events. What is newer than 1.2 is optional. */
 export const opencl: Library = {
@@ -59,36 +64,35 @@ export const opencl: Library = {
     "clGetKernelWorkGroupInfo",
     "clReleaseKernel",
 
-    { name: "clEnqueueNDRangeKernel", address: ["global_work_offset", "global_work_size", "local_work_size"] },
-    "clEnqueueMapBuffer",
-    { name: "clEnqueueUnmapMemObject", address: ["mapped_ptr"] },
-    { name: "clEnqueueReadBuffer", address: ["ptr"] },
-    { name: "clEnqueueWriteBuffer", address: ["ptr"] },
-    { name: "clEnqueueReadBufferRect", address: ["ptr"] },
-    { name: "clEnqueueWriteBufferRect", address: ["ptr"] },
-    "clEnqueueFillBuffer",
-    "clEnqueueCopyBuffer",
-    "clEnqueueCopyBufferRect",
-    "clEnqueueMigrateMemObjects",
-    "clEnqueueMapImage",
-    { name: "clEnqueueReadImage", address: ["ptr"] },
-    { name: "clEnqueueWriteImage", address: ["ptr"] },
-    "clEnqueueFillImage",
-    "clEnqueueCopyImage",
-    "clEnqueueCopyImageToBuffer",
-    "clEnqueueCopyBufferToImage",
-    { name: "clEnqueueSVMMap", address: ["svm_ptr"], optional: true },
-    { name: "clEnqueueSVMUnmap", address: ["svm_ptr"], optional: true },
-    "clEnqueueMarkerWithWaitList",
-    "clEnqueueBarrierWithWaitList",
+    command("clEnqueueNDRangeKernel", ["global_work_offset", "global_work_size", "local_work_size"]),
+    command("clEnqueueMapBuffer"),
+    command("clEnqueueUnmapMemObject", ["mapped_ptr"]),
+    command("clEnqueueReadBuffer", ["ptr"]),
+    command("clEnqueueWriteBuffer", ["ptr"]),
+    command("clEnqueueReadBufferRect", ["ptr"]),
+    command("clEnqueueWriteBufferRect", ["ptr"]),
+    command("clEnqueueFillBuffer"),
+    command("clEnqueueCopyBuffer"),
+    command("clEnqueueCopyBufferRect"),
+    command("clEnqueueMigrateMemObjects"),
+    command("clEnqueueMapImage"),
+    command("clEnqueueReadImage", ["ptr"]),
+    command("clEnqueueWriteImage", ["ptr"]),
+    command("clEnqueueFillImage"),
+    command("clEnqueueCopyImage"),
+    command("clEnqueueCopyImageToBuffer"),
+    command("clEnqueueCopyBufferToImage"),
+    { ...command("clEnqueueSVMMap", ["svm_ptr"]), optional: true },
+    { ...command("clEnqueueSVMUnmap", ["svm_ptr"]), optional: true },
+    command("clEnqueueMarkerWithWaitList"),
 
     "clCreateUserEvent",
     "clSetUserEventStatus",
     "clRetainEvent",
     "clReleaseEvent",
-    "clGetEventInfo",
+    { name: "clGetEventInfo", address: ["param_value", "param_value_size_ret"] },
     "clGetEventProfilingInfo",
-    "clWaitForEvents",
+    { name: "clWaitForEvents", address: ["event_list"] },
     { name: "clGetExtensionFunctionAddress", optional: true },
     "clGetExtensionFunctionAddressForPlatform",
     { name: "clWaitForEvents", as: "clWaitForEventsAsync", nonblocking: true },

@@ -7,7 +7,10 @@ export const openclExternal: Library = {
   headers: ["CL/cl.h", "CL/cl_ext.h"],
   defines: { CL_TARGET_OPENCL_VERSION: "300" },
   byPointer: true,
-  functions: ["clEnqueueAcquireExternalMemObjectsKHR", "clEnqueueReleaseExternalMemObjectsKHR"],
+  functions: [
+    { name: "clEnqueueAcquireExternalMemObjectsKHR", address: ["event_wait_list", "event"] },
+    { name: "clEnqueueReleaseExternalMemObjectsKHR", address: ["event_wait_list", "event"] },
+  ],
   constants: [
     { type: "cl_device_info", names: ["CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR"] },
     { type: "cl_external_memory_handle_type_khr", names: ["CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR"] },

@@ -13,7 +13,7 @@ export const openclUsm: Library = {
     "clSharedMemAllocINTEL",
     { name: "clMemFreeINTEL", address: ["ptr"] },
     { name: "clSetKernelArgMemPointerINTEL", address: ["arg_value"] },
-    { name: "clEnqueueMemcpyINTEL", address: ["dst_ptr", "src_ptr"] },
+    { name: "clEnqueueMemcpyINTEL", address: ["dst_ptr", "src_ptr", "event_wait_list", "event"] },
   ],
   constants: [
     {

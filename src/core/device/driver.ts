@@ -33,10 +33,11 @@ export interface Lines<L = unknown> {
   /** Releases the lane. Every mark has been seen over. @throws what went wrong on the way and was not told yet. */
   close(lane: L): void;
   /**
-   * The call that was just accepted is `mark`, and it is recorded already; device waits that were asked for are used up.
+   * The call of `fn` that was just accepted is `mark`, and it is recorded already; device waits that were asked for are
+   * used up.
    * Does not throw: what goes wrong here is told by `poll` or `close`.
    */
-  submitted(lane: L, mark: number): void;
+  submitted(lane: L, mark: number, fn: string): void;
   /** A call was refused: takes back the device waits that no command has used. */
   refused?(lane: L): void;
   /** Asks, without blocking, whether `mark` is over, and flushes where it must. Answers the newest mark known to be over. */

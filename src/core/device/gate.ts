@@ -44,7 +44,6 @@ export class PromiseGate implements Gate {
 
 /** A gate as one line stands behind it. The line's end abandons it: then the driver has failed what waits there. */
 export class Passage implements Gate {
-  readonly opened: Promise<void>;
   readonly #gate: Gate;
   readonly #given = Promise.withResolvers<void>();
   #isAbandoned = false;
@@ -52,7 +51,11 @@ export class Passage implements Gate {
   /** One line's way through a gate. */
   constructor(gate: Gate) {
     this.#gate = gate;
-    this.opened = Promise.race([gate.opened, this.#given.promise]);
+  }
+
+  /** Asked for by those who await it: a gate that polls may let the process end meanwhile, where nobody does. */
+  get opened(): Promise<void> {
+    return Promise.race([this.#gate.opened, this.#given.promise]);
   }
 
   get settled(): boolean {

@@ -138,11 +138,11 @@ export class Line<L = any> {
     try {
       this.#make(call);
     } catch (error) {
-      if (call.partial) this.#record(uses);
+      if (call.partial) this.#record(uses, call.fn);
       else this.#takeBack();
       throw error;
     }
-    return this.#record(uses);
+    return this.#record(uses, call.fn);
   }
 
   /**
@@ -156,7 +156,7 @@ export class Line<L = any> {
       if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
       this.#make(call);
     });
-    this.#record(NO_USES);
+    this.#record(NO_USES, call.fn);
     return this.fence();
   }
 
@@ -297,14 +297,14 @@ export class Line<L = any> {
   }
 
   /** One more command is in flight. It is recorded first: what comes then may fail. */
-  #record(uses: readonly Use[]): number {
+  #record(uses: readonly Use[], fn: string): number {
     const mark = ++this.#submitted;
     this.#isWaiting = false;
     for (let i = 0; i < uses.length; i++) {
       const { tensor, access } = uses[i];
       tensor.resource.work.record(this as Line, mark, writes(access));
     }
-    this.#lines.submitted(this.lane, mark);
+    this.#lines.submitted(this.lane, mark, fn);
     return mark;
   }
 

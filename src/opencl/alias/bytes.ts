@@ -1,11 +1,11 @@
 import { CL_MEM_COPY_HOST_PTR } from "../../../ffi/opencl/constants.ts";
-import type { Fence } from "../../core/life/fence.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { bound, type MemoryKind, type Scratch } from "./memory.ts";
 import { type Specimen, STEPS, submit, value } from "./trial.ts";
 import type { OpenCLContext } from "../context.ts";
-import type { Point } from "../queues/point.ts";
+import type { UserEvent } from "../queues/event.ts";
 import type { OpenCLKernel } from "../kernel.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import { createBuffer } from "../tensor.ts";
@@ -54,9 +54,9 @@ export class BytesSpecimen implements Specimen {
   }
 
   /** @see {@link Specimen.submitAnswer} */
-  submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point {
+  submitAnswer(queue: OpenCLQueue, behind?: UserEvent): Fence {
     const length = value(new Uint32Array([HALF]));
-    return submit(queue, this.#answer, [HALF], [this.#block.bind, this.#bindKey, length], waits);
+    return submit(queue, this.#answer, [HALF], [this.#block.bind, this.#bindKey, length], behind);
   }
 
   /** @see {@link Specimen.submitEarlyLate} */

@@ -87,10 +87,7 @@ function mapped(flags: bigint): MakeScratch {
   return (context, byteLength, undo) => {
     const mem = createBuffer(context, flags, byteLength, NULL, undo);
     const range = context.memory.map(mem, "read-write", 0, byteLength);
-    undo.push(() => {
-      using unmapped = range.unmap([]);
-      unmapped?.waitSync();
-    });
+    undo.push(() => range.end());
     return { bytes: bytesAt(range.address, byteLength), bind: bound(mem) };
   };
 }

@@ -1,15 +1,15 @@
 import { NULL } from "../../../ffi/address.ts";
-import type { Fence } from "../../core/life/fence.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { pinned } from "../../core/native/pin.ts";
 import type { Scratch } from "./memory.ts";
 import type { OpenCLContext } from "../context.ts";
-import type { Point } from "../queues/point.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLKernel } from "../kernel.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import { check } from "../errors.ts";
-import { OpenCLUserEvent } from "../user_event.ts";
+import { SizeWords } from "../kernels/work_range.ts";
+import { UserEvent } from "../queues/event.ts";
 
 /**
  * How long to poll for what an aliasing device would have shown long ago, in milliseconds: one try each, because a busy
@@ -42,8 +42,8 @@ export interface Specimen {
    * looking at memory alone, whether the answer is there.
    */
   ask(): () => boolean;
-  /** Submits the kernel that answers. */
-  submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point;
+  /** Submits the kernel that answers, behind an event if one is given. */
+  submitAnswer(queue: OpenCLQueue, behind?: UserEvent): Fence;
   /** Submits the kernel that writes one place, works for so many turns, and writes another; how each of them is seen. */
   submitEarlyLate(queue: OpenCLQueue, turns: number): { early(): boolean; late(): boolean };
 }
@@ -76,7 +76,7 @@ export class Trial {
   #runOn(queue: OpenCLQueue): string | undefined {
     // Once beforehand: the device has read the bytes, and nothing is left to compile.
     this.#specimen.ask();
-    this.#specimen.submitAnswer(queue, []);
+    this.#specimen.submitAnswer(queue);
     this.#specimen.submitEarlyLate(queue, 1);
     queue.finish();
     if (!PATIENCE_MS.some((patience) => this.#answersDirectly(queue, patience))) {
@@ -93,16 +93,23 @@ export class Trial {
 
   #answersDirectly(queue: OpenCLQueue, patience: number): boolean {
     const there = this.#specimen.ask();
-    return sees(queue, there, this.#specimen.submitAnswer(queue, []), patience);
+    return sees(queue, there, this.#specimen.submitAnswer(queue), patience);
   }
 
   #answersBehindGate(queue: OpenCLQueue, patience: number): boolean {
-    using gate = new OpenCLUserEvent(this.#context);
-    const point = this.#specimen.submitAnswer(queue, [gate.fence]);
-    queue.flush();
-    const there = this.#specimen.ask();
-    gate.complete();
-    return sees(queue, there, point, patience);
+    const gate = new UserEvent(this.#context.handle);
+    let there: () => boolean;
+    let fence: Fence;
+    let isAsked = false;
+    try {
+      fence = this.#specimen.submitAnswer(queue, gate);
+      queue.flush();
+      there = this.#specimen.ask();
+      isAsked = true;
+    } finally {
+      gate.set(isAsked);
+    }
+    return sees(queue, there, fence, patience);
   }
 
   /** The kernel writes a place, works for a while, and writes the next: is there a time when one is seen and not the other? */
@@ -125,12 +132,12 @@ export class Trial {
 }
 
 /** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
-function sees(queue: OpenCLQueue, there: () => boolean, point: Point, patience: number): boolean {
+function sees(queue: OpenCLQueue, there: () => boolean, fence: Fence, patience: number): boolean {
   queue.flush();
   const end = performance.now() + LATEST_MS;
   do {
     if (until(there, patience)) return true;
-  } while (!point.over() && performance.now() < end);
+  } while (!fence.line.isOver(fence.mark) && performance.now() < end);
   return false;
 }
 
@@ -151,22 +158,20 @@ export function submit(
   kernel: OpenCLKernel,
   items: readonly number[],
   args: readonly Bind[],
-  waits: readonly Fence[] = [],
-): Point {
+  behind?: UserEvent,
+): Fence {
   args.forEach((bind, i) => bind(kernel.handle, i));
   const dimensions = items.length;
   const { clEnqueueNDRangeKernel } = opencl();
-  return pinned(
-    BigUint64Array.from(items, BigInt),
-    "opencl",
-    (global) =>
-      queue.submit(
-        "clEnqueueNDRangeKernel",
-        waits,
-        (n, list, event) =>
-          clEnqueueNDRangeKernel(queue.handle, kernel.handle, dimensions, NULL, global, NULL, n, list, event),
-      ),
-  );
+  return pinned(BigUint64Array.from(items, BigInt), "opencl", (global) =>
+    queue.line.submitRaw({
+      fn: "clEnqueueNDRangeKernel",
+      call(lane) {
+        if (behind !== undefined) lane.waitFor(behind.event);
+        const { queue, waitCount, waitList, slot } = lane;
+        return clEnqueueNDRangeKernel(queue, kernel.handle, dimensions, NULL, global, NULL, waitCount, waitList, slot);
+      },
+    }));
 }
 
 /** Polls until a condition holds; false where it does not, though it was looked at after all of that time. */

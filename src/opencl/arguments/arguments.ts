@@ -1,6 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import { Arguments, type Used } from "../../core/device/arguments.ts";
+import { Arguments } from "../../core/device/arguments.ts";
+import type { Usable } from "../../core/device/line.ts";
 import type { Parameter } from "../../core/device/parameter.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";
@@ -44,7 +45,7 @@ export class KernelArguments extends Arguments<OpenCLContext> {
   }
 
   /** @see {@link Arguments.set} */
-  protected override set(i: number, value: unknown, used: Used | undefined): void {
+  protected override set(i: number, value: unknown, used: Usable | undefined): void {
     if (used instanceof OpenCLPointerTensor) {
       this.#addressed.add(i);
       return used.setArgument(this.#kernel, i);

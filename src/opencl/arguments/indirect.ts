@@ -60,13 +60,11 @@ export function withOwnKernel(program: OpenCLProgram, name: string, use: (kernel
   throwAll([...errors, ...unwind(undo)], `running ${shown(name)}`);
 }
 
-/** Tells a kernel of all of them (clSetKernelExecInfo), once it is seen that they may still be used. */
+/** Tells a kernel of all of them (clSetKernelExecInfo). */
 export function tellIndirect(kernel: ClKernel, tensors: readonly OpenCLPointerTensor[]): void {
   const flags = new Set<number>();
   const lists = new Map<number, bigint[]>();
   for (const tensor of tensors) {
-    tensor.assertUsable(tensor.access);
-    tensor.grant.revokeConflicting(); // a peer's, who wrapped the address
     const { flag, pointers } = tensor.execInfo;
     if (flag !== undefined) flags.add(flag);
     if (pointers === undefined) continue;

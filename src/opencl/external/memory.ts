@@ -1,9 +1,11 @@
+import type { Call } from "../../core/device/driver.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
-import { OpenCLFence } from "../event.ts";
+import type { ClLane } from "../lane.ts";
 import type { RootBuffer } from "../tensor.ts";
 import { bufferOverFd } from "./buffer.ts";
 import { EXTERNAL_MEMORY, externalMemoryOf, OPAQUE_FD } from "./library.ts";
@@ -14,7 +16,7 @@ const EXPECTED = {};
 /** A buffer that OpenCL has acquired. */
 export interface Acquired {
   /** Reached when it has. */
-  readonly fence: OpenCLFence;
+  readonly fence: Fence;
   /** How it is the other API's again, once the work on it is done. */
   readonly giveBack: GiveBack;
 }
@@ -64,34 +66,34 @@ export class OpenCLExternalMemory {
    * driver (580.159) hangs at the end of a context that holds such a buffer. For those who write mappers.
    */
   acquire(root: RootBuffer, undo: Undo): Acquired {
-    const fence = this.#hand("clEnqueueAcquireExternalMemObjectsKHR", root);
+    const { line } = this.#context.queue;
+    const fence = line.submitRaw(this.#handing("clEnqueueAcquireExternalMemObjectsKHR", root));
+    const handBack = this.#handing("clEnqueueReleaseExternalMemObjectsKHR", root);
     let isHeld = true;
-    const release = () => {
-      const released = this.#hand("clEnqueueReleaseExternalMemObjectsKHR", root);
-      isHeld = false;
-      return released;
+    const release: Call<ClLane> = {
+      ...handBack,
+      call(lane) {
+        const code = handBack.call(lane);
+        if (code === 0) isHeld = false;
+        return code;
+      },
     };
     undo.push(() => {
-      if (!isHeld) return;
-      using released = release();
-      released.waitSync();
+      if (isHeld) line.submitRaw(release).waitSync();
     });
     // Not submitted behind work: the same driver does not come back before what it would wait for is done.
-    return { fence, giveBack: { context: this.#context, submit: () => undefined, follow: release } };
+    return { fence, giveBack: { line, afterWork: true, step: (step) => step === 0 ? release : undefined } };
   }
 
-  #hand(
+  #handing(
     fn: "clEnqueueAcquireExternalMemObjectsKHR" | "clEnqueueReleaseExternalMemObjectsKHR",
     { mem }: RootBuffer,
-  ): OpenCLFence {
-    const { queue, device } = this.#context;
-    const functions = externalMemoryOf(device);
+  ): Call<ClLane> {
+    const functions = externalMemoryOf(this.#context.device);
     const objects = new BigUint64Array([mem]);
-    const point = queue.submit(
+    return {
       fn,
-      [],
-      (n, list, event) => functions[fn](queue.rawHandle, 1, objects, n, list, event),
-    );
-    return new OpenCLFence(this.#context, queue, point);
+      call: ({ queue, waitCount, waitList, slot }) => functions[fn](queue, 1, objects, waitCount, waitList, slot),
+    };
   }
 }

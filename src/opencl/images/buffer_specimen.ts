@@ -92,8 +92,7 @@ export class BufferImageSpecimen {
     try {
       return use(bytesAt(range.address, this.#byteLength));
     } finally {
-      using unmapped = range.unmap([]);
-      unmapped?.waitSync();
+      range.end();
     }
   }
 }

@@ -1,19 +1,19 @@
 import type { Address } from "../../../ffi/address.ts";
 import { CL_FALSE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import type { Fence } from "../../core/life/fence.ts";
+import type { Call } from "../../core/device/driver.ts";
 import type { OpenCLContext } from "../context.ts";
-import { OpenCLFence } from "../event.ts";
+import type { ClLane } from "../lane.ts";
 import { nativePitches, ORIGIN, regionOf } from "./native.ts";
 import type { ImageShape } from "./shape.ts";
 import { opencl } from "../library.ts";
 
 /** An image of the driver's own, and the memory of the host's that it is a copy of. */
 export interface ImageCopy {
-  /** Submits the copy to the image behind `waits`. The host's bytes may not change before it is done. */
-  write(waits: readonly Fence[]): OpenCLFence;
-  /** Submits the copy back behind `waits`. The host's bytes may not be looked at before it is done. */
-  read(waits: readonly Fence[]): OpenCLFence;
+  /** The call that copies to the image. The host's bytes may not change before it is done. */
+  write(): Call<ClLane>;
+  /** The call that copies back. The host's bytes may not be looked at before it is done. */
+  read(): Call<ClLane>;
 }
 
 /** Copies between an image and the host's memory, with the image's pitches there; counted in `cl.bytesCopied`. */
@@ -24,20 +24,16 @@ export function imageCopy(
   address: Address,
   byteLength: number,
 ): ImageCopy {
-  const { queue } = context;
-  const [row, slice] = nativePitches(image);
-  const copy = (fn: "clEnqueueReadImage" | "clEnqueueWriteImage", waits: readonly Fence[]) => {
-    const region = regionOf(image.extent);
-    const point = queue.submit(
-      fn,
-      waits,
-      (...rest) => opencl()[fn](queue.rawHandle, mem, CL_FALSE, ORIGIN, region, row, slice, address, ...rest),
-    );
-    context.countCopied(byteLength);
-    return new OpenCLFence(context, queue, point);
-  };
-  return {
-    write: (waits) => copy("clEnqueueWriteImage", waits),
-    read: (waits) => copy("clEnqueueReadImage", waits),
-  };
+  const [row, length] = nativePitches(image);
+  const region = regionOf(image.extent);
+  const copy = (fn: "clEnqueueReadImage" | "clEnqueueWriteImage"): Call<ClLane> => ({
+    fn,
+    call({ queue, waitCount, waitList, slot }) {
+      const enqueue = opencl()[fn];
+      const code = enqueue(queue, mem, CL_FALSE, ORIGIN, region, row, length, address, waitCount, waitList, slot);
+      if (code === 0) context.countCopied(byteLength);
+      return code;
+    },
+  });
+  return { write: () => copy("clEnqueueWriteImage"), read: () => copy("clEnqueueReadImage") };
 }

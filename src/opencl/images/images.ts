@@ -1,16 +1,9 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
-import {
-  CL_FALSE,
-  CL_MAP_READ,
-  CL_MEM_ALLOC_HOST_PTR,
-  CL_MEM_USE_HOST_PTR,
-  CL_TRUE,
-} from "../../../ffi/opencl/constants.ts";
+import { CL_MAP_READ, CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Described } from "../../core/tensors/described.ts";
-import type { Fence } from "../../core/life/fence.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
@@ -18,7 +11,7 @@ import { OpenCLImage, type OpenCLImageInit } from "../image.ts";
 import { type ImageAbilities, imageAbilitiesOf } from "./abilities.ts";
 import { ImageProofs } from "./alias.ts";
 import { formatOf, type OpenCLImageFormat } from "./format.ts";
-import { mapImage, type MappedImage, type MappedTensor, mapTensor } from "./map.ts";
+import { mapImage, mapImageCall, type MappedImage, type MappedTensor, mapTensor } from "./map.ts";
 import { createImage } from "./native.ts";
 import { BufferImages } from "./over_buffer.ts";
 import type { ImageShape } from "./shape.ts";
@@ -85,12 +78,11 @@ export class OpenCLImages {
   /**
    * Maps an image for the host, and blocks until it is.
    *
-   * @throws {AccessError} where it would wait for a user event that is not set.
+   * @throws {AccessError} where it would wait for a promise that is not settled.
    * @throws {NativeCallError} clEnqueueMapImage's.
    */
   map(mem: ClMem, image: ImageShape, access: Access): MappedImage {
-    this.#context.queue.assertUnblocked("a map");
-    return mapImage(this.#context, mem, image, CL_TRUE, mapFlags(access, true), []);
+    return mapImage(this.#context, mem, image, mapFlags(access, true));
   }
 
   /** A new image in memory of the driver's own; its release goes on the undo list. */
@@ -134,8 +126,7 @@ export class OpenCLImages {
 
   /** The way back of an image that the device has written: @see {@link OpenCLMemory.publish}. */
   publish(mem: ClMem, image: ImageShape, aliases: boolean): GiveBack {
-    const map = (work: readonly Fence[]) => mapImage(this.#context, mem, image, CL_FALSE, CL_MAP_READ, work);
-    return publication(this.#context, aliases, map);
+    return publication(this.#context, aliases, mapImageCall(mem, image, false, CL_MAP_READ));
   }
 
   /** The tensor of an image that was made. */

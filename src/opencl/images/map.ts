@@ -1,8 +1,8 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
+import { CL_FALSE, CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
-import type { Fence } from "../../core/life/fence.ts";
 import type { Grant } from "../../core/memory/grant.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { Undo } from "../../core/life/undo.ts";
@@ -12,58 +12,79 @@ import type { OpenCLImage } from "../image.ts";
 import { ORIGIN, pitchesOf, regionOf } from "./native.ts";
 import { type ImageShape, pitched, type Pitches } from "./shape.ts";
 import { opencl } from "../library.ts";
-import { type MappedRange, unmapOf } from "../memory.ts";
+import { type MapCall, MappedRange, unmapOf } from "../memory.ts";
 import type { RootBuffer } from "../tensor.ts";
 
-/** An image that is mapped for the host, or will be. */
-export interface MappedImage extends MappedRange {
+/** An image that is mapped for the host. */
+export interface MappedImage {
+  /** Where it is mapped, and how it is unmapped. */
+  readonly range: MappedRange;
   /** The pitches that the driver answered. */
   readonly pitch: Pitches;
 }
 
 /** An image that is mapped for the host, as a tensor will show it. */
-export interface MappedTensor extends Pick<MappedRange, "address" | "unmap"> {
+export interface MappedTensor {
+  /** Where it is mapped, and how it is unmapped. */
+  readonly range: MappedRange;
   /** Where the elements lie, with the pitches that the driver answered. */
   readonly layout: Layout;
   /** The grants of the tensor that shows it: they take over those that were lent for it. */
   grantsFor(lent: readonly Grant[], undo: Undo): readonly Grant[];
 }
 
+/** A call that maps an image. */
+export interface MapImageCall extends MapCall {
+  /** The pitches that the driver answers. */
+  pitch: Pitches;
+}
+
 const row = new BigUint64Array(1);
 const slice = new BigUint64Array(1);
 
-/** Submits a map of all of an image. */
+/** The call that maps all of an image. */
+export function mapImageCall(mem: ClMem, image: ImageShape, blocks: boolean, flags: bigint): MapImageCall {
+  const region = regionOf(image.extent);
+  const map: MapImageCall = {
+    fn: "clEnqueueMapImage",
+    blocks,
+    address: NULL,
+    pitch: image.pitch,
+    call({ queue, waitCount, waitList, slot }) {
+      row[0] = slice[0] = 0n;
+      map.address = opencl().clEnqueueMapImage(
+        queue,
+        mem,
+        blocks ? CL_TRUE : CL_FALSE,
+        flags,
+        ORIGIN,
+        region,
+        row,
+        slice,
+        waitCount,
+        waitList,
+        slot,
+        errcode,
+      );
+      if (errcode[0] !== 0) return errcode[0];
+      map.pitch = pitchesOf(image, Number(row[0]), Number(slice[0]));
+      map.unmap = unmapOf(mem, map.address);
+      return 0;
+    },
+  };
+  return map;
+}
+
+/** Maps all of an image for the host, and blocks until it is. */
 export function mapImage(
-  { queue }: OpenCLContext,
+  { queue: { line } }: OpenCLContext,
   mem: ClMem,
   image: ImageShape,
-  blocking: number,
   flags: bigint,
-  waits: readonly Fence[],
 ): MappedImage {
-  let address = NULL;
-  let pitch = image.pitch;
-  const mapped = queue.submit("clEnqueueMapImage", waits, (n, list, event) => {
-    row[0] = slice[0] = 0n;
-    const region = regionOf(image.extent);
-    address = opencl().clEnqueueMapImage(
-      queue.rawHandle,
-      mem,
-      blocking,
-      flags,
-      ORIGIN,
-      region,
-      row,
-      slice,
-      n,
-      list,
-      event,
-      errcode,
-    );
-    pitch = pitchesOf(image, Number(row[0]), Number(slice[0]));
-    return errcode[0];
-  });
-  return { address, mapped, pitch, unmap: unmapOf(queue, mem, address) };
+  const map = mapImageCall(mem, image, true, flags);
+  line.submitRaw(map);
+  return { range: new MappedRange(line, map.address, () => map.unmap), pitch: map.pitch };
 }
 
 /** Maps an image, or the buffer that it is over, for the host; blocks until it is. */
@@ -71,18 +92,17 @@ export function mapTensor(context: OpenCLContext, source: OpenCLImage, access: A
   const { root, bufferOffset, image, layout, format } = source;
   if (bufferOffset !== undefined) {
     const range = context.memory.map(root.mem, access, bufferOffset, layout.byteLength, exact);
-    return { ...range, layout, grantsFor: (lent) => lent };
+    return { range, layout, grantsFor: (lent) => lent };
   }
-  const mapped = context.images.map(root.mem, image, access);
-  const { address, pitch } = mapped;
+  const { range, pitch } = context.images.map(root.mem, image, access);
+  const { address } = range;
   const inPlace = address === root.hostAddress && pitch.row === image.pitch.row && pitch.slice === image.pitch.slice;
-  if (inPlace) return { ...mapped, layout, grantsFor: (lent) => lent };
+  if (inPlace) return { range, layout, grantsFor: (lent) => lent };
   try {
     const at = pitched(layout, format, image.type, pitch);
-    return { ...mapped, layout: at, grantsFor: (lent, undo) => elsewhere(lent, address, at, root, undo) };
+    return { range, layout: at, grantsFor: (lent, undo) => elsewhere(lent, address, at, root, undo) };
   } catch (error) {
-    using unmapped = mapped.unmap([]);
-    unmapped?.waitSync();
+    range.end();
     throw error;
   }
 }

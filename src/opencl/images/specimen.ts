@@ -2,13 +2,13 @@ import { type Address, NULL } from "../../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
-import type { Fence } from "../../core/life/fence.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { bound, bytesAt, hostBytes } from "../alias/memory.ts";
 import { type Bind, type Specimen, STEPS, submit, value } from "../alias/trial.ts";
 import type { OpenCLContext } from "../context.ts";
-import type { Point } from "../queues/point.ts";
+import type { UserEvent } from "../queues/event.ts";
 import type { ImageClass } from "./alias.ts";
 import type { PixelFormat } from "./format.ts";
 import { createImage } from "./native.ts";
@@ -79,9 +79,9 @@ export class ImageSpecimen implements Specimen {
   }
 
   /** @see {@link Specimen.submitAnswer} */
-  submitAnswer(queue: OpenCLQueue, waits: readonly Fence[]): Point {
+  submitAnswer(queue: OpenCLQueue, behind?: UserEvent): Fence {
     const extent = this.#to.image.extent.slice(0, IMAGE_TYPES[this.#to.image.type].rank);
-    return submit(queue, this.#answer, extent, this.#images(), waits);
+    return submit(queue, this.#answer, extent, this.#images(), behind);
   }
 
   /** @see {@link Specimen.submitEarlyLate} */
@@ -153,9 +153,8 @@ function hostPictures(context: OpenCLContext, which: ImageClass, undo: Undo): [P
 /** By OpenCL's own rule a map of such an image lies in the memory that it was made over. */
 function mapProblem(context: OpenCLContext, mem: ClMem, image: ImageShape, address: Address): string | undefined {
   const mapped = context.images.map(mem, image, "read");
-  using unmapped = mapped.unmap([]);
-  unmapped?.waitSync();
-  const inPlace = mapped.address === address && mapped.pitch.row === image.pitch.row &&
+  mapped.range.end();
+  const inPlace = mapped.range.address === address && mapped.pitch.row === image.pitch.row &&
     mapped.pitch.slice === image.pitch.slice;
   return inPlace ? undefined : "the driver maps it elsewhere than in the memory it was given";
 }
@@ -167,12 +166,9 @@ function driverPictures(context: OpenCLContext, which: ImageClass, undo: Undo): 
     const memory = { flags: CL_MEM_ALLOC_HOST_PTR, address: NULL };
     const mem = createImage(context, which.format, tight, memory, undo);
     const mapped = context.images.map(mem, tight, "read-write");
-    undo.push(() => {
-      using unmapped = mapped.unmap([]);
-      unmapped?.waitSync();
-    });
+    undo.push(() => mapped.range.end());
     const image = { ...tight, pitch: mapped.pitch };
-    const bytes = bytesAt(mapped.address, spanOf(image, which.format));
+    const bytes = bytesAt(mapped.range.address, spanOf(image, which.format));
     return { mem, image, rows: rowsOf(bytes, image, which.format) };
   };
   return [picture(), picture()];

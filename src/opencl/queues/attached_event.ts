@@ -1,96 +1,146 @@
-import {
-  CL_COMMAND_USER,
-  CL_COMPLETE,
-  CL_EVENT_COMMAND_QUEUE,
-  CL_EVENT_COMMAND_TYPE,
-  CL_EVENT_CONTEXT,
-} from "../../../ffi/opencl/constants.ts";
+import { CL_EVENT_COMMAND_QUEUE, CL_EVENT_CONTEXT } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../../ffi/opencl/handles.ts";
+import type { Call } from "../../core/device/driver.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import type { Gate } from "../../core/device/gate.ts";
+import { Line } from "../../core/device/line.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { finalizers } from "../../core/life/finalizers.ts";
-import { Resource } from "../../core/life/resource.ts";
 import { handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
-import { check } from "../errors.ts";
-import { OpenCLFence } from "../event.ts";
-import type { Gate } from "./gate.ts";
-import { infoU32, infoU64, type Query } from "../info.ts";
+import { check, workError } from "../errors.ts";
+import { ClLane, type LaneInit } from "../lane.ts";
 import { opencl } from "../library.ts";
-import { Point, statusOf } from "./point.ts";
+import { isUserEvent, ownerOf, releaseEvent, statusOf } from "./event.ts";
 
-/** How often an event that is awaited is asked whether it was set, in milliseconds. */
+/** How often an event that somebody else sets is asked for, in milliseconds. */
 const ASK_MS = 1;
 
-/** Retains an event that somebody else made. @throws {ArgumentError} where it is of another context. */
-export function attachedEvent(context: OpenCLContext, given: bigint): OpenCLFence {
-  const event = handleIn<ClEvent>(given, "handle");
-  const { handle: owner } = context;
-  if (infoU64(FN, queryOf(event), CL_EVENT_CONTEXT) !== owner) {
-    throw new ArgumentError("handle: the event is of another cl_context.", { api: "opencl", argument: "handle" });
-  }
-  const isUserEvent = infoU32(FN, queryOf(event), CL_EVENT_COMMAND_TYPE) === CL_COMMAND_USER;
-  if (!isUserEvent) flushQueueOf(event);
-  check(opencl().clRetainEvent(event), "clRetainEvent");
-  return new AttachedEvent(context, event, isUserEvent);
+/** An event of somebody else's that is retained here until it is seen over, or forgotten. */
+interface Retained {
+  readonly event: ClEvent;
+  isOver: boolean;
 }
 
-const FN = "clGetEventInfo";
+const forgotten = new FinalizationRegistry<Retained>(({ event, isOver }) => {
+  if (!isOver) releaseEvent(event);
+});
 
-function queryOf(event: ClEvent): Query {
-  return (name, size, value, written) => opencl().clGetEventInfo(event, name, size, value, written);
+/** Retains an event that somebody else made: a line of one mark. @throws {ArgumentError} where it is of another context. */
+export function attachedEvent({ handle: context, driver }: OpenCLContext, given: bigint): Fence {
+  const event = handleIn<ClEvent>(given, "handle");
+  if (ownerOf(event, CL_EVENT_CONTEXT) !== context) {
+    throw new ArgumentError("handle: the event is of another cl_context.", { api: "opencl", argument: "handle" });
+  }
+  const isSetByHand = isUserEvent(event);
+  if (!isSetByHand) flushQueueOf(event);
+  const retained: Retained = { event, isOver: false };
+  const { failed } = driver;
+  const line = new Line<ForeignLane>({
+    driver: driver,
+    name: "an attached opencl event",
+    open: (events) => new ForeignLane({ context, events, failed }, retained, isSetByHand),
+  });
+  line.submit([], RETAIN);
+  forgotten.register(line, retained);
+  return line.fence();
 }
 
 /** Its owner may not have: what is submitted behind it, or asks about it, would wait for ever. */
 function flushQueueOf(event: ClEvent): void {
-  const queue = infoU64(FN, queryOf(event), CL_EVENT_COMMAND_QUEUE) as ClCommandQueue;
+  const queue = ownerOf(event, CL_EVENT_COMMAND_QUEUE) as ClCommandQueue;
   if (queue !== 0n) check(opencl().clFlush(queue), "clFlush");
 }
 
-/** The fence at such an event: its one owner, unlike a queue's. */
-class AttachedEvent extends OpenCLFence {
-  constructor(context: OpenCLContext, event: ClEvent, isUserEvent: boolean) {
-    const gates: Gate[] = [];
-    const point = new Point({ event, gates, behind: [], flush: () => {}, profiled: !isUserEvent });
-    if (isUserEvent) gates.push(new ForeignGate(point));
-    super(context, undefined, point);
-    const resource = new Resource({ name: "an attached opencl event", undo: [() => point.drop()] });
-    finalizers.register(this, resource, this);
+/** The one command of such a line: there is nothing to submit. */
+const RETAIN: Call<ForeignLane> = { fn: "clRetainEvent", call: (lane) => lane.retain() };
+
+/** What is kept for an event of somebody else's. */
+class ForeignLane extends ClLane {
+  readonly #retained: Retained;
+  readonly #gate: ForeignGate | undefined;
+
+  constructor(init: LaneInit, retained: Retained, isSetByHand: boolean) {
+    super(init);
+    this.#retained = retained;
+    if (isSetByHand) this.#gate = new ForeignGate(this);
   }
 
-  override [Symbol.dispose](): void {
-    finalizers.unregister(this);
-    super[Symbol.dispose]();
+  retain(): number {
+    this.put(this.#retained.event);
+    return opencl().clRetainEvent(this.#retained.event);
+  }
+
+  override get unsetGate(): Gate | undefined {
+    return this.#gate === undefined || this.#gate.settled ? undefined : this.#gate;
+  }
+
+  /** Its status; 0 where it is over and released. */
+  get status(): number {
+    return this.over > 0 ? 0 : statusOf(this.#retained.event);
+  }
+
+  override sweep(mark: number): void {
+    super.sweep(mark);
+    this.#retained.isOver = this.over > 0;
   }
 }
 
 /**
  * A user event that somebody else sets. Who that is cannot be known: a thread of the driver's, or JavaScript that
- * cannot run while this thread blocks. So it is waited for like one of our own: never by blocking.
+ * cannot run while this thread blocks. So it is waited for like a promise of the program's: never by blocking. It is
+ * asked from time to time while something stands behind it.
  */
 class ForeignGate implements Gate {
-  readonly #point: Point;
-  #set = false;
-  #opened: Promise<void> | undefined;
+  failure: { readonly error: unknown } | undefined;
+  readonly #lane: ForeignLane;
+  readonly #told: ((failed: boolean) => void)[] = [];
+  readonly #opening = Promise.withResolvers<void>();
+  #isSet = false;
+  #isAwaited = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(point: Point) {
-    this.#point = point;
+  constructor(lane: ForeignLane) {
+    this.#lane = lane;
   }
 
-  get set(): boolean {
-    return this.#set ||= this.#ask();
+  get settled(): boolean {
+    if (!this.#isSet) this.#ask();
+    return this.#isSet;
   }
 
   get opened(): Promise<void> {
-    return this.#opened ??= this.#poll();
+    this.#isAwaited = true;
+    if (this.#timer !== undefined) Deno.refTimer(this.#timer);
+    else if (!this.#isSet) this.#askLater();
+    return this.#opening.promise;
   }
 
-  #ask(): boolean {
-    const { event } = this.#point;
-    if (event === undefined) return true; // released: nobody waits for it any more
-    return statusOf(event) <= CL_COMPLETE;
+  whenOpen(tell: (failed: boolean) => void): void {
+    if (this.settled) return tell(this.failure !== undefined);
+    this.#told.push(tell);
+    if (this.#timer === undefined) this.#askLater();
   }
 
-  async #poll(): Promise<void> {
-    while (!this.set) await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+  #ask(): void {
+    const { status } = this.#lane;
+    if (status > 0) return;
+    this.#isSet = true;
+    if (status < 0) this.failure = { error: workError(status, undefined) };
+    for (const tell of this.#told.splice(0)) tell(status < 0);
+    this.#opening.resolve();
+  }
+
+  /** Where nobody awaits it, that keeps no process alive. */
+  #askLater(): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      try {
+        this.#ask();
+      } catch {
+        // The driver could not be asked: it is asked again.
+      }
+      if (!this.#isSet) this.#askLater();
+    }, ASK_MS);
+    if (!this.#isAwaited) Deno.unrefTimer(this.#timer);
   }
 }

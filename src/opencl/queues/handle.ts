@@ -16,56 +16,39 @@ import { check, errcode, made } from "../errors.ts";
 import { infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 
-/** `"in-order"`: each command begins when the one in front of it is done. `"out-of-order"`: only as wait lists say. */
-export type QueueOrder = "in-order" | "out-of-order";
-
 /** Options of {@link OpenCLContext.createQueue}. */
 export interface QueueOptions {
-  /** In which order commands run; `"in-order"` by default. */
-  readonly order?: QueueOrder;
-  /** Does the driver keep the times of each command, for `fence.times()`? Not by default. */
+  /** Does the driver keep the times of each command, for `queue.times()`? Not by default. */
   readonly profiling?: boolean;
   /** Which of the context's devices; the first by default. */
   readonly device?: OpenCLDevice;
 }
 
-const OPTIONS: Names<QueueOptions> = { order: true, profiling: true, device: true };
+const OPTIONS: Names<QueueOptions> = { profiling: true, device: true };
 
-/** A `cl_command_queue` of our own or retained, and what it does. */
+/** A `cl_command_queue` of our own or retained. */
 export interface QueueHandle {
   /** The `cl_command_queue`. */
   readonly handle: ClCommandQueue;
   /** Whose commands it takes. */
   readonly device: OpenCLDevice;
-  /** In which order commands run. */
-  readonly order: QueueOrder;
   /** Does it keep times? */
   readonly profiling: boolean;
-  /** May a command begin before one that was submitted earlier? Only where the device can do it at all. */
-  readonly overtakes: boolean;
+  /** May others submit to it too? */
+  readonly isShared: boolean;
 }
-
-const ORDERS: { readonly [O in QueueOrder]: bigint } = {
-  "in-order": 0n,
-  "out-of-order": CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
-};
 
 /** A new one. @throws {ArgumentError} where the device cannot do it, or is not the context's. */
 export function createdQueue(context: OpenCLContext, options: QueueOptions): QueueHandle {
-  const { order = "in-order", profiling = false, device: wanted = context.device } = optionsIn(options, OPTIONS);
-  if (typeof order !== "string" || !Object.hasOwn(ORDERS, order)) {
-    throw wrong("order", `${shown(order)} is none.`, 'Use "in-order" or "out-of-order".');
+  const { profiling = false, device: wanted = context.device } = optionsIn(options, OPTIONS);
+  if (typeof profiling !== "boolean") {
+    throw wrong("profiling", `expected true or false, got ${shown(profiling)}.`);
   }
-  if (typeof profiling !== "boolean") throw wrong("profiling", `${shown(profiling)} is neither true nor false.`);
   const device = context.deviceIn(wanted);
-  const overtakes = order === "out-of-order";
-  if (overtakes && !device.queues.outOfOrder) {
-    throw wrong("order", `${device.name} runs commands in order only.`, 'Use "in-order" queues, several of them.');
-  }
   if (profiling && !device.queues.profiling) {
     throw wrong("profiling", `${device.name} keeps no times of commands.`);
   }
-  const properties = ORDERS[order] | (profiling ? CL_QUEUE_PROFILING_ENABLE : 0n);
+  const properties = profiling ? CL_QUEUE_PROFILING_ENABLE : 0n;
   const { clCreateCommandQueueWithProperties: create, clCreateCommandQueue } = opencl();
   // The loader has the newer function for every driver; one of OpenCL 1 has nothing behind it.
   const handle = create === null || device.version.startsWith("OpenCL 1.")
@@ -75,10 +58,10 @@ export function createdQueue(context: OpenCLContext, options: QueueOptions): Que
       "clCreateCommandQueueWithProperties",
     );
   ledger.add("opencl.cl_command_queue");
-  return { handle, device, order, profiling, overtakes };
+  return { handle, device, profiling, isShared: false };
 }
 
-/** One that somebody else made, retained. @throws {ArgumentError} where it is of another context. */
+/** One that somebody else made, retained. @throws {ArgumentError} where it is of another context, or out of order. */
 export function attachedQueue(context: OpenCLContext, given: bigint): QueueHandle {
   const handle = handleIn<ClCommandQueue>(given, "handle");
   const { handle: owner } = context;
@@ -90,12 +73,22 @@ export function attachedQueue(context: OpenCLContext, given: bigint): QueueHandl
   const device = context.devices.find((each) => each.handle === deviceHandle);
   if (device === undefined) throw wrong("handle", `the queue is not one of ${context.name}.`);
   const properties = info(CL_QUEUE_PROPERTIES);
-  const order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) === 0n ? "in-order" : "out-of-order";
+  if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
+    throw wrong(
+      "handle",
+      "the queue runs commands out of order; samepage submits to queues that run them in order.",
+      "Make it without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE. Several queues in order overlap as well.",
+    );
+  }
   check(opencl().clRetainCommandQueue(handle), "clRetainCommandQueue");
   ledger.add("opencl.cl_command_queue");
-  // rusticl 22.3 makes such queues too, though its device runs commands in order.
-  const overtakes = order === "out-of-order" && device.queues.outOfOrder;
-  return { handle, device, order, profiling: (properties & CL_QUEUE_PROFILING_ENABLE) !== 0n, overtakes };
+  return { handle, device, profiling: (properties & CL_QUEUE_PROFILING_ENABLE) !== 0n, isShared: true };
+}
+
+/** Gives it up. */
+export function releaseQueue(handle: ClCommandQueue): void {
+  ledger.remove("opencl.cl_command_queue");
+  check(opencl().clReleaseCommandQueue(handle), "clReleaseCommandQueue");
 }
 
 function wrong(argument: string, what: string, hint?: string): ArgumentError {

@@ -5,6 +5,7 @@ import {
   CL_PROFILING_COMMAND_SUBMIT,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClEvent } from "../../../ffi/opencl/handles.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 
@@ -23,8 +24,49 @@ export interface CommandTimes {
   readonly ended: bigint;
 }
 
+/** How many commands a queue keeps the times of. */
+const KEPT = 1024;
+
+interface Entry {
+  readonly mark: number;
+  readonly times?: CommandTimes;
+  /** Why the driver would not tell. */
+  readonly error?: unknown;
+}
+
+/** The times of the last {@link KEPT} commands of one queue that are done. */
+export class CommandLog {
+  readonly #entries = new Array<Entry>(KEPT);
+
+  /** Asks the driver for those of a command that has just been seen done. */
+  record(mark: number, event: ClEvent): void {
+    let entry: Entry;
+    try {
+      entry = { mark, times: timesOf(event) };
+    } catch (error) {
+      entry = { mark, error };
+    }
+    this.#entries[mark % KEPT] = entry;
+  }
+
+  /** Those of one command. @throws {ArgumentError} where they are not kept; or why the driver would not tell. */
+  at(mark: number): CommandTimes {
+    const entry = this.#entries[mark % KEPT];
+    if (entry?.mark !== mark) {
+      throw notTimed("fence", "the times of this command are not kept.", `Ask within ${KEPT} commands.`);
+    }
+    if (entry.times === undefined) throw entry.error;
+    return entry.times;
+  }
+}
+
+/** The error where there are no times to tell. */
+export function notTimed(argument: string, what: string, hint: string): ArgumentError {
+  return new ArgumentError(`times(): ${what}`, { api: "opencl", fn: "clGetEventProfilingInfo", argument, hint });
+}
+
 /** Asks the driver; the command has to be done. */
-export function timesOf(event: ClEvent): CommandTimes {
+function timesOf(event: ClEvent): CommandTimes {
   const query: Query = (name, size, value, written) =>
     opencl().clGetEventProfilingInfo(event, name, size, value, written);
   const at = (name: number) => infoU64("clGetEventProfilingInfo", query, name);

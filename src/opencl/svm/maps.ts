@@ -2,23 +2,17 @@ import type { Address } from "../../../ffi/address.ts";
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import type { Fence } from "../../core/life/fence.ts";
+import type { Call } from "../../core/device/driver.ts";
 import type { OpenCLContext } from "../context.ts";
-import { OpenCLFence } from "../event.ts";
+import type { ClLane } from "../lane.ts";
 import { newer } from "../library.ts";
-import { mapFlags } from "../memory.ts";
+import { mapFlags, MappedRange } from "../memory.ts";
 
 /** What is mapped for the host from one address on, and how many maps share it. */
 interface LiveMap {
   readonly address: Address;
   byteLength: number;
   sharers: number;
-}
-
-/** A range of coarse-grained memory that is mapped for the host. */
-export interface SvmRange {
-  /** Submits the unmap behind `waits`; answers the fence to wait for, unless another map shares this one. */
-  unmap(waits: readonly Fence[]): Fence | undefined;
 }
 
 /**
@@ -37,40 +31,40 @@ export class SvmMaps {
    * Maps a range for the host (clEnqueueSVMMap), and blocks until it is: for those who write mappers.
    *
    * @param exact see {@link mapFlags}
-   * @throws {AccessError} where it would wait for a user event that is not set.
+   * @throws {AccessError} where it would wait for a promise that is not settled.
    * @throws {NativeCallError} clEnqueueSVMMap's.
    */
-  map(allocation: Allocation, address: Address, byteLength: number, access: Access, exact = false): SvmRange {
-    this.#context.queue.assertUnblocked("a map");
+  map(allocation: Allocation, address: Address, byteLength: number, access: Access, exact = false): MappedRange {
+    const { line } = this.#context.queue;
     const live = allocation.attachment<LiveMap[]>(this, () => []);
     let map = live.find((each) => each.address === address);
-    if (map === undefined || map.byteLength < byteLength) this.#map(address, byteLength, mapFlags(access, exact));
+    if (map === undefined || map.byteLength < byteLength) {
+      line.submitRaw(mapCall(address, byteLength, mapFlags(access, exact)));
+    }
     if (map === undefined) live.push(map = { address, byteLength, sharers: 0 });
     map.byteLength = Math.max(map.byteLength, byteLength);
     map.sharers++;
-    return { unmap: (waits) => this.#unmap(live, map, waits) };
+    return new MappedRange(line, address, () => unmapCall(live, map));
   }
+}
 
-  #map(address: Address, byteLength: number, flags: bigint): void {
-    const { queue } = this.#context;
-    const enqueue = newer("clEnqueueSVMMap");
-    queue.submit(
-      "clEnqueueSVMMap",
-      [],
-      (n, list, event) => enqueue(queue.rawHandle, CL_TRUE, flags, address, BigInt(byteLength), n, list, event),
-    );
-  }
+function mapCall(address: Address, byteLength: number, flags: bigint): Call<ClLane> {
+  const enqueue = newer("clEnqueueSVMMap");
+  return {
+    fn: "clEnqueueSVMMap",
+    blocks: true,
+    call: ({ queue, waitCount, waitList, slot }) =>
+      enqueue(queue, CL_TRUE, flags, address, BigInt(byteLength), waitCount, waitList, slot),
+  };
+}
 
-  #unmap(live: LiveMap[], map: LiveMap, waits: readonly Fence[]): Fence | undefined {
-    if (--map.sharers > 0) return undefined;
-    live.splice(live.indexOf(map), 1);
-    const { queue } = this.#context;
-    const enqueue = newer("clEnqueueSVMUnmap");
-    const point = queue.submit(
-      "clEnqueueSVMUnmap",
-      waits,
-      (n, list, event) => enqueue(queue.rawHandle, map.address, n, list, event),
-    );
-    return new OpenCLFence(this.#context, queue, point);
-  }
+/** The call that ends one of those that share a map; undefined unless it is the last. */
+function unmapCall(live: LiveMap[], map: LiveMap): Call<ClLane> | undefined {
+  if (--map.sharers > 0) return undefined;
+  live.splice(live.indexOf(map), 1);
+  const enqueue = newer("clEnqueueSVMUnmap");
+  return {
+    fn: "clEnqueueSVMUnmap",
+    call: ({ queue, waitCount, waitList, slot }) => enqueue(queue, map.address, waitCount, waitList, slot),
+  };
 }

@@ -59,10 +59,7 @@ function svmScratch(grain: SvmGrain, context: OpenCLContext, byteLength: number,
   undo.push(() => allocation.leave());
   if (grain === "coarse") {
     const range = context.svm.maps.map(allocation, address, byteLength, "read-write");
-    undo.push(() => {
-      using unmapped = range.unmap([]);
-      unmapped?.waitSync();
-    });
+    undo.push(() => range.end());
   }
   return {
     address,

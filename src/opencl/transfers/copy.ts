@@ -1,13 +1,13 @@
 import { boxOf, type BoxPlace } from "../../core/device/box.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
-import { OpenCLFence } from "../event.ts";
 import { opencl } from "../library.ts";
-import type { Enqueue, OpenCLQueue } from "../queue.ts";
-import type { Point } from "../queues/point.ts";
+import type { Call } from "../../core/device/driver.ts";
+import type { ClLane } from "../lane.ts";
+import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { type Part, partsOf, sizes, withOnePitch } from "./parts.ts";
-import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
+import { assertUsable, type Use } from "./use.ts";
 
 const BUFFER = "clEnqueueCopyBuffer";
 const RECT = "clEnqueueCopyBufferRect";
@@ -37,47 +37,40 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
   if (runs.dimensions.length > 0) boxOf(runs, 3, PLACE); // all of it, before the first command
   const within = from.root.mem === to.root.mem;
   const parts = partsOf(runs, [0, 1]).flatMap((part) => within ? withOnePitch(part, RECT, "to") : [part]);
-  let last: Point | undefined;
-  try {
-    for (const part of parts) {
-      // One behind the other, whatever the queue: the last one stands for all of them.
-      using before = last && new OpenCLFence(queue.context, queue, last);
-      const [fn, enqueue] = commandFor(queue, from, to, part);
-      last = submitUse(queue, fn, uses, enqueue, before);
-    }
-  } finally {
-    if (last !== undefined) recordUse(queue, uses, last);
-  }
+  for (const part of parts) queue.line.submit(uses, commandFor(from, to, part));
 }
 
-function commandFor(
-  queue: OpenCLQueue,
-  from: OpenCLTensor,
-  to: OpenCLTensor,
-  { begins, runs }: Part,
-): readonly [fn: string, enqueue: Enqueue] {
+function commandFor(from: OpenCLTensor, to: OpenCLTensor, { begins, runs }: Part): Call<ClLane> {
   const offsets = [from, to].map(({ rootOffset }, i) => rootOffset + begins[i]);
-  const { rawHandle: line } = queue;
   const [source, target] = [from.root.mem, to.root.mem];
   if (runs.dimensions.length === 0) {
     const [begin, end] = offsets.map(BigInt);
     const length = BigInt(runs.length);
-    return [BUFFER, (...rest) => opencl()[BUFFER](line, source, target, begin, end, length, ...rest)];
+    return {
+      fn: BUFFER,
+      call: ({ queue, waitCount, waitList, slot }) =>
+        opencl()[BUFFER](queue, source, target, begin, end, length, waitCount, waitList, slot),
+    };
   }
   const { length, rows, slices, rowPitches, slicePitches } = boxOf(runs, 3, PLACE);
   const [begin, end] = offsets.map((offset) => sizes(offset, 0, 0));
-  return [RECT, (...rest) =>
-    opencl()[RECT](
-      line,
-      source,
-      target,
-      begin,
-      end,
-      sizes(length, rows, slices),
-      BigInt(rowPitches[0]),
-      BigInt(slicePitches[0]),
-      BigInt(rowPitches[1]),
-      BigInt(slicePitches[1]),
-      ...rest,
-    )];
+  return {
+    fn: RECT,
+    call: ({ queue, waitCount, waitList, slot }) =>
+      opencl()[RECT](
+        queue,
+        source,
+        target,
+        begin,
+        end,
+        sizes(length, rows, slices),
+        BigInt(rowPitches[0]),
+        BigInt(slicePitches[0]),
+        BigInt(rowPitches[1]),
+        BigInt(slicePitches[1]),
+        waitCount,
+        waitList,
+        slot,
+      ),
+  };
 }

@@ -1,13 +1,11 @@
 import { LayoutError } from "../../core/errors.ts";
-import { OpenCLFence } from "../event.ts";
 import { opencl } from "../library.ts";
-import type { Point } from "../queues/point.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { type Runs, runsOf } from "../../core/layout/runs.ts";
 import { type FillPattern, patternBytes } from "./pattern.ts";
 import { MOST_COMMANDS, placesOf } from "./parts.ts";
-import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
+import { assertUsable, type Use } from "./use.ts";
 
 const FN = "clEnqueueFillBuffer";
 
@@ -18,24 +16,13 @@ export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPatt
   const bytes = patternBytes(pattern, tensor.layout.dtype);
   const runs = runsOf([tensor.layout]);
   assertFits(tensor, runs, bytes.length);
-  let last: Point | undefined;
-  try {
-    for (const [offset] of placesOf([tensor.layout.byteOffset], runs.dimensions)) {
-      // Row behind row, whatever the queue: the last one stands for all of them.
-      using before = last && new OpenCLFence(queue.context, queue, last);
-      last = submitUse(queue, FN, uses, (...rest) =>
-        opencl().clEnqueueFillBuffer(
-          queue.rawHandle,
-          tensor.rawHandle,
-          bytes,
-          BigInt(bytes.length),
-          BigInt(offset),
-          BigInt(runs.length),
-          ...rest,
-        ), before);
-    }
-  } finally {
-    if (last !== undefined) recordUse(queue, uses, last);
+  const [mem, size, length] = [tensor.rawHandle, BigInt(bytes.length), BigInt(runs.length)];
+  for (const [offset] of placesOf([tensor.layout.byteOffset], runs.dimensions)) {
+    const at = BigInt(offset);
+    queue.line.submit(uses, {
+      fn: FN,
+      call: (lane) => opencl()[FN](lane.queue, mem, bytes, size, at, length, lane.waitCount, lane.waitList, lane.slot),
+    });
   }
 }
 

@@ -8,9 +8,11 @@ import { OpenCLImage } from "../image.ts";
 import type { ChannelAccess } from "../images/format.ts";
 import { ORIGIN, regionOf } from "../images/native.ts";
 import { opencl } from "../library.ts";
-import type { Enqueue, OpenCLQueue } from "../queue.ts";
+import type { Call } from "../../core/device/driver.ts";
+import type { ClLane } from "../lane.ts";
+import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { assertUsable, recordUse, runBlocking, submitUse, type Use } from "./use.ts";
+import { assertUsable, runBlocking, type Use } from "./use.ts";
 
 /** The four channels of a colour, as a kernel's `read_image` would answer them. */
 export type Colour = readonly [number, number, number, number];
@@ -50,8 +52,20 @@ function transfer(
     use,
     view,
     length,
-    (address, ...rest) =>
-      opencl()[fn](queue.rawHandle, image.rawHandle, CL_TRUE, ORIGIN, region, 0n, 0n, address, ...rest),
+    ({ queue, waitCount, waitList, slot }, address) =>
+      opencl()[fn](
+        queue,
+        image.rawHandle,
+        CL_TRUE,
+        ORIGIN,
+        region,
+        0n,
+        0n,
+        address,
+        waitCount,
+        waitList,
+        slot,
+      ),
   );
 }
 
@@ -65,34 +79,40 @@ export function copyImage(queue: OpenCLQueue, from: OpenCLImage | OpenCLTensor, 
     { tensor: to, access: "write", argument: "to", ...(OpenCLImage.isImage(to) ? { type: "image" } : {}) },
   ];
   assertUsable(queue, uses);
-  const [fn, enqueue] = copying(queue, from, to);
-  recordUse(queue, uses, submitUse(queue, fn, uses, enqueue));
+  queue.line.submit(uses, copying(from, to));
 }
 
-function copying(
-  queue: OpenCLQueue,
-  from: OpenCLImage | OpenCLTensor,
-  to: OpenCLImage | OpenCLTensor,
-): readonly [fn: string, enqueue: Enqueue] {
-  const { rawHandle: line } = queue;
+function copying(from: OpenCLImage | OpenCLTensor, to: OpenCLImage | OpenCLTensor): Call<ClLane> {
   const [source, target] = [memOf(from), memOf(to)];
   if (OpenCLImage.isImage(from) && OpenCLImage.isImage(to)) {
     const fn = "clEnqueueCopyImage";
     assertAlike(from, to, fn);
     const region = regionOf(from.image.extent);
-    return [fn, (...rest) => opencl()[fn](line, source, target, ORIGIN, ORIGIN, region, ...rest)];
+    return {
+      fn,
+      call: ({ queue, waitCount, waitList, slot }) =>
+        opencl()[fn](queue, source, target, ORIGIN, ORIGIN, region, waitCount, waitList, slot),
+    };
   }
   if (OpenCLImage.isImage(from)) {
     const fn = "clEnqueueCopyImageToBuffer";
     const offset = bufferOffset(to as OpenCLTensor, from, "to", fn);
     const region = regionOf(from.image.extent);
-    return [fn, (...rest) => opencl()[fn](line, source, target, ORIGIN, region, offset, ...rest)];
+    return {
+      fn,
+      call: ({ queue, waitCount, waitList, slot }) =>
+        opencl()[fn](queue, source, target, ORIGIN, region, offset, waitCount, waitList, slot),
+    };
   }
   if (OpenCLImage.isImage(to)) {
     const fn = "clEnqueueCopyBufferToImage";
     const offset = bufferOffset(from, to, "from", fn);
     const region = regionOf(to.image.extent);
-    return [fn, (...rest) => opencl()[fn](line, source, target, offset, ORIGIN, region, ...rest)];
+    return {
+      fn,
+      call: ({ queue, waitCount, waitList, slot }) =>
+        opencl()[fn](queue, source, target, offset, ORIGIN, region, waitCount, waitList, slot),
+    };
   }
   throw new ArgumentError("from: neither of the two is an image.", {
     api: "opencl",
@@ -166,8 +186,20 @@ export function fillImage(queue: OpenCLQueue, image: OpenCLImage, colour: Colour
   }
   const bytes = make(given as unknown as Colour);
   const region = regionOf(image.image.extent);
-  const enqueue: Enqueue = (...rest) => opencl()[fn](queue.rawHandle, image.rawHandle, bytes, ORIGIN, region, ...rest);
-  recordUse(queue, uses, submitUse(queue, fn, uses, enqueue));
+  queue.line.submit(uses, {
+    fn,
+    call: (lane) =>
+      opencl()[fn](
+        lane.queue,
+        image.rawHandle,
+        bytes,
+        ORIGIN,
+        region,
+        lane.waitCount,
+        lane.waitList,
+        lane.slot,
+      ),
+  });
 }
 
 function pixelBytes({ image: { extent: [x, y, z] }, format }: OpenCLImage): number {

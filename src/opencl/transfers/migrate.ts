@@ -12,7 +12,7 @@ import { infoU64 } from "../info.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import { OpenCLTensor } from "../tensor.ts";
-import { assertUsable, recordUse, submitUse, type Use } from "./use.ts";
+import { assertUsable, type Use } from "./use.ts";
 
 /** Options of {@link OpenCLQueue.migrate}. */
 export interface MigrateOptions {
@@ -45,13 +45,10 @@ export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], op
   if (contentUndefined) { for (const { tensor, argument } of uses) assertWhole(tensor, argument); }
   const handles = new BigUint64Array([...new Set(uses.map(({ tensor }) => tensor.rawHandle))]);
   const flags = FLAGS[to] | (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0n);
-  const point = submitUse(
-    queue,
-    FN,
-    uses,
-    (...rest) => opencl().clEnqueueMigrateMemObjects(queue.rawHandle, handles.length, handles, flags, ...rest),
-  );
-  recordUse(queue, uses, point);
+  queue.line.submit(uses, {
+    fn: FN,
+    call: (lane) => opencl()[FN](lane.queue, handles.length, handles, flags, lane.waitCount, lane.waitList, lane.slot),
+  });
 }
 
 function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use<OpenCLTensor>[] {

@@ -40,6 +40,7 @@ function transfer(
     use,
     view,
     byteLength,
-    (address, ...rest) => opencl()[fn](queue.rawHandle, tensor.rawHandle, CL_TRUE, offset, length, address, ...rest),
+    ({ queue, waitCount, waitList, slot }, address) =>
+      opencl()[fn](queue, tensor.rawHandle, CL_TRUE, offset, length, address, waitCount, waitList, slot),
   );
 }

@@ -48,9 +48,10 @@ function transfer(
   for (const part of partsOf(runs, [0])) {
     const { length, rows, slices, rowPitches, slicePitches } = boxOf(part.runs, 3, place);
     const begins = [tensor.layout, inHost].map(({ byteOffset }, i) => sizes(byteOffset + part.begins[i], 0, 0));
-    runBlocking(queue, fn, use, view, length * rows * slices, (address, ...rest) =>
+    const copied = length * rows * slices;
+    runBlocking(queue, fn, use, view, copied, ({ queue, waitCount, waitList, slot }, address) =>
       opencl()[fn](
-        queue.rawHandle,
+        queue,
         tensor.rawHandle,
         CL_TRUE,
         begins[0],
@@ -61,7 +62,9 @@ function transfer(
         BigInt(rowPitches[1]),
         BigInt(slicePitches[1]),
         address,
-        ...rest,
+        waitCount,
+        waitList,
+        slot,
       ));
   }
 }

@@ -1,0 +1,65 @@
+import type { ClContext } from "../../ffi/opencl/handles.ts";
+import type { Call, Driver, Lines } from "../core/device/driver.ts";
+import { openclError } from "./errors.ts";
+import type { ClLane } from "./lane.ts";
+import { opencl } from "./library.ts";
+import { FailedEvents } from "./queues/failed_events.ts";
+
+/** A command that does nothing. Where the queue is somebody else's too, it stands behind what they submitted. */
+export const MARKER: Call<ClLane> = {
+  fn: "clEnqueueMarkerWithWaitList",
+  call: ({ queue, waitCount, waitList, slot }) =>
+    opencl().clEnqueueMarkerWithWaitList(queue, waitCount, waitList, slot),
+};
+
+/** What the lines of all contexts do alike. */
+const LINES: Lines<ClLane> = {
+  close: (lane) => lane.close(),
+  submitted: (lane, mark, fn) => lane.submitted(mark, fn),
+  refused: (lane) => lane.takeBack(),
+  poll(lane, mark) {
+    lane.flush();
+    lane.sweep(mark);
+    return lane.over;
+  },
+  block: (lane, mark) => lane.block(mark),
+  waitElsewhere: (lane, mark) => lane.waitElsewhere(mark),
+  waitOnDevice(lane, of, mark) {
+    of.flush();
+    lane.waitFor(of.eventAt(mark));
+    return true;
+  },
+  waitOnHost(lane, gate) {
+    lane.waitForGate(gate);
+    return true;
+  },
+  abandon: (lane) => lane.abandon(),
+  gate: (lane) => lane.unsetGate,
+};
+
+/** The work of one `cl_context`: its lines can wait for each other by events. */
+export class OpenCLDriver implements Driver<ClLane> {
+  /** The API's name. */
+  readonly api = "opencl";
+  /** Its in-order work. */
+  readonly lines = LINES;
+  /** The `cl_context`. */
+  readonly context: ClContext;
+  /** The events of commands that failed. */
+  readonly failed: FailedEvents = new FailedEvents();
+
+  /** Made by the context. */
+  constructor(context: ClContext) {
+    this.context = context;
+  }
+
+  /** @see {@link Driver.error} */
+  error(code: number, fn: string): Error {
+    return openclError(code, fn);
+  }
+
+  /** @see {@link Driver.marker} */
+  marker(): Call<ClLane> {
+    return MARKER;
+  }
+}

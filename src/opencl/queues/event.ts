@@ -1,0 +1,77 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import {
+  CL_COMMAND_USER,
+  CL_EVENT_COMMAND_EXECUTION_STATUS,
+  type CL_EVENT_COMMAND_QUEUE,
+  CL_EVENT_COMMAND_TYPE,
+  type CL_EVENT_CONTEXT,
+} from "../../../ffi/opencl/constants.ts";
+import { CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST } from "../../../ffi/opencl/errors.ts";
+import type { ClContext, ClEvent } from "../../../ffi/opencl/handles.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { check, errcode, made } from "../errors.ts";
+import { opencl } from "../library.ts";
+import { Words } from "./words.ts";
+
+let scratch: { readonly address: Address; readonly word: BigUint64Array; readonly halves: Int32Array } | undefined;
+
+function answerOf(event: ClEvent, name: number, size: bigint) {
+  if (scratch === undefined) {
+    const { words: word, addresses: [address] } = new Words(1);
+    scratch = { address, word, halves: new Int32Array(word.buffer) };
+  }
+  check(opencl().clGetEventInfo(event, name, size, scratch.address, NULL), "clGetEventInfo");
+  return scratch;
+}
+
+/** How far an event's command is (CL_EVENT_COMMAND_EXECUTION_STATUS): 0 once it is done, negative where it failed. */
+export function statusOf(event: ClEvent): number {
+  return answerOf(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4n).halves[0];
+}
+
+/** What an event is of: a context, or a queue. */
+export function ownerOf(event: ClEvent, name: typeof CL_EVENT_CONTEXT | typeof CL_EVENT_COMMAND_QUEUE): bigint {
+  return answerOf(event, name, 8n).word[0];
+}
+
+/** Is it an event that somebody sets, and not a command's? */
+export function isUserEvent(event: ClEvent): boolean {
+  return answerOf(event, CL_EVENT_COMMAND_TYPE, 4n).halves[0] === CL_COMMAND_USER;
+}
+
+/** Releases an event that the ledger counts. */
+export function releaseEvent(event: ClEvent): void {
+  ledger.remove("opencl.cl_event");
+  check(opencl().clReleaseEvent(event), "clReleaseEvent");
+}
+
+/** What a wait answers for an event that failed. What made it fail is told by the event itself. */
+export function checkWait(code: number): void {
+  if (code !== CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) check(code, "clWaitForEvents");
+}
+
+/** An event that is set here, once. */
+export class UserEvent {
+  /** The `cl_event`. */
+  readonly event: ClEvent;
+
+  /** A new one. */
+  constructor(context: ClContext) {
+    this.event = made(opencl().clCreateUserEvent(context, errcode), "clCreateUserEvent");
+    ledger.add("opencl.cl_event");
+  }
+
+  /**
+   * Lets what waits for it run, or fail, and releases it.
+   *
+   * @throws {NativeCallError} where the driver refused: then what waits for it was failed.
+   */
+  set(succeeds: boolean): void {
+    const { clSetUserEventStatus } = opencl();
+    const failure = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    const code = clSetUserEventStatus(this.event, succeeds ? 0 : failure);
+    if (code !== 0) clSetUserEventStatus(this.event, failure); // or nothing would ever end it
+    releaseEvent(this.event);
+    check(code, "clSetUserEventStatus");
+  }
+}
