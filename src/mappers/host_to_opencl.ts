@@ -13,7 +13,7 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { resourceOf, retained } from "./shared/job.ts";
+import { resourceOf } from "./shared/job.ts";
 import { inBuffer, planesOf } from "./shared/planes.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
 import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
@@ -46,7 +46,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     if ("reason" in room) return room;
     const { address, byteLength } = range;
     const verdict = address === undefined ? UNMAPPED : cl.aliasing.judge(address, byteLength);
-    const hostWait = room.length > 0 || waits.some((fence) => fence.context !== cl);
+    const hostWait = room.length > 0 || waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
     const { start } = (room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
     return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, start));
   },
@@ -68,7 +68,6 @@ export function mapBuffer(
   const refusal = makeRoom(whole, cl, besideBuffers(source.described, whole, cl)) ??
     refuseBuffer(source.described, whole, cl);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
-  source.resource.assertLive(); // the wait for that room may have run code of the program's
   const share = cl.memory.hostBuffers.acquire(whole, job.undo);
   const root = share.buffer;
   const parts = planesOf(source).map((plane) =>
@@ -79,7 +78,7 @@ export function mapBuffer(
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   share.holder = resource;
   if (written) cl.memory.hostBuffers.write(root, resource);
-  resource.inherit(waits);
+  resource.inherit(job.waits);
   if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
   return cl.memory.tensor(resource, root, parts[0], source);
 }

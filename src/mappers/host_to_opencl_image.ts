@@ -12,7 +12,7 @@ import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
-import { resourceOf, retained } from "./shared/job.ts";
+import { resourceOf } from "./shared/job.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./shared/refusals.ts";
 import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
 import { UNMAPPED } from "./shared/verdicts.ts";
@@ -56,32 +56,25 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const { image, copied } = way;
     const layout = moved(plane.layout, 0);
     if (copied !== undefined) {
-      const hostWait = waits.some((fence) => fence.context !== cl);
+      const hostWait = waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
       return plannedCopy(EDGE, copied, hostWait, new Described(target, access, [{ layout, allocation, start }]));
     }
     const verdict = address === undefined ? UNMAPPED : cl.images.aliasing.judge({ format, image, address });
-    const hostWait = way.hostWait || waits.some((fence) => fence.context !== cl);
+    const hostWait = way.hostWait || waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
     return planned(EDGE, verdict, hostWait, new Described(target, access, [{ ...plane, layout }]));
   },
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
-    const waits = retained(job, source);
     // Asked again: a hop of the same route may have come between.
     const way = wayFor(source.described, to);
     if ("reason" in way) throw noRoute(source.name, to.context.name, [way]);
     const take = way.copied === undefined ? mapInPlace : mapCopy;
-    return take(source, to, way.image, job, waits);
+    return take(source, to, way.image, job);
   },
 };
 
-function mapInPlace(
-  source: HostTensor,
-  target: ImageTarget,
-  image: ImageShape,
-  job: MapJob,
-  waits: Fence[],
-): OpenCLImage {
+function mapInPlace(source: HostTensor, target: ImageTarget, image: ImageShape, job: MapJob): OpenCLImage {
   const { context: cl, format } = target;
   const { address } = source;
   const layout = moved(source.layout, 0);
@@ -89,7 +82,6 @@ function mapInPlace(
   const { range } = source.described;
   const refusal = makeRoom(range, cl, besideImages(range, target, image)) ?? refuseEnded(EDGE, cl);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
-  source.resource.assertLive(); // the wait for that room may have run code of the program's
   const share = cl.memory.hostBuffers.acquire(range, job.undo, {
     what: whatOf(target, image),
     create: (at, undo) => cl.images.createOver(target, image, at, undo),
@@ -100,27 +92,22 @@ function mapInPlace(
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   share.holder = resource;
   if (writes(access)) cl.memory.hostBuffers.write(root, resource);
-  resource.inherit(waits);
+  resource.inherit(job.waits);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }
 
-function mapCopy(
-  source: HostTensor,
-  target: ImageTarget,
-  image: ImageShape,
-  job: MapJob,
-  waits: Fence[],
-): OpenCLImage {
+function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job: MapJob): OpenCLImage {
   const { context: cl } = target;
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
   const root = cl.images.createOwn(target, image, job.undo);
   const copy = cl.images.copy(root.mem, image, source.address, layout.byteLength);
-  const written = reads(access) ? copy.write(job.waits) : undefined;
-  const giveBack = writes(access) ? { context: cl, submit: copy.read } : undefined;
+  const { line } = cl.queue;
+  const written = reads(access) ? line.submitRaw(copy.write(), job.waits) : undefined;
+  const giveBack = writes(access) ? { line, step: (step: number) => step === 0 ? copy.read() : undefined } : undefined;
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
-  resource.inherit(waits);
-  if (written !== undefined) resource.record(written);
+  resource.inherit(job.waits);
+  if (written !== undefined) resource.inherit([written]);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }
 

@@ -10,7 +10,7 @@ import { noRoute } from "../core/graph/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
-import { resourceOf, retained } from "./shared/job.ts";
+import { resourceOf } from "./shared/job.ts";
 import { refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
 
 const EDGE = "host→opencl.svm";
@@ -34,17 +34,21 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
     const refusal = refuse(source, svm);
     if (refusal !== undefined) return refusal;
     const verdict = svm.context.aliasing.judge(svm.memoryOf(source.range.allocation));
-    return planned(EDGE, verdict, waits.some((fence) => fence.context !== svm.context), source.as(target, access));
+    return planned(
+      EDGE,
+      verdict,
+      waits.some((fence) => !svm.context.queue.line.canWaitFor(fence.line)),
+      source.as(target, access),
+    );
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLSvmTensor | Frame<OpenCLSvmTensor> {
     const svm = target as OpenCLSvm;
-    const waits = retained(job, source);
     // Asked again: a hop of the same route may have come between.
     const refusal = refuse(source.described, svm);
     if (refusal !== undefined) throw noRoute(source.name, "shared memory", [refusal]);
     const resource = resourceOf(svm.context.queue.resource, job, source.resource);
-    resource.inherit(waits);
+    resource.inherit(job.waits);
     if (!(source instanceof Frame)) return svm.tensor(resource, source.rawHandle, source.layout, source);
     const placed = source.planes.map(({ rawHandle: handle, layout }) => ({ handle, layout }));
     return svm.frame(resource, source.info, placed, { metadata: source.metadata, parent: source });

@@ -6,13 +6,10 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
-import type { GiveBack } from "../core/life/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
-import type { MappedTensor } from "../opencl/images/map.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { refuseEnded } from "./shared/refusals.ts";
@@ -44,17 +41,14 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
     const { context: cl, root } = source;
     const { access } = job.grants[0];
     const mapped = cl.images.mapTensor(source, access, !hasGaps(source));
-    if (root.hostAddress === undefined) job.undo.push(showAt(mapped.address, mapped.layout.byteLength, source.name));
+    const { range, layout } = mapped;
+    if (root.hostAddress === undefined) job.undo.push(showAt(range.address, layout.byteLength, source.name));
     if (writes(access)) {
       root.hostWriters++;
       job.undo.push(() => void root.hostWriters--);
     }
     const grants = mapped.grantsFor(job.grants, job.undo);
-    const resource = resourceOf(cl.queue.resource, { ...job, grants }, source.resource, giveBackOf(cl, mapped));
-    return (target.context as HostContext).tensor(resource, mapped.address, mapped.layout, source);
+    const resource = resourceOf(cl.queue.resource, { ...job, grants }, source.resource, range.giveBack);
+    return (target.context as HostContext).tensor(resource, range.address, layout, source);
   },
 };
-
-function giveBackOf(cl: OpenCLContext, mapped: MappedTensor): GiveBack {
-  return { context: cl, submit: (work) => mapped.unmap(work) };
-}

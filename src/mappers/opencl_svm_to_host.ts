@@ -55,9 +55,8 @@ function giveBackOf(
   address: OpenCLSvmTensor["address"],
   byteLength: number,
   exact: boolean,
-) {
+): GiveBack | undefined {
   const [{ allocation, access }] = job.grants;
   if (svm.blockOf(allocation)?.grain !== "coarse") return undefined;
-  const range = svm.maps.map(allocation, address, byteLength, access, exact);
-  return { context: svm.context, submit: (work) => range.unmap(work) } satisfies GiveBack;
+  return svm.maps.map(allocation, address, byteLength, access, exact).giveBack;
 }

@@ -8,11 +8,9 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
-import type { GiveBack } from "../core/life/resource.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { BufferLimits } from "../opencl/buffers/limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
-import type { MappedRange } from "../opencl/memory.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
@@ -60,7 +58,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
       root.hostWriters++;
       job.undo.push(() => void root.hostWriters--);
     }
-    const resource = resourceOf(cl.queue.resource, job, source.resource, giveBackOf(cl, range));
+    const resource = resourceOf(cl.queue.resource, job, source.resource, range.giveBack);
     return onHost(source, target, resource, ({ layout, rootOffset }) => {
       return { handle: range.address, layout: moved(layout, rootOffset - first) };
     });
@@ -78,8 +76,4 @@ function refuse(access: Access, limits: BufferLimits | undefined): Refusal | und
   if (limits === undefined || (limits.host !== undefined && covers(limits.host, access))) return undefined;
   const reason = `the buffer was made with ${limits.flags}: the host may not map it for "${access}".`;
   return refused(EDGE, reason, limits.host === undefined ? undefined : `Map it for "${limits.host}".`);
-}
-
-function giveBackOf(cl: OpenCLContext, range: MappedRange): GiveBack {
-  return { context: cl, submit: (work) => range.unmap(work) };
 }

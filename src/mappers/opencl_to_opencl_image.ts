@@ -11,7 +11,7 @@ import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { resourceOf, retained } from "./shared/job.ts";
+import { resourceOf } from "./shared/job.ts";
 import { refused, refuseEnded, refuseFrame } from "./shared/refusals.ts";
 
 const EDGE = "opencl→opencl.image";
@@ -39,18 +39,17 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     if (verdict.impossible) return refused(EDGE, verdict.evidence);
     const [plane] = source.planes;
     const result = new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]);
-    return planned(EDGE, verdict, waits.some((fence) => fence.context !== cl), result);
+    return planned(EDGE, verdict, waits.some((fence) => !cl.queue.line.canWaitFor(fence.line)), result);
   },
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
-    const waits = retained(job, source);
     const { layout, root, rootOffset, rawHandle } = source;
     const fit = sourceRefusal(source) ?? fitOf(source.described, to);
     if ("reason" in fit) throw noRoute(source.name, to.context.name, [fit]);
     const handle = to.context.images.overBuffers.create(to, fit, rawHandle, job.undo);
     const resource = resourceOf(to.context.queue.resource, job, source.resource);
-    resource.inherit(waits);
+    resource.inherit(job.waits);
     const init = { target: to, resource, handle, layout, image: fit, root, bufferOffset: rootOffset, parent: source };
     return to.context.images.tensor(init);
   },

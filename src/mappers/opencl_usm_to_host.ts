@@ -6,7 +6,6 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned, plannedCopy } from "../core/graph/plan.ts";
-import type { GiveBack } from "../core/life/resource.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
@@ -77,6 +76,8 @@ function copyOf(
   // The block may be longer: its length is rounded up.
   const grants = [lent.elsewhere(allocation, byteLength), ...job.grants];
   if (reads(access) || gaps) usm.copy(address, device, byteLength); // what lies between the elements goes back as it was
-  const submit: GiveBack["submit"] = (work) => usm.submitCopy(device, address, byteLength, work);
-  return { address, grants, giveBack: writes(access) ? { context: usm.context, submit } : undefined };
+  if (!writes(access)) return { address, grants, giveBack: undefined };
+  const { line } = usm.context.queue;
+  const back = usm.copying(device, address, byteLength);
+  return { address, grants, giveBack: { line, step: (step) => step === 0 ? back : undefined } };
 }

@@ -220,10 +220,11 @@ export class Line<L = any> {
     for (const { line, mark } of behind) line.#assertUngated(what, mark);
   }
 
-  /** Can what is submitted next wait for another line without the host? */
+  /** Can what is submitted next wait for another line without blocking this thread? */
   canWaitFor(other: Line): boolean {
     return other === this as Line || (other.driver === this.driver && this.#lines.waitOnDevice !== undefined) ||
-      this.#kindOfSync(other) !== undefined;
+      this.#kindOfSync(other) !== undefined ||
+      (this.#lines.waitOnHost !== undefined && other.#lines.gate?.(other.lane, other.#submitted) !== undefined);
   }
 
   /** The same of all of them. */
