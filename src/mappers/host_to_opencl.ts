@@ -63,7 +63,6 @@ export function mapBuffer(
   job: MapJob,
   whole: ByteRange,
 ): OpenCLTensor | Frame<OpenCLTensor> {
-  const waits = retained(job, source);
   // Asked again: a hop of the same route may have come between.
   const refusal = makeRoom(whole, cl, besideBuffers(source.described, whole, cl)) ??
     refuseBuffer(source.described, whole, cl);
