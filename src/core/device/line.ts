@@ -269,7 +269,7 @@ export class Line<L = any> {
     const marker = this.driver.marker!();
     if (this.#isWaiting) {
       this.#orTakeBack(() => this.#make(marker));
-      this.#record(NO_USES);
+      this.#record(NO_USES, marker.fn);
     }
     const failures = unwind([() => this.#make(call)]);
     try {
@@ -278,7 +278,7 @@ export class Line<L = any> {
       this.#takeBack();
       throwAll([...failures, error, ...unwind([finish])], call.fn);
     }
-    const mark = this.#record(uses);
+    const mark = this.#record(uses, call.fn);
     throwAll(failures, call.fn);
     return mark;
   }
