@@ -44,7 +44,7 @@ export class UMatEnd implements End, Disposable {
   quiet(): void {
     for (const cl of this.#cls) {
       const queue = queueOf(this.#cv.executionIn(cl.rawHandle)!);
-      queue.marker()[Symbol.dispose]();
+      queue.waitFor([]);
       queue.finish();
     }
   }
@@ -63,7 +63,7 @@ export class UMatEnd implements End, Disposable {
     const execution = umat.buffer.execution!;
     this.#late.get(this.#contextOf(umat))!.delay(queueOf(execution));
     this.#cv.bitwise_not(from, umat);
-    const fence = execution.queue.marker();
+    const fence = execution.queue.line.fence();
     all.move();
     from.disposeAfter(fence);
     return fence;
@@ -88,10 +88,9 @@ export class UMatEnd implements End, Disposable {
       const execution = umat.buffer.execution!;
       execution.run(() => rawInvert(from, umat));
       assertByKernel(umat);
-      const written = execution.queue.marker();
+      const written = execution.queue.line.waitFor([]);
       queueOf(execution).flush();
       return async () => {
-        using _ = written;
         await written.wait();
         from[Symbol.dispose]();
       };

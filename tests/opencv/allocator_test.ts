@@ -145,7 +145,7 @@ testPages("allocator: where there is no memory OpenCV says so, as without it", (
         core().bitwise_not(source.slot.input, umat.slot.output, noArray());
         core().UMat_copyTo(umat.slot.header, result.slot.output); // blocks
       });
-      umat.resource.record(execution.queue.marker());
+      umat.usedBy(execution.queue.line.waitFor([]));
     }
     assertEquals(result.bytes, bytes.map((value) => 255 - value));
     assertEquals([result.data.currAllocator, isPaged(result)], [pages.address, true]);

@@ -11,14 +11,14 @@ import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
 import { noArray, viewOf } from "../../src/opencv/slots.ts";
 import { warningsOf } from "../warnings.ts";
-import { assertBytes, assertHeld } from "../opencl/help.ts";
+import { assertBytes, assertHeld, gate } from "../opencl/help.ts";
 import { bufferOwners, dataAt, openPoCL, pattern, testUMat } from "./help.ts";
 
 /** Inverts a UMat, as an operation would: submitted, and recorded. */
 function invert(umat: OpenCVUMat): void {
   const execution = umat.buffer.execution!;
   execution.run(() => core().bitwise_not(umat.slot.input, umat.slot.output, noArray()));
-  umat.resource.record(execution.queue.marker());
+  umat.usedBy(execution.queue.line.waitFor([]));
 }
 
 testUMat("umat: the graph finds the way from host memory, and OpenCV's writes land there", () => {
@@ -257,7 +257,7 @@ testUMat(
       cl.queue.fill(tensor, 1);
       cl.queue.finish();
       slow.run([1], [way === "slice" ? tensor : other, short]);
-      using after = cl.queue.fence();
+      const after = cl.queue.fence();
       using part = way === "slice" ? tensor.slice(tensor.layout) : undefined;
       const source = part ?? tensor;
       slow.run([1], [source, long]);
@@ -271,18 +271,18 @@ testUMat(
   },
 );
 
-testUMat("umat: an operation behind a user event that is not set is refused: OpenCV may block", async () => {
+testUMat("umat: an operation behind a promise that is not settled is refused: OpenCV may block", async () => {
   using cl = openPoCL();
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cl, cv]);
   using buffer = cl.allocate({ shape: [64, 64], dtype: "u8" });
   cl.queue.fill(buffer, 9);
   await using umat = graph.map(buffer, cv.umat);
-  using event = cl.userEvent();
-  using work = cl.createQueue().marker(event.fence);
-  umat.usedBy(work);
-  assertThrows(() => cv.GaussianBlur(umat, umat, [3, 3]), AccessError, "user event");
-  event.complete();
+  using opening = gate();
+  using queue = cl.createQueue();
+  umat.usedBy(queue.waitFor(opening.fence));
+  assertThrows(() => cv.GaussianBlur(umat, umat, [3, 3]), AccessError, "a promise that is not settled");
+  await opening.complete();
   cv.GaussianBlur(umat, umat, [3, 3]);
 });
 
