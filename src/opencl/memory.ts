@@ -108,7 +108,7 @@ export class OpenCLMemory {
 
   /** The way back of a range that the device has written. @see {@link publication} */
   publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
-    return publication(this.#context, aliases, mapBuffer(mem, false, CL_MAP_READ, offset, length));
+    return publication(this.#context, aliases, () => mapBuffer(mem, false, CL_MAP_READ, offset, length));
   }
 
   /**
@@ -132,7 +132,8 @@ export class OpenCLMemory {
 
   /** The tensor of a part of a root buffer that begins `begin` bytes into it. */
   tensor(resource: Resource, root: RootBuffer, part: BufferPart, parent: Mapped): OpenCLTensor {
-    return new OpenCLTensor({ target: this.#context, resource, root, parent, ...part });
+    const { handle, origin, layout } = part;
+    return new OpenCLTensor({ target: this.#context, resource, root, parent, handle, origin, layout });
   }
 
   /** Where a root buffer begins in its allocation. */
@@ -195,12 +196,13 @@ export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: nu
  * unmap follows when the map is done: rusticl 22.3 refuses it before. Memory that `aliases` the host's, and that was never
  * used, has nothing to publish.
  */
-export function publication({ queue: { line } }: OpenCLContext, aliases: boolean, map: MapCall): GiveBack {
+export function publication({ queue: { line } }: OpenCLContext, aliases: boolean, map: () => MapCall): GiveBack {
+  let mapped: MapCall | undefined;
   return {
     line,
     step(step, used) {
-      if (step === 0) return aliases && !used ? undefined : map;
-      return step === 1 ? map.unmap : undefined;
+      if (step === 0 && (used || !aliases)) return mapped = map();
+      return step === 1 ? mapped?.unmap : undefined;
     },
   };
 }

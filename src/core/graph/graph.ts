@@ -79,7 +79,7 @@ export class Graph implements Disposable {
    *
    * @throws like {@link map}, except NoRouteError: a closed route says so itself.
    */
-  explain(source: Mapped, target: Target, options: MapOptions = {}): Route {
+  explain(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Route {
     if (isScattered(source)) return joined(source.planes.map((plane) => this.explain(plane, target, options)));
     const asked = optionsOf(options);
     const ready = this.#ready(source, target, asked);
@@ -108,7 +108,7 @@ export class Graph implements Disposable {
     this.#assertKnown(target.context, "target");
     const access = asked.access ?? source.access;
     const returning = source.usable(access);
-    const waits = [...source.work];
+    const waits = source.work;
     for (const { resource } of returning) waits.push(...resource!.work.fences);
     if (asked.after !== undefined) waits.push(asked.after);
     return { access, returning, waits };
@@ -209,6 +209,7 @@ interface Asked {
 }
 
 const NO_OPTIONS: MapOptions = {};
+const NOTHING_ASKED: Asked = { access: undefined, after: undefined, copy: undefined };
 
 /** Contexts or mappers of one graph: more come only of a list that never ends. */
 const MOST_LISTED = 65_536;
@@ -313,6 +314,7 @@ function noTarget(given: unknown): ArgumentError {
 }
 
 function optionsOf(given: MapOptions): Asked {
+  if (given === NO_OPTIONS) return NOTHING_ASKED;
   const { access, after, copy } = optionsIn(given, OPTIONS);
   if (after !== undefined) fenceIn(after, "after");
   if (copy !== undefined && copy !== "never" && copy !== "allow") {

@@ -51,6 +51,12 @@ const NONE: readonly Refusal[] = [];
 /** The most descriptions followed at one target; only a mapper whose probes never repeat themselves makes more. */
 const MOST_DESCRIPTIONS = 64;
 
+/** What an edge has answered already. */
+interface Asked {
+  readonly edge: Edge;
+  readonly answer: Plan | Refusal;
+}
+
 interface Reached {
   readonly at: Described;
   readonly waits: readonly Fence[];
@@ -63,7 +69,7 @@ interface Reached {
  * for), because an edge may accept one description at a node and refuse another.
  */
 export function search(query: Query, edges: Edges, all: readonly Target[]): Found {
-  const asked = new Map<Edge, Plan | Refusal>();
+  const asked: Asked[] = [];
   const direct = query.exhaustive ? undefined : unbeatable(query, edges, asked);
   if (direct !== undefined) return { hops: [direct], refused: NONE };
   const targets = all.includes(query.goal) ? all : [...all, query.goal];
@@ -92,7 +98,7 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
       const { mapper, to, place } = edge;
       for (let t = 0; t < targets.length; t++) {
         if (targets[t].kind !== to || targets[t] === reached.at.target) continue;
-        const known = reached.hops.length === 0 && targets[t] === query.goal ? asked.get(edge) : undefined;
+        const known = reached.hops.length === 0 && targets[t] === query.goal ? asked.find((one) => one.edge === edge)?.answer : undefined;
         const answer = allowed(
           known ?? ask(mapper, reached.at, targets[t], query.access, reached.waits),
           mapper,
@@ -114,15 +120,15 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
 function unbeatable(
   { source, goal, access, waits }: Query,
   edges: Edges,
-  asked: Map<Edge, Plan | Refusal>,
+  asked: Asked[],
 ): Hop | undefined {
   if (source.target === goal) return undefined;
   for (const edge of edges.from(source.target.kind)) {
     const { mapper, to } = edge;
     if (to !== goal.kind) continue;
-    const plan = ask(mapper, source, goal, access, waits);
-    if (isPlan(plan) && plan.transfer === "alias" && !plan.hostWait) return { mapper, target: goal, plan };
-    asked.set(edge, plan);
+    const answer = ask(mapper, source, goal, access, waits);
+    if (isPlan(answer) && answer.transfer === "alias" && !answer.hostWait) return { mapper, target: goal, plan: answer };
+    asked.push({ edge, answer });
   }
   return undefined;
 }

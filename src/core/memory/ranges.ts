@@ -11,7 +11,7 @@ interface Node<T> extends Placed<T> {
   readonly writes: boolean;
   /** Tells ranges apart that begin at the same byte. */
   readonly order: number;
-  /** Random: no child has a greater one than its parent, which keeps the tree shallow, whatever comes and goes. */
+  /** Scattered: no child has a greater one than its parent, which keeps the tree shallow, whatever comes and goes. */
   readonly priority: number;
   left: Node<T> | undefined;
   right: Node<T> | undefined;
@@ -38,13 +38,14 @@ export class Ranges<T> implements Iterable<T> {
 
   /** Adds `[start, end)`. `writes` marks those that {@link some} finds when it is asked for writers only. */
   add(item: T, start: number, end: number, writes: boolean): Placed<T> {
+    const order = orders++;
     const node: Node<T> = {
       item,
       start,
       end,
       writes,
-      order: orders++,
-      priority: Math.random(),
+      order,
+      priority: scattered(order),
       left: undefined,
       right: undefined,
       reach: end,
@@ -131,6 +132,11 @@ function joined<T>(first: Node<T> | undefined, second: Node<T> | undefined): Nod
   }
   second.left = joined(first, second.left);
   return measured(second);
+}
+
+/** A number in no visible order: Knuth's multiplicative hash. */
+function scattered(order: number): number {
+  return Math.imul(order, 0x9e3779b1) >>> 0;
 }
 
 function isBefore<T>(one: Node<T>, other: Node<T>): boolean {

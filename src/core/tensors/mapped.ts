@@ -97,8 +97,14 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
   }
 
   /** The work in flight that the next user of its bytes has to wait for. */
-  get work(): readonly Fence[] {
-    return this.works.flatMap((work) => work.fences);
+  get work(): Fence[] {
+    const { parts } = this;
+    const fences = this.resource.work.fences;
+    for (let i = 0; i < parts.length; i++) fences.push(...parts[i].work);
+    for (let at = this.parent; at?.target === this.target; at = at.parent) fences.push(...at.resource.work.fences);
+    const peers = peersOf(this);
+    for (let i = 0; i < peers.length; i++) fences.push(...peers[i].resource?.work.fences ?? []);
+    return fences;
   }
 
   /** What to wait for next, of all that work. */

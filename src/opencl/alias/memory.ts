@@ -44,8 +44,15 @@ let kinds = 1 + CLASSES;
 
 /** The number of the kind that host memory is of; 0 is the driver's own memory. */
 export function hostNumber(address: bigint, byteLength: number): number {
-  return 1 + 2 * Math.log2(divisorOf(address)) + Number(byteLength % 64 === 0);
+  if (address !== last.address) {
+    last.address = address;
+    last.number = 1 + 2 * Math.log2(divisorOf(address));
+  }
+  return last.number + Number(byteLength % 64 === 0);
 }
+
+/** The address that was asked about last: one map asks about the same several times. */
+const last = { address: -1n, number: 0 };
 
 /** A kind of memory that a driver may share with the CPU or not, and how a block of it is made to try that on. */
 export class MemoryKind {

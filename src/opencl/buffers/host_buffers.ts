@@ -158,6 +158,7 @@ export class HostBuffers {
    * maps of one range overlap in time.
    */
   write(buffer: HostBuffer, writer: Resource): void {
+    if (buffer.writers.length === 0) return void buffer.writers.push(writer);
     const unfinished = buffer.writers.filter(({ state }) => state !== "freed");
     for (const earlier of unfinished) {
       // One that lives has other bytes, or is what this one was mapped from: that end is its own.

@@ -126,7 +126,7 @@ export class OpenCLImages {
 
   /** The way back of an image that the device has written: @see {@link OpenCLMemory.publish}. */
   publish(mem: ClMem, image: ImageShape, aliases: boolean): GiveBack {
-    return publication(this.#context, aliases, mapImageCall(mem, image, false, CL_MAP_READ));
+    return publication(this.#context, aliases, () => mapImageCall(mem, image, false, CL_MAP_READ));
   }
 
   /** The tensor of an image that was made. */
