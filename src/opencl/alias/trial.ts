@@ -8,7 +8,6 @@ import { opencl } from "../library.ts";
 import type { OpenCLKernel } from "../kernel.ts";
 import type { OpenCLQueue } from "../queue.ts";
 import { check } from "../errors.ts";
-import { SizeWords } from "../kernels/work_range.ts";
 import { UserEvent } from "../queues/event.ts";
 
 /**
