@@ -1,6 +1,5 @@
 // A fence of CUDA's: an event that is recorded and waited for, alone and behind a kernel of one thread. The events of
-// C's first way are made as samepage makes them; its second way waits as fast as the device can be asked. `using` takes
-// time of its own, whatever it disposes: so there is a way with it and one without.
+// C's first way are made as samepage makes them; its second way waits as fast as the device can be asked.
 
 import { cudaEventBlockingSync, cudaEventDisableTiming } from "../ffi/cuda_runtime/constants.ts";
 import { check } from "../src/cuda/errors.ts";
@@ -26,20 +25,6 @@ function blocking(launches: boolean): Operation {
       for (let i = 0; i < count; i++) {
         if (launches) touch.run(ONE, [byte]);
         const fence = cuda.stream.fence();
-        fence.waitSync();
-        fence[Symbol.dispose]();
-      }
-    },
-  };
-}
-
-/** The same without a kernel, by `using`. */
-function disposing(): Operation {
-  const { cuda: { stream } } = gpu();
-  return {
-    run(count) {
-      for (let i = 0; i < count; i++) {
-        using fence = stream.fence();
         fence.waitSync();
       }
     },
@@ -71,7 +56,7 @@ function awaiting(launches: boolean): Operation {
     async run(count) {
       for (let i = 0; i < count; i++) {
         if (launches) touch.run(ONE, [byte]);
-        using fence = cuda.stream.fence();
+        const fence = cuda.stream.fence();
         await fence.wait();
       }
     },
@@ -82,11 +67,10 @@ figure({
   id: "cuda-event",
   title: "a fence made and waited for",
   on: "cuda",
-  goal: atMost(1.15),
+  goal: atMost(1.10),
   ways: [
     cudaC("cuda_event", "record_wait"),
     here("samepage", () => blocking(false)),
-    here("samepage, with `using`", disposing),
     here("samepage, awaited", () => awaiting(false)),
     here("Deno, the calls alone", calling),
     cudaC("cuda_event", "record_spin", "C, spinning"),
@@ -97,7 +81,7 @@ figure({
   id: "cuda-launch-wait",
   title: "a kernel of one thread, and a fence behind it waited for",
   on: "cuda",
-  goal: atMost(1.15),
+  goal: atMost(1.10),
   ways: [
     cudaC("cuda_event", "launch_wait"),
     here("samepage", () => blocking(true)),

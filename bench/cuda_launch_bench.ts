@@ -34,7 +34,7 @@ figure({
   id: "cuda-launch",
   title: "launch a kernel with 6 arguments",
   on: "cuda",
-  goal: atMost(1.15),
+  goal: atMost(1.10),
   ways: [
     cudaC("cuda_launch", "six"),
     here("samepage", () => {

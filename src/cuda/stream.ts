@@ -190,8 +190,9 @@ export class CudaStream extends NativeObject {
     return this.line.submit(uses, call, after);
   }
 
-  /** Throws unless they are tensors: for those who write mappers. */
-  assertTensors(uses: readonly CudaUse[]): void {
+  /** Throws unless it is live, and these are tensors: for those who write mappers. */
+  assertTakes(uses: readonly CudaUse[]): void {
+    this.resource.assertLive();
     for (const { tensor, argument } of uses) checks.assertInstance<unknown>(tensor, CudaTensor, argument);
   }
 }

@@ -1,5 +1,5 @@
 import type { Target } from "../../src/core/graph/context.ts";
-import type { Fence } from "../../src/core/life/fence.ts";
+import type { Fence } from "../../src/core/device/fence.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
@@ -136,7 +136,7 @@ export class CudaEnd implements End, Disposable {
 
 /** Has a context make events in advance. */
 export function keepEvents({ stream }: CudaContext): void {
-  Array.from({ length: EVENTS }, () => stream.fence()).forEach((fence) => fence[Symbol.dispose]());
+  for (let i = 0; i < EVENTS; i++) stream.fence();
   stream.finish();
 }
 

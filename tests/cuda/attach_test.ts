@@ -58,7 +58,7 @@ gpuTest("work on a stream of somebody else's is ordered, and its owner keeps it"
     {
       using stream = cuda.attachStream(owners.handle);
       using peer = cuda.attachStream(owners.handle); // there may be several: they are one stream
-      assert(stream.handle === owners.handle && peer.timeline === stream.timeline);
+      assertEquals([stream.handle, peer.handle], [owners.handle, owners.handle]);
       held.start(input); // on the context's own stream
       held.add(output, input, stream); // behind it, though nobody said so
       const fence = peer.fence();

@@ -51,7 +51,7 @@ export const OPERATIONS: { readonly [name: string]: (cuda: CudaContext) => unkno
     cuda.stream.finish();
     timer.milliseconds();
     using event = cuda.exportEvent();
-    event.record()[Symbol.dispose]();
+    event.record();
   },
   "transfers": (cuda) => {
     using x = cuda.allocate(BYTES);

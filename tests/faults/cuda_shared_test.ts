@@ -66,7 +66,7 @@ test("an event that another process gives out", async (cuda) => {
     await swept(
       () => {
         using opened = cuda.openEvent(event);
-        using fence = opened.fence();
+        const fence = opened.fence();
         cuda.stream.waitFor(fence);
       },
       ["cudart.cudaIpcOpenEventHandle", "cudart.cudaEventDestroy"],

@@ -47,7 +47,7 @@ test("streams that wait for each other, and fences", async (cuda) => {
     await using stream = cuda.createStream();
     cuda.stream.fill(one, 1);
     stream.copy(one, two);
-    using fence = stream.fence();
+    const fence = stream.fence();
     cuda.stream.waitFor(fence);
     await fence.wait();
   }, [

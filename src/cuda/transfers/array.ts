@@ -65,7 +65,7 @@ function transfer(
   ends: (pitched: PitchedPtr) => Partial<CudaMemcpy3DParms>,
 ): void {
   const use: CudaUse = { tensor, access, argument: "tensor" };
-  stream.assertTensors([use]);
+  stream.assertTakes([use]);
   checks.assertInstance(array, CudaArray, "array");
   if (array.context !== stream.context) throw checks.wrong("array", "it is another context's.");
   const { pitch, rows } = pitchesOf(tensor.layout, array);

@@ -15,7 +15,7 @@ export function copy(stream: CudaStream, from: CudaTensor, to: CudaTensor): void
     { tensor: from, access: "read", argument: "from" },
     { tensor: to, access: "write", argument: "to" },
   ];
-  stream.assertTensors(uses);
+  stream.assertTakes(uses);
   const place = { api: "cuda", fn: FN, argument: "to" };
   assertSameElements(from.layout, to.layout, place);
   if (from.grant.overlaps(to.grant)) throw new LayoutError(`to: its bytes overlap those of ${from.name}.`, place);

@@ -13,7 +13,7 @@ const FN = "cudaMemset2DAsync";
 /** Every byte of a tensor's elements; what lies between them stays as it is. */
 export function fill(stream: CudaStream, tensor: CudaTensor, byte: number): void {
   const uses: CudaUse[] = [{ tensor, access: "write", argument: "tensor" }];
-  stream.assertTensors(uses);
+  stream.assertTakes(uses);
   assertReachable(tensor, stream.context, "tensor");
   if (!Number.isInteger(byte) || byte < 0 || byte > 255) throw checks.wrong("byte", `${shown(byte)} is no byte.`);
   const place = { api: "cuda", fn: FN, argument: "tensor" };

@@ -31,7 +31,7 @@ function transfer(
 ): void {
   const view = checks.bytesIn(bytes, "bytes");
   const uses = [{ tensor, access, argument: "tensor" }];
-  stream.assertTensors(uses);
+  stream.assertTakes(uses);
   const { byteLength } = tensor.layout;
   if (!isContiguous(tensor.layout)) throw unfit("tensor", `${tensor.name} has gaps between its elements.`);
   if (view.byteLength !== byteLength) {

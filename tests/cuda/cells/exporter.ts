@@ -34,7 +34,7 @@ if (import.meta.main) {
   using tensor = cuda.allocate({ shape: shape.split(",").map(Number), dtype: "u8" });
   using event = cuda.exportEvent();
   cuda.stream.fill(tensor, 0);
-  event.record()[Symbol.dispose]();
+  event.record();
   cuda.stream.finish();
   console.log(cuda.exportMemory(tensor).bytes.toHex(), event.bytes!.toHex());
   for await (const _ of Deno.stdin.readable) { /* until whoever started it closes it */ }

@@ -15,7 +15,7 @@ import {
 } from "@samepage/interop/advisor";
 import { assertAllowed, ManagedTurns, refusalOf } from "@samepage/interop/cuda";
 import { LONG_VALUES, LONGEST_MESSAGE } from "../anything.ts";
-import { any, fails, outcome, OwnFence, say } from "../kit.ts";
+import { any, fails, outcome, say } from "../kit.ts";
 import { table } from "../row.ts";
 
 /** What is no request, no kind and no device. */
@@ -69,29 +69,29 @@ export default table(import.meta, {
     says: ["true", "AccessError tensor", "ArgumentError memory", "ArgumentError tensor"],
   },
   "managed memory out of turn": {
-    run() {
+    async run() {
       const turns = new ManagedTurns();
       using memory = host.allocate({ shape: [64], dtype: "u8" });
       const { grant: { allocation } } = memory;
-      const timeline = { stream: 3n };
-      turns.before(timeline); // nothing is tracked
+      const commands = { stream: 3n };
+      const uses = [{ tensor: memory, access: "read", argument: "args[0]" }] as const;
+      turns.before(commands); // nothing is tracked
       turns.takeViews(allocation);
-      turns.streamEnds(timeline, true);
-      turns.join({ workInFlight: () => [] });
+      turns.streamEnds(commands, true);
       turns.track(allocation, "global");
       const view = memory.view();
-      turns.before(timeline);
+      turns.before(commands);
       say(view.length);
       turns.attached(allocation, "host");
-      fails("attached to the host", () => turns.assertReachable(allocation, timeline, "args[0]"), AccessError);
-      turns.attached(allocation, timeline);
-      turns.assertReachable(allocation, timeline, "args[0]");
-      fails("attached to another", () => turns.assertReachable(allocation, { stream: 4n }, "args[0]"), AccessError);
-      using fence = new OwnFence();
-      fence.done = true;
-      turns.after(timeline, fence);
-      turns.streamEnds(timeline, true);
-      turns.streamEnds(timeline, true); // it has ended already
+      fails("attached to the host", () => turns.assertReachable(uses, commands), AccessError);
+      turns.attached(allocation, commands);
+      turns.assertReachable(uses, commands);
+      fails("attached to another", () => turns.assertReachable(uses, { stream: 4n }), AccessError);
+      const fence = host.signal(Promise.resolve());
+      turns.after(commands, fence);
+      await fence.wait();
+      turns.streamEnds(commands, true);
+      turns.streamEnds(commands, true); // it has ended already
       turns.takeViews(allocation);
     },
     says: ["0"],

@@ -123,23 +123,6 @@ export default table(import.meta, {
       fails("its part", () => k.add.run(ONE, [part, 1]), AccessError);
     },
   },
-  "an argument that disposes another": {
-    gpus: 1,
-    run() {
-      using cuda = device();
-      using k = kernels(cuda);
-      const x = cuda.allocate(BYTES);
-      const args = [x, 1];
-      Object.defineProperty(args, 1, {
-        get() {
-          x[Symbol.dispose]();
-          return 1;
-        },
-      });
-      fails("run", () => k.add.run(ONE, any(args)), DisposedError);
-      cuda.stream.finish();
-    },
-  },
   "a source that does not compile": {
     gpus: 1,
     run() {

@@ -81,7 +81,6 @@ export default table(import.meta, {
         cuda.pinned.pool({ byteLength: 4096 }),
         cuda.timer(),
         cuda.createStream(),
-        cuda.stream.fence(),
         k,
       ];
       k.wild.run(THREAD, [16n]);
