@@ -179,7 +179,8 @@ export class StreamLane extends CudaLane {
 
   /** The earliest event at or behind a mark; recorded now where there is none. */
   #at(mark: number): PooledEvent {
-    for (const event of this.#recorded) if (event.mark >= mark) return event;
+    const recorded = this.#recorded;
+    for (let i = 0; i < recorded.length; i++) if (recorded[i].mark >= mark) return recorded[i];
     const event = this.device.eventPool.take();
     check(this.#record(event, this.newest), "cudaEventRecord");
     return event;
