@@ -36,7 +36,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const [owner, reader] = ends(source, target);
     const refusal = refuse(source, owner, reader);
     if (refusal !== undefined) return refusal;
-    const hostWait = waits.some(({ line }) => !reader.stream.line.canWaitFor(line));
+    const hostWait = !reader.stream.line.canWaitForAll(waits);
     if (isNear(owner, reader)) {
       return planned(EDGE, { aliases: true, evidence: evidenceOf(owner, reader) }, hostWait, source.as(target, access));
     }

@@ -37,7 +37,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const cuda = target.context as CudaContext;
     const refusal = refuse(source, cuda, access);
     if (refusal !== undefined) return refusal;
-    const hostWait = waits.some(({ line }) => !cuda.stream.line.canWaitFor(line));
+    const hostWait = !cuda.stream.line.canWaitForAll(waits);
     const { allocation } = source.range;
     const closed = cuda.hostMemory.refuseInPlace(allocation);
     if (closed === undefined) {
