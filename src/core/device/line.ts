@@ -135,14 +135,7 @@ export class Line<L = any> {
     for (let i = 0; ready && i < uses.length; i++) ready = uses[i].tensor.isReadyFor(this as Line, uses[i].access);
     if (!ready) this.#orTakeBack(() => this.#prepare(uses, after, call.blocks ?? false));
     if (call.opaque !== undefined) return this.#submitOpaque(uses, call, call.opaque.finish);
-    try {
-      this.#make(call);
-    } catch (error) {
-      if (call.partial) this.#record(uses, call.fn);
-      else this.#takeBack();
-      throw error;
-    }
-    return this.#record(uses, call.fn);
+    return this.#submit(uses, call);
   }
 
   /**
@@ -150,13 +143,12 @@ export class Line<L = any> {
    * that the line is there: it may be ending. The caller records the fence.
    */
   submitRaw(call: Call<L>, behind: readonly Fence[] = NO_FENCES): Fence {
-    if (this.resource.state === "freed") this.resource.assertLive();
+    this.#assertOpen();
     this.#orTakeBack(() => {
       for (const { line, mark } of behind) if (!line.isOver(mark)) this.#waitFor(line, mark);
       if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
-      this.#make(call);
     });
-    this.#record(NO_USES, call.fn);
+    this.#submit(NO_USES, call);
     return this.fence();
   }
 
@@ -169,9 +161,10 @@ export class Line<L = any> {
   /** Is a mark over, done or failed? @throws why the driver could not be asked. */
   isOver(mark: number): boolean {
     if (mark <= this.#over) return true;
+    this.#assertOpen();
     if (this.gatesAt(mark) !== undefined) return false;
     this.#over = Math.max(this.#over, this.#lines.poll(this.lane, mark));
-    if (this.#once !== undefined) this.#releaseOnce(this.#over);
+    if (this.#once !== undefined) this.#releaseOnce((mark) => mark <= this.#over);
     return mark <= this.#over;
   }
 
@@ -200,6 +193,7 @@ export class Line<L = any> {
 
   /** One nonblocking native wait. */
   waitElsewhere(mark: number): Promise<void> {
+    this.#assertOpen();
     return this.#lines.waitElsewhere(this.lane, mark);
   }
 
@@ -220,16 +214,16 @@ export class Line<L = any> {
     for (const { line, mark } of behind) line.#assertUngated(what, mark);
   }
 
-  /** Can what is submitted next wait for another line without blocking this thread? */
-  canWaitFor(other: Line): boolean {
+  /** Can what is submitted next wait for a mark of another line, its newest or an older one, without blocking this thread? */
+  canWaitFor(other: Line, mark: number = other.#submitted): boolean {
     return other === this as Line || (other.driver === this.driver && this.#lines.waitOnDevice !== undefined) ||
-      this.#kindOfSync(other) !== undefined ||
-      (this.#lines.waitOnHost !== undefined && other.#lines.gate?.(other.lane, other.#submitted) !== undefined);
+      (this.#kindOfSync(other) !== undefined && other.gatesAt(mark) === undefined) ||
+      (this.#lines.waitOnHost !== undefined && other.#lines.gate?.(other.lane, mark) !== undefined);
   }
 
   /** The same of all of them. */
   canWaitForAll(fences: readonly Fence[]): boolean {
-    return fences.every(({ line }) => this.canWaitFor(line));
+    return fences.every(({ line, mark }) => this.canWaitFor(line, mark));
   }
 
   /** Do its marks stand for the other's, failures included, once it has waited for that? */
@@ -248,8 +242,8 @@ export class Line<L = any> {
       }
     }
     for (const { line, mark } of after) {
-      if (line.isOver(mark)) line.raise(mark);
-      else this.#waitFor(line, mark);
+      if (!line.isOver(mark)) this.#waitFor(line, mark);
+      if (line.wasOver(mark)) line.raise(mark);
     }
     for (const { tensor, access } of uses) {
       const writing = writes(access);
@@ -262,6 +256,18 @@ export class Line<L = any> {
     // A blocking call waits for the whole line: PoCL 3.1 finishes the queue in one.
     if (blocks) this.#assertUngated("a blocking call", this.#submitted + 1);
     for (const { tensor, access } of uses) tensor.revokeViews(access);
+  }
+
+  /** Makes the call, and records it where it may have submitted anything. */
+  #submit(uses: readonly Use[], call: Call<L>): number {
+    try {
+      this.#make(call);
+    } catch (error) {
+      if (call.partial) this.#record(uses, call.fn);
+      else this.#takeBack();
+      throw error;
+    }
+    return this.#record(uses, call.fn);
   }
 
   /** What the call has submitted before it failed is recorded as well. */
@@ -363,6 +369,11 @@ export class Line<L = any> {
     return sync && other.#lines.sync?.exports.find((kind) => sync.imports.includes(kind));
   }
 
+  /** Throws a {@link DisposedError} once the driver has closed the lane. */
+  #assertOpen(): void {
+    if (this.resource.state === "freed") this.resource.assertLive();
+  }
+
   #assertUngated(what: string, mark: number): void {
     if (this.gatesAt(mark) === undefined) return;
     throw new AccessError(`${what} could never end: the work waits for a promise that is not settled.`, {
@@ -378,19 +389,21 @@ export class Line<L = any> {
     this.#isWaiting = false;
     this.#behind = undefined;
     const next = this.#submitted + 1;
+    if (this.#once !== undefined) this.#releaseOnce((mark) => mark === next);
     this.#gated = this.#gated?.filter(({ mark }) => mark < next);
     if (this.#gated?.length === 0) this.#gated = undefined;
   }
 
-  #releaseOnce(over: number): void {
-    const past = this.#once!.filter(({ mark }) => mark <= over);
-    this.#once = this.#once!.filter(({ mark }) => mark > over);
+  /** Releases the imports of commands that need them no more. */
+  #releaseOnce(isPast: (mark: number) => boolean): void {
+    const past = this.#once!.filter(({ mark }) => isPast(mark));
+    this.#once = this.#once!.filter(({ mark }) => !isPast(mark));
     if (this.#once.length === 0) this.#once = undefined;
     for (const { imported } of past) this.#lines.sync!.release(imported);
   }
 
   #releaseImports(): void {
-    if (this.#once !== undefined) this.#releaseOnce(Infinity);
+    if (this.#once !== undefined) this.#releaseOnce(() => true);
     for (const imported of this.#timelines?.values() ?? []) this.#lines.sync!.release(imported);
   }
 

@@ -50,12 +50,14 @@ export class Work {
       return;
     }
     if (this.line === line) {
+      if (line.hasFailed) this.#keepFailure(line, this.#mark);
       this.#mark = Math.max(this.#mark, mark);
       this.#wrote = Math.max(this.#wrote, mark);
       return;
     }
     const known = this.others?.find((entry) => entry.line === line);
     if (known === undefined) return void (this.others ??= []).push({ line, mark, wrote: mark });
+    if (line.hasFailed) this.#keepFailure(line, known.mark);
     known.mark = Math.max(known.mark, mark);
     known.wrote = Math.max(known.wrote, mark);
   }
@@ -168,9 +170,15 @@ export class Work {
     (this.others ??= []).push({ line: last, mark, wrote });
   }
 
-  /** A writer has waited for all others: nobody has to again. What other drivers' lines fail with is still theirs to tell. */
+  /**
+   * A writer has waited for all others: nobody has to again. What they fail with, it fails with too, but for the lines of
+   * other drivers; and where a failure was seen already, it may have waited for nothing. Those are asked later.
+   */
   #dropOthers(line: Line): void {
-    for (const other of this.others!) if (!line.standsFor(other.line)) (this.#unsure ??= []).push(other);
+    for (const other of this.others!) {
+      const isSure = line.standsFor(other.line) && !line.hasFailed && !other.line.hasFailed;
+      if (!isSure) (this.#unsure ??= []).push(other);
+    }
     this.others = undefined;
     if (this.#unsure !== undefined && this.#unsure.length >= MANY) this.#ask();
   }

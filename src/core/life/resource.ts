@@ -390,21 +390,24 @@ export class Resource {
     if (this.#endsAfter !== undefined) work.add(this.#endsAfter());
     if (this.#giveBack === undefined) return undefined;
     const { line, afterWork } = this.#giveBack;
-    return afterWork ? work.next() : work.fences.find((fence) => !line.canWaitFor(fence.line));
+    return afterWork ? work.next() : work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark));
   }
 
   /** Submits the next command of those that give the bytes back. */
   #takeStep(): void {
     if (this.#giveBack === undefined) return;
     const { work } = this;
+    const { line } = this.#giveBack;
+    let call: Call | undefined;
     try {
       // Asked now: a driver may never end what is submitted behind work that has failed already (PoCL 3.1).
       const behind = work.fences;
-      const call = this.#giveBack.step(this.#step++, work.used);
+      call = this.#giveBack.step(this.#step++, work.used);
       if (call === undefined) this.#giveBack = undefined;
-      else work.add(this.#giveBack.line.submitRaw(call, behind));
+      else work.add(line.submitRaw(call, behind));
     } catch (error) {
       this.#giveBack = undefined;
+      if (call?.partial) work.add(line.fence());
       this.#failed([error]);
     }
   }

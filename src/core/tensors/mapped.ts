@@ -120,7 +120,7 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
   isReadyFor(line: Line, access: Access): boolean {
     const { resource } = this;
     const { grants, work } = resource;
-    if (!resource.isLive || grants.length !== 1) return false;
+    if (!resource.isLive || grants.length !== 1 || this.parts.length > 0) return false;
     if ((work.line !== undefined && work.line !== line) || work.others !== undefined) return false;
     const { allocation } = grants[0];
     return allocation.liveViews === 0 && allocation.roots.size < 2 && this.parent?.target !== this.target &&
