@@ -1,7 +1,12 @@
-import { Allocation } from "../../src/core/memory/allocation.ts";
+import type { Call, Driver, LineEvents, Lines, Sync } from "../../src/core/device/driver.ts";
+import type { Fence } from "../../src/core/device/fence.ts";
+import type { Gate } from "../../src/core/device/gate.ts";
+import { Line } from "../../src/core/device/line.ts";
+import { Port } from "../../src/core/device/port.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
-import { AccessError } from "../../src/core/errors.ts";
-import { Fence } from "../../src/core/life/fence.ts";
+import { NativeCallError } from "../../src/core/errors.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import { closeFd, duplicateFd } from "../../src/core/native/fd.ts";
 import { HostTensor } from "../../src/host/tensor.ts";
 
 /** A context that does nothing. */
@@ -20,113 +25,363 @@ export function fakeAllocation(byteLength: number, free: () => void = () => {}):
   return allocation;
 }
 
-/** The context of fake fences, but for those made with another. */
-export const fakes: Context = fakeContext("fake");
+/** What the core did that a driver must never see; a test expects none. */
+export const misuses: string[] = [];
 
-/** Work that ends when the test says so. */
-export class FakeWork {
-  /** `"device"`: a blocking wait sees it done. `"event"`: it waits for an event of this isolate, so that none ever ends. */
-  readonly kind: "device" | "event";
-  /** What it fails with, once it is over. */
-  readonly failure: Error | undefined;
+/** What a command waits for on the device. */
+interface Wait {
+  /** Whose work it is, where that is known. */
+  readonly of?: FakeLane;
+  isOver(): boolean;
+  /** What it failed with. A semaphore does not say. */
+  failure?(): { readonly error: unknown } | undefined;
+  /** Has the device get on with it, while the host blocks. */
+  drive(): void;
+}
+
+/** One command. `run` throws where the command fails. */
+interface Command {
+  readonly waits: readonly Wait[];
+  readonly run: () => void;
+}
+
+/** A counter that crosses from one driver to another by an fd. */
+interface Semaphore {
+  value: bigint;
+  drive(value: bigint): void;
+}
+
+interface Imported {
+  readonly semaphore: Semaphore;
+  isReleased: boolean;
+}
+
+/** The semaphores behind fds that nobody has imported yet. */
+const crossing = new Map<number, Semaphore>();
+
+function exported(semaphore: Semaphore): number {
+  const fd = duplicateFd(2);
+  crossing.set(fd, semaphore);
+  return fd;
+}
+
+/** A queue of a device that runs when a test says so, or while the host blocks. */
+export class FakeLane {
+  /** How many commands were submitted. */
+  submitted = 0;
+  /** How many of them are over. */
+  over = 0;
+  /** What the command that is being submitted does. */
+  next: (() => void) | undefined;
+  /** What it waits for. */
+  waits: Wait[] = [];
   /** Set: every native wait fails with it, though the work goes on. */
   brokenWait: Error | undefined;
-  /** Set: the status cannot be asked for while the work is in flight. */
+  /** Set: the lane cannot be asked while it has work in flight. */
   brokenStatus: Error | undefined;
-  #over = false;
-  readonly #ended = Promise.withResolvers<void>();
+  /** Set: what is accepted makes `submitted` fail, which the contract forbids. */
+  brokenSubmitted: Error | undefined;
+  /** Set: a failure loses the device. */
+  losesDevice = false;
+  /** What the commands that wait for gates fail with, once the line's end has begun. */
+  abandoned: { readonly error: unknown } | undefined;
+  /** Called when the core asks. */
+  asked: (() => void) | undefined;
+  readonly failures = new Map<number, { readonly error: unknown }>();
+  readonly timeline: Semaphore = { value: 0n, drive: (value) => this.driveTo(Number(value)) };
+  /** Marks that set a semaphore of their own. */
+  readonly flags: { readonly mark: number; readonly flag: Semaphore }[] = [];
+  readonly #events: LineEvents;
+  readonly #commands: Command[] = [];
+  readonly #waiting: { readonly mark: number; readonly reached: () => void }[] = [];
+  #untold: number[] = [];
+  #lost: { readonly error: unknown } | undefined;
+  #isClosed = false;
+
+  constructor(events: LineEvents) {
+    this.#events = events;
+  }
+
+  /** How many waits each command in flight has. */
+  get waitsInFlight(): number[] {
+    return this.#commands.map(({ waits }) => waits.length);
+  }
+
+  /** Runs the next command where it can run. */
+  step(): boolean {
+    const [next] = this.#commands;
+    if (next === undefined || !next.waits.every((wait) => wait.isOver())) return false;
+    this.#commands.shift();
+    const mark = this.over + 1;
+    const failed = this.#lost ?? next.waits.map((wait) => wait.failure?.()).find((each) => each !== undefined);
+    if (failed === undefined) this.#run(next, mark);
+    else this.#fail(mark, failed.error);
+    this.over = mark;
+    this.timeline.value = BigInt(mark);
+    for (const each of this.flags) if (each.mark <= mark) each.flag.value = 1n;
+    for (const each of this.#waiting) if (each.mark <= mark) each.reached();
+    return true;
+  }
+
+  /** Runs as far as it can. */
+  run(): void {
+    while (this.step());
+  }
+
+  /** Runs up to a mark, and what it waits for. */
+  driveTo(mark: number): void {
+    while (this.over < mark) {
+      for (const wait of this.#commands[0]?.waits ?? []) if (!wait.isOver()) wait.drive();
+      if (!this.step()) throw new Error("the device stands still");
+    }
+  }
+
+  /** Settles when a mark is over. */
+  reached(mark: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (mark <= this.over) resolve();
+    else this.#waiting.push({ mark, reached: resolve });
+    return promise;
+  }
+
+  /** Takes the command that was made. */
+  take(mark: number): void {
+    this.expectOpen("submitted");
+    if (mark !== ++this.submitted) misuses.push(`mark ${mark} where ${this.submitted} comes next`);
+    this.#commands.push({ waits: this.waits, run: this.next ?? (() => {}) });
+    this.waits = [];
+    this.next = undefined;
+  }
+
+  /** Tells the line what failed so far. */
+  tell(): void {
+    for (const mark of this.#untold.splice(0)) {
+      this.#events.failed(mark, this.failures.get(mark)!.error, this.losesDevice);
+    }
+  }
+
+  close(): void {
+    this.expectOpen("close");
+    if (this.over < this.submitted && this.brokenWait === undefined) misuses.push("closed with commands in flight");
+    this.#isClosed = true;
+    this.tell();
+  }
+
+  expectOpen(what: string): void {
+    if (this.#isClosed) misuses.push(`${what} of a lane that is closed`);
+  }
+
+  #run({ run }: Command, mark: number): void {
+    try {
+      run();
+    } catch (error) {
+      this.#fail(mark, error);
+    }
+  }
+
+  #fail(mark: number, error: unknown): void {
+    this.failures.set(mark, { error });
+    if (this.#lost === undefined) this.#untold.push(mark);
+    if (this.losesDevice) this.#lost = { error };
+  }
+}
+
+/** How marks of a fake device cross to others. */
+export type FakeSync = "timeline-fd" | "sync-fd";
+
+/** A device of its own. */
+export class FakeDriver implements Driver<FakeLane> {
+  readonly api: string;
+  /** How often the host blocked. */
+  blocks = 0;
+  /** How many semaphores were imported, and how many were released. */
+  imports = 0;
+  releases = 0;
+  readonly lines: Lines<FakeLane>;
+
+  constructor(api = "fake", sync?: FakeSync) {
+    this.api = api;
+    this.lines = {
+      close: (lane) => lane.close(),
+      submitted: (lane, mark) => {
+        lane.take(mark);
+        if (lane.brokenSubmitted !== undefined) throw lane.brokenSubmitted;
+      },
+      refused: (lane) => void (lane.waits = []),
+      poll: (lane, mark) => {
+        lane.expectOpen("poll");
+        lane.asked?.();
+        if (lane.brokenStatus !== undefined && lane.over < mark) throw lane.brokenStatus;
+        lane.tell();
+        return lane.over;
+      },
+      block: (lane, mark) => {
+        lane.expectOpen("block");
+        this.blocks++;
+        if (lane.brokenWait !== undefined) throw lane.brokenWait;
+        lane.driveTo(mark);
+      },
+      waitElsewhere: (lane, mark) => {
+        lane.expectOpen("waitElsewhere");
+        return lane.brokenWait === undefined ? lane.reached(mark) : Promise.reject(lane.brokenWait);
+      },
+      waitOnDevice: (lane, of, mark) => {
+        of.expectOpen("waitOnDevice");
+        const failure = () => of.failures.get(mark);
+        lane.waits.push({ of, failure, isOver: () => of.over >= mark, drive: () => of.driveTo(mark) });
+        return true;
+      },
+      waitOnHost: (lane, gate) => {
+        const drive = () => {
+          throw new Error("the device waits for a gate");
+        };
+        const isOver = () => gate.settled || lane.abandoned !== undefined;
+        lane.waits.push({ isOver, failure: () => gate.failure ?? lane.abandoned, drive });
+        return true;
+      },
+      abandon: (lane) => void (lane.abandoned = { error: new Error(`${this.api} has ended`) }),
+      ...(sync === undefined ? {} : { sync: this.#sync(sync) }),
+    };
+  }
+
+  error(code: number, fn: string): Error {
+    return new NativeCallError(`${fn} failed with ${code}.`, { api: this.api, fn, code });
+  }
+
+  marker(): Call<FakeLane> {
+    return command(() => {});
+  }
+
+  /** A line of this device. */
+  line(name = `a line of ${this.api}`): Line<FakeLane> {
+    return new Line<FakeLane>({ driver: this, name, open: (events) => new FakeLane(events) });
+  }
+
+  #sync(kind: FakeSync): Sync<FakeLane, Imported> {
+    return {
+      exports: [kind],
+      imports: [kind],
+      export(lane, mark, kind, known) {
+        if (kind === "timeline-fd") {
+          const fd = known ? -1 : exported(lane.timeline);
+          return new Port(kind, { fd, value: BigInt(mark) });
+        }
+        const flag: Semaphore = { value: lane.over >= mark ? 1n : 0n, drive: () => lane.driveTo(mark) };
+        lane.flags.push({ mark, flag });
+        return new Port(kind, { fd: exported(flag), value: 1n });
+      },
+      import: (port) => {
+        this.imports++;
+        const fd = port.takeFd();
+        const semaphore = crossing.get(fd)!;
+        crossing.delete(fd);
+        closeFd(fd);
+        return { semaphore, isReleased: false };
+      },
+      wait(lane, imported, value) {
+        const isOver = () => {
+          if (imported.isReleased) misuses.push("a command waits for a semaphore that was released");
+          return imported.semaphore.value >= value;
+        };
+        lane.waits.push({ isOver, drive: () => imported.semaphore.drive(value) });
+      },
+      release: (imported) => {
+        if (imported.isReleased) misuses.push("a semaphore was released twice");
+        imported.isReleased = true;
+        this.releases++;
+      },
+    };
+  }
+}
+
+/** A command of any fake device. `run` throws where the command fails. */
+export function command(run: () => void, about: Partial<Call<FakeLane>> = {}): Call<FakeLane> {
+  const call = (lane: FakeLane) => {
+    lane.next = run;
+    return 0;
+  };
+  return { fn: "fakeCommand", call, ...about };
+}
+
+/** A gate that a test opens at once, where that of a promise takes a turn. */
+export class FakeGate implements Gate {
+  settled = false;
+  failure: { readonly error: unknown } | undefined;
+  readonly #opened = Promise.withResolvers<void>();
+  readonly opened: Promise<void> = this.#opened.promise;
+  readonly #told: ((failed: boolean) => void)[] = [];
+  /** A fence that is reached when the gate opens. */
+  readonly fence: Fence = this.#fence();
+
+  whenOpen(tell: (failed: boolean) => void): void {
+    if (this.settled) tell(this.failure !== undefined);
+    else this.#told.push(tell);
+  }
+
+  /** Opens it. */
+  open(): void {
+    this.settled = true;
+    for (const tell of this.#told.splice(0)) tell(this.failure !== undefined);
+    this.#opened.resolve();
+  }
+
+  #fence(): Fence {
+    const driver: Driver<FakeGate> = {
+      api: "gates",
+      error: (code, fn) => new Error(`${fn} failed with ${code}.`),
+      lines: {
+        close() {},
+        submitted() {},
+        poll: (_gate, mark) => mark,
+        block() {},
+        waitElsewhere: ({ opened }) => opened,
+        gate: (gate) => gate.settled ? undefined : gate,
+      },
+    };
+    const line = new Line<FakeGate>({ driver, name: "a gate", open: () => this });
+    line.submit([], { fn: "open", call: () => 0 });
+    return line.fence();
+  }
+}
+
+/** The device of fake work, but for that of another. */
+export const fakes: FakeDriver = new FakeDriver();
+
+/** Work that ends when the test says so, in a line of its own. */
+export class FakeWork {
+  /** `"device"`: a blocking wait sees it done. `"gated"`: it waits for a gate, so that none ever ends. */
+  readonly kind: "device" | "gated";
+  /** What it fails with, once it is over. */
+  readonly failure: Error | undefined;
+  readonly fence: Fence;
+  readonly line: Line<FakeLane>;
+  readonly #gate = new FakeGate();
 
   /** Work that is in flight. */
-  constructor(kind: "device" | "event" = "device", failure?: Error) {
+  constructor(kind: "device" | "gated" = "device", failure?: Error, driver = fakes) {
     this.kind = kind;
     this.failure = failure;
+    this.line = driver.line("fake work");
+    const run = () => {
+      if (failure !== undefined) throw failure;
+    };
+    this.line.submit([], command(run), kind === "gated" ? [this.#gate.fence] : []);
+    this.fence = this.line.fence();
+  }
+
+  /** What the device keeps for it. */
+  get lane(): FakeLane {
+    return this.line.lane;
   }
 
   /** True once it has ended, well or not. */
   get over(): boolean {
-    return this.#over;
-  }
-
-  /** Settles when it ends. */
-  get ended(): Promise<void> {
-    return this.#ended.promise;
+    return this.lane.over > 0;
   }
 
   /** Ends it. */
   end(): void {
-    this.#over = true;
-    this.#ended.resolve();
-  }
-}
-
-/** A fence on {@link FakeWork}. Using it after its dispose is an error that nothing expects. */
-export class FakeFence extends Fence {
-  /** Fences that nobody has disposed. */
-  static alive = 0;
-  /** Uses of a fence after its dispose. */
-  static misused = 0;
-  override readonly context: Context;
-  override readonly line: object = {};
-  readonly work: FakeWork;
-  /** What its dispose fails with, though it is done. */
-  releaseFailure: Error | undefined;
-  #disposed = false;
-
-  /** A fence on this work. */
-  constructor(work: FakeWork, context: Context = fakes) {
-    super();
-    this.work = work;
-    this.context = context;
-    FakeFence.alive++;
-  }
-
-  override get over(): boolean {
-    this.#check();
-    return this.work.over;
-  }
-
-  override reached(): boolean {
-    this.#check();
-    if (!this.work.over && this.work.brokenStatus !== undefined) throw this.work.brokenStatus;
-    if (this.work.over && this.work.failure !== undefined) throw this.work.failure;
-    return this.work.over;
-  }
-
-  override waitSync(): void {
-    this.#check();
-    if (this.work.brokenWait !== undefined) throw this.work.brokenWait;
-    if (this.work.kind === "event" && !this.work.over) {
-      throw new AccessError("the work waits for an event that is not set.", { argument: "fence" });
-    }
-    this.work.end();
-    this.reached();
-  }
-
-  override retain(): FakeFence {
-    this.#check();
-    return new FakeFence(this.work, this.context);
-  }
-
-  override [Symbol.dispose](): void {
-    this.#check();
-    this.#disposed = true;
-    FakeFence.alive--;
-    if (this.releaseFailure !== undefined) throw this.releaseFailure;
-  }
-
-  protected override waitable(): Promise<void> | undefined {
-    this.#check();
-    return this.work.kind === "event" && !this.work.over ? this.work.ended : undefined;
-  }
-
-  protected override async waitNonblocking(): Promise<void> {
-    this.#check();
-    if (this.work.brokenWait !== undefined) throw this.work.brokenWait;
-    await this.work.ended;
-    this.reached();
-  }
-
-  #check(): void {
-    if (this.#disposed) FakeFence.misused++;
+    this.#gate.open();
+    this.lane.run();
   }
 }

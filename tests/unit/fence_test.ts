@@ -1,91 +1,124 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
-import { FakeFence, FakeWork } from "./fakes.ts";
+import type { Fence } from "../../src/core/device/fence.ts";
+import { host } from "../../src/host/mod.ts";
+import { command, FakeDriver, FakeWork } from "./fakes.ts";
 
-/** A fence that counts the native waits in flight, over all of its kind. */
-class CountedFence extends FakeFence {
-  static inFlight = 0;
-  static most = 0;
+const moment = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-  override retain(): CountedFence {
-    return new CountedFence(this.work);
-  }
-
-  protected override async waitNonblocking(): Promise<void> {
-    CountedFence.most = Math.max(CountedFence.most, ++CountedFence.inFlight);
-    await super.waitNonblocking().finally(() => CountedFence.inFlight--);
-  }
+/** A device that counts the native waits in flight. */
+function counted() {
+  const counts = { calls: 0, inFlight: 0, most: 0 };
+  const driver = new FakeDriver();
+  const wait = driver.lines.waitElsewhere;
+  driver.lines.waitElsewhere = async (lane, mark) => {
+    counts.calls++;
+    counts.most = Math.max(counts.most, ++counts.inFlight);
+    await wait(lane, mark).finally(() => counts.inFlight--);
+  };
+  return { driver, counts };
 }
 
-Deno.test("a wait settles when the work is done, and holds the fence meanwhile", async () => {
+Deno.test("a wait settles when the work is done", async () => {
   const work = new FakeWork();
-  const fence = new FakeFence(work);
-  const waited = fence.wait();
-  fence[Symbol.dispose]();
+  const waited = work.fence.wait();
+  assertEquals(work.fence.reached(), false);
   setTimeout(() => work.end(), 5);
   await waited;
-  assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
+  assertEquals(work.fence.reached(), true);
+});
+
+Deno.test("a fence stands for a mark of its line, and not for what comes later", () => {
+  const line = new FakeDriver().line();
+  const fences: Fence[] = [line.fence()];
+  for (let i = 0; i < 3; i++) {
+    line.submit([], command(() => {}));
+    fences.push(line.fence());
+  }
+  line.lane.step();
+  line.lane.step();
+  assertEquals(fences.map((fence) => fence.reached()), [true, true, true, false]);
+  line.lane.run();
 });
 
 Deno.test("work that failed rejects with its own failure, before and after", async () => {
   const work = new FakeWork("device", new Error("the kernel failed"));
-  using fence = new FakeFence(work);
-  const early = assertRejects(() => fence.wait());
+  const early = assertRejects(() => work.fence.wait());
   work.end();
   assertStrictEquals(await early, work.failure);
-  assertStrictEquals(await assertRejects(() => fence.wait()), work.failure);
+  assertStrictEquals(await assertRejects(() => work.fence.wait()), work.failure);
 });
 
-Deno.test("work behind an event of this isolate makes no native wait before the event is set", async () => {
-  const work = new FakeWork("event");
-  using fence = new CountedFence(work);
-  const waited = fence.wait();
-  await new Promise((resolve) => setTimeout(resolve, 5));
-  assertEquals(CountedFence.inFlight, 0);
+Deno.test("work behind a gate makes no native wait before that opens", async () => {
+  const { driver, counts } = counted();
+  const work = new FakeWork("gated", undefined, driver);
+  const waited = work.fence.wait();
+  await moment();
+  assertEquals(counts.most, 0);
   work.end();
   await waited;
 });
 
 Deno.test("few native waits are in flight at a time, and all that wait come to an end", async () => {
-  const works = Array.from({ length: 50 }, () => new FakeWork());
-  const fences = works.map((work) => new CountedFence(work));
-  const waited = Promise.all(fences.map((fence) => fence.wait()));
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  assert(CountedFence.most >= 1 && CountedFence.most <= 4, `${CountedFence.most} at a time`);
+  const { driver, counts } = counted();
+  const works = Array.from({ length: 50 }, () => new FakeWork("device", undefined, driver));
+  const waited = Promise.all(works.map(({ fence }) => fence.wait()));
+  await moment();
+  assert(counts.most >= 1 && counts.most <= 4, `${counts.most} at a time`);
   for (const work of works.reverse()) work.end();
   await waited;
-  for (const fence of fences) fence[Symbol.dispose]();
-  assertEquals([CountedFence.inFlight, FakeFence.alive], [0, 0]);
+  assertEquals(counts.inFlight, 0);
+});
+
+Deno.test("a native wait that fails rejects, and lets others wait", async () => {
+  const failure = new Error("no host memory to wait with");
+  const { driver, counts } = counted();
+  for (let i = 0; i < 10; i++) {
+    const work = new FakeWork("device", undefined, driver);
+    work.lane.brokenWait = failure;
+    assertStrictEquals(await assertRejects(() => work.fence.wait()), failure);
+  }
+  const work = new FakeWork("device", undefined, driver);
+  const waited = work.fence.wait();
+  await moment();
+  assertEquals(counts.calls, 11);
+  work.end();
+  await waited;
 });
 
 Deno.test("a signal stops the waiting, not the work", async () => {
-  const work = new FakeWork();
-  const fence = new FakeFence(work);
+  const { fence } = new FakeWork();
   const aborter = new AbortController();
   const reason = new Error("enough");
   const waited = assertRejects(() => fence.wait({ signal: aborter.signal }));
   aborter.abort(reason);
   assertStrictEquals(await waited, reason);
   assertStrictEquals(await assertRejects(() => fence.wait({ signal: aborter.signal })), reason);
-  assertEquals(work.over, false);
-  work.end();
+  assertEquals(fence.reached(), false);
+  fence.waitSync();
   await fence.wait({ signal: new AbortController().signal });
-  fence[Symbol.dispose]();
-  await new Promise((resolve) => setTimeout(resolve, 5));
-  assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
 });
 
 Deno.test("a failure after the signal is nobody's unhandled rejection", async () => {
   const work = new FakeWork("device", new Error("too late"));
-  using fence = new FakeFence(work);
   const aborter = new AbortController();
-  const waited = assertRejects(() => fence.wait({ signal: aborter.signal }));
+  const waited = assertRejects(() => work.fence.wait({ signal: aborter.signal }));
   aborter.abort();
   await waited;
   work.end();
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await moment();
 });
 
 Deno.test("a fence is no promise", () => {
-  using fence = new FakeFence(new FakeWork());
-  assertEquals("then" in fence, false);
+  assertEquals("then" in new FakeWork().fence, false);
+});
+
+Deno.test("a signal of the host is reached when its promise settles, and fails where that rejects", async () => {
+  const failure = new Error("the file is gone");
+  const good = host.signal(Promise.resolve());
+  const bad = host.signal(Promise.reject(failure));
+  assertEquals([good.reached(), bad.reached()], [false, false]);
+  await good.wait();
+  assertEquals(good.reached(), true);
+  assertStrictEquals(await assertRejects(() => bad.wait()), failure);
+  good.waitSync();
 });

@@ -1,9 +1,10 @@
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, DisposedError, InteropError } from "../../src/core/errors.ts";
+import type { Usable } from "../../src/core/device/line.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { host } from "../../src/host/context.ts";
-import { FakeFence, FakeWork } from "./fakes.ts";
+import { command, fakes, FakeWork } from "./fakes.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
 const info = imageInfo({ format: "NV12", width: 4, height: 2 });
@@ -64,12 +65,11 @@ Deno.test(
   "work declared on a frame of planes is waited for by each of them, and by the frame",
   withEmptyLedger(async () => {
     for (const how of ["dispose", "asyncDispose", "disposeAfter"] as const) {
-      const work = new FakeWork("event");
+      const work = new FakeWork("gated");
       const frame = Frame.of([luma(), chroma()], info);
       const states = () => frame.planes.map(({ resource }) => resource.state);
-      using fence = new FakeFence(work);
-      frame[how === "disposeAfter" ? how : "usedBy"](fence);
-      if (how === "dispose") assertThrows(() => frame[Symbol.dispose](), AccessError, "event that is not set");
+      frame[how === "disposeAfter" ? how : "usedBy"](work.fence);
+      if (how === "dispose") assertThrows(() => frame[Symbol.dispose](), AccessError, "could never end");
       const ended = how === "asyncDispose" ? frame[Symbol.asyncDispose]() : undefined;
       await moment();
       assertEquals(states().includes("freed"), false, how);
@@ -78,22 +78,20 @@ Deno.test(
       await moment();
       assertEquals(states(), ["freed", "freed"], how);
     }
-    assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
   }),
 );
 
 Deno.test(
   "a plane that is disposed by itself waits for the work on its frame",
   withEmptyLedger(async () => {
-    const work = new FakeWork("event");
+    const work = new FakeWork("gated");
     using frame = Frame.of([luma(), chroma()], info);
-    using fence = new FakeFence(work);
-    frame.usedBy(fence);
+    frame.usedBy(work.fence);
     const plane = frame.planes[0];
     const ended = plane[Symbol.asyncDispose]();
     await moment();
     assertEquals(plane.resource.state, "returning");
-    assertThrows(() => frame.usedBy(fence), DisposedError, plane.name);
+    assertThrows(() => frame.usedBy(work.fence), DisposedError, plane.name);
     work.end();
     await ended;
   }),
@@ -106,8 +104,7 @@ Deno.test(
     using whole = Frame.of([luma(), chroma()], info);
     const lent = whole.borrow("read-write");
     const work = new FakeWork("device", failure);
-    using fence = new FakeFence(work);
-    lent.disposeAfter(fence);
+    lent.disposeAfter(work.fence);
     const warnings = await warningsOf(async () => {
       work.end();
       await moment();
@@ -116,7 +113,7 @@ Deno.test(
     assertStrictEquals(assertThrows(() => whole.raiseKept()), failure);
     whole.raiseKept();
     const other = Frame.of([luma(), chroma()], info);
-    other.usedBy(fence);
+    other.usedBy(work.fence);
     assertStrictEquals(assertThrows(() => other[Symbol.dispose]()), failure);
   }),
 );
@@ -125,14 +122,28 @@ Deno.test(
   "finished() of a frame waits for its planes, and beside work that is over",
   withEmptyLedger(async () => {
     using frame = Frame.of([luma(), chroma()], info);
-    const [over, flight] = [new FakeWork(), new FakeWork("event")];
+    const [over, flight] = [new FakeWork(), new FakeWork("gated")];
     over.end();
-    for (const work of [over, flight]) frame.planes[1].resource.record(new FakeFence(work));
+    for (const work of [over, flight]) frame.planes[1].resource.usedBy(work.fence);
     let finished = false;
     const waited = frame.finished().then(() => finished = true);
     await moment();
     assertEquals(finished, false);
     flight.end();
     await waited;
+  }),
+);
+
+Deno.test(
+  "a command on a frame waits for the work on its planes, and one on a plane for that on its frame",
+  withEmptyLedger(() => {
+    using frame = host.allocateFrame(info);
+    const [one, two, three] = [fakes.line(), fakes.line(), fakes.line()];
+    const use = (tensor: Usable) => [{ tensor, access: "read-write" as const, argument: "tensor" }];
+    one.submit(use(frame.planes[1]), command(() => {}));
+    two.submit(use(frame), command(() => {}));
+    three.submit(use(frame.planes[0]), command(() => {}));
+    assertEquals([two.lane.waitsInFlight, three.lane.waitsInFlight], [[1], [1]]);
+    three.lane.driveTo(1);
   }),
 );

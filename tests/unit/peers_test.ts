@@ -6,7 +6,7 @@ import { region } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { findAllocation, join, leave } from "../../src/core/memory/peers.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
-import { FakeFence, FakeWork } from "./fakes.ts";
+import { FakeWork } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 function peersOf(byteLength: number): [HostTensor<"u8">, HostTensor<"u8">] {
@@ -20,8 +20,7 @@ Deno.test(
     const [one, other] = peersOf(100);
     using _one = one, _other = other;
     const work = new FakeWork();
-    using fence = new FakeFence(work);
-    one.usedBy(fence);
+    one.usedBy(work.fence);
     assertEquals(other.work.length, 1);
     assertThrows(() => other.view(), AccessError, "not done");
     {
@@ -41,8 +40,7 @@ Deno.test(
     using left = host.wrap(whole.handle, { shape: [50], dtype: "u8" });
     using right = host.wrap(whole.handle + 50n, { shape: [50], dtype: "u8" });
     const work = new FakeWork();
-    using fence = new FakeFence(work);
-    left.usedBy(fence);
+    left.usedBy(work.fence);
     assertEquals([right.work.length, left.work.length, whole.work.length], [0, 1, 1]);
     right.view().fill(1);
     assertThrows(() => whole.view(), AccessError);

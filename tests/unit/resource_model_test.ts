@@ -2,15 +2,15 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Allocation } from "../../src/core/memory/allocation.ts";
 import { AccessError, InteropError } from "../../src/core/errors.ts";
-import type { Fence } from "../../src/core/life/fence.ts";
+import type { Call } from "../../src/core/device/driver.ts";
 import { Grant } from "../../src/core/memory/grant.ts";
 import { Resource, type ResourceState } from "../../src/core/life/resource.ts";
-import { fakeAllocation, fakeContext, FakeFence, fakes, FakeWork } from "./fakes.ts";
+import { command, fakeAllocation, FakeDriver, type FakeLane, fakes, FakeWork, misuses } from "./fakes.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
 const STATES: readonly ResourceState[] = ["live", "closing", "returning", "freed"];
 const STEPS = 2;
-const other = fakeContext("other");
+const other = new FakeDriver("other");
 
 /** One thing that happens; each number picks from what is there. */
 interface Op {
@@ -30,10 +30,18 @@ const anyOp: fc.Arbitrary<Op> = fc.record({
   which: fc.nat(1000),
   more: fc.nat(1000),
   how: fc.constantFrom("dispose", "dispose", "disposeAsync", "disposeAfter", "finalize"),
-  kind: fc.constantFrom("device", "device", "event"),
+  kind: fc.constantFrom("device", "device", "gated"),
   fails: fc.integer({ min: 0, max: 9 }).map((n) => n < 2),
   foreign: fc.boolean(),
 });
+
+/** Work in flight: a program's, or a command that gives bytes back. */
+interface Flight {
+  readonly kind: FakeWork["kind"];
+  readonly over: boolean;
+  readonly lane: FakeLane;
+  end(): void;
+}
 
 /** What the model knows of a resource. */
 interface Node {
@@ -42,7 +50,7 @@ interface Node {
   readonly allocation: Allocation;
   readonly owners: readonly Node[];
   readonly intermediate: Node | undefined;
-  readonly works: { work: FakeWork; foreign: boolean }[];
+  readonly works: { work: Flight; foreign: boolean }[];
   readonly holds: (() => void)[];
   released: number;
   gaveBack: boolean;
@@ -56,7 +64,9 @@ class World {
   readonly failures: Error[] = [];
   readonly thrown: unknown[] = [];
   readonly pending: Promise<unknown>[] = [];
-  readonly works: FakeWork[] = [];
+  readonly works: Flight[] = [];
+  /** What the core did wrong while it ran our code: it keeps what is thrown there. */
+  readonly violations: unknown[] = [];
 
   failure(): Error {
     const failure = new Error(`failure ${this.failures.length};`);
@@ -64,8 +74,16 @@ class World {
     return failure;
   }
 
+  must(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      this.violations.push(error);
+    }
+  }
+
   work(op: Op): FakeWork {
-    const work = new FakeWork(op.kind, op.fails ? this.failure() : undefined);
+    const work = new FakeWork(op.kind, op.fails ? this.failure() : undefined, op.foreign ? other : fakes);
     this.works.push(work);
     return work;
   }
@@ -91,30 +109,46 @@ class World {
     const stepFails = op.fails && op.more % 3 === 0 ? op.more % STEPS : -1;
     const backFails = op.fails && op.more % 3 === 1;
     const step = (n: number) => () => {
-      this.mayRelease(node);
-      assertEquals(node.released, STEPS - 1 - n, `${name}: each step is released once, the newest first`);
+      this.must(() => {
+        this.mayRelease(node);
+        assertEquals(node.released, STEPS - 1 - n, `${name}: each step is released once, the newest first`);
+      });
       node.released++;
       if (root && n === 0) allocation.leave();
       if (n === stepFails) throw this.failure();
     };
-    const back = (fails: boolean) => {
+    const line = fakes.line(`the way back of ${name}`);
+    const back = (fails: boolean): Call<FakeLane> => {
       if (backFails) throw this.failure();
-      const work = this.work({ ...op, fails });
-      node.works.push({ work, foreign: false });
-      return new FakeFence(work);
-    };
-    const submit = (waits: readonly FakeFence[]) => {
-      this.mayReturn(node, waits);
-      return back(op.fails && op.more % 3 === 2);
-    };
-    const follow = () => {
-      this.mayFollow(node);
-      return back(false);
+      const made = command(() => {
+        if (fails) throw this.failure();
+      });
+      const call = (lane: FakeLane) => {
+        this.must(() => this.mayRunBehind(node, lane));
+        const mark = line.submitted + 1;
+        const work: Flight = {
+          ...{ kind: "device", lane, end: () => lane.run() },
+          get over() {
+            return lane.over >= mark;
+          },
+        };
+        this.works.push(work);
+        node.works.push({ work, foreign: false });
+        return made.call(lane);
+      };
+      return { fn: "back", call };
     };
     const giveBack = {
-      context: fakes,
-      submit: (waits: readonly Fence[]) => submit(waits as FakeFence[]),
-      ...(op.which % 2 === 0 ? {} : { follow }),
+      line,
+      step: (n: number) => {
+        if (n === 0) {
+          this.must(() => this.mayReturn(node));
+          return back(op.fails && op.more % 3 === 2);
+        }
+        if (n > 1 || op.which % 2 === 0) return undefined;
+        this.must(() => this.mayFollow(node));
+        return back(false);
+      },
     };
     const resource = new Resource({
       name,
@@ -132,7 +166,7 @@ class World {
     return node;
   }
 
-  mayReturn(node: Node, waits: readonly FakeFence[]): void {
+  mayReturn(node: Node): void {
     const { name } = node.resource;
     assert(!node.gaveBack, `${name} was given back twice`);
     node.gaveBack = true;
@@ -143,8 +177,12 @@ class World {
       node.works.every(({ work, foreign }) => !foreign || work.over),
       `${name} was given back before foreign work`,
     );
-    const waited = new Set(waits.map((fence) => fence.work));
-    assert(node.works.every(({ work }) => work.over || waited.has(work)), `${name} was given back beside its work`);
+  }
+
+  mayRunBehind(node: Node, { waits }: FakeLane): void {
+    const waited = new Set(waits.map(({ of }) => of));
+    const stray = node.works.filter(({ work }) => !work.over && !waited.has(work.lane));
+    assertEquals(stray.length, 0, `${node.resource.name} was given back beside its work`);
   }
 
   mayFollow(node: Node): void {
@@ -169,6 +207,7 @@ class World {
 
   /** Whatever happened: states only move forward, and grants end with their holders. */
   check(): void {
+    if (this.violations.length > 0) throw this.violations[0];
     for (const node of this.nodes) {
       const { state, name } = node.resource;
       assert(STATES.indexOf(state) >= STATES.indexOf(node.state), `${name} went from ${node.state} to ${state}`);
@@ -185,7 +224,7 @@ class World {
 
   took(error: unknown): void {
     if (error instanceof AccessError) {
-      assert(this.works.some((work) => work.kind === "event" && !work.over), "nothing waits for an event");
+      assert(this.works.some((work) => work.kind === "gated" && !work.over), "nothing waits for a gate");
     } else if (error instanceof InteropError && error.errors.length > 0) this.thrown.push(...error.errors);
     else this.thrown.push(error);
   }
@@ -213,7 +252,7 @@ class World {
     if (op.how === "dispose") {
       this.try(() => resource.dispose());
       const stuck = closure.some(({ holds, works }) =>
-        holds.length > 0 || works.some(({ work }) => work.kind === "event" && !work.over)
+        holds.length > 0 || works.some(({ work }) => work.kind === "gated" && !work.over)
       );
       if (wasLive && !stuck) assertEquals(closure.filter((each) => each.resource.state !== "freed"), []);
     } else if (op.how === "disposeAsync") {
@@ -222,8 +261,7 @@ class World {
     else if (wasLive) {
       const work = this.work(op);
       node.works.push({ work, foreign: op.foreign });
-      using fence = new FakeFence(work, op.foreign ? other : fakes);
-      resource.disposeAfter(fence);
+      resource.disposeAfter(work.fence);
     }
     assert(closure.every((each) => each.resource.state !== "live") || ended.intermediate !== undefined);
   }
@@ -253,9 +291,7 @@ class World {
     } else if (op.what === "work") {
       const work = this.work(op);
       node.works.push({ work, foreign: op.foreign });
-      const fence = new FakeFence(work, op.foreign ? other : fakes);
-      if (op.more % 10 === 0) fence.releaseFailure = this.failure();
-      node.resource.record(fence);
+      node.resource.usedBy(work.fence);
     } else if (op.what === "hold") node.holds.push(node.resource.hold());
     else if (op.what === "letGo" && held.length > 0) held[op.which % held.length].holds.pop()!();
     else if (op.what === "workEnds" && this.works.length > 0) this.works[op.which % this.works.length].end();
@@ -290,7 +326,7 @@ Deno.test({
     await fc.assert(
       fc.asyncProperty(fc.array(anyOp, { maxLength: 40 }), async (ops) => {
         const world = new World();
-        FakeFence.alive = FakeFence.misused = 0;
+        misuses.length = 0;
         const warnings = await warningsOf(async () => {
           for (const op of ops) await world.run(op);
           await world.finish();
@@ -300,9 +336,7 @@ Deno.test({
           warnings.filter((warning) => warning.includes(failure.message)).length;
         for (const failure of world.failures) assertEquals(told(failure), 1, `${failure.message} was told this often`);
         assertEquals(world.thrown.length, new Set(world.thrown).size);
-        assertEquals(FakeFence.misused, 0, "fences used after their dispose");
-        await new Promise((resolve) => setTimeout(resolve));
-        assertEquals(FakeFence.alive, 0, "fences that nobody disposed");
+        assertEquals(misuses, []);
         for (const { allocation } of world.nodes) assertEquals([...allocation.lends], []);
       }),
       { numRuns: Number(Deno.env.get("SAMEPAGE_RUNS") ?? 1500) },

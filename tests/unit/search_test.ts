@@ -8,12 +8,12 @@ import { Described } from "../../src/core/tensors/described.ts";
 import type { Transfer } from "../../src/core/graph/route.ts";
 import { Edges } from "../../src/core/graph/edges.ts";
 import { type Query, search } from "../../src/core/graph/search.ts";
-import { fakeAllocation, fakeContext, FakeFence, FakeWork } from "./fakes.ts";
+import { fakeAllocation, fakeContext, FakeWork } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 const KINDS = ["a", "b", "c", "d"];
 const FORMS = 3;
-const WAITS = [new FakeFence(new FakeWork())];
+const WAITS = [new FakeWork().fence];
 
 /** What a mapper answers for one form of description. */
 interface Answer {

@@ -5,7 +5,7 @@ import { layout, region } from "../../src/core/layout/layout.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
 import { host } from "../../src/host/context.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
-import { FakeFence, FakeWork } from "./fakes.ts";
+import { FakeWork } from "./fakes.ts";
 import { collect } from "../gc.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
@@ -183,8 +183,7 @@ Deno.test(
   withEmptyLedger(async () => {
     await using tensor = bytes();
     const work = new FakeWork();
-    using fence = new FakeFence(work);
-    tensor.usedBy(fence);
+    tensor.usedBy(work.fence);
     assertThrows(() => tensor.view(), AccessError, "used by work that is not done");
     const seen: boolean[] = [];
     const lend = tensor.lend(() => void seen.push(work.over));
@@ -445,8 +444,7 @@ Deno.test(
     const work = new FakeWork("device", new InteropError("the kernel failed"));
     const error = assertThrows(() => {
       using tensor = bytes();
-      using fence = new FakeFence(work);
-      tensor.usedBy(fence);
+      tensor.usedBy(work.fence);
       throw mine;
     }, SuppressedError);
     assertStrictEquals(error.error, work.failure);
@@ -459,9 +457,8 @@ Deno.test(
   withEmptyLedger(async () => {
     using tensor = bytes();
     const child = tensor.borrow("read-write");
-    const work = new FakeWork("event", new InteropError("the kernel failed"));
-    using fence = new FakeFence(work);
-    child.disposeAfter(fence);
+    const work = new FakeWork("gated", new InteropError("the kernel failed"));
+    child.disposeAfter(work.fence);
     assertThrows(() => tensor.view(), AccessError, "on their way back");
     assertThrows(() => child.view(), DisposedError);
     work.end();

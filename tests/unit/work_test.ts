@@ -1,160 +1,140 @@
-import { assertEquals, assertStrictEquals } from "@std/assert";
-import type { Fence } from "../../src/core/life/fence.ts";
+// What is remembered of the work on one resource.
+
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { Fence } from "../../src/core/device/fence.ts";
+import type { Line } from "../../src/core/device/line.ts";
+import { Work } from "../../src/core/device/work.ts";
 import { Resource } from "../../src/core/life/resource.ts";
-import { Work } from "../../src/core/life/work.ts";
-import { FakeFence, FakeWork } from "./fakes.ts";
+import { command, FakeDriver, type FakeLane, FakeWork } from "./fakes.ts";
 
-/** Many enough for those that are over to be looked for. */
-const MANY = 256;
+/** One more command of a line. */
+const next = (line: Line<FakeLane>, run = () => {}) => line.submit([], command(run));
+const marks = (work: Work, writes: boolean) => {
+  const found: number[] = [];
+  work.eachBefore(writes, (_line, mark) => found.push(mark));
+  return found;
+};
 
-/** A line that many claim. */
-const line = {};
-
-/** A fence that counts how often it is asked anything, in a line that it is told. */
-class AskedFence extends FakeFence {
-  static asked = 0;
-  override readonly line: object;
-
-  constructor(work: FakeWork, line: object = {}) {
-    super(work);
-    this.line = line;
-  }
-
-  override get over(): boolean {
-    AskedFence.asked++;
-    return super.over;
-  }
-
-  override reached(): boolean {
-    AskedFence.asked++;
-    return super.reached();
-  }
-
-  override supersedes(): boolean {
-    AskedFence.asked++;
-    return true;
-  }
-
-  override retain(): AskedFence {
-    return new AskedFence(this.work, this.line);
-  }
-}
-
-/** One of ours: it takes the place of those before it that are ours too. */
-class OurFence extends FakeFence {
-  override readonly line: object;
-
-  constructor(work: FakeWork, line: object) {
-    super(work);
-    this.line = line;
-  }
-
-  override supersedes(earlier: FakeFence): boolean {
-    return earlier instanceof OurFence;
-  }
-
-  override retain(): OurFence {
-    return new OurFence(this.work, this.line);
-  }
-}
-
-Deno.test("what is recorded asks no declared fence, however many there are", () => {
-  for (const [about, lineOf] of [["one line", () => line], ["a line each", () => ({})]] as const) {
-    const work = new Work();
-    const [flight, ours] = [new FakeWork(), new FakeWork()];
-    for (let i = 0; i < 2 * MANY; i++) work.addUnordered(new AskedFence(flight, lineOf()));
-    AskedFence.asked = 0;
-    for (const other of [line, {}]) work.record(new OurFence(ours, other));
-    assertEquals(AskedFence.asked, 0, about);
-    work.beside(undefined, []);
-    assertEquals(AskedFence.asked > 0, true, `${about}, by whoever submits`);
-    for (const each of [flight, ours]) each.end();
-    work.sweep();
-    assertEquals([work.next() !== undefined, FakeFence.alive, FakeFence.misused], [false, 0, 0], about);
-  }
+Deno.test("a reader has to wait for what wrote, a writer for all", () => {
+  const [one, two] = [new FakeDriver().line(), new FakeDriver().line()];
+  const work = new Work();
+  work.record(one, next(one), true);
+  work.record(one, next(one), false);
+  work.record(two, next(two), false);
+  assertEquals([marks(work, false), marks(work, true)], [[1], [1, 2]]);
+  work.record(one, next(one), false); // comes first again, and is still the one that wrote
+  assertEquals([marks(work, false), marks(work, true)], [[1], [3, 1]]);
+  work.record(two, next(two), true);
+  assertEquals([marks(work, false), marks(work, true)], [[2], [2]]);
 });
 
-Deno.test("a declared fence takes nobody's place, whatever it says", () => {
+Deno.test("to record asks nobody, though many lines have their work in flight", () => {
+  const driver = new FakeDriver();
+  const work = new Work();
+  let asked = 0;
+  const lines = Array.from({ length: 8 }, () => driver.line());
+  for (const line of lines) {
+    line.lane.asked = () => asked++;
+    work.record(line, next(line), false);
+  }
+  assertEquals(asked, 0);
+  assertEquals(work.fences.length, 8);
+});
+
+Deno.test("what is over is forgotten before it becomes too many", () => {
+  const driver = new FakeDriver();
+  const work = new Work();
+  for (let i = 0; i < 1000; i++) {
+    const line = driver.line();
+    work.record(line, next(line), false);
+    line.lane.run();
+  }
+  assert(work.others!.length <= 8);
+  assertEquals([work.fences, work.used], [[], true]);
+});
+
+Deno.test("declared work takes nobody's place, and a line's newer mark takes that of its older one", () => {
   const [ours, declared] = [new FakeWork(), new FakeWork()];
   const resource = new Resource({ name: "the memory" });
-  const own = new OurFence(ours, line);
-  resource.record(own);
-  {
-    using liar = new AskedFence(declared, line);
-    resource.usedBy(liar);
-  }
-  assertEquals(resource.work.length, 2);
-  assertStrictEquals(resource.work[0], own);
+  resource.usedBy(ours.fence);
+  resource.usedBy(declared.fence);
+  assertEquals(resource.work.fences.map(({ line }) => line), [ours.line, declared.line]);
+  next(ours.line);
+  resource.usedBy(ours.line.fence());
+  resource.usedBy(ours.fence); // the older one, again
   declared.end();
-  assertEquals([resource.busy, resource.work.length], [true, 1]);
-  resource.record(new OurFence(ours, line)); // ours does
-  assertEquals(resource.work.length, 1);
-  ours.end();
+  assertEquals(resource.work.fences.map(({ line, mark }) => [line === ours.line, mark]), [[true, 2]]);
   resource.dispose();
-  assertEquals([resource.state, FakeFence.alive, FakeFence.misused], ["freed", 0, 0]);
+  assertEquals([resource.state, ours.lane.over], ["freed", 2]);
 });
 
-Deno.test("a declared fence keeps nobody from waiting for what is ours in the line that it claims", () => {
-  const [ours, declared] = [new FakeWork(), new FakeWork()];
-  const work = new Work();
-  const own = new OurFence(ours, line);
-  work.record(own);
-  work.addUnordered(new AskedFence(declared, line));
-  const waits: unknown[] = [];
-  work.beside({}, waits as FakeFence[]);
-  assertEquals(waits.includes(own), true);
-  for (const each of [ours, declared]) each.end();
-  work.sweep();
-  assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
-});
-
-Deno.test("inherited work is waited for whole: an older fence may follow a newer one of its line", () => {
-  const [older, newer] = [new FakeWork(), new FakeWork()];
+Deno.test("inherited work is waited for by readers too: nobody knows what it did", () => {
+  const [first, second] = [new FakeWork(), new FakeWork()];
   const resource = new Resource({ name: "a map" });
-  const [first, second] = [new OurFence(newer, line), new OurFence(older, line)];
-  const gathered: Fence[] = [first, second];
-  resource.inherit(gathered);
-  assertEquals(gathered, []);
-  const waits: Fence[] = [];
-  resource.workBeside({}, waits);
-  assertEquals(new Set(waits), new Set<Fence>([first, second]));
-  older.end();
+  resource.inherit([first.fence, second.fence]);
+  assertEquals(marks(resource.work, false), [1, 1]);
+  first.end();
   assertEquals(resource.busy, true);
-  newer.end();
-  resource.dispose();
-  assertEquals([resource.state, FakeFence.alive, FakeFence.misused], ["freed", 0, 0]);
+  second.end();
+  assertEquals(resource.busy, false);
 });
 
-Deno.test("a declared fence holds back who stands in the line that it claims, and one of ours does not", () => {
-  const flight = new FakeWork();
-  for (const others of [false, true]) {
-    const work = new Work();
-    const declared = new AskedFence(flight, line);
-    work.addUnordered(declared);
-    if (others) work.record(new OurFence(flight, line));
-    const waits: FakeFence[] = [];
-    work.beside(line, waits as Fence[]);
-    assertEquals(waits, [declared]);
-    for (const fence of [...work.fences]) work.forget(fence);
-  }
-  assertEquals([FakeFence.alive, FakeFence.misused], [0, 0]);
-});
-
-Deno.test("what is recorded lets go of no declared fence, even of our own kind", () => {
-  const flight = new FakeWork();
-  const work = new Work();
-  let letGo = 0;
-  /** A program's own class of such fences. */
-  class Derived extends OurFence {
-    override [Symbol.dispose](): void {
-      letGo++;
-      super[Symbol.dispose]();
+Deno.test("a failure that a later mark does not cover is kept as that takes its place, and told once", () => {
+  const failure = new Error("the kernel failed");
+  const fail = () => {
+    throw failure;
+  };
+  const others = [
+    ["recorded", (work: Work, line: Line) => work.record(line, line.submitted, false)],
+    ["declared", (work: Work, line: Line) => work.add(line.fence())],
+  ] as const;
+  for (const [how, again] of others) {
+    for (const behind of [false, true]) {
+      const line = new FakeDriver().line();
+      const work = new Work();
+      work.record(line, next(line, fail), false);
+      if (behind) work.record(new FakeWork().line, 1, false); // it is no longer the line that comes first
+      line.lane.run();
+      assert(line.isOver(1));
+      next(line);
+      again(work, line);
+      line.lane.run();
+      work.forget();
+      assertEquals([work.takeFailures(), work.takeFailures()], [[failure], []], how);
     }
   }
-  work.addUnordered(new Derived(flight, line));
-  work.record(new OurFence(flight, line));
-  assertEquals([letGo, work.fences.length], [0, 2]);
+});
+
+Deno.test("what another driver's writer took the place of is asked later, and not before it is over", () => {
+  const failure = new Error("the kernel failed");
+  const [early, late] = [new FakeWork("device", failure, new FakeDriver("early")), new FakeDriver("late").line()];
+  const work = new Work();
+  work.record(early.line, 1, true);
+  work.record(late, next(late), true);
+  assertEquals([work.fences.length, work.takeFailures()], [1, []]);
+  early.end();
+  assertEquals(work.takeFailures(), [failure]);
+  assertEquals(work.takeFailures(), []);
+});
+
+Deno.test("work that cannot be asked about goes on", () => {
+  const flight = new FakeWork();
+  flight.lane.brokenStatus = new Error("no host memory to ask with");
+  const work = new Work();
+  work.add(flight.fence);
+  const found = work.next()!;
+  assertStrictEquals(found.line, flight.line);
   flight.end();
-  work.sweep();
-  assertEquals([letGo, FakeFence.alive, FakeFence.misused], [1, 0, 0]);
+  assertEquals([work.next(), work.takeFailures()], [undefined, []]);
+});
+
+Deno.test("a line can be given up, wherever it stands", () => {
+  const lines = [0, 1, 2].map(() => new FakeDriver().line());
+  for (const line of lines) {
+    const work = new Work();
+    for (const each of lines) work.add(new Fence(each, next(each)));
+    assertEquals([work.abandon(line), work.abandon(line)], [true, false]);
+    assertEquals(work.fences.map(({ line }) => line).includes(line), false);
+    assertEquals(work.fences.length, 2);
+  }
 });
