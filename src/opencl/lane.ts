@@ -19,8 +19,8 @@ const SWEEP = 64;
 export interface LaneInit {
   /** The context that its user events are made in. */
   readonly context: ClContext;
-  /** What its commands are submitted to; undefined for a single event of somebody else's. */
-  readonly queue?: ClCommandQueue;
+  /** What its commands are submitted to. */
+  readonly queue: ClCommandQueue;
   /** Where its failures are told. */
   readonly events: LineEvents;
   /** Where the events of failed commands go. */
@@ -69,7 +69,7 @@ export class ClLane {
   /** Nothing was submitted yet. */
   constructor(init: LaneInit) {
     this.#init = init;
-    this.queue = init.queue ?? NULL as bigint as ClCommandQueue;
+    this.queue = init.queue;
     this.slot = this.#ring.addresses[1];
   }
 
@@ -158,7 +158,7 @@ export class ClLane {
   /** Hands what was submitted to the device. */
   flush(): void {
     if (this.#isFlushed) return;
-    if (this.#init.queue !== undefined) check(opencl().clFlush(this.queue), "clFlush");
+    check(opencl().clFlush(this.queue), "clFlush");
     this.#isFlushed = true;
   }
 
@@ -199,7 +199,7 @@ export class ClLane {
     const waited = this.#waitLists[0]?.mark === mark ? this.#waitLists.shift()!.events : NONE;
     if (status < 0) {
       failed.add(event, waited);
-      events.failed(mark, workError(status, this.#init.queue && this.#fns[mark & (this.#fns.length - 1)]));
+      events.failed(mark, workError(status, this.#fns[mark & (this.#fns.length - 1)]));
       return;
     }
     log?.record(mark, event); // now: its event goes

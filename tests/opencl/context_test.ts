@@ -10,6 +10,7 @@ import {
   bench,
   deviceOf,
   filled,
+  gate,
   kernelsOf,
   open,
   randomTensor,
@@ -71,7 +72,7 @@ testEach("a mapped buffer has one owner: its reference count stays 1", (platform
   assertEquals(count("clGetMemObjectInfo", mapped.handle, CL_MEM_REFERENCE_COUNT), 1);
 });
 
-testEach("a context disposed first takes all that lives in it along", (platform) => {
+testEach("a context disposed first takes all that lives in it along", async (platform) => {
   const cl = open(platform);
   const graph = new MapperGraph([host, cl]);
   const { tensor: source } = randomTensor(4096);
@@ -81,7 +82,7 @@ testEach("a context disposed first takes all that lives in it along", (platform)
   const mapped = graph.map(source, cl);
   const queue = cl.createQueue();
   const kernels = kernelsOf(cl);
-  const event = cl.userEvent();
+  const event = gate();
   kernels.fill.run([4096], [mapped, 9], { queue });
   const fence = queue.fence();
 
@@ -102,12 +103,12 @@ testEach("a context disposed first takes all that lives in it along", (platform)
       () => kernels.program.kernelNames,
       () => kernels.program.kernel("fill"),
       () => kernels.fill.run([1], [mapped, 1]),
-      () => event.complete(),
+      () => await event.complete(),
       () => event.fence,
       () => cl.allocate({ shape: [1], dtype: "u8" }),
       () => cl.createQueue(),
       () => cl.program("kernel void k() {}"),
-      () => cl.userEvent(),
+      () => gate(),
       () => cl.aliasRule(),
       () => graph.map(source, cl),
       () => cl.queue.write(own, new Uint8Array(4096)),
@@ -133,7 +134,7 @@ testEach("every order of disposal ends well", (platform) => {
     const program = inner.program("kernel void k(global uchar* x) { x[get_global_id(0)] += 1; }");
     const kernel = program.kernel("k");
     const queue = inner.createQueue();
-    const event = inner.userEvent();
+    const event = gate();
     kernel.run([64], [mapped], { queue });
     const fence = queue.fence();
     const back = graph.map(mapped, host, { access: "read" });
@@ -161,7 +162,7 @@ testEach("a context with an unset user event: disposing it fails the work, and n
     using source = tensor;
     const b = bench(platform);
     const before = mapFirst ? b.graph.map(source, b.cl) : undefined;
-    const event = b.cl.userEvent();
+    const event = gate();
     const mapped = before ?? b.graph.map(source, b.cl);
     b.kernels.fill.run([64], [mapped, 1], { after: event.fence });
     const limit = AbortSignal.timeout(30_000);

@@ -15,6 +15,7 @@ import {
   bench,
   collect,
   filled,
+  gate,
   LONG,
   MIGRATING,
   random,
@@ -198,7 +199,7 @@ testFailing("a forgotten user event fails its work, and nothing hangs", async (p
   const { tensor, bytes } = randomTensor(64);
   using source = tensor;
   const mapped = b.graph.map(source, b.cl);
-  forget(() => b.kernels.fill.run([64], [mapped, 1], { after: b.cl.userEvent().fence }));
+  forget(() => b.kernels.fill.run([64], [mapped, 1], { after: gate().fence }));
   await warningsOf(async () => {
     await collect();
     let error: unknown;
@@ -262,11 +263,11 @@ testFailing("an exception inside `using` is not masked", async (platform) => {
     boom,
   );
   source.view();
-  const both = thrown(SuppressedError, () => {
+  const both = thrown(SuppressedError, async () => {
     using mapped = b.graph.map(source, b.cl);
-    using event = b.cl.userEvent();
+    using event = gate();
     b.kernels.add.run([64], [mapped, 1], { after: event.fence });
-    event.fail();
+    await event.fail();
     throw boom;
   });
   assertEquals(both.suppressed, boom);
@@ -274,9 +275,9 @@ testFailing("an exception inside `using` is not masked", async (platform) => {
   let caught: unknown;
   try {
     await using mapped = b.graph.map(source, b.cl);
-    using event = b.cl.userEvent();
+    using event = gate();
     b.kernels.add.run([64], [mapped, 1], { after: event.fence });
-    event.fail();
+    await event.fail();
     throw boom;
   } catch (error) {
     caught = error;
@@ -354,21 +355,21 @@ testEach("32 pending waits do not keep a file from being read", async (platform)
   using source = tensor;
   await using mapped = b.graph.map(source, b.cl);
   b.kernels.slow.run([8192], [mapped, 1, LONG]);
-  using event = b.cl.userEvent();
+  using event = gate();
   b.kernels.add.run([8192], [mapped, 1], { after: event.fence });
   const begin = performance.now();
   const waits = Array.from({ length: 32 }, () => {
-    using fence = b.cl.queue.fence();
+    const fence = b.cl.queue.fence();
     return fence.wait();
   });
   b.kernels.slow.run([8192], [mapped, 1, LONG]);
   const more = Array.from({ length: 32 }, () => {
-    using fence = b.cl.queue.fence();
+    const fence = b.cl.queue.fence();
     return fence.wait();
   });
   await Deno.readTextFile(new URL("../../deno.json", import.meta.url));
   const took = performance.now() - begin;
-  event.complete();
+  await event.complete();
   await Deno.readTextFile(new URL("../../deno.json", import.meta.url));
   await Promise.all([...waits, ...more]);
   assert(took < 500, `a file read took ${took} ms`);

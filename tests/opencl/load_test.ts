@@ -62,7 +62,7 @@ testEach("5,000 kernels submitted without a wait leave nothing", async (platform
   b.cl.queue.write(own, new Uint8Array(64));
   const fds = openFds();
   for (let i = 0; i < 5_000; i++) b.kernels.add.run([64], [own, 1]);
-  using fence = b.cl.queue.fence();
+  const fence = b.cl.queue.fence();
   await fence.wait();
   b.cl.queue.finish();
   const got = new Uint8Array(64);

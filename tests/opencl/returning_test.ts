@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { AccessError, type Frame, host, imageInfo, NoRouteError, type Tensor } from "@samepage/interop";
 import { type OpenCLContext, OpenCLImage, type OpenCLTensor } from "@samepage/interop/opencl";
-import { assertBytes, type Bench, bench, testEach, thrown } from "./help.ts";
+import { assertBytes, type Bench, bench, gate, testEach, thrown } from "./help.ts";
 
 const SIZE = 4096;
 const PICTURE = { shape: [32, 32, 4], dtype: "u8" } as const;
@@ -77,7 +77,7 @@ for (const [name, make] of Object.entries(PAIRS)) {
       const [from, to] = targets?.(b.cl) ?? [b.cl, b.cl];
       for (const tensor of first) b.graph.map(tensor, from)[Symbol.dispose]();
       {
-        using event = b.cl.userEvent();
+        using event = gate();
         for (const [i, tensor] of first.entries()) {
           const mapped = b.graph.map(tensor, from, { access }) as Tensor;
           if (access !== "read") fill(b, mapped, i + 1);
@@ -87,7 +87,7 @@ for (const [name, make] of Object.entries(PAIRS)) {
         assert(route.open, NoRouteError.name);
         assertEquals(route.steps.map(({ hostWait }) => hostWait), [true]);
         thrown(AccessError, () => b.graph.map(then as Tensor, to, { access }));
-        event.complete();
+        await event.complete();
       }
       await using mapped = b.graph.map(then as Tensor, to, { access });
       const parts = (mapped as Tensor | Frame as Frame).planes ?? [mapped];

@@ -10,7 +10,7 @@ import {
   region,
 } from "@samepage/interop";
 import { OpenCLContext, openclDevices, type SvmAllocation, type SvmGrain } from "@samepage/interop/opencl";
-import { assertBytes, filled, kernelsOf, LONG, thrown, until } from "./help.ts";
+import { assertBytes, filled, gate, kernelsOf, LONG, thrown, until } from "./help.ts";
 import { LACKS, onDevices, without } from "./on_devices.ts";
 
 const GRAINS: readonly SvmGrain[] = ["coarse", "fine"];
@@ -90,7 +90,7 @@ for (const grain of GRAINS) {
     const { slow } = kernelsOf(cl);
     const memory = cl.svm.allocate({ shape: [4096], dtype: "u8", grain });
     slow.run([4096], [memory, 1, LONG]);
-    using fence = cl.queue.fence();
+    const fence = cl.queue.fence();
     memory[Symbol.dispose]();
     assert(fence.reached(), "it was freed while the kernel was at work");
     thrown(DisposedError, () => memory.handle);
@@ -116,7 +116,7 @@ for (const grain of GRAINS) {
     },
   );
 
-  onDevices(`${grain}: the host waits for the kernel`, LACKS[grain], (open) => {
+  onDevices(`${grain}: the host waits for the kernel`, LACKS[grain], async (open) => {
     using cl = open();
     using graph = new MapperGraph([host, cl]);
     const { slow } = kernelsOf(cl);
@@ -125,10 +125,10 @@ for (const grain of GRAINS) {
       using seen = graph.map(memory, host, { access: "write" });
       seen.bytes().fill(1);
     }
-    using event = cl.userEvent();
+    using event = gate();
     slow.run([4096], [memory, 5, LONG], { after: event.fence });
     assert(graph.explain(memory, host, { access: "read" }).steps[0].hostWait);
-    event.complete();
+    await event.complete();
     using seen = graph.map(memory, host, { access: "read" });
     assertBytes(seen.bytes(), new Uint8Array(4096).fill(6));
   });
@@ -200,10 +200,10 @@ onDevices("fine: an address that the host wraps is a peer's", LACKS.fine, async 
   assertEquals(view.length, 0, "a view of the peer's, while a kernel writes");
   cl.queue.finish();
   assertBytes(peer.view(), filled(4096, 0));
-  const event = cl.userEvent();
+  const event = gate();
   slow.run([4096], [memory, 1, LONG], { after: event.fence });
   thrown(AccessError, () => peer.view());
-  event.complete();
+  await event.complete();
   event[Symbol.dispose]();
   {
     using graph = new MapperGraph([host, cl]);
@@ -247,7 +247,7 @@ onDevices("fine: host and device add to one counter at the same time", LACKS.ato
   count.run([10_000], [memory]);
   cl.queue.flush();
   for (let i = 0; i < 1000; i++) Atomics.add(shared, 0, 1);
-  using fence = cl.queue.fence();
+  const fence = cl.queue.fence();
   await fence.wait();
   assertEquals(peer.view()[0], 1_001_000);
 });

@@ -15,6 +15,7 @@ import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
 import {
   assertBytes,
   filled,
+  gate,
   type Kernels,
   kernelsOf,
   LONG,
@@ -42,7 +43,7 @@ interface Two extends Disposable, AsyncDisposable {
   readonly graph: MapperGraph;
 }
 
-function openTwo(first: Platform, second: Platform): Two {
+async function openTwo(first: Platform, second: Platform): Two {
   const a = open(first);
   const b = open(second);
   return {
@@ -206,22 +207,22 @@ testBoth("either context disposed in the middle of a chain", async ({ a, b, onA,
   void [onA, onB, graph];
 }, whereBytesMove);
 
-testBoth("disposeAfter in the middle, with a fence of the other platform", ({ a, b, onA, onB, graph }) => {
+testBoth("disposeAfter in the middle, with a fence of the other platform", async ({ a, b, onA, onB, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const first = graph.map(source, a);
   onA.slow.run([SIZE], [first, 1, LONG]);
-  using event = b.userEvent();
+  using event = gate();
   const second = graph.map(first, b);
   onB.add.run([SIZE], [second, 1], { after: event.fence });
-  using fence = b.queue.fence();
+  const fence = b.queue.fence();
   second.disposeAfter(fence);
   thrown(DisposedError, () => second.handle);
   // Its bytes are on their way back: others may have them, once the host has waited for what an event still holds.
   const explained = graph.explain(first, b);
   assert(explained.open && explained.steps[0].hostWait, `${explained}`);
   thrown(AccessError, () => graph.map(first, b));
-  event.complete();
+  await event.complete();
   const third = graph.map(first, b);
   onB.add.run([SIZE], [third, 1]);
   third[Symbol.dispose]();
@@ -235,7 +236,7 @@ testBoth("disposeAfter, then a map in the other platform: the host waits, and ex
   using source = tensor;
   const first = graph.map(source, a);
   onA.slow.run([SIZE], [first, 1, LONG]);
-  using fence = a.queue.fence();
+  const fence = a.queue.fence();
   first.disposeAfter(fence);
   const explained = graph.explain(source, b);
   assertEquals(explained.steps.map((step) => step.edge), ["host→opencl"]);
@@ -250,7 +251,7 @@ testBoth("disposeAfter, then a map in the other platform: the host waits, and ex
 testBoth("usedBy a fence of the other platform: the end waits for it", async ({ a, b, onA, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
-  using event = b.userEvent();
+  using event = gate();
   const first = graph.map(source, a);
   onA.add.run([SIZE], [first, 1]);
   first.usedBy(event.fence);
@@ -261,7 +262,7 @@ testBoth("usedBy a fence of the other platform: the end waits for it", async ({ 
   await sleep(20);
   assert(!over);
   thrown(AccessError, () => source.view());
-  event.complete();
+  await event.complete();
   await ended;
   assertBytes(source.view(), bytes.map((byte) => byte + 1));
 });
@@ -271,15 +272,15 @@ testBoth("a map after a fence of the other platform", async ({ a, b, onA, onB, g
   using source = tensor;
   using other = b.allocate({ shape: [SIZE], dtype: "u8" });
   onB.slow.run([SIZE], [other, 1, LONG]);
-  using fence = b.queue.fence();
+  const fence = b.queue.fence();
   {
     assert(graph.explain(source, a, { after: fence }).steps[0].hostWait);
     await using first = graph.map(source, a, { after: fence });
     assert(fence.reached());
     onA.add.run([SIZE], [first, 1]);
-    using event = b.userEvent();
+    using event = gate();
     thrown(AccessError, () => graph.map(first, b, { after: event.fence }));
-    event.complete();
+    await event.complete();
     await using _ = graph.map(first, b, { after: event.fence });
   }
   assertBytes(source.view(), bytes.map((byte) => byte + 1));
@@ -289,10 +290,10 @@ testBoth("the first hop's work fails: its dispose says so, and nothing is left",
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const first = graph.map(source, a);
-  using event = a.userEvent();
+  using event = gate();
   onA.add.run([SIZE], [first, 1], { after: event.fence });
   thrown(AccessError, () => graph.map(first, b));
-  event.fail();
+  await event.fail();
   await rejection(InteropError, first[Symbol.asyncDispose]());
   assertBytes(source.view(), bytes);
 }, whereWorkCannotFail);
@@ -305,9 +306,9 @@ testBoth("the last hop's work fails: its own dispose says so, and the middle liv
     await using first = graph.map(source, a);
     onA.add.run([SIZE], [first, 1]);
     const second = graph.map(first, b);
-    using event = b.userEvent();
+    using event = gate();
     onB.add.run([SIZE], [second, 1], { after: event.fence });
-    event.fail();
+    await event.fail();
     thrown(InteropError, () => second[Symbol.dispose]());
     onA.add.run([SIZE], [first, 1]);
   }
@@ -373,7 +374,7 @@ testBoth("many rounds trip, waits and all", async ({ a, b, onA, onB, graph }) =>
     if (i % 3 === 0) second[Symbol.dispose]();
     else if (i % 3 === 1) await second[Symbol.asyncDispose]();
     else {
-      using fence = other.queue.fence();
+      const fence = other.queue.fence();
       second.disposeAfter(fence);
     }
     expected.forEach((byte, at) => expected[at] = (byte + i) * 2);

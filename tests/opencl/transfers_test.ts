@@ -12,7 +12,7 @@ import {
 } from "@samepage/interop";
 import { sizeOf } from "../../src/core/layout/dtype.ts";
 import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
-import { assertBytes, bench, LONG, open, random, testEach, thrown } from "./help.ts";
+import { assertBytes, bench, gate, LONG, open, random, testEach, thrown } from "./help.ts";
 
 /** A tensor of random bytes, padding included, and a copy of them. */
 function randomly(cl: OpenCLContext, init: LayoutInit): { tensor: OpenCLTensor; bytes: Uint8Array<ArrayBuffer> } {
@@ -218,16 +218,16 @@ testEach("transfers of mapped host memory, between kernels, without a wait of th
 
 testEach("transfers wait for user events, and their end waits for them", async (platform) => {
   using b = bench(platform);
-  using event = b.cl.userEvent();
+  using event = gate();
   const { tensor: from, bytes } = randomly(b.cl, { shape: [512], dtype: "u8" });
   const { tensor: to } = randomly(b.cl, { shape: [512], dtype: "u8" });
   from.usedBy(event.fence);
   b.cl.queue.copy(from, to);
   b.cl.queue.fill(from, 1);
-  using fence = b.cl.queue.fence();
+  const fence = b.cl.queue.fence();
   assert(!fence.reached());
   thrown(AccessError, () => to[Symbol.dispose]());
-  event.complete();
+  await event.complete();
   await to[Symbol.asyncDispose]();
   await fence.wait();
   assertBytes(contents(b.cl, from), bytes.fill(1));

@@ -47,7 +47,7 @@ for (const kind of KINDS) {
     const { slow } = kernelsOf(cl);
     const memory = cl.usm.allocate({ kind, shape: [4096], dtype: "u8" });
     slow.run([4096], [memory, 1, LONG]);
-    using fence = cl.queue.fence();
+    const fence = cl.queue.fence();
     memory[Symbol.dispose]();
     assert(fence.reached(), "it was freed while the kernel was at work");
     thrown(DisposedError, () => slow.run([4096], [memory, 1, 1]));

@@ -1,6 +1,7 @@
 import { CL_EVENT_COMMAND_QUEUE, CL_EVENT_CONTEXT } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../../ffi/opencl/handles.ts";
-import type { Call } from "../../core/device/driver.ts";
+import { NULL } from "../../../ffi/address.ts";
+import type { Call, LineEvents } from "../../core/device/driver.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Gate } from "../../core/device/gate.ts";
 import { Line } from "../../core/device/line.ts";
@@ -10,20 +11,24 @@ import type { OpenCLContext } from "../context.ts";
 import { check, workError } from "../errors.ts";
 import { ClLane, type LaneInit } from "../lane.ts";
 import { opencl } from "../library.ts";
-import { isUserEvent, ownerOf, releaseEvent, statusOf } from "./event.ts";
+import { isUserEvent, ownerOf, statusOf } from "./event.ts";
 
 /** How often an event that somebody else sets is asked for, in milliseconds. */
 const ASK_MS = 1;
 
-/** An event of somebody else's that is retained here until it is seen over, or forgotten. */
+/** An event of somebody else's that is retained here until it is seen done, or its line is forgotten. */
 interface Retained {
   readonly event: ClEvent;
-  isOver: boolean;
+  isReleased: boolean;
 }
 
-const forgotten = new FinalizationRegistry<Retained>(({ event, isOver }) => {
-  if (!isOver) releaseEvent(event);
-});
+const forgotten = new FinalizationRegistry<Retained>(release);
+
+function release(retained: Retained): void {
+  if (retained.isReleased) return;
+  retained.isReleased = true;
+  check(opencl().clReleaseEvent(retained.event), "clReleaseEvent");
+}
 
 /** Retains an event that somebody else made: a line of one mark. @throws {ArgumentError} where it is of another context. */
 export function attachedEvent({ handle: context, driver }: OpenCLContext, given: bigint): Fence {
@@ -33,17 +38,20 @@ export function attachedEvent({ handle: context, driver }: OpenCLContext, given:
   }
   const isSetByHand = isUserEvent(event);
   if (!isSetByHand) flushQueueOf(event);
-  const retained: Retained = { event, isOver: false };
   const { failed } = driver;
+  const retained: Retained = { event, isReleased: false };
   const line = new Line<ForeignLane>({
-    driver: driver,
+    driver,
     name: "an attached opencl event",
-    open: (events) => new ForeignLane({ context, events, failed }, retained, isSetByHand),
+    open: (events) => new ForeignLane({ context, queue: NO_QUEUE, events, failed }, retained, isSetByHand),
   });
   line.submit([], RETAIN);
   forgotten.register(line, retained);
   return line.fence();
 }
+
+/** What is submitted to no queue. */
+const NO_QUEUE = NULL as bigint as ClCommandQueue;
 
 /** Its owner may not have: what is submitted behind it, or asks about it, would wait for ever. */
 function flushQueueOf(event: ClEvent): void {
@@ -54,14 +62,16 @@ function flushQueueOf(event: ClEvent): void {
 /** The one command of such a line: there is nothing to submit. */
 const RETAIN: Call<ForeignLane> = { fn: "clRetainEvent", call: (lane) => lane.retain() };
 
-/** What is kept for an event of somebody else's. */
+/** What is kept for an event of somebody else's, who may be the last to look at it where it failed. */
 class ForeignLane extends ClLane {
   readonly #retained: Retained;
+  readonly #events: LineEvents;
   readonly #gate: ForeignGate | undefined;
 
   constructor(init: LaneInit, retained: Retained, isSetByHand: boolean) {
     super(init);
     this.#retained = retained;
+    this.#events = init.events;
     if (isSetByHand) this.#gate = new ForeignGate(this);
   }
 
@@ -74,14 +84,18 @@ class ForeignLane extends ClLane {
     return this.#gate === undefined || this.#gate.settled ? undefined : this.#gate;
   }
 
-  /** Its status; 0 where it is over and released. */
-  get status(): number {
-    return this.over > 0 ? 0 : statusOf(this.#retained.event);
-  }
+  /** There is nothing to flush or to count. */
+  override submitted(): void {}
 
-  override sweep(mark: number): void {
-    super.sweep(mark);
-    this.#retained.isOver = this.over > 0;
+  override sweep(): void {
+    if (this.over > 0) return;
+    const status = statusOf(this.#retained.event);
+    if (status > 0) return;
+    this.over = 1;
+    if (status === 0) return release(this.#retained);
+    const error = workError(status, undefined);
+    this.#gate?.failed(error);
+    this.#events.failed(1, error);
   }
 }
 
@@ -110,7 +124,7 @@ class ForeignGate implements Gate {
 
   get opened(): Promise<void> {
     this.#isAwaited = true;
-    if (this.#timer !== undefined) Deno.refTimer(this.#timer);
+    if (this.#timer !== undefined) this.#timer.ref();
     else if (!this.#isSet) this.#askLater();
     return this.#opening.promise;
   }
@@ -121,12 +135,16 @@ class ForeignGate implements Gate {
     if (this.#timer === undefined) this.#askLater();
   }
 
+  /** Its line hears of a failure. */
+  failed(error: unknown): void {
+    this.failure = { error };
+  }
+
   #ask(): void {
-    const { status } = this.#lane;
-    if (status > 0) return;
+    this.#lane.sweep();
+    if (this.#lane.over === 0) return;
     this.#isSet = true;
-    if (status < 0) this.failure = { error: workError(status, undefined) };
-    for (const tell of this.#told.splice(0)) tell(status < 0);
+    for (const tell of this.#told.splice(0)) tell(this.failure !== undefined);
     this.#opening.resolve();
   }
 
@@ -141,6 +159,6 @@ class ForeignGate implements Gate {
       }
       if (!this.#isSet) this.#askLater();
     }, ASK_MS);
-    if (!this.#isAwaited) Deno.unrefTimer(this.#timer);
+    if (!this.#isAwaited) this.#timer.unref();
   }
 }
