@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Fence, host, type ImageInfo, imageInfo, InteropError } from "@samepage/interop";
+import { type Fence, host, type ImageInfo, imageInfo, InteropError } from "@samepage/interop";
 import { LocalMemory, OpenCLContext, type OpenCLKernel } from "@samepage/interop/opencl";
 import { report } from "./perform.ts";
 
@@ -119,24 +119,25 @@ export function grey(width: number, height: number): ImageInfo {
   return imageInfo({ format: "GRAY8", width, height });
 }
 
-/** A fence of the program's own. */
-export class OwnFence extends Fence {
-  readonly context = host;
-  readonly line: object = {};
-  done = false;
-  reached(): boolean {
-    return this.done;
-  }
-  waitSync(): void {
-    this.done = true;
-  }
-  retain(): this {
-    return this;
-  }
-  protected waitable(): undefined {}
-  protected waitNonblocking(): Promise<void> {
-    this.done = true;
-    return Promise.resolve();
-  }
-  [Symbol.dispose](): void {}
+/** A promise that a row settles, and its fence. */
+export interface Opening extends Disposable {
+  /** Reached once it is settled. */
+  readonly fence: Fence;
+  /** Lets the work behind it run. */
+  complete(): Promise<void>;
+  /** Fails the work behind it. */
+  fail(error?: Error): Promise<void>;
+}
+
+/** One that is not settled yet; its dispose fails it. */
+export function opening(): Opening {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const fence = host.signal(promise);
+  const settled = () => fence.wait().catch(() => {});
+  return {
+    fence,
+    complete: () => (resolve(), settled()),
+    fail: (error = new RangeError("the program failed it")) => (reject(error), settled()),
+    [Symbol.dispose]: () => reject(new RangeError("nobody settled it")),
+  };
 }

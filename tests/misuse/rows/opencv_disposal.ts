@@ -1,6 +1,6 @@
 import { AccessError, DisposedError, host, MapperGraph } from "@samepage/interop";
 import { OpenCVContext, type OpenCVMat } from "@samepage/interop/opencv";
-import { any, collect, fails, OwnFence, say } from "../kit.ts";
+import { any, collect, fails, say } from "../kit.ts";
 import { eye, made, onBoth, photo, vision, work } from "../opencv.ts";
 import { type Failure, table } from "../row.ts";
 
@@ -179,60 +179,6 @@ export default table(import.meta, {
       image[Symbol.dispose]();
     },
     says: ["1"],
-  },
-  "a Mat disposed by a fence's own code, in the middle of an operation": {
-    run() {
-      using e = eye();
-      using image = photo();
-      const mat = e.graph.map(image, e.cv.mat);
-      class Evil extends OwnFence {
-        override waitSync(): void {
-          this.done = true;
-          mat[Symbol.dispose]();
-        }
-      }
-      mat.usedBy(new Evil());
-      work(e.cv, mat);
-    },
-    fails: disposed(/was disposed\.$/),
-  },
-  "a UMat, its context and OpenCV disposed by a fence's own code": {
-    opencl: true,
-    run() {
-      for (const what of ["umat", "image", "cl", "cv", "graph"] as const) {
-        const { cv, cl, graph } = vision();
-        const image = photo();
-        const umat = graph.map(image, cv.umat);
-        const all = { umat, image, cl, cv, graph };
-        for (const when of ["reached", "waitSync", "retain"] as const) {
-          class Evil extends OwnFence {
-            override reached(): boolean {
-              if (when === "reached") this.end();
-              return super.reached();
-            }
-            override waitSync(): void {
-              super.waitSync();
-              if (when === "waitSync") this.end();
-            }
-            override retain(): this {
-              if (when === "retain" && this.done) this.end();
-              return this;
-            }
-            end(): void {
-              all[what][Symbol.dispose]();
-            }
-          }
-          try {
-            const fence = new Evil();
-            umat.usedBy(fence);
-            work(cv, umat);
-          } catch (error) {
-            if (!(error instanceof DisposedError)) throw error;
-          }
-        }
-        for (const each of [graph, image, cv, cl]) each[Symbol.dispose]();
-      }
-    },
   },
   "forgotten while OpenCV's queue is at work": {
     opencl: true,

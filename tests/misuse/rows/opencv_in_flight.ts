@@ -1,6 +1,6 @@
 import { AccessError, host, NativeCallError, NoRouteError } from "@samepage/interop";
-import type { OpenCLContext, OpenCLUserEvent } from "@samepage/interop/opencl";
-import { fails, OwnFence, say } from "../kit.ts";
+import type { OpenCLContext } from "@samepage/interop/opencl";
+import { fails, type Opening, opening, say } from "../kit.ts";
 import { adder, eye, onBoth, photo, type Vision, vision, work } from "../opencv.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
@@ -11,17 +11,17 @@ const CL_MEM_HOST_WRITE_ONLY = 1n << 7n, CL_MEM_HOST_READ_ONLY = 1n << 8n, CL_ME
 const unset: Failure = {
   error: AccessError,
   ...{ api: "opencl", argument: "fence" },
-  message: /could never end: the work waits for a user event that is not set/,
-  hint: /Set the event first, or await instead/,
+  message: /could never end: the work waits for a promise that is not settled/,
+  hint: /Settle it first, or await instead/,
 };
 
-/** Has OpenCV work on bytes that a kernel has, behind an event that is not set; the end is in order all the same. */
-function behindUnset(use: (v: Vision, event: OpenCLUserEvent) => Promise<unknown>): Row {
+/** Has OpenCV work on bytes that a kernel has, behind a promise that is not settled; the end is in order all the same. */
+function behindUnset(use: (v: Vision, event: Opening) => Promise<unknown>): Row {
   return {
     opencl: true,
     async run() {
       using v = vision();
-      using event = v.cl.userEvent();
+      using event = opening();
       await use(v, event);
     },
   };
@@ -60,7 +60,7 @@ function bufferOf(cl: OpenCLContext, flags: bigint): { handle: bigint; release()
 }
 
 export default table(import.meta, {
-  "an operation on a UMat behind a user event that is not set": behindUnset(async ({ cv, cl, graph }, event) => {
+  "an operation on a UMat behind a promise that is not settled": behindUnset(async ({ cv, cl, graph }, event) => {
     using buffer = cl.allocate({ shape: [64, 64], dtype: "u8" });
     using other = cl.allocate({ shape: [64, 64], dtype: "u8" });
     adder(cl).run([4096], [buffer], { after: event.fence });
@@ -69,45 +69,46 @@ export default table(import.meta, {
     fails("dispose", () => umat[Symbol.dispose](), AccessError);
     using beside = graph.map(other, cv.umat); // what waits for nothing goes on
     work(cv, beside);
-    event.complete();
+    await event.complete();
     await umat[Symbol.asyncDispose]();
     using again = graph.map(buffer, cv.umat);
     work(cv, again);
   }),
-  "an operation on a Mat behind a user event that is not set": behindUnset(async ({ cv, cl, graph }, event) => {
+  "an operation on a Mat behind a promise that is not settled": behindUnset(async ({ cv, cl, graph }, event) => {
     const image = photo();
     const mat = graph.map(image, cv.mat);
     mat.usedBy(event.fence);
     fails("operation", () => work(cv, mat), AccessError);
-    event.complete();
-    await event.fence.wait();
+    await event.complete();
     work(cv, mat);
     cl.queue.finish();
     image[Symbol.dispose]();
   }),
-  "an operation on both, one of them behind a user event that is not set": behindUnset(async ({ cv, graph }, event) => {
-    using a = photo();
-    using b = photo();
-    using mat = graph.map(a, cv.mat);
-    const umat = graph.map(b, cv.umat);
-    umat.usedBy(event.fence);
-    fails("from", () => cv.GaussianBlur(umat, mat, [3, 3]), AccessError);
-    fails("to", () => cv.GaussianBlur(mat, umat, [3, 3]), AccessError);
-    event.complete();
-    await umat[Symbol.asyncDispose]();
-  }),
-  "a UMat mapped after a user event that is not set, to the host": {
+  "an operation on both, one of them behind a promise that is not settled": behindUnset(
+    async ({ cv, graph }, event) => {
+      using a = photo();
+      using b = photo();
+      using mat = graph.map(a, cv.mat);
+      const umat = graph.map(b, cv.umat);
+      umat.usedBy(event.fence);
+      fails("from", () => cv.GaussianBlur(umat, mat, [3, 3]), AccessError);
+      fails("to", () => cv.GaussianBlur(mat, umat, [3, 3]), AccessError);
+      await event.complete();
+      await umat[Symbol.asyncDispose]();
+    },
+  ),
+  "a UMat mapped after a promise that is not settled, to the host": {
     opencl: true,
     async run() {
       using v = vision();
       using image = photo();
-      using event = v.cl.userEvent();
+      using event = opening();
       const umat = v.graph.map(image, v.cv.umat);
       umat.usedBy(event.fence);
       try {
         v.graph.map(umat, v.cv.mat);
       } finally {
-        event.complete();
+        await event.complete();
         await umat[Symbol.asyncDispose]();
       }
     },
@@ -119,62 +120,17 @@ export default table(import.meta, {
       using v = vision();
       const image = photo();
       const umat = v.graph.map(image, v.cv.umat);
-      using event = v.cl.userEvent();
-      using marker = v.cl.queue.marker(event.fence);
-      umat.usedBy(marker);
-      event.fail();
-      await marker.wait().catch(() => {});
+      using event = opening();
+      const behind = v.cl.createQueue().waitFor(event.fence);
+      umat.usedBy(behind);
+      await event.fail();
+      await behind.wait().catch(() => {});
       for (let i = 0; i < 3; i++) work(v.cv, umat);
       fails("dispose", () => umat[Symbol.dispose](), NativeCallError);
       say(image.view()[0]); // all bytes are the same
       image[Symbol.dispose]();
     },
     says: ["7"],
-  },
-  "a fence of the program's own that throws": {
-    opencl: true,
-    run() {
-      using v = vision();
-      onBoth(v, (map) => {
-        using image = photo();
-        const mapped = map(image);
-        class Failing extends OwnFence {
-          override waitSync(): void {
-            this.done = true;
-            throw new RangeError("the program's own");
-          }
-        }
-        mapped.usedBy(new Failing());
-        try {
-          work(v.cv, mapped);
-        } catch (error) {
-          say((error as Error).message);
-        }
-        work(v.cv, mapped);
-        mapped[Symbol.dispose]();
-      });
-    },
-    says: ["the program's own", "the program's own"],
-  },
-  "an operation in a fence of the program's own, on the same UMat": {
-    opencl: true,
-    run() {
-      using v = vision();
-      using image = photo();
-      using umat = v.graph.map(image, v.cv.umat);
-      let turns = 0;
-      class Busy extends OwnFence {
-        override waitSync(): void {
-          this.done = true;
-          if (turns++ < 3) umat.usedBy(new Busy());
-          work(v.cv, umat);
-        }
-      }
-      umat.usedBy(new Busy());
-      work(v.cv, umat);
-      say(turns);
-    },
-    says: ["4"],
   },
   "a buffer that the host may not map": flagged(CL_MEM_HOST_NO_ACCESS),
   "a buffer that the host may only read": flagged(CL_MEM_HOST_READ_ONLY),

@@ -1,7 +1,6 @@
 import { host, MapperGraph, region, type Tensor } from "@samepage/interop";
-import type { OpenCLUserEvent } from "@samepage/interop/opencl";
 import { OpenCVContext, OpenCVMat, OpenCVTensor, OpenCVUMat, ReallocatedError } from "@samepage/interop/opencv";
-import { any, open, safe, safely } from "../kit.ts";
+import { any, open, type Opening, opening, safe, safely } from "../kit.ts";
 import { table } from "../row.ts";
 
 export default table(import.meta, {
@@ -29,7 +28,7 @@ async function wander(seed: number, rounds: number): Promise<void> {
     const shape = pick([[32, 32], [16, 16, 4], [1024], [4, 4, 8, 8]]);
     const at = { shape, dtype: "u8" } as const;
     const live: Tensor[] = [pick([() => cl.allocate(at), () => cv.mat.create(at)])(), host.allocate(at)];
-    const events: OpenCLUserEvent[] = [];
+    const events: Opening[] = [];
     const later: Promise<unknown>[] = [];
     const seen = async (what: string, promise: Promise<unknown>) => {
       await safely(what, promise.catch(taken));
@@ -73,12 +72,11 @@ async function wander(seed: number, rounds: number): Promise<void> {
       () => random(2) === 0 && pick(live)[Symbol.dispose](),
       () => random(2) === 0 && pick(live)[Symbol.dispose](),
       () => void later.push(seen("later", pick(live)[Symbol.asyncDispose]())),
-      () => random(3) === 0 && events.push(cl.userEvent()),
+      () => random(3) === 0 && events.push(opening()),
       () => events.length > 0 && pick(live).usedBy(pick(events).fence),
       () => events.length > 0 && (random(3) > 0 ? pick(events).complete() : pick(events).fail()),
       () => {
-        using fence = cl.queue.fence();
-        pick(live).disposeAfter(fence);
+        pick(live).disposeAfter(cl.queue.fence());
       },
       () => random(4) === 0 && live.splice(random(live.length), 1), // forgotten
       async () => {
