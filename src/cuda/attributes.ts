@@ -1,7 +1,6 @@
 import * as driver from "../../ffi/cuda_driver/constants.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
-import { driverAttribute } from "./driver_attributes.ts";
-import { cudart } from "./library.ts";
+import { cudaDriver, cudart } from "./library.ts";
 
 const PREFIX = "cudaDevAttr";
 
@@ -49,4 +48,14 @@ export function attributesOf(ordinal: number): CudaAttributes {
 function attributeName(constant: string): CudaAttribute {
   const rest = constant.slice(PREFIX.length);
   return rest[0].toLowerCase() + rest.slice(1) as CudaAttribute;
+}
+
+const value = new Int32Array(1);
+
+/**
+ * An attribute that only the driver's API has (cuDeviceGetAttribute, CU_DEVICE_ATTRIBUTE_…); undefined where the driver is
+ * too old to know it.
+ */
+function driverAttribute(ordinal: number, attribute: number): number | undefined {
+  return cudaDriver().cuDeviceGetAttribute(value, attribute, ordinal) === 0 ? value[0] : undefined;
 }

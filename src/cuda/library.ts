@@ -6,8 +6,7 @@ import type { Nvrtc } from "../../ffi/nvrtc/functions.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { RTLD_NOW } from "../../ffi/libc/constants.ts";
 import { InteropError } from "../core/errors.ts";
-import { keptLoaded } from "../core/native/kept.ts";
-import { libc } from "../core/native/libc.ts";
+import { keptLoaded, libc } from "../core/native/libc.ts";
 import { lazyLibrary, openingOf } from "../core/native/library.ts";
 import { tooNewForDriver } from "./versions.ts";
 

@@ -1,6 +1,7 @@
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import type { ApiReport } from "./report.ts";
+import type { LayoutInit } from "../core/layout/layout.ts";
 
 /** How to look. */
 export interface Examination {
@@ -41,3 +42,6 @@ export interface ApiExaminer {
   /** Looks; `before` is what the APIs before it in the table have. Never throws: what fails is a finding. */
   examine(how: Examination, before: readonly Node[]): Examined;
 }
+
+/** The memory that the graph is asked about: a page, aligned like samepage's own memory, with the shape of an image. */
+export const LITTLE: LayoutInit<"u8"> = { shape: [16, 64, 4], dtype: "u8" };

@@ -2,11 +2,16 @@ import config from "../../deno.json" with { type: "json" };
 import { environmentInWords } from "../core/native/library.ts";
 import { MAPPERS } from "../mappers/mod.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
-import { APIS } from "./apis.ts";
 import { examineEdges } from "./edges.ts";
-import { attempt } from "./findings.ts";
+import { type ApiReport, attempt, type Finding, type Report, type Versions } from "./report.ts";
 import { permissionsOf } from "./permissions.ts";
-import type { ApiReport, Finding, Report, Versions } from "./report.ts";
+import { CUDA } from "./cuda/mod.ts";
+import { HOST } from "./host/mod.ts";
+import { OPENCL } from "./opencl/mod.ts";
+import { OPENCV } from "./opencv/mod.ts";
+
+/** The APIs that the doctor looks at. A new API has a folder here, and a place in this list. */
+const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV];
 
 /** How to look. */
 export interface DoctorOptions {

@@ -5,8 +5,15 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import { edgeOf, type Mapper } from "../core/graph/mapper.ts";
 import { Route, type Transfer } from "../core/graph/route.ts";
 import type { Examination, Node } from "./api.ts";
-import { attempt, findingOf } from "./findings.ts";
-import type { ApiReport, EdgeReport, Finding, RouteReport, TargetReport } from "./report.ts";
+import {
+  type ApiReport,
+  attempt,
+  type EdgeReport,
+  type Finding,
+  findingOf,
+  type RouteReport,
+  type TargetReport,
+} from "./report.ts";
 
 /** The worst comes last. */
 const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];

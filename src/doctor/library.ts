@@ -1,9 +1,7 @@
 import { type LibraryAttempt, LibraryNotFoundError, messageOf } from "../core/errors.ts";
 import { openingOf } from "../core/native/library.ts";
 import { fileOf } from "../host/loaded.ts";
-import { findingOf } from "./findings.ts";
-import { packageOf } from "./packages.ts";
-import type { Fact, Finding, LibraryReport } from "./report.ts";
+import { type Fact, type Finding, findingOf, type LibraryReport } from "./report.ts";
 
 /**
  * Opens a library, unless it is open, and says where it was found; where it was not, that is a finding.
@@ -61,4 +59,25 @@ export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] 
 export function told(facts: readonly Fact[], name: string): string | undefined {
   const value = facts.find((fact) => fact.name === name)?.value;
   return typeof value === "string" ? value : undefined;
+}
+
+/** The program that knows the package of a file. */
+const DPKG = "dpkg-query";
+
+/** The package of a file, `"pocl-opencl-icd 3.1-3"`, if dpkg is here and may be run. */
+function packageOf(file: string): string | undefined {
+  if (Deno.permissions.querySync({ name: "run", command: DPKG }).state !== "granted") return undefined;
+  // The loader may have found /lib/…, which is /usr/lib/… to dpkg.
+  const owner = ask("-S", file) ?? ask("-S", `/usr${file}`);
+  const name = owner?.split(": ")[0];
+  return name === undefined ? undefined : ask("-W", "-f", "${Package} ${Version}\n", name)?.split("\n")[0];
+}
+
+function ask(...args: string[]): string | undefined {
+  try {
+    const { success, stdout } = new Deno.Command(DPKG, { args, stdin: "null", stderr: "null" }).outputSync();
+    return success ? new TextDecoder().decode(stdout).trim() : undefined;
+  } catch {
+    return undefined; // no Debian, or not permitted after all
+  }
 }

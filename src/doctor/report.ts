@@ -1,4 +1,4 @@
-import type { LibraryAttempt, Refusal } from "../core/errors.ts";
+import { type LibraryAttempt, reasonOf, type Refusal } from "../core/errors.ts";
 import type { GuardState } from "../guard/guard.ts";
 import type { Step, Transfer } from "../core/graph/route.ts";
 
@@ -203,4 +203,20 @@ export interface RouteReport {
   readonly steps: readonly Step[];
   /** Who was asked and refused. */
   readonly refused: readonly Refusal[];
+}
+
+/** An error as a finding. Its hint is the remedy. */
+export function findingOf(error: unknown): Finding {
+  const { reason, ...remedy } = reasonOf(error);
+  return { what: reason, ...remedy };
+}
+
+/** Runs an action. If it fails, the error becomes a finding and the result is undefined. */
+export function attempt<T>(findings: Finding[], action: () => T): T | undefined {
+  try {
+    return action();
+  } catch (error) {
+    findings.push(findingOf(error));
+    return undefined;
+  }
 }

@@ -1,7 +1,7 @@
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
 import { InteropError } from "../core/errors.ts";
-import { keptLoaded } from "../core/native/kept.ts";
+import { keptLoaded } from "../core/native/libc.ts";
 import { lazyLibrary } from "../core/native/library.ts";
 
 const loader = lazyLibrary<OpenCL>({

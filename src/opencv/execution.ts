@@ -1,13 +1,14 @@
 import type { Address } from "../../ffi/address.ts";
-import { throwAll } from "../core/errors.ts";
 import type { Line } from "../core/device/line.ts";
+import { InteropError, throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { core } from "./library.ts";
-import { assertOpenCL } from "./runtime.ts";
-import { withString } from "./string.ts";
+import { withString } from "./memory.ts";
 import { chooseOwnContext, release, type State, stateMadeBy, withState } from "./thread_state.ts";
+import { shown } from "../core/argument.ts";
+import { environmentInWords } from "../core/native/library.ts";
 
 /** A queue of OpenCV's, as the API that knows its `cl_context` orders it among other work. */
 export interface DeviceQueue {
@@ -107,4 +108,24 @@ function attached({ handle, device, platform, platformName, share }: DeviceConte
     throwAll([error, ...unwind(undo)], "attaching OpenCV");
     throw error;
   }
+}
+
+/** Names the library that OpenCV opens for OpenCL, or is `disabled`. */
+const RUNTIME = "OPENCV_OPENCL_RUNTIME";
+
+/**
+ * OpenCV opens OpenCL by itself, once a process, and may have been told not to.
+ *
+ * @throws {InteropError} where it has none.
+ */
+export function assertOpenCL(): void {
+  if (core().ocl_haveOpenCL() !== 0) return;
+  const set = environmentInWords(RUNTIME);
+  throw new InteropError("OpenCV has no OpenCL here: it opens that by itself, and found none.", {
+    api: "opencv",
+    fn: "ocl_haveOpenCL",
+    hint: set === undefined
+      ? `Install OpenCL and a driver: apt install ocl-icd-libopencl1 pocl-opencl-icd. Where they are: is ${RUNTIME} set?`
+      : `Unset ${RUNTIME}=${shown(set)}.`,
+  });
 }

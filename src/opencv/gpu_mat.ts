@@ -10,7 +10,7 @@ import { unfitError, wrong } from "./errors.ts";
 import { isContinuous } from "./extents.ts";
 import { MOST_INT } from "./limits.ts";
 import { int } from "./operations/values.ts";
-import { addressIn } from "./pointer.ts";
+import { addressIn } from "./memory.ts";
 import { shapeOf } from "./shape.ts";
 import { depthOf, DTYPE_NAMES, typeOf } from "./type.ts";
 

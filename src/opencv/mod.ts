@@ -18,7 +18,7 @@ export { OpenCVUMat, type OpenCVUMatInit, type UMatBuffer, type UMatPlace } from
 export type { UMatInit, UMatOver } from "./umats/over.ts";
 export { UMatTarget } from "./umats/target.ts";
 export type { OperationOptions } from "./operate.ts";
-export type { Border } from "./operations/border.ts";
+export type { Border } from "./operations/values.ts";
 export type { CannyOptions } from "./operations/canny.ts";
 export type { ColorCode } from "./operations/color_code.ts";
 export type { ConvertToOptions } from "./operations/convert_to.ts";
@@ -29,11 +29,11 @@ export type { BlurBorder, GaussianBlurOptions } from "./operations/gaussian_blur
 export { ImgcodecsOperations } from "./operations/imgcodecs.ts";
 export { ImgprocOperations } from "./operations/imgproc.ts";
 export type { Interpolation, WarpInterpolation } from "./operations/interpolation.ts";
-export type { AffineMatrix } from "./operations/matrix.ts";
+export type { AffineMatrix } from "./operations/values.ts";
 export type { ReadMode, ReadOptions } from "./operations/read_mode.ts";
 export type { ResizeOptions } from "./operations/resize.ts";
-export type { Scalar } from "./operations/scalar.ts";
-export type { Size } from "./operations/size.ts";
+export type { Scalar } from "./operations/values.ts";
+export type { Size } from "./operations/values.ts";
 export type { ThresholdOptions, ThresholdSearch, ThresholdType } from "./operations/threshold.ts";
 export type { WarpAffineOptions } from "./operations/warp_affine.ts";
 export type { WriteOptions } from "./operations/write_params.ts";

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { doctor, type Report, textOf } from "@samepage/interop/doctor";
 import { row, table, WIDTH, wrap } from "../../src/doctor/show/columns.ts";
-import { joined } from "../../src/doctor/show/pairs.ts";
+import { joined } from "../../src/doctor/show/text.ts";
 
 /** Letters as a terminal has them in one column each. */
 const lengthOf = (line: string) => [...line].length;

@@ -38,3 +38,8 @@ export interface Target<T extends Tensor = Tensor> {
 export function nameOf(target: Target): string {
   return target.kind === target.context.name ? target.kind : `${target.kind} (${target.context.name})`;
 }
+
+/** A UUID in the form of {@link DeviceId}: 32 hexadecimal digits, without dashes and without nvidia-smi's `GPU-`. */
+export function plainUuid(text: string): string {
+  return text.replace(/^GPU-/i, "").replaceAll("-", "").toLowerCase();
+}

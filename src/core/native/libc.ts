@@ -3,7 +3,9 @@ import { ERROR_NAMES } from "../../../ffi/libc/errors.ts";
 import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 import { NativeCallError } from "../errors.ts";
-import { lazyLibrary, permitted } from "./library.ts";
+import { lazyLibrary, openingOf, permitted } from "./library.ts";
+import { cString } from "./text.ts";
+import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constants.ts";
 
 const opened = lazyLibrary<LibC>({
   api: "libc",
@@ -48,4 +50,13 @@ export function libcError(fn: string, hint?: string): NativeCallError {
 /** The code that the last libc function has left. To be asked before any other native call. */
 export function errno(): number {
   return code?.[0] ?? 0;
+}
+
+/**
+ * Keeps the library of an API loaded until the process ends. When a Worker ends, Deno closes the libraries that it opened,
+ * even while another thread waits in one of them.
+ */
+export function keptLoaded<F>(api: string, opened: F): F {
+  libc().dlopen?.(cString(openingOf(api)!.path!), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); // it is open: this finds it
+  return opened;
 }

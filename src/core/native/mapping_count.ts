@@ -1,5 +1,5 @@
 import { ArgumentError } from "../errors.ts";
-import { textOf } from "./proc.ts";
+import { textOf } from "./mappings.ts";
 
 /** The most mappings of a process if the kernel does not tell: Linux's default. */
 const DEFAULT_LIMIT = 65_530;

@@ -1,5 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
-import { textOf } from "./proc.ts";
+import { O_CLOEXEC, O_RDONLY } from "../../../ffi/libc/constants.ts";
+import { libc } from "./libc.ts";
+import { cString } from "./text.ts";
 
 /** Files that are memory: a memfd, shared anonymous memory, System V shared memory. */
 const IN_MEMORY = /^\/(memfd:|dev\/(shm\/|zero)|SYSV)/;
@@ -46,4 +48,19 @@ function mappingsOf(address: Address, byteLength: number): Mapping[] {
     found.push({ start, writable: write === "w", shared: sharing === "s", path });
   }
   return found;
+}
+
+/** The text of a file of the kernel (/proc/…), as far as it can be read. It needs only --allow-ffi. */
+export function textOf(path: string): string {
+  const fd = libc().open(cString(path), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return "";
+  const decoder = new TextDecoder();
+  const bytes = new Uint8Array(65_536);
+  let text = "";
+  for (let read = 1n; read > 0n;) {
+    read = libc().read(fd, bytes, BigInt(bytes.length));
+    if (read > 0n) text += decoder.decode(bytes.subarray(0, Number(read)), { stream: true });
+  }
+  libc().close(fd);
+  return text;
 }

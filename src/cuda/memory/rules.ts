@@ -2,16 +2,9 @@ import { AccessError, ArgumentError, type Refusal } from "../../core/errors.ts";
 import { warn } from "../../core/warn.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaBlock } from "./block.ts";
-import { ARRAY } from "./rules/array.ts";
-import { DEVICE } from "./rules/device.ts";
-import { IMPORTED } from "./rules/imported.ts";
-import { MANAGED } from "./rules/managed.ts";
-import { PAGEABLE } from "./rules/pageable.ts";
-import { PEER } from "./rules/peer.ts";
-import { PINNED } from "./rules/pinned.ts";
-import { REGISTERED } from "./rules/registered.ts";
+import { ARRAY, DEVICE, IMPORTED, PEER, VIRTUAL_MEMORY } from "./rules/on_device.ts";
+import { MANAGED, PAGEABLE, PINNED, REGISTERED } from "./rules/on_host.ts";
 import type { CudaKindRules, CudaOperation, CudaRule, CudaRuleKind } from "./rules/rule.ts";
-import { VIRTUAL_MEMORY } from "./rules/virtual.ts";
 
 /** What may be done to each kind of memory, and where each rule is from. */
 export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {

@@ -2,12 +2,17 @@ import { CudaContext } from "../../cuda/context.ts";
 import { type CudaDevice, cudaDevices, cudaVersions } from "../../cuda/device.ts";
 import { cudaDriver, cudart, nvrtc } from "../../cuda/library.ts";
 import { version } from "../../cuda/versions.ts";
-import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
+import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
 import { cudaVerdictsOf, traitsOfCuda } from "./traits.ts";
-import { attempt } from "../findings.ts";
+import {
+  attempt,
+  type DeviceReport,
+  type Fact,
+  type Finding,
+  type LibraryReport,
+  type ModuleReport,
+} from "../report.ts";
 import { examineLibrary, factOf } from "../library.ts";
-import { LITTLE } from "../little.ts";
-import type { DeviceReport, Fact, Finding, LibraryReport, ModuleReport } from "../report.ts";
 
 /** The variables that say where its libraries are, and which devices they show. */
 const VARIABLES = [

@@ -2,12 +2,10 @@ import { libc } from "../../core/native/libc.ts";
 import { host } from "../../host/context.ts";
 import { PAGE } from "../../core/native/blocks.ts";
 import { libcVersion } from "../../host/version.ts";
-import type { ApiExaminer, Examined } from "../api.ts";
-import { attempt } from "../findings.ts";
+import { type ApiExaminer, type Examined, LITTLE } from "../api.ts";
+import { attempt, type Finding, type Trait } from "../report.ts";
 import { examineLibrary, factOf, told } from "../library.ts";
-import { LITTLE } from "../little.ts";
 import { examineRenderNodes, RENDER_NODES } from "./render_nodes.ts";
-import type { Finding, Trait } from "../report.ts";
 
 /** The CPU's memory, which libc gives. */
 export const HOST: ApiExaminer = {

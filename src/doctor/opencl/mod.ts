@@ -6,13 +6,12 @@ import { chosenDevice } from "../../opencl/devices/choice.ts";
 import { opencl } from "../../opencl/library.ts";
 import { addressInDriver } from "../../opencl/loader.ts";
 import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
-import { attempt } from "../findings.ts";
+import { attempt, type DeviceReport, type DriverReport, type Finding } from "../report.ts";
 import { examineLibrary, located, told } from "../library.ts";
 import { deviceFacts, loaderFacts, platformFacts } from "./facts.ts";
 import { imageNodesOf, nodesOf } from "./nodes.ts";
 import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./remedies.ts";
 import { traitsOf, unread, verdictsOf } from "./traits.ts";
-import type { DeviceReport, DriverReport, Finding } from "../report.ts";
 
 /** The variables that the loader and the drivers read, and ours. */
 const VARIABLES = [

@@ -1,6 +1,5 @@
 import type { OpenCLContext } from "../../opencl/context.ts";
-import type { Node } from "../api.ts";
-import { LITTLE } from "../little.ts";
+import { LITTLE, type Node } from "../api.ts";
 
 /** Where drivers put memory differs from run to run: what is found out of it does not, if all of it is aligned alike. */
 const PAGE = 4096;

@@ -2,7 +2,6 @@ import { messageOf } from "../../core/errors.ts";
 import type { Verdict } from "../../opencl/alias/proofs.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 import type { OpenCLDevice } from "../../opencl/device.ts";
-import { bytes } from "../units.ts";
 import type { Fact, Trait } from "../report.ts";
 
 /** What of an open device matters for sharing, the most important first; each found out by itself. */
@@ -96,4 +95,13 @@ function sharingOf({ sharing }: OpenCLDevice): string {
 function identityOf({ id }: OpenCLDevice): string | undefined {
   const parts = [id.uuid && `UUID ${id.uuid}`, id.pci && `PCI ${id.pci}`].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : parts.join(", ");
+}
+
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+
+/** A size for people: `"6.3 GiB"`. */
+function bytes(count: number): string {
+  const power = Math.max(0, Math.min(UNITS.length - 1, Math.floor(Math.log2(count) / 10)));
+  const value = count / 1024 ** power;
+  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${UNITS[power]}`;
 }

@@ -1,11 +1,10 @@
 import { environmentInWords } from "../../core/native/library.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import { core } from "../../opencv/library.ts";
-import { assertOpenCL } from "../../opencv/runtime.ts";
+import { assertOpenCL } from "../../opencv/execution.ts";
 import { withFreshState } from "../../opencv/thread_state.ts";
 import type { Examination, Node } from "../api.ts";
-import { attempt } from "../findings.ts";
-import type { Fact, Finding, Trait } from "../report.ts";
+import { attempt, type Fact, type Finding, type Trait } from "../report.ts";
 
 /** Names the device that OpenCV uses by itself, as `platform:type:device`, or is `disabled`. */
 const DEVICE = "OPENCV_OPENCL_DEVICE";

@@ -1,12 +1,11 @@
 import { OpenCVContext } from "../../opencv/context.ts";
 import { core } from "../../opencv/library.ts";
 import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
-import { attempt } from "../findings.ts";
+import { attempt, type DeviceReport, type Fact, type Finding } from "../report.ts";
 import { factOf, told } from "../library.ts";
 import { ownDeviceOf } from "./device.ts";
 import { examineModules, guardTrait } from "./modules.ts";
 import { openCVNodesOf } from "./nodes.ts";
-import type { DeviceReport, Fact, Finding } from "../report.ts";
 
 /** The variables that say where its modules are, and what it makes of OpenCL. */
 const VARIABLES = [

@@ -5,9 +5,8 @@ import { openCLToOpenCVUMat } from "../../mappers/mod.ts";
 import type { Mapper } from "../../core/graph/mapper.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import type { OpenCVContext } from "../../opencv/context.ts";
-import { assertOpenCL } from "../../opencv/runtime.ts";
-import type { Examination, Node } from "../api.ts";
-import { LITTLE } from "../little.ts";
+import { assertOpenCL } from "../../opencv/execution.ts";
+import { type Examination, LITTLE, type Node } from "../api.ts";
 
 /** Mats, and UMats over a buffer of each OpenCL device: what is asked of a UMat is asked of one on the same device. */
 export function openCVNodesOf(

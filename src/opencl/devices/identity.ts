@@ -20,3 +20,8 @@ export function isSame(a: DeviceIdentity, b: DeviceIdentity): boolean {
 export function describeIdentity({ platform, platformVersion, name, version, driver }: DeviceIdentity): string {
   return `${name} (${version}, driver ${driver}, ${platform} ${platformVersion})`;
 }
+
+/** Is it a device of PoCL, in any version? Some of PoCL's behaviour needs workarounds. */
+export function isPoCL({ platform }: OpenCLDevice): boolean {
+  return platform === "Portable Computing Language";
+}

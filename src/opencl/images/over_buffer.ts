@@ -4,7 +4,7 @@ import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import { isPoCL } from "../devices/pocl.ts";
+import { isPoCL } from "../devices/identity.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { BufferImageSpecimen } from "./buffer_specimen.ts";
 import type { PixelFormat } from "./format.ts";

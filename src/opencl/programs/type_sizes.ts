@@ -1,6 +1,6 @@
 import { InteropError } from "../../core/errors.ts";
 import type { OpenCLContext } from "../context.ts";
-import { isPoCL } from "../devices/pocl.ts";
+import { isPoCL } from "../devices/identity.ts";
 
 /** What the kernel is called that is put behind a source. */
 const PROBE = "samepage_type_sizes";

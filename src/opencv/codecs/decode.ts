@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { CV_8U } from "../../../ffi/opencv_core/constants.ts";
 import { imgcodecs } from "../library.ts";
 import { withMat } from "../operations/temporary.ts";
-import { withString } from "../string.ts";
+import { withString } from "../memory.ts";
 import { withMemoryFile } from "./memory_file.ts";
 import { radianceSize } from "./radiance.ts";
 import { tiffFault } from "./tiff.ts";

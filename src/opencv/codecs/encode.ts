@@ -1,7 +1,7 @@
 import { NativeCallError } from "../../core/errors.ts";
 import { imgcodecs } from "../library.ts";
 import { bytesFrom, withInts } from "../operations/vector.ts";
-import { withString } from "../string.ts";
+import { withString } from "../memory.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { withMemoryFile } from "./memory_file.ts";
 

@@ -5,7 +5,7 @@ import { wrong } from "../errors.ts";
 import { fillEmpty, headerAt, probeOwners } from "../header.ts";
 import { core } from "../library.ts";
 import type { OpenCVMat } from "../mat.ts";
-import { addressIn } from "../pointer.ts";
+import { addressIn } from "../memory.ts";
 import { layoutOf } from "../shape.ts";
 import { filledSlot } from "../slots.ts";
 import { endHeader, ownMat } from "./own.ts";

@@ -4,11 +4,9 @@ import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVContext } from "../context.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { type Border, BORDERS, ISOLATED } from "./border.ts";
+import { type Border, BORDERS, ISOLATED, named, number, packed, type Size, sizeIn } from "./values.ts";
 import { imageIn, unfit } from "./image.ts";
 import { MOST_INT, MOST_KERNEL } from "../limits.ts";
-import { packed, type Size, sizeIn } from "./size.ts";
-import { named, number } from "./values.ts";
 
 /** What lies beyond the edge of an image that is blurred: OpenCV cannot wrap it around. */
 export type BlurBorder = Exclude<Border, "wrap">;

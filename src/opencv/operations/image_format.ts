@@ -1,7 +1,7 @@
 import { shown } from "../../core/argument.ts";
 import { wrong } from "../errors.ts";
 import { imgcodecs } from "../library.ts";
-import { withString } from "../string.ts";
+import { withString } from "../memory.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { pathIn } from "./file.ts";
 import { type Accepted, imageIn } from "./image.ts";

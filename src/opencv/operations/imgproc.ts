@@ -6,9 +6,8 @@ import type { ColorCode } from "./color_code.ts";
 import { CoreOperations } from "./core.ts";
 import { cvtColor } from "./cvt_color.ts";
 import { gaussianBlur, type GaussianBlurOptions } from "./gaussian_blur.ts";
-import type { AffineMatrix } from "./matrix.ts";
+import type { AffineMatrix, Size } from "./values.ts";
 import { resize, type ResizeOptions } from "./resize.ts";
-import type { Size } from "./size.ts";
 import { threshold, type ThresholdOptions, type ThresholdType } from "./threshold.ts";
 import { warpAffine, type WarpAffineOptions } from "./warp_affine.ts";
 

@@ -10,8 +10,7 @@ import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { imageIn, imageLike, unfit } from "./image.ts";
 import { type Interpolation, RESIZES } from "./interpolation.ts";
-import { packed, type Size, sizeIn } from "./size.ts";
-import { named } from "./values.ts";
+import { named, packed, type Size, sizeIn } from "./values.ts";
 
 /** Options of `cv.resize`. */
 export interface ResizeOptions extends OperationOptions {

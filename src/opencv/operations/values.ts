@@ -1,6 +1,15 @@
 import { shown } from "../../core/argument.ts";
 import { wrong } from "../errors.ts";
 import { namesNear, withoutPrefix } from "./names.ts";
+import { MOST_INT } from "../limits.ts";
+import {
+  BORDER_CONSTANT,
+  BORDER_ISOLATED,
+  BORDER_REFLECT,
+  BORDER_REFLECT_101,
+  BORDER_REPLICATE,
+  BORDER_WRAP,
+} from "../../../ffi/opencv_imgproc/constants.ts";
 
 /** So many names a message can list. */
 const LISTED = 16;
@@ -44,3 +53,65 @@ function nearest(names: readonly string[], given: unknown): string | undefined {
   const near = namesNear(names, given);
   return near.length === 0 ? undefined : `Near it: ${near.join(", ")}.`;
 }
+
+/** A value for each channel (`cv::Scalar`); a number is one for all of them. Those that are left out are 0. */
+export type Scalar = number | readonly number[];
+
+/** Four numbers, as OpenCV takes them. @throws {ArgumentError} */
+export function scalarIn(given: Scalar, argument: string): Float64Array<ArrayBuffer> {
+  const values = new Float64Array(4);
+  if (!Array.isArray(given)) return values.fill(number(given, argument));
+  const { length } = given;
+  if (length > 4) throw wrong(argument, `${length} values are more than the 4 of a cv::Scalar.`);
+  for (let i = 0; i < length; i++) values[i] = number(given[i], `${argument}[${i}]`);
+  return values;
+}
+
+/** `[width, height]`, in pixels: the order of `cv::Size`. */
+export type Size = readonly [width: number, height: number];
+
+/** A size that a program gave. @throws {ArgumentError} */
+export function sizeIn(given: Size, argument: string, least = 1, most: number = MOST_INT): Size {
+  if (!Array.isArray(given) || given.length !== 2) throw wrong(argument, "it is to be [width, height].");
+  const [width, height] = given;
+  return [int(width, `${argument}[0]`, least, most), int(height, `${argument}[1]`, least, most)];
+}
+
+/** A `cv::Size` as it is passed: two ints in one register. */
+export function packed([width, height]: Size): bigint {
+  return BigInt(width) | BigInt(height) << 32n;
+}
+
+/** A 2×3 matrix: two rows of three, or their six numbers one after the other. */
+export type AffineMatrix =
+  | readonly [a: number, b: number, c: number, d: number, e: number, f: number]
+  | readonly [readonly [a: number, b: number, c: number], readonly [d: number, e: number, f: number]];
+
+/** The six numbers of a matrix that a program gave. @throws {ArgumentError} */
+export function matrixIn(given: AffineMatrix, argument: string): Float64Array<ArrayBuffer> {
+  const rows = firstOf(given, 7);
+  const numbers = rows.length === 2 ? rows.flatMap((row) => firstOf(row, 4)) : rows;
+  if (numbers.length !== 6) throw wrong(argument, "it is to be six numbers, or two rows of three.");
+  return Float64Array.from(numbers, (value, i) => number(value, `${argument}[${i}]`));
+}
+
+/** The first items of an array, by their indices: it may say that it has billions. */
+function firstOf(given: unknown, most: number): unknown[] {
+  if (!Array.isArray(given)) return [];
+  return Array.from({ length: Math.min(given.length, most) }, (_, i) => given[i]);
+}
+
+/** What lies beyond an image's edge, for those who look there; OpenCV's default is `"reflect-101"`. */
+export type Border = "constant" | "replicate" | "reflect" | "wrap" | "reflect-101";
+
+/** OpenCV's numbers of them (BorderTypes). */
+export const BORDERS: Readonly<Record<Border, number>> = {
+  "constant": BORDER_CONSTANT,
+  "replicate": BORDER_REPLICATE,
+  "reflect": BORDER_REFLECT,
+  "wrap": BORDER_WRAP,
+  "reflect-101": BORDER_REFLECT_101,
+};
+
+/** A Mat or UMat is an image by itself: what lies around it in memory is somebody else's. */
+export const ISOLATED: number = BORDER_ISOLATED;

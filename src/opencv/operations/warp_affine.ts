@@ -5,15 +5,23 @@ import type { OpenCVContext } from "../context.ts";
 import { imgproc } from "../library.ts";
 import { operate, type OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { type Border, BORDERS } from "./border.ts";
+import {
+  type AffineMatrix,
+  type Border,
+  BORDERS,
+  flag,
+  matrixIn,
+  named,
+  packed,
+  type Scalar,
+  scalarIn,
+  type Size,
+  sizeIn,
+} from "./values.ts";
 import { imageIn, imageLike, unfit } from "./image.ts";
 import { type WarpInterpolation, WARPS } from "./interpolation.ts";
 import { MOST_WARPED } from "../limits.ts";
-import { type AffineMatrix, matrixIn } from "./matrix.ts";
-import { type Scalar, scalarIn } from "./scalar.ts";
-import { packed, type Size, sizeIn } from "./size.ts";
 import { withMat } from "./temporary.ts";
-import { flag, named } from "./values.ts";
 
 /** Options of `cv.warpAffine`. */
 export interface WarpAffineOptions extends OperationOptions {
