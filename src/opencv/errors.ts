@@ -1,5 +1,4 @@
-import { ArgumentError, type ErrorFields, InteropError, LayoutError, NativeCallError } from "../core/errors.ts";
-import type { OpenCVTensor } from "./tensor.ts";
+import { ArgumentError, type ErrorFields, LayoutError, NativeCallError } from "../core/errors.ts";
 import type { Unfit } from "./shape.ts";
 
 /** What `cv::Exception` says. */
@@ -27,25 +26,6 @@ export class OpenCVError extends NativeCallError {
     this.thrownBy = fields.thrownBy;
     this.file = fields.file;
     this.line = fields.line;
-  }
-}
-
-/**
- * OpenCV gave an output memory of its own, because its size or type did not fit: what was written is there, and not in the
- * bytes that were mapped. `result` is a tensor over it; it is yours to dispose.
- */
-export class ReallocatedError extends InteropError {
-  /** Where the result is; undefined where the context had been disposed too, and OpenCV's memory with it. */
-  readonly result: OpenCVTensor | undefined;
-
-  /** `name` is what had been mapped. */
-  constructor(name: string, result: OpenCVTensor | undefined) {
-    const where = result === undefined ? "OpenCV's own, and is gone with its context" : `${result.name} (error.result)`;
-    super(`OpenCV gave ${name} other memory: what it wrote is in ${where}, and not in the bytes that were mapped.`, {
-      api: "opencv",
-      hint: "Map an output that has the size and type of the result.",
-    });
-    this.result = result;
   }
 }
 

@@ -5,7 +5,7 @@
  */
 export { PageAllocator } from "./allocator/page_allocator.ts";
 export { type MatKind, OpenCVContext } from "./context.ts";
-export { OpenCVError, type OpenCVErrorFields, ReallocatedError } from "./errors.ts";
+export { OpenCVError, type OpenCVErrorFields } from "./errors.ts";
 export { type DeviceContext, type DeviceQueue, Execution } from "./execution.ts";
 export { gpuMatHeader, type GpuMatInit, type GpuMatOver } from "./gpu_mat.ts";
 export { OpenCVMat, type OpenCVMatInit } from "./mat.ts";
@@ -13,7 +13,7 @@ export { type MatInit, MatTarget } from "./mats/target.ts";
 export type { MatOver } from "./mats/over.ts";
 export type { MatShape, Unfit } from "./shape.ts";
 export type { Grid, Slot } from "./slots.ts";
-export { type AttachOptions, OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
+export { type AttachOptions, OpenCVTensor, type OpenCVTensorInit, ReallocatedError } from "./tensor.ts";
 export { OpenCVUMat, type OpenCVUMatInit, type UMatBuffer, type UMatPlace } from "./umat.ts";
 export type { UMatInit, UMatOver } from "./umats/over.ts";
 export { UMatTarget } from "./umats/target.ts";

@@ -1,7 +1,7 @@
 import type { Names } from "../core/argument.ts";
 import type { Address } from "../../ffi/address.ts";
 import type { Access } from "../core/memory/access.ts";
-import { AccessError } from "../core/errors.ts";
+import { AccessError, InteropError } from "../core/errors.ts";
 import { Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { OpenCVContext } from "./context.ts";
 import type { MatShape } from "./shape.ts";
@@ -89,5 +89,24 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   /** What OpenCV calls the type of its elements: `"CV_8UC3"`. */
   get type(): string {
     return typeName(this.shape.type);
+  }
+}
+
+/**
+ * OpenCV gave an output memory of its own, because its size or type did not fit: what was written is there, and not in the
+ * bytes that were mapped. `result` is a tensor over it; it is yours to dispose.
+ */
+export class ReallocatedError extends InteropError {
+  /** Where the result is; undefined where the context had been disposed too, and OpenCV's memory with it. */
+  readonly result: OpenCVTensor | undefined;
+
+  /** `name` is what had been mapped. */
+  constructor(name: string, result: OpenCVTensor | undefined) {
+    const where = result === undefined ? "OpenCV's own, and is gone with its context" : `${result.name} (error.result)`;
+    super(`OpenCV gave ${name} other memory: what it wrote is in ${where}, and not in the bytes that were mapped.`, {
+      api: "opencv",
+      hint: "Map an output that has the size and type of the result.",
+    });
+    this.result = result;
   }
 }

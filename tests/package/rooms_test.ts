@@ -2,6 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { basename } from "@std/path";
+import { circlesOf } from "./circles.ts";
 import { filesUnder, type Import, importsOf } from "./modules.ts";
 
 /** Rooms of src/ that are no API; `src/host` is an API, the only one that mod.ts loads. */
@@ -82,6 +83,31 @@ Deno.test("rooms: no two rooms import each other, directly or in a ring", () => 
     for (const next of arrows.get(room) ?? []) visit(next, [...path, room]);
   };
   for (const room of arrows.keys()) visit(room, []);
+});
+
+Deno.test("rooms: no files load each other in a circle", () => {
+  assertEquals(circlesOf(imports.filter((it) => !it.typeOnly)), []);
+});
+
+/** The most files in a circle of imports, types included. */
+const MOST_IN_A_CIRCLE = 12;
+
+/** Rooms with a larger circle, and its size. Lower these numbers when the circles shrink; raise none. */
+const LARGER_CIRCLES: Readonly<Record<string, number>> = { "src/opencl": 72, "src/cuda": 51, "src/opencv": 38 };
+
+Deno.test("rooms: no circle of imports, types included, is larger than it may be", () => {
+  const tooLarge = circlesOf(imports).filter((files) => {
+    return files.length > (LARGER_CIRCLES[roomOf(files[0])] ?? MOST_IN_A_CIRCLE);
+  });
+  assertEquals(tooLarge, []);
+});
+
+Deno.test("rooms: in an API's room, only its mod.ts loads the class of its context", () => {
+  const wrong = imports.filter(({ from, to, typeOnly }) =>
+    !typeOnly && basename(to) === "context.ts" && roomOf(from) === roomOf(to) && apis.has(roomOf(to)) &&
+    from !== `${roomOf(to)}/mod.ts`
+  );
+  assertEquals(wrong.map(({ from, to }) => `${from} loads ${to}`), []);
 });
 
 Deno.test("rooms: mod.ts loads the code of no API but host", () => {

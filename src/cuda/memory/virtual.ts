@@ -4,7 +4,7 @@ import { isMade, type Names, object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
-import { CudaContext } from "../context.ts";
+import type { CudaContext } from "../context.ts";
 import { CudaTensor } from "../tensor.ts";
 import { CudaMemory } from "./memory.ts";
 import { type VirtualBlock, virtualBlock, virtualBlockOf } from "./virtual/block.ts";
@@ -141,7 +141,9 @@ export class CudaVirtual extends CudaMemory {
     if (!Array.isArray(given)) throw checks.wrongKind("devices", "an array of CUDA contexts", given);
     const contexts = checks.itemsIn<CudaContext>(given, "devices");
     contexts.forEach((context, i) => {
-      if (!(context instanceof CudaContext)) throw checks.wrongKind(`devices[${i}]`, "a CUDA context", context);
+      if (object(context, `devices[${i}]`).api !== "cuda") {
+        throw checks.wrongKind(`devices[${i}]`, "a CUDA context", context);
+      }
       context.resource.assertLive();
     });
     return contexts;

@@ -1,11 +1,11 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import { ReallocatedError, unfitError } from "../errors.ts";
+import { unfitError } from "../errors.ts";
 import { dataIn, fillMat, matDataIn, releaseGrid } from "../header.ts";
 import type { MatShape } from "../shape.ts";
 import { filledSlot, giveSlot, type Slot } from "../slots.ts";
-import { resultIn } from "./own.ts";
+import { ReallocatedError } from "../tensor.ts";
 import type { MatTarget } from "./target.ts";
 
 /** A header, and what it says. */
@@ -38,5 +38,5 @@ function endOver(target: MatTarget, slot: Slot, address: Address, name: string):
     giveSlot(slot);
     return;
   }
-  throw new ReallocatedError(name, u === NULL ? undefined : resultIn(target, slot));
+  throw new ReallocatedError(name, u === NULL ? undefined : target.resultIn(slot));
 }

@@ -24,8 +24,10 @@ import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
 import { unfitError } from "../errors.ts";
 import { OpenCVMat } from "../mat.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
+import type { Slot } from "../slots.ts";
 import { attachedMat } from "./attached.ts";
 import { type MatOver, matOver } from "./over.ts";
+import { resultIn } from "./own.ts";
 
 /** What {@link MatTarget.create} makes. */
 export interface MatInit extends LayoutInit {
@@ -66,6 +68,11 @@ export class MatTarget implements Target<OpenCVMat> {
   /** Fills a header in over memory; its end goes on the undo list: for those who write mappers. @throws {LayoutError} */
   over(at: Layout, address: Address, name: string, undo: Undo): MatOver {
     return matOver(this, at, address, name, undo);
+  }
+
+  /** A tensor over the memory that OpenCV gave a slot's Mat; undefined if the context has ended: for those who write mappers. */
+  resultIn(slot: Slot): OpenCVMat | undefined {
+    return resultIn(this, slot);
   }
 
   /** Makes the tensor of a Mat over memory: for those who write mappers. */

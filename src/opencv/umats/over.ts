@@ -7,13 +7,13 @@ import { libc } from "../../core/native/libc.ts";
 import { sleepSync } from "../../core/native/sleep.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
-import { ReallocatedError, unfitError } from "../errors.ts";
+import { unfitError } from "../errors.ts";
 import { fillUMat, releaseGrid, reshapeUMat, umatDataIn } from "../header.ts";
 import { core } from "../library.ts";
 import type { MatShape } from "../shape.ts";
 import { AT, filledSlot, giveSlot, type Slot, viewOf } from "../slots.ts";
 import type { UMatBuffer } from "../umat.ts";
-import { resultIn } from "./own.ts";
+import { ReallocatedError } from "../tensor.ts";
 import type { UMatTarget } from "./target.ts";
 
 /** A header, and what it says. */
@@ -75,7 +75,7 @@ export function sharedUMat(target: UMatTarget, of: Slot, init: UMatInit, undo: U
   const u = umatDataIn(slot);
   undo.push(() => {
     const now = umatDataIn(slot);
-    if (now !== u && now !== NULL) throw new ReallocatedError(name, resultIn(target, slot, buffer));
+    if (now !== u && now !== NULL) throw new ReallocatedError(name, target.resultIn(slot, buffer));
     core().UMat_destruct(slot.header);
     giveSlot(slot);
   });
@@ -127,7 +127,7 @@ function endOver(target: UMatTarget, slot: Slot, { buffer, name }: UMatInit, gra
     return;
   }
   freeHostCopy(slot);
-  if (!isOurs && u !== NULL) throw new ReallocatedError(name, resultIn(target, slot, buffer));
+  if (!isOurs && u !== NULL) throw new ReallocatedError(name, target.resultIn(slot, buffer));
   releaseGrid(slot, "umat");
   giveSlot(slot);
 }

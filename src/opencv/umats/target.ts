@@ -11,9 +11,11 @@ import type { OpenCVContext } from "../context.ts";
 import { MOST_INT } from "../limits.ts";
 import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
-import { OpenCVUMat, type UMatPlace } from "../umat.ts";
+import type { Slot } from "../slots.ts";
+import { OpenCVUMat, type UMatBuffer, type UMatPlace } from "../umat.ts";
 import { attachedUMat } from "./attached.ts";
 import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
+import { resultIn } from "./own.ts";
 
 /** What maps to UMats, as a target of the graph. Made by the context: `cv.umat`, `cv.umatOf({ channels })`. */
 export class UMatTarget implements Target<OpenCVUMat> {
@@ -50,6 +52,11 @@ export class UMatTarget implements Target<OpenCVUMat> {
   /** Fills a header in over a buffer; its end goes on the undo list: for those who write mappers. @throws {LayoutError} */
   over(init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
     return umatOver(this, init, grants, undo);
+  }
+
+  /** A tensor over the buffer that OpenCV gave a slot's UMat; undefined if its context has ended: for those who write mappers. */
+  resultIn(slot: Slot, buffer: UMatBuffer): OpenCVUMat | undefined {
+    return resultIn(this, slot, buffer);
   }
 
   /** Makes the tensor of a UMat over a buffer: for those who write mappers. */
