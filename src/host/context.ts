@@ -5,10 +5,9 @@ import { Allocation } from "../core/memory/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layout/dtype.ts";
 import { Checks } from "../core/checks.ts";
-import { ArgumentError } from "../core/errors.ts";
 import { Frame, type PlacedPlane } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
-import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import { Grant } from "../core/memory/grant.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
@@ -22,35 +21,35 @@ import { signal } from "./signal.ts";
 import { HostTensor } from "./tensor.ts";
 import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";
 
-/** How a block of host memory is to be placed. */
+/** How a block of host memory is placed. */
 export interface Placement {
   /**
-   * The address will be a multiple of this power of two: the page size (4096) by default, and at least. With `guard`, it
-   * is one element by default, and what you say is not rounded up to a page.
+   * The address will be a multiple of this power of two: the page size (4096) by default and at least. With `guard`, the
+   * default is one element, and your value is not rounded up to a page.
    */
   readonly align?: number;
-  /** In a memfd, so that other processes and APIs can have it: `tensor.exportFd()`. */
+  /** Puts it in a memfd, so that other processes and APIs can map it: `tensor.exportFd()`. */
   readonly sharable?: boolean;
   /**
-   * With a page after the end that nobody may touch: for finding native code that writes too far. The memory ends where
-   * that page begins, so that the first byte after it ends the process, and so does every other up to a page further.
+   * Adds an inaccessible page after the end, to find native code that writes too far. The memory ends where that page
+   * begins, so touching any byte of the page ends the process.
    *
-   * The padding of the last row is the tensor's own, and not guarded. Where `align` is given, so are up to `align - 1`
-   * bytes after the end (at most 4095).
+   * The padding of the last row belongs to the tensor, and is not guarded. If you pass `align`, neither are up to
+   * `align - 1` bytes after the end (at most 4095).
    */
   readonly guard?: boolean;
 }
 
-/** What {@link HostContext.allocate} makes. */
+/** Options of {@link HostContext.allocate}. */
 export interface HostAllocation<D extends DType> extends LayoutInit<D>, Placement {}
 
 const NAMES: Names<HostAllocation<DType> & Layout> = { ...LAYOUT_NAMES, align: true, sharable: true, guard: true };
 
-/** What {@link HostContext.allocateFrame} makes. */
+/** Options of {@link HostContext.allocateFrame}. */
 export interface FrameAllocation extends Placement {
   /** Each row begins at a multiple of this many bytes; 1 by default. */
   readonly rowAlign?: number;
-  /** What is known of the frame. */
+  /** The frame's metadata. */
   readonly metadata?: Metadata;
 }
 
@@ -63,7 +62,7 @@ const FRAME_OPTIONS: Names<FrameAllocation> = {
 };
 
 /**
- * The CPU's memory. It is its own (only) target, and always open.
+ * The CPU's memory. It is its own only target, and always open.
  *
  * @example
  * ```ts
@@ -95,15 +94,15 @@ export class HostContext implements Context, Target<HostTensor> {
   }
 
   /**
-   * Allocates zeroed memory, page-aligned, its length rounded up to a multiple of 64 bytes.
+   * Allocates zeroed, page-aligned memory. Its length is rounded up to a multiple of 64 bytes.
    *
-   * Small blocks (up to 256 KiB) share mappings of 4 MiB. What is larger, sharable, guarded or aligned beyond a page has a
-   * mapping of its own, and Linux allows a process 65,530 of those by default (vm.max_map_count). Half of them are left
-   * to V8 and to drivers, which cannot do without; what would take more is refused.
+   * Small blocks (up to 256 KiB) share mappings of 4 MiB. A block that is larger, sharable, guarded or aligned beyond a
+   * page has its own mapping, and Linux allows a process 65,530 of those by default (vm.max_map_count). Half of them are
+   * left to V8 and drivers, which need some; an allocation that would take more is refused.
    *
    * @throws {LayoutError} for a wrong shape, dtype, stride or alignment.
-   * @throws {ArgumentError} for other options of a wrong type, and where there are too many mappings.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {ArgumentError} for other options of a wrong type, and if there are too many mappings.
+   * @throws {NativeCallError} if memory runs out.
    *
    * @example
    * ```ts
@@ -151,10 +150,10 @@ export class HostContext implements Context, Target<HostTensor> {
   }
 
   /**
-   * Takes a JavaScript buffer over, without a copy: by `transfer()`, so that the one given is detached. A typed array's
-   * whole buffer is taken; the tensor shows the array's part. `tensor.release()` gives the buffer back.
+   * Takes a JavaScript buffer over without copying it, by `transfer()`: the given buffer is detached. A typed array's
+   * whole buffer is taken, and the tensor covers the array's part. `tensor.release()` gives the buffer back.
    *
-   * Shared and resizable buffers, WebAssembly memories and views of samepage's own are refused.
+   * Shared and resizable buffers, WebAssembly memories and samepage's own views are refused.
    *
    * @throws {ArgumentError} for a buffer that cannot be taken over.
    *
@@ -169,17 +168,17 @@ export class HostContext implements Context, Target<HostTensor> {
    * ```
    */
   wrap<A extends TypedArray>(array: A): HostTensor<DTypeOf<A>>;
-  /** The same with a layout of your own. */
+  /** Takes a buffer over with your own layout. */
   wrap<D extends DType>(buffer: ArrayBuffer | ArrayBufferView, init?: LayoutInit<D>): HostTensor<D>;
   /**
-   * Wraps memory that somebody else owns. Every page is probed; a pointer to memory that goes away later ends the
-   * process. Memory that samepage knows becomes a peer of the tensors that are there.
+   * Wraps memory that you do not own. Every page is probed; if the memory goes away later, using it ends the process. If
+   * samepage knows the memory, the new tensor is a peer of the tensors over it.
    *
-   * Unless it is wrapped with `{ access: "read" }`, the first and the last page have to be writable as well. Pages between
-   * them that are not, and what the kernel tells nothing about, are not found out: a write there ends the process.
+   * Unless you pass `{ access: "read" }`, the first and the last page have to be writable. Read-only pages between them
+   * are not noticed, nor is memory that the kernel says nothing about: a write there ends the process.
    *
-   * @throws {ArgumentError} where a page cannot be read, or written, the range overlaps known memory in part, or the
-   * address is that of a map and ends with it.
+   * @throws {ArgumentError} if a page cannot be read or written, the range overlaps known memory in part, or the address
+   * belongs to a map and ends with it.
    */
   wrap<D extends DType>(pointer: bigint | Deno.PointerValue, init: LayoutInit<D>, options?: WrapOptions): HostTensor<D>;
   wrap(
@@ -217,7 +216,7 @@ export class HostContext implements Context, Target<HostTensor> {
   }
 
   /**
-   * Holds a tensor against a rule: of a vendor (`VENDOR_RULES.intel`), or of a device (`cl.aliasRule()`).
+   * Checks a tensor against a rule of a vendor (`VENDOR_RULES.intel`) or of a device (`cl.aliasRule()`).
    *
    * @example
    * ```ts
@@ -228,9 +227,7 @@ export class HostContext implements Context, Target<HostTensor> {
    * ```
    */
   checkAlignment(tensor: HostTensor, rule: AlignmentRule): AlignmentReport {
-    if (!isMade(tensor, HostTensor)) {
-      throw new ArgumentError("tensor: it is no host tensor.", { api: "host", argument: "tensor" });
-    }
+    checks.assertInstance(tensor, HostTensor, "tensor");
     return checkAlignment(tensor.address, tensor.layout.byteLength, rule);
   }
 
@@ -239,7 +236,7 @@ export class HostContext implements Context, Target<HostTensor> {
     return new HostTensor({ target: this, handle, layout: at, resource, parent });
   }
 
-  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
+  /** Makes a frame whose planes' bytes one resource holds: for those who write mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -254,28 +251,28 @@ export class HostContext implements Context, Target<HostTensor> {
     );
   }
 
-  /** The host is always open: nothing happens. */
+  /** Does nothing: the host is always open. */
   [Symbol.dispose](): void {}
 }
 
-const checks = new Checks("host");
+const checks: Checks = new Checks("host");
 
-/** A block for so many bytes, which are elements of at most `element` bytes. */
+/** A block for so many bytes, in elements of at most `element` bytes. */
 function mapped(byteLength: number, element: number, placement: Placement): MappedBlock {
   const { align, sharable = false, guard = false } = placement;
   checks.assertBooleans({ sharable, guard });
   return mapBlock({ byteLength, align: powerOfTwo(align ?? (guard ? element : PAGE), "align"), sharable, guard });
 }
 
-/** The address of the bytes that a block was asked for. */
+/** The address of the requested bytes in a block. */
 function startOf({ address, start }: MappedBlock): Address {
   return (address + BigInt(start)) as Address;
 }
 
-/** Where a layout ends, with the padding of its last row: images take that for theirs. */
+/** Where a layout ends, with the padding of its last row, which images use. */
 function endOf({ byteOffset, byteLength, shape, strides }: Layout): number {
   return byteOffset + Math.max(byteLength, shape.length === 0 ? 0 : shape[0] * strides[0]);
 }
 
-/** The CPU's memory: where every photograph begins. */
+/** The CPU's memory. */
 export const host: HostContext = new HostContext();

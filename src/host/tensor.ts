@@ -3,16 +3,16 @@ import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { type DType, sizeOf, TYPED_ARRAYS, type TypedArrays } from "../core/layout/dtype.ts";
 import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
 import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
-import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import { TensorViews } from "../core/memory/view.ts";
 
-/** What only some host memory can do. */
+/** Abilities that only some host memory has. */
 export interface HostAbilities {
-  /** A new fd of the same memory. */
+  /** Makes a new fd of the same memory. */
   readonly duplicateFd?: () => number;
   /** The JavaScript buffer that was taken over. */
   readonly taken?: ArrayBuffer;
@@ -21,24 +21,24 @@ export interface HostAbilities {
 /** What a host tensor is made of. */
 export interface HostTensorInit extends TensorInit<Address>, HostAbilities {}
 
-/** Options of the ways to look at a host tensor. */
+/** Options of {@link HostTensor.view} and its relatives. */
 export interface ViewOptions<D extends DType = DType> {
-  /** What the view will be used for; the tensor's own access by default. */
+  /** How the view will be used; the tensor's own access by default. */
   readonly access?: Access;
-  /** What the tensor holds, where its type does not say: checked, and gives the array its type. */
+  /** The tensor's dtype, if TypeScript does not know it: it is checked, and gives the array its type. */
   readonly dtype?: D;
 }
 
 const OPTIONS: Names<ViewOptions> = { access: true, dtype: true };
 
-/** Memory that the CPU sees. Its handle is its address. */
+/** Memory of the CPU. Its handle is its address. */
 export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   readonly #abilities: HostAbilities;
   /** The layout, of this tensor's own dtype. */
   declare readonly layout: Layout<D>;
   #views: TensorViews | undefined;
-  /** The arrays handed out before, each shown again while it is not revoked. */
   #released = false;
+  /** The arrays handed out before; each is handed out again until it is revoked. */
   #shown: { [A in Access]?: TypedArrays[D] } = {};
 
   /** Takes the resource over. */
@@ -53,13 +53,13 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * A typed array over the real memory, from the first element to the last (padding between rows included); for
-   * synchronous use: an asynchronous call gets memory through {@link lend}. It is revoked (its length becomes 0) when
-   * the tensor is disposed, and when the bytes are mapped elsewhere for writing. A view for `"read"` outlives a map for
-   * reading; JavaScript cannot keep you from writing into it.
+   * A typed array over the memory itself, from the first element to the last, padding between rows included. Use it
+   * synchronously; lend the memory to an asynchronous function with {@link lend}. It is revoked (its length becomes 0)
+   * when the tensor is disposed, and when the bytes are mapped elsewhere for writing. A view for `"read"` survives a map
+   * for reading; JavaScript cannot stop you from writing into it.
    *
-   * @throws {AccessError} where the bytes are lent to somebody, who is named, or work on them is in flight.
-   * @throws {LayoutError} where the address is not a multiple of the element's size.
+   * @throws {AccessError} if the bytes are lent to another holder, who is named, or work on them is in flight.
+   * @throws {LayoutError} if the address is not a multiple of the element's size.
    *
    * @example
    * ```ts
@@ -73,10 +73,10 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   view<V extends D = D>(options: ViewOptions<V> = {}): TypedArrays[V] {
     const { access: asked, dtype = this.layout.dtype } = optionsIn(options, OPTIONS);
     if (dtype !== this.layout.dtype) {
-      throw new LayoutError(`dtype: ${this.name} does not hold ${shown(dtype)}.`, {
+      throw new LayoutError(`dtype: expected ${this.layout.dtype}, which ${this.name} holds, got ${literal(dtype)}.`, {
         api: "host",
         argument: "dtype",
-        hint: `It holds ${this.layout.dtype}; bytes() shows the same memory as bytes.`,
+        hint: "Use bytes() to see the same memory as bytes.",
       });
     }
     const access = accessOf(asked, this.access);
@@ -94,10 +94,10 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * Lends the memory to an asynchronous function: it is held until the promise settles, though the tensor be disposed
-   * meanwhile. What was submitted before is waited for first.
+   * Lends the memory to an asynchronous function. It is held until the promise settles, even if the tensor is disposed in
+   * between. Work that was submitted before is waited for first.
    *
-   * @throws like {@link view}, and {@link ArgumentError} for what is no function, as a rejection.
+   * @throws like {@link view}, and an {@link ArgumentError} if `use` is no function, as a rejection.
    *
    * @example
    * ```ts
@@ -112,10 +112,14 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   async lend<R>(use: (view: TypedArrays[D]) => Promise<R> | R, options: ViewOptions = {}): Promise<R> {
     const access = accessOf(optionsIn(options, OPTIONS).access, this.access);
     if (typeof use !== "function") {
-      throw new ArgumentError(`use: ${shown(use)} is no function.`, { api: "host", fn: "lend", argument: "use" });
+      throw new ArgumentError(`use: expected a function, got ${literal(use)}.`, {
+        api: "host",
+        fn: "lend",
+        argument: "use",
+      });
     }
     this.assertUsable(access);
-    if (this.unfinished !== undefined) await this.finished(); // the bytes are held at once where nobody is at work
+    if (this.unfinished !== undefined) await this.finished(); // without work in flight, the bytes are held at once
     this.#assertAtRest(access);
     const grant = this.grant.lend(access, this.grant.start, this.grant.end, `${PROMISE} of ${this.name}`);
     const letGo = this.resource.hold();
@@ -138,8 +142,9 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * A new fd of the same memory, for another process or API; you own it. `host.allocate({ sharable: true })` has one. The
-   * tensor lies at the file's beginning; one with a guard page lies `tensor.handle % 4096n` bytes into it.
+   * A new fd of the same memory, for another process or API. You own it. The memory has to come from
+   * `host.allocate({ sharable: true })`. The tensor lies at the file's beginning; with a guard page, it lies
+   * `tensor.handle % 4096n` bytes into it.
    *
    * @throws {ArgumentError} for memory that was not allocated as sharable.
    */
@@ -155,17 +160,17 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * Gives the JavaScript buffer back that `host.wrap` took over, and disposes the tensor, unless it was disposed before.
-   * Where a view of it had been moved away, what comes back is a copy: the memory itself is kept for good. Where the
-   * dispose throws what went wrong before, call it again.
+   * Gives back the JavaScript buffer that `host.wrap` took over, and disposes the tensor if it is alive. If a view of it
+   * was moved away, you get a copy, and the memory itself is kept for good. If the dispose throws an earlier failure, call
+   * this again.
    *
-   * @throws {ArgumentError} for memory that was not such a buffer.
+   * @throws {ArgumentError} if the memory was not such a buffer.
    * @throws {AccessError} while a promise holds the memory.
    */
   release(): ArrayBuffer {
     const { taken } = this.#abilities;
     if (taken === undefined) {
-      throw new ArgumentError(`${this.name} was not made of a JavaScript buffer.`, { api: "host", fn: "release" });
+      throw new ArgumentError(`${this.name} was not made from a JavaScript buffer.`, { api: "host", fn: "release" });
     }
     const { allocation } = this.grant;
     const live = this.resource.state === "live";
@@ -173,17 +178,17 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
       throw new AccessError(`${this.name} is held by a promise or shared with another tensor.`, {
         api: "host",
         fn: "release",
-        hint: "Await the lend, and dispose the other tensor, first.",
+        hint: "Await the lend and dispose the other tensor first.",
       });
     }
     if (live) this[Symbol.dispose]();
     if (this.resource.state !== "freed" || this.#released) this.resource.assertLive();
     this.#released = true;
-    // A view that nobody can be asked about any more may have been moved away, too.
+    // A view that was collected may have been moved away before.
     return allocation.escaped || allocation.liveViews > 0 ? taken.slice(0) : taken;
   }
 
-  /** The same, for routes. */
+  /** The address, for routes. */
   protected override get hostAddress(): bigint {
     return this.address;
   }
@@ -196,11 +201,11 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   #assertAtRest(access: Access): void {
-    const { unfinished } = this; // first: a fence's own code may run
+    const { unfinished } = this;
     this.assertUsable(access);
     this.raiseKept();
     if (unfinished !== undefined) {
-      throw new AccessError(`${this.name} is used by work that is not done.`, {
+      throw new AccessError(`${this.name} is used by work that has not finished.`, {
         api: "host",
         hint: "Await tensor.finished() first: it waits for all work on these bytes.",
       });

@@ -4,7 +4,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { Allocation, type Block, type Fate } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
 import { dtypeOf, sizeOf } from "../core/layout/dtype.ts";
-import { bytesIn } from "../core/checks.ts";
+import { aKind, bytesIn } from "../core/checks.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
 import { bufferLength, isArrayBuffer, isDetached, isResizable, transfer } from "../core/intrinsics.ts";
 import { layout, type LayoutInit } from "../core/layout/layout.ts";
@@ -17,23 +17,23 @@ import type { HostTensor } from "./tensor.ts";
 
 /** Options of `host.wrap` for a pointer. */
 export interface WrapOptions {
-  /** What the memory may be used for; read-write by default, which memory that may only be read is refused. */
+  /** How the memory may be used; read-write by default. Read-only memory needs `"read"`. */
   readonly access?: Access;
-  /** Lives as long as the tensor does: whatever owns the memory. */
+  /** The owner of the memory, kept alive as long as the tensor. */
   readonly keepAlive?: unknown;
 }
 
 const OPTIONS: Names<WrapOptions> = { access: true, keepAlive: true };
 
-/** The kind of a block that somebody else owns. */
+/** The kind of a block that samepage does not own. */
 const FOREIGN = "host.foreign";
 
-/** What owns memory that can never be given back, because a view of it has escaped. */
+/** Owners of memory that is kept for good, because a view of it has escaped. */
 const keptForGood: unknown[] = [];
 
 const SHARED = [
-  "a SharedArrayBuffer cannot be taken over: other threads would keep it.",
-  "Copy it into host.allocate().",
+  "a SharedArrayBuffer cannot be taken over, because other threads would keep it.",
+  "Copy it into a tensor of host.allocate().",
 ] as const;
 
 /** Takes a JavaScript buffer over. */
@@ -42,29 +42,32 @@ export function wrapBuffer(
   memory: ArrayBuffer | ArrayBufferView,
   init: LayoutInit | undefined,
 ): HostTensor {
-  const asked = init === undefined ? undefined : layout(init); // first: it may run the caller's own code
+  const asked = init === undefined ? undefined : layout(init);
   const whole = isArrayBuffer(memory);
   const { buffer, byteOffset, byteLength } = whole
     ? { buffer: memory, byteOffset: 0, byteLength: bufferLength(memory) }
     : bytesIn(memory, refused)!;
   if (!isArrayBuffer(buffer)) throw refused(...SHARED);
-  if (isDetached(buffer)) throw refused("the buffer is detached.", "It was transferred, or taken over before.");
+  if (isDetached(buffer)) throw refused("the buffer is detached.", "It was transferred or taken over before.");
   if (isOurs(buffer)) {
     throw refused("the buffer is a view of a samepage tensor.", "Map or slice that tensor instead.");
   }
   if (isResizable(buffer)) {
-    throw refused("a resizable buffer can only be copied.", "Pass buffer.transferToFixedLength(), which copies it.");
+    throw refused(
+      "a resizable buffer cannot be taken over.",
+      "Pass buffer.transferToFixedLength(), which copies it.",
+    );
   }
   if (byteLength === 0) throw refused("the buffer is empty.");
   const address = addressOf(new Uint8Array(buffer), "host");
   if (findAllocation(address, bufferLength(buffer)) !== undefined) {
-    throw refused("samepage has a tensor over the buffer's memory.", "Map or slice that tensor instead.");
+    throw refused("a tensor exists over the buffer's memory.", "Map or slice that tensor instead.");
   }
   const dtype = whole ? "u8" : dtypeOf(memory) ?? "u8";
   const at = asked ?? layout({ shape: [Math.floor(byteLength / sizeOf(dtype))], dtype });
   if (at.byteOffset + at.byteLength > byteLength) {
     throw new LayoutError(
-      `shape: the layout needs ${at.byteOffset + at.byteLength} bytes, the buffer has ${byteLength}.`,
+      `shape: the layout needs ${at.byteOffset + at.byteLength} bytes, but the buffer has ${byteLength}.`,
       {
         api: "host",
         argument: "shape",
@@ -84,7 +87,7 @@ export function wrapBuffer(
   return ownedTensor(target, new Allocation(block), address, made, "read-write", { taken });
 }
 
-/** Wraps memory that somebody else owns. */
+/** Wraps memory that samepage does not own. */
 export function wrapPointer(
   target: Target,
   address: Address,
@@ -97,7 +100,7 @@ export function wrapPointer(
   if (address <= 0n) throw refused("the pointer is null.");
   const made = layout(init);
   const start = (address + BigInt(made.byteOffset)) as Address;
-  if (start + BigInt(made.byteLength) > 2n ** 64n) throw refused("the range reaches past the last address.");
+  if (start + BigInt(made.byteLength) > 2n ** 64n) throw refused("the range ends beyond the last address.");
   const closed = closedAt(start, made.byteLength);
   if (closed !== undefined) throw refused(closed.reason, closed.remedy);
   const known = findAllocation(start, made.byteLength);
@@ -116,14 +119,14 @@ function foreignBlock(address: Address, byteLength: number, keepAlive: unknown):
   return { kind: FOREIGN, address, byteLength, free };
 }
 
-/** The address in a pointer object, 0 for null. @throws {ArgumentError} for anything else. */
+/** The address of a pointer object, 0 for null. @throws {ArgumentError} for anything else. */
 export function addressIn(pointer: unknown): Address {
   if (Object.prototype.toString.call(pointer) === "[object SharedArrayBuffer]") throw refused(...SHARED);
   const address = addressInPointer(pointer, "host");
   if (address === undefined) {
     throw refused(
-      `${typeof pointer} is neither a buffer nor a pointer.`,
-      "Numbers of an array go into a typed array first: new Float32Array([…]).",
+      `expected a buffer or a pointer, got ${aKind(pointer)}.`,
+      "Put an array's numbers into a typed array first: new Float32Array([…]).",
     );
   }
   return address;
@@ -135,7 +138,7 @@ function transferred(buffer: ArrayBuffer): ArrayBuffer {
   } catch (error) {
     throw refused(
       `the buffer cannot be taken over (${error instanceof Error ? error.message : error}).`,
-      "Copy it into host.allocate().",
+      "Copy it into a tensor of host.allocate().",
     );
   }
 }

@@ -29,7 +29,7 @@ Deno.test("managed turns: a command takes views away, and new ones wait for it",
   turns.before(ONE);
   assertEquals(view.length, 0);
   turns.after(ONE, work.fence);
-  assertThrows(() => tensor.view(), AccessError, "work that is not done");
+  assertThrows(() => tensor.view(), AccessError, "work that has not finished");
   work.end();
   assertEquals(tensor.view().length, 64);
 });
@@ -80,7 +80,7 @@ Deno.test("managed turns: with its stream destroyed, a block comes back to what 
   assertThrows(() => turns.assertReachable(used(own), OTHER), AccessError, "another stream");
   assertThrows(() => turns.assertReachable(used(common), OTHER), AccessError, "another stream");
   assertEquals(view.length, 0);
-  assertThrows(() => common.view(), AccessError, "work that is not done"); // of whichever stream
+  assertThrows(() => common.view(), AccessError, "work that has not finished"); // of whichever stream
   turns.streamEnds(ONE, true);
   turns.assertReachable(used(common), OTHER);
   assertThrows(() => turns.assertReachable(used(own), OTHER), AccessError, "attached to the host");
@@ -97,7 +97,7 @@ Deno.test("managed turns: who takes over another part later waits for what runs,
   own[Symbol.dispose]();
   turns.after(ONE, work.fence);
   using second = host.wrap(address + 32n, { shape: [16], dtype: "u8" });
-  assertThrows(() => second.view(), AccessError, "work that is not done");
+  assertThrows(() => second.view(), AccessError, "work that has not finished");
   work.end();
   assertEquals(second.view().length, 16);
 });

@@ -290,14 +290,14 @@ Deno.test(
       [new ArrayBuffer(0), "empty"],
       [new Uint8Array(8).subarray(8), "empty"],
       [null, "null"],
-      [undefined, "undefined is neither"],
+      [undefined, "got undefined"],
       [0n, "null"],
       [-4096n, "null"],
-      [4096, "number is neither"],
-      ["4096", "string is neither"],
-      [{}, "object is neither"],
-      [Object.create(null), "object is neither"],
-      [[1, 2], "object is neither"],
+      [4096, "got a number"],
+      ["4096", "got a string"],
+      [{}, "got an Object"],
+      [Object.create(null), "got an object"],
+      [[1, 2], "got an Array"],
     ];
     for (const [memory, why] of refused) {
       const error = assertThrows(() => host.wrap(memory as bigint, eight), ArgumentError, why);

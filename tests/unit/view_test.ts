@@ -184,7 +184,7 @@ Deno.test(
     await using tensor = bytes();
     const work = new FakeWork();
     tensor.usedBy(work.fence);
-    assertThrows(() => tensor.view(), AccessError, "used by work that is not done");
+    assertThrows(() => tensor.view(), AccessError, "used by work that has not finished");
     const seen: boolean[] = [];
     const lend = tensor.lend(() => void seen.push(work.over));
     await moment();
@@ -385,7 +385,7 @@ Deno.test(
     assertEquals(again.view()[0], 9);
     again[Symbol.dispose]();
     using allocated = bytes();
-    assertThrows(() => allocated.release(), ArgumentError, "not made of a JavaScript buffer");
+    assertThrows(() => allocated.release(), ArgumentError, "not made from a JavaScript buffer");
   }),
 );
 

@@ -257,7 +257,7 @@ export default table(import.meta, {
     fails: {
       error: AccessError,
       api: "host",
-      message: /is used by work that is not done/,
+      message: /is used by work that has not finished/,
       hint: /Await tensor.finished/,
     },
   },

@@ -64,7 +64,13 @@ export default table(import.meta, {
       using t = host.allocate(bytes);
       await t.lend(any("view"));
     },
-    fails: { error: ArgumentError, api: "host", fn: "lend", argument: "use", message: /view is no function/ },
+    fails: {
+      error: ArgumentError,
+      api: "host",
+      fn: "lend",
+      argument: "use",
+      message: /expected a function, got "view"/,
+    },
   },
   "a view, a second lend and a slice while a promise holds the bytes": {
     async run() {

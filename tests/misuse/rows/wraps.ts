@@ -65,11 +65,11 @@ export default table(import.meta, {
   },
   "a range past the last address": {
     run: () => host.wrap(2n ** 64n - 32n, bytes),
-    fails: refused("memory", /past the last address/),
+    fails: refused("memory", /ends beyond the last address/),
   },
   "a pointer beyond 64 bits": {
     run: () => host.wrap(2n ** 64n + 4096n, bytes),
-    fails: refused("memory", /past the last address/),
+    fails: refused("memory", /ends beyond the last address/),
   },
   "a negative pointer": {
     run: () => host.wrap(-4096n, bytes),
@@ -165,11 +165,11 @@ export default table(import.meta, {
   },
   "a layout longer than the buffer": {
     run: () => host.wrap(new Uint8Array(16), { shape: [32], dtype: "u8" }),
-    fails: { error: LayoutError, api: "host", argument: "shape", message: /needs 32 bytes, the buffer has 16/ },
+    fails: { error: LayoutError, api: "host", argument: "shape", message: /needs 32 bytes, but the buffer has 16/ },
   },
   "what is neither a buffer nor a pointer": {
     run: () => host.wrap(any("0x1000"), bytes),
-    fails: refused("memory", /string is neither a buffer nor a pointer/, /typed array/),
+    fails: refused("memory", /expected a buffer or a pointer, got a string/, /typed array/),
   },
   "an option that disposes the memory being wrapped": {
     run() {
@@ -206,7 +206,7 @@ export default table(import.meta, {
       using t = host.allocate(bytes);
       t.release();
     },
-    fails: { error: ArgumentError, api: "host", fn: "release", message: /not made of a JavaScript buffer/ },
+    fails: { error: ArgumentError, api: "host", fn: "release", message: /not made from a JavaScript buffer/ },
   },
   "release twice": {
     run() {
