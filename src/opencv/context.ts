@@ -11,17 +11,17 @@ import { currentContext } from "./thread_state.ts";
 import { UMatTarget } from "./umats/target.ts";
 import { checkedVersion } from "./version.ts";
 
-/** Which Mats {@link OpenCVContext.matOf} is for. */
+/** Options of {@link OpenCVContext.matOf}. */
 export interface MatKind {
-  /** How many channels: more than one are the last dimension; with one, every dimension is a dimension of the Mat. */
+  /** The number of channels. If it is more than one, they are the last dimension; with one, every dimension is the Mat's. */
   readonly channels: number;
 }
 
 /**
- * OpenCV: Mats over memory that the CPU sees, UMats over OpenCL buffers, and the functions that take either.
+ * OpenCV: Mats over the CPU's memory, UMats over OpenCL buffers, and functions that take either.
  *
- * A tensor `[rows, columns]` becomes a Mat of one channel, `[rows, columns, channels]` one of several, `[n]` one of a
- * single column; what has more dimensions has one channel. {@link matOf} says otherwise.
+ * A tensor `[rows, columns]` becomes a Mat with one channel, `[rows, columns, channels]` one with several, and `[n]` one
+ * with a single column. A tensor of more dimensions has one channel. {@link matOf} says otherwise.
  *
  * @example
  * ```ts
@@ -40,22 +40,22 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
   readonly api = "opencv";
   /** For messages: `"OpenCV 4.6.0"`. */
   readonly name: string;
-  /** The CPU has none; the device of a UMat is that of its OpenCL context. */
+  /** Empty: Mats have no device, and a UMat's device is that of its OpenCL context. */
   readonly id: DeviceId = {};
   /** {@link mat} and {@link umat}. */
   readonly targets: readonly Target[];
   /** Its end of life: Mats and UMats end first. */
   readonly resource: Resource;
-  /** What OpenCV says it is: `"4.6.0"`. */
+  /** OpenCV's version: `"4.6.0"`. */
   readonly version: string;
   /** Mats. */
   readonly mat: MatTarget;
   /** UMats. */
   readonly umat: UMatTarget;
   readonly #kinds = new Map<string, MatTarget | UMatTarget>();
-  /** Few: one for each `cl_context` whose buffers were mapped. */
+  /** One for each `cl_context` whose buffers were mapped. */
   #executions: Execution[] = [];
-  /** Why there is none, for those that OpenCV did not take. */
+  /** The reasons why OpenCV did not take other contexts. */
   readonly #problems = new Map<bigint, Omit<Refusal, "edge">>();
 
   private constructor(version: string) {
@@ -69,19 +69,19 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
   }
 
   /**
-   * Opens OpenCV, and compares its version and the layout of its classes with what samepage knows.
+   * Opens OpenCV, and checks its version and the layout of its classes.
    *
-   * @throws {LibraryNotFoundError} where there is none.
-   * @throws {InteropError} where it is a version that is not known.
+   * @throws {LibraryNotFoundError} if there is no OpenCV.
+   * @throws {InteropError} for a version that samepage does not know.
    */
   static open(): OpenCVContext {
     return new OpenCVContext(checkedVersion());
   }
 
   /**
-   * Mats of a number of channels, as a target to map to; the same object each time.
+   * Mats with a number of channels, as a target to map to. It is the same object each time.
    *
-   * @throws {LayoutError} for what is no number of channels.
+   * @throws {LayoutError} for a number of channels that OpenCV does not have.
    *
    * @example
    * ```ts
@@ -100,26 +100,27 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
     return this.#kind(`mat ${channels}`, () => new MatTarget(this, channels));
   }
 
-  /** UMats of a number of channels, in the same way. @throws like {@link matOf}. */
+  /** UMats with a number of channels. @throws like {@link matOf}. */
   umatOf(kind: MatKind): UMatTarget {
     const channels = channelsOf(kind);
     return this.#kind(`umat ${channels}`, () => new UMatTarget(this, channels));
   }
 
   /**
-   * Lets the Mats that OpenCV itself creates (what `imread` answers, what an operation reallocates) lie in memory that any
-   * other API can use in place: at a multiple of 4096, for a multiple of 64 bytes. Until it is disposed, or this context.
+   * Puts Mats that OpenCV itself creates (the results of `imread` and of reallocation) in memory that any other API can
+   * use in place: at a multiple of 4096, with a length that is a multiple of 64 bytes. It lasts until it or this context is
+   * disposed.
    *
-   * It is needed only where such a Mat is not used in place without it: `graph.explain(mat, cl)` tells, and says `alias`
-   * where it is. To the host, and to a device that takes any address, it always is.
+   * You need it only if such a Mat is not used in place without it: `graph.explain(mat, cl)` says `alias` if it is. The
+   * host, and a device that takes any address, always use it in place.
    *
-   * It is OpenCV's default allocator (`Mat::setDefaultAllocator`), and a process has one of those: so it is for other
-   * isolates and all threads, OpenCV's own among them, and it stays until nobody holds it any more. A Worker that is
-   * terminated never lets go. A small Mat costs more than by OpenCV's own allocator. Where no block can be had, that one
-   * makes the Mat, or throws.
+   * It is OpenCV's default allocator (`Mat::setDefaultAllocator`), of which a process has one. So it applies to other
+   * isolates and to all threads, OpenCV's own among them, and stays until its last holder is disposed. A Worker that is
+   * terminated never releases it. A small Mat costs more than with OpenCV's own allocator. If no block can be allocated,
+   * OpenCV's own allocator makes the Mat, or throws.
    *
-   * @throws {InteropError} on other processors than x86-64, and where OpenCV is not what is expected.
-   * @throws {NativeCallError} where the system lets no machine code in, or there is no memory.
+   * @throws {InteropError} on processors other than x86-64, and if OpenCV is not as expected.
+   * @throws {NativeCallError} if the system allows no machine code, or memory runs out.
    *
    * @example
    * ```ts
@@ -127,7 +128,7 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
    *
    * using cv = OpenCVContext.open();
    * using pages = cv.pageAllocator();
-   * // What OpenCV makes from here on lies on pages of its own.
+   * // From here on, OpenCV's own Mats begin at a page.
    * ```
    */
   pageAllocator(): PageAllocator {
@@ -136,9 +137,9 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
   }
 
   /**
-   * The `cl_context` that OpenCV uses in this thread by itself, for `OpenCLContext.attach`; undefined where it uses none.
-   * Asking makes OpenCV choose a device, once a process, and so does the first map to a UMat. By itself it takes GPUs only:
-   * on a machine without one this is undefined, unless `OPENCV_OPENCL_DEVICE` says `:CPU:` before
+   * The `cl_context` that OpenCV itself uses in this thread, for `OpenCLContext.attach`; undefined if it uses none. Asking
+   * makes OpenCV choose a device, once per process, as does the first map to a UMat. OpenCV takes only GPUs by itself: on a
+   * machine without one this is undefined, unless `OPENCV_OPENCL_DEVICE` was set to `:CPU:` before
    * (`Deno.env.set("OPENCV_OPENCL_DEVICE", ":CPU:")` works too).
    */
   get openCLContext(): bigint | undefined {
@@ -147,10 +148,10 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
   }
 
   /**
-   * Makes OpenCV's state for a `cl_context`, where there is none yet, if it can be had; {@link executionProblem} tells why
-   * not: for those who write mappers.
+   * Makes OpenCV's state for a `cl_context`, if it does not exist and OpenCV takes that context; {@link executionProblem}
+   * says why not. For those who write mappers.
    *
-   * @param device what OpenCV is to be told, asked for where it is needed
+   * @param device returns what OpenCV needs to know; called only if it is needed
    */
   tryExecution(clContext: bigint, device: () => DeviceContext): void {
     if (this.executionIn(clContext) !== undefined || this.resource.state !== "live") return;
@@ -163,19 +164,19 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
     }
   }
 
-  /** Why OpenCV cannot use a `cl_context`; undefined where it can: for those who write mappers. */
+  /** Why OpenCV cannot use a `cl_context`; undefined if it can: for those who write mappers. */
   executionProblem(clContext: bigint): Omit<Refusal, "edge"> | undefined {
     if (this.resource.state !== "live") return { reason: `${this.name} was disposed.` };
     if (this.executionIn(clContext) !== undefined) return undefined;
     return this.#problems.get(clContext) ?? { reason: "OpenCV was not told of this cl_context." };
   }
 
-  /** What {@link tryExecution} has made, where it has: for those who write mappers. */
+  /** What {@link tryExecution} made, if it did: for those who write mappers. */
   executionIn(clContext: bigint): Execution | undefined {
     return this.#executions.find(({ live, device }) => live && device.handle === clContext);
   }
 
-  /** Ends what lives in it. OpenCV itself stays loaded. */
+  /** Disposes everything in it. OpenCV itself stays loaded. */
   [Symbol.dispose](): void {
     this.resource.dispose();
   }

@@ -3,24 +3,24 @@ import type { Unfit } from "./shape.ts";
 
 /** What `cv::Exception` says. */
 export interface OpenCVErrorFields extends ErrorFields {
-  /** The function of OpenCV that threw (`func`), where it says so. */
+  /** The function of OpenCV that threw (`func`), if it says so. */
   readonly thrownBy?: string;
   /** The source file of OpenCV (`file`). */
   readonly file?: string;
-  /** The line of it (`line`). */
+  /** The line in that file (`line`). */
   readonly line?: number;
 }
 
-/** OpenCV threw: `code` and `codeName` are of `cv::Error::Code`, `fn` is what was called. */
+/** OpenCV threw. `code` and `codeName` are those of `cv::Error::Code`; `fn` is the function that was called. */
 export class OpenCVError extends NativeCallError {
-  /** The function of OpenCV that threw, where it says so. */
+  /** The function of OpenCV that threw, if it says so. */
   readonly thrownBy: string | undefined;
   /** The source file of OpenCV. */
   readonly file: string | undefined;
-  /** The line of it. */
+  /** The line in that file. */
   readonly line: number | undefined;
 
-  /** Made of a `cv::Exception`. */
+  /** Made from a `cv::Exception`. */
   constructor(message: string, fields: OpenCVErrorFields) {
     super(message, fields);
     this.thrownBy = fields.thrownBy;
@@ -35,7 +35,7 @@ export function unfitError({ argument, problem, remedy }: Unfit): LayoutError {
   return new LayoutError(`${argument}: ${problem}`, { api: "opencv", argument, ...hint });
 }
 
-/** The error of an argument that is of no use. */
+/** The error of a wrong argument; `what` is the rest of the sentence. */
 export function wrong(argument: string, what: string, hint?: string): ArgumentError {
   return new ArgumentError(`${argument}: ${what}`, {
     api: "opencv",

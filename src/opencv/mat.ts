@@ -14,7 +14,7 @@ export interface OpenCVMatInit extends OpenCVTensorInit {
   readonly address: Address;
 }
 
-/** A `cv::Mat`: memory that the CPU sees, as OpenCV describes it. Its handle is the `cv::Mat*`. */
+/** A `cv::Mat` over the CPU's memory. Its handle is the `cv::Mat*`. */
 export class OpenCVMat extends OpenCVTensor {
   /** Where its first element lies (`Mat::data`). */
   readonly address: Address;
@@ -26,10 +26,10 @@ export class OpenCVMat extends OpenCVTensor {
   }
 
   /**
-   * Where its header says now that its first element lies (`Mat::data`): its {@link address}, unless OpenCV has given it
-   * other memory.
+   * The address of its first element as its header says now (`Mat::data`): its {@link address}, unless OpenCV has
+   * reallocated it.
    *
-   * @throws {DisposedError} where it was disposed.
+   * @throws {DisposedError} if it was disposed.
    */
   get data(): bigint {
     this.resource.assertLive();
@@ -41,7 +41,7 @@ export class OpenCVMat extends OpenCVTensor {
     return super.slice(layout, options) as OpenCVMat;
   }
 
-  /** Does the header lead elsewhere? */
+  /** Does the header point to other memory? */
   protected override get reallocated(): boolean {
     return dataIn(this.slot) !== this.address;
   }

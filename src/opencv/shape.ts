@@ -4,17 +4,17 @@ import { type Layout, layout } from "../core/layout/layout.ts";
 import { MOST_INT } from "./limits.ts";
 import { channelsIn, depthOf, DTYPE_NAMES, dtypeIn, remedyOf, typeOf } from "./type.ts";
 
-/** What a Mat or UMat says of its elements. */
+/** How a Mat or UMat describes its elements. */
 export interface MatShape {
   /** Depth and channels: CV_8UC3 as a number. */
   readonly type: number;
-  /** The extent of each dimension (`size`), channels left out; two at least. */
+  /** The extent of each dimension (`size`), without channels; at least two. */
   readonly sizes: readonly number[];
   /** Bytes from one element of each dimension to the next (`step`); the last is the size of a pixel. */
   readonly steps: readonly number[];
 }
 
-/** Why a layout is none that OpenCV can have. */
+/** Why OpenCV cannot have a layout. */
 export interface Unfit {
   /** The part of the layout at fault. */
   readonly argument: string;
@@ -25,11 +25,10 @@ export interface Unfit {
 }
 
 /**
- * A layout as OpenCV has it, by the rule of its Python bindings: `[n]` is n rows of one column, `[rows, columns]` has one
- * channel, in `[rows, columns, channels]` the last dimension is the channels, and what has more dimensions has one
- * channel.
+ * A layout in OpenCV's terms, by the rule of its Python bindings: `[n]` is n rows of one column, `[rows, columns]` has one
+ * channel, `[rows, columns, channels]` has channels as its last dimension, and more dimensions have one channel.
  *
- * @param channels how many there are, where that rule is not meant: the last dimension is them, unless it is 1
+ * @param channels the number of channels, to override that rule: unless it is 1, they are the last dimension
  */
 export function shapeOf(at: Layout, channels?: number): MatShape | Unfit {
   if (channels !== undefined) return fitted(at, channels);
@@ -40,10 +39,10 @@ export function shapeOf(at: Layout, channels?: number): MatShape | Unfit {
   return shape;
 }
 
-/** What was found of layouts that never change: most maps are of a layout that was mapped before. */
+/** The results for frozen layouts: most maps are of a layout that was mapped before. */
 const KNOWN = new WeakMap<Layout, MatShape>();
 
-/** True of what `layout` has made. */
+/** True for a layout that `layout` made. */
 function isFixed(at: Layout): boolean {
   return Object.isFrozen(at) && Object.isFrozen(at.shape) && Object.isFrozen(at.strides);
 }
@@ -59,38 +58,40 @@ function fitted(at: Layout, channels?: number): MatShape | Unfit {
   const inLast = channels === undefined ? last === 2 : channels > 1;
   const count = inLast ? shape[last] : 1;
   if (inLast && channels !== undefined && (count !== channels || last === 0)) {
-    return unfit("shape", `its last dimension is ${count}, and not the ${channels} channels that were asked for.`);
+    return unfit("shape", `expected ${channels} channels as the last dimension, got ${count}.`);
   }
   if (count > CV_CN_MAX) {
     const remedy = "cv.matOf({ channels: 1 }) takes them for a dimension.";
-    return unfit("shape", `${count} channels are more than ${CV_CN_MAX} (CV_CN_MAX).`, remedy);
+    return unfit("shape", `expected at most ${CV_CN_MAX} channels (CV_CN_MAX), got ${count}.`, remedy);
   }
   const element = sizeOf(dtype);
   if (count > 1 && strides[last] !== element) {
-    return unfit(`strides[${last}]`, `channels lie side by side in OpenCV; these are ${strides[last]} bytes apart.`);
+    return unfit(`strides[${last}]`, `OpenCV needs adjacent channels; these are ${strides[last]} bytes apart.`);
   }
   const rank = inLast ? last : last + 1;
   const grid = gridOf(shape.slice(0, rank), strides.slice(0, rank), element * count);
   return "problem" in grid ? grid : Object.freeze({ type: typeOf(depth, count), ...grid });
 }
 
-/** Sizes and steps; OpenCV wants two dimensions at least, each step as long as what lies within it. */
+/** Sizes and steps. OpenCV needs at least two dimensions, and each step has to cover the inner ones. */
 function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShape, "sizes" | "steps"> | Unfit {
   if (sizes.length === 1) {
     sizes.push(1);
     strides.push(pixel);
   }
   if (sizes.length > CV_MAX_DIM) {
-    return unfit("shape", `${sizes.length} dimensions are more than ${CV_MAX_DIM} (CV_MAX_DIM).`);
+    return unfit("shape", `expected at most ${CV_MAX_DIM} dimensions (CV_MAX_DIM), got ${sizes.length}.`);
   }
   const steps = new Array<number>(sizes.length);
   let within = pixel;
   for (let i = sizes.length - 1; i >= 0; i--) {
-    if (sizes[i] > MOST_INT) return unfit(`shape[${i}]`, `${sizes[i]} is more than an int holds (${MOST_INT}).`);
+    if (sizes[i] > MOST_INT) {
+      return unfit(`shape[${i}]`, `expected at most ${MOST_INT}, which an int holds, got ${sizes[i]}.`);
+    }
     const isLast = i === sizes.length - 1;
     const step = sizes[i] === 1 ? within : strides[i];
     if (isLast && step !== pixel) {
-      const problem = `pixels of ${pixel} bytes lie side by side in OpenCV; these are ${step} bytes apart.`;
+      const problem = `OpenCV needs adjacent pixels, of ${pixel} bytes; these are ${step} bytes apart.`;
       return unfit(
         `strides[${i}]`,
         problem,
@@ -100,7 +101,7 @@ function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShap
     if (step < within) {
       return unfit(
         `strides[${i}]`,
-        `${step} is less than the ${within} bytes of what lies within: OpenCV is row-major.`,
+        `expected at least ${within}, the bytes of the inner dimensions, got ${step}: OpenCV is row-major.`,
       );
     }
     steps[i] = step;
@@ -109,7 +110,7 @@ function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShap
   return { sizes: Object.freeze(sizes), steps: Object.freeze(steps) };
 }
 
-/** Where the elements of a Mat lie, counted from its first. */
+/** The layout of a Mat's elements, counted from the first. */
 export function layoutOf({ type, sizes, steps }: MatShape): Layout {
   const dtype: DType = dtypeIn(type);
   const channels = channelsIn(type);

@@ -10,7 +10,7 @@ import { channelsIn, typeName } from "./type.ts";
 
 /** Options of `cv.mat.attach` and `cv.umat.attach`. */
 export interface AttachOptions {
-  /** What the tensor may be used for; read-write by default. */
+  /** How the tensor may be used; read-write by default. */
   readonly access?: Access;
 }
 
@@ -21,19 +21,19 @@ export const ATTACH_OPTIONS: Names<AttachOptions> = { access: true };
 export interface OpenCVTensorInit extends Omit<TensorInit<Address>, "handle"> {
   /** The header. */
   readonly slot: Slot;
-  /** What it says of its elements. */
+  /** Its description of the elements. */
   readonly shape: MatShape;
-  /** Set where its header is an owner of memory that OpenCV has made. */
+  /** Set if its header owns memory that OpenCV made. */
   readonly ownsMemory?: true;
 }
 
-/** What OpenCV's functions take and give: a Mat, or a UMat. Its handle is the address of the header. */
+/** A Mat or a UMat: what OpenCV's functions take and return. Its handle is the address of the header. */
 export abstract class OpenCVTensor extends Tensor<Address> {
   /** The header: for those who write operations. */
   readonly slot: Slot;
   /** Sizes, steps and type, as OpenCV counts them. */
   readonly shape: MatShape;
-  /** Is the header an owner of memory that OpenCV has made? What reallocates it may free that: for those who write operations. */
+  /** Does the header own memory that OpenCV made? Reallocating it may free that: for those who write operations. */
   readonly ownsMemory: boolean;
 
   /** Takes the resource over. */
@@ -45,17 +45,17 @@ export abstract class OpenCVTensor extends Tensor<Address> {
     this.ownsMemory = init.ownsMemory ?? false;
   }
 
-  /** Has OpenCV given its header other memory? Then the end of it says where that is. */
+  /** Has OpenCV reallocated it? Then its end says where the result is. */
   protected abstract get reallocated(): boolean;
 
   /**
-   * Is what it says of itself still true? For those who write operations.
+   * Throws unless its header still describes its bytes: for those who write operations.
    *
-   * @throws {AccessError} where OpenCV has given it other memory.
+   * @throws {AccessError} if OpenCV has reallocated it.
    */
   assertInPlace(): void {
     if (!this.reallocated) return;
-    throw new AccessError(`${this.name} is not over its bytes any more: OpenCV was to put a result elsewhere.`, {
+    throw new AccessError(`${this.name} is no longer over its bytes: OpenCV has reallocated it for a result.`, {
       api: "opencv",
       hint: "Dispose it: where there is a result, the ReallocatedError has it.",
     });
@@ -66,17 +66,17 @@ export abstract class OpenCVTensor extends Tensor<Address> {
     return this.target.context as OpenCVContext;
   }
 
-  /** How many rows (`Mat::rows`); -1 where it has more than two dimensions: `shape.sizes` has all of them. */
+  /** The number of rows (`Mat::rows`); -1 if it has more than two dimensions: `shape.sizes` has them all. */
   get rows(): number {
     return this.#extent(0);
   }
 
-  /** How many columns (`Mat::cols`); -1 where it has more than two dimensions. */
+  /** The number of columns (`Mat::cols`); -1 if it has more than two dimensions. */
   get cols(): number {
     return this.#extent(1);
   }
 
-  /** How many channels an element has (`Mat::channels()`). */
+  /** The number of channels of an element (`Mat::channels()`). */
   get channels(): number {
     return channelsIn(this.shape.type);
   }
@@ -86,24 +86,24 @@ export abstract class OpenCVTensor extends Tensor<Address> {
     return sizes.length > 2 ? -1 : sizes[dimension];
   }
 
-  /** What OpenCV calls the type of its elements: `"CV_8UC3"`. */
+  /** OpenCV's name for the type of its elements: `"CV_8UC3"`. */
   get type(): string {
     return typeName(this.shape.type);
   }
 }
 
 /**
- * OpenCV gave an output memory of its own, because its size or type did not fit: what was written is there, and not in the
- * bytes that were mapped. `result` is a tensor over it; it is yours to dispose.
+ * OpenCV reallocated an output of the wrong size or type. The result is in OpenCV's memory, and not in the bytes that were
+ * mapped. `result` is a tensor over it; you dispose it.
  */
 export class ReallocatedError extends InteropError {
-  /** Where the result is; undefined where the context had been disposed too, and OpenCV's memory with it. */
+  /** A tensor over the result; undefined if the context was disposed too, and OpenCV's memory with it. */
   readonly result: OpenCVTensor | undefined;
 
-  /** `name` is what had been mapped. */
+  /** `name` is that of the tensor that was mapped. */
   constructor(name: string, result: OpenCVTensor | undefined) {
     const where = result === undefined ? "OpenCV's own, and is gone with its context" : `${result.name} (error.result)`;
-    super(`OpenCV gave ${name} other memory: what it wrote is in ${where}, and not in the bytes that were mapped.`, {
+    super(`OpenCV reallocated ${name}: the result is in ${where}, and not in the bytes that were mapped.`, {
       api: "opencv",
       hint: "Map an output that has the size and type of the result.",
     });

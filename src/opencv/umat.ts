@@ -14,7 +14,7 @@ import type { UMatTarget } from "./umats/target.ts";
 export interface UMatPlace {
   /** Its buffer. */
   readonly buffer: UMatBuffer;
-  /** Where its first element lies in host memory, where that is known. */
+  /** The host address of its first element, if it is known. */
   readonly address?: bigint | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface OpenCVUMatInit extends OpenCVTensorInit, UMatPlace {
   readonly u: Address;
 }
 
-/** The memory of a UMat, and who works on it. */
+/** The memory of a UMat, and OpenCV's state for its context. */
 export interface UMatBuffer {
   /** The `cl_mem`. */
   readonly mem: bigint;
@@ -32,11 +32,11 @@ export interface UMatBuffer {
   readonly offset: number;
   /** The `cl_context` that it belongs to. */
   readonly clContext: bigint;
-  /** OpenCV's state for that; undefined where it is what OpenCV uses in this thread by itself. */
+  /** OpenCV's state for that context; undefined if it is the one that OpenCV itself uses in this thread. */
   readonly execution: Execution | undefined;
 }
 
-/** A `cv::UMat`: memory that an OpenCL device sees, as OpenCV describes it. Its handle is the `cv::UMat*`. */
+/** A `cv::UMat` over an OpenCL buffer. Its handle is the `cv::UMat*`. */
 export class OpenCVUMat extends OpenCVTensor {
   /** Its memory: for those who write mappers. */
   readonly buffer: UMatBuffer;
@@ -56,17 +56,17 @@ export class OpenCVUMat extends OpenCVTensor {
     return super.slice(layout, options) as OpenCVUMat;
   }
 
-  /** Does the header lead to another buffer? */
+  /** Does the header point to another buffer? */
   protected override get reallocated(): boolean {
     return umatDataIn(this.slot) !== this.#u;
   }
 
-  /** Where its first element lies in host memory, where that is known. */
+  /** The host address of its first element, if it is known. */
   protected override get hostAddress(): bigint | undefined {
     return this.#address;
   }
 
-  /** What a route has to know of it: also which `cl_context` it belongs to. */
+  /** What a route needs to know of it, including the `cl_context` it belongs to. */
   protected override describe(): Described {
     const { target, access, planes } = super.describe();
     return new Described(target, access, planes, undefined, this.buffer.clContext);

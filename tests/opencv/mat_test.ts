@@ -202,18 +202,22 @@ testMat("mat: matOf says how many channels there are", () => {
   using cube = host.allocate({ shape: [3, 4, 5, 2], dtype: "f32" });
   using mat = graph.map(cube, cv.matOf({ channels: 2 }));
   assertEquals([mat.type, mat.shape.sizes], ["CV_32FC2", [3, 4, 5]]);
-  assertThrows(() => graph.map(volume, cv.matOf({ channels: 3 })), NoRouteError, "its last dimension is 2");
+  assertThrows(
+    () => graph.map(volume, cv.matOf({ channels: 3 })),
+    NoRouteError,
+    "expected 3 channels as the last dimension, got 2",
+  );
 });
 
 testMat("mat: layouts that OpenCV cannot have are refused, each with a sentence", () => {
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cv]);
   const refusals: [shape: number[], strides: number[], says: string][] = [
-    [[4, 5], [1, 4], "side by side"], // transposed
-    [[4, 5], [20, 2], "pixels of 1 bytes lie side by side"],
-    [[4, 5, 3], [60, 6, 2], "channels lie side by side"],
-    [[4, 5, 3], [1, 12, 4], "channels lie side by side"],
-    [[4, 5, 513], [4000, 600, 1], "513 channels are more than 512"],
+    [[4, 5], [1, 4], "needs adjacent pixels"], // transposed
+    [[4, 5], [20, 2], "needs adjacent pixels, of 1 bytes"],
+    [[4, 5, 3], [60, 6, 2], "needs adjacent channels"],
+    [[4, 5, 3], [1, 12, 4], "needs adjacent channels"],
+    [[4, 5, 513], [4000, 600, 1], "at most 512 channels (CV_CN_MAX), got 513"],
     [[2, 3, 4, 5], [20, 40, 5, 1], "OpenCV is row-major"],
   ];
   for (const [shape, strides, says] of refusals) {

@@ -1,4 +1,4 @@
-import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import { literal, type Names, optionsIn } from "../../core/argument.ts";
 import type { DType } from "../../core/layout/dtype.ts";
 import type { OpenCVContext } from "../context.ts";
 import { wrong } from "../errors.ts";
@@ -12,9 +12,9 @@ import { number } from "./values.ts";
 
 /** Options of `cv.convertTo`. */
 export interface ConvertToOptions extends OperationOptions {
-  /** What each value is multiplied by; 1 by default. */
+  /** Each value is multiplied by this; 1 by default. */
   readonly alpha?: number;
-  /** What is added then; 0 by default. */
+  /** This is added then; 0 by default. */
   readonly beta?: number;
 }
 
@@ -31,7 +31,7 @@ export function convertTo(
   const { alpha = 1, beta = 0, reallocate } = optionsIn(options, OPTIONS);
   const scale = [number(alpha, "alpha"), number(beta, "beta")] as const;
   const depth = typeof rtype === "string" ? depthOf(rtype) : undefined;
-  if (depth === undefined) throw wrong("rtype", `${shown(rtype)} is none of ${DTYPE_NAMES}.`);
+  if (depth === undefined) throw wrong("rtype", `expected one of ${DTYPE_NAMES}, got ${literal(rtype)}.`);
   operate(cv, {
     fn: "convertTo",
     inputs: { src },
@@ -51,7 +51,7 @@ export function convertTo(
   });
 }
 
-/** OpenCV's own rule: what is not scaled, and keeps its depth, it copies. */
+/** OpenCV's own rule: without scaling and with the same depth, it copies. */
 function isCopy(alpha: number, beta: number): boolean {
   return Math.abs(alpha - 1) < Number.EPSILON && Math.abs(beta) < Number.EPSILON;
 }

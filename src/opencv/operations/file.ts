@@ -1,14 +1,14 @@
-import { shown } from "../../core/argument.ts";
+import { literal, shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts";
 import { readRegularFile, writeRegularFile } from "../../core/files.ts";
 import { wrong } from "../errors.ts";
 import { MOST_INT } from "../limits.ts";
 
 /**
- * The bytes of an image file. Deno reads it, and not OpenCV: native code is not held back by Deno's permissions.
+ * The bytes of an image file. Deno reads it, and not OpenCV, because native code ignores Deno's permissions.
  *
- * @throws {PermissionError} where Deno may not read it.
- * @throws {ArgumentError} where there is no such regular file, it is too long, or it cannot be read.
+ * @throws {PermissionError} if Deno may not read it.
+ * @throws {ArgumentError} if there is no such regular file, it is too long, or it cannot be read.
  */
 export function readImage(filename: string): Uint8Array<ArrayBuffer> {
   const path = pathIn(filename);
@@ -18,18 +18,18 @@ export function readImage(filename: string): Uint8Array<ArrayBuffer> {
 /**
  * Writes an image file, whole or not at all.
  *
- * @throws {PermissionError} where Deno may not write it.
- * @throws {ArgumentError} where it cannot be written; the message says what is left of it.
+ * @throws {PermissionError} if Deno may not write it.
+ * @throws {ArgumentError} if it cannot be written; the message says what is left of it.
  */
 export function writeImage(filename: string, bytes: Uint8Array): void {
   const path = pathIn(filename);
   asked("write", path, () => writeRegularFile(path, bytes));
 }
 
-/** A path that a program gave. C ends it at a zero: what is asked about would not be what is opened. */
+/** A path that a program gave. It has no zero byte: C would end it there, and open another file than Deno checked. */
 export function pathIn(given: unknown, argument = "filename"): string {
   if (typeof given === "string" && given !== "" && !given.includes("\0")) return given;
-  throw wrong(argument, `${shown(given)} is no path.`);
+  throw wrong(argument, `expected a path, got ${literal(given)}.`);
 }
 
 function asked<R>(what: "read" | "write", path: string, ask: () => R): R {

@@ -22,7 +22,7 @@ export function imdecode(
 /** The bytes of a file that a program gave; another thread must not write into them meanwhile. @throws {ArgumentError} */
 function fileIn(given: unknown): Uint8Array<ArrayBuffer> {
   const bytes = bytesIn(given, (what, hint) => wrong("buf", what, hint));
-  if (bytes === undefined) throw wrong("buf", "it is no Uint8Array.");
+  if (bytes === undefined) throw wrong("buf", "expected a Uint8Array.");
   if (!isArrayBuffer(bytes.buffer)) throw wrong("buf", "its buffer is shared.", "Copy it: buf.slice().");
   const { byteLength } = bytes;
   if (byteLength >= 1 && byteLength <= MOST_INT) return bytes;

@@ -1,4 +1,4 @@
-import { shown } from "../../core/argument.ts";
+import { literal } from "../../core/argument.ts";
 import { wrong } from "../errors.ts";
 import { namesNear, withoutPrefix } from "./names.ts";
 import { MOST_INT } from "../limits.ts";
@@ -11,42 +11,42 @@ import {
   BORDER_WRAP,
 } from "../../../ffi/opencv_imgproc/constants.ts";
 
-/** So many names a message can list. */
+/** The most names that a message lists. */
 const LISTED = 16;
 
-/** A number that a program gave: finite, and within bounds. @throws {ArgumentError} */
+/** Returns a number that a program gave, if it is finite and within bounds. @throws {ArgumentError} otherwise. */
 export function number(given: unknown, argument: string, least = -Infinity, most = Infinity): number {
   if (typeof given === "number" && Number.isFinite(given) && given >= least && given <= most) return given;
-  const within = least === -Infinity ? "" : most === Infinity ? `, ${least} at least` : ` from ${least} to ${most}`;
-  throw wrong(argument, `${shown(given)} is no number${within}.`);
+  const within = least === -Infinity ? "" : most === Infinity ? ` of at least ${least}` : ` from ${least} to ${most}`;
+  throw wrong(argument, `expected a number${within}, got ${literal(given)}.`);
 }
 
-/** A whole number that an int holds, within bounds. @throws {ArgumentError} */
+/** Returns a whole number that a program gave, if it is within bounds. @throws {ArgumentError} otherwise. */
 export function int(given: unknown, argument: string, least: number, most: number): number {
   if (Number.isInteger(given) && (given as number) >= least && (given as number) <= most) return given as number;
-  throw wrong(argument, `${shown(given)} is no whole number from ${least} to ${most}.`);
+  throw wrong(argument, `expected a whole number from ${least} to ${most}, got ${literal(given)}.`);
 }
 
-/** True or false. @throws {ArgumentError} for anything else. */
+/** Returns a boolean that a program gave. @throws {ArgumentError} for anything else. */
 export function flag(given: unknown, argument: string): boolean {
   if (typeof given === "boolean") return given;
-  throw wrong(argument, `${shown(given)} is neither true nor false.`);
+  throw wrong(argument, `expected true or false, got ${literal(given)}.`);
 }
 
-/** One of a few numbers. @throws {ArgumentError} for any other. */
+/** Returns a number that a program gave, if it is one of a few. @throws {ArgumentError} otherwise. */
 export function oneOf(numbers: readonly number[], given: unknown, argument: string): number {
   if (numbers.includes(given as number)) return given as number;
-  throw wrong(argument, `${shown(given)} is none of ${numbers.join(", ")}.`);
+  throw wrong(argument, `expected one of ${numbers.join(", ")}, got ${literal(given)}.`);
 }
 
-/** What a name of OpenCV's stands for, in a table of them. @throws {ArgumentError} for a name that is not in it. */
+/** The value of one of OpenCV's names in a table. @throws {ArgumentError} for a name that is not in it. */
 export function named<N extends string, V>(table: Readonly<Record<N, V>>, given: unknown, argument: string): V {
   if (typeof given === "string" && Object.hasOwn(table, given)) return table[given as N];
   const names = Object.keys(table);
   const few = names.length <= LISTED;
-  const all = few ? names.join(", ") : `the ${names.length} names that there are`;
+  const all = few ? names.join(", ") : `${names.length} names`;
   const hint = withoutPrefix(names, given) ?? (few ? undefined : nearest(names, given));
-  throw wrong(argument, `${shown(given)} is none of ${all}.`, hint);
+  throw wrong(argument, `expected one of ${all}, got ${literal(given)}.`, hint);
 }
 
 function nearest(names: readonly string[], given: unknown): string | undefined {

@@ -56,7 +56,7 @@ export default table(import.meta, {
       }
       e.cv.imread("");
     },
-    fails: { error: ArgumentError, api: "opencv", argument: "filename", message: /is no path/ },
+    fails: { error: ArgumentError, api: "opencv", argument: "filename", message: /expected a path, got / },
   },
   "files that are none": {
     flags: ["--allow-all"],
@@ -158,7 +158,7 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "opencv",
       argument: "pngCompression",
-      message: /10 is no whole number from 0 to 9/,
+      message: /expected a whole number from 0 to 9, got 10/,
     },
   },
   "formats that do not exist": {

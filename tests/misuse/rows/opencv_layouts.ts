@@ -64,12 +64,12 @@ export default table(import.meta, {
   ),
   "513 channels": refused(
     { shape: [2, 2, 513], dtype: "u8" },
-    /513 channels are more than 512/,
+    /at most 512 channels \(CV_CN_MAX\), got 513/,
     /takes them for a dimension/,
   ),
   "three channels of two": refused(
     { shape: [4, 4, 2], dtype: "u8" },
-    /its last dimension is 2, and not the 3 channels/,
+    /expected 3 channels as the last dimension, got 2/,
     undefined,
     ({ cv }) => cv.matOf({ channels: 3 }),
   ),
@@ -119,7 +119,7 @@ export default table(import.meta, {
       using e = eye();
       e.cv.mat.create({ shape: [2 ** 31, 1], dtype: "u8" });
     },
-    fails: { error: LayoutError, api: "opencv", argument: "shape[0]", message: /2147483648 is more than an int holds/ },
+    fails: { error: LayoutError, api: "opencv", argument: "shape[0]", message: /which an int holds, got 2147483648/ },
   },
   "65,536 rows of 65,536 pixels": {
     opencl: "Portable",
@@ -170,21 +170,21 @@ export default table(import.meta, {
       using e = eye();
       part(e, { shape: [4, 8], dtype: "u8", strides: [1, 64] });
     },
-    fails: noRoute(/pixels of 1 bytes lie side by side in OpenCV; these are 64 bytes apart/, /Only rows can be padded/),
+    fails: noRoute(/OpenCV needs adjacent pixels, of 1 bytes; these are 64 bytes apart/, /Only rows can be padded/),
   },
   "gaps within a row": {
     run() {
       using e = eye();
       part(e, { shape: [4, 8], dtype: "u8", strides: [64, 2] });
     },
-    fails: noRoute(/pixels of 1 bytes lie side by side in OpenCV; these are 2 bytes apart/, /Only rows can be padded/),
+    fails: noRoute(/OpenCV needs adjacent pixels, of 1 bytes; these are 2 bytes apart/, /Only rows can be padded/),
   },
   "channels that lie apart": {
     run() {
       using e = eye();
       part(e, { shape: [4, 8, 3], dtype: "u8", strides: [1024, 3 * 16, 16] });
     },
-    fails: noRoute(/channels lie side by side in OpenCV; these are 16 bytes apart/),
+    fails: noRoute(/OpenCV needs adjacent channels; these are 16 bytes apart/),
   },
   "planes before rows of another order": {
     run() {

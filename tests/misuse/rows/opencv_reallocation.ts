@@ -92,7 +92,7 @@ export default table(import.meta, {
       }
     },
     fails: {
-      ...{ error: ReallocatedError, api: "opencv", message: /what it wrote is in opencv mat \[64,64\] u8/ },
+      ...{ error: ReallocatedError, api: "opencv", message: /the result is in opencv mat \[64,64\] u8/ },
       hint: /Map an output that has the size and type of the result/,
     },
   },
