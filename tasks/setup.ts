@@ -1,22 +1,26 @@
-// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|bench]`, `test` when left out.
+// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|bench|intel]`, `test` when left out.
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
-// package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout. Where it can not
+// package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
+// CPUs, a third platform for the tests and too large for every machine, into .intel. Where it can not
 // install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests count
 // what they skip. Only in CI is that an error, for there a machine without OpenCL must not look like a green run.
 
 import { installPackages } from "./setup/apt.ts";
-import { hasCuda, hasPip, unpackCuda } from "./setup/cuda.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
+import { CUDA, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
+
+const WHEELS: { readonly [purpose in Purpose]?: Wheels } = { test: CUDA, intel: INTEL };
 
 /** Installs all that is missing, and returns what could not be installed, and why. */
 async function setup(purpose: Purpose): Promise<string[]> {
   const title = NEEDS[purpose];
-  const lacksCuda = purpose === "test" && !await hasCuda();
+  const wanted = WHEELS[purpose];
+  const wheels = wanted !== undefined && !await hasWheels(wanted) ? wanted : undefined;
   const packages = PACKAGES.filter((item) => item.for.includes(purpose));
-  if (lacksCuda && !await hasPip()) packages.push(PIP);
-  const reasons = [await installPackages(title, packages), lacksCuda ? await unpackCuda(title) : undefined];
+  if (wheels !== undefined && !await hasPip()) packages.push(PIP);
+  const reasons = [await installPackages(title, packages), wheels && await unpack(title, wheels)];
   return reasons.filter((reason) => reason !== undefined);
 }
 

@@ -14,7 +14,7 @@ export const PACKAGES: readonly Package[] = [
   {
     name: "ocl-icd-libopencl1",
     or: "libopencl1",
-    for: ["demo", "test", "bench"],
+    for: ["demo", "test", "bench", "intel"],
     why: "the OpenCL loader, libOpenCL.so.1",
   },
   { name: "pocl-opencl-icd", for: ["demo", "test", "bench"], why: "PoCL: OpenCL on the CPU" },
@@ -42,5 +42,5 @@ export const PACKAGES: readonly Package[] = [
   { name: "libdrm-dev", for: ["test"], why: "drm_fourcc.h: the codes of the pixel formats" },
 ];
 
-/** What downloads the wheels of `cuda.ts`, where there is no pip yet. */
-export const PIP: Package = { name: "python3-pip", for: ["test"], why: "downloads CUDA's headers and libraries" };
+/** What downloads the wheels of `wheels.ts`, where there is no pip yet. */
+export const PIP: Package = { name: "python3-pip", for: ["test", "intel"], why: "downloads the wheels" };

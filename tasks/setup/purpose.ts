@@ -1,5 +1,10 @@
 /** What is set up for, and how that is said. */
-export const NEEDS = { demo: "the demo needs", test: "the tests need", bench: "the bench needs" } as const;
+export const NEEDS = {
+  demo: "the demo needs",
+  test: "the tests need",
+  bench: "the bench needs",
+  intel: "the tests on Intel's OpenCL need",
+} as const;
 
 /** One of {@linkcode NEEDS}. */
 export type Purpose = keyof typeof NEEDS;

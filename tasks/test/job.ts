@@ -1,3 +1,4 @@
+import { intelEnv } from "../setup/wheels.ts";
 import { readJUnit, type Report } from "../report.ts";
 
 /** The checkout. */
@@ -6,7 +7,7 @@ export const ROOT: string = new URL("../../", import.meta.url).pathname;
 /** A run that takes longer hangs, and is ended with SIGTERM. */
 const LIMIT = 10 * 60 * 1000;
 /** rusticl has no device unless it is asked for one. */
-const ENV = { RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe" };
+const RUSTICL = { RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe" };
 
 /** One `deno test` to be run. */
 export interface Job {
@@ -58,7 +59,7 @@ export async function deno(args: readonly string[], isShown: boolean): Promise<D
   const child = new Deno.Command(Deno.execPath(), {
     args: [...args],
     cwd: ROOT,
-    env: ENV,
+    env: { ...RUSTICL, ...Deno.env.get("OCL_ICD_VENDORS") === undefined ? await intelEnv() : {} },
     stdin: "null",
     stdout: stdio,
     stderr: stdio,
