@@ -72,7 +72,7 @@ testEach("a mapped buffer has one owner: its reference count stays 1", (platform
   assertEquals(count("clGetMemObjectInfo", mapped.handle, CL_MEM_REFERENCE_COUNT), 1);
 });
 
-testEach("a context disposed first takes all that lives in it along", async (platform) => {
+testEach("a context disposed first takes all that lives in it along", (platform) => {
   const cl = open(platform);
   const graph = new MapperGraph([host, cl]);
   const { tensor: source } = randomTensor(4096);
@@ -82,7 +82,6 @@ testEach("a context disposed first takes all that lives in it along", async (pla
   const mapped = graph.map(source, cl);
   const queue = cl.createQueue();
   const kernels = kernelsOf(cl);
-  const event = gate();
   kernels.fill.run([4096], [mapped, 9], { queue });
   const fence = queue.fence();
 
@@ -103,21 +102,17 @@ testEach("a context disposed first takes all that lives in it along", async (pla
       () => kernels.program.kernelNames,
       () => kernels.program.kernel("fill"),
       () => kernels.fill.run([1], [mapped, 1]),
-      () => await event.complete(),
-      () => event.fence,
       () => cl.allocate({ shape: [1], dtype: "u8" }),
       () => cl.createQueue(),
       () => cl.program("kernel void k() {}"),
-      () => gate(),
       () => cl.aliasRule(),
       () => graph.map(source, cl),
       () => cl.queue.write(own, new Uint8Array(4096)),
     ]
   ) thrown(DisposedError, action);
   assert(fence.reached());
-  fence[Symbol.dispose]();
   assertBytes(source.view(), filled(4096, 9));
-  for (const late of [seen, slice, own, mapped, kernels.fill, kernels.program, queue, event, cl, graph, source]) {
+  for (const late of [seen, slice, own, mapped, kernels.fill, kernels.program, queue, cl, graph, source]) {
     late[Symbol.dispose]();
   }
 });
@@ -126,7 +121,7 @@ testEach("every order of disposal ends well", (platform) => {
   using cl = open(platform);
   const before = ledger.alive;
   // One of each kind, ended in every rotation of the order in which they were made, forwards and backwards.
-  for (let turn = 0; turn < 10; turn++) {
+  for (let turn = 0; turn < 8; turn++) {
     const inner = OpenCLContext.attach(cl.handle);
     const graph = new MapperGraph([host, inner]);
     const source = host.allocate({ shape: [64], dtype: "u8" });
@@ -134,11 +129,9 @@ testEach("every order of disposal ends well", (platform) => {
     const program = inner.program("kernel void k(global uchar* x) { x[get_global_id(0)] += 1; }");
     const kernel = program.kernel("k");
     const queue = inner.createQueue();
-    const event = gate();
     kernel.run([64], [mapped], { queue });
-    const fence = queue.fence();
     const back = graph.map(mapped, host, { access: "read" });
-    const all = [inner, graph, source, mapped, program, kernel, queue, event, fence, back];
+    const all = [inner, graph, source, mapped, program, kernel, queue, back];
     const rotated = [...all.slice(turn), ...all.slice(0, turn)];
     for (const one of turn % 2 === 0 ? rotated : rotated.reverse()) one[Symbol.dispose]();
     assertEquals(ledger.alive, before, `turn ${turn}`);
@@ -156,24 +149,27 @@ testEach("an async dispose of a context waits for its kernels", async (platform)
   assertBytes(source.view(), filled(64, 77));
 });
 
-testEach("a context with an unset user event: disposing it fails the work, and nothing hangs", async (platform) => {
-  for (const mapFirst of [true, false]) {
-    const { tensor } = randomTensor(64);
-    using source = tensor;
-    const b = bench(platform);
-    const before = mapFirst ? b.graph.map(source, b.cl) : undefined;
-    const event = gate();
-    const mapped = before ?? b.graph.map(source, b.cl);
-    b.kernels.fill.run([64], [mapped, 1], { after: event.fence });
-    const limit = AbortSignal.timeout(30_000);
-    const ended = b[Symbol.asyncDispose]().then(() => "ended", (error) => error);
-    const late = new Promise((resolve) => limit.addEventListener("abort", () => resolve("hangs")));
-    const outcome = await Promise.race([ended, late]);
-    assert(outcome !== "hangs", `map first: ${mapFirst}`);
-    if (outcome !== "ended") assert(outcome instanceof Error, `${outcome}`);
-    source.view();
-  }
-});
+testEach(
+  "a context whose work waits for a promise: disposing it fails the work, and nothing hangs",
+  async (platform) => {
+    for (const mapFirst of [true, false]) {
+      const { tensor } = randomTensor(64);
+      using source = tensor;
+      const b = bench(platform);
+      const before = mapFirst ? b.graph.map(source, b.cl) : undefined;
+      const event = gate();
+      const mapped = before ?? b.graph.map(source, b.cl);
+      b.kernels.fill.run([64], [mapped, 1], { after: event.fence });
+      const limit = AbortSignal.timeout(30_000);
+      const ended = b[Symbol.asyncDispose]().then(() => "ended", (error) => error);
+      const late = new Promise((resolve) => limit.addEventListener("abort", () => resolve("hangs")));
+      const outcome = await Promise.race([ended, late]);
+      assert(outcome !== "hangs", `map first: ${mapFirst}`);
+      if (outcome !== "ended") assert(outcome instanceof Error, `${outcome}`);
+      source.view();
+    }
+  },
+);
 
 // NVIDIA's driver (580.159) answers a buffer of any length, of 2^50 bytes too.
 for (const platform of ALL.filter((each) => each !== "nvidia")) {

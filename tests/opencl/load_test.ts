@@ -68,7 +68,6 @@ testEach("5,000 kernels submitted without a wait leave nothing", async (platform
   const got = new Uint8Array(64);
   b.cl.queue.read(own, got);
   assertBytes(got, new Uint8Array(64).fill(5_000 & 255));
-  fence[Symbol.dispose]();
   b.cl.queue.finish();
   assertEquals(openFds(), fds);
 });

@@ -1,7 +1,6 @@
 import { assert, AssertionError } from "@std/assert";
 import {
   AccessError,
-  ArgumentError,
   host,
   HostTensor,
   InteropError,
@@ -11,7 +10,7 @@ import {
   type Target,
   type Tensor,
 } from "@samepage/interop";
-import { type OpenCLContext, type OpenCLQueue, OpenCLTensor } from "@samepage/interop/opencl";
+import { OpenCLTensor } from "@samepage/interop/opencl";
 import { bench, type Platform } from "./help.ts";
 
 const SIZE = 1024;
@@ -42,7 +41,7 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
   await using a = bench(platforms[0]);
   await using b = bench(platforms[1]);
   const benches = [a, b];
-  const queues = benches.map(({ cl }) => [cl.queue, cl.createQueue(), anyOrder(cl)]);
+  const queues = benches.map(({ cl }) => [cl.queue, cl.createQueue(), cl.createQueue()]);
   const which = queues[0].map((_, i) => i);
   using graph = new MapperGraph([host, a.cl, b.cl]);
   const counts = { done: 0, refused: 0 };
@@ -153,12 +152,9 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
       },
       order() {
         const [mine, others] = [pick(queues), pick(queues)];
-        const after = random(2) === 0 ? [] : [pick(others).lastCommand(), pick(others).fence()];
-        const barrier = random(2) === 0;
-        log.push(`${barrier ? "barrier" : "marker"} behind ${after.length} fences`);
-        const queue = pick(mine);
-        using _ = barrier ? queue.barrier(after) : queue.marker(after);
-        for (const fence of after) fence[Symbol.dispose]();
+        const after = random(2) === 0 ? [] : [pick(others).fence(), pick(others).fence()];
+        log.push(`wait for ${after.length} fences`);
+        pick(mine).waitFor(after);
       },
       async end() {
         const at = 1 + random(held.length);
@@ -170,7 +166,7 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
         else if (how === 1) await tensor[Symbol.asyncDispose]();
         else if (how === 2) void tensor[Symbol.asyncDispose]();
         else {
-          using fence = pick(queues.flat()).fence();
+          const fence = pick(queues.flat()).fence();
           tensor.disposeAfter(fence);
         }
       },
@@ -201,15 +197,5 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
     held.length = 1;
     await steps.look();
     source[Symbol.dispose]();
-  }
-}
-
-/** A queue that runs commands in any order, where the device can. */
-function anyOrder(cl: OpenCLContext): OpenCLQueue {
-  try {
-    return cl.createQueue({ order: "out-of-order" });
-  } catch (error) {
-    if (error instanceof ArgumentError && error.argument === "order") return cl.createQueue();
-    throw error;
   }
 }

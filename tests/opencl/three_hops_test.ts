@@ -43,7 +43,7 @@ interface Two extends Disposable, AsyncDisposable {
   readonly graph: MapperGraph;
 }
 
-async function openTwo(first: Platform, second: Platform): Two {
+function openTwo(first: Platform, second: Platform): Two {
   const a = open(first);
   const b = open(second);
   return {
@@ -248,13 +248,15 @@ testBoth("disposeAfter, then a map in the other platform: the host waits, and ex
   assertBytes(source.view(), bytes.map((byte) => (byte + 1) * 2));
 }, whereBytesMove);
 
-testBoth("usedBy a fence of the other platform: the end waits for it", async ({ a, b, onA, graph }) => {
+testBoth("usedBy a fence of the other platform: the end waits for it", async ({ a, b, onA, onB, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   using event = gate();
+  using other = b.allocate({ shape: [SIZE], dtype: "u8" });
+  onB.fill.run([SIZE], [other, 1], { after: event.fence });
   const first = graph.map(source, a);
   onA.add.run([SIZE], [first, 1]);
-  first.usedBy(event.fence);
+  first.usedBy(b.queue.fence());
   thrown(AccessError, () => onA.add.run([SIZE], [first, 1])); // the host would wait for ever
   const ended = first[Symbol.asyncDispose]();
   let over = false;
