@@ -35,7 +35,8 @@ export class Arguments<C, U extends Usable = Usable> {
   protected readonly address: Address;
   readonly #has: unknown[];
   readonly #slots: readonly Slot[];
-  readonly #uses: Slot[] = [];
+  /** The slots of arguments that have a life of their own: not that of a number, nor of a null pointer. */
+  #uses: readonly Slot[] = [];
 
   /** `head` bytes in front of the values are the API's own. */
   constructor(parameters: readonly Parameter<C>[], api: string, head: number = 0) {
@@ -59,27 +60,22 @@ export class Arguments<C, U extends Usable = Usable> {
    * @throws {ArgumentError} and what {@link Parameter.pack} throws.
    */
   take(args: readonly unknown[], context: C): readonly Use<U>[] {
-    const { parameters } = this;
     const has = this.#has;
-    const uses = this.#uses;
-    uses.length = 0;
-    for (let i = 0; i < parameters.length; i++) {
+    const slots = this.#slots;
+    for (let i = 0; i < slots.length; i++) {
       const value = args[i];
-      const slot = this.#slots[i];
       if (value instanceof Mapped) {
-        if (value.id === has[i]) slot.tensor = value;
+        if (value.id === has[i]) slots[i].tensor = value;
         else this.#change(i, value, context);
       } else if (!Object.is(value, has[i])) this.#change(i, value, context);
-      if (slot.tensor !== NOBODY) uses.push(slot);
     }
-    return uses as readonly Slot[] as readonly Use<U>[];
+    return this.#uses as readonly Slot[] as readonly Use<U>[];
   }
 
   /** Lets go of the tensors: a kernel must not keep them alive. */
   release(): void {
     const uses = this.#uses;
     for (let i = 0; i < uses.length; i++) uses[i].tensor = NOBODY;
-    uses.length = 0;
   }
 
   /** Remembers nothing: somebody else may have set arguments. */
@@ -99,6 +95,9 @@ export class Arguments<C, U extends Usable = Usable> {
       this.set(i, value, used);
       slot.tensor = used ?? NOBODY;
       if (used !== undefined) slot.access = parameter.accessTo(used);
+      if (this.#uses.includes(slot) !== (used !== undefined)) {
+        this.#uses = this.#slots.filter((each) => each === slot ? used !== undefined : this.#uses.includes(each));
+      }
     } catch (error) {
       this.release();
       throw ofArgument(error, parameter.where, parameter.argument);

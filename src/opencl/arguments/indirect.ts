@@ -1,15 +1,12 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { isMade, shown } from "../../core/argument.ts";
-import { ArgumentError, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { itemsIn, kindOf } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";
-import { createKernel } from "../kernels/handle.ts";
 import { newer } from "../library.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
-import type { OpenCLProgram } from "../program.ts";
 
 const FN = "clSetKernelExecInfo";
 
@@ -43,21 +40,6 @@ export function acceptIndirect(
     }),
   );
   return tensors.size === 0 ? undefined : [...tensors];
-}
-
-/**
- * Calls `use` with a kernel of its own, and releases it: one that was told of pointers can be told of others, but not of
- * none, and would be run with those of memory that is gone.
- */
-export function withOwnKernel(program: OpenCLProgram, name: string, use: (kernel: ClKernel) => void): void {
-  const undo: Undo = [];
-  const errors: unknown[] = [];
-  try {
-    use(createKernel(program, name, undo));
-  } catch (error) {
-    errors.push(error);
-  }
-  throwAll([...errors, ...unwind(undo)], `running ${shown(name)}`);
 }
 
 /** Tells a kernel of all of them (clSetKernelExecInfo). */

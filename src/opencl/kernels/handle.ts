@@ -1,6 +1,8 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import { shown } from "../../core/argument.ts";
+import { throwAll } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import type { Undo } from "../../core/life/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLProgram } from "../program.ts";
@@ -15,4 +17,19 @@ export function createKernel(program: OpenCLProgram, name: string, undo: Undo): 
     check(opencl().clReleaseKernel(kernel), "clReleaseKernel");
   });
   return kernel;
+}
+
+/**
+ * Calls `use` with a kernel of its own, and releases it: one that was told of pointers can be told of others, but not of
+ * none, and would be run with those of memory that is gone.
+ */
+export function withOwnKernel(program: OpenCLProgram, name: string, use: (kernel: ClKernel) => void): void {
+  const undo: Undo = [];
+  const errors: unknown[] = [];
+  try {
+    use(createKernel(program, name, undo));
+  } catch (error) {
+    errors.push(error);
+  }
+  throwAll([...errors, ...unwind(undo)], `running ${shown(name)}`);
 }
