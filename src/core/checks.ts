@@ -74,6 +74,16 @@ export class Checks {
     return bytes;
   }
 
+  /** A name of a table. @throws {ArgumentError} for anything else. */
+  nameIn<T extends object>(given: unknown, table: T, argument: string): keyof T {
+    if (typeof given === "string" && Object.hasOwn(table, given)) return given as keyof T;
+    const names = Object.keys(table).map((name) => `"${name}"`).join(", ");
+    throw this.wrong(
+      argument,
+      `expected one of ${names}, got ${typeof given === "string" ? `"${shown(given)}"` : shown(given)}.`,
+    );
+  }
+
   /** The error of an argument of the wrong kind: `source: expected a string, got a number.` */
   wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
     return this.wrong(argument, `expected ${expected}, got ${aKind(value)}.`);

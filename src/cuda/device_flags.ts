@@ -1,5 +1,4 @@
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
-import { shown } from "../core/argument.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { checks } from "./check.ts";
 import type { CudaDevice } from "./device.ts";
@@ -35,11 +34,9 @@ export type CudaDeviceFlag =
 type ScheduleFlag = Extract<CudaDeviceFlag, `cudaDeviceSchedule${string}`>;
 type BitFlag = Exclude<CudaDeviceFlag, ScheduleFlag>;
 
-/** What was given as a schedule. @throws {ArgumentError} where it is none. */
+/** The schedule that was given, if any. @throws {ArgumentError} for anything else. */
 export function scheduleIn(given: unknown): CudaSchedule | undefined {
-  if (given === undefined) return undefined;
-  if (typeof given === "string" && Object.hasOwn(NAMES, given)) return given as CudaSchedule;
-  throw checks.wrong("schedule", `${shown(given)} is none.`, `Use ${Object.keys(NAMES).join(", ")}.`);
+  return given === undefined ? undefined : checks.nameIn(given, NAMES, "schedule");
 }
 
 /**

@@ -6,7 +6,8 @@ import type { OpenCLContext } from "./context.ts";
 
 export { kindOf };
 
-const checks: Checks = new Checks("opencl");
+/** The checks of what a program passes to OpenCL. */
+export const checks: Checks = new Checks("opencl");
 
 /** Throws unless a value is of a class of ours. */
 export function assertInstance<T>(value: unknown, type: Maker<T>, argument: string): asserts value is T {

@@ -1,11 +1,11 @@
 import * as cl from "../../ffi/opencl/constants.ts";
 import type { ClSampler } from "../../ffi/opencl/handles.ts";
-import { type Names, optionsIn, shown } from "../core/argument.ts";
-import { ArgumentError } from "../core/errors.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
+import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
 import { opencl } from "./library.ts";
@@ -102,25 +102,11 @@ export class OpenCLSampler extends NativeObject {
 /** The settings, each read once. */
 function settingsOf(init: SamplerInit): Required<SamplerInit> {
   const { normalized = false, addressing = "clamp-to-edge", filter = "nearest" } = optionsIn(init, NAMES, "init");
-  if (typeof normalized !== "boolean") throw wrong("normalized", `${shown(normalized)} is neither true nor false.`);
-  known("addressing", addressing, ADDRESSING);
-  known("filter", filter, FILTERS);
+  checks.assertBoolean(normalized, "normalized");
+  checks.nameIn(addressing, ADDRESSING, "addressing");
+  checks.nameIn(filter, FILTERS, "filter");
   if (!normalized && NORMALIZED_ONLY.includes(addressing)) {
-    throw wrong("addressing", `"${addressing}" takes normalized coordinates.`, "Pass normalized: true.");
+    throw checks.wrong("addressing", `"${addressing}" takes normalized coordinates.`, "Pass normalized: true.");
   }
   return Object.freeze({ normalized, addressing, filter });
-}
-
-function known(argument: string, given: unknown, table: object): void {
-  if (typeof given === "string" && Object.hasOwn(table, given)) return;
-  throw wrong(argument, `${shown(given)} is none.`, `Use one of ${Object.keys(table).join(", ")}.`);
-}
-
-function wrong(argument: string, what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, {
-    api: "opencl",
-    fn: "clCreateSampler",
-    argument,
-    ...(hint === undefined ? {} : { hint }),
-  });
 }

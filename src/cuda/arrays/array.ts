@@ -5,7 +5,7 @@ import {
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
-import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
@@ -72,7 +72,7 @@ export class CudaArray extends NativeObject {
     super();
     const { width, height, depth, channels = 1, dtype, surface = true } = optionsIn(init, NAMES, "init");
     assertFormat(dtype, channels);
-    if (typeof surface !== "boolean") throw checks.wrong("surface", `${shown(surface)} is no boolean.`);
+    checks.assertBoolean(surface, "surface");
     if (depth !== undefined && height === undefined) throw checks.wrong("depth", "slices have a height.");
     const extent = {
       width: whole(width, "width", 1),

@@ -25,11 +25,9 @@ export type CudaArrayDType = "u8" | "u16" | "u32" | "i8" | "i16" | "i32" | "f16"
 
 /** Throws for what no element of an array can be. */
 export function assertFormat(dtype: unknown, channels: unknown): void {
-  if (typeof dtype !== "string" || !Object.hasOwn(CHANNELS, dtype)) {
-    throw checks.wrong("dtype", `${shown(dtype)} is none of an array's.`, `Use ${Object.keys(CHANNELS).join(", ")}.`);
-  }
+  checks.nameIn(dtype, CHANNELS, "dtype");
   if (channels === 1 || channels === 2 || channels === 4) return;
-  throw checks.wrong("channels", `${shown(channels)} is not 1, 2 or 4.`, "Pad 3 channels to 4.");
+  throw checks.wrong("channels", `expected 1, 2 or 4, got ${shown(channels)}.`, "Pad 3 channels to 4.");
 }
 
 /** A `struct cudaChannelFormatDesc`: the bits of each channel, and what they are. */

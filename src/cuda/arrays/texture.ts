@@ -9,7 +9,7 @@ import {
   cudaReadModeNormalizedFloat,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaTextureDesc, writeCudaTextureDesc } from "../../../ffi/cuda_runtime/structs.ts";
-import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { checks } from "../check.ts";
 import { cudart } from "../library.ts";
 import type { CudaArray } from "./array.ts";
@@ -71,10 +71,10 @@ export class CudaTexture extends OverArray {
 export function textureBytes(options: TextureOptions, dtype: CudaArrayDType): Uint8Array<ArrayBuffer> {
   const given = optionsIn(options, OPTIONS);
   const { filter = "point", address = "clamp", normalized = false, read = "element", border = [0, 0, 0, 0] } = given;
-  const filterMode = chosen(FILTERS, filter, "filter");
-  const addressMode = chosen(ADDRESSES, address, "address");
-  const readMode = chosen(READS, read, "read");
-  if (typeof normalized !== "boolean") throw checks.wrong("normalized", `${shown(normalized)} is no boolean.`);
+  const filterMode = FILTERS[checks.nameIn(filter, FILTERS, "filter")];
+  const addressMode = ADDRESSES[checks.nameIn(address, ADDRESSES, "address")];
+  const readMode = READS[checks.nameIn(read, READS, "read")];
+  checks.assertBoolean(normalized, "normalized");
   const edge = borderIn(border);
   if (read === "normalized" && !/^[ui](8|16)$/.test(dtype)) {
     throw checks.wrong("read", `"normalized" is for integers of 8 and 16 bits; the array has ${dtype}.`);
@@ -114,9 +114,4 @@ function borderIn(border: unknown): number[] {
   const edge = Array.isArray(border) ? checks.itemsIn<unknown>(border, "border") : [];
   if (edge.length === 4 && edge.every((value) => Number.isFinite(value))) return edge as number[];
   throw checks.wrong("border", "it is to be four numbers.");
-}
-
-function chosen<T extends Readonly<Record<string, number>>>(of: T, name: unknown, argument: string): number {
-  if (typeof name === "string" && Object.hasOwn(of, name)) return of[name];
-  throw checks.wrong(argument, `${shown(name)} is none.`, `Use ${Object.keys(of).join(", ")}.`);
 }

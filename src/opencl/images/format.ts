@@ -1,8 +1,8 @@
 import * as cl from "../../../ffi/opencl/constants.ts";
-import { object, shown } from "../../core/argument.ts";
+import { object } from "../../core/argument.ts";
 import type { DType } from "../../core/layout/dtype.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import { checks } from "../check.ts";
 
 /** How a kernel reads and writes the channels: `read_imagef`, `read_imagei` or `read_imageui`. */
 export type ChannelAccess = "f" | "i" | "ui";
@@ -173,22 +173,10 @@ export function formatOfCodes(orderCode: number, typeCode: number): PixelFormat 
 /** The format that a program asks for, each property read once. @throws {ArgumentError} where OpenCL has none such. */
 export function formatOf(given: OpenCLImageFormat): PixelFormat {
   const { order, type } = object(given, "format");
-  known("order", order, ORDERS);
-  known("type", type, TYPES);
+  checks.nameIn(order, ORDERS, "format.order");
+  checks.nameIn(type, TYPES, "format.type");
   const format = PIXEL_FORMATS.get(`${order} ${type}`);
   if (format !== undefined) return format;
-  throw new ArgumentError(`format.type: OpenCL has no ${order} images of ${type}.`, {
-    api: "opencl",
-    argument: "format.type",
-    hint: `${order} takes ${ORDERS[order].types.join(", ")}.`,
-  });
-}
-
-function known(what: "order" | "type", given: unknown, table: object): void {
-  if (typeof given === "string" && Object.hasOwn(table, given)) return;
-  throw new ArgumentError(`format.${what}: ${shown(given)} is no channel ${what} of OpenCL's.`, {
-    api: "opencl",
-    argument: `format.${what}`,
-    hint: `Use one of ${Object.keys(table).join(", ")}.`,
-  });
+  const hint = `${order} takes ${ORDERS[order].types.join(", ")}.`;
+  throw checks.wrong("format.type", `OpenCL has no ${order} images of ${type}.`, hint);
 }

@@ -1,6 +1,5 @@
 import * as cl from "../../../ffi/opencl/constants.ts";
-import { shown } from "../../core/argument.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import { checks } from "../check.ts";
 import type { PixelFormat } from "./format.ts";
 
 /**
@@ -40,12 +39,7 @@ export const BY_RANK: readonly (ImageType | undefined)[] = [undefined, "1D", "2D
 
 /** A kind of image that a program asks for. @throws {ArgumentError} for anything else. */
 export function imageTypeOf(given: unknown): ImageType {
-  if (typeof given === "string" && Object.hasOwn(IMAGE_TYPES, given)) return given as ImageType;
-  throw new ArgumentError(`type: ${shown(given)} is no kind of image.`, {
-    api: "opencl",
-    argument: "type",
-    hint: `Use one of ${Object.keys(IMAGE_TYPES).map((type) => `"${type}"`).join(", ")}.`,
-  });
+  return checks.nameIn(given, IMAGE_TYPES, "type");
 }
 
 /** What OpenCL C calls the parameter of a kernel that takes such an image. */

@@ -7,7 +7,7 @@ import { reads } from "../../core/memory/access.ts";
 import { type Names, optionsIn, shown } from "../../core/argument.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
-import { assertInstance } from "../check.ts";
+import { assertInstance, checks } from "../check.ts";
 import { infoU64 } from "../info.ts";
 import { opencl } from "../library.ts";
 import type { OpenCLQueue } from "../queue.ts";
@@ -34,12 +34,8 @@ const MOST_TENSORS = 65_536;
 /** Moves the buffers of tensors to the device or the host. */
 export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], options: MigrateOptions): void {
   const { to, contentUndefined = false } = optionsIn(options, OPTIONS);
-  if (typeof to !== "string" || !Object.hasOwn(FLAGS, to)) {
-    throw wrong("to", `${shown(to)} is neither "device" nor "host".`);
-  }
-  if (typeof contentUndefined !== "boolean") {
-    throw wrong("contentUndefined", `${shown(contentUndefined)} is neither true nor false.`);
-  }
+  checks.nameIn(to, FLAGS, "to");
+  checks.assertBoolean(contentUndefined, "contentUndefined");
   const uses = usesOf(tensors, contentUndefined);
   assertUsable(queue, uses);
   if (contentUndefined) { for (const { tensor, argument } of uses) assertWhole(tensor, argument); }
