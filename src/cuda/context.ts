@@ -27,7 +27,6 @@ import {
 import { check } from "./errors.ts";
 import { CudaDmaBuf } from "./dmabuf.ts";
 import type { LaneDevice } from "./driver.ts";
-import { EventPool } from "./events.ts";
 import { assertOwnStream } from "./foreign_stream.ts";
 import { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory } from "./ipc/memory.ts";
@@ -121,8 +120,6 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly hostMemory: CudaHostMemory;
   /** The memory of other devices, as its kernels reach it: for those who write mappers. */
   readonly peers: CudaPeers;
-  /** Events that stand behind its streams' commands: for those who write mappers. */
-  readonly eventPool: EventPool;
   #bytesCopied = 0;
 
   private constructor(device: CudaDevice, handle: bigint, undo: Undo) {
@@ -135,8 +132,6 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
     this.isFirst = calls.isFirst;
     this.within = calls.within;
     this.near = calls.near;
-    const pool = this.eventPool = new EventPool(calls);
-    undo.push(() => pool.close());
     this.priorities = calls.within(priorityRange);
     this.resource = new Resource({ name: `cuda context (${device.name})`, undo });
     this.pinned = new CudaPinned(this);

@@ -1,14 +1,11 @@
 import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Call, Driver, LineEvents } from "../core/device/driver.ts";
 import { cudaError, CudaLostError } from "./errors.ts";
-import type { EventPool } from "./events.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls } from "./primary_context.ts";
 
 /** A device, as far as its lanes need it. */
 export interface LaneDevice extends DeviceCalls {
-  /** Events of the device. */
-  readonly eventPool: EventPool;
   /** The device's primary context stays until the answered function is called. */
   keepPrimary(): () => void;
 }

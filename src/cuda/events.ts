@@ -1,55 +1,9 @@
-import { cudaEventBlockingSync, cudaEventDisableTiming } from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
-import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { unwind } from "../core/life/undo.ts";
 import { check, checkRelease } from "./errors.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls } from "./primary_context.ts";
-
-/** A `cudaEvent_t` of a pool. */
-export interface PooledEvent {
-  /** The event. */
-  readonly handle: EventHandle;
-  /** The newest mark of its lane that it stands behind, where it was recorded last. */
-  mark: number;
-  /** How many waits of other threads are on it. It goes back to the pool once nobody waits for it. */
-  waiters: number;
-}
-
-/** The events of one device that mark points in its streams, kept for the next point: making one takes a call. */
-export class EventPool {
-  readonly #calls: DeviceCalls;
-  #free: PooledEvent[] = [];
-  #closed = false;
-
-  /** `calls` are made to the device. */
-  constructor(calls: DeviceCalls) {
-    this.#calls = calls;
-  }
-
-  /** An event, without timing: the caller gives it back. */
-  take(): PooledEvent {
-    return this.#free.pop() ?? { handle: createEvent(this.#calls, POINT_FLAGS), mark: 0, waiters: 0 };
-  }
-
-  /** Gives it back, or up, where the pool has ended. */
-  give(event: PooledEvent): void {
-    if (this.#closed) destroyEvent(this.#calls, event.handle);
-    else this.#free.push(event);
-  }
-
-  /** Destroys all that are not in use. */
-  close(): void {
-    this.#closed = true;
-    const free = this.#free.splice(0);
-    throwAll(unwind(free.map(({ handle }) => () => destroyEvent(this.#calls, handle))), "destroying events");
-  }
-}
-
-/** A thread that waits for such an event sleeps; it keeps no time. */
-const POINT_FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 
 /** Makes an event (cudaEventCreateWithFlags). */
 export function createEvent({ within }: DeviceCalls, flags: number): EventHandle {

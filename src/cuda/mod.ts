@@ -19,7 +19,6 @@ export type {
   CudaStream as CudaStreamHandle,
 } from "../../ffi/cuda_runtime/handles.ts";
 export type { Verdict } from "../core/graph/plan.ts";
-export type { EventPool, PooledEvent } from "./events.ts";
 export { CudaStream, type CudaUse, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";

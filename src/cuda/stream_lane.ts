@@ -1,13 +1,17 @@
-import { cudaStreamPerThread } from "../../ffi/cuda_runtime/constants.ts";
+import {
+  cudaEventBlockingSync,
+  cudaEventDisableTiming,
+  cudaStreamPerThread,
+} from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Call, LineEvents } from "../core/device/driver.ts";
 import { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import { throwAll } from "../core/errors.ts";
-import { unwind } from "../core/life/undo.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import { CudaLane, type LaneDevice } from "./driver.ts";
 import { check } from "./errors.ts";
-import { isReached, type PooledEvent, synchronize, synchronizeAsync } from "./events.ts";
+import { createEvent, destroyEvent, isReached, synchronize, synchronizeAsync } from "./events.ts";
 import { cudart } from "./library.ts";
 import type { ManagedTurns } from "./memory/managed_turns.ts";
 
@@ -26,6 +30,18 @@ interface Turns {
   readonly turns: ManagedTurns;
   readonly line: Line<StreamLane>;
 }
+
+/** An event that stands behind commands. */
+interface Recorded {
+  readonly handle: EventHandle;
+  /** The newest mark that it stands behind. */
+  mark: number;
+  /** How many waits of other threads are on it: it stays as it is until nobody waits. */
+  waiters: number;
+}
+
+/** A thread that waits for such an event sleeps; it keeps no time. */
+const FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 
 /** A call about a stream, and an event where it takes one. */
 type StreamCall = (stream: StreamHandle, event: EventHandle) => number;
@@ -47,7 +63,10 @@ export class StreamLane extends CudaLane {
   /** May calls that take their device from the stream be made whatever the thread's current device is? */
   readonly #isAnywhere: boolean;
   /** The events that are not known to be over, the oldest first. */
-  readonly #recorded: PooledEvent[] = [];
+  readonly #recorded: Recorded[] = [];
+  /** Those that are, kept for the next mark: making one takes a call. */
+  readonly #free: Recorded[] = [];
+  #isClosed = false;
   #turns: Turns | undefined;
   #lost: { readonly error: unknown } | undefined;
 
@@ -74,7 +93,7 @@ export class StreamLane extends CudaLane {
 
   /** Records an event behind all that was submitted, by any user of the stream, as the next mark. Answers a code. */
   mark(): number {
-    return this.#record(this.device.eventPool.take(), this.newest + 1);
+    return this.#record(this.#take(), this.newest + 1);
   }
 
   override submitted(mark: number): void {
@@ -132,12 +151,13 @@ export class StreamLane extends CudaLane {
   }
 
   close(): void {
-    const steps = [
-      () => this.#destroy?.(),
-      () => this.#complete(Infinity),
-      () => this.#turns?.turns.streamEnds(this, this.#destroy !== undefined),
-    ];
-    throwAll(unwind(steps), "ending a stream");
+    this.#complete(Infinity);
+    this.#isClosed = true;
+    const undo: Undo = [];
+    if (this.#destroy !== undefined) undo.push(this.#destroy);
+    for (const { handle } of this.#free) undo.push(() => destroyEvent(this.device, handle));
+    undo.push(() => this.#turns?.turns.streamEnds(this, this.#destroy !== undefined));
+    throwAll(unwind(undo), "ending a stream");
   }
 
   protected override failed(error: unknown): void {
@@ -153,7 +173,7 @@ export class StreamLane extends CudaLane {
       await synchronizeAsync(event.handle);
     } finally {
       event.waiters--;
-      if (event.waiters === 0 && !this.#recorded.includes(event)) this.device.eventPool.give(event);
+      if (event.waiters === 0 && !this.#recorded.includes(event)) this.#give(event);
     }
   }
 
@@ -167,9 +187,14 @@ export class StreamLane extends CudaLane {
     }
   }
 
+  /** Is the thread's current device one that calls about the stream and its events can be made with? */
+  #isHere(): boolean {
+    return this.#isAnywhere || this.device.isCurrent();
+  }
+
   /** Makes a call that takes its device from the stream. */
   #call(run: StreamCall, event: EventHandle): number {
-    return this.#isAnywhere || this.device.isCurrent() ? run(this.stream, event) : this.#switched(run, event);
+    return this.#isHere() ? run(this.stream, event) : this.#switched(run, event);
   }
 
   /** Apart, so that a call which needs no switch allocates nothing. */
@@ -178,18 +203,28 @@ export class StreamLane extends CudaLane {
   }
 
   /** The earliest event at or behind a mark; recorded now where there is none. */
-  #at(mark: number): PooledEvent {
+  #at(mark: number): Recorded {
     const recorded = this.#recorded;
     for (let i = 0; i < recorded.length; i++) if (recorded[i].mark >= mark) return recorded[i];
-    const event = this.device.eventPool.take();
+    const event = this.#take();
     check(this.#record(event, this.newest), "cudaEventRecord");
     return event;
   }
 
-  #record(event: PooledEvent, mark: number): number {
-    const code = this.#call(RECORD, event.handle);
+  #take(): Recorded {
+    return this.#free.pop() ?? { handle: createEvent(this.device, FLAGS), mark: 0, waiters: 0 };
+  }
+
+  #give(event: Recorded): void {
+    if (this.#isClosed) destroyEvent(this.device, event.handle);
+    else this.#free.push(event);
+  }
+
+  #record(event: Recorded, mark: number): number {
+    const { handle } = event;
+    const code = this.#isHere() ? cudart().cudaEventRecord(handle, this.stream) : this.#switched(RECORD, handle);
     if (code !== 0) {
-      this.device.eventPool.give(event);
+      this.#give(event);
       return code;
     }
     event.mark = mark;
@@ -203,7 +238,7 @@ export class StreamLane extends CudaLane {
     const recorded = this.#recorded;
     while (recorded.length > 0 && recorded[0].mark <= mark) {
       const event = recorded.length === 1 ? recorded.pop()! : recorded.shift()!; // the one takes less than the other
-      if (event.waiters === 0) this.device.eventPool.give(event);
+      if (event.waiters === 0) this.#give(event);
     }
   }
 }
