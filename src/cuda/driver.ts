@@ -26,18 +26,18 @@ export abstract class CudaLane {
     this.device = device;
   }
 
-  /** @see {@link Lines.submitted} */
+  /** A call was accepted as this mark. */
   submitted(mark: number): void {
     this.newest = mark;
   }
 
-  /** @see {@link Lines.poll} */
+  /** Asks whether a mark is over. Answers the newest that is. */
   abstract poll(mark: number): number;
 
-  /** @see {@link Lines.block} */
+  /** Blocks until a mark is over. */
   abstract block(mark: number): void;
 
-  /** The device's primary context stays until the wait is over. @see {@link Lines.waitElsewhere} */
+  /** Waits off this thread. The device's primary context stays until then. */
   async waitElsewhere(mark: number): Promise<void> {
     if (mark <= this.over) return;
     const letGo = this.device.keepPrimary();
@@ -50,7 +50,7 @@ export abstract class CudaLane {
     }
   }
 
-  /** @see {@link Lines.close} */
+  /** Releases what it holds. */
   abstract close(): void;
 
   /** An event at or behind a mark, for another lane to wait for; undefined where the mark is over. */

@@ -96,11 +96,13 @@ export class StreamLane extends CudaLane {
     return this.#record(this.#take(), this.newest + 1);
   }
 
+  /** A call was accepted as this mark. */
   override submitted(mark: number): void {
     this.newest = mark;
     if (this.#turns !== undefined) this.#turns.turns.after(this, new Fence(this.#turns.line, mark));
   }
 
+  /** Asks whether a mark is over. Answers the newest that is. */
   poll(mark: number): number {
     if (mark <= this.over) return this.over;
     try {
@@ -112,6 +114,7 @@ export class StreamLane extends CudaLane {
     return this.over;
   }
 
+  /** Blocks until a mark is over. */
   block(mark: number): void {
     if (mark <= this.over) return;
     if (mark === this.newest) return this.#finish(); // which waits as the device's context is to, and needs no event
@@ -135,6 +138,7 @@ export class StreamLane extends CudaLane {
     if (this.#lost !== undefined) throw this.#lost.error;
   }
 
+  /** The earliest event at or behind a mark. @see {@link CudaLane.eventAt} */
   eventAt(mark: number): EventHandle | undefined {
     if (mark <= this.over) return undefined;
     try {
@@ -145,11 +149,13 @@ export class StreamLane extends CudaLane {
     }
   }
 
+  /** The next command runs behind an event (cudaStreamWaitEvent). */
   waitFor(event: EventHandle): boolean {
     check(this.#call(WAIT, event), "cudaStreamWaitEvent");
     return true;
   }
 
+  /** Releases what it holds. */
   close(): void {
     this.#complete(Infinity);
     this.#isClosed = true;
@@ -160,12 +166,14 @@ export class StreamLane extends CudaLane {
     throwAll(unwind(undo), "ending a stream");
   }
 
+  /** Its events are free: nobody asks them again. */
   protected override failed(error: unknown): void {
     super.failed(error);
     this.#lost = { error };
     this.#complete(Infinity);
   }
 
+  /** Waits off this thread for the earliest event at or behind a mark. */
   protected async waitForEvent(mark: number): Promise<void> {
     const event = this.#at(mark);
     event.waiters++;
