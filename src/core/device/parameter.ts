@@ -87,7 +87,10 @@ export abstract class Parameter<C = unknown> {
 export class ValueParameter<C = unknown> extends Parameter<C> {
   readonly #element: Element | undefined;
 
-  /** A number or a vector; or, where `element` is a size, a struct of so many bytes. */
+  /**
+   * A number or a vector; or, where `element` is a size, a struct of so many bytes: 0 where only the driver knows how many,
+   * which checks them, and is given the program's bytes themselves.
+   */
   constructor(place: ParameterPlace, element: Element | number) {
     const { size, align } = typeof element === "number" ? { size: element, align: 16 } : element;
     super(place, size, align);
@@ -106,7 +109,10 @@ export class ValueParameter<C = unknown> extends Parameter<C> {
 
   #packBytes(value: ArrayBufferView, view: DataView<ArrayBuffer>, offset: number): void {
     const bytes = bytesIn(value, (what, hint) => this.wrong(what, hint))!;
-    if (bytes.byteLength !== this.size) throw this.wrong(`it takes ${this.size} bytes; got ${bytes.byteLength}.`);
+    const { byteLength } = bytes;
+    if (byteLength === 0) throw this.wrong("it takes bytes; got none.");
+    if (this.size === 0) return;
+    if (byteLength !== this.size) throw this.wrong(`it takes ${this.size} bytes; got ${byteLength}.`);
     new Uint8Array(view.buffer, offset, this.size).set(bytes);
   }
 

@@ -40,8 +40,10 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
   /** Where its first element lies, as far as alignment goes. */
   protected abstract addressOf(tensor: T): bigint;
 
-  /** What the kernel is given for it. */
-  protected abstract handleOf(tensor: T): bigint;
+  /** What the kernel is given for it: its address by default. */
+  protected handleOf(tensor: T): bigint {
+    return this.addressOf(tensor);
+  }
 
   /** How a program gets a tensor to the API: `"graph.map(tensor, cl)"`. */
   protected abstract readonly mapping: string;

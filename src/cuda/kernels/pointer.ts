@@ -28,9 +28,4 @@ export class DeviceParameter extends PointerParameter<CudaTensor, CudaContext> {
   protected override addressOf(tensor: CudaTensor): bigint {
     return tensor.address;
   }
-
-  /** @see {@link PointerParameter} */
-  protected override handleOf(tensor: CudaTensor): bigint {
-    return tensor.address;
-  }
 }

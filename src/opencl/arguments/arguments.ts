@@ -1,14 +1,14 @@
-import type { Address } from "../../../ffi/address.ts";
+import { type Address, NULL } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { Arguments } from "../../core/device/arguments.ts";
 import type { Usable } from "../../core/device/line.ts";
 import type { Parameter } from "../../core/device/parameter.ts";
+import { pinned } from "../../core/native/pin.ts";
 import type { OpenCLContext } from "../context.ts";
 import { check } from "../errors.ts";
 import { opencl } from "../library.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { LocalMemory, LocalParameter } from "./local.ts";
-import { StructParameter } from "./struct.ts";
 
 /** The arguments of one `cl_kernel`. */
 export class KernelArguments extends Arguments<OpenCLContext> {
@@ -50,10 +50,19 @@ export class KernelArguments extends Arguments<OpenCLContext> {
       this.#addressed.add(i);
       return used.setArgument(this.#kernel, i);
     }
-    const parameter = this.parameters[i];
-    const code = parameter instanceof LocalParameter || parameter instanceof StructParameter
-      ? parameter.setOn(this.#kernel, value)
-      : opencl().clSetKernelArg(this.#kernel, i, this.#sizes[i], this.#addresses[i]);
-    check(code, "clSetKernelArg");
+    const size = this.#sizes[i];
+    check(size > 0n ? this.#setBytes(i, size, this.#addresses[i]) : this.#setUnpacked(i, value), "clSetKernelArg");
+  }
+
+  /** Local memory, or a struct whose size the driver checks. */
+  #setUnpacked(i: number, value: unknown): number {
+    const local = LocalMemory.sizeOf(value);
+    if (local !== undefined) return this.#setBytes(i, BigInt(local), NULL);
+    const bytes = value as ArrayBufferView<ArrayBuffer>;
+    return pinned(bytes, "opencl", (address) => this.#setBytes(i, BigInt(bytes.byteLength), address));
+  }
+
+  #setBytes(i: number, size: bigint, address: Address): number {
+    return opencl().clSetKernelArg(this.#kernel, i, size, address);
   }
 }

@@ -1,10 +1,7 @@
-import { NULL } from "../../../ffi/address.ts";
-import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { shown } from "../../core/argument.ts";
 import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { kindOf } from "../check.ts";
-import { opencl } from "../library.ts";
 
 /** Local memory of a work-group, as a kernel argument. */
 export class LocalMemory {
@@ -43,10 +40,5 @@ export class LocalParameter extends Parameter {
   override pack(value: unknown): undefined {
     if (LocalMemory.sizeOf(value) !== undefined) return;
     throw this.wrong(`expected local memory, got ${kindOf(value)}.`, "Pass new LocalMemory(bytes).");
-  }
-
-  /** Sets the size that was passed; answers clSetKernelArg's code. */
-  setOn(kernel: ClKernel, value: unknown): number {
-    return opencl().clSetKernelArg(kernel, this.index, BigInt(LocalMemory.sizeOf(value)!), NULL);
   }
 }

@@ -18,9 +18,8 @@ import type { OpenCLSampler } from "../sampler.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import type { ParameterInfo } from "./info.ts";
 import { type LocalMemory, LocalParameter } from "./local.ts";
-import { IMAGE_TYPE, ImageParameter, OpaqueParameter, SamplerParameter } from "./objects.ts";
+import { IMAGE_TYPE, ImageParameter, RefusedParameter, SamplerParameter } from "./objects.ts";
 import { type BaseOf, GlobalParameter } from "./pointer.ts";
-import { StructParameter } from "./struct.ts";
 import { elementOf } from "./types.ts";
 
 /**
@@ -42,7 +41,19 @@ export type KernelArgument =
 /** Makes a parameter of what is known of it. */
 type Make = (place: ParameterPlace, info: ParameterInfo) => Parameter<OpenCLContext>;
 
-const opaque: Make = (place) => new OpaqueParameter(place);
+/** An object of the driver's own that samepage has none of, or whose type the compiler does not tell. */
+const opaque: Make = (place) =>
+  new RefusedParameter(
+    place,
+    `a ${place.type} cannot be passed: it is an object of the driver's own.`,
+    "Images and samplers can be, where the parameter is declared by OpenCL's own names: image2d_t, sampler_t.",
+  );
+const uncheckable: Make = (place) =>
+  new RefusedParameter(
+    place,
+    `how many bytes a ${place.type} has could not be found out, and the driver would take any number.`,
+    "Declare the type with a name, at the top of the program, and build it from its source; or pass a pointer.",
+  );
 const pointer: Make = (place, info) => new GlobalParameter(place, info);
 
 /** The kind of parameter for each address space; nothing else can be passed. */
@@ -50,10 +61,8 @@ const KINDS: { readonly [address: number]: Make } = {
   [CL_KERNEL_ARG_ADDRESS_LOCAL]: (place) => new LocalParameter(place),
   [CL_KERNEL_ARG_ADDRESS_GLOBAL]: pointer,
   [CL_KERNEL_ARG_ADDRESS_CONSTANT]: pointer,
-  [CL_KERNEL_ARG_ADDRESS_PRIVATE]: (place, { type, size }) => {
-    const element = elementOf(type) ?? size;
-    return element ? new ValueParameter(place, element) : new StructParameter(place, element === 0);
-  },
+  [CL_KERNEL_ARG_ADDRESS_PRIVATE]: (place, info) =>
+    info.size === 0 ? uncheckable(place, info) : new ValueParameter(place, elementOf(info.type) ?? info.size ?? 0),
 };
 
 /** Types whose values are the driver's own objects, where a compiler does not say so: a false one ends the process. */

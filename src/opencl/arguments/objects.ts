@@ -89,18 +89,18 @@ export class SamplerParameter extends Parameter<OpenCLContext> {
   }
 }
 
-/** An object of the driver's own that samepage has none of, or whose type the compiler does not tell. */
-export class OpaqueParameter extends Parameter<OpenCLContext> {
-  /** @see {@link Parameter} */
-  constructor(place: ParameterPlace) {
+/** A parameter that nothing can be passed for, and so a kernel that cannot be run. */
+export class RefusedParameter extends Parameter<OpenCLContext> {
+  readonly #why: readonly [what: string, hint: string];
+
+  /** `why` says why, and what to do about it. */
+  constructor(place: ParameterPlace, ...why: readonly [what: string, hint: string]) {
     super(place, 0, 1);
+    this.#why = why;
   }
 
   /** Nothing can be passed. @throws {ArgumentError} always. */
   override pack(): never {
-    throw this.wrong(
-      `a ${this.type} cannot be passed: it is an object of the driver's own.`,
-      "Images and samplers can be, where the parameter is declared by OpenCL's own names: image2d_t, sampler_t.",
-    );
+    throw this.wrong(...this.#why);
   }
 }
