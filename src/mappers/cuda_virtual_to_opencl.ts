@@ -6,7 +6,6 @@ import type { Fence } from "../core/device/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
-import { noRoute } from "../core/graph/route.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaVirtual } from "../cuda/memory/virtual.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
@@ -47,9 +46,6 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {
     const cl = target.context as OpenCLContext;
-    // Asked again: a hop of the same route may have come between.
-    const refusal = refuse(source.described, cl);
-    if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
     const block = (source.target as CudaVirtual).blockOf(job.grants[0].allocation)!;
     const root = cl.external.buffer(block.duplicateFd!(), block.byteLength, job.undo);
     const parts = planesOf(source).map((plane) => cl.memory.part(root, plane.grant.start, plane.layout, job.undo));

@@ -6,7 +6,6 @@ import type { Fence } from "../core/device/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned, plannedCopy } from "../core/graph/plan.ts";
-import { noRoute } from "../core/graph/route.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
@@ -49,10 +48,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {
     const cuda = target.context as CudaContext;
-    const [{ allocation, access }] = job.grants;
-    // Asked again: a hop of the same route may have come between.
-    const refusal = refuse(source.described, cuda, access);
-    if (refusal !== undefined) throw noRoute(source.name, cuda.name, [refusal]);
+    const [{ allocation }] = job.grants;
     const planes = planesOf(source);
     const copy = cuda.hostMemory.refuseInPlace(allocation) === undefined ? undefined : copied(cuda, job, source);
     const places = copy?.places ?? reached(cuda, job, planes);

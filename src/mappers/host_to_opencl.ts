@@ -63,9 +63,7 @@ export function mapBuffer(
   job: MapJob,
   whole: ByteRange,
 ): OpenCLTensor | Frame<OpenCLTensor> {
-  // Asked again: a hop of the same route may have come between.
-  const refusal = makeRoom(whole, cl, besideBuffers(source.described, whole, cl)) ??
-    refuseBuffer(source.described, whole, cl);
+  const refusal = makeRoom(whole, cl, besideBuffers(source.described, whole, cl));
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
   const share = cl.memory.hostBuffers.acquire(whole, job.undo);
   const root = share.buffer;

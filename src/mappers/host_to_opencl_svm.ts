@@ -6,7 +6,6 @@ import type { Fence } from "../core/device/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
-import { noRoute } from "../core/graph/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
@@ -44,9 +43,6 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLSvmTensor | Frame<OpenCLSvmTensor> {
     const svm = target as OpenCLSvm;
-    // Asked again: a hop of the same route may have come between.
-    const refusal = refuse(source.described, svm);
-    if (refusal !== undefined) throw noRoute(source.name, "shared memory", [refusal]);
     const resource = resourceOf(svm.context.queue.resource, job, source.resource);
     resource.inherit(job.waits);
     if (!(source instanceof Frame)) return svm.tensor(resource, source.rawHandle, source.layout, source);

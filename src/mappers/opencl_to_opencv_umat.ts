@@ -7,7 +7,6 @@ import { sizeOf } from "../core/layout/dtype.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
-import { noRoute } from "../core/graph/route.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { DeviceContext } from "../opencv/execution.ts";
@@ -68,9 +67,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCVUMat {
     const to = target as UMatTarget;
     const cl = source.context;
-    // Asked again: a hop of the same route may have come between.
-    const place = acceptedPlace(source.described, to);
-    if ("reason" in place) throw noRoute(source.name, "a UMat", [place]);
+    const place = placeFor(source.described, to) as Place; // the probe was not refused
     const { offset } = place;
     const { described: { range: { address } }, layout: { byteLength } } = source;
     const mem = place.lowered

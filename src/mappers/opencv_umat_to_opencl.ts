@@ -5,7 +5,6 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
-import { noRoute } from "../core/graph/route.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
@@ -30,8 +29,6 @@ export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
 
   map(source: OpenCVUMat, target: Target, job: MapJob): OpenCLTensor {
     const cl = target.context as OpenCLContext;
-    const refusal = refuse(source.described, cl);
-    if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
     const { range } = source.described;
     const root = cl.memory.bufferOf(range) ?? cl.memory.adopt(range.allocation, source.buffer.mem);
     const part = cl.memory.part(root, range.start - cl.memory.startOf(root), source.layout, job.undo);

@@ -2,7 +2,7 @@ import { object, shown } from "../argument.ts";
 import type { Target } from "./context.ts";
 import { ArgumentError, type Refusal } from "../errors.ts";
 import type { Fence } from "../device/fence.ts";
-import { takeStep } from "./graph.ts";
+import { takeNextStep } from "./graph.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Described } from "../tensors/described.ts";
 import { ask, edgeOf, isPlan, make, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
@@ -105,10 +105,7 @@ class Chain implements Mapper {
     let at = make(this.#mappers[0], source, this.#target(0, source.target, target)!, job);
     try {
       for (let i = 1; i < this.#mappers.length; i++) {
-        const to = this.#target(i, source.target, target)!;
-        const next = takeStep(this.#mappers[i], at, to, access, { waits: at.work, returning: [] });
-        next.resource.own(at.resource);
-        at = next;
+        at = takeNextStep(this.#mappers[i], at, this.#target(i, source.target, target)!, access);
       }
       return at;
     } catch (error) {

@@ -7,7 +7,7 @@ import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
 import { Mapped } from "../tensors/mapped.ts";
-import { make, type Mapper } from "./mapper.ts";
+import { ask, isPlan, make, type Mapper } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { type Undo, unwind } from "../life/undo.ts";
 import { noRoute, Route, type Step } from "./route.ts";
@@ -167,21 +167,18 @@ export class Graph implements Disposable {
       waitFor(ready);
       return this.#borrowed(source, access);
     }
-    // First of all, whichever hop it is for: where it is refused, none has been taken.
+    // The host waits first of all, whichever hop it is for: if that is refused, no hop has been taken.
     const waited = hops.some((hop) => hop.plan.hostWait);
     if (waited) waitFor(ready);
-    let at = source;
+    let at = takeStep(hops[0].mapper, source, hops[0].target, access, waited ? NOTHING : ready);
     try {
-      for (const hop of hops) {
-        const pending = at !== source ? { waits: at.work, returning: [] } : waited ? NOTHING : ready;
-        if (hop.plan.hostWait) waitFor(pending);
-        const next = takeStep(hop.mapper, at, hop.target, access, hop.plan.hostWait ? NOTHING : pending);
-        if (at !== source) next.resource.own(at.resource);
-        at = next;
-        next.resource.dependOn(this.#resource);
+      at.resource.dependOn(this.#resource);
+      for (let i = 1; i < hops.length; i++) {
+        at = takeNextStep(hops[i].mapper, at, hops[i].target, access);
+        at.resource.dependOn(this.#resource);
       }
     } catch (error) {
-      if (at !== source) throwAll([error, ...unwind([() => at[Symbol.dispose]()])], `mapping ${source.name}`);
+      throwAll([error, ...unwind([() => at[Symbol.dispose]()])], `mapping ${source.name}`);
       throw error;
     }
     return at;
@@ -246,6 +243,22 @@ export function takeStep(
     throwAll(errors, `mapping ${source.name}`);
     throw error;
   }
+}
+
+/**
+ * One more hop of a longer way. Its mapper is asked again: the hops before it have been taken since. The result ends
+ * `source` after itself.
+ *
+ * @throws {NoRouteError} where the mapper refuses now.
+ */
+export function takeNextStep(mapper: Mapper, source: Mapped, target: Target, access: Access): Mapped {
+  const pending: Pending = { waits: source.work, returning: [] };
+  const plan = ask(mapper, source.described, target, access, pending.waits);
+  if (!isPlan(plan)) throw noRoute(source.name, nameOf(target), [plan]);
+  if (plan.hostWait) waitFor(pending);
+  const next = takeStep(mapper, source, target, access, plan.hostWait ? NOTHING : pending);
+  next.resource.own(source.resource);
+  return next;
 }
 
 function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {

@@ -98,7 +98,9 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
       const { mapper, to, place } = edge;
       for (let t = 0; t < targets.length; t++) {
         if (targets[t].kind !== to || targets[t] === reached.at.target) continue;
-        const known = reached.hops.length === 0 && targets[t] === query.goal ? asked.find((one) => one.edge === edge)?.answer : undefined;
+        const known = reached.hops.length === 0 && targets[t] === query.goal
+          ? asked.find((one) => one.edge === edge)?.answer
+          : undefined;
         const answer = allowed(
           known ?? ask(mapper, reached.at, targets[t], query.access, reached.waits),
           mapper,
@@ -127,7 +129,9 @@ function unbeatable(
     const { mapper, to } = edge;
     if (to !== goal.kind) continue;
     const answer = ask(mapper, source, goal, access, waits);
-    if (isPlan(answer) && answer.transfer === "alias" && !answer.hostWait) return { mapper, target: goal, plan: answer };
+    if (isPlan(answer) && answer.transfer === "alias" && !answer.hostWait) {
+      return { mapper, target: goal, plan: answer };
+    }
     asked.push({ edge, answer });
   }
   return undefined;
