@@ -29,7 +29,7 @@ export default table(import.meta, {
       }
       cl.attachBuffer(0n, BYTES);
     },
-    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /it is null/ },
+    fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /expected a handle, got null/ },
   },
   "a buffer of another context": {
     opencl: true,

@@ -96,7 +96,7 @@ export default table(import.meta, {
     fails: {
       ...{ error: NativeCallError, api: "libc", fn: "fcntl", code: 9, codeName: "EBADF" },
       message: /failed with EBADF \(9\)/,
-      hint: /close others/,
+      hint: /close other fds/,
     },
   },
   "samepage's own memfd, closed behind its back, and the dispose": {

@@ -141,7 +141,7 @@ export default table(import.meta, {
     fails: {
       ...{ error: NativeCallError, api: "libc", fn: "mmap", code: 12, codeName: "ENOMEM" },
       message: /mmap/,
-      hint: /were asked for/,
+      hint: /The request was for/,
     },
   },
   "more memory than a number counts": {

@@ -142,7 +142,7 @@ export default table(import.meta, {
     says: ["undefined"],
     fails: {
       ...{ error: NoRouteError, api: "core", argument: "target", message: /No route from host/ },
-      hint: /a context that has such memory too: opencl/,
+      hint: /Add a context with such memory to the graph: opencl/,
     },
   },
   "a UMat without OpenCL in the graph": {
@@ -156,7 +156,7 @@ export default table(import.meta, {
     says: ["false"],
     fails: {
       ...{ error: NoRouteError, api: "core", argument: "target", message: /No route from host/ },
-      hint: /a context that has such memory too: opencl/,
+      hint: /Add a context with such memory to the graph: opencl/,
     },
   },
   "a device for OpenCV that is not there": {
