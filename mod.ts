@@ -6,6 +6,7 @@
 import type { Context } from "./src/core/graph/context.ts";
 import { Graph } from "./src/core/graph/graph.ts";
 import type { Mapper } from "./src/core/graph/mapper.ts";
+import { portMappers } from "./src/core/graph/port_mapper.ts";
 import { MAPPERS } from "./src/mappers/mod.ts";
 
 export * from "./src/core/mod.ts";
@@ -26,8 +27,11 @@ export * from "./src/mappers/mod.ts";
  * ```
  */
 export class MapperGraph extends Graph {
-  /** A graph over these contexts, which stay yours; `mappers` puts other edges in the table's place. */
-  constructor(contexts: Iterable<Context>, mappers: Iterable<Mapper> = MAPPERS) {
-    super(contexts, mappers);
+  /**
+   * A graph over these contexts, which stay yours. Its edges are those of samepage's table, and one wherever a kind of memory
+   * imports what another exports; `mappers` puts others in their place.
+   */
+  constructor(contexts: Iterable<Context>, mappers?: Iterable<Mapper>) {
+    super(contexts, mappers ?? ((all) => [...MAPPERS, ...portMappers(all)]));
   }
 }

@@ -20,7 +20,8 @@ export type { Call, Driver, LineEvents, Lines, Sync } from "./device/driver.ts";
 export { Fence, type WaitOptions } from "./device/fence.ts";
 export type { Gate } from "./device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
-export { Port, type PortInit, type SyncKind } from "./device/port.ts";
+export type { Crossing, Exported, Imported, Memory, Offer } from "./device/memory.ts";
+export { type MemoryKind, Port, type PortInit, type SyncKind } from "./device/port.ts";
 export type { Work } from "./device/work.ts";
 export { Frame, type FrameInit, type PlacedPlane } from "./tensors/frame.ts";
 export {
@@ -41,6 +42,8 @@ export { NativeObject } from "./life/native_object.ts";
 export { Mapped, type MappedInit } from "./tensors/mapped.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./tensors/described.ts";
 export type { MapJob, Mapper, Plan } from "./graph/mapper.ts";
+export { portMapper, portMappers } from "./graph/port_mapper.ts";
+export { allocateFrame, allocateTensor, type MemoryTarget } from "./tensors/over.ts";
 export { Metadata, type MetadataFields } from "./tensors/metadata.ts";
 export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./life/resource.ts";
 export { type Undo } from "./life/undo.ts";

@@ -1,5 +1,6 @@
 import config from "../../deno.json" with { type: "json" };
 import { environmentInWords } from "../core/native/library.ts";
+import { portMappers } from "../core/graph/port_mapper.ts";
 import { MAPPERS } from "../mappers/mod.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { examineEdges } from "./edges.ts";
@@ -45,7 +46,8 @@ export function doctor(options: DoctorOptions = {}): Report {
   for (const api of APIS) examined.push(api.examine(how, examined.flatMap((it) => it.nodes)));
   const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
   const nodes = examined.flatMap((it) => it.nodes);
-  const edges = attempt(findings, () => examineEdges(nodes, MAPPERS, how, apis));
+  const mappers = [...MAPPERS, ...portMappers(new Set(nodes.map(({ target }) => target.context)))];
+  const edges = attempt(findings, () => examineEdges(nodes, mappers, how, apis));
   attempt(findings, () => how.opened.dispose());
   return {
     versions: versions(),

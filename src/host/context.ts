@@ -1,5 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Fence } from "../core/device/fence.ts";
+import type { Memory } from "../core/device/memory.ts";
+import { Port } from "../core/device/port.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/layout/alignment.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
@@ -87,6 +89,15 @@ export class HostContext implements Context, Target<HostTensor> {
   readonly targets: readonly Target[] = [this];
   /** It never ends. */
   readonly resource: undefined = undefined;
+
+  /** It shows its memory, and takes others', by address. */
+  readonly ports: Memory<HostTensor, Address> = {
+    exports: [{ kind: "host-pointer" }],
+    imports: [{ kind: "host-pointer" }],
+    export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
+    import: ({ value }) => ({ handle: value as Address }),
+    tensor: (init) => new HostTensor(init),
+  };
 
   /** True for every host tensor. */
   is(value: Mapped): value is HostTensor {

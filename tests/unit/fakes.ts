@@ -1,6 +1,5 @@
 import type { Call, Driver, LineEvents, Lines, Sync } from "../../src/core/device/driver.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
-import type { Gate } from "../../src/core/device/gate.ts";
 import { Line } from "../../src/core/device/line.ts";
 import { Port } from "../../src/core/device/port.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
@@ -8,6 +7,7 @@ import { NativeCallError } from "../../src/core/errors.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { closeFd, duplicateFd } from "../../src/core/native/fd.ts";
 import { HostTensor } from "../../src/host/tensor.ts";
+import { ManualGate } from "../gate.ts";
 
 /** A context that does nothing. */
 export function fakeContext(api: string, kinds: readonly string[] = []): Context {
@@ -303,47 +303,6 @@ export function command(run: () => void, about: Partial<Call<FakeLane>> = {}): C
   return { fn: "fakeCommand", call, ...about };
 }
 
-/** A gate that a test opens at once, where that of a promise takes a turn. */
-export class FakeGate implements Gate {
-  settled = false;
-  failure: { readonly error: unknown } | undefined;
-  readonly #opened = Promise.withResolvers<void>();
-  readonly opened: Promise<void> = this.#opened.promise;
-  readonly #told: ((failed: boolean) => void)[] = [];
-  /** A fence that is reached when the gate opens. */
-  readonly fence: Fence = this.#fence();
-
-  whenOpen(tell: (failed: boolean) => void): void {
-    if (this.settled) tell(this.failure !== undefined);
-    else this.#told.push(tell);
-  }
-
-  /** Opens it. */
-  open(): void {
-    this.settled = true;
-    for (const tell of this.#told.splice(0)) tell(this.failure !== undefined);
-    this.#opened.resolve();
-  }
-
-  #fence(): Fence {
-    const driver: Driver<FakeGate> = {
-      api: "gates",
-      error: (code, fn) => new Error(`${fn} failed with ${code}.`),
-      lines: {
-        close() {},
-        submitted() {},
-        poll: (_gate, mark) => mark,
-        block() {},
-        waitElsewhere: ({ opened }) => opened,
-        gate: (gate) => gate.settled ? undefined : gate,
-      },
-    };
-    const line = new Line<FakeGate>({ driver, name: "a gate", open: () => this });
-    line.submit([], { fn: "open", call: () => 0 });
-    return line.fence();
-  }
-}
-
 /** The device of fake work, but for that of another. */
 export const fakes: FakeDriver = new FakeDriver();
 
@@ -355,7 +314,7 @@ export class FakeWork {
   readonly failure: Error | undefined;
   readonly fence: Fence;
   readonly line: Line<FakeLane>;
-  readonly #gate = new FakeGate();
+  readonly #gate = new ManualGate();
 
   /** Work that is in flight. */
   constructor(kind: "device" | "gated" = "device", failure?: Error, driver = fakes) {

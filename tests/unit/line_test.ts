@@ -7,7 +7,8 @@ import { AccessError, DisposedError, NativeCallError } from "../../src/core/erro
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
-import { command, FakeDriver, FakeGate, type FakeLane, FakeWork, misuses } from "./fakes.ts";
+import { command, FakeDriver, type FakeLane, FakeWork, misuses } from "./fakes.ts";
+import { ManualGate } from "../gate.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 /** So many lines of a device. */
@@ -366,7 +367,7 @@ lineTest("the work of peers is waited for, and that of what a tensor is a part o
 });
 
 lineTest("a command behind a gate runs once that opens; a blocking wait for it is refused", async (order) => {
-  const gate = new FakeGate();
+  const gate = new ManualGate();
   const line = new FakeDriver().line();
   const tensor = bytes();
   submit([order, line, "gated"], [use(tensor)], [gate.fence]);
@@ -384,7 +385,7 @@ lineTest("a command behind a gate runs once that opens; a blocking wait for it i
 });
 
 lineTest("what was submitted before the gate can be waited for", () => {
-  const gate = new FakeGate();
+  const gate = new ManualGate();
   const line = new FakeDriver().line();
   line.submit([], command(() => {}));
   const before = line.fence();
@@ -395,7 +396,7 @@ lineTest("what was submitted before the gate can be waited for", () => {
 });
 
 lineTest("a line that waits on the device for gated work is gated too", () => {
-  const gate = new FakeGate();
+  const gate = new ManualGate();
   const [one, two] = linesOf(new FakeDriver(), 2);
   using tensor = bytes();
   one.submit([use(tensor)], command(() => {}), [gate.fence]);
@@ -406,7 +407,7 @@ lineTest("a line that waits on the device for gated work is gated too", () => {
 });
 
 lineTest("another driver is not made to wait for gated work: no semaphore would ever say that it failed", () => {
-  const gate = new FakeGate();
+  const gate = new ManualGate();
   const [from, to] = [new FakeDriver("one", "timeline-fd"), new FakeDriver("other", "timeline-fd")];
   const [one, other] = [from.line(), to.line()];
   one.submit([], command(() => {}), [gate.fence]);
@@ -418,17 +419,16 @@ lineTest("another driver is not made to wait for gated work: no semaphore would 
 });
 
 lineTest("a gate that fails fails the work behind it", () => {
-  const gate = new FakeGate();
+  const gate = new ManualGate();
   const failure = new Error("the file is gone");
   const line = new FakeDriver().line();
   line.submit([], command(() => {}), [gate.fence]);
-  gate.failure = { error: failure };
-  gate.open();
+  gate.fail(failure);
   assertStrictEquals(assertThrows(() => line.fence().waitSync()), failure);
 });
 
 lineTest("a blocking call behind a gate is refused, and its waits are taken back", () => {
-  const gate = new FakeGate();
+  const gate = new ManualGate();
   const [one, two] = linesOf(new FakeDriver(), 2);
   using tensor = bytes();
   one.submit([use(tensor)], command(() => {}), [gate.fence]);
@@ -466,7 +466,7 @@ lineTest(
 );
 
 lineTest("the end of a line abandons its gates: what waits for it comes to an end", async () => {
-  const gate = new FakeGate();
+  const gate = new ManualGate();
   const [line, other] = linesOf(new FakeDriver(), 2);
   const tensor = bytes();
   line.submit([use(tensor)], command(() => {}), [gate.fence]);

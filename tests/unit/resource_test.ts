@@ -3,7 +3,8 @@ import { AccessError, DisposedError, InteropError } from "../../src/core/errors.
 import { Grant } from "../../src/core/memory/grant.ts";
 import { Resource, type ResourceInit } from "../../src/core/life/resource.ts";
 import { unwind } from "../../src/core/life/undo.ts";
-import { command, fakeAllocation, FakeDriver, FakeGate, fakes, FakeWork } from "./fakes.ts";
+import { command, fakeAllocation, FakeDriver, fakes, FakeWork } from "./fakes.ts";
+import { ManualGate } from "../gate.ts";
 import { collect } from "../gc.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
@@ -213,7 +214,7 @@ Deno.test("what others wait for in vain is given up as the end begins, so that a
 
 Deno.test("bytes come back behind a gate, whichever driver's line stands behind it", async () => {
   for (const sync of ["timeline-fd", undefined] as const) {
-    const gate = new FakeGate();
+    const gate = new ManualGate();
     const [used, back] = [new FakeDriver("one", sync).line(), new FakeDriver("other", sync).line()];
     used.submit([], command(() => {}), [gate.fence]);
     const step = (n: number) => n === 0 ? command(() => {}) : undefined;

@@ -37,13 +37,17 @@ export class Graph implements Disposable {
   readonly #resource = new Resource({ name: "the mapper graph" });
 
   /** A graph over these contexts, which you still own. Where costs are equal, the table's first edge wins. */
-  constructor(contexts: Iterable<Context>, mappers: Iterable<Mapper>) {
+  constructor(
+    contexts: Iterable<Context>,
+    mappers: Iterable<Mapper> | ((contexts: readonly Context[]) => Iterable<Mapper>),
+  ) {
     this.#contexts = [...new Set(listed(contexts, "contexts"))];
     for (const context of this.#contexts) {
       if (!Array.isArray(object(context, "contexts").targets)) throw unexpected("contexts", "only contexts", context);
     }
     this.#targets = this.#contexts.flatMap((context) => context.targets);
-    this.#edges = new Edges(listed(mappers, "mappers"));
+    const edges = typeof mappers === "function" ? mappers(this.#contexts) : mappers;
+    this.#edges = new Edges(listed(edges, "mappers"));
   }
 
   /**

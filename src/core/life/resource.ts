@@ -51,6 +51,8 @@ export interface GiveBack {
    * depended on it.
    */
   step(step: number, used: boolean): Call | undefined;
+  /** What follows once this is done: another driver's part of the way back. */
+  readonly next?: GiveBack | undefined;
 }
 
 /** What an advance can stand before: work, or a lend in flight, on which nothing can block. */
@@ -102,7 +104,7 @@ export class Resource {
   #state: ResourceState = "live";
   #endedBy: string | undefined;
   /** The work recorded on it that was not seen over. */
-  readonly work = new Work();
+  readonly work: Work = new Work();
   #undo: Undo;
   #giveBack: GiveBack | undefined;
   #step = 0;
@@ -397,13 +399,13 @@ export class Resource {
   #takeStep(): void {
     if (this.#giveBack === undefined) return;
     const { work } = this;
-    const { line } = this.#giveBack;
+    const { line, next } = this.#giveBack;
     let call: Call | undefined;
     try {
       // Asked now: a driver may never end what is submitted behind work that has failed already (PoCL 3.1).
       const behind = work.fences;
       call = this.#giveBack.step(this.#step++, work.used);
-      if (call === undefined) this.#giveBack = undefined;
+      if (call === undefined) [this.#giveBack, this.#step] = [next, 0];
       else work.add(line.submitRaw(call, behind));
     } catch (error) {
       this.#giveBack = undefined;

@@ -43,15 +43,15 @@ export function closedAt(address: bigint, byteLength: number): Closed | undefine
   };
 }
 
-/** One more tensor or frame owns the bytes of an allocation that has an address. */
+/** One more tensor or frame owns the bytes of an allocation. Where that has an address, it is found by it. */
 export function join(allocation: Allocation): void {
-  if (allocation.peers === 0) index.add(allocation);
+  if (allocation.peers === 0 && allocation.block.address !== undefined) index.add(allocation);
   allocation.join();
 }
 
 /** One less; the last one gives the memory back. */
 export function leave(allocation: Allocation): void {
-  if (allocation.peers === 1) index.remove(allocation);
+  if (allocation.peers === 1 && allocation.block.address !== undefined) index.remove(allocation);
   allocation.leave();
 }
 

@@ -2,6 +2,7 @@ import type { Access } from "../memory/access.ts";
 import type { Allocation } from "../memory/allocation.ts";
 import type { Target } from "../graph/context.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
+import { sizeOf } from "../layout/dtype.ts";
 import type { Layout } from "../layout/layout.ts";
 
 /** What a route knows of one plane, which may not exist yet. */
@@ -56,6 +57,11 @@ export class Described {
     return this.#range ??= boundingRange(this.planes);
   }
 
+  /** True where there are bytes between its elements that are not its own. A copy of the range carries them as well. */
+  get hasGaps(): boolean {
+    return this.planes.reduce((sum, { layout }) => sum + ownBytes(layout), 0) < this.range.byteLength;
+  }
+
   /** The same bytes at the same place, as a tensor of another target. */
   as(target: Target, access: Access): Described {
     const other = new Described(target, access, this.planes, this.info);
@@ -68,6 +74,11 @@ export class Described {
     const planes = this.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
     return new Described(target, access, planes, this.info);
   }
+}
+
+/** Elements do not overlap. */
+function ownBytes({ shape, dtype }: Layout): number {
+  return shape.reduce((product, count) => product * count, sizeOf(dtype));
 }
 
 function boundingRange(planes: readonly DescribedPlane[]): ByteRange {

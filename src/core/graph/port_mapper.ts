@@ -1,0 +1,211 @@
+import type { Crossing, Imported, Memory, Offer } from "../device/memory.ts";
+import type { Fence } from "../device/fence.ts";
+import type { Line } from "../device/line.ts";
+import type { Port } from "../device/port.ts";
+import type { Refusal } from "../errors.ts";
+import { type Access, reads, writes } from "../memory/access.ts";
+import { moved } from "../layout/layout.ts";
+import { ledger } from "../life/ledger.ts";
+import { type GiveBack, Resource } from "../life/resource.ts";
+import { Described, type DescribedPlane } from "../tensors/described.ts";
+import { Frame } from "../tensors/frame.ts";
+import type { Mapped } from "../tensors/mapped.ts";
+import { type MemoryTarget, tensorOver } from "../tensors/over.ts";
+import type { Tensor } from "../tensors/tensor.ts";
+import { type Context, type DeviceId, nameOf, type Target } from "./context.ts";
+import { edgeOf, type MapJob, type Mapper, type Plan } from "./mapper.ts";
+import { noRoute, type Transfer } from "./route.ts";
+
+/** How bytes cross from one kind of memory to another. */
+interface Way {
+  /** By which port the source lets them out. */
+  readonly out: Offer;
+  /** By which port the target takes them in: of the same kind. */
+  readonly into: Offer;
+}
+
+/** From the least to the most that can happen to the bytes. */
+const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
+
+/**
+ * The edge from one kind of memory to another that imports what the first exports. It refuses what either side refuses, has
+ * the device prove what has to be proven, exports, imports, brings the bytes where they have to be brought, and takes
+ * them back.
+ *
+ * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines.
+ */
+export function portMapper(from: string, to: string): Mapper {
+  return { from, to, prepare, probe, map };
+}
+
+/** An edge for any two kinds of memory of these contexts of which one exports what the other imports. */
+export function portMappers(contexts: Iterable<Context>): Mapper[] {
+  const targets = [...contexts].flatMap((context) => context.targets);
+  const edges = new Map<string, Mapper>();
+  for (const from of targets) {
+    for (const to of targets) {
+      if (from === to || wayBetween(from, to) === undefined) continue;
+      const mapper = portMapper(from.kind, to.kind);
+      edges.set(edgeOf(mapper), mapper);
+    }
+  }
+  return [...edges.values()];
+}
+
+function prepare(source: Described, target: Target): void {
+  const way = wayBetween(source.target, target);
+  if (way === undefined || refuse(source, target, source.access) !== undefined) return;
+  way.out.prove?.(source.range);
+  way.into.prove?.(source.range);
+}
+
+function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  const refusal = refuse(source, target, access);
+  if (refusal !== undefined) return refusal;
+  const sides = sidesOf(wayBetween(source.target, target)!, source);
+  const transfer = sides.map((side) => side.transfer).reduce(worse);
+  const evidence = sides.map((side) => side.evidence).find((each) => each !== undefined);
+  const moves = sides.filter((side) => side.transfer !== "alias").length;
+  return {
+    edge: edgeBetween(source, target),
+    transfer,
+    hostWait: waits.length > 0 && !canWait(sides[0].transfer, source.target, target, waits),
+    bytesMoved: moves * source.range.byteLength * (Number(reads(access)) + Number(writes(access))),
+    ...(evidence === undefined ? {} : { evidence }),
+    result: new Described(target, access, planesIn(source, transfer), source.info),
+  };
+}
+
+function map(source: Mapped, target: Target, job: MapJob): Mapped {
+  const { described } = source;
+  const [{ access }] = job.grants;
+  const refusal = refuse(described, target, access); // asked again: a hop of the same route may have come between
+  if (refusal !== undefined) throw noRoute(source.name, nameOf(target), [refusal]);
+  const [from, to] = [source.target.ports!, target.ports!];
+  const { out } = wayBetween(source.target, target)!;
+  const fetches = reads(access) || described.hasGaps;
+  const exported = from.export!(firstPlane(source), out.kind, described.range.byteLength);
+  const brought = hold(exported, from.line, job, fetches, job.waits, `${source.target.kind} export`);
+  const imported = importOf(to, exported.port);
+  const waits = hold(imported, to.line, job, fetches, brought, `${target.kind} import`);
+  if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
+  const back = writes(access) ? wayBack(imported, to.line, wayBack(exported, from.line)) : undefined;
+  const resource = resourceOf(job, [source.resource, from.line?.resource, to.line?.resource], back);
+  resource.inherit(waits);
+  return tensorOver(target as MemoryTarget, {
+    handle: imported.handle,
+    layouts: planesIn(described, "copy").map(({ layout }) => layout),
+    resource,
+    ...(source instanceof Frame ? { info: source.info, metadata: source.metadata } : {}),
+    parent: source,
+  });
+}
+
+/** Why the edge is closed. */
+function refuse(source: Described, target: Target, access: Access): Refusal | undefined {
+  const edge = edgeBetween(source, target);
+  if (wayBetween(source.target, target) === undefined) {
+    return { edge, reason: `${nameOf(target)} imports nothing that ${nameOf(source.target)} exports to it.` };
+  }
+  for (const { context, ports } of [source.target, target]) {
+    if (context.resource?.isLive === false) return { edge, reason: `${context.name} was disposed.` };
+    const refusal = ports!.refuse?.(source, access);
+    if (refusal !== undefined) return { edge, ...refusal };
+  }
+}
+
+/** The best way: the first that the source exports and the target imports, where both hold for the other's device. */
+function wayBetween(from: Target, to: Target): Way | undefined {
+  for (const out of from.ports?.exports ?? []) {
+    if (!holdsFor(out, to.context.id)) continue;
+    const into = to.ports?.imports.find((offer) => offer.kind === out.kind && holdsFor(offer, from.context.id));
+    if (into !== undefined) return { out, into };
+  }
+}
+
+function holdsFor({ device }: Offer, other: DeviceId): boolean {
+  if (device === undefined) return true;
+  return (device.uuid !== undefined && device.uuid === other.uuid) ||
+    (device.pci !== undefined && device.pci === other.pci);
+}
+
+/** What happens to the bytes on either side. */
+function sidesOf({ out, into }: Way, { range }: Described) {
+  return [out, into].map((offer) => {
+    const { aliases, evidence } = offer.judge?.(range) ??
+      { aliases: offer.transfer === undefined, evidence: undefined };
+    return { transfer: aliases ? "alias" as const : offer.transfer ?? "migrate" as const, evidence };
+  });
+}
+
+function worse(a: Transfer, b: Transfer): Transfer {
+  return TRANSFERS.indexOf(a) < TRANSFERS.indexOf(b) ? b : a;
+}
+
+/** Can the first command that touches the bytes wait for other work? The host touches them by none, and at once. */
+function canWait(out: Transfer, from: Target, to: Target, waits: readonly Fence[]): boolean {
+  if (to.ports!.line === undefined) return false;
+  const line = out === "alias" ? to.ports!.line : from.ports!.line;
+  return line!.canWaitForAll(waits);
+}
+
+/** The planes as the target will have them, counted from the first byte of any. */
+function planesIn({ planes, range }: Described, transfer: Transfer): DescribedPlane[] {
+  return planes.map(({ layout, address, ...at }) => ({
+    ...at,
+    layout: moved(layout, at.start - range.start),
+    ...(address === undefined || transfer !== "alias" ? {} : { address }),
+  }));
+}
+
+function firstPlane(source: Mapped): Tensor {
+  const planes = (source instanceof Frame ? source.planes : [source]) as readonly Tensor[];
+  return planes.reduce((first, plane) => plane.grant.start < first.grant.start ? plane : first);
+}
+
+function importOf(memory: Memory, port: Port): Imported {
+  try {
+    return memory.import!(port);
+  } finally {
+    port[Symbol.dispose]();
+  }
+}
+
+/** Takes over what one side holds, and has it bring the bytes; answers what the next command has to wait for. */
+function hold(
+  crossing: Crossing,
+  line: Line | undefined,
+  { undo }: MapJob,
+  fetches: boolean,
+  waits: readonly Fence[],
+  kind: string,
+): readonly Fence[] {
+  const { release } = crossing;
+  if (release !== undefined) {
+    ledger.add(kind);
+    undo.push(() => {
+      ledger.remove(kind);
+      release.call(crossing);
+    });
+  }
+  const call = fetches ? crossing.bring?.() : undefined;
+  if (call === undefined) return waits;
+  const fence = line!.submitRaw(call, waits);
+  undo.push(() => line!.block(fence.mark)); // where the map fails; else it is over by then
+  return [fence];
+}
+
+/** What one side does once the map ends, and the other after it. */
+function wayBack(crossing: Crossing, line: Line | undefined, next?: GiveBack): GiveBack | undefined {
+  if (crossing.takeBack === undefined) return next;
+  return { line: line!, step: (step) => crossing.takeBack!(step), next };
+}
+
+/** Apart from `map`, so that nothing that the resource keeps reaches the source. */
+function resourceOf({ name, undo, grants }: MapJob, owners: readonly (Resource | undefined)[], giveBack?: GiveBack) {
+  return new Resource({ name, undo, grants, owners, giveBack });
+}
+
+function edgeBetween(source: Described, target: Target): string {
+  return `${source.target.kind}→${target.kind}`;
+}

@@ -1,0 +1,236 @@
+// Edges that the graph makes of what kinds of memory give and take.
+
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import type { Imported, Memory, Offer } from "../../src/core/device/memory.ts";
+import { Port } from "../../src/core/device/port.ts";
+import type { Context, DeviceId, Target } from "../../src/core/graph/context.ts";
+import { Graph } from "../../src/core/graph/graph.ts";
+import { edgeOf } from "../../src/core/graph/mapper.ts";
+import { portMappers } from "../../src/core/graph/port_mapper.ts";
+import { AccessError, NoRouteError } from "../../src/core/errors.ts";
+import { layout } from "../../src/core/layout/layout.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import { adopt, adoptHandle, own } from "../../src/core/memory/own.ts";
+import { Resource } from "../../src/core/life/resource.ts";
+import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
+import { host } from "../../src/host/mod.ts";
+import { ManualGate } from "../gate.ts";
+import { command, FakeDriver } from "./fakes.ts";
+import { withEmptyLedger } from "./ledger.ts";
+
+/** A tensor of a kind that is made up here. */
+class Made extends Tensor<bigint> {
+  protected derive(): never {
+    throw new Error("it has no parts");
+  }
+}
+
+/** A context with one kind of memory. */
+function contextOf(
+  kind: string,
+  ports: Partial<Memory<Made, bigint>>,
+  id: DeviceId = {},
+): Context & { target: Target } {
+  const resource = new Resource({ name: `a context of ${kind}` });
+  const context = {
+    ...{ api: kind, name: `the ${kind}`, id, resource, targets: [] as Target[] },
+    target: undefined as unknown as Target,
+    [Symbol.dispose]: () => resource.dispose(),
+  };
+  context.target = {
+    ...{ kind, context, is: (_value: unknown): _value is Made => true },
+    ports: { exports: [], imports: [], tensor: (init: TensorInit<bigint>) => new Made(init), ...ports },
+  };
+  context.targets.push(context.target);
+  return context;
+}
+
+const graphOf = (...contexts: Context[]) => new Graph([host, ...contexts], portMappers);
+const bytes = () => host.allocate({ shape: [64], dtype: "u8" });
+const pointer = (offer: Partial<Offer> = {}): Offer => ({ kind: "host-pointer", ...offer });
+const byAddress = ({ value }: Port): Imported<bigint> => ({ handle: value });
+
+Deno.test("ports: an edge is wherever one kind imports what another exports", () => {
+  const takes = contextOf("takes", { imports: [{ kind: "dma-buf" }, pointer()] });
+  const gives = contextOf("gives", { exports: [{ kind: "dma-buf" }] });
+  const alone = contextOf("alone", { imports: [{ kind: "cl_mem" }], exports: [{ kind: "cuda-ipc" }] });
+  assertEquals(portMappers([host, takes, gives, alone]).map(edgeOf).sort(), ["gives→takes", "host→takes"]);
+});
+
+Deno.test("ports: an offer holds for the device that it names", () => {
+  const offers: Offer[] = [{ kind: "opaque-fd", device: { uuid: "ab" } }];
+  const gives = contextOf("gives", { exports: offers }, { uuid: "ab" });
+  const [same, other] = ["ab", "cd"].map((uuid) => contextOf("takes", { imports: [{ kind: "opaque-fd" }] }, { uuid }));
+  assertEquals(portMappers([gives, same]).map(edgeOf), ["gives→takes"]);
+  assertEquals(portMappers([gives, other]).map(edgeOf), []);
+  const demands = contextOf("demands", { imports: offers }, { pci: "0:1:0.0" });
+  assertEquals(portMappers([gives, demands]).map(edgeOf), []);
+});
+
+Deno.test(
+  "ports: a map releases what it holds, newest first, and lends what any map lends",
+  withEmptyLedger(() => {
+    const seen: unknown[] = [];
+    const takes = contextOf("takes", {
+      imports: [pointer()],
+      import: ({ value, byteLength }) => {
+        seen.push(byteLength);
+        return { handle: value, release: () => void seen.push("released") };
+      },
+    });
+    using graph = graphOf(takes);
+    using source = bytes();
+    using part = source.slice(layout({ shape: [16], dtype: "u8", byteOffset: 8 }));
+    {
+      using mapped = graph.map(part, takes.target) as Made;
+      assertEquals([mapped.handle, mapped.layout.byteOffset], [source.address + 8n, 0]);
+      assertEquals([mapped.route.steps[0].transfer, mapped.route.bytesMoved], ["alias", 0]);
+      assertThrows(() => part.view(), AccessError);
+    }
+    assertEquals([seen, part.view().length], [[16, "released"], 16]);
+    takes[Symbol.dispose]();
+    assertThrows(() => graph.map(part, takes.target));
+  }),
+);
+
+Deno.test(
+  "ports: what is not proven to be used in place is a migration, and what was proven is an alias with its evidence",
+  withEmptyLedger(() => {
+    for (const aliases of [true, false]) {
+      let proven = 0;
+      const verdict = { aliases, evidence: "it was tried" };
+      const offer = pointer({ prove: () => void proven++, judge: () => verdict });
+      const takes = contextOf("takes", { imports: [offer], import: byAddress });
+      using graph = graphOf(takes);
+      using source = bytes();
+      using mapped = graph.map(source, takes.target);
+      const [{ transfer, evidence, bytesMoved }] = mapped.route.steps;
+      assertEquals([transfer, evidence], [aliases ? "alias" : "migrate", "it was tried"]);
+      assertEquals([bytesMoved, proven > 0], [aliases ? 0 : 128, true]);
+    }
+  }),
+);
+
+Deno.test(
+  "ports: a kind may refuse, with what to do",
+  withEmptyLedger(() => {
+    const refuse = () => ({ reason: "it is Sunday.", remedy: "Come again tomorrow." });
+    const takes = contextOf("takes", { imports: [pointer()], refuse, import: byAddress });
+    using graph = graphOf(takes);
+    using source = bytes();
+    const error = assertThrows(() => graph.map(source, takes.target), NoRouteError, "it is Sunday.");
+    assertEquals(error.refused.map(({ edge, remedy }) => [edge, remedy]), [["host→takes", "Come again tomorrow."]]);
+  }),
+);
+
+/** A kind of memory whose bytes are brought by one command and taken back by two. */
+function moving(kind: string, order: string[], driver = new FakeDriver(kind)) {
+  const line = driver.line();
+  const note = (what: string) => command(() => void order.push(`${kind} ${what}`));
+  const crossing = {
+    release: () => void order.push(`${kind} released`),
+    bring: () => note("brings"),
+    takeBack: (step: number) => step < 2 ? note(`takes back ${step}`) : undefined,
+  };
+  const offer = (port: string): Offer => ({ kind: port, transfer: "migrate" });
+  const context = contextOf(kind, {
+    line,
+    exports: [offer("crate")],
+    imports: [offer("crate"), offer("host-pointer")],
+    export: () => ({ ...crossing, port: new Port("crate", {}) }),
+    import: ({ value }) => ({ ...crossing, handle: value }),
+    allocate: () => ({ handle: 1n, release() {} }),
+  });
+  return { line, context };
+}
+
+function ownedBy(context: Context & { target: Target }): Made {
+  const allocation = new Allocation({ kind: "made", byteLength: 64, free() {} });
+  const resource = own({ name: "made", allocation });
+  return new Made({ target: context.target, handle: 1n, layout: layout({ shape: [64], dtype: "u8" }), resource });
+}
+
+Deno.test(
+  "ports: bytes are brought by the source's line and then by the target's, and go back the other way round",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const [from, to] = [moving("one", order), moving("other", order)];
+    using graph = graphOf(from.context, to.context);
+    using source = ownedBy(from.context);
+    {
+      using mapped = graph.map(source, to.context.target);
+      assertEquals(mapped.route.bytesMoved, 256);
+    }
+    assertEquals(order, [
+      ...["one brings", "other brings", "other takes back 0", "other takes back 1"],
+      ...["one takes back 0", "one takes back 1", "other released", "one released"],
+    ]);
+    order.splice(0);
+    graph.map(source, to.context.target, { access: "read" })[Symbol.dispose]();
+    assertEquals(order, ["one brings", "other brings", "other released", "one released"]);
+    order.splice(0);
+    graph.map(source, to.context.target, { access: "write" })[Symbol.dispose]();
+    assertEquals(order.filter((each) => each.includes("brings")), []);
+  }),
+);
+
+Deno.test(
+  "ports: bytes are brought behind the work on them, and that may be gated",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const to = moving("other", order);
+    using graph = graphOf(to.context);
+    const gate = new ManualGate();
+    using source = bytes();
+    const mapped = graph.map(source, to.context.target, { after: gate.fence });
+    assertEquals([order, mapped.route.steps[0].hostWait, mapped.work.length], [[], false, 1]);
+    gate.open();
+    to.line.lane.run();
+    mapped[Symbol.dispose]();
+    assertEquals(order[0], "other brings");
+  }),
+);
+
+Deno.test(
+  "ports: an import that fails gives up what was exported, and the source is as it was",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const from = moving("one", order);
+    const failure = new Error("no memory could be made");
+    const to = contextOf("other", {
+      imports: [{ kind: "crate" }],
+      import: () => {
+        throw failure;
+      },
+    });
+    using graph = graphOf(from.context, to);
+    using source = ownedBy(from.context);
+    assertStrictEquals(assertThrows(() => graph.map(source, to.target)), failure);
+    assertEquals(order, ["one brings", "one released"]);
+    assert(source.grant.lendsNothing);
+  }),
+);
+
+Deno.test(
+  "blocks are adopted by address and by handle: who owns the same bytes is a peer",
+  withEmptyLedger(() => {
+    const never = () => {
+      throw new Error("it is known");
+    };
+    let freed = 0;
+    const block = { kind: "test.block", address: 0x7000_0000_0000n, byteLength: 64, free: () => void freed++ };
+    const first = own({ name: "first", allocation: adopt(block.address, 64, () => block) });
+    const second = own({ name: "second", allocation: adopt(block.address + 8n, 8, never), start: 8, end: 16 });
+    assertStrictEquals(first.grants[0].allocation, second.grants[0].allocation);
+    assertEquals(second.grants[0].peers, [first.grants[0]]);
+    first.dispose();
+    assertEquals(freed, 0);
+    second.dispose();
+    assertEquals(freed, 1);
+    const made = () => ({ kind: "test.block", byteLength: 64, free: () => void freed++ });
+    const third = own({ name: "third", allocation: adoptHandle("cl_mem", 7n, made) });
+    const fourth = own({ name: "fourth", allocation: adoptHandle("cl_mem", 7n, never) });
+    for (const each of [third, fourth]) each.dispose();
+    assertEquals(freed, 2);
+  }),
+);
