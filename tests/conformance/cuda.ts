@@ -15,8 +15,7 @@ import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { CudaEnd, deviceOf, managedOf, type Memory, pinnedOf, virtualOf } from "./cuda_end.ts";
-import { FakeContext } from "./fake/context.ts";
-import { fakeGate } from "./fake/gate.ts";
+import { ManualGate } from "../gate.ts";
 import { hostEnd, oddHostEnd } from "./host_end.ts";
 import { buffersOf, gateOf, OpenCLEnd } from "./opencl_end.ts";
 import { MatEnd } from "./opencv_mat_end.ts";
@@ -223,15 +222,14 @@ function openWay(way: Way, device: CudaDevice): Subject {
 function opened({ ordinal }: CudaDevice, memoryOf: Variant["memoryOf"]) {
   const contexts = [CudaContext.open({ ordinal }), CudaContext.open({ ordinal })];
   const ends = contexts.map((context) => new CudaEnd(context, memoryOf(context)));
-  const device = new FakeContext("fake"); // whose work can fail, as no stream's can that is used again afterwards
   const rest = {
-    gate: () => fakeGate(device),
+    gate: () => new ManualGate(),
     quiet: () => ends.forEach((end) => end.quiet()),
     alive: () => inUse(contexts[0]),
   };
   const closeAll = (...also: readonly Disposable[]) => {
     using all = new DisposableStack();
-    for (const one of [...contexts, device, ...ends, ...also]) all.use(one);
+    for (const one of [...contexts, ...ends, ...also]) all.use(one);
   };
   return { contexts, ends, rest, closeAll };
 }

@@ -5,8 +5,7 @@ import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { freeSlots } from "../faults/slots.ts";
-import { FakeContext } from "./fake/context.ts";
-import { fakeGate } from "./fake/gate.ts";
+import { ManualGate } from "../gate.ts";
 import { buffersOf, gateOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { hostOfPlanes } from "./opencv_bytes.ts";
 import { MatEnd, matOfOpenCV } from "./opencv_mat_end.ts";
@@ -87,7 +86,6 @@ function open({ platform, name }: OpenCLDevice): OpenCLContext {
 
 function openMat(edge: string, memory: Memory): Subject {
   const contexts = [OpenCVContext.open(), OpenCVContext.open()];
-  const device = new FakeContext("fake"); // whose work a Mat can be given
   const graph = new MapperGraph([host, ...contexts]);
   const foreign = memory === "memory of OpenCV's";
   const mats = contexts.map((cv) => foreign ? rowsOf(cv) : new MatEnd(cv));
@@ -100,9 +98,9 @@ function openMat(edge: string, memory: Memory): Subject {
     expected: "alias",
     variants: foreign ? MAT_OF_OPENCV : ANY_MAT,
     withoutCalls: true,
-    gate: () => fakeGate(device),
+    gate: () => new ManualGate(),
     alive: () => -freeSlots(),
-    [Symbol.dispose]: () => disposeAll(...contexts, device, graph),
+    [Symbol.dispose]: () => disposeAll(...contexts, graph),
   };
 }
 

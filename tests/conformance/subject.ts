@@ -1,5 +1,5 @@
 import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
-import type { Fence } from "../../src/core/life/fence.ts";
+import type { Fence } from "../../src/core/device/fence.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { Layout, LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Graph } from "../../src/core/graph/graph.ts";

@@ -1,43 +1,59 @@
 import { assertEquals } from "@std/assert";
 import { MapperGraph } from "../../mod.ts";
-import { edgeOf } from "../../src/core/graph/mapper.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { bytesAt } from "./bytes.ts";
-import { FakeContext, type FakeTarget } from "./fake/context.ts";
-import { fakeAlive, misuses } from "./fake/driver.ts";
-import type { FakeFence } from "./fake/fence.ts";
-import { fakeGate } from "./fake/gate.ts";
-import { FAKE_MAPPERS, type FakeMapper, PRETENDERS } from "./fake/mapper.ts";
-import type { FakeTensor } from "./fake/tensor.ts";
+import { ManualGate } from "../gate.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
+import { FakeContext, type FakeTarget } from "./template/context.ts";
+import { command } from "./template/driver.ts";
+import { fakeAlive, misuses } from "./template/library.ts";
+import { KINDS } from "./template/memory.ts";
+import type { FakeTensor } from "./template/tensor.ts";
+
+/** The edges of the template that the suite runs over: the graph makes more of its ports. */
+const EDGES = [
+  ["host", "fake.alias"],
+  ["fake.alias", "host"],
+  ["host", "fake.migrate"],
+  ["fake.migrate", "host"],
+  ["host", "fake.copy"],
+  ["fake.copy", "host"],
+  ["fake.alias", "fake.alias"],
+  ["fake.alias", "fake.migrate"],
+  ["fake.migrate", "fake.copy"],
+] as const satisfies readonly Edge[];
+
+/** Edges that copy, and say that they alias. */
+const PRETENDERS = [["host", "fake.pretend"], ["fake.pretend", "host"]] as const satisfies readonly Edge[];
+
+type Kind = "host" | keyof typeof KINDS;
+type Edge = readonly [from: Kind, to: Kind];
 
 /** The edges of the tests' own API, on two devices of its own. */
 export function synthetic(): Candidate[] {
-  return FAKE_MAPPERS.map((mapper) => ({
-    edge: edgeOf(mapper),
-    everyLaw: true,
-    open: () => open(mapper, FAKE_MAPPERS),
-  }));
+  return EDGES.map((edge) => ({ edge: edge.join("→"), everyLaw: true, open: () => open(edge) }));
 }
 
 /** Its edges that copy, and say that they alias: the suite has to find them out. */
 export function pretenders(): Candidate[] {
-  return PRETENDERS.map((mapper) => ({ edge: edgeOf(mapper), open: () => open(mapper, PRETENDERS) }));
+  return PRETENDERS.map((edge) => ({ edge: edge.join("→"), open: () => open(edge) }));
 }
 
-function open(mapper: FakeMapper, mappers: readonly FakeMapper[]): Subject {
-  const contexts = [new FakeContext("fake 0"), new FakeContext("fake 1"), new FakeContext("fake 2")];
-  const graph = new MapperGraph([host, ...contexts], mappers);
-  const end = (kind: string, device: number) => kind === "host" ? hostEnd : new FakeEnd(contexts[device].target(kind));
+function open([from, to]: Edge): Subject {
+  const kinds = [from, to].filter((kind) => kind !== "host");
+  const contexts = [0, 1, 2].map((i) => new FakeContext(`fake ${i}`, kinds));
+  const graph = new MapperGraph([host, ...contexts]);
+  const end = (kind: Kind, device: number) => kind === "host" ? hostEnd : new FakeEnd(contexts[device].target(kind));
   return {
     graph,
-    source: end(mapper.from, 0),
-    target: end(mapper.to, 1),
-    elsewhere: end(mapper.to, 2),
-    expected: mapper.label,
-    gate: () => fakeGate(contexts[mapper.to === "host" ? 0 : 1]),
+    source: end(from, 0),
+    target: end(to, 1),
+    elsewhere: end(to, 2),
+    expected: KINDS[to === "host" ? from as keyof typeof KINDS : to] ?? "alias",
+    ...(from === "fake.alias" && to === "host" ? { withoutCalls: true } : {}), // the host has its address already
+    gate: () => new ManualGate(),
     alive: fakeAlive,
     [Symbol.dispose]() {
       using all = new DisposableStack();
@@ -69,31 +85,26 @@ class FakeEnd implements End {
   }
 
   async write(tensor: FakeTensor, bytes: Uint8Array): Promise<void> {
-    await done(tensor.write(bytes));
+    await tensor.write(bytes).wait();
   }
 
   async read(tensor: FakeTensor): Promise<Uint8Array> {
     const bytes = new Uint8Array(tensor.layout.byteLength);
-    await done(tensor.read(bytes));
+    await tensor.read(bytes).wait();
     return bytes;
   }
 
   readonly raw = {
     write: (tensor: FakeTensor, bytes: Uint8Array) => {
       const own = bytesAt(tensor.address, tensor.layout.byteLength);
-      const fence = this.target.context.submit(() => own.set(bytes), []);
-      return () => done(fence);
+      const fence = this.target.context.line.submitRaw(command(() => own.set(bytes), []));
+      return () => fence.wait();
     },
     read: async (tensor: FakeTensor) => {
       const bytes = new Uint8Array(tensor.layout.byteLength);
       const own = bytesAt(tensor.address, tensor.layout.byteLength);
-      await done(this.target.context.submit(() => bytes.set(own), []));
+      await this.target.context.line.submitRaw(command(() => bytes.set(own), [])).wait();
       return bytes;
     },
   };
-}
-
-async function done(fence: FakeFence): Promise<void> {
-  using _ = fence;
-  await fence.wait();
 }

@@ -1,15 +1,23 @@
 // What the graph says of memory that this machine has not: the conformance suite's fake knows every transfer.
 
 import { assert, assertEquals } from "@std/assert";
-import { host, ledger, type Mapper } from "@samepage/interop";
+import { host, ledger, type Mapper, portMapper } from "@samepage/interop";
 import type { Node } from "../../src/doctor/api.ts";
 import { type Edges, examineEdges } from "../../src/doctor/edges.ts";
 import type { ApiReport } from "../../src/doctor/report.ts";
-import { FakeContext, type FakeKind } from "../conformance/fake/context.ts";
-import { FAKE_MAPPERS } from "../conformance/fake/mapper.ts";
+import { FakeContext } from "../conformance/template/context.ts";
+import type { FakeKind } from "../conformance/template/memory.ts";
 
 const LAYOUT = { shape: [64], dtype: "u8" } as const;
 const HOST: Node = { device: "host", target: host, make: () => host.allocate(LAYOUT) };
+
+const KINDS = ["fake.alias", "fake.migrate", "fake.copy"] as const;
+const FAKE_MAPPERS = [
+  ...KINDS.flatMap((kind) => [portMapper("host", kind), portMapper(kind, "host")]),
+  portMapper("fake.alias", "fake.alias"),
+  portMapper("fake.alias", "fake.migrate"),
+  portMapper("fake.migrate", "fake.copy"),
+];
 
 /** Asks about the host and two devices of the fake. */
 function examined(
@@ -34,7 +42,7 @@ function examined(
 }
 
 Deno.test("doctor: edges are open as the graph says: alias, migrate or copy", () => {
-  const { targets, edges, routes } = examined(["fake.alias", "fake.migrate", "fake.copy"], FAKE_MAPPERS);
+  const { targets, edges, routes } = examined(KINDS, FAKE_MAPPERS);
   const ids = ["fake:0.alias", "fake:0.migrate", "fake:0.copy", "fake:1.alias", "fake:1.migrate", "fake:1.copy"];
   assertEquals(targets.map(({ id }) => id), ["host", ...ids]);
   for (const transfer of ["alias", "migrate", "copy"] as const) {

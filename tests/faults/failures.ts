@@ -9,7 +9,7 @@ import {
 import { EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
 import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
-import type { FakeDriver } from "../conformance/fake/driver.ts";
+import type { FakeLibrary } from "../conformance/template/library.ts";
 import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDART, NVRTC } from "./cuda_failures.ts";
@@ -176,19 +176,17 @@ const OPENCL_EXTERNAL: Failures<ExternalMemory> = {
 };
 
 /** The API of the tests' own. */
-const FAKE: Failures<FakeDriver> = {
+const FAKE: Failures<FakeLibrary> = {
   fakeAllocate: code(FAKE_OUT_OF_RESOURCES),
   fakeImport: code(FAKE_OUT_OF_RESOURCES),
   fakeRelease: { answer: FAKE_OUT_OF_RESOURCES, release: true },
   fakeCreateQueue: code(FAKE_OUT_OF_RESOURCES),
   fakeReleaseQueue: { answer: FAKE_OUT_OF_RESOURCES, release: true },
   fakeSubmit: code(FAKE_OUT_OF_RESOURCES),
-  fakeCreateUserEvent: code(FAKE_OUT_OF_RESOURCES),
-  fakeSetUserEvent: code(FAKE_OUT_OF_RESOURCES),
-  fakeEventStatus: { ...code(FAKE_OUT_OF_RESOURCES), poll: true },
+  fakeStatus: { ...code(FAKE_OUT_OF_RESOURCES), poll: true },
   fakeWait: code(FAKE_OUT_OF_RESOURCES),
-  fakeRetainEvent: code(FAKE_OUT_OF_RESOURCES),
-  fakeReleaseEvent: { answer: FAKE_OUT_OF_RESOURCES, release: true },
+  fakeWaitAsync: code(FAKE_OUT_OF_RESOURCES),
+  fakeSetEvent: code(FAKE_OUT_OF_RESOURCES),
 };
 
 /** How every native function of every API fails. */

@@ -88,9 +88,9 @@ const ASKED_AGAIN: readonly string[] = [
   "cudart.cudaEventSynchronize",
   "cudart.cudaEventSynchronizeAsync",
   "cudart.cudaStreamSynchronize",
-  "fake.fakeEventStatus",
+  "fake.fakeStatus",
   "fake.fakeWait",
-  "fake.fakeRetainEvent",
+  "fake.fakeWaitAsync",
 ];
 
 /**

@@ -86,7 +86,7 @@ export const LOAD: readonly Case[] = [
 ];
 
 /** A wait off this thread has a share of the event. Where that cannot be given up, the dispose that waited says nothing. */
-const RELEASES_OF_WAITS: readonly string[] = ["opencl.clReleaseEvent", "fake.fakeReleaseEvent"];
+const RELEASES_OF_WAITS: readonly string[] = ["opencl.clReleaseEvent"];
 
 /** What its end throws: what failed on the way, and concerned nobody then, at the latest. */
 function failureOf(ended: Disposable): unknown {

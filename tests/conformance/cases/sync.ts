@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessError, InteropError } from "../../../src/core/errors.ts";
-import type { Fence } from "../../../src/core/life/fence.ts";
+import type { Fence } from "../../../src/core/device/fence.ts";
 import type { MapOptions } from "../../../src/core/graph/graph.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { across, assertFree, type Case, filled, NotHere, SIZE } from "../case.ts";
@@ -159,7 +159,7 @@ function acrossIfNoHostWait(subject: Subject, source: Tensor, options: MapOption
 function submitted(target: End, mapped: Tensor): Uint8Array | undefined {
   if (target.submit === undefined) return undefined;
   const bytes = random(SIZE);
-  using _ = target.submit(mapped, bytes);
+  target.submit(mapped, bytes);
   return bytes;
 }
 
@@ -176,7 +176,6 @@ function seenOut(fence: Fence): AsyncDisposable {
   return {
     async [Symbol.asyncDispose]() {
       await fence.wait();
-      fence[Symbol.dispose]();
     },
   };
 }
@@ -192,7 +191,7 @@ async function assertHeldBack(target: End, mapped: Tensor): Promise<Uint8Array |
   const bytes = random(SIZE);
   try {
     if (target.submit === undefined) await target.read(mapped);
-    using fence = target.submit?.(mapped, bytes);
+    const fence = target.submit?.(mapped, bytes);
     const early = fence === undefined || await until(() => fence.reached(), HELD_MS);
     assert(!early, "the target's work did not wait for the fence");
     return bytes;

@@ -1,0 +1,70 @@
+/** What users open: a device, its line of work, and the kinds of memory that it has. */
+import { Line } from "../../../src/core/device/line.ts";
+import type { Memory } from "../../../src/core/device/memory.ts";
+import type { Context, DeviceId } from "../../../src/core/graph/context.ts";
+import type { ImageInfo } from "../../../src/core/layout/frame_info.ts";
+import type { LayoutInit } from "../../../src/core/layout/layout.ts";
+import { NativeObject } from "../../../src/core/life/native_object.ts";
+import type { Resource } from "../../../src/core/life/resource.ts";
+import type { Frame } from "../../../src/core/tensors/frame.ts";
+import type { Mapped } from "../../../src/core/tensors/mapped.ts";
+import { allocateFrame, allocateTensor, type MemoryTarget } from "../../../src/core/tensors/over.ts";
+import { driver, FakeLane } from "./driver.ts";
+import { type FakeKind, memoryOf } from "./memory.ts";
+import type { FakeTensor } from "./tensor.ts";
+
+/** One kind of memory in a context. */
+export class FakeTarget implements MemoryTarget<FakeTensor> {
+  readonly kind: FakeKind;
+  readonly context: FakeContext;
+  readonly ports: Memory<FakeTensor>;
+
+  /** Made by contexts. */
+  constructor(kind: FakeKind, context: FakeContext) {
+    this.kind = kind;
+    this.context = context;
+    this.ports = memoryOf(kind, context.line);
+  }
+
+  /** True for a tensor that lives here. */
+  is(value: Mapped): value is FakeTensor {
+    return value.target === this;
+  }
+
+  /** Zeroed memory. */
+  allocate(init: LayoutInit): FakeTensor {
+    return allocateTensor(this, init);
+  }
+
+  /** One block for all planes. */
+  allocateFrame(info: ImageInfo): Frame<FakeTensor> {
+    return allocateFrame(this, info);
+  }
+}
+
+/** An open device of the fake. */
+export class FakeContext extends NativeObject implements Context {
+  readonly api = "fake";
+  readonly name: string;
+  readonly id: DeviceId = {};
+  readonly targets: readonly FakeTarget[];
+  readonly line: Line<FakeLane>;
+
+  /** Opens it, with some kinds of memory. */
+  constructor(name: string, kinds: readonly FakeKind[] = ["fake.alias", "fake.migrate", "fake.copy"]) {
+    super();
+    this.name = name;
+    this.line = new Line<FakeLane>({ driver, name, open: (events) => new FakeLane(events) });
+    this.targets = kinds.map((kind) => new FakeTarget(kind, this));
+  }
+
+  /** Its end is that of its line: what lives in the context ends first, and the work on it. */
+  get resource(): Resource {
+    return this.line.resource;
+  }
+
+  /** The target of a kind. */
+  target(kind: string): FakeTarget {
+    return this.targets.find((target) => target.kind === kind)!;
+  }
+}

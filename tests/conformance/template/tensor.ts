@@ -1,0 +1,39 @@
+/** What users hold of the API's memory. Kernels and copies would use it as these two commands do: `line.submit(uses, call)`. */
+import type { Fence } from "../../../src/core/device/fence.ts";
+import { Resource } from "../../../src/core/life/resource.ts";
+import { type Part, Tensor } from "../../../src/core/tensors/tensor.ts";
+import type { FakeTarget } from "./context.ts";
+import { command } from "./driver.ts";
+import { fakeAddress, fakeBytes } from "./library.ts";
+
+/** Memory of the fake. Its handle is the library's. */
+export class FakeTensor extends Tensor<bigint> {
+  declare readonly target: FakeTarget;
+
+  /** The host address of its first element. */
+  get address(): bigint {
+    return fakeAddress(this.rawHandle) + BigInt(this.layout.byteOffset);
+  }
+
+  /** Has the device write all of its bytes. */
+  write(bytes: Uint8Array, after: readonly Fence[] = []): Fence {
+    return this.#submit("write", (own) => own.set(bytes), after);
+  }
+
+  /** Has the device read its bytes into `into`. */
+  read(into: Uint8Array, after: readonly Fence[] = []): Fence {
+    return this.#submit("read", (own) => into.set(own), after);
+  }
+
+  #submit(access: "read" | "write", work: (bytes: Uint8Array) => void, after: readonly Fence[]): Fence {
+    const { rawHandle: handle, target: { context: { line } }, layout: { byteOffset, byteLength } } = this;
+    const call = command(() => work(fakeBytes(handle).subarray(byteOffset, byteOffset + byteLength)), [handle]);
+    line.submit([{ tensor: this, access, argument: "tensor" }], call, after);
+    return line.fence();
+  }
+
+  protected derive({ name, grant, layout }: Part): FakeTensor {
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    return new FakeTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  }
+}
