@@ -9,7 +9,6 @@ import { planned, plannedCopy } from "../core/graph/plan.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
-import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed } from "./shared/refusals.ts";
@@ -83,7 +82,7 @@ function copied(
   const there = { to: reader.device.ordinal, from: owner.device.ordinal };
   const back = { to: there.from, from: there.to };
   const copy = copyOnDevice(reader, job, byteLength, {
-    gaps: hasGaps(source),
+    gaps: source.described.hasGaps,
     there: (to) => peers.copy(to, from, byteLength, there),
     back: (copied) => peers.copy(from, copied, byteLength, back),
   });

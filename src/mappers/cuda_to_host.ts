@@ -11,7 +11,6 @@ import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";
 import { givenBackBy } from "./shared/cuda_copy.ts";
-import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { type HostCopy, onHost } from "./shared/on_host.ts";
 import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
@@ -41,7 +40,7 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
     if (planes[0].hostHandle !== undefined) return mapByHostAddress(source, target, job);
     const cuda = source.target.context as CudaContext;
     const first = firstAddress(planes);
-    const copied = copyOf(cuda, job, first, source.described.range.byteLength, hasGaps(source));
+    const copied = copyOf(cuda, job, first, source.described.range.byteLength, source.described.hasGaps);
     const { address, grants, giveBack } = copied;
     const resource = resourceOf(cuda.resource, { ...job, grants }, source.resource, giveBack);
     if (giveBack !== undefined) resource.dependOn(cuda.stream.resource); // by which it goes back

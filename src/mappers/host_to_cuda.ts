@@ -10,7 +10,6 @@ import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
-import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { firstAddress, placed, planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed } from "./shared/refusals.ts";
@@ -86,7 +85,7 @@ function copied(
   const { byteLength } = source.described.range;
   const first = firstAddress(planes);
   const copy = copyOnDevice(cuda, job, byteLength, {
-    gaps: hasGaps(source),
+    gaps: source.described.hasGaps,
     there: (to) => cuda.copyBytes(to, first, byteLength),
     back: (from) => cuda.copyBytes(first, from, byteLength),
   });

@@ -10,7 +10,6 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageTarget } from "../opencl/images/target.ts";
-import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { refuseEnded } from "./shared/refusals.ts";
 
@@ -40,7 +39,7 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
   map(source: OpenCLImage, target: Target, job: MapJob): HostTensor {
     const { context: cl, root } = source;
     const { access } = job.grants[0];
-    const mapped = cl.images.mapTensor(source, access, !hasGaps(source));
+    const mapped = cl.images.mapTensor(source, access, !source.described.hasGaps);
     const { range, layout } = mapped;
     if (root.hostAddress === undefined) job.undo.push(showAt(range.address, layout.byteLength, source.name));
     if (writes(access)) {

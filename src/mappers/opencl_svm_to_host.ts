@@ -10,7 +10,6 @@ import type { GiveBack } from "../core/life/resource.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
-import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { onHost } from "./shared/on_host.ts";
 import { firstAddress, placed, planesOf } from "./shared/planes.ts";
@@ -42,7 +41,7 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
     const svm = source.target as OpenCLSvm;
     const first = firstAddress(planesOf(source));
-    const giveBack = giveBackOf(svm, job, first, source.described.range.byteLength, !hasGaps(source));
+    const giveBack = giveBackOf(svm, job, first, source.described.range.byteLength, !source.described.hasGaps);
     const resource = resourceOf(svm.context.queue.resource, job, source.resource, giveBack);
     return onHost(source, target, resource, (plane) => placed(plane, first, first));
   },

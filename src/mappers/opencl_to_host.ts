@@ -12,7 +12,6 @@ import type { HostTensor } from "../host/tensor.ts";
 import type { BufferLimits } from "../opencl/buffers/limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { onHost } from "./shared/on_host.ts";
 import { planesOf } from "./shared/planes.ts";
@@ -52,7 +51,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     const first = Math.min(...planes.map((plane) => plane.rootOffset));
     const length = Math.max(...planes.map((plane) => plane.rootOffset + plane.layout.byteLength)) - first;
     const { root } = planes[0];
-    const range = cl.memory.map(root.mem, job.grants[0].access, first, length, !hasGaps(source));
+    const range = cl.memory.map(root.mem, job.grants[0].access, first, length, !source.described.hasGaps);
     if (root.hostAddress === undefined) job.undo.push(showAt(range.address, length, source.name));
     if (writes(job.grants[0].access)) {
       root.hostWriters++;

@@ -10,7 +10,6 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
 import type { OpenCLUsmTensor } from "../opencl/usm/tensor.ts";
-import { hasGaps } from "./shared/gaps.ts";
 import { resourceOf } from "./shared/job.ts";
 import { type HostCopy, onHost } from "./shared/on_host.ts";
 import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
@@ -51,7 +50,7 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const first = firstAddress(planesOf(source));
     const { byteLength } = source.described.range;
     const isCopied = usm.blockOf(job.grants[0].allocation)?.usm === "device";
-    const copied = isCopied ? copyOf(usm, host, job, first, byteLength, hasGaps(source)) : undefined;
+    const copied = isCopied ? copyOf(usm, host, job, first, byteLength, source.described.hasGaps) : undefined;
     const shown = copied === undefined ? job : { ...job, grants: copied.grants };
     const resource = resourceOf(usm.context.queue.resource, shown, source.resource, copied?.giveBack);
     const handle = copied?.address ?? first;
