@@ -10,13 +10,12 @@ import { Checks } from "../core/checks.ts";
 import { Frame, type PlacedPlane } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import { Grant } from "../core/memory/grant.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
-import { join, leave } from "../core/memory/peers.ts";
-import { Resource } from "../core/life/resource.ts";
+import { own } from "../core/memory/own.ts";
+import type { Resource } from "../core/life/resource.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../core/native/blocks.ts";
 import { ownedTensor } from "./owned.ts";
 import { signal } from "./signal.ts";
@@ -150,11 +149,8 @@ export class HostContext implements Context, Target<HostTensor> {
     const last = layouts[layouts.length - 1];
     const block = mapped(endOf(last), Math.max(...layouts.map(({ dtype }) => sizeOf(dtype))), placement);
     const allocation = new Allocation(block);
-    join(allocation);
     const end = block.start + last.byteOffset + last.byteLength;
-    const name = `host frame ${checked.format}`;
-    const grant = Grant.root(allocation, block.start, end, "read-write", name);
-    const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation)] });
+    const resource = own({ name: `host frame ${checked.format}`, allocation, start: block.start, end });
     return this.frame(resource, checked, layouts.map((l) => ({ handle: startOf(block), layout: l })), {
       ...(metadata === undefined ? {} : { metadata }),
     });

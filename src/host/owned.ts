@@ -4,10 +4,8 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { Grant } from "../core/memory/grant.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
-import { join, leave } from "../core/memory/peers.ts";
-import { Resource } from "../core/life/resource.ts";
+import { own } from "../core/memory/own.ts";
 import { type HostAbilities, HostTensor } from "./tensor.ts";
 
 /** A tensor that owns its bytes, alone or with peers. */
@@ -31,10 +29,7 @@ export function ownedTensor<D extends DType>(
       hint: "Wrap a range within those bytes, or dispose their tensor first.",
     });
   }
-  join(allocation);
-  const name = `host tensor ${describeLayout(at)}`;
-  const grant = Grant.root(allocation, start, end, access, name);
   const letGo = () => void keepAlive; // held by the undo list, until it is run
-  const resource = new Resource({ name, grants: [grant], undo: [() => leave(allocation), letGo] });
+  const resource = own({ name: `host tensor ${describeLayout(at)}`, allocation, start, end, access, undo: [letGo] });
   return new HostTensor({ target, handle, layout: at, resource, ...abilities });
 }

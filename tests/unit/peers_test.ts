@@ -22,7 +22,7 @@ Deno.test(
     const work = new FakeWork();
     one.usedBy(work.fence);
     assertEquals(other.work.length, 1);
-    assertThrows(() => other.view(), AccessError, "not done");
+    assertThrows(() => other.view(), AccessError, "has not finished");
     {
       using part = other.slice(region(other.layout, [10], [10]));
       assertThrows(() => part.view(), AccessError);

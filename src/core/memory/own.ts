@@ -18,7 +18,7 @@ export interface Owning {
   readonly access?: Access;
   /** What has to outlive it. */
   readonly owners?: readonly (Resource | undefined)[];
-  /** What else it owns. */
+  /** What else it owns; taken over. Its steps run before the block is left. */
   readonly undo?: Undo;
 }
 
@@ -26,8 +26,9 @@ export interface Owning {
 export function own({ name, allocation, access = "read-write", owners = [], undo = [], ...range }: Owning): Resource {
   const { start = 0, end = allocation.block.byteLength } = range;
   join(allocation);
+  undo.unshift(() => leave(allocation));
   const grants = [Grant.root(allocation, start, end, access, name)];
-  return new Resource({ name, grants, owners, undo: [() => leave(allocation), ...undo] });
+  return new Resource({ name, grants, owners, undo });
 }
 
 /** The block at an address: the one that is known there, or a new one. */

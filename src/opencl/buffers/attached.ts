@@ -12,12 +12,13 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { type Access, accessOf } from "../../core/memory/access.ts";
-import { Allocation } from "../../core/memory/allocation.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
-import { findAllocation, findByHandle, join, leave } from "../../core/memory/peers.ts";
+import { adopt } from "../../core/memory/own.ts";
+import { findByHandle, join, leave } from "../../core/memory/peers.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { DEVICE_MEMORY, type MemoryKind } from "../alias/memory.ts";
 import type { Share } from "./host_buffers.ts";
@@ -166,8 +167,8 @@ function kindOf(flags: bigint): MemoryKind | undefined {
 
 /** Host memory, and shared virtual memory (CL_MEM_USES_SVM_POINTER), is told by its address, as everywhere. */
 function inHost({ mem, byteLength, flags }: Told, address: bigint, context: OpenCLContext, undo: Undo): Place {
-  const known = findAllocation(address, byteLength);
-  const allocation = known ?? new Allocation({ kind: "opencl.host_ptr", address, byteLength, free() {} });
+  const block = { kind: "opencl.host_ptr", address, byteLength, free() {} };
+  const allocation = adopt(address, byteLength, () => block);
   const start = Number(address - allocation.block.address!);
   if (start < 0 || start + byteLength > allocation.block.byteLength) {
     throw unfit("its host memory overlaps that of a tensor in part.", "Dispose that tensor first.");

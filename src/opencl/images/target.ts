@@ -1,10 +1,9 @@
 import { Allocation } from "../../core/memory/allocation.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { Grant } from "../../core/memory/grant.ts";
+import { own } from "../../core/memory/own.ts";
 import { describeLayout, type Layout, layout } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
-import { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLImage } from "../image.ts";
@@ -88,11 +87,8 @@ export class ImageTarget implements Target<OpenCLImage> {
       byteLength: at.byteLength,
       free: () => undo[0](),
     });
-    allocation.join();
     const name = `opencl image ${describeLayout(at)}`;
-    const grant = Grant.root(allocation, 0, at.byteLength, "read-write", name);
-    const owners = [this.context.resource];
-    const resource = new Resource({ name, grants: [grant], owners, undo: [() => allocation.leave()] });
+    const resource = own({ name, allocation, owners: [this.context.resource] });
     return new OpenCLImage({ target: this, handle: root.mem, layout: at, resource, image, root });
   }
 

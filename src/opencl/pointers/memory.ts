@@ -5,12 +5,11 @@ import { Allocation, type Block } from "../../core/memory/allocation.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
-import { Grant } from "../../core/memory/grant.ts";
+import { own } from "../../core/memory/own.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Metadata } from "../../core/tensors/metadata.ts";
-import { join, leave } from "../../core/memory/peers.ts";
-import { Resource } from "../../core/life/resource.ts";
+import type { Resource } from "../../core/life/resource.ts";
 import type { TensorInit } from "../../core/tensors/tensor.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { OpenCLPointerTensor } from "./tensor.ts";
@@ -42,11 +41,9 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> impleme
   /** The tensor that owns a new block. */
   protected own(block: PointerBlock, at: Layout): T {
     const allocation = new Allocation(block);
-    join(allocation);
+    const [start, end] = [at.byteOffset, at.byteOffset + at.byteLength];
     const name = `${this.kind} tensor ${describeLayout(at)}`;
-    const grant = Grant.root(allocation, at.byteOffset, at.byteOffset + at.byteLength, "read-write", name);
-    const undo = [() => leave(allocation)];
-    const resource = new Resource({ name, grants: [grant], owners: [this.context.resource], undo });
+    const resource = own({ name, allocation, start, end, owners: [this.context.resource] });
     return this.make({ target: this, handle: block.address, layout: at, resource });
   }
 

@@ -1,9 +1,8 @@
 import type { Access } from "../../core/memory/access.ts";
-import { Allocation, type Block } from "../../core/memory/allocation.ts";
-import { Grant } from "../../core/memory/grant.ts";
+import type { Block } from "../../core/memory/allocation.ts";
+import { adopt, own } from "../../core/memory/own.ts";
 import { describeLayout } from "../../core/layout/layout.ts";
-import { closedAt, findAllocation, join, leave } from "../../core/memory/peers.ts";
-import { Resource } from "../../core/life/resource.ts";
+import { closedAt } from "../../core/memory/peers.ts";
 import { wrong } from "../errors.ts";
 import { matIn } from "../header.ts";
 import { core } from "../library.ts";
@@ -23,19 +22,15 @@ export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-wri
   const layout = layoutOf(shape);
   const closed = closedAt(data, layout.byteLength);
   if (closed !== undefined) throw wrong("handle", closed.reason, closed.remedy);
-  const known = findAllocation(data, layout.byteLength);
-  const allocation = known ?? new Allocation(blockOf(slot, data, layout.byteLength));
+  const allocation = adopt(data, layout.byteLength, () => blockOf(slot, data, layout.byteLength));
   const start = Number(data - allocation.block.address!);
   if (start < 0 || start + layout.byteLength > allocation.block.byteLength) {
     throw wrong("handle", "its memory overlaps that of a tensor in part.", "Dispose that tensor first.");
   }
-  join(allocation);
-  const name = `opencv mat ${describeLayout(layout)}`;
-  const resource = new Resource({
-    name,
-    grants: [Grant.root(allocation, start, start + layout.byteLength, access, name)],
+  const resource = own({
+    ...{ name: `opencv mat ${describeLayout(layout)}`, allocation, start, end: start + layout.byteLength, access },
     // The block of a Mat that nobody knew keeps its header: peers may outlive this tensor.
-    undo: [() => known === undefined ? undefined : endHeader(slot), () => leave(allocation)],
+    undo: allocation.peers === 0 ? [] : [() => endHeader(slot)],
     owners: [target.context.resource],
   });
   return new OpenCVMat({ target, resource, layout, slot, shape, address: data, ownsMemory: true });

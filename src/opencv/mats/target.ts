@@ -5,7 +5,7 @@ import { type Names, optionsIn } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
-import { Grant } from "../../core/memory/grant.ts";
+import { own } from "../../core/memory/own.ts";
 import {
   describeLayout,
   type Layout,
@@ -16,9 +16,8 @@ import {
   powerOfTwo,
 } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
-import { join, leave } from "../../core/memory/peers.ts";
-import { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { Resource } from "../../core/life/resource.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCVContext } from "../context.ts";
 import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
 import { unfitError } from "../errors.ts";
@@ -106,17 +105,15 @@ export class MatTarget implements Target<OpenCVMat> {
     const end = at.byteOffset + at.byteLength;
     const block = mapBlock({ byteLength: end, align, sharable: false, guard: false });
     const allocation = new Allocation(block);
-    join(allocation);
-    const undo: Undo = [() => leave(allocation)];
+    const undo: Undo = [];
+    const name = `opencv mat ${describeLayout(at)}`;
+    const resource = own({ name, allocation, start: at.byteOffset, end, undo, owners: [this.context.resource] });
     try {
-      const name = `opencv mat ${describeLayout(at)}`;
       const address = block.address + BigInt(at.byteOffset) as Address;
       const over = matOver(this, at, address, name, undo);
-      const grants = [Grant.root(allocation, at.byteOffset, end, "read-write", name)];
-      const resource = new Resource({ name, grants, undo, owners: [this.context.resource] });
       return new OpenCVMat({ target: this, resource, layout: moved(at, 0), address, ...over });
     } catch (error) {
-      unwind(undo);
+      resource.dispose();
       throw error;
     }
   }

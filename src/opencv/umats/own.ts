@@ -1,11 +1,9 @@
 import { ACCESS_RW } from "../../../ffi/opencv_core/constants.ts";
 import { readUMatData, UMatData } from "../../../ffi/opencv_core/structs.ts";
 import type { Access } from "../../core/memory/access.ts";
-import { Allocation, type Fate } from "../../core/memory/allocation.ts";
-import { Grant } from "../../core/memory/grant.ts";
-import { findByHandle, tellByHandle } from "../../core/memory/peers.ts";
+import type { Block, Fate } from "../../core/memory/allocation.ts";
+import { adoptHandle, own } from "../../core/memory/own.ts";
 import { describeLayout } from "../../core/layout/layout.ts";
-import { Resource } from "../../core/life/resource.ts";
 import type { Execution } from "../execution.ts";
 import { umatDataIn, umatIn } from "../header.ts";
 import { core } from "../library.ts";
@@ -30,15 +28,11 @@ export function ownUMat(
   const start = Number(offset);
   const end = start + layout.byteLength;
   const { mem, execution } = buffer;
-  const known = findByHandle("cl_mem", mem);
-  const allocation = known ?? newAllocation(slot, mem, execution);
-  allocation.join();
-  const name = `opencv umat ${describeLayout(layout)}`;
-  const resource = new Resource({
-    name,
-    grants: [Grant.root(allocation, start, end, access, name)],
+  const allocation = adoptHandle("cl_mem", mem, () => blockOf(slot, execution));
+  const resource = own({
+    ...{ name: `opencv umat ${describeLayout(layout)}`, allocation, start, end, access },
     // The block of a buffer that nobody knew keeps its header: peers may outlive this tensor.
-    undo: [() => known === undefined ? undefined : endHeader(slot, execution), () => allocation.leave()],
+    undo: allocation.peers === 0 ? [] : [() => endHeader(slot, execution)],
     owners: [target.context.resource, execution?.resource],
   });
   const place = { u, buffer: { ...buffer, offset: start } };
@@ -46,12 +40,10 @@ export function ownUMat(
 }
 
 /** All of a buffer of OpenCV's: whoever maps it on to the host makes the views of it. */
-function newAllocation(slot: Slot, mem: bigint, execution: Execution | undefined): Allocation {
+function blockOf(slot: Slot, execution: Execution | undefined): Block {
   const byteLength = Number(readUMatData(viewAt(umatDataIn(slot), UMatData.size), 0).size);
   const free = (fate: Fate) => fate === "unused" ? endHeader(slot, execution) : undefined;
-  const allocation = new Allocation({ kind: "opencv.umat", byteLength, free });
-  tellByHandle("cl_mem", mem, allocation);
-  return allocation;
+  return { kind: "opencv.umat", byteLength, free };
 }
 
 /** What OpenCV has put into a slot, as a tensor of its own; undefined where its context has ended: then it is released. */
