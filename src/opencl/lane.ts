@@ -180,7 +180,7 @@ export class ClLane {
       checkWait(await opencl().clWaitForEventsAsync(1, events));
     } finally {
       events.fill(0n); // so that it lives for as long as the other thread may read it
-      check(opencl().clReleaseEvent(event), "clReleaseEvent");
+      this.#keeping(() => check(opencl().clReleaseEvent(event), "clReleaseEvent"));
     }
   }
 

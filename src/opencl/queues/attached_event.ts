@@ -6,9 +6,10 @@ import type { Fence } from "../../core/device/fence.ts";
 import type { Gate } from "../../core/device/gate.ts";
 import { Line } from "../../core/device/line.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { warn } from "../../core/warn.ts";
 import { handleIn } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
-import { check, workError } from "../errors.ts";
+import { check, openclError, workError } from "../errors.ts";
 import { ClLane, type LaneInit } from "../lane.ts";
 import { opencl } from "../library.ts";
 import { isUserEvent, ownerOf, statusOf } from "./event.ts";
@@ -24,10 +25,12 @@ interface Retained {
 
 const forgotten = new FinalizationRegistry<Retained>(release);
 
+/** Nobody is there to be thrown a failure: it comes from a finalizer, or from a question about the event. */
 function release(retained: Retained): void {
   if (retained.isReleased) return;
   retained.isReleased = true;
-  check(opencl().clReleaseEvent(retained.event), "clReleaseEvent");
+  const code = opencl().clReleaseEvent(retained.event);
+  if (code !== 0) warn(`an attached opencl event: ${openclError(code, "clReleaseEvent").message}`);
 }
 
 /** Retains an event that somebody else made: a line of one mark. @throws {ArgumentError} where it is of another context. */
@@ -129,8 +132,9 @@ class ForeignGate implements Gate {
     return this.#opening.promise;
   }
 
+  /** Asks nobody now: what waits for it must not be left half-made because the driver could not be asked. */
   whenOpen(tell: (failed: boolean) => void): void {
-    if (this.settled) return tell(this.failure !== undefined);
+    if (this.#isSet) return tell(this.failure !== undefined);
     this.#told.push(tell);
     if (this.#timer === undefined) this.#askLater();
   }
