@@ -29,8 +29,7 @@ function launchAndWait(name: string, scalars: readonly KernelArgument[]): Operat
     async run(count) {
       for (let i = 0; i < count; i++) {
         run.run([1], [bytes, ...scalars]);
-        using fence = cl.queue.fence();
-        await fence.wait();
+        await cl.queue.fence().wait();
       }
     },
   };

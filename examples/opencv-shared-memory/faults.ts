@@ -6,9 +6,10 @@
 import { host, type HostTensor, InteropError, type MapperGraph } from "@samepage/interop";
 import type { OpenCLContext } from "@samepage/interop/opencl";
 import { type OpenCVContext, ReallocatedError } from "@samepage/interop/opencv";
+import { NULL } from "../../ffi/address.ts";
 import { CL_MAP_READ, CL_MEM_HOST_NO_ACCESS, CL_MEM_WRITE_ONLY, CL_TRUE } from "../../ffi/opencl/constants.ts";
 import { ERROR_NAMES } from "../../ffi/opencl/errors.ts";
-import { addressOf } from "../../src/core/native/pin.ts";
+import { addressOf, pinned } from "../../src/core/native/pin.ts";
 import { core, createBuffer, opencl, RawUMat } from "./raw.ts";
 
 /** What a fault is shown with. */
@@ -42,7 +43,7 @@ function noAccess({ cl, cv, graph, rows, cols }: Scene): Seen {
   const mem = createBuffer(cl, CL_MEM_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS, memory);
   const status = new Int32Array(1);
   const size = BigInt(memory.layout.byteLength);
-  opencl().clEnqueueMapBuffer(cl.queue.handle, mem, CL_TRUE, CL_MAP_READ, 0n, size, 0, null, null, status);
+  opencl().clEnqueueMapBuffer(cl.queue.handle, mem, CL_TRUE, CL_MAP_READ, 0n, size, 0, NULL, NULL, status);
   let here: string;
   {
     using buffer = cl.attachBuffer(mem, memory.layout);
@@ -71,7 +72,9 @@ function noFinish(scene: Scene): Seen {
     // A device that is busy with something else: OpenCV's queue waits for an event that is set below.
     const busy = opencl().clCreateUserEvent(cl.handle, new Int32Array(1));
     const queue = core().Queue_ptr(core().Queue_getDefault());
-    opencl().clEnqueueBarrierWithWaitList(queue as bigint as never, 1, new BigUint64Array([busy]), null);
+    pinned(BigUint64Array.of(busy), "opencl", (waitList) => {
+      opencl().clEnqueueMarkerWithWaitList(queue as bigint as never, 1, waitList, NULL);
+    });
     read.copyTo(write);
     const early = to.view()[0];
     opencl().clSetUserEventStatus(busy, 0);
@@ -81,7 +84,7 @@ function noFinish(scene: Scene): Seen {
   });
   const status = new Int32Array(1);
   const size = BigInt(to.layout.byteLength);
-  opencl().clEnqueueMapBuffer(cl.queue.handle, mems[1], CL_TRUE, CL_MAP_READ, 0n, size, 0, null, null, status);
+  opencl().clEnqueueMapBuffer(cl.queue.handle, mems[1], CL_TRUE, CL_MAP_READ, 0n, size, 0, NULL, NULL, status);
   const mapped = to.view()[0];
   for (const mem of mems) opencl().clReleaseMemObject(mem);
   using umat = graph.map(to, cv.umat);
