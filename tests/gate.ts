@@ -1,4 +1,4 @@
-import { type Driver, type Fence, type Gate, InteropError, Line } from "@samepage/interop";
+import { type Driver, type Fence, type Gate, host, InteropError, Line } from "@samepage/interop";
 
 /** What is not here: a gate needs no native call. */
 const driver: Driver<ManualGate> = {
@@ -66,4 +66,39 @@ export class ManualGate implements Gate, Disposable {
   [Symbol.dispose](): void {
     this.fail();
   }
+}
+
+/** A promise that a test settles, as what work waits for. */
+export class Opening implements Disposable {
+  /** Reached once it is opened. */
+  readonly fence: Fence;
+  readonly #settle: PromiseWithResolvers<void>;
+
+  /** Not open yet. */
+  constructor() {
+    this.#settle = Promise.withResolvers();
+    this.fence = host.signal(this.#settle.promise);
+  }
+
+  /** Opens it; the work behind it was told when the promise settles. */
+  async complete(): Promise<void> {
+    this.#settle.resolve();
+    await this.fence.wait();
+  }
+
+  /** Fails it. */
+  async fail(error: Error = new RangeError("the test failed it")): Promise<void> {
+    this.#settle.reject(error);
+    await this.fence.wait().catch(() => {});
+  }
+
+  /** Fails it, if nobody has settled it. */
+  [Symbol.dispose](): void {
+    this.#settle.reject(new Error("nobody settled it"));
+  }
+}
+
+/** One that is not open yet. */
+export function gate(): Opening {
+  return new Opening();
 }

@@ -146,7 +146,6 @@ const OPENCL: Failures<OpenCL> = {
   clEnqueueSVMMap: code(CL_OUT_OF_RESOURCES),
   clEnqueueSVMUnmap: code(CL_OUT_OF_RESOURCES),
   clEnqueueMarkerWithWaitList: code(CL_OUT_OF_RESOURCES),
-  clEnqueueBarrierWithWaitList: code(CL_OUT_OF_RESOURCES),
   clWaitForEvents: code(CL_OUT_OF_RESOURCES),
   clWaitForEventsAsync: code(CL_OUT_OF_RESOURCES),
   clGetExtensionFunctionAddress: { answer: 0n },

@@ -4,9 +4,11 @@
  * @module
  */
 import { assert } from "@std/assert";
-import { OpenCLContext, type OpenCLDevice, openclDevices, type OpenCLQueue } from "../../src/opencl/mod.ts";
-import { assertTyped, type Fault } from "./sweep.ts";
+import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
+import type { Fault } from "./sweep.ts";
 import { installTap } from "./tap.ts";
+
+export { close } from "./sweep.ts";
 
 installTap();
 
@@ -41,15 +43,6 @@ export function test(name: string, run: (cl: () => OpenCLContext) => Promise<unk
   for (const { platform, name: device } of found) {
     Deno.test(`faults: ${name} on ${platform}`, () =>
       run(() => OpenCLContext.open({ platform, device })).then(() => {}));
-  }
-}
-
-/** What a context or a queue kept of earlier failures is thrown by its end. */
-export function close(kept: OpenCLContext | OpenCLQueue): void {
-  try {
-    kept[Symbol.dispose]();
-  } catch (error) {
-    assertTyped(error, "closing it");
   }
 }
 

@@ -6,7 +6,7 @@ import { type Undo, unwind } from "../../src/core/life/undo.ts";
 import { ImageSpecimen } from "../../src/opencl/images/specimen.ts";
 import type { OpenCLContext } from "../../src/opencl/mod.ts";
 import { close, OPTIONAL, some, test } from "./opencl.ts";
-import { KEPT_BY_QUEUE, sweep } from "./sweep.ts";
+import { sweep } from "./sweep.ts";
 
 const FORMAT = { order: "RGBA", type: "UNSIGNED_INT8" } as const;
 
@@ -90,7 +90,7 @@ test("a copy to an image and back", async (open) => {
     assertEquals(source.view(), bytes);
     quiet(cl)();
   };
-  const faults = await sweep(use, intact, [KEPT_BY_QUEUE]);
+  const faults = await sweep(use, intact);
   for (const fn of ["clEnqueueWriteImage", "clEnqueueReadImage"]) some(faults, fn);
   close(cl);
 });
@@ -106,7 +106,7 @@ test("the specimen of a proof for images: its making, and its kernels", async (o
         const specimen = new ImageSpecimen(cl, { type: "2D", format, ...(host === undefined ? {} : { host }) }, undo);
         using queue = cl.createQueue();
         specimen.ask();
-        specimen.submitAnswer(queue, []);
+        specimen.submitAnswer(queue);
         specimen.submitEarlyLate(queue, 1);
         queue.finish();
       } catch (error) {

@@ -3,6 +3,7 @@ import { assert } from "@std/assert";
 import { host, MapperGraph, region } from "../../mod.ts";
 import { openclDevices } from "../../src/opencl/mod.ts";
 import { warningsOf } from "../conformance/case.ts";
+import { gate } from "../gate.ts";
 import { close, OPTIONAL, some, SOURCE, test } from "./opencl.ts";
 import { sweep } from "./sweep.ts";
 
@@ -38,7 +39,7 @@ test("a program and its kernel", async (open) => {
   close(cl);
 });
 
-test("a kernel and a user event", async (open) => {
+test("a kernel behind a promise", async (open) => {
   const cl = open();
   const kernel = cl.program(SOURCE).kernel("fill");
   const quiet = () => {
@@ -48,11 +49,10 @@ test("a kernel and a user event", async (open) => {
   };
   const faults = await sweep(async () => {
     await using tensor = cl.allocate({ shape: [256], dtype: "u8" });
-    using event = cl.userEvent();
-    kernel.run([256], [tensor, 7], { after: event.fence });
-    event.complete();
-    using fence = cl.queue.fence();
-    await fence.wait();
+    using opening = gate(); // its end comes first: that of the tensor waits for it
+    kernel.run([256], [tensor, 7], { after: opening.fence });
+    await opening.complete();
+    await cl.queue.fence().wait();
   }, quiet);
   for (const fn of ["clEnqueueNDRangeKernel", "clSetUserEventStatus"]) some(faults, fn);
   close(cl);
@@ -85,8 +85,7 @@ test("a map whose kernel is at work", async (open) => {
   using source = host.allocate({ shape: [ITEMS], dtype: "u8" });
   const other = cl.allocate({ shape: [ITEMS], dtype: "u8" });
   const settled = () => {
-    using last = cl.queue.fence();
-    assert(last.reached(), "the memory was given back while the kernel was at work");
+    assert(cl.queue.fence().reached(), "the memory was given back while the kernel was at work");
     source.assertUsable("read-write");
     cl.queue.finish();
   };

@@ -6,7 +6,7 @@ import { OpenCLContext, openclDevices, type OpenCLQueue } from "../../src/opencl
 import { OpenCVContext, OpenCVError, type OpenCVMat, type OpenCVTensor } from "../../src/opencv/mod.ts";
 import { assertSame, bytesAt, random } from "../conformance/bytes.ts";
 import { missing, some, testMat, unchanged } from "./opencv.ts";
-import { sweep } from "./sweep.ts";
+import { close, sweep } from "./sweep.ts";
 
 const COLOUR = { shape: [24, 32, 3], dtype: "u8" } as const;
 const GREY = { shape: [24, 32], dtype: "u8" } as const;
@@ -98,8 +98,7 @@ for (const { platform, name: device } of devices()) {
   for (const { fn, onUMat = fn, from, to, run } of OPERATIONS) {
     testMat(`${onUMat} of UMats on ${platform}`, () =>
       unchanged(async () => {
-        using cl = OpenCLContext.open({ platform, device });
-        using cv = OpenCVContext.open();
+        const [cl, cv] = [OpenCLContext.open({ platform, device }), OpenCVContext.open()];
         using graph = new MapperGraph([cl, cv]);
         using a = cl.allocate(from);
         using b = cl.allocate(to);
@@ -120,6 +119,7 @@ for (const { platform, name: device } of devices()) {
           (cv.executionIn(cl.rawHandle)!.queue as OpenCLQueue).finish();
         });
         for (const call of [onUMat, "opencl.clEnqueueMarkerWithWaitList"]) some(faults, call);
+        close(cv, cl);
       }));
   }
 }

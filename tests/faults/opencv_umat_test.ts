@@ -25,14 +25,14 @@ import {
 } from "./opencv.ts";
 import { sweep } from "./sweep.ts";
 
-/** A test of OpenCV on every OpenCL device; `cl` ends after it. */
-function testUMat(name: string, run: (cl: OpenCLContext) => Promise<unknown>): void {
+/** A test of OpenCV on every OpenCL device; both contexts end after it. */
+function testUMat(name: string, run: (cl: OpenCLContext, cv: OpenCVContext) => Promise<unknown>): void {
   if (missing !== undefined) return testMat(name, () => Promise.resolve());
   test(`${name},`, (open) =>
     unchanged(async () => {
-      const cl = open();
-      await run(cl);
-      close(cl);
+      const [cl, cv] = [open(), OpenCVContext.open()];
+      await run(cl, cv);
+      close(cv, cl);
     }));
 }
 
@@ -56,8 +56,7 @@ testUMat("the first map of a buffer to a UMat, which tells OpenCV of its context
   for (const call of ["clRetainContext", "clRetainDevice", "clRetainCommandQueue"]) some(faults, `opencl.${call}`);
 });
 
-testUMat("maps of a buffer to a UMat and back, and a part of it", async (cl) => {
-  using cv = OpenCVContext.open();
+testUMat("maps of a buffer to a UMat and back, and a part of it", async (cl, cv) => {
   using graph = new MapperGraph([host, cl, cv]);
   const buffer = cl.allocate({ shape: [3, 4, 5, 7], dtype: "u8" });
   const bytes = random(buffer.layout.byteLength);
@@ -78,8 +77,7 @@ testUMat("maps of a buffer to a UMat and back, and a part of it", async (cl) => 
   buffer[Symbol.dispose]();
 });
 
-testUMat("host memory as a UMat, with work of both queues on it", async (cl) => {
-  using cv = OpenCVContext.open();
+testUMat("host memory as a UMat, with work of both queues on it", async (cl, cv) => {
   using graph = new MapperGraph([host, cl, cv]);
   using source = host.allocate({ shape: [64, 64], dtype: "u8" });
   using to = host.allocate({ shape: [64, 64], dtype: "u8" });
@@ -111,8 +109,7 @@ testUMat("host memory as a UMat, with work of both queues on it", async (cl) => 
   });
 });
 
-testUMat("an output that OpenCV gives a buffer of its own", async (cl) => {
-  using cv = OpenCVContext.open();
+testUMat("an output that OpenCV gives a buffer of its own", async (cl, cv) => {
   using graph = new MapperGraph([host, cl, cv]);
   const [large, small] = [8, 2].map((rows) => cl.allocate({ shape: [rows, 9], dtype: "u8" }));
   const operation = () => {
@@ -137,8 +134,7 @@ testUMat("an output that OpenCV gives a buffer of its own", async (cl) => {
   for (const buffer of [large, small]) buffer[Symbol.dispose]();
 });
 
-testUMat("an exception of OpenCV's own in the middle of a chain", async (cl) => {
-  using cv = OpenCVContext.open();
+testUMat("an exception of OpenCV's own in the middle of a chain", async (cl, cv) => {
   using graph = new MapperGraph([host, cl, cv]);
   using source = host.allocate({ shape: [64, 64], dtype: "u8" });
   using to = host.allocate({ shape: [64, 64], dtype: "f32" });

@@ -1,74 +1,53 @@
 /** The same of queues, attached objects and transfers. */
 import { assert, assertEquals } from "@std/assert";
-import { InteropError } from "../../mod.ts";
+import { NULL } from "../../ffi/address.ts";
 import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
+import { pinned } from "../../src/core/native/pin.ts";
 import { errcode } from "../../src/opencl/errors.ts";
 import { opencl } from "../../src/opencl/library.ts";
-import type { OpenCLContext, OpenCLQueue, QueueOptions } from "../../src/opencl/mod.ts";
+import type { OpenCLContext, OpenCLQueue } from "../../src/opencl/mod.ts";
+import { gate } from "../gate.ts";
+import { raw } from "../opencl/raw.ts";
 import { close, some, SOURCE, test } from "./opencl.ts";
 import { sweep } from "./sweep.ts";
 
 const SIZE = 256;
 
-/** The queue that was asked for, or an ordinary one where the device cannot do it. */
-function queueOf(cl: OpenCLContext, options: QueueOptions): OpenCLQueue {
-  try {
-    return cl.createQueue(options);
-  } catch (error) {
-    if (!(error instanceof InteropError) || error.argument !== "order") throw error;
-    return cl.createQueue();
-  }
-}
-
 /** Nothing is left of the work of the context's own queue. */
 function quiet(cl: OpenCLContext): void {
-  using marker = cl.queue.marker();
-  marker.waitSync();
+  cl.queue.waitFor([]).waitSync();
   cl.queue.finish();
 }
 
-function isOutOfOrder(cl: OpenCLContext): boolean {
-  using queue = queueOf(cl, { order: "out-of-order" });
-  return queue.order === "out-of-order";
-}
-
-test("a queue out of order: kernels, a user event, a barrier, a marker", async (open) => {
+test("two queues: kernels, a promise, a marker", async (open) => {
   const cl = open();
   using program = cl.program(SOURCE);
   using kernel = program.kernel("fill");
   const faults = await sweep(async () => {
-    using queue = queueOf(cl, { order: "out-of-order" });
+    using queue = cl.createQueue();
     await using one = cl.allocate({ shape: [SIZE], dtype: "u8" });
     await using two = cl.allocate({ shape: [SIZE], dtype: "u8" });
-    using event = cl.userEvent();
-    kernel.run([SIZE], [one, 1], { queue, after: event.fence });
-    kernel.run([SIZE], [two, 2], { queue });
-    using barrier = queue.barrier([event.fence]);
+    using opening = gate(); // its end comes first: that of the others waits for it
+    kernel.run([SIZE], [one, 1], { queue, after: opening.fence });
+    kernel.run([SIZE], [two, 2]);
     kernel.run([SIZE], [two, 3], { queue });
-    using all = queue.fence();
-    using marker = cl.queue.marker([all, barrier]);
-    event.complete();
-    await marker.wait();
+    const both = cl.queue.waitFor([queue.fence(), opening.fence]);
+    await opening.complete();
+    await both.wait();
   }, () => quiet(cl));
-  for (const fn of ["clEnqueueBarrierWithWaitList", "clEnqueueMarkerWithWaitList"]) some(faults, fn);
+  for (const fn of ["clCreateUserEvent", "clSetUserEventStatus", "clEnqueueMarkerWithWaitList"]) some(faults, fn);
   close(cl);
 });
 
 test("a queue with profiling: times, finish()", async (open) => {
   const cl = open();
-  const times = await sweep(() => {
+  const faults = await sweep(() => {
     using queue = cl.createQueue({ profiling: true });
-    using fence = queue.marker();
-    fence.waitSync();
-    fence.times();
-  });
-  some(times, "clGetEventProfilingInfo");
-  const finish = await sweep(() => {
-    using queue = queueOf(cl, { order: "out-of-order" });
-    using _ = queue.marker();
+    const fence = queue.waitFor([]);
     queue.finish();
+    queue.times(fence);
   });
-  some(finish, "clFinish");
+  for (const fn of ["clGetEventProfilingInfo", "clFinish"]) some(faults, fn);
   close(cl);
 });
 
@@ -76,13 +55,12 @@ test("the end of a queue whose commands are still at work", async (open) => {
   const cl = open();
   using program = cl.program(SOURCE);
   using slow = program.kernel("slow");
-  const order = isOutOfOrder(cl) ? "out-of-order" : "in-order";
   using from = cl.allocate({ shape: [2048], dtype: "u8" });
   cl.queue.fill(from, 1);
   const faults = await sweep(() => {
     using one = cl.allocate({ shape: [2048], dtype: "u8" });
     using two = cl.allocate({ shape: [2048], dtype: "u8" });
-    using queue = cl.createQueue({ order });
+    using queue = cl.createQueue();
     slow.run([2048], [from, one], { queue });
     slow.run([2048], [from, two], { queue });
   }, () => quiet(cl));
@@ -104,40 +82,39 @@ test("an attached queue", async (open) => {
 
 test("an attached event, of a command and of nobody yet", async (open) => {
   const cl = open();
-  const raw = rawQueue(cl);
+  const queue = rawQueue(cl);
   const event = new BigUint64Array(1);
-  assertEquals(opencl().clEnqueueMarkerWithWaitList(raw, 0, null, event), 0);
-  const gateOf = () => opencl().clCreateUserEvent(cl.handle, errcode);
-  let gate = gateOf();
-  const { clSetUserEventStatus, clReleaseEvent } = opencl();
+  pinned(event, "opencl", (at) => assertEquals(opencl().clEnqueueMarkerWithWaitList(queue, 0, NULL, at), 0));
+  const unset = () => opencl().clCreateUserEvent(cl.handle, errcode);
+  let user = unset();
+  const { clReleaseEvent } = opencl();
   const faults = await sweep(async () => {
-    // Whatever fails (this call too, once): ends wait for it.
+    // Whatever fails, but for this: ends wait for it.
     const set = new Promise<void>((resolve) =>
       setTimeout(() => {
-        if (clSetUserEventStatus(gate, 0) !== 0) clSetUserEventStatus(gate, 0);
+        raw().clSetUserEventStatus(user, 0);
         resolve();
       }, 2)
     );
     try {
-      using done = cl.attachEvent(event[0]);
-      using opened = cl.attachEvent(gate);
+      const done = cl.attachEvent(event[0]);
+      const opened = cl.attachEvent(user);
       await using tensor = cl.allocate({ shape: [SIZE], dtype: "u8" });
       tensor.usedBy(opened);
       cl.queue.fill(tensor, 1);
-      using fence = cl.queue.marker([done, opened]);
-      await fence.wait();
+      await cl.queue.waitFor([done, opened]).wait();
     } finally {
       await set;
     }
   }, () => {
     quiet(cl);
-    assertEquals(clReleaseEvent(gate), 0);
-    gate = gateOf();
-  }, ["opencl.clSetUserEventStatus", "opencl.clGetEventProfilingInfo"]); // the test asks again; the times, nobody wants
+    assertEquals(clReleaseEvent(user), 0);
+    user = unset();
+  });
   for (const fn of ["clGetEventInfo", "clRetainEvent", "clReleaseEvent", "clFlush"]) some(faults, fn);
-  clSetUserEventStatus(gate, 0);
-  for (const each of [gate, event[0] as ClEvent]) assertEquals(clReleaseEvent(each), 0);
-  assertEquals(opencl().clReleaseCommandQueue(raw), 0);
+  raw().clSetUserEventStatus(user, 0);
+  for (const each of [user, event[0] as ClEvent]) assertEquals(clReleaseEvent(each), 0);
+  assertEquals(opencl().clReleaseCommandQueue(queue), 0);
   close(cl);
 });
 
@@ -189,23 +166,16 @@ const TRANSFERS: { readonly [fn: string]: (queue: OpenCLQueue, bytes: Uint8Array
   },
 };
 
-for (const order of ["in-order", "out-of-order"] as const) {
-  test(`transfers, ${order} where the device can`, async (open) => {
-    const cl = open();
-    const queue = queueOf(cl, { order });
-    for (const [fn, transfer] of Object.entries(TRANSFERS)) {
-      const bytes = new Uint8Array(SIZE);
-      const faults = await sweep(() => transfer(queue, bytes), () => {
-        queue.marker().waitSync();
-        queue.finish();
-      });
-      some(faults, fn);
-      if (fn.includes("Read")) assert(bytes.every((byte) => byte === 7), "the last run, without a failure");
-    }
-    close(queue);
-    close(cl);
-  });
-}
+test("transfers", async (open) => {
+  const cl = open();
+  for (const [fn, transfer] of Object.entries(TRANSFERS)) {
+    const bytes = new Uint8Array(SIZE);
+    const faults = await sweep(() => transfer(cl.queue, bytes), () => quiet(cl));
+    some(faults, fn);
+    if (fn.includes("Read")) assert(bytes.every((byte) => byte === 7), "the last run, without a failure");
+  }
+  close(cl);
+});
 
 /** A queue that somebody else made. */
 function rawQueue(cl: OpenCLContext): ClCommandQueue {

@@ -94,20 +94,40 @@ const ASKED_AGAIN: readonly string[] = [
 ];
 
 /**
- * An event may be released by a queue that comes past it, which concerns nobody then. The queue keeps the first of such
- * failures, and its end throws it.
+ * A queue releases the events that it comes past, and sets those behind which its commands wait, when that concerns nobody
+ * who is there. It keeps the first of such failures, and its end throws it.
  */
-export const KEPT_BY_QUEUE = "opencl.clReleaseEvent";
+const KEPT_BY_QUEUE: readonly string[] = ["opencl.clReleaseEvent", "opencl.clSetUserEventStatus"];
+
+/** What {@link close} has to throw: the first of such failures that the sweeps before it have seen. */
+let toBeTold: string | undefined;
+
+/** Ends what the sweeps have used, its queues with it: their failures are thrown, and none went unsaid. */
+export function close(...used: readonly Disposable[]): void {
+  const call = toBeTold;
+  toBeTold = undefined;
+  let error: unknown;
+  try {
+    using all = new DisposableStack();
+    for (const one of used.toReversed()) all.use(one);
+  } catch (thrown) {
+    error = thrown;
+  }
+  assertTyped(error, "closing it");
+  assert(call === undefined || isOf(error, call), `a failure of ${call} went unsaid: ${error}`);
+}
 
 /** Every failure was heard of: an error of the function that failed was thrown, or a warning named it. */
 function assertTold(faults: readonly Fault[], silent: readonly string[] = []): void {
-  const unsaid = faults.filter(({ told, call }) => !told && !ASKED_AGAIN.includes(call) && !silent.includes(call));
+  const untold = faults.filter(({ told, call }) => !told && !ASKED_AGAIN.includes(call) && !silent.includes(call));
+  toBeTold ??= untold.find(({ call }) => KEPT_BY_QUEUE.includes(call))?.call;
+  const unsaid = untold.filter(({ call }) => !KEPT_BY_QUEUE.includes(call));
   const words = unsaid.map(({ call, error }) => error === undefined ? call : `${call}: ${error}`);
   assertEquals(words, [], "failures that went unsaid");
 }
 
 /** Is it, or is a part or a cause of it, a failure of this native function? A table may be a part of an API's. */
-function isOf(error: unknown, call: string): boolean {
+export function isOf(error: unknown, call: string): boolean {
   if (error instanceof SuppressedError) return isOf(error.error, call) || isOf(error.suppressed, call);
   if (!(error instanceof InteropError)) return false;
   const [table, fn] = call.split(".");

@@ -5,7 +5,7 @@
  */
 import { sleepSync } from "../../src/core/native/sleep.ts";
 import { assert, assertEquals, AssertionError } from "@std/assert";
-import { type Fence, ledger, LibraryNotFoundError, MapperGraph } from "@samepage/interop";
+import { ledger, LibraryNotFoundError, MapperGraph } from "@samepage/interop";
 import { host, type HostTensor } from "@samepage/interop";
 import {
   OpenCLContext,
@@ -16,6 +16,7 @@ import {
 } from "@samepage/interop/opencl";
 
 export { collect } from "../gc.ts";
+export { gate, Opening } from "../gate.ts";
 export { warningsOf } from "../warnings.ts";
 
 /** Part of the names of platforms that the tests call by a short one. */
@@ -275,39 +276,4 @@ export async function until(holds: () => boolean, what: string, milliseconds = 3
 /** Lets the event loop turn. */
 export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-/** A promise that a test settles, as what work waits for. */
-export class Opening implements Disposable {
-  /** Reached once it is opened. */
-  readonly fence: Fence;
-  readonly #settle: PromiseWithResolvers<void>;
-
-  /** Not open yet. */
-  constructor() {
-    this.#settle = Promise.withResolvers();
-    this.fence = host.signal(this.#settle.promise);
-  }
-
-  /** Opens it; the work behind it was told when the promise settles. */
-  async complete(): Promise<void> {
-    this.#settle.resolve();
-    await this.fence.wait();
-  }
-
-  /** Fails it. */
-  async fail(error: Error = new RangeError("the test failed it")): Promise<void> {
-    this.#settle.reject(error);
-    await this.fence.wait().catch(() => {});
-  }
-
-  /** Fails it, if nobody has settled it. */
-  [Symbol.dispose](): void {
-    this.#settle.reject(new Error("nobody settled it"));
-  }
-}
-
-/** One that is not open yet. */
-export function gate(): Opening {
-  return new Opening();
 }
