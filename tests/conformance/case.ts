@@ -7,6 +7,7 @@ import { nameOf } from "../../src/core/graph/context.ts";
 import { region } from "../../src/core/layout/layout.ts";
 import type { Mapped } from "../../src/core/tensors/mapped.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
+import { NativeCallError } from "../../src/core/errors.ts";
 import { random } from "./bytes.ts";
 import type { End, Subject } from "./subject.ts";
 
@@ -94,6 +95,11 @@ export function assertFrames({ source, target }: Subject): void {
 export function frameOf(subject: Subject, info: ImageInfo): Frame {
   assertFrames(subject);
   return subject.source.allocateFrame!(info);
+}
+
+/** What the work of a test fails with. */
+export function failure(): NativeCallError {
+  return new NativeCallError("the test failed it", { api: "host" });
 }
 
 /** Nothing is lent of it. */

@@ -15,9 +15,8 @@ import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { CudaEnd, deviceOf, managedOf, type Memory, pinnedOf, virtualOf } from "./cuda_end.ts";
-import { ManualGate } from "../gate.ts";
 import { hostEnd, oddHostEnd } from "./host_end.ts";
-import { buffersOf, gateOf, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, OpenCLEnd } from "./opencl_end.ts";
 import { MatEnd } from "./opencv_mat_end.ts";
 import { ANY_MAT } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
@@ -166,7 +165,6 @@ function openInOpenCL(device: CudaDevice, location: "device" | "host", same: Ope
     elsewhere: buffers[1],
     expected: "as proven",
     ...from.rest,
-    gate: () => gateOf(cls[0]),
     quiet: () => [from.rest, ...buffers].forEach((end) => end.quiet()),
     [Symbol.dispose]: () => from.closeAll(...cls, ...buffers, graph),
   };
@@ -223,7 +221,6 @@ function opened({ ordinal }: CudaDevice, memoryOf: Variant["memoryOf"]) {
   const contexts = [CudaContext.open({ ordinal }), CudaContext.open({ ordinal })];
   const ends = contexts.map((context) => new CudaEnd(context, memoryOf(context)));
   const rest = {
-    gate: () => new ManualGate(),
     quiet: () => ends.forEach((end) => end.quiet()),
     alive: () => inUse(contexts[0]),
   };

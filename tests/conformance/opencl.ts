@@ -4,7 +4,7 @@ import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { buffersOf, gateOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import type { Candidate, Subject } from "./subject.ts";
 
 /**
@@ -43,7 +43,6 @@ function open(edge: string, device: OpenCLDevice, expected: Subject["expected"])
     target: fromHost ? ends[0] : hostEnd,
     elsewhere: fromHost ? ends[1] : hostEnd,
     expected: fromHost ? expected : "as proven",
-    gate: () => gateOf(contexts[0]),
     alive: () => objectsIn(...contexts),
     quiet: () => ends.forEach((end) => end.quiet()),
     [Symbol.dispose]() {

@@ -1,7 +1,7 @@
 import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Target } from "../../src/core/graph/context.ts";
-import type { Fence } from "../../src/core/life/fence.ts";
+import type { Fence } from "../../src/core/device/fence.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
@@ -17,7 +17,7 @@ import { told } from "../opencl/raw.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import { peersOf } from "./opencl_peers.ts";
-import type { End, Gate, Peers } from "./subject.ts";
+import type { End, Peers } from "./subject.ts";
 
 /** A work-item a byte: loops are cut short on llvmpipe. */
 const SOURCE = `
@@ -155,17 +155,6 @@ export class OpenCLEnd implements End, Disposable {
 function asBytes(tensor: Tensor, access = tensor.access): Tensor {
   const { byteOffset, byteLength } = tensor.layout;
   return tensor.slice({ shape: [byteLength], dtype: "u8", strides: [1], byteOffset, byteLength }, { access });
-}
-
-/** Work of a context that a test lets begin. */
-export function gateOf(context: OpenCLContext): Gate {
-  const event = context.userEvent();
-  return {
-    fence: event.fence,
-    open: () => event.complete(),
-    fail: () => event.fail(),
-    [Symbol.dispose]: () => event[Symbol.dispose](),
-  };
 }
 
 /** How many objects there are in contexts: each is an owner of its own. */

@@ -1,5 +1,5 @@
 import { hostToOpenCLImage, MapperGraph, openCLImageToHost, openCLToOpenCLImage } from "../../mod.ts";
-import type { Fence } from "../../src/core/life/fence.ts";
+import type { Fence } from "../../src/core/device/fence.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
@@ -20,7 +20,7 @@ import {
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { buffersOf, gateOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import type { Candidate, End, Subject, Variant, Variants } from "./subject.ts";
@@ -146,7 +146,6 @@ function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Sub
     ...(from === "host" ? { elsewhere: ends[1] } : {}),
     expected: from === "host" ? expected : "as proven",
     variants: { ...variants, padded: variants.padded.filter(({ whole }) => !hasUnsoundSlices(ends[0].target, whole)) },
-    gate: () => gateOf(contexts[0]),
     alive: () => objectsIn(...contexts),
     quiet: () => buffers.forEach((buffer) => buffer.quiet()),
     [Symbol.dispose]() {

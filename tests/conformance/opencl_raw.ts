@@ -81,14 +81,11 @@ export class RawQueue implements Disposable {
     const from = this.#scratch(bytes);
     const event = this.#run(run(PASS.mem(from)));
     return async () => {
-      const status = new Int32Array(1);
-      const over = await until(() => {
-        check(raw().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4n, status, null));
-        return status[0] <= CL_COMPLETE;
-      });
+      let status = 0;
+      const over = await until(() => (status = statusOf(event)) <= CL_COMPLETE);
       raw().clReleaseEvent(event);
       raw().clReleaseMemObject(from);
-      if (!over || status[0] < CL_COMPLETE) throw new Error(`the kernel that writes ended with ${status[0]}`);
+      if (!over || status < CL_COMPLETE) throw new Error(`the kernel that writes ended with ${status}`);
     };
   }
 
@@ -99,7 +96,7 @@ export class RawQueue implements Disposable {
     raw().clReleaseEvent(this.#run(run(PASS.mem(to))));
     const address = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))) as Address;
     check(
-      raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(byteLength), address, 0, null, null),
+      raw().clEnqueueReadBuffer(this.#queue, to, CL_TRUE, 0n, BigInt(byteLength), address, 0, NULL, NULL),
     );
     raw().clReleaseMemObject(to);
     return bytes;
@@ -121,11 +118,20 @@ export class RawQueue implements Disposable {
     const event = new BigUint64Array(1);
     const { clEnqueueNDRangeKernel } = raw();
     pinned(BigUint64Array.from(items, BigInt), "opencl", (size) => {
-      check(clEnqueueNDRangeKernel(this.#queue, kernel, items.length, NULL, size, NULL, 0, null, event));
+      pinned(event, "opencl", (at) => {
+        check(clEnqueueNDRangeKernel(this.#queue, kernel, items.length, NULL, size, NULL, 0, NULL, at));
+      });
     });
     check(raw().clFlush(this.#queue));
     return event[0] as ClEvent;
   }
+}
+
+/** How far an event's command is. */
+function statusOf(event: ClEvent): number {
+  const status = new Int32Array(1);
+  pinned(status, "opencl", (at) => check(raw().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4n, at, NULL)));
+  return status[0];
 }
 
 function check(code: number): void {

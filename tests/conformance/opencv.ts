@@ -5,8 +5,7 @@ import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { freeSlots } from "../faults/slots.ts";
-import { ManualGate } from "../gate.ts";
-import { buffersOf, gateOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { hostOfPlanes } from "./opencv_bytes.ts";
 import { MatEnd, matOfOpenCV } from "./opencv_mat_end.ts";
 import { UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
@@ -98,7 +97,6 @@ function openMat(edge: string, memory: Memory): Subject {
     expected: "alias",
     variants: foreign ? MAT_OF_OPENCV : ANY_MAT,
     withoutCalls: true,
-    gate: () => new ManualGate(),
     alive: () => -freeSlots(),
     [Symbol.dispose]: () => disposeAll(...contexts, graph),
   };
@@ -133,7 +131,6 @@ function openUMat(edge: string, device: OpenCLDevice): Subject {
     ...(edge in WAYS ? { via: WAYS[edge] } : {}),
     ...(edge in WAYS ? { expected: "as proven" } : { expected: "alias", withoutCalls: true }),
     variants: ANY_MAT,
-    gate: () => gateOf(cl),
     alive: () => objectsIn(cl) - freeSlots(),
     quiet: () => [buffers, ...umats].forEach((end) => end.quiet()),
     [Symbol.dispose]: () => disposeAll(...cls, ...contexts, buffers, ...umats, graph),
@@ -160,7 +157,6 @@ function openUMatIn(handle: bigint): Subject {
     expected: "alias",
     withoutCalls: true,
     variants: MAT_OF_OPENCV,
-    gate: () => gateOf(cl),
     alive: () => objectsIn(cl) - freeSlots(),
     quiet: () => [buffers, umats].forEach((end) => end.quiet()),
     [Symbol.dispose]: () => disposeAll(cl, cv, buffers, umats, graph),

@@ -1,7 +1,7 @@
 import { assert } from "@std/assert";
 import { UMAT_DATA_HOST_COPY_OBSOLETE, USAGE_DEFAULT } from "../../ffi/opencv_core/constants.ts";
 import { readUMatData, UMatData } from "../../ffi/opencv_core/structs.ts";
-import type { Fence } from "../../src/core/life/fence.ts";
+import type { Fence } from "../../src/core/device/fence.ts";
 import type { Graph } from "../../src/core/graph/graph.ts";
 import { layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { MapperGraph } from "../../mod.ts";

@@ -63,16 +63,6 @@ export interface RawEnd {
   look?(tensor: Tensor): Uint8Array;
 }
 
-/** Work of a device that does not begin before a test says so. Disposing it unopened fails it. */
-export interface Gate extends Disposable {
-  /** Reached when it is open. */
-  readonly fence: Fence;
-  /** Lets the work be done. */
-  open(): void;
-  /** Lets it fail. */
-  fail(): void;
-}
-
 /** What lies where: the whole memory, and the part of it that is mapped. */
 export interface Variant {
   /** In words. */
@@ -108,8 +98,6 @@ export interface Subject extends Disposable {
   readonly variants?: Variants;
   /** Set where a map across it, and its end, take no native call at all. */
   readonly withoutCalls?: true;
-  /** Work of one of the two ends. */
-  gate(): Gate;
   /** Has the APIs let go of what they keep until their next call. */
   quiet?(): void;
   /** How many native objects the driver says are alive, where it can tell. */

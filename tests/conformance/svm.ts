@@ -11,7 +11,7 @@ import {
   type UsmKind,
 } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { buffersOf, gateOf, type Memory, objectsIn, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, type Memory, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { PASS } from "./opencl_raw.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
@@ -115,7 +115,6 @@ function open({ edge, memoryOf, about }: Variant, device: OpenCLDevice): Subject
     target,
     ...(elsewhere === undefined ? {} : { elsewhere }),
     ...about,
-    gate: () => gateOf(contexts[0]),
     alive: () => objectsIn(...contexts),
     quiet: () => ends.forEach((end) => end.quiet()),
     [Symbol.dispose]() {

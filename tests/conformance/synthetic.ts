@@ -3,7 +3,6 @@ import { MapperGraph } from "../../mod.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { bytesAt } from "./bytes.ts";
-import { ManualGate } from "../gate.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 import { FakeContext, type FakeTarget } from "./template/context.ts";
@@ -53,7 +52,6 @@ function open([from, to]: Edge): Subject {
     elsewhere: end(to, 2),
     expected: KINDS[to === "host" ? from as keyof typeof KINDS : to] ?? "alias",
     ...(from === "fake.alias" && to === "host" ? { withoutCalls: true } : {}), // the host has its address already
-    gate: () => new ManualGate(),
     alive: fakeAlive,
     [Symbol.dispose]() {
       using all = new DisposableStack();

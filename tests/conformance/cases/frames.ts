@@ -4,8 +4,9 @@ import { Frame } from "../../../src/core/tensors/frame.ts";
 import { type ImageInfo, imageInfo } from "../../../src/core/layout/frame_info.ts";
 import { ledger } from "../../../src/core/life/ledger.ts";
 import { host, type HostTensor } from "../../../src/host/mod.ts";
-import { across, assertFrames, assertFree, type Case, needsParts, NotHere } from "../case.ts";
+import { across, assertFrames, assertFree, type Case, failure, needsParts, NotHere } from "../case.ts";
 import { assertSame, random, until } from "../bytes.ts";
+import { gate } from "../../gate.ts";
 import type { End, Subject } from "../subject.ts";
 
 const INFO: ImageInfo = imageInfo({ format: "NV12", width: 64, height: 48 });
@@ -16,13 +17,13 @@ export const FRAMES: readonly Case[] = [
     name: "frame-used-by",
     run: (subject) =>
       withFrames(subject, async (source, bytes) => {
-        using gate = subject.gate();
+        using opening = gate();
         const mapped = across(subject, source);
-        mapped.usedBy(gate.fence);
+        mapped.usedBy(opening.fence);
         const disposed = mapped[Symbol.asyncDispose]();
         await assertWaits(disposed, "the unmap of a frame");
         assertHeld(source);
-        gate.open();
+        await opening.complete();
         await disposed;
         await assertBack(subject, source, bytes);
       }),
@@ -35,15 +36,15 @@ export const FRAMES: readonly Case[] = [
           const before = ledger.alive;
           const frame = separate(end);
           const made = ledger.alive;
-          using gate = subject.gate();
-          frame[how](gate.fence);
+          using opening = gate();
+          frame[how](opening.fence);
           const ended = how === "usedBy" ? frame[Symbol.asyncDispose]() : until(() => isFreed(frame));
           await assertWaits(ended, `the memory of a frame, with ${how}`);
           for (const [kind, count] of Object.entries(made)) {
             if (count === before[kind]) continue;
             assert((ledger.alive[kind] ?? 0) >= count, `${kind} was given back under the work, with ${how}`);
           }
-          gate.open();
+          await opening.complete();
           await ended;
           assert(isFreed(frame), `the planes were never given back, with ${how}`);
         }
@@ -54,14 +55,14 @@ export const FRAMES: readonly Case[] = [
     name: "frame-dispose-after",
     run: (subject) =>
       withFrames(subject, async (source, bytes) => {
-        using gate = subject.gate();
+        using opening = gate();
         const first = across(subject, source);
-        first.disposeAfter(gate.fence);
+        first.disposeAfter(opening.fence);
         assertEquals(first.grants.map((grant) => grant.state), first.grants.map(() => "returning"));
         assertHeld(source);
         assertThrows(() => first.planes[0].handle, DisposedError);
         const second = acrossIfNoHostWait(subject, source);
-        gate.open();
+        await opening.complete();
         if (second !== undefined) {
           await assertPlanes(subject.target, second, bytes, "the bytes that were on their way back");
           await second[Symbol.asyncDispose]();
@@ -74,10 +75,10 @@ export const FRAMES: readonly Case[] = [
     name: "frame-map-waits-for-work",
     run: (subject) =>
       withFrames(subject, async (source, bytes) => {
-        using gate = subject.gate();
-        source.usedBy(gate.fence);
+        using opening = gate();
+        source.usedBy(opening.fence);
         const early = acrossIfNoHostWait(subject, source);
-        gate.open();
+        await opening.complete();
         await using mapped = early ?? across(subject, source);
         await assertPlanes(subject.target, mapped, bytes, "the bytes behind the work on the source");
       }),
@@ -88,11 +89,11 @@ export const FRAMES: readonly Case[] = [
       withFrames(subject, async (source, bytes) => {
         await using mapped = across(subject, source);
         for (const declared of [source, mapped, mapped.planes[1]]) {
-          using gate = subject.gate();
-          declared.usedBy(gate.fence);
+          using opening = gate();
+          declared.usedBy(opening.fence);
           const finished = (declared === source ? source : mapped).finished();
           await assertWaits(finished, "finished()");
-          gate.open();
+          await opening.complete();
           await finished;
         }
         await assertPlanes(subject.target, mapped, bytes, "the frame, which stays mapped");
@@ -121,14 +122,14 @@ export const FRAMES: readonly Case[] = [
         const lent = mapped.borrow("read");
         for (const plane of mapped.planes) assertThrows(() => plane.assertUsable("write"), AccessError);
         await assertPlanes(subject.target, lent, bytes, "what was lent of the mapped frame");
-        using gate = subject.gate();
-        lent.usedBy(gate.fence);
+        using opening = gate();
+        lent.usedBy(opening.fence);
         // The frame ends what it has lent first, and that waits for its work.
         const disposed = mapped[Symbol.asyncDispose]();
         await assertWaits(disposed, "the unmap of a frame that is lent");
         assertThrows(() => lent.planes[0].handle, DisposedError);
         assertHeld(source);
-        gate.open();
+        await opening.complete();
         await disposed;
         assert(isFreed(lent));
         await assertBack(subject, source, bytes);
@@ -174,16 +175,16 @@ export const FRAMES: readonly Case[] = [
     name: "frame-failed-fence",
     run: (subject) =>
       withFrames(subject, async (source) => {
-        using after = subject.gate();
+        using after = gate();
         const mapped = across(subject, source);
         mapped.disposeAfter(after.fence);
-        after.fail();
+        await after.fail(failure());
         assert(await until(() => isFreed(mapped)), "the bytes never came back");
         assertThrows(() => across(subject, source), InteropError); // for all of its planes at once
-        using used = subject.gate();
+        using used = gate();
         const again = across(subject, source);
         again.usedBy(used.fence);
-        used.fail();
+        await used.fail(failure());
         await again[Symbol.asyncDispose]().then(
           () => assert(false, "the failure of the work is not thrown"),
           (error) => assert(error instanceof InteropError, `${error}`),

@@ -4,7 +4,7 @@ import { imageInfo } from "../../../src/core/layout/frame_info.ts";
 import { across, assertFree, type Case, filled, frameOf, needsParts, NotHere, partOf, unitOf } from "../case.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { assertSame, random, until } from "../bytes.ts";
-import type { Gate } from "../subject.ts";
+import { gate, type Opening } from "../../gate.ts";
 
 /** Bytes on their way back are mapped as something else than they were: elsewhere, or with more bytes around them. */
 export const RETURNING: readonly Case[] = [
@@ -16,10 +16,10 @@ export const RETURNING: readonly Case[] = [
       const { source, bytes } = await filled(from);
       using _ = source;
       for (const access of ["read", "read-write"] as const) {
-        using gate = subject.gate();
+        using opening = gate();
         const first = across(subject, source, { access });
-        first.disposeAfter(gate.fence);
-        await using second = mapAround(gate, () => across(subject, source, { access }, elsewhere));
+        first.disposeAfter(opening.fence);
+        await using second = await mapAround(opening, () => across(subject, source, { access }, elsewhere));
         assertSame(await elsewhere.read(second), bytes, `mapped for "${access}"`);
       }
       assert(await until(() => source.grant.state === "live"), "the bytes never came back");
@@ -35,14 +35,14 @@ export const RETURNING: readonly Case[] = [
       using _ = source;
       const end = Math.ceil(10_001 / unitOf(source));
       for (const access of ["read", "read-write"] as const) {
-        using gate = subject.gate();
+        using opening = gate();
         const part = partOf(source, 1, end, access);
         const first = across(subject, part);
-        first.usedBy(gate.fence);
-        part.disposeAfter(gate.fence);
+        first.usedBy(opening.fence);
+        part.disposeAfter(opening.fence);
         assertEquals(first.grant.state, "returning");
         {
-          await using second = mapAround(gate, () => across(subject, source, { access }));
+          await using second = await mapAround(opening, () => across(subject, source, { access }));
           assertSame(await to.read(second), bytes, `all of it, mapped for "${access}" behind a part`);
         }
         assert(await until(() => source.grant.state === "live"), "the bytes never came back");
@@ -88,9 +88,9 @@ export const RETURNING: readonly Case[] = [
       const bytes = source.planes.map((plane) => random(plane.layout.byteLength));
       for (const [i, plane] of source.planes.entries()) await from.write(plane, bytes[i]);
       for (const access of ["read", "read-write"] as const) {
-        using gate = subject.gate();
-        across(subject, source.planes[1], { access }).disposeAfter(gate.fence);
-        await using second = mapAround(gate, () => across(subject, source, { access }));
+        using opening = gate();
+        across(subject, source.planes[1], { access }).disposeAfter(opening.fence);
+        await using second = await mapAround(opening, () => across(subject, source, { access }));
         for (const [i, plane] of second.planes.entries()) {
           assertSame(await to.read(plane), bytes[i], `plane ${i}, mapped for "${access}"`);
         }
@@ -111,7 +111,7 @@ function refusalOf(map: () => unknown): NoRouteError | undefined {
 }
 
 /** Maps before the gate is open; where the host would have to wait for that, which is refused, as soon as it is. */
-function mapAround<M>(gate: Gate, map: () => M): M {
+async function mapAround<M>(opening: Opening, map: () => M): Promise<M> {
   let early: M | undefined;
   try {
     early = map();
@@ -120,6 +120,6 @@ function mapAround<M>(gate: Gate, map: () => M): M {
     const parts = error instanceof InteropError && error.errors.length > 0 ? error.errors : [error];
     if (!parts.every((part) => part instanceof AccessError)) throw error;
   }
-  gate.open();
+  await opening.complete();
   return early ?? map();
 }

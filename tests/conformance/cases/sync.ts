@@ -3,8 +3,9 @@ import { AccessError, InteropError } from "../../../src/core/errors.ts";
 import type { Fence } from "../../../src/core/device/fence.ts";
 import type { MapOptions } from "../../../src/core/graph/graph.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
-import { across, assertFree, type Case, filled, NotHere, SIZE } from "../case.ts";
+import { across, assertFree, type Case, failure, filled, NotHere, SIZE } from "../case.ts";
 import { assertSame, random, until } from "../bytes.ts";
+import { gate } from "../../gate.ts";
 import type { End, Subject } from "../subject.ts";
 
 /** Work in flight, and bytes on their way back. */
@@ -50,11 +51,11 @@ export const SYNC: readonly Case[] = [
     async run(subject) {
       const { source, bytes } = await filled(subject.source);
       using _ = source;
-      using gate = subject.gate();
-      const mapped = acrossIfNoHostWait(subject, source, { after: gate.fence });
+      using opening = gate();
+      const mapped = acrossIfNoHostWait(subject, source, { after: opening.fence });
       const written = mapped && await assertHeldBack(subject.target, mapped);
-      gate.open();
-      await using open = mapped ?? across(subject, source, { after: gate.fence });
+      await opening.complete();
+      await using open = mapped ?? across(subject, source, { after: opening.fence });
       assertSame(await subject.target.read(open), written ?? bytes, "the bytes behind the fence");
     },
   },
@@ -63,15 +64,15 @@ export const SYNC: readonly Case[] = [
     async run(subject) {
       const { source, bytes } = await filled(subject.source);
       using _ = source;
-      using gate = subject.gate();
+      using opening = gate();
       const mapped = across(subject, source);
-      mapped.usedBy(gate.fence);
+      mapped.usedBy(opening.fence);
       let over = false;
       const disposed = mapped[Symbol.asyncDispose]().then(() => over = true);
       await new Promise((resolve) => setTimeout(resolve, 20));
       assert(!over, "the unmap did not wait for the work that uses the memory");
       assertThrows(() => source.handle, AccessError);
-      gate.open();
+      await opening.complete();
       await disposed;
       assertSame(await subject.source.read(source), bytes, "the source's bytes");
       assertFree(source);
@@ -82,11 +83,11 @@ export const SYNC: readonly Case[] = [
     async run(subject) {
       const { source } = await filled(subject.source);
       using _ = source;
-      using gate = subject.gate();
+      using opening = gate();
       const mapped = across(subject, source);
-      mapped.usedBy(gate.fence);
+      mapped.usedBy(opening.fence);
       assertThrows(() => mapped[Symbol.dispose](), AccessError);
-      gate.open();
+      await opening.complete();
       await mapped[Symbol.asyncDispose]();
       assertFree(source);
     },
@@ -96,14 +97,14 @@ export const SYNC: readonly Case[] = [
     async run(subject) {
       const { source, bytes } = await filled(subject.source);
       using _ = source;
-      using gate = subject.gate();
+      using opening = gate();
       const first = across(subject, source);
       const written = submitted(subject.target, first);
-      first.disposeAfter(gate.fence);
+      first.disposeAfter(opening.fence);
       assertEquals(first.grant.state, "returning");
       assertThrows(() => source.handle, AccessError);
       const second = acrossIfNoHostWait(subject, source);
-      gate.open();
+      await opening.complete();
       if (second === undefined) {
         await until(() => first.grant.state === "ended");
       } else {
@@ -119,10 +120,10 @@ export const SYNC: readonly Case[] = [
     async run(subject) {
       const { source } = await filled(subject.source);
       using _ = source;
-      using gate = subject.gate();
+      using opening = gate();
       const mapped = across(subject, source);
-      mapped.disposeAfter(gate.fence);
-      gate.fail();
+      mapped.disposeAfter(opening.fence);
+      await opening.fail(failure());
       assert(await until(() => source.grant.state === "live"), "the bytes never came back");
       assertThrows(() => across(subject, source), InteropError);
       await using again = across(subject, source);
@@ -135,10 +136,10 @@ export const SYNC: readonly Case[] = [
       const { source } = await filled(subject.source);
       using _ = source;
       for (const ends of ENDS) {
-        using gate = subject.gate();
+        using opening = gate();
         const mapped = across(subject, source);
-        mapped.usedBy(gate.fence);
-        gate.fail();
+        mapped.usedBy(opening.fence);
+        await opening.fail(failure());
         const error = await endOf(mapped, ends);
         assert(error instanceof InteropError, `the failure of the work is not thrown: ${error}`);
         assertFree(source);
@@ -174,9 +175,7 @@ function assertRecorded({ work }: Tensor, fence: Fence): void {
 /** Waits, at the end of its scope, for work: where nobody else has waited, memory must not go before it is done. */
 function seenOut(fence: Fence): AsyncDisposable {
   return {
-    async [Symbol.asyncDispose]() {
-      await fence.wait();
-    },
+    [Symbol.asyncDispose]: () => fence.wait(),
   };
 }
 
