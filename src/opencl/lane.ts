@@ -164,6 +164,7 @@ export class ClLane {
 
   /** Blocks until a mark is over, or rusticl 22.3 says so too early. */
   block(mark: number): void {
+    if (mark <= this.over) return;
     this.flush();
     const { addresses } = this.#ring;
     checkWait(opencl().clWaitForEvents(1, addresses[mark & (addresses.length - 1)]));

@@ -42,7 +42,7 @@ export interface Lines<L = unknown> {
   refused?(lane: L): void;
   /** Asks, without blocking, whether `mark` is over, and flushes where it must. Answers the newest mark known to be over. */
   poll(lane: L, mark: number): number;
-  /** Blocks this thread until `mark` is over. The core polls afterwards, and blocks again where the driver came back early. */
+  /** Blocks this thread until `mark` is over; it may be. The core polls afterwards, and blocks again where that was too early. */
   block(lane: L, mark: number): void;
   /** One nonblocking native call that ends when `mark` is over, or about then. */
   waitElsewhere(lane: L, mark: number): Promise<void>;

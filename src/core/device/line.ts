@@ -186,7 +186,8 @@ export class Line<L = any> {
 
   /** Blocks until a mark is over. @throws {AccessError} where that could never end. */
   block(mark: number): void {
-    if (this.isOver(mark)) return;
+    if (mark <= this.#over) return;
+    this.#assertOpen();
     this.#assertUngated("this wait", mark);
     do this.#lines.block(this.lane, mark); while (!this.isOver(mark));
   }
