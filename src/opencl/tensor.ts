@@ -123,9 +123,17 @@ export function createBuffer(
   address: Address,
   undo: Undo,
 ): ClMem {
+  const mem = newBuffer(context, flags, length, address);
+  undo.push(() => releaseBuffer(mem));
+  return mem;
+}
+
+/** The same, for the caller to release. */
+export function newBuffer(context: OpenCLContext, flags: bigint, length: number, address: Address): ClMem {
   const all = flags | CL_MEM_READ_WRITE;
   const mem = made(opencl().clCreateBuffer(context.rawHandle, all, BigInt(length), address, errcode), "clCreateBuffer");
-  return own(mem, undo);
+  ledger.add("opencl.cl_mem");
+  return mem;
 }
 
 /** A buffer that somebody else made, retained; the release goes on the undo list. */
@@ -137,9 +145,12 @@ export function retainBuffer(mem: ClMem, undo: Undo): ClMem {
 /** Takes a new `cl_mem` over: its release goes on the undo list. */
 export function own(mem: ClMem, undo: Undo): ClMem {
   ledger.add("opencl.cl_mem");
-  undo.push(() => {
-    ledger.remove("opencl.cl_mem");
-    check(opencl().clReleaseMemObject(mem), "clReleaseMemObject");
-  });
+  undo.push(() => releaseBuffer(mem));
   return mem;
+}
+
+/** Gives up one share of a `cl_mem`. */
+export function releaseBuffer(mem: ClMem): void {
+  ledger.remove("opencl.cl_mem");
+  check(opencl().clReleaseMemObject(mem), "clReleaseMemObject");
 }

@@ -390,7 +390,7 @@ export class Resource {
   #beforeGivingBack(): Fence | undefined {
     const { work } = this;
     if (this.#endsAfter !== undefined) work.add(this.#endsAfter());
-    if (this.#giveBack === undefined) return undefined;
+    if (this.#giveBack === undefined || work.line === undefined) return undefined;
     const { line, afterWork } = this.#giveBack;
     return afterWork ? work.next() : work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark));
   }
@@ -402,11 +402,10 @@ export class Resource {
     const { line, next } = this.#giveBack;
     let call: Call | undefined;
     try {
-      // Asked now: a driver may never end what is submitted behind work that has failed already (PoCL 3.1).
-      const behind = work.fences;
       call = this.#giveBack.step(this.#step++, work.used);
       if (call === undefined) [this.#giveBack, this.#step] = [next, 0];
-      else work.add(line.submitRaw(call, behind));
+      // The work is asked now: a driver may never end what is submitted behind work that has failed already (PoCL 3.1).
+      else work.add(line.submitRaw(call, work.fences));
     } catch (error) {
       this.#giveBack = undefined;
       if (call?.partial) work.add(line.fence());

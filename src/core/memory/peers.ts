@@ -81,7 +81,7 @@ export function tellByHandle(kind: string, handle: bigint, allocation: Allocatio
 }
 
 /** Takes one out of a list; the last takes its place. */
-function takeOut<T extends { place: number }>(list: T[], one: T): void {
+export function takeOut<T extends { place: number }>(list: T[], one: T): void {
   const last = list.pop()!;
   if (last === one) return;
   list[one.place] = last;

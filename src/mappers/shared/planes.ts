@@ -46,13 +46,9 @@ export function planesFromZero({ planes }: Described): readonly DescribedPlane[]
 
 /** A tensor or frame as it will be in a buffer that begins at `start`, counted as the allocation counts. */
 export function inBuffer(source: Described, cl: OpenCLContext, access: Access, start: number): Described {
-  const offsets = source.planes.map((plane) => cl.memory.offsetOf(plane.start - start));
   const { planes, info } = source;
-  if (planes.every(({ layout }, i) => layout.byteOffset === offsets[i])) return source.as(cl, access);
-  return new Described(
-    cl,
-    access,
-    planes.map((plane, i) => ({ ...plane, layout: moved(plane.layout, offsets[i]) })),
-    info,
-  );
+  const offsetOf = (plane: DescribedPlane) => cl.memory.offsetOf(plane.start - start);
+  if (planes.every((plane) => plane.layout.byteOffset === offsetOf(plane))) return source.as(cl, access);
+  const placed = planes.map((plane) => ({ ...plane, layout: moved(plane.layout, offsetOf(plane)) }));
+  return new Described(cl, access, placed, info);
 }

@@ -5,10 +5,11 @@ import type { ByteRange } from "../../core/tensors/described.ts";
 import { ArgumentError, throwAll } from "../../core/errors.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
+import { takeOut } from "../../core/memory/peers.ts";
 import { Ranges } from "../../core/memory/ranges.ts";
 import type { BufferLimits } from "./limits.ts";
 import type { OpenCLContext } from "../context.ts";
-import { createBuffer, retainBuffer, type RootBuffer } from "../tensor.ts";
+import { createBuffer, newBuffer, releaseBuffer, retainBuffer, type RootBuffer } from "../tensor.ts";
 
 /** What else than a buffer a `cl_mem` over host memory is to be. */
 export interface HostImage {
@@ -29,7 +30,7 @@ export interface HostBuffer extends RootBuffer {
   /** What it is: `"a buffer"`, or which image. */
   readonly what: string;
   /** The maps that have it. */
-  readonly shares: Set<Share>;
+  shares: Share[];
   /** What maps have given back that had it, from the first such byte to the last: others may have written there since. */
   returned: { readonly start: number; readonly end: number } | undefined;
   /** Those that write through it, from the first map to the last way back. */
@@ -44,6 +45,8 @@ export interface Share {
   readonly buffer: HostBuffer;
   /** The map's end of life; set once that is made. */
   holder: Resource | undefined;
+  /** Where it stands among the buffer's shares. */
+  place: number;
 }
 
 const NONE: readonly HostBuffer[] = [];
@@ -93,7 +96,7 @@ export class HostBuffers {
 
   /** True where all maps that have a buffer are on their way back: it ends by itself. */
   isReturning({ shares }: HostBuffer): boolean {
-    return shares.size > 0 && [...shares].every(({ holder }) => holder?.onTheWayBack);
+    return shares.length > 0 && shares.every(({ holder }) => holder?.onTheWayBack);
   }
 
   /** Blocks until the maps that have these buffers are back. @throws {AccessError} where that could never end. */
@@ -158,7 +161,8 @@ export class HostBuffers {
    * maps of one range overlap in time.
    */
   write(buffer: HostBuffer, writer: Resource): void {
-    if (buffer.writers.length === 0) return void buffer.writers.push(writer);
+    // A literal has room for what is in it; a push makes room for seventeen.
+    if (buffer.writers.length === 0) return void (buffer.writers = [writer]);
     const unfinished = buffer.writers.filter(({ state }) => state !== "freed");
     for (const earlier of unfinished) {
       // One that lives has other bytes, or is what this one was mapped from: that end is its own.
@@ -187,22 +191,23 @@ export class HostBuffers {
   }
 
   #create(range: ByteRange, live: Ranges<HostBuffer>, image: HostImage | undefined): HostBuffer {
-    const undo: Undo = [];
     const address = range.address as Address;
-    const mem = image === undefined
-      ? createBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, address, undo)
-      : image.create(address, undo);
-    return added(range, mem, undefined, live, undo, image?.what);
+    if (image === undefined) {
+      const mem = newBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, address);
+      return added(range, mem, undefined, live, [() => releaseBuffer(mem)]);
+    }
+    const undo: Undo = [];
+    return added(range, image.create(address, undo), undefined, live, undo, image.what);
   }
 }
 
-/** A buffer that is live from now on; `undo` is its release. */
+/** A buffer that is live from now on. */
 function added(
   { start, address, byteLength }: ByteRange,
   mem: ClMem,
   limits: BufferLimits | undefined,
   live: Ranges<HostBuffer>,
-  undo: Undo,
+  release: Undo,
   what: string = BUFFER,
 ): HostBuffer {
   const buffer: HostBuffer = {
@@ -213,27 +218,27 @@ function added(
     byteLength,
     limits,
     hostWriters: 0,
-    shares: new Set(),
+    shares: [],
     returned: undefined,
     writers: [],
-    undo,
+    undo: [...release, () => live.delete(place)],
   };
   const place = live.add(buffer, start, start + byteLength, false);
-  undo.push(() => live.delete(place)); // first of its release
   return buffer;
 }
 
 /** One more has it; the last one to give it back releases it. */
 function share(buffer: HostBuffer, undo: Undo): Share {
-  const share: Share = { buffer, holder: undefined };
-  buffer.shares.add(share);
+  const share: Share = { buffer, holder: undefined, place: buffer.shares.length };
+  if (buffer.shares.length === 0) buffer.shares = [share];
+  else buffer.shares.push(share);
   undo.push(() => {
-    buffer.shares.delete(share);
+    takeOut(buffer.shares, share);
     for (const { start, end } of share.holder?.grants ?? []) {
       const { returned = { start, end } } = buffer;
       buffer.returned = { start: Math.min(returned.start, start), end: Math.max(returned.end, end) };
     }
-    if (buffer.shares.size > 0 || buffer.kept) return;
+    if (buffer.shares.length > 0 || buffer.kept) return;
     throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
   });
   return share;
