@@ -134,7 +134,7 @@ export function fencesIn(
 ): readonly Fence[] {
   if (given === undefined) return NONE;
   if (!Array.isArray(given)) return [fenceIn(given, argument, api)];
-  return given.map((fence, i) => fenceIn(fence, `${argument}[${i}]`, api));
+  return Array.from(given, (fence, i) => fenceIn(fence, `${argument}[${i}]`, api)); // not map(), which skips holes
 }
 
 const NONE: readonly Fence[] = [];
