@@ -102,7 +102,7 @@ export class Graph implements Disposable {
     await this.#resource.disposeAsync();
   }
 
-  /** Checks everything that can be checked before a native call. */
+  /** Checks everything that can be checked before a native call. @throws what made `after` fail. */
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
     if (!isMade(source, Mapped)) throw noSource(source);
     if (typeof object(target, "target").context !== "object") throw noTarget(target);
@@ -114,7 +114,8 @@ export class Graph implements Disposable {
     const returning = source.usable(access);
     const waits = source.work;
     for (const { resource } of returning) waits.push(...resource!.work.fences);
-    if (asked.after !== undefined) waits.push(asked.after);
+    // One that is over needs no wait: a device could not wait for a promise that has settled.
+    if (asked.after?.reached() === false) waits.push(asked.after);
     return { access, returning, waits };
   }
 
