@@ -87,25 +87,6 @@ export default table(import.meta, {
       message: /whose get\(\) answers a Uint8Array, or undefined, got a string/,
     },
   },
-  "a cache whose methods are others each time": {
-    opencl: "Portable",
-    run() {
-      using cl = open();
-      for (const name of ["get", "set"]) {
-        let asked = 0;
-        const cache = { get: () => {}, set: () => {} };
-        Object.defineProperty(cache, name, { get: () => asked++ === 0 ? () => {} : 5 });
-        cl.program(SOURCE, { cache: any(cache) })[Symbol.dispose]();
-      }
-    },
-  },
-  "a cache that disposes the context": {
-    opencl: "Portable",
-    run() {
-      const cl = open();
-      fails("program", () => cacheOf(() => cl[Symbol.dispose]())(cl));
-    },
-  },
   "a folder that may not be read": {
     opencl: "Portable",
     run() {

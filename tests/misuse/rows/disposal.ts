@@ -1,7 +1,7 @@
 import { DisposedError, Frame, host, MapperGraph } from "@samepage/interop";
-import { OpenCLQueue, OpenCLUserEvent } from "@samepage/interop/opencl";
+import { OpenCLQueue } from "@samepage/interop/opencl";
 import { busy } from "../busy.ts";
-import { any, collect, fails, grey, open, safe, same, say } from "../kit.ts";
+import { any, collect, fails, grey, open, opening, safe, same, say } from "../kit.ts";
 import { type Rows, table } from "../row.ts";
 
 const THINGS = ["graph", "context", "queue", "mapped", "source"] as const;
@@ -84,16 +84,16 @@ export default table(import.meta, {
   },
   "an error in the middle of using, and work that fails": {
     opencl: true,
-    run() {
+    async run() {
       const mine = new Error("the program's own");
       using cl = open();
       const { source, mapped, add } = busy(cl);
       using _source = source;
       try {
         using _mapped = mapped;
-        using event = cl.userEvent();
+        using event = opening();
         add.run([8192], [mapped, 1], { after: event.fence });
-        event.fail();
+        await event.fail();
         throw mine;
       } catch (error) {
         const { suppressed, error: failure } = error as SuppressedError;
@@ -143,7 +143,6 @@ export default table(import.meta, {
       for (let i = 0; i < 3; i++) open()[Symbol.dispose]();
       const makes: readonly (() => unknown)[] = [
         () => new OpenCLQueue(cl),
-        () => new OpenCLUserEvent(cl),
         () => cl.program("kernel void k() {}"),
         () => cl.aliasRule(),
         () => cl.handle,

@@ -1,6 +1,6 @@
 import { host } from "@samepage/interop";
 import { busy } from "../busy.ts";
-import { open, say } from "../kit.ts";
+import { open, opening, say } from "../kit.ts";
 import { type Row, table } from "../row.ts";
 
 const LONG = 60_000;
@@ -12,7 +12,7 @@ const kept: unknown[] = [];
  * PoCL 3.1 frees what its threads use in handlers of exit(), and faults where they are at a kernel. A C program that
  * enqueues one, flushes, sleeps and exits ended by SIGSEGV or SIGABRT in 1 of 20 runs (no sleep), 6 of 20 (1 ms), 1 of
  * 20 (5 ms), 0 of 20 (20 ms); these rows in 0 of 180 on a quiet machine. samepage cannot prevent it: after an uncaught
- * error nothing of JavaScript runs any more; clFinish as an exit handler of our own would hang behind an unset user event,
+ * error nothing of JavaScript runs any more; clFinish as an exit handler of our own would hang behind a promise,
  * and _exit() as one would skip what other libraries have to do.
  *
  * rusticl 22.3 faults likewise where Workers are at work: a program that ends by Deno.exit() while 1, 2 or 4 of them submit
@@ -57,7 +57,7 @@ export default table(import.meta, {
     run() {
       const { cl, add, mapped } = busy(open(), LONG);
       cl.queue.fence().wait().then(() => say("waited"));
-      const event = cl.userEvent();
+      const event = opening();
       kept.push(event, mapped);
       add.run([8192], [mapped, 1], { after: event.fence });
       cl.queue.fence().wait();
@@ -68,7 +68,7 @@ export default table(import.meta, {
   "the end of the program, with bytes on their way back": inTheMiddle(() => {
     const { cl, mapped, source } = busy(open(), LONG);
     mapped.disposeAfter(cl.queue.fence());
-    const event = cl.userEvent();
+    const event = opening();
     source.disposeAfter(event.fence);
     kept.push(event);
   }),

@@ -1,239 +1,95 @@
 import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
-import { type OpenCLContext, OpenCLFence, type OpenCLTensor } from "@samepage/interop/opencl";
-import { any, fails, open, OwnFence, safe, safely, say, sleep } from "../kit.ts";
-import { type Rows, table } from "../row.ts";
+import { any, fails, open, opening, outcome, say } from "../kit.ts";
+import { table } from "../row.ts";
 
 const bytes = { shape: [4096], dtype: "u8" } as const;
-/** One that is never reached, though its waits return. */
-class Never extends OwnFence {
-  override waitSync(): void {}
-  protected override waitNonblocking(): Promise<void> {
-    return Promise.resolve();
-  }
-}
-
-const PARTS = ["over", "reached", "line", "context", "waitSync", "wait", "retain"] as const;
-
-/** Fences of a program's own, a part of which throws. */
-const throwing: Rows = Object.fromEntries(PARTS.map((part) => [
-  `a fence whose ${part} throws`,
-  {
-    limit: 60,
-    idle: true,
-    warns: /^/, // work that cannot be waited for keeps its memory
-    async run() {
-      const boom = () => {
-        throw new Error("the fence's own");
-      };
-      const getter = part === "over" || part === "line" || part === "context";
-      const fence = () => {
-        const fence = new OwnFence();
-        Object.defineProperty(fence, part, getter ? { get: boom } : { value: boom });
-        if (part === "over") fence.reached = boom;
-        return fence;
-      };
-      const attempt = (action: () => unknown) => {
-        try {
-          action();
-        } catch { /* the fence's own error may come through */ }
-      };
-      const [a, b, c] = [0, 1, 2].map(() => host.allocate(bytes));
-      attempt(() => a.disposeAfter(fence()));
-      attempt(() => b.usedBy(fence()));
-      attempt(() => c.usedBy(fence()));
-      const ends = [c[Symbol.asyncDispose](), a[Symbol.asyncDispose]()];
-      attempt(() => b[Symbol.dispose]());
-      await Promise.allSettled(ends);
-    },
-  },
-]));
 
 export default table(import.meta, {
-  ...throwing,
   "what is no fence": {
     opencl: true,
     run() {
       using cl = open();
       using graph = new MapperGraph([host, cl]);
       using t = host.allocate(bytes);
-      fails("usedBy", () => t.usedBy(any(undefined)), ArgumentError);
-      fails("disposeAfter", () => t.disposeAfter(any(Promise.resolve())), ArgumentError);
+      const fence = cl.queue.fence();
+      for (const wrong of [undefined, null, 5, cl.queue, Promise.resolve(), { ...fence }, Object.create(fence)]) {
+        fails("usedBy", () => t.usedBy(any(wrong)), ArgumentError);
+        fails("disposeAfter", () => t.disposeAfter(any(wrong)), ArgumentError);
+        fails("waitFor", () => cl.queue.waitFor([fence, any(wrong)]), ArgumentError);
+      }
       graph.map(t, cl, { after: any({}) });
     },
-    fails: { error: ArgumentError, api: "core", argument: "after", message: /an object is no fence/ },
-  },
-  "a fence that was disposed": {
-    opencl: true,
-    run() {
-      using cl = open();
-      const fence = cl.queue.fence();
-      fence[Symbol.dispose]();
-      fails("reached", () => fence.reached(), DisposedError);
-      fails("retain", () => fence.retain(), DisposedError);
-      fence.waitSync();
-    },
-    fails: { error: DisposedError, api: "opencl", message: /this fence was disposed/ },
+    fails: { error: ArgumentError, api: "core", argument: "after", message: /expected a fence, got an object/ },
   },
   "a wait that is aborted": {
     opencl: true,
     async run() {
       using cl = open();
-      using event = cl.userEvent();
-      const { fence } = event;
+      using event = opening();
       const mine = new Error("the program's own");
-      await fence.wait({ signal: AbortSignal.abort(mine) }).catch((error) => say(error === mine));
-      const controller = new AbortController();
-      const wait = fence.wait({ signal: controller.signal });
-      controller.abort(mine);
-      await wait.catch((error) => say(error === mine, fence.over, fence.reached()));
-      event.complete();
-      await fence.wait();
-      say(fence.over);
+      for (const fence of [event.fence, cl.queue.waitFor(event.fence)]) {
+        await fence.wait({ signal: AbortSignal.abort(mine) }).catch((error) => say(error === mine));
+        const controller = new AbortController();
+        const wait = fence.wait({ signal: controller.signal });
+        controller.abort(mine);
+        await wait.catch((error) => say(error === mine, fence.reached()));
+      }
+      await event.complete();
+      await cl.queue.fence().wait();
+      say(event.fence.reached(), cl.queue.fence().reached());
     },
-    says: ["true", "true false false", "true"],
+    says: ["true", "true false", "true", "true false", "true true"],
   },
-  "a map that fails behind a fence that was disposed": {
+  "maps behind work that failed, and the context's dispose": {
     opencl: true,
-    run() {
+    async run() {
       const cl = open();
       using graph = new MapperGraph([host, cl]);
       const t = host.allocate({ shape: [1 << 20], dtype: "u8" });
-      const event = cl.userEvent();
+      const [event, failed] = [opening(), opening()];
       t.usedBy(event.fence);
-      const dead = cl.queue.fence();
-      dead[Symbol.dispose]();
-      fails("map", () => graph.map(t, cl, { after: dead }), DisposedError);
-      event.complete();
+      const mine = new RangeError("the program's own");
+      await failed.fail(mine);
+      try {
+        graph.map(t, cl, { after: failed.fence });
+      } catch (error) {
+        say(error === mine);
+      }
+      await event.complete();
       t.view()[0] = 1;
       for (let i = 0; i < 20; i++) cl.allocate({ shape: [100], dtype: "u8" })[Symbol.dispose]();
       t[Symbol.dispose]();
       cl[Symbol.dispose]();
     },
+    says: ["true"],
   },
-  "a map that fails behind a fence that was disposed, and the context's dispose": {
-    opencl: true,
-    run() {
-      const cl = open();
-      using graph = new MapperGraph([host, cl]);
-      using t = host.allocate({ shape: [1 << 20], dtype: "u8" });
-      const event = cl.userEvent();
-      t.usedBy(event.fence);
-      const dead = cl.queue.fence();
-      dead[Symbol.dispose]();
-      fails("map", () => graph.map(t, cl, { after: dead }), DisposedError);
-      event.complete();
-      cl[Symbol.dispose]();
-    },
-  },
-  "a fence of the program's own that says it stands in our queue, and commands there": {
-    opencl: true,
-    run() {
-      using cl = open();
-      using program = cl.program("kernel void k(global uchar* o) { o[get_global_id(0)] = 7; }");
-      using kernel = program.kernel("k");
-      const commands = [
-        (t: OpenCLTensor) => kernel.run([4096], [t]),
-        (t: OpenCLTensor) => cl.queue.fill(t, 1),
-        (t: OpenCLTensor) => cl.queue.read(t, new Uint8Array(4096)),
-      ];
-      for (const command of commands) {
-        using t = cl.allocate(bytes);
-        const fence = Object.assign(new OwnFence(), { line: cl.queue });
-        t.usedBy(fence);
-        command(t);
-        say(fence.done);
-      }
-    },
-    says: ["true", "true", "true"],
-  },
-  "a fence that is never reached though its wait returns, and a blocking dispose": {
-    limit: 25,
-    idle: true,
-    warns: /could not be waited for; its memory is kept for good/,
+  "a promise that never settles, and a blocking dispose": {
+    leaves: true,
     run() {
       const t = host.allocate(bytes);
-      t.usedBy(new Never());
-      safe("dispose", () => t[Symbol.dispose]()); // after LOST_AFTER_MS at the latest
+      t.usedBy(opening().fence);
+      t[Symbol.dispose]();
+    },
+    fails: {
+      error: AccessError,
+      ...{ api: "host", argument: "fence" },
+      message: /could never end: the work waits for a promise that is not settled/,
+      hint: /await/,
     },
   },
-  "a fence that is never reached, and the event loop": {
-    limit: 25,
-    idle: true,
+  "a promise that settles late, and the event loop": {
     async run() {
       const t = host.allocate(bytes);
-      const fence = new Never();
-      t.usedBy(fence);
-      setTimeout(() => fence.done = true, 100);
+      const event = opening();
+      t.usedBy(event.fence);
+      setTimeout(() => event.complete(), 100);
       await t[Symbol.asyncDispose]();
+      say(t.resource.state);
     },
-  },
-  "a fence of the program's own that disposes the source while a map waits": {
-    opencl: true,
-    run() {
-      using cl = open();
-      using graph = new MapperGraph([host, cl]);
-      const t = host.allocate({ shape: [1 << 20], dtype: "u8" });
-      class Disposes extends OwnFence {
-        override waitSync() {
-          t[Symbol.dispose]();
-          this.done = true;
-        }
-      }
-      cl.queue.read(graph.map(t, cl, { after: new Disposes() }), new Uint8Array(1 << 20));
-    },
-    fails: { error: DisposedError, api: "core", message: /host tensor .* was disposed/ },
-  },
-  "a fence of the program's own that lends the source while a map waits": {
-    opencl: true,
-    run() {
-      using cl = open();
-      using graph = new MapperGraph([host, cl]);
-      using t = host.allocate(bytes);
-      class Lends extends OwnFence {
-        override waitSync() {
-          this.done = true;
-          t.slice(t.layout);
-        }
-      }
-      graph.map(t, cl, { after: new Lends() });
-    },
-    fails: { error: AccessError, api: "core", message: /are lent to its slice \[4096\] u8 for/, hint: /Dispose/ },
-  },
-  "a fence that says it is the device's own, and disposes everything when a map retains it": {
-    opencl: true,
-    run() {
-      const format = { order: "RGBA", type: "UNORM_INT8" } as const;
-      const to = { buffer: (cl: OpenCLContext) => cl, image: (cl: OpenCLContext) => cl.image(format) };
-      for (const [kind, target] of Object.entries(to)) {
-        for (const what of ["source", "cl"] as const) {
-          for (let nth = 0; nth < 4; nth++) {
-            const cl = open();
-            using graph = new MapperGraph([host, cl]);
-            using source = host.allocate({ shape: [16, 16, 4], dtype: "u8" });
-            class Ending extends OwnFence {
-              override readonly context = any<typeof host>(cl);
-              #retained = 0;
-              override retain() {
-                if (this.#retained++ === nth) ({ source, cl })[what][Symbol.dispose]();
-                return this;
-              }
-            }
-            const fence = new Ending();
-            safe(
-              `${kind} ${what}`,
-              () => (graph.map(source, any(target(cl)), { after: fence }) as Disposable)[Symbol.dispose](),
-            );
-            fence.done = true;
-            safe("end", () => cl[Symbol.dispose]());
-          }
-        }
-      }
-    },
+    says: ["freed"],
   },
   "work declared on a frame, and a look at its planes": {
-    opencl: true,
-    run() {
-      using cl = open();
+    async run() {
       using frame = host.allocateFrame({
         type: "audio",
         format: "f32",
@@ -244,14 +100,14 @@ export default table(import.meta, {
       });
       using t = host.allocate(bytes);
       using part = t.slice(t.layout, { access: "read" });
-      using event = cl.userEvent();
+      using event = opening();
       frame.usedBy(event.fence);
       t.usedBy(event.fence);
       fails("slice", () => part.view(), AccessError);
       try {
         frame.planes[0].view();
       } finally {
-        event.complete();
+        await event.complete();
       }
     },
     fails: {
@@ -262,47 +118,42 @@ export default table(import.meta, {
     },
   },
   "release behind work that is not done": {
-    opencl: true,
     async run() {
-      using cl = open();
       const t = host.wrap(new Uint8Array(64).fill(3));
-      const event = cl.userEvent();
+      const event = opening();
       t.usedBy(event.fence);
       fails("release", () => t.release(), AccessError);
-      event.complete();
-      await sleep(50);
+      await event.complete();
       say(new Uint8Array(t.release())[0]);
     },
     says: ["3"],
   },
-  "finished(), of work that fails, of work behind an event, and of what is disposed meanwhile": {
-    opencl: true,
+  "finished(), of work that fails, of work behind a promise, and of what is disposed meanwhile": {
     async run() {
-      using cl = open();
       const t = host.allocate(bytes);
       await t.finished();
-      const event = cl.userEvent();
+      const event = opening();
       t.usedBy(event.fence);
       const waits = t.finished();
-      event.complete();
+      await event.complete();
       await waits;
       say(t.view().length > 0);
-      const failing = cl.userEvent();
+      const failing = opening();
       t.usedBy(failing.fence);
       const fails = t.finished().catch((error: Error) => say(error.name));
-      failing.fail();
+      await failing.fail();
       await fails;
       await t[Symbol.asyncDispose]().catch((error: Error) => say("dispose", error.name));
       const other = host.allocate(bytes);
-      const late = cl.userEvent();
+      const late = opening();
       other.usedBy(late.fence);
       const meanwhile = other.finished();
       const ended = other[Symbol.asyncDispose]();
-      late.complete();
+      await late.complete();
       await Promise.all([meanwhile, ended]);
       await other.finished();
     },
-    says: ["true", "NativeCallError", "dispose NativeCallError"],
+    says: ["true", "RangeError", "dispose RangeError"],
     fails: { error: DisposedError, api: "core", message: /was disposed/ },
   },
   "fences that outlive their context": {
@@ -314,39 +165,70 @@ export default table(import.meta, {
       k.run([64], [t]);
       const second = cl.createQueue();
       k.run([64], [t], { queue: second });
-      const fences = [cl.queue.fence(), second.fence(), cl.userEvent().fence.retain()];
+      const fences = [cl.queue.fence(), second.fence(), second.waitFor(cl.queue.fence())];
       cl[Symbol.dispose]();
       (globalThis as unknown as { gc(): void }).gc();
       for (let i = 0; i < 3; i++) open()[Symbol.dispose]();
       for (const fence of fences) {
-        safe("reached", () => fence.reached());
-        safe("waitSync", () => fence.waitSync());
-        await safely("wait", fence.wait());
-        fence.retain()[Symbol.dispose]();
-        fence[Symbol.dispose]();
-        fence[Symbol.dispose]();
-        fails("after dispose", () => fence.reached(), DisposedError);
+        fence.waitSync();
+        await fence.wait();
+        say(fence.reached());
       }
+      using other = open();
+      other.queue.waitFor(fences).waitSync(); // they are over
     },
+    says: ["true", "true", "true"],
   },
-  "a fence that a program makes of its own words": {
+  "queues and tensors of a context that was disposed": {
     opencl: true,
     run() {
-      using cl = open();
-      const chain = {};
-      const point = {
-        share: () => point,
-        drop() {},
-        flush() {},
-        over: () => false,
-        raise() {},
-        event: 1n,
-        gates: [],
-        chain,
-      };
-      new OpenCLFence(cl, undefined, any(point));
+      const cl = open();
+      const queue = cl.createQueue({ profiling: true });
+      const t = cl.allocate(bytes);
+      queue.fill(t, 1);
+      const fence = queue.fence();
+      const raw = queue.handle;
+      cl[Symbol.dispose]();
+      const actions: readonly (() => unknown)[] = [
+        () => queue.fill(t, 1),
+        () => queue.copy(t, t),
+        () => queue.readRect(t, new Uint8Array(4096)),
+        () => queue.migrate([t], { to: "host" }),
+        () => queue.waitFor(fence),
+        () => queue.waitFor([]),
+        () => queue.fence(),
+        () => queue.finish(),
+        () => cl.createQueue(),
+        () => cl.attachQueue(raw),
+        () => cl.attachEvent(raw),
+      ];
+      for (const action of actions) fails(String(action), action, DisposedError);
+      queue.flush();
+      say(outcome(() => queue.times(fence)));
     },
-    fails: { error: ArgumentError, api: "opencl", argument: "point", message: /none of ours/ },
+    says: ["ok"],
+  },
+  "a fence at every one of ten thousand commands": {
+    opencl: true,
+    limit: 60,
+    async run() {
+      using cl = open();
+      using t = cl.allocate(bytes);
+      using event = opening();
+      cl.queue.waitFor(event.fence);
+      const fences = [];
+      for (let i = 0; i < 10_000; i++) {
+        cl.queue.fill(t, i % 256);
+        fences.push(i % 500 === 0 ? cl.queue.waitFor(cl.queue.fence()) : cl.queue.fence());
+      }
+      await event.complete();
+      cl.queue.finish();
+      say(fences.every((fence) => fence.reached()));
+      const got = new Uint8Array(4096);
+      cl.queue.read(t, got);
+      say(got[63] === 9_999 % 256);
+    },
+    says: ["true", "true"],
   },
   "work that ends while other work is put behind it": {
     opencl: true,
@@ -365,7 +247,7 @@ export default table(import.meta, {
       using b = cl.allocate({ shape: [4], dtype: "i32" });
       for (const tensor of [a, b]) cl.queue.write(tensor, new Int32Array(4));
       // Both tensors carry a fence of the same command, which may end between one look at it and the next.
-      for (const end = performance.now() + 4000; performance.now() < end;) {
+      for (const end = performance.now() + 2000; performance.now() < end;) {
         k.run([1], [a, b, Math.floor(Math.random() * 3000)], { queue: second });
         second.flush();
         for (const until = performance.now() + Math.random() * 0.1; performance.now() < until;);

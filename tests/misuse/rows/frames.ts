@@ -55,22 +55,6 @@ export default table(import.meta, {
     },
     says: ["7"],
   },
-  "planes that never end": {
-    run() {
-      using only = plane();
-      const list = [only];
-      Object.defineProperty(list, Symbol.iterator, {
-        *value() {
-          for (;;) yield only;
-        },
-      });
-      using frame = Frame.of(list, GREY);
-      say(frame.planes.length);
-      const endless = new Proxy([only], { get: (of, key) => key === "length" ? 2 ** 32 - 1 : Reflect.get(of, key) });
-      fails("a length", () => Frame.of(endless, GREY), ArgumentError);
-    },
-    says: ["1"],
-  },
   "more channels of sound than there can be planes": {
     run() {
       using only = host.allocate({ shape: [1], dtype: "u8" });
@@ -79,21 +63,6 @@ export default table(import.meta, {
         fails(String(channels), () => Frame.of([only], info), LayoutError);
       }
     },
-  },
-  "what a frame is, which says something else the second time": {
-    run() {
-      using only = plane();
-      let asked = 0;
-      const info = Object.freeze({
-        ...GREY,
-        get width() {
-          return asked++ === 0 ? 1024 : 4096;
-        },
-      });
-      using frame = Frame.of([only], info);
-      say(any<{ width: number }>(frame.info).width);
-    },
-    says: ["1024"],
   },
   "a frame of one plane, mapped to where it is": {
     run() {

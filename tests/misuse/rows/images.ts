@@ -69,7 +69,7 @@ export default table(import.meta, {
   "anything else where a kernel takes an image or a sampler": onBench(({ cl, get, sampled, image, out }) => {
     const handle = new BigUint64Array([image.handle]);
     using pixels = host.allocate({ shape: [4, 4], dtype: "u8" });
-    const wrongs = [5, 5n, null, undefined, {}, image.handle, handle, new Proxy(image, {}), Object.create(image)];
+    const wrongs = [5, 5n, null, undefined, {}, image.handle, handle, Object.create(image)];
     for (
       const wrong of [...wrongs, cl.image(R8), pixels, new BaseOf(any(image))]
     ) {
@@ -141,19 +141,6 @@ export default table(import.meta, {
     }),
     fails: { error: DisposedError, api: "core", argument: "to", message: /was disposed with/ },
   },
-  "an argument that disposes the image before it": {
-    ...onBench(({ cl, sampled, image, out }) => {
-      const args = [image, cl.sampler(), out] as const;
-      Object.defineProperty(args, 2, {
-        get() {
-          image[Symbol.dispose]();
-          return out;
-        },
-      });
-      sampled.run([1], args);
-    }),
-    fails: { error: DisposedError, api: "core", argument: "from", message: /was disposed/ },
-  },
   "a part of an image": {
     ...onBench(({ image }) => image.slice(region(image.layout, [0, 0], [2, 4]))),
     fails: {
@@ -190,14 +177,6 @@ export default table(import.meta, {
     fails("kind", () => cl.imageFormats(any("4D")), ArgumentError);
     const samplers = [null, 5, { filter: "cubic" }, { addressing: 0 }, { normalized: 1 }, { addressing: "repeat" }];
     for (const init of samplers) fails("sampler", () => cl.sampler(any(init)), ArgumentError);
-    let reads = 0;
-    const sly = {
-      type: R8.type,
-      get order() {
-        return ++reads > 1 ? any<"R">("BGRA") : "R";
-      },
-    };
-    same("read once", cl.image(sly), cl.image(R8));
   }),
   "images of a context that was closed": onBench(() => {
     const cl = open();
@@ -241,7 +220,7 @@ export default table(import.meta, {
     for (const colour of [null, [1, 2, 3], [1, 2, 3, -4], [0.5, 1, 1, 1], [NaN, 1, 1, 1], ["1", 1, 1, 1]]) {
       fails("fill", () => queue.fillImage(image, any(colour)), ArgumentError);
     }
-    for (const wrong of [out, null, {}, new Proxy(image, {})]) {
+    for (const wrong of [out, null, {}, Object.create(image)]) {
       fails("image", () => queue.fillImage(any(wrong), [0, 0, 0, 0]), ArgumentError);
     }
   }),

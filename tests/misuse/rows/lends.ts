@@ -1,5 +1,5 @@
 import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
-import { any, fails, open, OwnFence, say, settled, sleep } from "../kit.ts";
+import { any, fails, open, opening, say, settled, sleep } from "../kit.ts";
 import { table } from "../row.ts";
 
 const bytes = { shape: [4096], dtype: "u8" } as const;
@@ -101,12 +101,9 @@ export default table(import.meta, {
   "a lend behind work that fails": {
     async run() {
       const t = host.allocate(bytes);
-      class Fails extends OwnFence {
-        override reached(): boolean {
-          throw new Error("the work's own");
-        }
-      }
-      t.usedBy(new Fails());
+      const event = opening();
+      t.usedBy(event.fence);
+      await event.fail(new Error("the work's own"));
       await t.lend((view) => view.fill(1));
       try {
         t[Symbol.dispose]();

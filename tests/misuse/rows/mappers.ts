@@ -129,19 +129,6 @@ export default table(import.meta, {
     },
     says: ["0 freed", "0 freed"],
   },
-  "one that disposes the source": {
-    opencl: true,
-    run() {
-      using cl = open();
-      const h = host.allocate(bytes);
-      const probe = (...args: [Described, Target, Access]) => {
-        h[Symbol.dispose]();
-        return plan(...args);
-      };
-      using graph = new MapperGraph([host, cl], [mapper(probe, hostToOpenCL.map)]);
-      fails("map", () => graph.map(h, cl));
-    },
-  },
   "a chain that is the last of several hops": {
     opencl: true,
     async run() {

@@ -1,7 +1,7 @@
 import { ArgumentError, DisposedError, host, LayoutError, MapperGraph } from "@samepage/interop";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext, type OpenCVTensor } from "@samepage/interop/opencv";
-import { any, fails, safe, say } from "../kit.ts";
+import { any, fails, say } from "../kit.ts";
 import { eye, made, photo, vision, work } from "../opencv.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
@@ -188,13 +188,6 @@ export default table(import.meta, {
         fails(JSON.stringify(options), () => e.cv.mat.attach(mat.handle, any(options)), ArgumentError);
         fails(JSON.stringify(options), () => e.cv.umat.attach(mat.handle, any(options)), ArgumentError);
       }
-      const ending = {
-        get access() {
-          mat[Symbol.dispose]();
-          return "read";
-        },
-      };
-      safe("ended meanwhile", () => e.cv.mat.attach(mat.handle, any(ending))[Symbol.dispose]());
     },
   },
   "read-only, and written": {

@@ -201,12 +201,11 @@ export default table(import.meta, {
       using e = eye();
       const moved = new Uint8Array(64);
       moved.buffer.transfer();
-      const lying = Object.defineProperty(new Uint8Array(8), "byteLength", { value: 2 ** 30 });
       const shared = new Uint8Array(new SharedArrayBuffer(64));
       const bytes: unknown[] = [...RUBBISH, moved, shared, new Uint8Array(0), new ArrayBuffer(8), { length: 8 }];
       for (const each of bytes) fails("bytes", () => e.cv.imdecode(any(each)), ArgumentError);
       for (
-        const each of [lying, new Float64Array(8), new DataView(new ArrayBuffer(8)), new Proxy(new Uint8Array(8), {})]
+        const each of [new Float64Array(8), new DataView(new ArrayBuffer(8))]
       ) {
         fails("no image", () => e.cv.imdecode(any(each)), NativeCallError, ArgumentError);
       }

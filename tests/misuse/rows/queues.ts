@@ -1,6 +1,6 @@
 import { AccessError, ArgumentError, host, LayoutError, MapperGraph, region } from "@samepage/interop";
 import type { OpenCLContext } from "@samepage/interop/opencl";
-import { any, fails, open, outcome, say } from "../kit.ts";
+import { any, fails, open, opening, outcome, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
 const bytes = { shape: [64], dtype: "u8" } as const;
@@ -26,38 +26,53 @@ const wrong = (argument: string, message: RegExp, fn?: string) => ({
 });
 
 export default table(import.meta, {
-  "an order that there is not": refused((cl) => cl.createQueue({ order: any("random") }), {
-    ...wrong("order", /random is none/),
-    hint: /Use "in-order" or "out-of-order"/,
-  }),
-  "an order that the device has not": {
-    opencl: "rusticl",
-    run() {
-      using cl = open();
-      cl.createQueue({ order: "out-of-order" });
-    },
-    fails: { api: "opencl", ...wrong("order", /runs commands in order only/), hint: /several of them/ },
-  },
   "a handle for options": refused((cl) => {
     fails("queue", () => cl.createQueue(any(cl.queue.handle)), ArgumentError);
-    cl.createQueue(any("in-order"));
-  }, { ...wrong("options", /expected an object, got "in-order"/), api: "core" }),
-  "times of work that is not done": refused((cl) => {
-    using event = cl.userEvent();
-    using queue = cl.createQueue({ profiling: true });
-    using fence = queue.marker([event.fence]);
-    try {
-      fence.times();
-    } finally {
-      event.complete();
-    }
-  }, {
-    ...wrong("fence", /the work is not done yet/, "clGetEventProfilingInfo"),
-    hint: /Wait for it first/,
-  }),
+    cl.createQueue(any("profiling"));
+  }, { ...wrong("options", /expected an object, got "profiling"/), api: "core" }),
+  "an option that there is not": refused(
+    (cl) => cl.createQueue(any({ order: "out-of-order" })),
+    { ...wrong("options", /unknown property order/), api: "core", hint: /Use profiling, device/ },
+  ),
+  "times of work that is not done": {
+    opencl: "Portable",
+    async run() {
+      using cl = open();
+      using event = opening();
+      using queue = cl.createQueue({ profiling: true });
+      const fence = queue.waitFor(event.fence);
+      try {
+        queue.times(fence);
+      } finally {
+        await event.complete();
+      }
+    },
+    fails: {
+      api: "opencl",
+      ...wrong("fence", /the work is not done yet/, "clGetEventProfilingInfo"),
+      hint: /Wait for it first/,
+    },
+  },
+  "times of another queue's work, of work long ago, of none, and of what is no fence": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using queue = cl.createQueue({ profiling: true });
+      using t = cl.allocate(bytes);
+      say(outcome(() => queue.times(queue.fence())));
+      const first = queue.waitFor([]);
+      for (let i = 0; i < 1024; i++) queue.fill(t, i % 256);
+      queue.finish();
+      say(outcome(() => queue.times(cl.queue.fence())));
+      say(outcome(() => queue.times(first)));
+      say(outcome(() => queue.times(any(5))));
+      say(outcome(() => queue.times(queue.fence())));
+    },
+    says: ["ArgumentError fence", "ArgumentError fence", "ArgumentError fence", "ArgumentError fence", "ok"],
+  },
   "profiling that is neither": refused(
     (cl) => cl.createQueue({ profiling: any(1) }),
-    wrong("profiling", /1 is neither true nor false/),
+    wrong("profiling", /expected true or false, got 1/),
   ),
   "times on a queue that keeps none": {
     opencl: true,
@@ -65,10 +80,10 @@ export default table(import.meta, {
       using cl = open();
       using t = cl.allocate(bytes);
       cl.queue.fill(t, 1);
-      using fence = cl.queue.lastCommand();
-      say(outcome(() => fence.times()));
+      const fence = cl.queue.fence();
+      say(outcome(() => cl.queue.times(fence)));
       fence.waitSync();
-      say(outcome(() => fence.times()));
+      say(outcome(() => cl.queue.times(fence)));
     },
     says: ["ArgumentError profiling", "ArgumentError profiling"],
   },
@@ -143,11 +158,11 @@ export default table(import.meta, {
     message: /is not all of its buffer/,
     hint: /Migrate it with its contents/,
   }),
-  "a marker behind what is no fence": refused((cl) => {
-    fails("barrier", () => cl.queue.barrier(any("x")), ArgumentError);
-    fails("many", () => cl.queue.barrier(any(new Array(100_000))), ArgumentError);
-    cl.queue.marker([any(undefined)]);
-  }, wrong("after[0]", /expected a Fence, got undefined/)),
+  "a wait for what is no fence": refused((cl) => {
+    fails("x", () => cl.queue.waitFor(any("x")), ArgumentError);
+    fails("many", () => cl.queue.waitFor(any(new Array(100_000))), ArgumentError);
+    cl.queue.waitFor([any(undefined)]);
+  }, { ...wrong("after[0]", /expected a fence, got undefined/), api: "core" }),
   "a queue's handle that is none, attached": refused((cl) => {
     for (const handle of [undefined, 0n, -1n, 2n ** 64n, {}]) {
       fails("queue", () => cl.attachQueue(any(handle)), ArgumentError);
@@ -177,8 +192,9 @@ export default table(import.meta, {
       const a = cl.attachQueue(handle);
       const b = cl.attachQueue(handle);
       for (const each of [own, a, b, b, a, own]) each[Symbol.dispose]();
-      say(cl.queue.order);
+      cl.queue.finish(); // the context's own is another
+      say(outcome(() => own.fence()), outcome(() => b.finish()));
     },
-    says: ["in-order"],
+    says: ["DisposedError DisposedError"],
   },
 });

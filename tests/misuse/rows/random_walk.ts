@@ -1,6 +1,5 @@
 import { host, MapperGraph, region } from "@samepage/interop";
-import type { OpenCLUserEvent } from "@samepage/interop/opencl";
-import { any, open, safe, safely } from "../kit.ts";
+import { any, open, type Opening, opening, safe, safely } from "../kit.ts";
 import { table } from "../row.ts";
 
 export default table(import.meta, {
@@ -31,7 +30,7 @@ async function wander(): Promise<void> {
   interface State {
     readonly graph: MapperGraph;
     readonly live: Tensor[];
-    readonly events: OpenCLUserEvent[];
+    readonly events: Opening[];
     readonly later: Promise<unknown>[];
   }
   const accesses = ["read", "write", "read-write"] as const;
@@ -55,15 +54,14 @@ async function wander(): Promise<void> {
       if (host.is(t)) t.bytes().fill(1);
     },
     (_, s) => {
-      if (random(3) === 0) s.events.push(cl.userEvent());
+      if (random(3) === 0) s.events.push(opening());
     },
-    (_, s) => {
-      if (s.events.length > 0) random(3) > 0 ? pick(s.events).complete() : pick(s.events).fail();
+    async (_, s) => {
+      if (s.events.length > 0) await (random(3) > 0 ? pick(s.events).complete() : pick(s.events).fail());
     },
     (t) => {
       if (random(3) !== 0) return;
-      using fence = pick(queues).fence();
-      t.disposeAfter(fence);
+      t.disposeAfter(pick(queues).fence());
     },
     (t, s) => {
       if (random(3) === 0) s.later.push(safely("later", t[Symbol.asyncDispose]()));
@@ -79,10 +77,7 @@ async function wander(): Promise<void> {
         }),
       ));
     },
-    (t) => {
-      using fence = pick(queues).fence();
-      t.usedBy(fence);
-    },
+    (t) => t.usedBy(pick(queues).fence()),
     async () => {
       await new Promise((resolve) => setTimeout(resolve, 0));
       if (random(4) === 0) (globalThis as unknown as { gc(): void }).gc();
@@ -95,7 +90,7 @@ async function wander(): Promise<void> {
       const move = pick(moves);
       await safely(String(move), (async () => await move(pick(s.live), s))());
     }
-    for (const event of s.events) safe("event", () => event[Symbol.dispose]());
+    for (const event of s.events) event[Symbol.dispose]();
     await safely("graph", s.graph[Symbol.asyncDispose]());
     for (const t of s.live.reverse()) await safely("tensor", t[Symbol.asyncDispose]());
     await Promise.all(s.later);

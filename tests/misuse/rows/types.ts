@@ -12,9 +12,9 @@ import {
   VENDOR_RULES,
 } from "@samepage/interop";
 import { BaseOf, directoryCache, LocalMemory, OpenCLContext } from "@samepage/interop/opencl";
-import { tryAll, tryEach } from "../anything.ts";
+import { tryAll } from "../anything.ts";
 import { staleViews } from "../../stale_views.ts";
-import { any, fails, open, OwnFence } from "../kit.ts";
+import { any, fails, open } from "../kit.ts";
 import { table } from "../row.ts";
 
 export default table(import.meta, {
@@ -83,7 +83,9 @@ export default table(import.meta, {
         "host.checkAlignment rule": (x) => host.checkAlignment(t, x),
         "host.is": (x) => host.is(x),
         "metadata": (x) => [metadata.set(x, x), metadata.get(x), metadata.delete(x), [...metadata.entries()]],
-        "wait": (x) => new OwnFence().wait(x),
+        "signal": (x) => host.signal(x),
+        "wait options": (x) => host.signal(Promise.resolve()).wait(x),
+        "wait signal": (x) => host.signal(Promise.resolve()).wait({ signal: x }),
       });
     },
   },
@@ -143,18 +145,14 @@ export default table(import.meta, {
         "migrate tensors": (x) => cl.queue.migrate(x, { to: "host" }),
         "migrate options": (x) => cl.queue.migrate([t], x),
         "migrate to": (x) => cl.queue.migrate([t], { to: x }),
-        "marker": (x) => cl.queue.marker(x)[Symbol.dispose](),
-        "barrier": (x) => cl.queue.barrier([x])[Symbol.dispose](),
+        "waitFor": (x) => cl.queue.waitFor(x),
+        "waitFor[0]": (x) => cl.queue.waitFor([x]),
+        "times": (x) => cl.queue.times(x),
         "createQueue": (x) => cl.createQueue(x)[Symbol.dispose](),
-        "createQueue order": (x) => cl.createQueue({ order: x })[Symbol.dispose](),
         "createQueue profiling": (x) => cl.createQueue({ profiling: x })[Symbol.dispose](),
         "createQueue device": (x) => cl.createQueue({ device: x })[Symbol.dispose](),
         "LocalMemory": (x) => new LocalMemory(x),
         "BaseOf": (x) => k.run([1], put(0, any(new BaseOf(x)))),
-        "fail": (x) => {
-          using event = cl.userEvent();
-          event.fail(x);
-        },
         "wait options": (x) => cl.queue.fence().wait(x),
         "wait signal": (x) => cl.queue.fence().wait({ signal: x }),
         "prove": (x) => cl.aliasing.prove(x, 64),
@@ -230,53 +228,6 @@ export default table(import.meta, {
           const error = fails(`${name} ${view.constructor.name}`, call, ArgumentError);
           if (!/view is stale/.test(error.message)) throw new Error(`${name}: ${error.message}`);
         }
-      }
-      queue.finish();
-    },
-  },
-  "a proxy of an object, or one that inherits from it, in its place": {
-    opencl: true,
-    leaves: true,
-    warns: /^/,
-    async run() {
-      using cl = open();
-      using graph = new MapperGraph([host, cl]);
-      using h = host.allocate({ shape: [64], dtype: "u8" });
-      using t = cl.allocate({ shape: [64], dtype: "u8" });
-      using frame = host.allocateFrame(imageInfo({ format: "RGB", width: 4, height: 4 }));
-      using program = cl.program("kernel void k(global uchar* o) { o[0] = 1; }");
-      using k = program.kernel("k");
-      using fence = cl.queue.fence();
-      const { queue } = cl;
-      for (
-        const like of [<T extends object>(x: T) => new Proxy(x, {}), <T extends object>(x: T): T => Object.create(x)]
-      ) {
-        await tryEach({
-          "map": () => graph.map(like(h), cl),
-          "map frame": () => graph.map(like(frame), host),
-          "map target": () => graph.map(h, like(cl)),
-          "map after": () => graph.map(h, host, { after: like(fence), access: "read" }),
-          "explain": () => graph.explain(like(h), cl),
-          "context": () => new MapperGraph([like(cl)]).map(h, cl),
-          "plane": () => Frame.of([like(h)], frame.info),
-          "rule": () => host.checkAlignment(like(h), VENDOR_RULES.intel),
-          "slice": () => h.slice(like(h.layout))[Symbol.dispose](),
-          "run": () => k.run([1], [like(t)]),
-          "BaseOf": () => k.run([1], [new BaseOf(like(t))]),
-          "run queue": () => k.run([1], [t], { queue: like(queue) }),
-          "run after": () => k.run([1], [t], { after: like(fence) }),
-          "LocalMemory": () => k.run([1], [any(like(new LocalMemory(4)))]),
-          "read": () => queue.read(like(t), new Uint8Array(64)),
-          "bytes": () => queue.read(t, like(new Uint8Array(64))),
-          "fill": () => queue.fill(like(t), 1),
-          "copy": () => queue.copy(like(t), like(t)),
-          "migrate": () => queue.migrate([like(t)], { to: "host" }),
-          "marker": () => queue.marker([like(fence)]),
-          "usedBy": () => h.usedBy(like(fence)),
-          "create": () => OpenCLContext.create([like(cl.device)])[Symbol.dispose](),
-          "createQueue": () => cl.createQueue({ device: like(cl.device) })[Symbol.dispose](),
-          "wrap": () => host.wrap(like(new Uint8Array(4))),
-        });
       }
       queue.finish();
     },

@@ -113,16 +113,6 @@ export default table(import.meta, {
     says: ["1048576"],
     warns: /moved away with transfer\(\) or postMessage; its memory is kept for good/,
   },
-  "a view whose buffer has a transfer of its own": {
-    run() {
-      const t = host.allocate(MiB);
-      const view = t.view();
-      view.buffer.transfer = () => any(undefined);
-      Object.defineProperty(view.buffer, "detached", { value: false });
-      t[Symbol.dispose]();
-      same("length", view.length, 0);
-    },
-  },
   "a view that cannot be detached": {
     async run() {
       const t = host.allocate(MiB);

@@ -1,5 +1,5 @@
 import { AccessError, ArgumentError, host, LayoutError, MapperGraph } from "@samepage/interop";
-import { any, fails, open, outcome, same, say } from "../kit.ts";
+import { any, fails, open, outcome, say } from "../kit.ts";
 import { type Failure, table } from "../row.ts";
 
 const refused = (argument: string, message: RegExp, hint?: RegExp): Failure => ({
@@ -170,36 +170,6 @@ export default table(import.meta, {
   "what is neither a buffer nor a pointer": {
     run: () => host.wrap(any("0x1000"), bytes),
     fails: refused("memory", /expected a buffer or a pointer, got a string/, /typed array/),
-  },
-  "an option that disposes the memory being wrapped": {
-    run() {
-      const t = host.allocate({ shape: [1 << 20], dtype: "u8" });
-      const options = {
-        get access() {
-          t[Symbol.dispose]();
-          return "read-write" as const;
-        },
-      };
-      host.wrap(t.handle, { shape: [1 << 20], dtype: "u8" }, options);
-    },
-    fails: {
-      error: ArgumentError,
-      ...{ api: "host", fn: "process_vm_readv", argument: "pointer" },
-      message: /cannot be read/,
-      hint: /Is the memory still there/,
-    },
-  },
-  "a buffer that lies about itself": {
-    run() {
-      const buffer = new ArrayBuffer(64);
-      buffer.transfer = () => any({ byteLength: 2 ** 30 });
-      using t = host.wrap(buffer, bytes);
-      same("block", t.grant.allocation.block.byteLength, 64);
-      t.view().fill(1);
-      const resizable = new ArrayBuffer(64, { maxByteLength: 1 << 20 });
-      Object.defineProperty(resizable, "resizable", { value: false });
-      fails("resizable", () => host.wrap(resizable, bytes), ArgumentError);
-    },
   },
   "release of memory that was no buffer": {
     run() {

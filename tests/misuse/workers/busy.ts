@@ -9,13 +9,16 @@ const worker = globalThis as unknown as Worker;
 const kept: unknown[] = [];
 
 worker.onmessage = ({ data: platform }) => {
-  const { cl, graph, mapped } = busy(OpenCLContext.open({ platform }), 60_000);
+  const { add, cl, graph, mapped } = busy(OpenCLContext.open({ platform }), 60_000);
   cl.queue.fence().wait();
   mapped[Symbol.asyncDispose]();
   const second = cl.allocate({ shape: [64], dtype: "u8" });
   graph.map(second, host).lend(() => new Promise(() => {}));
-  const event = cl.userEvent();
-  event.fence.wait();
-  kept.push(cl, graph, mapped, second, event, host.allocate({ shape: [64], dtype: "u8", sharable: true }));
+  const never = host.signal(new Promise(() => {}));
+  const third = cl.allocate({ shape: [64], dtype: "u8" });
+  add.run([64], [third, 1], { after: never });
+  never.wait();
+  cl.queue.fence().wait();
+  kept.push(cl, graph, mapped, second, third, never, host.allocate({ shape: [64], dtype: "u8", sharable: true }));
   worker.postMessage("running");
 };
