@@ -32,6 +32,6 @@ export class MapperGraph extends Graph {
    * imports what another exports; `mappers` puts others in their place.
    */
   constructor(contexts: Iterable<Context>, mappers?: Iterable<Mapper>) {
-    super(contexts, mappers ?? ((all) => [...MAPPERS, ...portMappers(all)]));
+    super(contexts, mappers ?? ((all) => [...MAPPERS, ...portMappers(all, MAPPERS)]));
   }
 }

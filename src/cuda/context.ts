@@ -3,6 +3,7 @@ import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.
 import type { Address } from "../../ffi/address.ts";
 import { type Names, object, optionsIn } from "../core/argument.ts";
 import type { Call } from "../core/device/driver.ts";
+import type { Memory } from "../core/device/memory.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { throwAll } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
@@ -46,6 +47,7 @@ import { callsTo, retainPrimary, type Within } from "./primary_context.ts";
 import { type CudaProgram, programFromCubin, programFromPtx, programFromSource } from "./program.ts";
 import { CudaStream, type StreamOptions } from "./stream.ts";
 import { onStream, type StreamLane } from "./stream_lane.ts";
+import { hostPorts } from "./memory/host_ports.ts";
 import { CudaTensor } from "./tensor.ts";
 import { CudaTimer } from "./timer.ts";
 
@@ -90,6 +92,8 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly context: this = this;
   /** Where a route may lead. */
   readonly targets: readonly Target[];
+  /** How the host has memory that this context's kernels reach: for those who write mappers. */
+  readonly ports: Memory<CudaTensor> = hostPorts(this);
   /** The device's name. */
   readonly name: string;
   /** UUID and PCI address. */

@@ -46,7 +46,7 @@ export function doctor(options: DoctorOptions = {}): Report {
   for (const api of APIS) examined.push(api.examine(how, examined.flatMap((it) => it.nodes)));
   const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
   const nodes = examined.flatMap((it) => it.nodes);
-  const mappers = [...MAPPERS, ...portMappers(new Set(nodes.map(({ target }) => target.context)))];
+  const mappers = [...MAPPERS, ...portMappers(new Set(nodes.map(({ target }) => target.context)), MAPPERS)];
   const edges = attempt(findings, () => examineEdges(nodes, mappers, how, apis));
   attempt(findings, () => how.opened.dispose());
   return {

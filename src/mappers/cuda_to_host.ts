@@ -6,10 +6,10 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
 import { plannedCopy } from "../core/graph/plan.ts";
+import { portMapper } from "../core/graph/port_mapper.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { mapByHostAddress, planByHostAddress, proveHostAddress } from "./shared/host_address.ts";
 import { givenBackBy } from "./shared/cuda_copy.ts";
 import { resourceOf } from "./shared/job.ts";
 import { type HostCopy, onHost } from "./shared/on_host.ts";
@@ -17,6 +17,8 @@ import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts
 import { refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "cuda→host";
+
+const byAddress = portMapper("cuda", "host");
 
 /**
  * What kernels reach, as host memory: by the host's own address where it lies in memory of the host, else by a copy, where
@@ -26,10 +28,10 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
   from: "cuda",
   to: "host",
 
-  prepare: proveHostAddress,
+  prepare: byAddress.prepare!,
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
-    if (source.range.address !== undefined) return planByHostAddress(EDGE, source, target, access, waits);
+    if (source.range.address !== undefined) return byAddress.probe(source, target, access, waits);
     const why = "memory of the device, which the CPU cannot reach";
     return refuseDisposed(EDGE, source.target.context as CudaContext) ??
       plannedCopy(EDGE, why, waits.length > 0, source.as(target, access));
@@ -37,7 +39,7 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {
     const planes = planesOf(source);
-    if (planes[0].hostHandle !== undefined) return mapByHostAddress(source, target, job);
+    if (planes[0].hostHandle !== undefined) return byAddress.map(source, target, job) as ReturnType<typeof this.map>;
     const cuda = source.target.context as CudaContext;
     const first = firstAddress(planes);
     const copied = copyOf(cuda, job, first, source.described.range.byteLength, source.described.hasGaps);

@@ -4,11 +4,9 @@
  * @module
  */
 import type { Mapper } from "../core/graph/mapper.ts";
+import { portMapper } from "../core/graph/port_mapper.ts";
 import { cudaToHost } from "./cuda_to_host.ts";
-import { cudaPinnedToHost } from "./cuda_pinned_to_host.ts";
-import { cudaManagedToHost } from "./cuda_managed_to_host.ts";
 import { cudaToCuda } from "./cuda_to_cuda.ts";
-import { cudaVirtualToHost } from "./cuda_virtual_to_host.ts";
 import { cudaVirtualToOpenCL } from "./cuda_virtual_to_opencl.ts";
 import { hostToCuda } from "./host_to_cuda.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
@@ -22,15 +20,11 @@ import { openCLToOpenCVUMat } from "./opencl_to_opencv_umat.ts";
 import { openCLUsmToHost } from "./opencl_usm_to_host.ts";
 import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
-import { openCVMatToHost } from "./opencv_mat_to_host.ts";
 import { openCVUMatToOpenCL } from "./opencv_umat_to_opencl.ts";
 
 export {
-  cudaManagedToHost,
-  cudaPinnedToHost,
   cudaToCuda,
   cudaToHost,
-  cudaVirtualToHost,
   cudaVirtualToOpenCL,
   hostToCuda,
   hostToOpenCL,
@@ -44,9 +38,20 @@ export {
   openCLToOpenCLImage,
   openCLToOpenCVUMat,
   openCLUsmToHost,
-  openCVMatToHost,
   openCVUMatToOpenCL,
 };
+
+/** Pinned memory as host memory, by the host's own address. */
+export const cudaPinnedToHost: Mapper = portMapper("cuda.pinned", "host");
+
+/** Managed memory as host memory, by the address that it has everywhere. On a GPU with memory of its own, its pages move. */
+export const cudaManagedToHost: Mapper = portMapper("cuda.managed", "host");
+
+/** Virtual memory of the host as host memory, by the one address that it has. */
+export const cudaVirtualToHost: Mapper = portMapper("cuda.virtual", "host");
+
+/** A `cv::Mat` as the host memory that it is: the same address, the same strides. */
+export const openCVMatToHost: Mapper = portMapper("opencv.mat", "host");
 
 /** Every edge that samepage knows. */
 export const MAPPERS: readonly Mapper[] = [

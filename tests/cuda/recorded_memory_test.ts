@@ -227,7 +227,7 @@ recordedTest("where host and device take turns, a launch revokes views, and new 
   idle = false;
   cuda.stream.fill(other, 1); // it touches none of them
   assertEquals([view.length, keptView.length], [0, 1024]);
-  assertThrows(() => seen.view(), AccessError, "not done");
+  assertThrows(() => seen.view(), AccessError, "has not finished");
   idle = true;
   assertEquals(seen.view()[0], 1);
 });
@@ -256,7 +256,7 @@ recordedTest("where host and device take turns, all contexts of a device are one
   idle = false;
   b.stream.fill(x, 1);
   assertEquals(view.length, 0);
-  assertThrows(() => seen.view(), AccessError, "not done");
+  assertThrows(() => seen.view(), AccessError, "has not finished");
   using late = a.managed.allocate(INIT);
   assert(late.resource.busy); // b's work was there before it
   idle = true;
@@ -273,7 +273,7 @@ recordedTest("where host and device take turns, each of the host's maps does, ho
   idle = false;
   cuda.stream.fill(x, 1);
   assertEquals(view.length, 0);
-  assertThrows(() => h2.view(), AccessError, "not done");
+  assertThrows(() => h2.view(), AccessError, "has not finished");
   idle = true;
   assertEquals(h2.view().length, 1024);
 });
@@ -310,7 +310,7 @@ recordedTest("where host and device take turns, what is attached to all waits fo
   const view = peer.view();
   cuda.managed.attach(tensor, "global");
   assertEquals(view.length, 0);
-  assertThrows(() => peer.view(), AccessError, "not done");
+  assertThrows(() => peer.view(), AccessError, "has not finished");
   idle = true;
   peer.view();
 });

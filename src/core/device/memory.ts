@@ -1,5 +1,5 @@
 import type { Refusal } from "../errors.ts";
-import type { DeviceId } from "../graph/context.ts";
+import type { DeviceId, Target } from "../graph/context.ts";
 import type { Verdict } from "../graph/plan.ts";
 import type { Transfer } from "../graph/route.ts";
 import type { Access } from "../memory/access.ts";
@@ -59,12 +59,23 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly line?: Line;
   /** Why it takes or gives nothing of this kind just now. No native call. */
   refuse?(source: Described, access: Access): Omit<Refusal, "edge"> | undefined;
-  /** A port to so many bytes, from the tensor's first on. */
-  export?(tensor: T, kind: MemoryKind, byteLength: number): Exported;
+  /** A port to so many bytes, from the tensor's first on. `access` is what the other side does with them. */
+  export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access): Exported;
   /** Memory over a port's bytes. It takes the port's fd, where there is one. */
-  import?(port: Port): Imported<H>;
+  import?(port: Port, access: Access): Imported<H>;
   /** New memory of its own, zeroed. `address` is where the CPU sees it. */
   allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
-  /** A tensor of this kind. */
-  tensor(init: TensorInit<H>): T;
+  /** A tensor of this kind, of memory that was imported or allocated. */
+  tensor?(init: TensorInit<H>): T;
+}
+
+/** A target with ports: the graph makes edges of them. */
+export interface MemoryTarget<T extends Tensor = Tensor> extends Target<T> {
+  /** What it gives to other kinds of memory, and what it takes from them. */
+  readonly ports: Memory<T>;
+}
+
+/** The ports of a target, where it has any. */
+export function portsOf(target: Target): Memory | undefined {
+  return (target as Partial<MemoryTarget>).ports;
 }

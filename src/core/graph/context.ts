@@ -1,4 +1,3 @@
-import type { Memory } from "../device/memory.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Resource } from "../life/resource.ts";
 import type { Tensor } from "../tensors/tensor.ts";
@@ -31,8 +30,6 @@ export interface Target<T extends Tensor = Tensor> {
   readonly kind: string;
   /** The context whose memory it is. */
   readonly context: Context;
-  /** What it gives to other kinds of memory, and what it takes from them. The graph makes edges of that. */
-  readonly ports?: Memory<T>;
   /** True for a tensor of this memory. `graph.map` takes its result type from it. */
   is(value: Mapped): value is T;
 }

@@ -10,6 +10,9 @@ export interface Verdict {
   readonly evidence: string;
 }
 
+/** On memory that another API is told of by its address alone. */
+export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };
+
 /** A step that is an alias if that was proven; otherwise the driver moves the bytes. */
 export function planned(edge: string, { aliases, evidence }: Verdict, hostWait: boolean, result: Described): Plan {
   if (aliases) return { edge, transfer: "alias", hostWait, bytesMoved: 0, evidence, result };

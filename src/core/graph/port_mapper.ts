@@ -1,4 +1,4 @@
-import type { Crossing, Imported, Memory, Offer } from "../device/memory.ts";
+import { type Crossing, type Imported, type Memory, type MemoryTarget, type Offer, portsOf } from "../device/memory.ts";
 import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import type { Port } from "../device/port.ts";
@@ -10,7 +10,7 @@ import { type GiveBack, Resource } from "../life/resource.ts";
 import { Described, type DescribedPlane } from "../tensors/described.ts";
 import { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
-import { type MemoryTarget, tensorOver } from "../tensors/over.ts";
+import { tensorOver } from "../tensors/over.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import { type Context, type DeviceId, nameOf, type Target } from "./context.ts";
 import { edgeOf, type MapJob, type Mapper, type Plan } from "./mapper.ts";
@@ -38,8 +38,8 @@ export function portMapper(from: string, to: string): Mapper {
   return { from, to, prepare, probe, map };
 }
 
-/** An edge for any two kinds of memory of these contexts of which one exports what the other imports. */
-export function portMappers(contexts: Iterable<Context>): Mapper[] {
+/** An edge for any two kinds of memory of these contexts of which one exports what the other imports, but for `known` ones. */
+export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[] = []): Mapper[] {
   const targets = [...contexts].flatMap((context) => context.targets);
   const edges = new Map<string, Mapper>();
   for (const from of targets) {
@@ -49,6 +49,7 @@ export function portMappers(contexts: Iterable<Context>): Mapper[] {
       edges.set(edgeOf(mapper), mapper);
     }
   }
+  for (const mapper of known) edges.delete(edgeOf(mapper));
   return [...edges.values()];
 }
 
@@ -81,12 +82,12 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const [{ access }] = job.grants;
   const refusal = refuse(described, target, access); // asked again: a hop of the same route may have come between
   if (refusal !== undefined) throw noRoute(source.name, nameOf(target), [refusal]);
-  const [from, to] = [source.target.ports!, target.ports!];
+  const [from, to] = [portsOf(source.target)!, portsOf(target)!];
   const { out } = wayBetween(source.target, target)!;
   const fetches = reads(access) || described.hasGaps;
-  const exported = from.export!(firstPlane(source), out.kind, described.range.byteLength);
+  const exported = from.export!(firstPlane(source), out.kind, described.range.byteLength, access);
   const brought = hold(exported, from.line, job, fetches, job.waits, `${source.target.kind} export`);
-  const imported = importOf(to, exported.port);
+  const imported = importOf(to, exported.port, access);
   const waits = hold(imported, to.line, job, fetches, brought, `${target.kind} import`);
   if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
   const back = writes(access) ? wayBack(imported, to.line, wayBack(exported, from.line)) : undefined;
@@ -107,18 +108,19 @@ function refuse(source: Described, target: Target, access: Access): Refusal | un
   if (wayBetween(source.target, target) === undefined) {
     return { edge, reason: `${nameOf(target)} imports nothing that ${nameOf(source.target)} exports to it.` };
   }
-  for (const { context, ports } of [source.target, target]) {
+  for (const at of [source.target, target]) {
+    const { context } = at;
     if (context.resource?.isLive === false) return { edge, reason: `${context.name} was disposed.` };
-    const refusal = ports!.refuse?.(source, access);
+    const refusal = portsOf(at)!.refuse?.(source, access);
     if (refusal !== undefined) return { edge, ...refusal };
   }
 }
 
 /** The best way: the first that the source exports and the target imports, where both hold for the other's device. */
 function wayBetween(from: Target, to: Target): Way | undefined {
-  for (const out of from.ports?.exports ?? []) {
+  for (const out of portsOf(from)?.exports ?? []) {
     if (!holdsFor(out, to.context.id)) continue;
-    const into = to.ports?.imports.find((offer) => offer.kind === out.kind && holdsFor(offer, from.context.id));
+    const into = portsOf(to)?.imports.find((offer) => offer.kind === out.kind && holdsFor(offer, from.context.id));
     if (into !== undefined) return { out, into };
   }
 }
@@ -144,9 +146,9 @@ function worse(a: Transfer, b: Transfer): Transfer {
 
 /** Can the first command that touches the bytes wait for other work? The host touches them by none, and at once. */
 function canWait(out: Transfer, from: Target, to: Target, waits: readonly Fence[]): boolean {
-  if (to.ports!.line === undefined) return false;
-  const line = out === "alias" ? to.ports!.line : from.ports!.line;
-  return line!.canWaitForAll(waits);
+  const { line } = portsOf(to)!;
+  if (line === undefined) return false;
+  return (out === "alias" ? line : portsOf(from)!.line!).canWaitForAll(waits);
 }
 
 /** The planes as the target will have them, counted from the first byte of any. */
@@ -163,9 +165,9 @@ function firstPlane(source: Mapped): Tensor {
   return planes.reduce((first, plane) => plane.grant.start < first.grant.start ? plane : first);
 }
 
-function importOf(memory: Memory, port: Port): Imported {
+function importOf(memory: Memory, port: Port, access: Access): Imported {
   try {
-    return memory.import!(port);
+    return memory.import!(port, access);
   } finally {
     port[Symbol.dispose]();
   }

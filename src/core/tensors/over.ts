@@ -1,5 +1,5 @@
-import type { Memory } from "../device/memory.ts";
-import { nameOf, type Target } from "../graph/context.ts";
+import type { MemoryTarget } from "../device/memory.ts";
+import { nameOf } from "../graph/context.ts";
 import { ArgumentError } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit } from "../layout/layout.ts";
@@ -10,11 +10,6 @@ import { Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
 import type { Tensor } from "./tensor.ts";
-
-/** A kind of memory whose tensors the core makes. */
-export interface MemoryTarget<T extends Tensor = Tensor> extends Target<T> {
-  readonly ports: Memory<T>;
-}
 
 /** What lies where in native memory, and whose it is. */
 export interface Placement {
@@ -36,7 +31,7 @@ export interface Placement {
 export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placement): T | Frame<T> {
   const { handle, layouts, resource, info, metadata } = at;
   const parent = at.parent === undefined ? {} : { parent: at.parent };
-  if (info === undefined) return target.ports.tensor({ target, handle, layout: layouts[0], resource, ...parent });
+  if (info === undefined) return target.ports.tensor!({ target, handle, layout: layouts[0], resource, ...parent });
   const first = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
   const [grant] = resource.grants;
   const planes = (frame: Frame<T>) =>
@@ -45,7 +40,7 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placem
       const start = grant.start + layout.byteOffset - first;
       const grants = [grant.facet(start, start + layout.byteLength, name)];
       const part = new Resource({ name, grants, owners: [resource] });
-      return target.ports.tensor({ target, handle, layout, resource: part, parent: frame });
+      return target.ports.tensor!({ target, handle, layout, resource: part, parent: frame });
     });
   return new Frame<T>({ target, resource, info, planes, ...parent, ...(metadata === undefined ? {} : { metadata }) });
 }

@@ -1,4 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
+import type { Memory } from "../../core/device/memory.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
@@ -11,6 +12,7 @@ import { join, leave } from "../../core/memory/peers.ts";
 import { type GiveBack, Resource } from "../../core/life/resource.ts";
 import type { CudaContext } from "../context.ts";
 import { CudaTensor } from "../tensor.ts";
+import { hostPorts } from "./host_ports.ts";
 import type { CudaBlock, CudaMemoryKind } from "./block.ts";
 
 /** Where the elements of a tensor lie, as a kernel and as the host call them. */
@@ -29,10 +31,13 @@ export abstract class CudaMemory implements Target<CudaTensor> {
   abstract readonly kind: string;
   /** The context whose kernels reach it. */
   readonly context: CudaContext;
+  /** How the host has it. */
+  readonly ports: Memory<CudaTensor>;
 
   /** Made by the context. */
   constructor(context: CudaContext) {
     this.context = context;
+    this.ports = hostPorts(context);
   }
 
   /** True for tensors of this memory. */

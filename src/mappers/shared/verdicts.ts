@@ -1,8 +1,5 @@
 import type { Verdict } from "../../core/graph/plan.ts";
 
-/** On memory that another API is told of by its address alone. */
-export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };
-
 /** On a buffer that another API is told of by its handle. */
 export const SAME_CL_MEM: Verdict = { aliases: true, evidence: "the same cl_mem: no memory object is made" };
 

@@ -1,5 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
 import { accessOf } from "../../core/memory/access.ts";
+import type { Memory } from "../../core/device/memory.ts";
+import { Port } from "../../core/device/port.ts";
+import { SAME_ADDRESS } from "../../core/graph/plan.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
@@ -36,6 +39,12 @@ export interface MatInit extends LayoutInit {
 
 const NAMES: Names<MatInit & Layout> = { ...LAYOUT_NAMES, align: true };
 
+const PORTS: Memory<OpenCVMat> = {
+  exports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
+  imports: [],
+  export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
+};
+
 /** What maps to Mats, as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
 export class MatTarget implements Target<OpenCVMat> {
   /** The kind of memory. */
@@ -50,6 +59,9 @@ export class MatTarget implements Target<OpenCVMat> {
     this.context = context;
     this.channels = channels;
   }
+
+  /** The host has a Mat's elements at the same address. */
+  readonly ports: Memory<OpenCVMat> = PORTS;
 
   /** True for its tensors. */
   is(value: Mapped): value is OpenCVMat {

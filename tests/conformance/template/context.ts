@@ -1,6 +1,6 @@
 /** What users open: a device, its line of work, and the kinds of memory that it has. */
 import { Line } from "../../../src/core/device/line.ts";
-import type { Memory } from "../../../src/core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../../../src/core/device/memory.ts";
 import type { Context, DeviceId } from "../../../src/core/graph/context.ts";
 import type { ImageInfo } from "../../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../../src/core/layout/layout.ts";
@@ -8,7 +8,7 @@ import { NativeObject } from "../../../src/core/life/native_object.ts";
 import type { Resource } from "../../../src/core/life/resource.ts";
 import type { Frame } from "../../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../../src/core/tensors/mapped.ts";
-import { allocateFrame, allocateTensor, type MemoryTarget } from "../../../src/core/tensors/over.ts";
+import { allocateFrame, allocateTensor } from "../../../src/core/tensors/over.ts";
 import { driver, FakeLane } from "./driver.ts";
 import { type FakeKind, memoryOf } from "./memory.ts";
 import type { FakeTensor } from "./tensor.ts";
