@@ -34,21 +34,6 @@ const STALE = {
 };
 
 export default table(import.meta, {
-  "a choice that answers something else each time": {
-    opencl: true,
-    run() {
-      for (const name of ["platform", "device", "type", "uuid"]) {
-        let asked = 0;
-        const answer = { platform: Deno.args[1], type: "cpu" }[name] ?? "";
-        const choice = {
-          get [name]() {
-            return asked++ === 0 ? answer : 5;
-          },
-        };
-        safe(name, () => OpenCLContext.open(any(choice))[Symbol.dispose]());
-      }
-    },
-  },
   "a choice that is no object": {
     run: () => OpenCLContext.open(any("PoCL")),
     fails: { error: ArgumentError, api: "core", argument: "choice", message: /expected an object, got "PoCL"/ },

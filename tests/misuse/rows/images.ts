@@ -69,7 +69,7 @@ export default table(import.meta, {
   "anything else where a kernel takes an image or a sampler": onBench(({ cl, get, sampled, image, out }) => {
     const handle = new BigUint64Array([image.handle]);
     using pixels = host.allocate({ shape: [4, 4], dtype: "u8" });
-    const wrongs = [5, 5n, null, undefined, {}, image.handle, handle, Object.create(image)];
+    const wrongs = [5, 5n, null, undefined, {}, image.handle, handle];
     for (
       const wrong of [...wrongs, cl.image(R8), pixels, new BaseOf(any(image))]
     ) {
@@ -220,7 +220,7 @@ export default table(import.meta, {
     for (const colour of [null, [1, 2, 3], [1, 2, 3, -4], [0.5, 1, 1, 1], [NaN, 1, 1, 1], ["1", 1, 1, 1]]) {
       fails("fill", () => queue.fillImage(image, any(colour)), ArgumentError);
     }
-    for (const wrong of [out, null, {}, Object.create(image)]) {
+    for (const wrong of [out, null, {}]) {
       fails("image", () => queue.fillImage(any(wrong), [0, 0, 0, 0]), ArgumentError);
     }
   }),

@@ -204,9 +204,7 @@ export default table(import.meta, {
       const shared = new Uint8Array(new SharedArrayBuffer(64));
       const bytes: unknown[] = [...RUBBISH, moved, shared, new Uint8Array(0), new ArrayBuffer(8), { length: 8 }];
       for (const each of bytes) fails("bytes", () => e.cv.imdecode(any(each)), ArgumentError);
-      for (
-        const each of [new Float64Array(8), new DataView(new ArrayBuffer(8))]
-      ) {
+      for (const each of [new Float64Array(8), new DataView(new ArrayBuffer(8))]) {
         fails("no image", () => e.cv.imdecode(any(each)), NativeCallError, ArgumentError);
       }
       e.cv.imdecode(new Uint8Array(64));

@@ -85,9 +85,8 @@ export default table(import.meta, {
       using e = eye();
       using image = e.cv.mat.create({ shape: [8, 8], dtype: "u8" });
       using memory = host.allocate({ shape: [8, 8], dtype: "u8" });
-      const fake = Object.create(Object.getPrototypeOf(image), Object.getOwnPropertyDescriptors(image));
       for (const [name, call] of Object.entries(OPERATIONS)) {
-        for (const value of [...RUBBISH, memory, fake, e.cv, e.cv.mat]) {
+        for (const value of [...RUBBISH, memory, e.cv, e.cv.mat]) {
           fails(`${name} of`, () => call(e.cv, any(value), image), ArgumentError);
           fails(`${name} to`, () => call(e.cv, image, any(value)));
         }
