@@ -37,10 +37,11 @@ function contextOf(
     target: undefined as unknown as Target,
     [Symbol.dispose]: () => resource.dispose(),
   };
-  context.target = {
+  const target = {
     ...{ kind, context, is: (_value: unknown): _value is Made => true },
     ports: { exports: [], imports: [], tensor: (init: TensorInit<bigint>) => new Made(init), ...ports },
   };
+  context.target = target;
   context.targets.push(context.target);
   return context;
 }
