@@ -61,7 +61,7 @@ function fieldsIn<S extends Shape>(value: unknown, shape: S, argument: string, p
   if (typeof value !== "object" || value === null) throw checks.wrongKind(argument, "an object", value);
   const unknown = otherNames(value, shape);
   if (unknown !== undefined) {
-    throw wrong(argument, `there is no ${unknown}.`, `Use ${Object.keys(shape).join(", ")}.`);
+    throw wrong(argument, `unknown property ${unknown}.`, `Use ${Object.keys(shape).join(", ")}.`);
   }
   const given = value as Readonly<Record<string, unknown>>;
   const read = Object.entries(shape).map(([field, reader]) => [field, reader(given[field], prefix + field)]);
