@@ -156,7 +156,7 @@ Deno.test("doctor: no OpenCV: every attempt, the variable, the remedy", async ()
   // Where OpenCL is missing too, that comes first, and its remedy.
   assertAllClosed(umats, /^there is no (opencl, no )?opencv here\.$/, /./);
   const text = await printed(QUICK, { env, flags: ENV });
-  assert(text.includes("/nonexistent/libopencv_core.so") && text.includes("unset it"), text);
+  assert(text.includes("/nonexistent/libopencv_core.so") && text.includes("unset that variable"), text);
 });
 
 testMat("doctor: a module that is missing keeps nothing else from being open", async () => {
