@@ -500,3 +500,40 @@ lineTest("a line that was given up is asked nothing more: its lane is closed", a
   assertThrows(() => fence.waitSync(), DisposedError);
   await assertRejects(() => fence.wait(), DisposedError);
 });
+
+lineTest("an opaque call stands between two markers: one carries its waits, the other is its mark", () => {
+  const [one, two] = linesOf(new FakeDriver(), 2);
+  using tensor = bytes();
+  one.submit([use(tensor)], command(() => {}));
+  const opaque = { fn: "library::blur", opaque: { finish() {} }, call: () => 0 };
+  assertEquals(two.submit([use(tensor)], opaque), 2);
+  assertEquals([two.lane.waitsInFlight, tensor.work.map(({ mark }) => mark)], [[1, 0], [2]]);
+  assertEquals(two.submit([use(tensor)], opaque), 3); // nothing to wait for: no marker in front
+  for (const { lane } of [one, two]) lane.run();
+});
+
+lineTest("an opaque call that fails is recorded all the same: it may have submitted anything", () => {
+  const failure = new Error("the library threw");
+  const line = new FakeDriver().line();
+  using tensor = bytes();
+  const opaque = {
+    ...{ fn: "library::blur", opaque: { finish() {} } },
+    call(): number {
+      throw failure;
+    },
+  };
+  assertStrictEquals(assertThrows(() => line.submit([use(tensor)], opaque)), failure);
+  assertEquals([line.submitted, tensor.work.length], [1, 1]);
+  line.lane.run();
+});
+
+lineTest("where the marker behind an opaque call fails, the host sees its commands done", () => {
+  const driver = new FakeDriver();
+  const line = driver.line();
+  using tensor = bytes();
+  let finished = 0;
+  driver.marker = () => ({ fn: "fakeMarker", call: () => 7 });
+  const opaque = { fn: "library::blur", opaque: { finish: () => void finished++ }, call: () => 0 };
+  assertThrows(() => line.submit([use(tensor)], opaque), NativeCallError, "fakeMarker failed with 7");
+  assertEquals([finished, line.submitted, tensor.work.length], [1, 0, 0]);
+});

@@ -1,4 +1,8 @@
-/** What users open: a device, its line of work, and the kinds of memory that it has. */
+/**
+ * 4. What users open: a device, its line of work, and the kinds of memory that it has.
+ *
+ * @module
+ */
 import { Line } from "../../../src/core/device/line.ts";
 import type { Memory, MemoryTarget } from "../../../src/core/device/memory.ts";
 import type { Context, DeviceId } from "../../../src/core/graph/context.ts";

@@ -1,10 +1,14 @@
-/** How the API's queue is a line of work: the `Driver`, which checks nothing, lends nothing and records nothing. */
+/**
+ * 1. How the API's queue is a line of work: the `Driver`. It checks nothing, lends nothing and records nothing: `Line` does,
+ * and calls it. A lane is what the driver keeps for one line; a mark counts the line's commands, from 1.
+ *
+ * @module
+ */
 import type { Call, Driver, LineEvents } from "../../../src/core/device/driver.ts";
 import type { Gate } from "../../../src/core/device/gate.ts";
-import { NativeCallError } from "../../../src/core/errors.ts";
+import { NativeCallError, throwAll } from "../../../src/core/errors.ts";
 import { ledger } from "../../../src/core/life/ledger.ts";
 import { unwind } from "../../../src/core/life/undo.ts";
-import { throwAll } from "../../../src/core/errors.ts";
 import { fake, FAKE_OK, type FakeWait } from "./library.ts";
 
 /** What a failed command fails with. */
@@ -22,14 +26,11 @@ export function check(code: number, fn: string): void {
   if (code !== FAKE_OK) throw errorOf(code, fn);
 }
 
-/** What a function has made: its handle. */
-export function made(code: number, fn: string): bigint {
-  check(code, fn);
+/** The handle that a function leaves in its out-parameter. */
+export function made(fn: string, call: (out: BigUint64Array) => number): bigint {
+  check(call(out), fn);
   return out[0];
 }
-
-/** Where functions leave the handle of what they make. */
-export { out };
 
 /** What the driver keeps for one line. */
 export class FakeLane {
@@ -43,7 +44,7 @@ export class FakeLane {
   readonly failures: unknown[] = [];
 
   constructor(events: LineEvents) {
-    this.queue = made(fake.fakeCreateQueue(out), "fakeCreateQueue");
+    this.queue = made("fakeCreateQueue", (out) => fake.fakeCreateQueue(out));
     this.events = events;
     ledger.add("fake.queue");
   }
@@ -53,7 +54,7 @@ export class FakeLane {
     if (!this.gates.delete(event)) return;
     const set = () => check(fake.fakeSetEvent(event, failed), "fakeSetEvent");
     const release = () => check(fake.fakeReleaseQueue(event), "fakeReleaseQueue");
-    this.failures.push(...unwind([release, set]));
+    this.failures.push(...unwind([release, set])); // the newest first
   }
 }
 
@@ -83,7 +84,7 @@ export const driver: Driver<FakeLane> = {
       return true;
     },
     waitOnHost(lane, gate: Gate) {
-      const event = made(fake.fakeCreateQueue(out), "fakeCreateQueue");
+      const event = made("fakeCreateQueue", (out) => fake.fakeCreateQueue(out));
       lane.gates.add(event);
       lane.waits.push({ queue: event, mark: 1 });
       gate.whenOpen((failed) => lane.settle(event, failed));

@@ -1,6 +1,6 @@
 /**
- * An API that does not exist, as its C library would offer it: handles, codes, out-parameters. Its device works later: when
- * the event loop turns, while the host waits, or when the host asks often enough. A real backend has a folder of ffi/ here.
+ * The C library of an API that does not exist: handles, codes, out-parameters. Its device works later: when the event loop
+ * turns, while the host waits, or when the host asks often enough. A real backend has a folder of ffi/ in its place.
  *
  * @module
  */

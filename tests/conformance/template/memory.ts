@@ -1,10 +1,15 @@
-/** What the API's memory gives to others and takes from them, as data; and the steps where bytes have to be moved. */
+/**
+ * 2. What the API's memory gives to others and takes from them: the `ports`, of which the graph makes edges. Where the bytes
+ * are not used in place, a command brings them and another takes them back.
+ *
+ * @module
+ */
 import type { Crossing, Exported, Imported, Memory, Offer } from "../../../src/core/device/memory.ts";
 import type { Line } from "../../../src/core/device/line.ts";
 import { type MemoryKind, Port } from "../../../src/core/device/port.ts";
 import type { Transfer } from "../../../src/core/graph/route.ts";
 import { bytesAt } from "../bytes.ts";
-import { check, command, made, out } from "./driver.ts";
+import { check, command, made } from "./driver.ts";
 import { fake, fakeAddress, fakeBytes } from "./library.ts";
 import { FakeTensor } from "./tensor.ts";
 
@@ -46,7 +51,7 @@ export function memoryOf(kind: FakeKind, line: Line): Memory<FakeTensor, bigint>
     import({ kind: port, value, offset, byteLength }): Imported<bigint> {
       const address = port === "fake-memory" ? fakeAddress(value) + BigInt(offset) : value;
       if (!aliases) return staged(address, byteLength);
-      const handle = made(fake.fakeImport(address, byteLength, out), "fakeImport");
+      const handle = made("fakeImport", (out) => fake.fakeImport(address, byteLength, out));
       return { handle, release: () => release(handle) };
     },
   };
@@ -65,7 +70,7 @@ function staged(address: bigint, byteLength: number): Crossing & { readonly hand
 }
 
 function allocate(byteLength: number): bigint {
-  return made(fake.fakeAllocate(byteLength, out), "fakeAllocate");
+  return made("fakeAllocate", (out) => fake.fakeAllocate(byteLength, out));
 }
 
 function release(handle: bigint): void {

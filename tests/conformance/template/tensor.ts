@@ -1,4 +1,9 @@
-/** What users hold of the API's memory. Kernels and copies would use it as these two commands do: `line.submit(uses, call)`. */
+/**
+ * 3. What users hold of the API's memory. Kernels and copies use it as these two commands do: `line.submit(uses, call)` checks
+ * what is used, waits, takes views away, calls and records.
+ *
+ * @module
+ */
 import type { Fence } from "../../../src/core/device/fence.ts";
 import { Resource } from "../../../src/core/life/resource.ts";
 import { type Part, Tensor } from "../../../src/core/tensors/tensor.ts";
