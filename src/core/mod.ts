@@ -22,7 +22,7 @@ export type { Gate } from "./device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
 export type { Crossing, Exported, Imported, Memory, MemoryTarget, Offer } from "./device/memory.ts";
 export { type MemoryKind, Port, type PortInit, type SyncKind } from "./device/port.ts";
-export type { Work } from "./device/work.ts";
+export type { Work, WorkEntry } from "./device/work.ts";
 export { Frame, type FrameInit, type PlacedPlane } from "./tensors/frame.ts";
 export {
   type AudioInfo,
@@ -42,6 +42,7 @@ export { NativeObject } from "./life/native_object.ts";
 export { Mapped, type MappedInit } from "./tensors/mapped.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./tensors/described.ts";
 export type { MapJob, Mapper, Plan } from "./graph/mapper.ts";
+export type { Verdict } from "./graph/plan.ts";
 export { portMapper, portMappers } from "./graph/port_mapper.ts";
 export { allocateFrame, allocateTensor } from "./tensors/over.ts";
 export { Metadata, type MetadataFields } from "./tensors/metadata.ts";

@@ -23,8 +23,9 @@ export interface PortInit {
   readonly fd?: number;
   /** Memory: its address or handle. Synchronization: the value to wait for. */
   readonly value?: bigint;
-  /** Memory: where its first byte lies, counted from the handle; and how many bytes there are. */
+  /** Memory: where its first byte lies, counted from the handle. */
   readonly offset?: number;
+  /** Memory: how many bytes there are. */
   readonly byteLength?: number;
 }
 

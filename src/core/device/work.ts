@@ -2,9 +2,12 @@ import { Fence } from "./fence.ts";
 import type { Line } from "./line.ts";
 
 /** What one line did to a resource: its newest mark, and the newest that wrote (0: none did). */
-interface Entry {
+export interface WorkEntry {
+  /** The line. */
   line: Line;
+  /** Its newest mark. */
   mark: number;
+  /** The newest that wrote. */
   wrote: number;
 }
 
@@ -23,12 +26,12 @@ export class Work {
   /** The line that used it last, unless that was seen over. */
   line: Line | undefined;
   /** What other lines did. */
-  others: Entry[] | undefined;
+  others: WorkEntry[] | undefined;
   #mark = 0;
   #wrote = 0;
   #failures = NO_ERRORS;
   /** Work that a writer waited for on the device. A semaphore says that work ended, and not how: the line is asked later. */
-  #unsure: Entry[] | undefined;
+  #unsure: WorkEntry[] | undefined;
 
   /** Records one more command, which has waited for all that it had to wait for. */
   record(line: Line, mark: number, writes: boolean): void {

@@ -11,18 +11,18 @@ export abstract class NativeObject implements Usable, Disposable, AsyncDisposabl
   /** Its end of life. */
   abstract readonly resource: Resource;
 
-  /** @see {@link Usable.works} */
+  /** The work in flight on it. */
   get works(): readonly Work[] {
     return [this.resource.work];
   }
 
-  /** @see {@link Usable.isReadyFor} */
+  /** May a line use it at once? */
   isReadyFor(line: Line): boolean {
     const { isLive, work } = this.resource;
     return isLive && (work.line === undefined || work.line === line) && work.others === undefined;
   }
 
-  /** @see {@link Usable.assertUsable} */
+  /** Throws a {@link DisposedError} once it was disposed. */
   assertUsable(): void {
     this.resource.assertLive();
   }
