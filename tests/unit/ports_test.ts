@@ -1,7 +1,7 @@
 // Edges that the graph makes of what kinds of memory give and take.
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import type { Imported, Memory, Offer } from "../../src/core/device/memory.ts";
+import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/device/memory.ts";
 import { Port } from "../../src/core/device/port.ts";
 import type { Context, DeviceId, Target } from "../../src/core/graph/context.ts";
 import { Graph } from "../../src/core/graph/graph.ts";
@@ -30,11 +30,11 @@ function contextOf(
   kind: string,
   ports: Partial<Memory<Made, bigint>>,
   id: DeviceId = {},
-): Context & { target: Target } {
+): Context & { target: MemoryTarget } {
   const resource = new Resource({ name: `a context of ${kind}` });
   const context = {
     ...{ api: kind, name: `the ${kind}`, id, resource, targets: [] as Target[] },
-    target: undefined as unknown as Target,
+    target: undefined as unknown as MemoryTarget,
     [Symbol.dispose]: () => resource.dispose(),
   };
   const target = {
@@ -145,7 +145,7 @@ function moving(kind: string, order: string[], driver = new FakeDriver(kind)) {
   return { line, context };
 }
 
-function ownedBy(context: Context & { target: Target }): Made {
+function ownedBy(context: Context & { target: MemoryTarget }): Made {
   const allocation = new Allocation({ kind: "made", byteLength: 64, free() {} });
   const resource = own({ name: "made", allocation });
   return new Made({ target: context.target, handle: 1n, layout: layout({ shape: [64], dtype: "u8" }), resource });
