@@ -10,7 +10,7 @@ export interface LaneDevice extends DeviceCalls {
   keepPrimary(): () => void;
 }
 
-/** What the driver keeps for one line of CUDA's work: a stream, or an event that processes share. */
+/** What the driver keeps for one line of CUDA's work: a stream, or a shared event. For those who write mappers. */
 export abstract class CudaLane {
   /** The newest mark. */
   protected newest = 0;

@@ -37,7 +37,7 @@ const LINES: Lines<ClLane> = {
   gate: (lane) => lane.unsetGate,
 };
 
-/** The work of one `cl_context`: its lines can wait for each other by events. */
+/** The work of one `cl_context`: its lines can wait for each other by events. For those who write mappers. */
 export class OpenCLDriver implements Driver<ClLane> {
   /** The API's name. */
   readonly api = "opencl";

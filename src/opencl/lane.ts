@@ -41,7 +41,7 @@ interface WaitList {
  * What is kept for a line: the event of every command that was not seen over, in a ring. PoCL 3.1 aborts the process when a
  * command fails whose event nobody holds.
  *
- * A command passes `queue`, `waitCount`, `waitList` and `slot` on, as they are.
+ * A command passes `queue`, `waitCount`, `waitList` and `slot` on, as they are. For those who write mappers.
  */
 export class ClLane {
   /** What commands are submitted to. */

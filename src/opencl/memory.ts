@@ -41,7 +41,7 @@ export function mapFlags(access: Access, exact: boolean): bigint {
   return exact ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
 }
 
-/** A range of memory that is mapped for the host. */
+/** A range of memory that is mapped for the host. For those who write mappers. */
 export class MappedRange {
   /** The host address that the driver answered. */
   readonly address: Address;

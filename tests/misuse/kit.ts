@@ -49,13 +49,18 @@ export function say(...words: unknown[]): void {
   report.said.push(words.join(" "));
 }
 
-/** Throws unless an error is typed, and of one of these kinds where some are named. */
+/** What a row's own promise rejects with; it comes back as it is. */
+export class OwnError extends Error {}
+
+/** Throws unless an error is typed, or the program's own, and of one of these kinds where some are named. */
 export function judge(what: string, error: unknown, kinds: readonly Kind[] = []): void {
   const told = error instanceof Error ? `${error.constructor.name}: ${error.message}` : String(error);
-  if (!(error instanceof InteropError)) throw new Error(`${what}: untyped ${told}`, { cause: error });
+  if (!(error instanceof InteropError || error instanceof OwnError)) {
+    throw new Error(`${what}: untyped ${told}`, { cause: error });
+  }
   if (kinds.length > 0 && !kinds.some((kind) => error.constructor === kind)) throw new Error(`${what}: ${told}`);
   report.caught.push(error.constructor.name);
-  if (error.codeName !== undefined) report.caught.push(error.codeName);
+  if (error instanceof InteropError && error.codeName !== undefined) report.caught.push(error.codeName);
 }
 
 /** Wants a typed error, of one of these kinds where some are named; answers it. */
@@ -126,7 +131,7 @@ export interface Opening extends Disposable {
   /** Lets the work behind it run. */
   complete(): Promise<void>;
   /** Fails the work behind it. */
-  fail(error?: Error): Promise<void>;
+  fail(error?: unknown): Promise<void>;
 }
 
 /** One that is not settled yet; its dispose fails it. */
@@ -137,7 +142,7 @@ export function opening(): Opening {
   return {
     fence,
     complete: () => (resolve(), settled()),
-    fail: (error = new RangeError("the program failed it")) => (reject(error), settled()),
-    [Symbol.dispose]: () => reject(new RangeError("nobody settled it")),
+    fail: (error: unknown = new OwnError("the program failed it")) => (reject(error), settled()),
+    [Symbol.dispose]: () => reject(new OwnError("nobody settled it")),
   };
 }

@@ -116,7 +116,7 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
     return found;
   }
 
-  /** May a line use it at once, with nothing to refuse, to wait for or to revoke? Loads and comparisons only. */
+  /** For those who write mappers. @see {@link Usable.isReadyFor} */
   isReadyFor(line: Line, access: Access): boolean {
     const { resource } = this;
     const { grants, work } = resource;
@@ -127,7 +127,7 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
       covers(grants[0].access, access) && grants[0].lendsNothing;
   }
 
-  /** Takes away the host views that may not be used beside such a command. */
+  /** For those who write mappers. @see {@link Usable.revokeViews} */
   revokeViews(access: Access): void {
     for (const grant of this.grants) grant.revokeConflicting(access);
   }

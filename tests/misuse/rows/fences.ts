@@ -1,5 +1,5 @@
 import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
-import { any, fails, open, opening, outcome, say } from "../kit.ts";
+import { any, fails, open, opening, outcome, OwnError, say } from "../kit.ts";
 import { table } from "../row.ts";
 
 const bytes = { shape: [4096], dtype: "u8" } as const;
@@ -48,7 +48,7 @@ export default table(import.meta, {
       const t = host.allocate({ shape: [1 << 20], dtype: "u8" });
       const [event, failed] = [opening(), opening()];
       t.usedBy(event.fence);
-      const mine = new RangeError("the program's own");
+      const mine = new OwnError("the program's own");
       await failed.fail(mine);
       try {
         graph.map(t, cl, { after: failed.fence });
@@ -140,10 +140,10 @@ export default table(import.meta, {
       say(t.view().length > 0);
       const failing = opening();
       t.usedBy(failing.fence);
-      const fails = t.finished().catch((error: Error) => say(error.name));
+      const fails = t.finished().catch((error: Error) => say(error.constructor.name));
       await failing.fail();
       await fails;
-      await t[Symbol.asyncDispose]().catch((error: Error) => say("dispose", error.name));
+      await t[Symbol.asyncDispose]().catch((error: Error) => say("dispose", error.constructor.name));
       const other = host.allocate(bytes);
       const late = opening();
       other.usedBy(late.fence);
@@ -153,7 +153,7 @@ export default table(import.meta, {
       await Promise.all([meanwhile, ended]);
       await other.finished();
     },
-    says: ["true", "RangeError", "dispose RangeError"],
+    says: ["true", "OwnError", "dispose OwnError"],
     fails: { error: DisposedError, api: "core", message: /was disposed/ },
   },
   "fences that outlive their context": {

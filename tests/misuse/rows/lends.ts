@@ -1,5 +1,5 @@
 import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@samepage/interop";
-import { any, fails, open, opening, say, settled, sleep } from "../kit.ts";
+import { any, fails, open, opening, OwnError, say, settled, sleep } from "../kit.ts";
 import { table } from "../row.ts";
 
 const bytes = { shape: [4096], dtype: "u8" } as const;
@@ -103,7 +103,7 @@ export default table(import.meta, {
       const t = host.allocate(bytes);
       const event = opening();
       t.usedBy(event.fence);
-      await event.fail(new Error("the work's own"));
+      await event.fail(new OwnError("the work's own"));
       await t.lend((view) => view.fill(1));
       try {
         t[Symbol.dispose]();

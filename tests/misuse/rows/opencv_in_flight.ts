@@ -10,7 +10,7 @@ const CL_MEM_HOST_WRITE_ONLY = 1n << 7n, CL_MEM_HOST_READ_ONLY = 1n << 8n, CL_ME
 
 const unset: Failure = {
   error: AccessError,
-  ...{ api: "opencl", argument: "fence" },
+  ...{ api: "host", argument: "fence" },
   message: /could never end: the work waits for a promise that is not settled/,
   hint: /Settle it first, or await instead/,
 };
@@ -121,12 +121,14 @@ export default table(import.meta, {
       const image = photo();
       const umat = v.graph.map(image, v.cv.umat);
       using event = opening();
-      const behind = v.cl.createQueue().waitFor(event.fence);
+      const queue = v.cl.createQueue();
+      const behind = queue.waitFor(event.fence);
       umat.usedBy(behind);
       await event.fail();
       await behind.wait().catch(() => {});
       for (let i = 0; i < 3; i++) work(v.cv, umat);
       fails("dispose", () => umat[Symbol.dispose](), NativeCallError);
+      fails("the queue", () => queue[Symbol.dispose](), NativeCallError);
       say(image.view()[0]); // all bytes are the same
       image[Symbol.dispose]();
     },

@@ -193,8 +193,8 @@ export default table(import.meta, {
       const b = cl.attachQueue(handle);
       for (const each of [own, a, b, b, a, own]) each[Symbol.dispose]();
       cl.queue.finish(); // the context's own is another
-      say(outcome(() => own.fence()), outcome(() => b.finish()));
+      say(outcome(() => own.fence()), outcome(() => b.finish()), a.resource.state);
     },
-    says: ["DisposedError DisposedError"],
+    says: ["DisposedError DisposedError freed"],
   },
 });

@@ -1,6 +1,6 @@
 import { AccessError, ArgumentError, host, NativeCallError } from "@samepage/interop";
 import { type Busy, busy } from "../busy.ts";
-import { any, fails, open, type Opening, opening, safe, safely, say, settled, sleep } from "../kit.ts";
+import { any, fails, open, type Opening, opening, OwnError, safe, safely, say, settled, sleep } from "../kit.ts";
 import { type Failure, table } from "../row.ts";
 
 /** What is not to be collected. */
@@ -109,7 +109,7 @@ export default table(import.meta, {
     async run() {
       using cl = open();
       const { add, mapped, source } = busy(cl);
-      const mine = new RangeError("the program's own");
+      const mine = new OwnError("the program's own");
       const event = opening();
       await event.fail(mine);
       const uses: readonly (() => unknown)[] = [
