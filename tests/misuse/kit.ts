@@ -119,6 +119,16 @@ export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
+/** Numbers at random, the same for each seed: whole, from 0 to below a limit. */
+export function randomOf(seed: number): (below: number) => number {
+  return (below) => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(seed ^ seed >>> 15, 1 | seed);
+    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed;
+    return ((mixed ^ mixed >>> 14) >>> 0) % below;
+  };
+}
+
 /** Grey pixels. */
 export function grey(width: number, height: number): ImageInfo {
   return imageInfo({ format: "GRAY8", width, height });

@@ -1,6 +1,6 @@
 import { host, MapperGraph, region, type Tensor } from "@samepage/interop";
 import { OpenCVContext, OpenCVMat, OpenCVTensor, OpenCVUMat, ReallocatedError } from "@samepage/interop/opencv";
-import { any, open, type Opening, opening, safe, safely } from "../kit.ts";
+import { any, open, type Opening, opening, randomOf, safe, safely } from "../kit.ts";
 import { table } from "../row.ts";
 
 export default table(import.meta, {
@@ -14,12 +14,7 @@ export default table(import.meta, {
 
 /** A walk at random, the same each time. */
 async function wander(seed: number, rounds: number): Promise<void> {
-  const random = (below: number) => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(seed ^ seed >>> 15, 1 | seed);
-    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed;
-    return ((mixed ^ mixed >>> 14) >>> 0) % below;
-  };
+  const random = randomOf(seed);
   const pick = <T>(list: readonly T[]): T => list[random(list.length)];
   for (let round = 0; round < rounds; round++) {
     const cl = open();

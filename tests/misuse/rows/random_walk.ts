@@ -1,5 +1,5 @@
 import { host, MapperGraph, region } from "@samepage/interop";
-import { any, open, type Opening, opening, safe, safely } from "../kit.ts";
+import { any, open, type Opening, opening, randomOf, safe, safely } from "../kit.ts";
 import { table } from "../row.ts";
 
 export default table(import.meta, {
@@ -8,19 +8,15 @@ export default table(import.meta, {
     limit: 60,
     warns: /^/,
     async run() {
-      await wander();
+      await wander(Number(Deno.args[2] ?? 1), Number(Deno.args[3] ?? 120));
     },
   },
 });
 
 /** A walk at random, the same each time. */
-async function wander(): Promise<void> {
+async function wander(seed: number, rounds: number): Promise<void> {
   const cl = open();
-  let seed = 1;
-  const random = (n: number) => {
-    seed = (seed * 1103515245 + 12345) & 0x7fffffff;
-    return (seed >> 8) % n;
-  };
+  const random = randomOf(seed);
   const pick = <T>(list: readonly T[]): T => list[random(list.length)];
   const program = cl.program("kernel void k(global uchar* o, uchar n) { o[get_global_id(0)] += n; }");
   const k = program.kernel("k");
@@ -83,7 +79,7 @@ async function wander(): Promise<void> {
       if (random(4) === 0) (globalThis as unknown as { gc(): void }).gc();
     },
   ];
-  for (let round = 0; round < 120; round++) {
+  for (let round = 0; round < rounds; round++) {
     const first: Tensor = pick([host, cl] as const).allocate({ shape: [4096], dtype: "u8" });
     const s: State = { graph: new MapperGraph([host, cl]), live: [first], events: [], later: [] };
     for (let step = 0; step < 25; step++) {
