@@ -29,7 +29,7 @@ interface Documentation {
 }
 
 /** What the JSDoc of those classes and methods says which work without the checks that programs have. */
-const MARK = /for\s+those\s+who\s+write\s+(mappers|operations|drivers)/i;
+const MARK = /for\s+those\s+who\s+write\s+(mappers|operations|backends)/i;
 
 /** The names of the public methods of all entry points. */
 export async function publicMethods(entryPoints: Readonly<Record<string, Exports>>): Promise<string[]> {

@@ -69,7 +69,7 @@ const NO_FAILURES: readonly Failure[] = [];
 
 /**
  * One in-order line of work, and the only way to submit any: a command is checked, waits for what it conflicts with, takes
- * views away, is called, and is recorded on what it uses. For those who write mappers or drivers.
+ * views away, is called, and is recorded on what it uses. For those who write backends.
  */
 // deno-lint-ignore no-explicit-any -- a line of any driver
 export class Line<L = any> {

@@ -31,7 +31,7 @@ export interface PortInit {
 
 /**
  * A handle of memory, or of a point of a line, on its way from one driver to another. Who takes an fd owns it; one that
- * nobody took is closed here. For those who write drivers.
+ * nobody took is closed here. For those who write backends.
  */
 export class Port<K extends string = string> implements Disposable {
   /** How the other side has to read it. */

@@ -33,12 +33,16 @@ const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
  * them back.
  *
  * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines.
+ * For those who write backends.
  */
 export function portMapper(from: string, to: string): Mapper {
   return { from, to, prepare, probe, map };
 }
 
-/** An edge for any two kinds of memory of these contexts of which one exports what the other imports, but for `known` ones. */
+/**
+ * An edge for any two kinds of memory of these contexts of which one exports what the other imports, but for `known` ones.
+ * For those who write backends.
+ */
 export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[] = []): Mapper[] {
   const targets = [...contexts].flatMap((context) => context.targets);
   const edges = new Map<string, Mapper>();
