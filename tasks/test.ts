@@ -23,24 +23,19 @@ const WITHOUT_OPENCL = Deno.args.includes("--without-opencl");
  * (a program with --allow-ffi alone), or who looks for it by itself (OpenCV), finds a loader that has no driver.
  */
 const NO_OPENCL = { SAMEPAGE_LIB_OPENCL: "/nonexistent/libOpenCL.so.1", OCL_ICD_VENDORS: "/nonexistent" };
-/** What says something there, and which of its tests, where not all do. A property is tried fewer times. */
+/** What says something there, and which of its tests, where not all do. tests/unit never looks for OpenCL. */
 const SELECTED: { readonly [path: string]: string } = {
-  "tests/unit": "",
   "tests/doctor": "",
   "tests/opencv/mat_test.ts": "",
   "tests/opencv/operations_mat_test.ts": "",
   "tests/opencv/files_test.ts": "",
-  "tests/faults/host_test.ts": "",
   "tests/conformance/conformance_test.ts": "/every|opencv.mat/",
   "tests/misuse/misuse_test.ts":
     "/misuse: (libraries|options|permissions|wraps|layouts|opencv_(libraries|layouts|files))$/",
 };
-const FEWER = { SAMEPAGE_RUNS: "100" };
 
 if (WITHOUT_OPENCL) {
-  for (const [name, value] of Object.entries({ ...NO_OPENCL, ...FEWER })) {
-    Deno.env.set(name, value);
-  }
+  for (const [name, value] of Object.entries(NO_OPENCL)) Deno.env.set(name, value);
 }
 const HAS_OPENCL = hasOpenCL();
 const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md", "docs"];

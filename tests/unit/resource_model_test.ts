@@ -339,7 +339,7 @@ Deno.test({
         assertEquals(misuses, []);
         for (const { allocation } of world.nodes) assertEquals([...allocation.lends], []);
       }),
-      { numRuns: Number(Deno.env.get("SAMEPAGE_RUNS") ?? 1500) },
+      { numRuns: 1500 },
     );
   }),
 });
