@@ -1,16 +1,17 @@
 import type { ClCommandQueue } from "../../ffi/opencl/handles.ts";
-import { type Fence, fenceIn, fencesIn } from "../core/device/fence.ts";
+import { type Fence, fenceIn } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
+import { fencesIn } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
 import type { OpenCLImage } from "./image.ts";
 import { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
-import { attachedQueue, createdQueue, type QueueOptions, releaseQueue } from "./queues/handle.ts";
+import { attachedQueue, createdQueue, joinQueue, linesOn, type QueueOptions, releaseQueue } from "./queues/handle.ts";
 import { CommandLog, type CommandTimes, notTimed } from "./queues/profiling.ts";
 import type { OpenCLTensor } from "./tensor.ts";
 import { copy } from "./transfers/copy.ts";
@@ -50,8 +51,10 @@ export class OpenCLQueue extends NativeObject {
       driver,
       name: `opencl queue (${context.name})`,
       owners: [context.resource],
+      beside: () => linesOn(queue),
       open: (events) => new ClLane({ context: driver.context, queue, events, failed: driver.failed, log, release }),
     });
+    joinQueue(queue, this.line);
   }
 
   /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
@@ -142,7 +145,7 @@ export class OpenCLQueue extends NativeObject {
    * ```
    */
   times(fence: Fence): CommandTimes {
-    const { line, mark } = fenceIn(fence, "fence");
+    const { line, mark } = fenceIn(fence, "fence", "opencl");
     if (this.#log === undefined) {
       throw notTimed("profiling", "the queue keeps none.", "Make it by cl.createQueue({ profiling: true }).");
     }

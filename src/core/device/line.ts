@@ -61,6 +61,8 @@ export interface LineInit<L> {
   readonly name: string;
   /** What has to outlive it. */
   readonly owners?: readonly (Resource | undefined)[];
+  /** The lines that submit to the same native queue, itself among them: each may stand behind what the others wait for. */
+  readonly beside?: () => readonly Line[];
 }
 
 const NO_FENCES: readonly Fence[] = [];
@@ -88,6 +90,7 @@ export class Line<L = any> {
   #over = 0;
   #failures = NO_FAILURES;
   #gated: Gated[] | undefined;
+  readonly #beside: (() => readonly Line[]) | undefined;
   /** How far it has waited for other lines: what it stands behind already is not waited for again. */
   #behind: WeakMap<Line, number> | undefined;
   /** The imported timelines of other drivers' lines. */
@@ -99,8 +102,9 @@ export class Line<L = any> {
   #passages: Set<Passage> | undefined;
 
   /** Opens the lane. */
-  constructor({ driver, open, name, owners = [] }: LineInit<L>) {
+  constructor({ driver, open, name, owners = [], beside }: LineInit<L>) {
     this.driver = driver;
+    this.#beside = beside;
     this.name = name;
     this.#lines = driver.lines;
     this.lane = open({ failed: (mark, error, lost) => this.#failed(mark, error, lost) });
@@ -131,7 +135,7 @@ export class Line<L = any> {
    * @throws the driver's error where the call is refused: then nothing was submitted.
    */
   submit(uses: readonly Use[], call: Call<L>, after: readonly Fence[] = NO_FENCES): number {
-    let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive;
+    let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive && !call.blocks;
     for (let i = 0; ready && i < uses.length; i++) ready = uses[i].tensor.isReadyFor(this as Line, uses[i].access);
     if (!ready) this.#orTakeBack(() => this.#prepare(uses, after, call.blocks ?? false));
     if (call.opaque !== undefined) return this.#submitOpaque(uses, call, call.opaque.finish);
@@ -376,7 +380,8 @@ export class Line<L = any> {
   }
 
   #assertUngated(what: string, mark: number): void {
-    if (this.gatesAt(mark) === undefined) return;
+    const isGatedBeside = (line: Line) => line !== this as Line && line.gatesAt(Infinity) !== undefined;
+    if (this.gatesAt(mark) === undefined && !this.#beside?.().some(isGatedBeside)) return;
     throw new AccessError(`${what} could never end: the work waits for a promise that is not settled.`, {
       api: this.driver.api,
       argument: "fence",

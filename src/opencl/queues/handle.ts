@@ -7,6 +7,7 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
 import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import type { Line } from "../../core/device/line.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { handleIn } from "../check.ts";
@@ -85,8 +86,23 @@ export function attachedQueue(context: OpenCLContext, given: bigint): QueueHandl
   return { handle, device, profiling: (properties & CL_QUEUE_PROFILING_ENABLE) !== 0n, isShared: true };
 }
 
+/** The lines of each `cl_command_queue`; weak, so that a context that a program forgot is noticed. */
+const lines = new Map<ClCommandQueue, readonly WeakRef<Line>[]>();
+
+/** Those that submit to a `cl_command_queue`. */
+export function linesOn(handle: ClCommandQueue): readonly Line[] {
+  return (lines.get(handle) ?? []).flatMap((line) => line.deref() ?? []);
+}
+
+/** One more does. */
+export function joinQueue(handle: ClCommandQueue, line: Line): void {
+  const others = linesOn(handle).filter(({ resource }) => resource.state !== "freed");
+  lines.set(handle, [...others, line].map((each) => new WeakRef(each)));
+}
+
 /** Gives it up. */
 export function releaseQueue(handle: ClCommandQueue): void {
+  if (linesOn(handle).length === 1) lines.delete(handle);
   ledger.remove("opencl.cl_command_queue");
   check(opencl().clReleaseCommandQueue(handle), "clReleaseCommandQueue");
 }
