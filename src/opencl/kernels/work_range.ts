@@ -9,7 +9,6 @@ import { type Launch, Sizes, wrongLaunch } from "../../core/device/grid.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { infoU64, infoU64s, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
-import { Words } from "../queues/words.ts";
 
 /** Work-items along one dimension: rusticl 22.3 ends the process for more. */
 const MOST_ITEMS = 2 ** 32 - 1;
