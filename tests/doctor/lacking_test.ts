@@ -38,7 +38,9 @@ Deno.test("doctor: no library: every attempt, the variable, the remedy", async (
   assertEquals(findings.length, 1);
   assertClosed(report, "SAMEPAGE_LIB_OPENCL");
   const text = await printed([], { env, flags: ENV });
-  for (const part of ["/nonexistent/libOpenCL.so", "unset that variable", "WHY NOT MORE"]) assert(text.includes(part), text);
+  for (const part of ["/nonexistent/libOpenCL.so", "unset that variable", "WHY NOT MORE"]) {
+    assert(text.includes(part), text);
+  }
 });
 
 Deno.test("doctor: variables that are no text are told, each with what mends it", async () => {

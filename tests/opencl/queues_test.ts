@@ -23,7 +23,6 @@ import {
   testEach,
   testFailing,
   thrown,
-  until,
 } from "./help.ts";
 import { runModule } from "../process.ts";
 
