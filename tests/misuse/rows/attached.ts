@@ -1,8 +1,8 @@
 import { AccessError, ArgumentError } from "@samepage/interop";
-import type { OpenCLContext } from "@samepage/interop/opencl";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import { CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROPERTIES } from "../../../ffi/opencl/constants.ts";
 import { SYMBOLS } from "../../../ffi/opencl/symbols.ts";
-import { fails, open, same, say, settled } from "../kit.ts";
+import { fails, open, opening, same, say, settled } from "../kit.ts";
 import { table } from "../row.ts";
 
 const bytes = { shape: [64], dtype: "u8" } as const;
@@ -53,6 +53,29 @@ export default table(import.meta, {
       ...{ error: ArgumentError, api: "opencl", argument: "handle" },
       message: /the queue runs commands out of order/,
       hint: /Several queues in order overlap/,
+    },
+  },
+  "samepage's own queue, attached, where it waits for a promise that is not settled": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      const event = opening();
+      const other = OpenCLContext.attach(cl.handle); // the same cl_context, whose queues can be attached to it too
+      const queues = [cl.attachQueue(cl.queue.handle), other.attachQueue(cl.queue.handle)];
+      const behind = cl.queue.waitFor(event.fence);
+      const tensors = [cl, other].map((context) => context.allocate(bytes));
+      for (const [i, queue] of queues.entries()) {
+        const t = tensors[i];
+        fails("finish", () => queue.finish(), AccessError);
+        fails("read", () => queue.read(t, new Uint8Array(64)), AccessError);
+        const fence = queue.fence();
+        fails("wait", () => fence.waitSync(), AccessError);
+        queue.fill(t, 3);
+      }
+      await event.complete();
+      await behind.wait();
+      for (const each of [...queues, ...tensors]) each[Symbol.dispose]();
+      await other[Symbol.asyncDispose]();
     },
   },
   "a queue attached, and used when its owner has disposed it": {
