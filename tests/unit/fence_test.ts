@@ -58,6 +58,21 @@ Deno.test("work behind a gate makes no native wait before that opens", async () 
   await waited;
 });
 
+Deno.test("a wait whose line somebody ends meanwhile is told what became of the work", async () => {
+  const driver = new FakeDriver();
+  const line = driver.line();
+  line.submit([], command(() => {}));
+  driver.lines.waitElsewhere = () => { // it comes back early; the line is closed before it is asked again
+    setTimeout(() => {
+      line.lane.run();
+      line.resource.dispose();
+    });
+    return Promise.resolve();
+  };
+  await line.fence().wait();
+  assertEquals(line.resource.state, "freed");
+});
+
 Deno.test("few native waits are in flight at a time, and all that wait come to an end", async () => {
   const { driver, counts } = counted();
   const works = Array.from({ length: 50 }, () => new FakeWork("device", undefined, driver));

@@ -196,8 +196,9 @@ export class Line<L = any> {
     do this.#lines.block(this.lane, mark); while (!this.isOver(mark));
   }
 
-  /** One nonblocking native wait. */
+  /** One nonblocking native wait; none where somebody has seen the mark over, and perhaps closed the line. */
   waitElsewhere(mark: number): Promise<void> {
+    if (this.wasOver(mark)) return Promise.resolve();
     this.#assertOpen();
     return this.#lines.waitElsewhere(this.lane, mark);
   }
