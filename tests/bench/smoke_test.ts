@@ -44,7 +44,6 @@ const CUDA_FIGURES: Readonly<Record<string, readonly string[]>> = {
   "cuda-event": [
     "C",
     "samepage",
-    "samepage, with `using`",
     "samepage, awaited",
     "Deno, the calls alone",
     "C, spinning",
