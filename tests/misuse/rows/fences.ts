@@ -24,6 +24,7 @@ export default table(import.meta, {
   "a wait that is aborted": {
     opencl: true,
     async run() {
+      using cl = open();
       using event = opening();
       const mine = new Error("the program's own");
       for (const fence of [event.fence, cl.queue.waitFor(event.fence)]) {

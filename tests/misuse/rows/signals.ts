@@ -1,4 +1,4 @@
-import { AccessError, host, NativeCallError } from "@samepage/interop";
+import { AccessError, ArgumentError, host, NativeCallError } from "@samepage/interop";
 import { type Busy, busy } from "../busy.ts";
 import { any, fails, open, type Opening, opening, OwnError, safe, safely, say, settled, sleep } from "../kit.ts";
 import { type Failure, table } from "../row.ts";
