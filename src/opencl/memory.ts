@@ -195,16 +195,34 @@ export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: nu
  * The way back whose first half is a map: by OpenCL's own rule the host sees what the device wrote once it is mapped. The
  * unmap follows when the map is done: rusticl 22.3 refuses it before. Memory that `aliases` the host's, and that was never
  * used, has nothing to publish.
+ *
+ * A map fails with what it stands behind (a promise that rejects). What the device had written by then comes back all the
+ * same: both are submitted once more, when there is nothing left to wait for.
  */
 export function publication({ queue: { line } }: OpenCLContext, aliases: boolean, map: () => MapCall): GiveBack {
   let mapped: MapCall | undefined;
+  let mark = 0;
+  const hasFailed = () => line.failureAt(mark) !== undefined;
   return {
     line,
     step(step, used) {
-      if (step === 0 && (used || !aliases)) return mapped = map();
-      return step === 1 ? mapped?.unmap : undefined;
+      const isUnmap = step % 2 === 1;
+      if (isUnmap) return hasFailed() ? unmapOfFailed(mapped?.unmap) : mapped?.unmap;
+      if (step === 0 ? !used && aliases : step > 2 || !hasFailed()) return undefined;
+      mark = line.submitted + 1;
+      return mapped = map();
     },
   };
+}
+
+/** To rusticl 22.3 a map that failed is none, and its unmap CL_INVALID_VALUE. */
+function unmapOfFailed(unmap: Call<ClLane> | undefined): Call<ClLane> | undefined {
+  if (unmap === undefined) return undefined;
+  const call = (lane: ClLane) => {
+    const code = unmap.call(lane);
+    return code === CL_INVALID_VALUE ? MARKER.call(lane) : code;
+  };
+  return { fn: unmap.fn, call };
 }
 
 /** What is mapped at an address now. */

@@ -1,8 +1,11 @@
 /** Bytes on their way back from a buffer or an image that lies over some of them, and are mapped as something else. */
 import { assert, assertEquals } from "@std/assert";
-import { AccessError, type Frame, host, imageInfo, NoRouteError, type Tensor } from "@samepage/interop";
+import { AccessError, type Frame, host, imageInfo, InteropError, NoRouteError, type Tensor } from "@samepage/interop";
 import { type OpenCLContext, OpenCLImage, type OpenCLTensor } from "@samepage/interop/opencl";
-import { assertBytes, type Bench, bench, gate, testEach, thrown } from "./help.ts";
+import { layerEnv } from "../layer/mod.ts";
+import { assertBytes, type Bench, bench, gate, rejection, testEach, testFailing, thrown } from "./help.ts";
+import { testLayered } from "./layered.ts";
+import { linesOf } from "./subprocess.ts";
 
 const SIZE = 4096;
 const PICTURE = { shape: [32, 32, 4], dtype: "u8" } as const;
@@ -104,3 +107,39 @@ for (const [name, make] of Object.entries(PAIRS)) {
     });
   }
 }
+
+testFailing("a way back behind a promise that rejects says so, and nothing else", async (platform) => {
+  await using b = bench(platform);
+  const source = host.allocate({ shape: [64], dtype: "u8" });
+  const mapped = b.graph.map(source, b.cl);
+  using event = gate();
+  mapped.usedBy(event.fence);
+  const ended = rejection(InteropError, mapped[Symbol.asyncDispose]());
+  await event.fail(new InteropError("the test failed it"));
+  const { message } = await ended;
+  assert(message.includes("the test failed it") && !message.includes("Unmap"), message);
+  source[Symbol.dispose]();
+});
+
+testLayered("what a device had written to a copy of its own comes back, though the way back fails", async () => {
+  const lines = await linesOf(
+    `
+    const { cl, graph, kernels, [Symbol.dispose]: end } = help.bench("pocl");
+    const source = host.allocate({ shape: [64], dtype: "u8" });
+    const mapped = graph.map(source, cl);
+    kernels.add.run([64], [mapped, 5]);
+    cl.queue.finish();
+    const event = help.gate();
+    mapped.usedBy(event.fence);
+    const ended = mapped[Symbol.asyncDispose]().catch(() => console.log("it failed"));
+    await event.fail();
+    await ended;
+    console.log(source.view()[63]);
+    source[Symbol.dispose]();
+    end();
+    console.log(JSON.stringify(ledger.alive));
+  `,
+    { env: layerEnv("map") },
+  );
+  assertEquals(lines, ["it failed", "5", "{}"]);
+});

@@ -307,3 +307,24 @@ testEach("disposeAfter: the next map in the context waits on the device", async 
   await until(() => b.source.grant.state === "live", "the first map's end");
   assertBytes(b.source.view(), filled(4096, 1).map((byte) => byte + 1));
 });
+
+testFailing(
+  "a writer that fails with its promise has not waited for another queue: later work and the end do",
+  async (platform) => {
+    using b = bench(platform);
+    using other = b.cl.createQueue();
+    const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
+    using event = gate();
+    b.kernels.slow.run([64], [tensor, 1, 1000 * LONG], { queue: other });
+    const slow = other.fence();
+    b.kernels.fill.run([64], [tensor, 5], { after: event.fence });
+    const failed = b.cl.queue.fence();
+    await event.fail();
+    await rejection(NativeCallError, failed.wait());
+    b.kernels.fill.run([64], [tensor, 6]);
+    const later = b.cl.queue.fence();
+    later.waitSync();
+    assert(slow.reached());
+    thrown(NativeCallError, () => tensor[Symbol.dispose]());
+  },
+);

@@ -107,13 +107,15 @@ export class FakeLane {
     return this.#commands.map(({ waits }) => waits.length);
   }
 
-  /** Runs the next command where it can run. */
+  /** Runs the next command where it can run. It fails as soon as one of its waits does, as PoCL has it. */
   step(): boolean {
     const [next] = this.#commands;
-    if (next === undefined || !next.waits.every((wait) => wait.isOver())) return false;
+    if (next === undefined) return false;
+    const over = next.waits.filter((wait) => wait.isOver());
+    const failed = this.#lost ?? over.map((wait) => wait.failure?.()).find((each) => each !== undefined);
+    if (failed === undefined && over.length < next.waits.length) return false;
     this.#commands.shift();
     const mark = this.over + 1;
-    const failed = this.#lost ?? next.waits.map((wait) => wait.failure?.()).find((each) => each !== undefined);
     if (failed === undefined) this.#run(next, mark);
     else this.#fail(mark, failed.error);
     this.over = mark;

@@ -427,6 +427,38 @@ lineTest("a gate that fails fails the work behind it", () => {
   assertStrictEquals(assertThrows(() => line.fence().waitSync()), failure);
 });
 
+lineTest(
+  "a writer that fails with its gate has waited for nobody: later work and the dispose wait for them",
+  (order) => {
+    const gate = new ManualGate();
+    const [reader, writer] = linesOf(new FakeDriver(), 2);
+    const tensor = bytes();
+    const name = (label: string) => command(() => void order.push(label));
+    reader.submit([use(tensor, "read")], name("read"));
+    writer.submit([use(tensor)], name("gated"), [gate.fence]);
+    gate.fail(new Error("no"));
+    assert(writer.lane.step(), "it fails at once");
+    writer.submit([use(tensor)], name("write"));
+    assert(!writer.lane.step());
+    reader.lane.step();
+    writer.lane.run();
+    assertEquals(order, ["read", "write"]);
+    assertThrows(() => tensor[Symbol.dispose](), Error, "no");
+  },
+);
+
+lineTest("the dispose of a tensor waits for a reader, though a writer behind it has failed with its gate", (order) => {
+  const gate = new ManualGate();
+  const [reader, writer] = linesOf(new FakeDriver(), 2);
+  const tensor = bytes();
+  reader.submit([use(tensor, "read")], command(() => void order.push("read")));
+  writer.submit([use(tensor)], command(() => {}), [gate.fence]);
+  gate.fail(new Error("no"));
+  writer.lane.step();
+  assertThrows(() => tensor[Symbol.dispose](), Error, "no");
+  assertEquals(order, ["read"]);
+});
+
 lineTest("a blocking call behind a gate is refused, and its waits are taken back", () => {
   const gate = new ManualGate();
   const [one, two] = linesOf(new FakeDriver(), 2);

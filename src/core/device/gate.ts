@@ -1,3 +1,5 @@
+import { AccessError } from "../errors.ts";
+
 /**
  * Something that only this program, or a thread that nobody here can see, will ever settle. Work behind a gate that is
  * not settled is never waited for by blocking.
@@ -63,7 +65,7 @@ export class Passage implements Gate {
   }
 
   get failure(): { readonly error: unknown } | undefined {
-    return this.#gate.failure;
+    return this.#gate.failure ?? (this.#isAbandoned ? ABANDONED : undefined);
   }
 
   whenOpen(tell: (failed: boolean) => void): void {
@@ -76,3 +78,5 @@ export class Passage implements Gate {
     this.#given.resolve();
   }
 }
+
+const ABANDONED = { error: new AccessError("The queue was disposed before what it waited for.", { api: "core" }) };

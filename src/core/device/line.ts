@@ -122,6 +122,11 @@ export class Line<L = any> {
     return this.#submitted;
   }
 
+  /** May its newest command fail before what it waits for is over? So it does where a gate fails that it stands behind. */
+  get mayFailEarly(): boolean {
+    return this.#gated !== undefined;
+  }
+
   /** A fence behind all that was submitted so far. */
   fence(): Fence {
     return new Fence(this as Line, this.#submitted);
@@ -207,9 +212,7 @@ export class Line<L = any> {
   gatesAt(mark: number): Gate[] | undefined {
     const own = this.#lines.gate?.(this.lane, mark);
     if (own !== undefined) return [own];
-    if (this.#gated === undefined) return undefined;
-    this.#gated = this.#gated.filter(({ gate }) => !gate.settled);
-    if (this.#gated.length === 0) this.#gated = undefined;
+    this.#forgetGates();
     const gates = this.#gated?.filter((gated) => gated.mark <= mark).map(({ gate }) => gate);
     return gates === undefined || gates.length === 0 ? undefined : gates;
   }
@@ -321,7 +324,17 @@ export class Line<L = any> {
     return mark;
   }
 
+  /** Forgets the gates that have settled. A command that failed with one has not waited for anything else. */
+  #forgetGates(): void {
+    if (this.#gated === undefined) return;
+    const settled = this.#gated.filter(({ gate }) => gate.settled);
+    if (settled.some(({ gate }) => gate.failure !== undefined)) this.#behind = undefined;
+    this.#gated = this.#gated.filter((gated) => !settled.includes(gated));
+    if (this.#gated.length === 0) this.#gated = undefined;
+  }
+
   #isBehind(other: Line, mark: number): boolean {
+    this.#forgetGates();
     return (this.#behind?.get(other) ?? 0) >= mark;
   }
 
@@ -416,6 +429,7 @@ export class Line<L = any> {
 
   #failed(mark: number, error: unknown, lost = false): void {
     this.hasFailed = true;
+    this.#behind = undefined; // the command may have waited for nothing
     this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error }];
   }
 

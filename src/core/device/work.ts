@@ -41,7 +41,7 @@ export class Work {
     this.#mark = mark;
     if (!writes) return;
     this.#wrote = mark;
-    if (this.others !== undefined) this.#dropOthers(line);
+    if (this.others !== undefined && !line.mayFailEarly) this.#dropOthers(line);
   }
 
   /** Adds work that did not wait for the rest: a program declares it, or it is inherited. */
