@@ -7,7 +7,7 @@ import { Mapped } from "../tensors/mapped.ts";
 import type { Usable, Use } from "./line.ts";
 import type { Parameter } from "./parameter.ts";
 
-/** A use that is filled in anew for each run. */
+/** A use, filled in anew for each launch. */
 interface Slot {
   tensor: Usable;
   access: Access;
@@ -18,9 +18,9 @@ const NOTHING = Symbol("no argument");
 const NOBODY = undefined as unknown as Usable;
 
 /**
- * The arguments of one native kernel, packed: what it was given last, parameter by parameter. An argument that is still
- * the same is neither checked nor set again. Tensors are remembered by their id, which never comes again as a handle does,
- * and which keeps none of them alive; numbers by their value; nothing else is remembered, as its bytes may change.
+ * The packed arguments of one native kernel. An argument that has not changed since the last launch is neither checked
+ * nor set again. A tensor is remembered by its id, which is never reused and keeps no tensor alive; a number by its
+ * value. Nothing else is remembered, because its bytes may change.
  *
  * @typeParam C the context that the kernel runs in
  */
@@ -35,10 +35,10 @@ export class Arguments<C, U extends Usable = Usable> {
   protected readonly address: Address;
   readonly #has: unknown[];
   readonly #slots: readonly Slot[];
-  /** The slots of arguments that have a life of their own: not that of a number, nor of a null pointer. */
+  /** The slots of arguments that can be disposed. Numbers and null pointers cannot. */
   #uses: readonly Slot[] = [];
 
-  /** `head` bytes in front of the values are the API's own. */
+  /** The first `head` bytes belong to the API; the values follow them. */
   constructor(parameters: readonly Parameter<C>[], api: string, head: number = 0) {
     let end = head;
     this.offsets = parameters.map(({ align, size }) => {
@@ -54,8 +54,8 @@ export class Arguments<C, U extends Usable = Usable> {
   }
 
   /**
-   * Takes an argument for each parameter: checks, packs and sets those that are not what the kernel has already. Answers
-   * what the kernel will use, until {@link release}; whether that may be used now is still to be checked.
+   * Takes one argument for each parameter; checks, packs and sets those that changed. Returns what the kernel uses, until
+   * {@link release}. The caller checks whether it may be used now.
    *
    * @throws {ArgumentError} and what {@link Parameter.pack} throws.
    */
@@ -78,12 +78,12 @@ export class Arguments<C, U extends Usable = Usable> {
     for (let i = 0; i < uses.length; i++) uses[i].tensor = NOBODY;
   }
 
-  /** Remembers nothing: somebody else may have set arguments. */
+  /** Forgets the arguments: other code may have set some. */
   forget(): void {
     this.#has.fill(NOTHING);
   }
 
-  /** Has the native kernel take a value that was just packed, where it does not read that by itself. */
+  /** Sets a packed value on the native kernel, unless the kernel reads {@link view} itself. */
   protected set(_index: number, _value: unknown, _used: Usable | undefined): void {}
 
   #change(i: number, value: unknown, context: C): void {
@@ -107,7 +107,7 @@ export class Arguments<C, U extends Usable = Usable> {
   }
 }
 
-/** Throws unless there is an argument for each of a kernel's parameters, which are listed by `types`. */
+/** Throws unless `args` has one argument for each of a kernel's parameters; `types` lists their types. */
 export function assertArguments(
   args: unknown,
   types: readonly string[],

@@ -1,7 +1,7 @@
 import { LayoutError } from "../errors.ts";
 import type { Runs } from "../layout/runs.ts";
 
-/** Which argument of which native function, for messages. */
+/** An argument of a native function, for messages. */
 export interface BoxPlace {
   /** The API, as errors name it. */
   readonly api: string;
@@ -11,7 +11,7 @@ export interface BoxPlace {
   readonly argument: string;
 }
 
-/** The box of bytes that layouts have in common, as native functions copy one. */
+/** A box of bytes, as a native function copies it. */
 export interface Box {
   /** Bytes of a row. */
   readonly length: number;
@@ -30,8 +30,7 @@ const NO_PITCHES = [0, 0];
 /**
  * The runs of layouts as a box of two or three dimensions.
  *
- * @throws {LayoutError} where they are no box: the second dimension steps over whole rows, and the third over whole slices,
- * by a multiple of a row.
+ * @throws {LayoutError} if they are no box. In a box, rows do not overlap, and slices are a multiple of a row apart.
  */
 export function boxOf({ length, dimensions }: Runs, most: 2 | 3, { api, fn, argument }: BoxPlace): Box {
   const wrong = (what: string) =>

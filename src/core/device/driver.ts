@@ -1,9 +1,9 @@
 import type { Gate } from "./gate.ts";
 import type { Port, SyncKind } from "./port.ts";
 
-/** What a driver tells the line that a lane belongs to. */
+/** What a driver reports to the line of a lane. */
 export interface LineEvents {
-  /** The command at `mark` failed. `lost`: so does every command after it, for ever. */
+  /** The command at `mark` failed. `lost`: every later command fails too. */
   failed(mark: number, error: unknown, lost?: boolean): void;
 }
 
@@ -11,48 +11,48 @@ export interface LineEvents {
 export interface Call<L = unknown> {
   /** The name of the native function, for errors. */
   readonly fn: string;
-  /** Does the call block until its work is done? Then it is refused behind an unsettled gate. */
+  /** True if the call blocks until its work is done. It is refused behind an unsettled gate. */
   readonly blocks?: boolean;
-  /** May the call have submitted work although it failed? Then it is recorded all the same. */
+  /** True if a failed call may have submitted work. It is recorded even then. */
   readonly partial?: boolean;
   /**
-   * Does the call submit commands that the lane does not see, as another library on the same queue does? Then a marker in
-   * front of it carries its waits, and a marker behind it is its mark. Where that marker fails, `finish` has to block until
-   * the commands are done.
+   * Set if the call submits commands that the lane does not see, as another library on the same queue does. A marker
+   * before the call carries its waits, and a marker after it is its mark. If the second marker fails, `finish` blocks
+   * until the commands are done.
    */
   readonly opaque?: { finish(): void };
-  /** Makes the call; answers its code, 0 for success. */
+  /** Makes the call; returns its code, 0 for success. */
   call(lane: L): number;
 }
 
 /**
- * In-order work. A lane is what the driver keeps for one line (a queue, a stream). A mark says how many commands the line
- * has had; the core counts them. The methods check no arguments, no liveness and no access, and run no code of the program.
+ * In-order work. A lane is the driver's side of one line: a queue, a stream. A mark is the number of commands submitted to
+ * the line; the core counts them. The methods check neither arguments nor liveness nor access, and run no code of the
+ * program.
  */
 export interface Lines<L = unknown> {
-  /** Releases the lane. Every mark has been seen over. @throws what went wrong on the way and was not told yet. */
+  /** Releases the lane. All its work is over. @throws failures that were not reported yet. */
   close(lane: L): void;
   /**
-   * The call of `fn` that was just accepted is `mark`, and it is recorded already; device waits that were asked for are
-   * used up.
-   * Does not throw: what goes wrong here is told by `poll` or `close`.
+   * The driver accepted the call of `fn`. It is recorded as `mark`, and has used up the pending device waits. Does not
+   * throw: `poll` or `close` reports failures.
    */
   submitted(lane: L, mark: number, fn: string): void;
-  /** A call was refused: takes back the device waits that no command has used. */
+  /** The driver refused a call: drops the pending device waits. */
   refused?(lane: L): void;
-  /** Asks, without blocking, whether `mark` is over, and flushes where it must. Answers the newest mark known to be over. */
+  /** Asks whether `mark` is over, without blocking; flushes if it must. Returns the newest mark known to be over. */
   poll(lane: L, mark: number): number;
-  /** Blocks this thread until `mark` is over; it may be. The core polls afterwards, and blocks again where that was too early. */
+  /** Blocks this thread until `mark` is over. May return early: the core polls, and blocks again. */
   block(lane: L, mark: number): void;
-  /** One nonblocking native call that ends when `mark` is over, or about then. */
+  /** One nonblocking native call that ends at about the time `mark` is over. */
   waitElsewhere(lane: L, mark: number): Promise<void>;
-  /** The next command runs after a mark of another lane of this driver. False where it cannot. */
+  /** The next command waits for a mark of another lane of this driver. False if the device cannot wait for it. */
   waitOnDevice?(lane: L, of: L, mark: number): boolean;
-  /** The next command runs once a gate opens, and fails with it. False where it cannot. */
+  /** The next command waits for a gate, and fails if the gate does. False if the driver cannot do that. */
   waitOnHost?(lane: L, gate: Gate): boolean;
-  /** The line begins to end: commands that still wait for gates fail now, so that nothing waits for ever. */
+  /** The line begins to end: fails the commands that still wait for gates. */
   abandon?(lane: L): void;
-  /** The unsettled gate that `mark` is itself: nothing native will ever end it. */
+  /** The unsettled gate that `mark` stands for, if it stands for one: no native call ends it. */
   gate?(lane: L, mark: number): Gate | undefined;
   /** Marks as file descriptors, for lines of other drivers. */
   readonly sync?: Sync<L>;
@@ -65,27 +65,27 @@ export interface Sync<L = unknown, I = any> {
   readonly exports: readonly SyncKind[];
   /** The kinds it imports. */
   readonly imports: readonly SyncKind[];
-  /** Signals `mark` natively, flushes, and answers a port. Of a timeline that is `known` to the importer, it has no fd. */
+  /** Signals `mark` natively, flushes, and returns a port. It has no fd for a timeline that the importer knows already. */
   export(lane: L, mark: number, kind: SyncKind, known: boolean): Port<SyncKind>;
-  /** Takes the port's fd. A timeline is kept and waited for again; any other import is released after one wait. */
+  /** Takes the port's fd. A timeline is kept for later waits; any other import is released after one wait. */
   import(port: Port<SyncKind>): I;
-  /** The next command runs after the import has reached `value`. */
+  /** The next command waits until the import reaches `value`. */
   wait(lane: L, imported: I, value: bigint): void;
-  /** Releases an import. The command that waits for it is over. */
+  /** Releases an import; no command waits for it any more. */
   release(imported: I): void;
 }
 
 /**
- * What a backend implements for one context or device: mechanism only. Every rule (who may use what, who waits for whom,
- * which views end, what is recorded) is the core's.
+ * What a backend implements for one context or device. It is mechanism only: access, waits, views and records are the
+ * core's.
  */
 export interface Driver<L = unknown> {
   /** The API, as errors name it. */
   readonly api: string;
-  /** The error of a code other than 0. */
+  /** The error for a code other than 0. */
   error(code: number, fn: string): Error;
   /** Its in-order work. */
   readonly lines: Lines<L>;
-  /** A command that does nothing, at which a line can be asked. */
+  /** A command that does nothing but mark a point of the line. */
   marker?(): Call<L>;
 }

@@ -20,8 +20,8 @@ export interface WaitOptions {
 const OPTIONS: Names<WaitOptions> = { signal: true };
 
 /**
- * A point in a line of work: everything that was submitted to the line up to a mark. It holds nothing native, so there is
- * nothing to dispose. A fence is no promise: {@link wait} makes one.
+ * A point in a line of work. It is reached when all commands up to its mark are over. It holds nothing native and needs no
+ * dispose. A fence is not a promise: {@link wait} makes one.
  *
  * @example
  * ```ts
@@ -37,7 +37,7 @@ const OPTIONS: Names<WaitOptions> = { signal: true };
 export class Fence {
   /** The line of work. */
   readonly line: Line;
-  /** How many commands of the line it stands behind. */
+  /** The number of the line's commands that it covers. */
   readonly mark: number;
   readonly #made = true;
 
@@ -47,12 +47,12 @@ export class Fence {
     this.mark = mark;
   }
 
-  /** True for what this class has made: for those who write mappers. */
+  /** True for an instance that this class made. For authors of mappers. */
   static owns(value: object): boolean {
     return #made in value;
   }
 
-  /** True once the work is done. @throws what made the work fail, or why the driver could not be asked. */
+  /** True once the work is done. @throws the work's error, or the driver's if the poll fails. */
   reached(): boolean {
     if (!this.line.isOver(this.mark)) return false;
     this.line.raise(this.mark);
@@ -62,15 +62,15 @@ export class Fence {
   /**
    * Blocks until the work is done.
    *
-   * @throws {AccessError} (`argument` is `"fence"`) where the work waits for a promise that is not settled.
-   * @throws {NativeCallError} where the work failed.
+   * @throws {AccessError} (`argument` is `"fence"`) if the work waits for an unsettled promise.
+   * @throws {NativeCallError} if the work failed.
    */
   waitSync(): void {
     this.line.block(this.mark);
     this.line.raise(this.mark);
   }
 
-  /** Waits without blocking the event loop. @throws what made the work fail, or the signal's own reason. */
+  /** Waits without blocking the event loop. @throws the work's error, or the signal's reason. */
   async wait(options: WaitOptions = {}): Promise<void> {
     const { signal } = optionsIn(options, OPTIONS);
     if (signal !== undefined && !(signal instanceof AbortSignal)) {
@@ -99,7 +99,7 @@ export class Fence {
     }
   }
 
-  /** Asks for a short while, in which short work ends. A device that is a CPU gets its turn between two questions. */
+  /** Polls for a short while, enough for short work. It yields between polls, because the device may be this CPU. */
   #poll(): boolean {
     if (this.reached()) return true;
     const end = performance.now() + POLL_MS;
@@ -120,13 +120,13 @@ export class Fence {
   }
 }
 
-/** A fence that a program gave. @throws {ArgumentError} for anything else. */
+/** Returns `given` if it is a fence. @throws {ArgumentError} otherwise. */
 export function fenceIn(given: unknown, argument: string, api = "core"): Fence {
   if (isMade(given, Fence)) return given;
   throw new ArgumentError(`${argument}: expected a fence, got ${shown(given)}.`, { api, argument });
 }
 
-/** The fences that a program gave: none, one or several. @throws {ArgumentError} for anything else. */
+/** The fences of an option that takes none, one or several. @throws {ArgumentError} for anything else. */
 export function fencesIn(
   given: Fence | readonly Fence[] | undefined,
   argument: string,

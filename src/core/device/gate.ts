@@ -1,23 +1,23 @@
 import { AccessError } from "../errors.ts";
 
 /**
- * Something that only this program, or a thread that nobody here can see, will ever settle. Work behind a gate that is
- * not settled is never waited for by blocking.
+ * An event that this program, or a thread out of our sight, has to bring about. No blocking call waits behind an
+ * unsettled gate.
  */
 export interface Gate {
-  /** Has it settled? */
+  /** True once it is settled. */
   readonly settled: boolean;
-  /** What it failed with, if it did. */
+  /** Its error, if it failed. */
   readonly failure: { readonly error: unknown } | undefined;
-  /** Settles, and never rejects, once everybody was told. */
+  /** Resolves once all listeners were called. Never rejects. */
   readonly opened: Promise<void>;
-  /** Calls back in the very job that sees the gate settle. */
+  /** Calls `tell` in the job in which the gate settles. */
   whenOpen(tell: (failed: boolean) => void): void;
 }
 
 /**
- * A gate that a promise opens. Drivers are told in the job in which the promise is seen settled: a reaction of the
- * program's may block on the work behind the gate, and must not come in between.
+ * A gate that a promise opens. Drivers are told in the job that sees the promise settle. Otherwise a reaction of the
+ * program could run first, and block on the work behind the gate.
  */
 export class PromiseGate implements Gate {
   settled = false;
@@ -25,7 +25,7 @@ export class PromiseGate implements Gate {
   readonly opened: Promise<void>;
   #told: ((failed: boolean) => void)[] = [];
 
-  /** Of a promise of the program's. */
+  /** A gate for a promise of the program. */
   constructor(promise: PromiseLike<unknown>) {
     this.opened = Promise.resolve(promise).then(() => this.#open(), (error) => {
       this.failure = { error };
@@ -44,18 +44,18 @@ export class PromiseGate implements Gate {
   }
 }
 
-/** A gate as one line stands behind it. The line's end abandons it: then the driver has failed what waits there. */
+/** One line's way through a gate. When the line ends, the driver fails the commands behind it, and the line abandons it. */
 export class Passage implements Gate {
   readonly #gate: Gate;
   readonly #given = Promise.withResolvers<void>();
   #isAbandoned = false;
 
-  /** One line's way through a gate. */
+  /** A passage through `gate`. */
   constructor(gate: Gate) {
     this.#gate = gate;
   }
 
-  /** Asked for by those who await it: a gate that polls may let the process end meanwhile, where nobody does. */
+  /** A getter, so that a gate that polls keeps the process alive only while somebody awaits it. */
   get opened(): Promise<void> {
     return Promise.race([this.#gate.opened, this.#given.promise]);
   }
@@ -72,7 +72,7 @@ export class Passage implements Gate {
     this.#gate.whenOpen(tell);
   }
 
-  /** Nobody waits for the gate here any more. */
+  /** The line waits for the gate no more. */
   abandon(): void {
     this.#isAbandoned = true;
     this.#given.resolve();

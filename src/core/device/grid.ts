@@ -4,7 +4,7 @@ import { kindOf } from "../checks.ts";
 import { ArgumentError } from "../errors.ts";
 import { addressOf } from "../native/pin.ts";
 
-/** Which launch of which kernel, for messages. */
+/** A launch of a kernel, for messages. */
 export interface Launch {
   /** The API, as errors name it. */
   readonly api: string;
@@ -14,27 +14,27 @@ export interface Launch {
   readonly kernel: string;
 }
 
-/** The error of a launch whose argument does not fit. */
+/** The error of a wrong argument of a launch. */
 export function wrongLaunch({ api, fn, kernel }: Launch, argument: string, what: string, hint?: string): ArgumentError {
   const fields = { api, fn, argument };
   return new ArgumentError(`${kernel}: ${argument}: ${what}`, hint === undefined ? fields : { ...fields, hint });
 }
 
 /**
- * Sizes along one to three dimensions, as a program gives them at each launch: a grid, a group of it, an offset. Checked
- * against what the device can do, and laid out as three `size_t` for a native call to read.
+ * Sizes of a launch along one to three dimensions: of a grid, a group or an offset. They are checked against the limits of
+ * the device, and laid out as three `size_t` for a native call.
  */
 export class Sizes {
   /** The address of the three words. Valid for as long as this is reachable. */
   readonly address: Address;
-  /** The dimensions that were given. */
+  /** The number of dimensions given. */
   length = 0;
   readonly #launch: Launch;
   readonly #argument: string;
   readonly #least: number;
   readonly #most: readonly number[];
   readonly #sizes: number[] = [1, 1, 1];
-  /** The words by halves: a bigint for each would take longer than all else. */
+  /** The words as halves: writing bigints would cost more than the rest of the launch. */
   readonly #halves = new Uint32Array(6);
 
   /** Each size is a whole number from `least` to that dimension's `most`. */
@@ -57,9 +57,9 @@ export class Sizes {
   }
 
   /**
-   * Takes the sizes of a launch, as many as `like` has, where that is given.
+   * Takes the sizes of a launch: as many as `like` has, if it is given.
    *
-   * @throws {ArgumentError} for another number of them, and for what the device cannot do.
+   * @throws {ArgumentError} for another number of dimensions, and for sizes beyond the limits.
    */
   take(given: readonly number[], like?: Sizes): void {
     if (!Array.isArray(given)) {
@@ -82,13 +82,13 @@ export class Sizes {
     this.length = length;
   }
 
-  /** Throws where there are more items than `most`: `"1025 threads are more than the 1024 that a block may have"`. */
+  /** Throws if there are more items than `most`: `"1025 threads are more than the 1024 that a block may have"`. */
   assertItems(most: number, what: string, limit: string): void {
     const { items } = this;
     if (items > most) throw this.wrong("", `${items} ${what} are more than the ${most} that ${limit}.`);
   }
 
-  /** The error of sizes that do not fit; `at` is empty, or the dimension: `"[0]"`. */
+  /** The error of wrong sizes; `at` is empty or the dimension: `"[0]"`. */
   wrong(at: string, what: string, hint?: string): ArgumentError {
     return wrongLaunch(this.#launch, `${this.#argument}${at}`, what, hint);
   }

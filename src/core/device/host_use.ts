@@ -3,11 +3,11 @@ import { ofArgument } from "../errors.ts";
 import type { Use } from "./line.ts";
 
 /**
- * Makes everything ready that the CPU is about to use itself, in a call that is done when it returns: checks it, waits for the
- * work on it, and takes away the views that may not be used beside.
+ * Prepares a blocking use by the CPU: checks the access, waits for the work in flight, and revokes the views that must not
+ * be used meanwhile.
  *
- * @throws {DisposedError} where something was disposed.
- * @throws {AccessError} where something may not be used so, or the wait could never end.
+ * @throws {DisposedError} if a resource was disposed.
+ * @throws {AccessError} if the access is not allowed, or the wait could never end.
  */
 export function readyForHost(uses: readonly Use[]): void {
   for (const { tensor, access, argument } of uses) {

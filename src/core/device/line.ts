@@ -8,44 +8,44 @@ import { type Gate, Passage } from "./gate.ts";
 import type { SyncKind } from "./port.ts";
 import type { Work } from "./work.ts";
 
-/** Something that a command can use: a tensor, an image, a sampler. */
+/** An object that a command can use: a tensor, an image, a sampler. */
 export interface Usable {
   /** Its end of life, and the work on it. */
   readonly resource: Resource;
-  /** May a line use it at once: nothing to refuse, to wait for or to revoke? Loads and comparisons only. */
+  /** True if there is nothing to refuse, to wait for or to revoke. Only loads and comparisons. */
   isReadyFor(line: Line, access: Access): boolean;
-  /** Throws where it may not be used so now. */
+  /** Throws if the access is not allowed now. */
   assertUsable(access: Access): void;
-  /** All work that a command on it may have to wait for: its own, and that of what shares its bytes. */
+  /** The work that a command may have to wait for: its own, and that of others on the same bytes. */
   readonly works: readonly Work[];
-  /** Takes away the host views that may not be used beside such a command. */
+  /** Revokes the host views that must not be used during such a command. */
   revokeViews(access: Access): void;
 }
 
-/** What a command uses, what for, and what the caller knows it as. */
+/** One object that a command uses. */
 export interface Use<T extends Usable = Usable> {
-  /** What it uses. */
+  /** The object. */
   readonly tensor: T;
-  /** What the command does to it. */
+  /** How the command accesses it. */
   readonly access: Access;
   /** The argument's name, for errors. */
   readonly argument: string;
 }
 
-/** What made marks `from` to `to` fail. What a line was given behind a failed command is not to be trusted. */
+/** The error of marks `from` to `to`. The results of commands behind a failed one are not trusted. */
 interface Failure {
   readonly from: number;
   readonly to: number;
   readonly error: unknown;
 }
 
-/** From `mark` on, a line stands behind a gate. */
+/** The line's commands from `mark` on wait for a gate. */
 interface Gated {
   readonly mark: number;
   readonly gate: Gate;
 }
 
-/** An import that one command waits for: the driver keeps it until that command is over. */
+/** An import for one wait. The driver keeps it until the command at `mark` is over. */
 interface Once {
   readonly mark: number;
   readonly imported: unknown;
@@ -53,15 +53,15 @@ interface Once {
 
 /** What a line is made of. */
 export interface LineInit<L> {
-  /** Whose work it is. */
+  /** The driver that runs its commands. */
   readonly driver: Driver<L>;
-  /** Opens what the driver keeps for it; the line closes it. The lane tells the line what fails. */
+  /** Opens its lane; the line closes it. The lane reports failures to the line. */
   open(events: LineEvents): L;
-  /** In words, for messages. */
+  /** Its name, for messages. */
   readonly name: string;
-  /** What has to outlive it. */
+  /** The resources that outlive it. */
   readonly owners?: readonly (Resource | undefined)[];
-  /** The lines that submit to the same native queue, itself among them: each may stand behind what the others wait for. */
+  /** All lines on the same native queue, this one included: the gates of one hold up the others. */
   readonly beside?: () => readonly Line[];
 }
 
@@ -70,20 +70,20 @@ const NO_USES: readonly Use[] = [];
 const NO_FAILURES: readonly Failure[] = [];
 
 /**
- * One in-order line of work, and the only way to submit any: a command is checked, waits for what it conflicts with, takes
- * views away, is called, and is recorded on what it uses. For those who write backends.
+ * An in-order line of work. All work is submitted through a line: it checks a command, waits for conflicting work, revokes
+ * views, makes the call, and records it on the objects it uses. For authors of backends.
  */
 // deno-lint-ignore no-explicit-any -- a line of any driver
 export class Line<L = any> {
-  /** Whose work it is. */
+  /** The driver that runs its commands. */
   readonly driver: Driver<L>;
-  /** What the driver keeps for it. */
+  /** The driver's side of it. */
   readonly lane: L;
-  /** In words, for messages. */
+  /** Its name, for messages. */
   readonly name: string;
-  /** Its end of life: it waits for all that was submitted. */
+  /** Its end of life, which waits for all its commands. */
   readonly resource: Resource;
-  /** Did any of its commands fail? */
+  /** True if a command failed. */
   hasFailed = false;
   readonly #lines: Lines<L>;
   #submitted = 0;
@@ -91,12 +91,12 @@ export class Line<L = any> {
   #failures = NO_FAILURES;
   #gated: Gated[] | undefined;
   readonly #beside: (() => readonly Line[]) | undefined;
-  /** How far it has waited for other lines: what it stands behind already is not waited for again. */
+  /** The newest mark of each other line that it has waited for already. */
   #behind: WeakMap<Line, number> | undefined;
   /** The imported timelines of other drivers' lines. */
   #timelines: Map<Line, unknown> | undefined;
   #once: Once[] | undefined;
-  /** Has it asked the driver for waits that no command has used yet? */
+  /** True if the driver has waits pending for the next command. */
   #isWaiting = false;
   /** The gates that the driver opens for this line. */
   #passages: Set<Passage> | undefined;
@@ -117,7 +117,7 @@ export class Line<L = any> {
     });
   }
 
-  /** The newest mark: how many commands were submitted. */
+  /** The newest mark: the number of commands submitted. */
   get submitted(): number {
     return this.#submitted;
   }
@@ -127,17 +127,17 @@ export class Line<L = any> {
     return this.#gated !== undefined;
   }
 
-  /** A fence behind all that was submitted so far. */
+  /** A fence behind all commands so far. */
   fence(): Fence {
     return new Fence(this as Line, this.#submitted);
   }
 
   /**
-   * Submits one command; answers its mark.
+   * Submits one command; returns its mark.
    *
-   * @throws {DisposedError} where something that it uses was disposed.
-   * @throws {AccessError} where something may not be used so; `argument` names it.
-   * @throws the driver's error where the call is refused: then nothing was submitted.
+   * @throws {DisposedError} if it uses a disposed object.
+   * @throws {AccessError} if an access is not allowed; `argument` names it.
+   * @throws the driver's error if it refuses the call: nothing was submitted then.
    */
   submit(uses: readonly Use[], call: Call<L>, after: readonly Fence[] = NO_FENCES): number {
     let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive && !call.blocks;
@@ -148,8 +148,8 @@ export class Line<L = any> {
   }
 
   /**
-   * Submits a command on memory that no tensor stands for (an unmap, a proof) behind other work. Nothing is asserted but
-   * that the line is there: it may be ending. The caller records the fence.
+   * Submits a command on memory without a tensor (an unmap, a proof) behind other work. The line may be ending; it only
+   * has to be open. The caller records the fence.
    */
   submitRaw(call: Call<L>, behind: readonly Fence[] = NO_FENCES): Fence {
     this.#assertOpen();
@@ -161,13 +161,13 @@ export class Line<L = any> {
     return this.fence();
   }
 
-  /** What is submitted from now on runs behind these. @throws what made one of them fail. */
+  /** Makes all later commands wait for these fences. @throws the error of a failed one. */
   waitFor(after: readonly Fence[]): Fence {
     this.submit([], this.driver.marker!(), after);
     return this.fence();
   }
 
-  /** Is a mark over, done or failed? @throws why the driver could not be asked. */
+  /** True if a mark is over, done or failed. @throws the driver's error if the poll fails. */
   isOver(mark: number): boolean {
     if (mark <= this.#over) return true;
     this.#assertOpen();
@@ -177,23 +177,23 @@ export class Line<L = any> {
     return mark <= this.#over;
   }
 
-  /** Was a mark seen over? Asks nobody. */
+  /** The same as far as is known, without a poll. */
   wasOver(mark: number): boolean {
     return mark <= this.#over;
   }
 
-  /** What made a mark fail. */
+  /** The error of a mark, if it failed. */
   failureAt(mark: number): { readonly error: unknown } | undefined {
     return this.#failures.find(({ from, to }) => from <= mark && mark <= to);
   }
 
-  /** Throws what made a mark fail. */
+  /** Throws the error of a mark, if it failed. */
   raise(mark: number): void {
     const failure = this.hasFailed ? this.failureAt(mark) : undefined;
     if (failure !== undefined) throw failure.error;
   }
 
-  /** Blocks until a mark is over. @throws {AccessError} where that could never end. */
+  /** Blocks until a mark is over. @throws {AccessError} if that could never end. */
   block(mark: number): void {
     if (mark <= this.#over) return;
     this.#assertOpen();
@@ -208,7 +208,7 @@ export class Line<L = any> {
     return this.#lines.waitElsewhere(this.lane, mark);
   }
 
-  /** The gates that have to open before a mark can be reached, where there are any. */
+  /** The unsettled gates in front of a mark; undefined if there are none. */
   gatesAt(mark: number): Gate[] | undefined {
     const own = this.#lines.gate?.(this.lane, mark);
     if (own !== undefined) return [own];
@@ -217,30 +217,30 @@ export class Line<L = any> {
     return gates === undefined || gates.length === 0 ? undefined : gates;
   }
 
-  /** Throws an {@link AccessError} where a blocking call on this line, behind these, could never end. */
+  /** Throws an {@link AccessError} if a blocking call on this line, behind these fences, could never end. */
   assertUnblocked(what: string, behind: readonly Fence[] = NO_FENCES): void {
     this.#assertUngated(what, this.#submitted);
     for (const { line, mark } of behind) line.#assertUngated(what, mark);
   }
 
-  /** Can what is submitted next wait for a mark of another line, its newest or an older one, without blocking this thread? */
+  /** True if the next command can wait for a mark of another line without blocking this thread. */
   canWaitFor(other: Line, mark: number = other.#submitted): boolean {
     return other === this as Line || (other.driver === this.driver && this.#lines.waitOnDevice !== undefined) ||
       (this.#kindOfSync(other) !== undefined && other.gatesAt(mark) === undefined) ||
       (this.#lines.waitOnHost !== undefined && other.#lines.gate?.(other.lane, mark) !== undefined);
   }
 
-  /** The same of all of them. */
+  /** The same for all of these fences. */
   canWaitForAll(fences: readonly Fence[]): boolean {
     return fences.every(({ line, mark }) => this.canWaitFor(line, mark));
   }
 
-  /** Do its marks stand for the other's, failures included, once it has waited for that? */
+  /** True if a command that waits for the other line on the device also fails with it. */
   standsFor(other: Line): boolean {
     return other.driver === this.driver;
   }
 
-  /** The slow half of {@link submit}: every check with its error, every wait, the views. */
+  /** The slow path of {@link submit}: checks with their errors, waits, views. */
   #prepare(uses: readonly Use[], after: readonly Fence[], blocks: boolean): void {
     this.resource.assertLive();
     for (const { tensor, access, argument } of uses) {
@@ -267,7 +267,7 @@ export class Line<L = any> {
     for (const { tensor, access } of uses) tensor.revokeViews(access);
   }
 
-  /** Makes the call, and records it where it may have submitted anything. */
+  /** Makes the call, and records it unless it submitted nothing. */
   #submit(uses: readonly Use[], call: Call<L>): number {
     try {
       this.#make(call);
@@ -279,7 +279,7 @@ export class Line<L = any> {
     return this.#record(uses, call.fn);
   }
 
-  /** What the call has submitted before it failed is recorded as well. */
+  /** The same between two markers. A failed call is recorded as well: it may have submitted commands. */
   #submitOpaque(uses: readonly Use[], call: Call<L>, finish: () => void): number {
     const marker = this.driver.marker!();
     if (this.#isWaiting) {
@@ -312,7 +312,7 @@ export class Line<L = any> {
     if (code !== 0) throw this.driver.error(code, call.fn);
   }
 
-  /** One more command is in flight. It is recorded first: what comes then may fail. */
+  /** Records one more command in flight, before anything else can fail. */
   #record(uses: readonly Use[], fn: string): number {
     const mark = ++this.#submitted;
     this.#isWaiting = false;
@@ -338,7 +338,7 @@ export class Line<L = any> {
     return (this.#behind?.get(other) ?? 0) >= mark;
   }
 
-  /** On the device where that can be done, else here. */
+  /** Waits on the device if it can, else on this thread. */
   #waitFor(other: Line, mark: number): void {
     if (other === this as Line || this.#isBehind(other, mark)) return;
     const passage = this.#waitForGate(other, mark);
@@ -352,7 +352,7 @@ export class Line<L = any> {
     for (const gate of gates ?? []) (this.#gated ??= []).push({ mark: this.#submitted + 1, gate });
   }
 
-  /** Where the other's mark is a gate itself: the driver opens it for this line. */
+  /** If the other's mark is itself a gate, the driver holds this line behind it. */
   #waitForGate(other: Line, mark: number): Gate | undefined {
     const gate = other.#lines.gate?.(other.lane, mark);
     if (gate === undefined || !this.#lines.waitOnHost?.(this.lane, gate)) return undefined;
@@ -362,7 +362,7 @@ export class Line<L = any> {
     return passage;
   }
 
-  /** By a semaphore. Behind a gate there is none: nobody could say whether the export will ever be signalled. */
+  /** Waits by a semaphore; not behind a gate, where an export might never be signalled. */
   #waitBySync(other: Line, mark: number, gates: readonly Gate[] | undefined): boolean {
     const kind = gates === undefined ? this.#kindOfSync(other) : undefined;
     if (kind === undefined) return false;
@@ -403,7 +403,7 @@ export class Line<L = any> {
     });
   }
 
-  /** Nothing was submitted, so nothing was waited for. */
+  /** Nothing was submitted: forgets the waits that were meant for it. */
   #takeBack(): void {
     this.#lines.refused?.(this.lane);
     this.#isWaiting = false;
@@ -414,7 +414,7 @@ export class Line<L = any> {
     if (this.#gated?.length === 0) this.#gated = undefined;
   }
 
-  /** Releases the imports of commands that need them no more. */
+  /** Releases the imports of past commands. */
   #releaseOnce(isPast: (mark: number) => boolean): void {
     const past = this.#once!.filter(({ mark }) => isPast(mark));
     this.#once = this.#once!.filter(({ mark }) => !isPast(mark));
@@ -433,7 +433,7 @@ export class Line<L = any> {
     this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error }];
   }
 
-  /** Its end begins: nothing waits for gates any more. */
+  /** The end begins: no command waits for gates any more. */
   #abandon(): void {
     if (this.#passages === undefined) return;
     this.#lines.abandon?.(this.lane);

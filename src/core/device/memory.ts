@@ -9,73 +9,73 @@ import type { Call } from "./driver.ts";
 import type { Line } from "./line.ts";
 import type { MemoryKind, Port } from "./port.ts";
 
-/** One way in or out of a kind of memory. Data, and an experiment where only that can tell. */
+/** One way in or out of a kind of memory. */
 export interface Offer {
-  /** What crosses. */
+  /** The kind of the port. */
   readonly kind: MemoryKind;
-  /** The device that it holds for; any, where it is left out. */
+  /** The device it is for; any device if left out. */
   readonly device?: DeviceId;
-  /** What happens to the bytes on this side: nothing (`"alias"`), unless it says something else. */
+  /** How the bytes cross on this side; `"alias"` if left out. */
   readonly transfer?: Transfer;
-  /** Finds out, once, whether the device uses these bytes in place. A failure means "not proven". */
+  /** Finds out, once, by experiment whether the device uses these bytes in place. A failure means "not proven". */
   prove?(range: ByteRange): void;
-  /** What came of that. Left out where `transfer` says it all. */
+  /** The result of that; left out if `transfer` tells enough. */
   judge?(range: ByteRange): Verdict;
 }
 
-/** What one side of a map holds meanwhile, and the commands by which the bytes come and go. */
+/** What one side of a map holds while it lasts, and the commands that move the bytes. */
 export interface Crossing {
-  /** Releases what is held. The work on it is over, and the bytes have gone back. */
+  /** Releases what it holds. The work is over, and the bytes are back. */
   release?(): void;
-  /** The command that brings the bytes, where they have to be brought. */
+  /** The command that brings the bytes, if they have to be brought. */
   bring?(): Call;
-  /** The commands that take them back, as those of {@link GiveBack}; asked for where something may have been written. */
+  /** The commands that take them back, one per step as in {@link GiveBack}; only after a possible write. */
   takeBack?(step: number): Call | undefined;
 }
 
 /** Memory on its way out of one kind. */
 export interface Exported extends Crossing {
-  /** What the other side imports. */
+  /** The port that the other side imports. */
   readonly port: Port;
 }
 
 /** The same memory in another kind. */
 export interface Imported<H = unknown> extends Crossing {
-  /** What its tensors are made with. */
+  /** The handle that its tensors are made with. */
   readonly handle: H;
 }
 
 /**
- * What one kind of memory gives to other kinds and takes from them. Mechanism only: it checks nothing, lends nothing and
- * records nothing. `graph.map` has an edge wherever one kind exports what the other imports.
+ * The ports of one kind of memory. Mechanism only: it checks nothing, lends nothing and records nothing. `graph.map` has
+ * an edge wherever one kind exports a port that the other imports.
  */
 // deno-lint-ignore no-explicit-any -- each kind has its own handles
 export interface Memory<T extends Tensor = Tensor, H = any> {
-  /** What it exports, the best first. */
+  /** Its exports, the best first. */
   readonly exports: readonly Offer[];
-  /** What it imports. */
+  /** Its imports. */
   readonly imports: readonly Offer[];
-  /** The line of the commands by which bytes come and go; undefined where there are none, as on the host. */
+  /** The line of the commands that move bytes; the host has none. */
   readonly line?: Line;
-  /** Why it takes or gives nothing of this kind just now. No native call. */
+  /** Why it cannot map this source now. Makes no native call. */
   refuse?(source: Described, access: Access): Omit<Refusal, "edge"> | undefined;
-  /** A port to so many bytes, from the tensor's first on. `access` is what the other side does with them. */
+  /** A port to the tensor's first `byteLength` bytes, for an access by the other side. */
   export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access): Exported;
-  /** Memory over a port's bytes. It takes the port's fd, where there is one. */
+  /** Memory over a port's bytes. Takes the port's fd, if it has one. */
   import?(port: Port, access: Access): Imported<H>;
-  /** New memory of its own, zeroed. `address` is where the CPU sees it. */
+  /** New zeroed memory of its own. `address` is its host address, if it has one. */
   allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
-  /** A tensor of this kind, of memory that was imported or allocated. */
+  /** A tensor over imported or allocated memory. */
   tensor?(init: TensorInit<H>): T;
 }
 
-/** A target with ports: the graph makes edges of them. */
+/** A target with ports, from which the graph makes edges. */
 export interface MemoryTarget<T extends Tensor = Tensor> extends Target<T> {
-  /** What it gives to other kinds of memory, and what it takes from them. */
+  /** Its ports to and from other kinds of memory. */
   readonly ports: Memory<T>;
 }
 
-/** The ports of a target, where it has any. */
+/** The ports of a target, if it has any. */
 export function portsOf(target: Target): Memory | undefined {
   return (target as Partial<MemoryTarget>).ports;
 }

@@ -5,7 +5,7 @@ import type { Access } from "../memory/access.ts";
 import type { Usable } from "./line.ts";
 import type { Element } from "./types.ts";
 
-/** Which parameter of which kernel, for messages. */
+/** A parameter of a kernel, for messages. */
 export interface ParameterPlace {
   /** The API, as errors name it. */
   readonly api: string;
@@ -17,13 +17,12 @@ export interface ParameterPlace {
   readonly index: number;
   /** Its type: `"uchar*"`, `"float4"`. */
   readonly type: string;
-  /** Its name in the source, where the compiler tells that. */
+  /** Its name in the source, if the compiler tells it. */
   readonly name?: string;
 }
 
 /**
- * One parameter of a kernel: checks arguments, and packs them to bytes. It keeps nothing of them, so one serves several
- * native kernels.
+ * One parameter of a kernel: checks arguments and packs them to bytes. It keeps no argument, so native kernels can share it.
  *
  * @typeParam C the context that a kernel runs in
  */
@@ -34,16 +33,16 @@ export abstract class Parameter<C = unknown> {
   readonly type: string;
   /** The argument, as errors name it: its name in the source, or `"args[2]"`. */
   readonly argument: string;
-  /** In words, for messages: `blur: argument 0 (uchar* source)`. */
+  /** Its place, for messages: `blur: argument 0 (uchar* source)`. */
   readonly where: string;
-  /** How many bytes a packed value takes. */
+  /** The size of a packed value in bytes. */
   readonly size: number;
-  /** The address of a packed value is a multiple of this. */
+  /** The alignment of a packed value in bytes. */
   readonly align: number;
   readonly #api: string;
   readonly #fn: string;
 
-  /** `place` says which one it is, in messages. */
+  /** `place` names it in messages. */
   constructor({ api, fn, kernel, index, type, name }: ParameterPlace, size: number, align: number) {
     this.index = index;
     this.type = type;
@@ -56,22 +55,22 @@ export abstract class Parameter<C = unknown> {
   }
 
   /**
-   * Checks all of an argument that stays as it is while the argument lives, and writes its bytes. Answers what the kernel
-   * uses by it, where that has a life of its own; whether it may be used now is for its user to check.
+   * Checks what cannot change while the argument lives, and writes its bytes. Returns the object that the kernel uses, if
+   * the argument is one; the caller checks whether it may be used now.
    *
-   * @throws {ArgumentError} where it is of the wrong kind, type, size, range or context.
-   * @throws {LayoutError} where it does not begin where its type may lie.
-   * @throws {AccessError} where the kernel may do more to it than its own access covers.
-   * @throws {DisposedError} where it was disposed.
+   * @throws {ArgumentError} if its kind, type, size, range or context is wrong.
+   * @throws {LayoutError} if its first element is not aligned for its type.
+   * @throws {AccessError} if the kernel may write it, and its own access is `"read"`.
+   * @throws {DisposedError} if it was disposed.
    */
   abstract pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): Usable | undefined;
 
-  /** What the kernel does to something that was packed. */
+  /** How the kernel accesses a packed object. */
   accessTo(_used: Usable): Access {
     return "read";
   }
 
-  /** The error of an argument that does not fit. */
+  /** The error of a wrong argument. */
   wrong(what: string, hint?: string): ArgumentError {
     return new ArgumentError(`${this.where}: ${what}`, this.about(hint));
   }
@@ -83,13 +82,13 @@ export abstract class Parameter<C = unknown> {
   }
 }
 
-/** A number, a vector or a struct, passed by value. Every one of them may be passed as its bytes, in a typed array. */
+/** A number, a vector or a struct, passed by value. Each may be passed as its bytes, in a typed array. */
 export class ValueParameter<C = unknown> extends Parameter<C> {
   readonly #element: Element | undefined;
 
   /**
-   * A number or a vector; or, where `element` is a size, a struct of so many bytes: 0 where only the driver knows how many,
-   * which checks them, and is given the program's bytes themselves.
+   * A number or a vector; or a struct, if `element` is a size in bytes. At size 0 only the driver knows the size: it gets
+   * the program's bytes and checks them.
    */
   constructor(place: ParameterPlace, element: Element | number) {
     const { size, align } = typeof element === "number" ? { size: element, align: 16 } : element;

@@ -9,15 +9,15 @@ import type { Element } from "./types.ts";
 
 /** What a pointer points to. */
 export interface Pointee {
-  /** Is it const? Then the kernel only reads it. */
+  /** True if it is const: the kernel only reads it. */
   readonly isConst: boolean;
-  /** Its type; undefined for void, and for what the program declares itself. */
+  /** Its type; undefined for void and for types that the program declares. */
   readonly element?: Element | undefined;
-  /** The address is a multiple of this; that of the type by default. */
+  /** The alignment of the address in bytes; by default that of the type. */
   readonly align?: number;
 }
 
-/** A pointer to memory of the device: its argument is a tensor. An API says which tensors, and what stands for them. */
+/** A pointer to memory of the device. Its argument is a tensor; the API decides which tensors it takes, and their handles. */
 export abstract class PointerParameter<T extends Tensor & Usable, C> extends Parameter<C> {
   readonly #access: Access;
   readonly #element: Element | undefined;
@@ -31,21 +31,21 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     this.#align = align;
   }
 
-  /** The tensor that was passed; undefined where it is none of the API's. */
+  /** The tensor that was passed; undefined if it is not one of the API's. */
   protected abstract tensorIn(value: unknown): T | undefined;
 
-  /** Throws where a kernel of the context cannot use the tensor, whoever holds it, as it was passed. */
+  /** Throws if a kernel of the context cannot reach the tensor as it was passed. */
   protected abstract checkPlace(tensor: T, value: unknown, context: C, access: Access): void;
 
-  /** Where its first element lies, as far as alignment goes. */
+  /** The address of its first element; only its alignment matters. */
   protected abstract addressOf(tensor: T): bigint;
 
-  /** What the kernel is given for it: its address by default. */
+  /** The handle that the kernel gets: by default the address. */
   protected handleOf(tensor: T): bigint {
     return this.addressOf(tensor);
   }
 
-  /** How a program gets a tensor to the API: `"graph.map(tensor, cl)"`. */
+  /** How a program maps a tensor to the API: `"graph.map(tensor, cl)"`. */
   protected abstract readonly mapping: string;
 
   /** @see {@link Parameter.pack} */

@@ -1,6 +1,6 @@
 import { closeFd } from "../native/fd.ts";
 
-/** How memory crosses to another API: what a handle of it is. The list is open: both sides of a port name the same kind. */
+/** How memory crosses to another API. The list is open: both sides of a port name the same kind. */
 export type MemoryKind =
   | "host-pointer"
   | "memfd"
@@ -12,8 +12,8 @@ export type MemoryKind =
   | (string & { readonly _?: never });
 
 /**
- * How a point of a line crosses to another driver. A kind that begins with `timeline` names one object whose value only
- * grows; every other kind is reached once. The list is open: both sides of a port name the same kind.
+ * How a point of a line crosses to another driver. A kind that begins with `timeline` is an object whose value only grows;
+ * any other kind is signalled once. The list is open: both sides of a port name the same kind.
  */
 export type SyncKind = "timeline-fd" | "sync-fd" | (string & { readonly _?: never });
 
@@ -23,24 +23,24 @@ export interface PortInit {
   readonly fd?: number;
   /** Memory: its address or handle. Synchronization: the value to wait for. */
   readonly value?: bigint;
-  /** Memory: where its first byte lies, counted from the handle. */
+  /** Memory: the offset of its first byte from the handle. */
   readonly offset?: number;
-  /** Memory: how many bytes there are. */
+  /** Memory: its length in bytes. */
   readonly byteLength?: number;
 }
 
 /**
- * A handle of memory, or of a point of a line, on its way from one driver to another. Who takes an fd owns it; one that
- * nobody took is closed here. For those who write backends.
+ * A handle of memory, or of a point of a line, on its way from one driver to another. It owns its fd until the other side
+ * takes that. For authors of backends.
  */
 export class Port<K extends string = string> implements Disposable {
-  /** How the other side has to read it. */
+  /** Its kind, which both sides name. */
   readonly kind: K;
   /** Memory: its address or handle. Synchronization: the value to wait for. */
   readonly value: bigint;
-  /** Where the memory's first byte lies, counted from the handle. */
+  /** Memory: the offset of its first byte from the handle. */
   readonly offset: number;
-  /** How many bytes there are. */
+  /** Memory: its length in bytes. */
   readonly byteLength: number;
   #fd: number;
 
@@ -53,7 +53,7 @@ export class Port<K extends string = string> implements Disposable {
     this.#fd = fd;
   }
 
-  /** The fd, for good: the caller closes it, or hands it to a driver that does. */
+  /** The fd, which the caller owns from now on. */
   takeFd(): number {
     const fd = this.#fd;
     this.#fd = -1;

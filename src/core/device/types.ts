@@ -7,7 +7,7 @@ export interface Scalar {
   readonly numbers: Numbers;
   /** The dtypes of tensors that hold it. */
   readonly dtypes: readonly DType[];
-  /** True for a type of truth values: it takes `true` and `false` too. */
+  /** True for a boolean type: it takes `true` and `false` too. */
   readonly isBoolean?: true;
 }
 
@@ -17,34 +17,34 @@ export interface Element extends Scalar {
   readonly lanes: number;
   /** The size of a value in bytes. */
   readonly size: number;
-  /** Its address is a multiple of this. */
+  /** Its alignment in bytes. */
   readonly align: number;
 }
 
-/** What sets the types of one kernel language apart. */
+/** The types of one kernel language, as data. */
 export interface TypeTableInit {
   /** Its numbers, by one name each. */
   readonly scalars: { readonly [name: string]: Scalar };
   /** The other names of the same numbers. */
   readonly spellings?: { readonly [spelling: string]: string };
-  /** The name of a vector: captures its number's name, and how many there are. */
+  /** Matches the name of a vector; captures the name of its number, and their count. */
   readonly vector: RegExp;
-  /** True where a vector of three takes the room of four; else it is packed, and aligned as its number. */
+  /** True if a vector of three takes the room of four; else it is packed, and aligned like its number. */
   readonly padsThree: boolean;
-  /** No vector is aligned to more bytes. */
+  /** The greatest alignment of a vector in bytes. */
   readonly mostAlign: number;
 }
 
-/** The types of one kernel language: how a value of each lies in memory. */
+/** The types of one kernel language, and how their values lie in memory. */
 export class TypeTable {
   readonly #init: TypeTableInit;
 
-  /** Takes what sets the language apart. */
+  /** A table of the language that `init` describes. */
   constructor(init: TypeTableInit) {
     this.#init = init;
   }
 
-  /** What a type is made of; undefined where it is neither a number nor a vector. */
+  /** The numbers that a type is made of; undefined if it is neither a number nor a vector. */
   element(type: string): Element | undefined {
     const { vector, padsThree, mostAlign } = this.#init;
     const single = this.#scalar(type);
@@ -65,7 +65,7 @@ export class TypeTable {
   }
 }
 
-/** A number type that tensors of these dtypes hold; its values are those of the first. */
+/** A number type for tensors of these dtypes. The first dtype gives its values. */
 export function scalar(...dtypes: readonly [DType, ...DType[]]): Scalar {
   return { numbers: NUMBERS[dtypes[0]], dtypes };
 }

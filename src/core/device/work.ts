@@ -1,39 +1,39 @@
 import { Fence } from "./fence.ts";
 import type { Line } from "./line.ts";
 
-/** What one line did to a resource: its newest mark, and the newest that wrote (0: none did). */
+/** The work of one line on a resource. */
 export interface WorkEntry {
   /** The line. */
   line: Line;
   /** Its newest mark. */
   mark: number;
-  /** The newest that wrote. */
+  /** Its newest mark that wrote; 0 if none did. */
   wrote: number;
 }
 
-/** How many entries of other lines there may be before those that are over are looked for: that takes native calls. */
+/** At so many entries of other lines, the finished ones are looked for. That takes native calls. */
 const MANY = 8;
 
 const NO_ERRORS: readonly unknown[] = [];
 
 /**
- * The work in flight on one resource: for each line the newest mark, which stands for all before it. Most resources see
- * one line. Its entry lies here, so that to record once more allocates nothing.
+ * The work in flight on one resource: the newest mark of each line, which stands for all earlier ones. Most resources see
+ * one line. Its entry is inline, so that recording allocates nothing.
  */
 export class Work {
-  /** Was any ever recorded, here or on what depended on this? */
+  /** True if any was ever recorded, here or on a dependent. */
   used = false;
-  /** The line that used it last, unless that was seen over. */
+  /** The line that used it last, until its work is seen over. */
   line: Line | undefined;
-  /** What other lines did. */
+  /** The work of other lines. */
   others: WorkEntry[] | undefined;
   #mark = 0;
   #wrote = 0;
   #failures = NO_ERRORS;
-  /** Work that a writer waited for on the device. A semaphore says that work ended, and not how: the line is asked later. */
+  /** Work that a writer waited for on the device. A semaphore does not report failures: the line is asked later. */
   #unsure: WorkEntry[] | undefined;
 
-  /** Records one more command, which has waited for all that it had to wait for. */
+  /** Records one more command, which waits for all conflicting ones. */
   record(line: Line, mark: number, writes: boolean): void {
     this.used = true;
     if (this.line !== line) this.#change(line);
@@ -44,7 +44,7 @@ export class Work {
     if (this.others !== undefined && !line.mayFailEarly) this.#dropOthers(line);
   }
 
-  /** Adds work that did not wait for the rest: a program declares it, or it is inherited. */
+  /** Adds work that did not wait for the rest: declared by the program, or inherited. */
   add({ line, mark }: Fence): void {
     this.used = true;
     if (this.line === undefined) {
@@ -65,7 +65,7 @@ export class Work {
     known.wrote = Math.max(known.wrote, mark);
   }
 
-  /** The marks that a reader has to wait for (those that wrote), or a writer (all), over or not. */
+  /** Visits the marks that a reader (those that wrote) or a writer (all) waits for, over or not. */
   eachBefore(writes: boolean, visit: (line: Line, mark: number) => void): void {
     if (this.line === undefined) return;
     const mark = writes ? this.#mark : this.#wrote;
@@ -76,7 +76,7 @@ export class Work {
     }
   }
 
-  /** The work that was not seen over, as fences. */
+  /** The unfinished work, as fences. */
   get fences(): Fence[] {
     this.forget();
     if (this.line === undefined) return [];
@@ -85,20 +85,20 @@ export class Work {
     return fences;
   }
 
-  /** What has to be waited for next; what is over is forgotten, and its failure kept. */
+  /** The work to wait for next. Forgets finished work, and keeps its failures. */
   next(): Fence | undefined {
     this.forget();
     return this.line === undefined ? undefined : new Fence(this.line, this.#mark);
   }
 
-  /** Forgets what is over. */
+  /** Forgets finished work. */
   forget(): void {
     if (this.others !== undefined) this.#forgetOthers();
     if (this.line === undefined || !this.#isOver(this.line, this.#mark)) return;
     this.#takeNext();
   }
 
-  /** Gives up the work of a line that can be waited for no more. */
+  /** Gives up the work of a line that cannot be waited for. True if there was any. */
   abandon(line: Line): boolean {
     const before = this.others?.length ?? 0;
     this.others = this.others?.filter((entry) => entry.line !== line);
@@ -111,7 +111,7 @@ export class Work {
     return found;
   }
 
-  /** Hands out, once, what failed. */
+  /** Returns each failure once. */
   takeFailures(): readonly unknown[] {
     if (this.#unsure !== undefined) this.#ask();
     const failures = this.#failures;
@@ -132,7 +132,7 @@ export class Work {
     this.others = left.length === 0 ? undefined : left;
   }
 
-  /** Is it over, done or failed? A failure is kept. Work that cannot be asked about goes on. */
+  /** True if a mark is over. Keeps its failure. Work that cannot be polled counts as unfinished. */
   #isOver(line: Line, mark: number): boolean {
     try {
       if (!line.isOver(mark)) return false;
@@ -153,7 +153,7 @@ export class Work {
     if (!this.#failures.includes(error)) this.#failures = [...this.#failures, error];
   }
 
-  /** Another line comes first from now on. Where it was here before, the two change places. */
+  /** Moves another line to the first place; it may be among the others. */
   #change(line: Line): void {
     const { line: last, others } = this;
     const [mark, wrote] = [this.#mark, this.#wrote];
@@ -174,8 +174,8 @@ export class Work {
   }
 
   /**
-   * A writer has waited for all others: nobody has to again. What they fail with, it fails with too, but for the lines of
-   * other drivers; and where a failure was seen already, it may have waited for nothing. Those are asked later.
+   * A writer has waited for all others, so nobody has to wait for them again. It fails with them, except for lines of
+   * other drivers; and behind a line that had failed, it may not have waited at all. Those lines are asked later.
    */
   #dropOthers(line: Line): void {
     for (const other of this.others!) {

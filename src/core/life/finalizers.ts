@@ -2,36 +2,35 @@ import { warn } from "../warn.ts";
 import type { Resource } from "./resource.ts";
 
 /**
- * The safety net for what a program forgets to dispose. Whoever registers an object holds its resource here, so
- * nothing in that resource may reach the object; an explicit dispose unregisters it first.
+ * The safety net for objects that a program forgets to dispose. It holds their resources, so a resource must not reach its
+ * object. An explicit dispose unregisters the object first.
  */
 export const finalizers: FinalizationRegistry<Resource> = new FinalizationRegistry((resource) => resource.finalize());
 
 /**
- * The same for contexts, by their names: what lives in a context reaches it, so its end cannot be driven from here. It is
- * only told that there was one.
+ * The same for contexts, by name. It cannot end them, because the objects in a context reach it: it only warns.
  */
 export const forgotten: FinalizationRegistry<string> = new FinalizationRegistry((name) => {
   warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.`);
 });
 
-/** An object that is made and disposed all the time: {@link finalizers} are told of it when this job ends. */
+/** A short-lived object: it reaches {@link finalizers} only if it outlives this job of the event loop. */
 export interface Registration {
   readonly object: object;
   readonly resource: Resource;
-  /** Its index among the fresh; -1 once it is none of them. */
+  /** Its index in {@link fresh}; -1 once it has left. */
   place: number;
 }
 
-/** What was made in this job of the event loop, and not disposed. */
+/** The objects made in this job of the event loop, and not disposed yet. */
 const fresh: Registration[] = [];
 
-/** Is the end of this job awaited? */
+/** True while the end of this job is awaited. */
 let awaited = false;
 
 /**
- * Registers an object at the end of this job: finalizers run between jobs only, and most maps have ended by then. That
- * saves them the registry, which takes longer than all else that a map is made of.
+ * Registers an object at the end of this job. Finalizers run between jobs, and most maps have ended by then: they never
+ * enter the registry, which would cost more than the rest of the map.
  */
 export function registerLater(object: object, resource: Resource): Registration {
   const registration = { object, resource, place: fresh.length };

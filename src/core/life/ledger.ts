@@ -1,36 +1,36 @@
 /**
- * Counts what is alive: native objects by kind (`"opencl.cl_mem"`), blocks of memory, fds, and what had to be
- * quarantined. After a program has disposed all that it made, {@link Ledger.alive} is empty.
+ * Counts live native objects by kind (`"opencl.cl_mem"`), blocks of memory and fds, and quarantined bytes. Once a program
+ * has disposed everything, {@link Ledger.alive} is empty.
  */
 export class Ledger {
   readonly #alive = new Map<string, { count: number }>();
   #quarantined = 0;
 
-  /** One more of a kind: for those who write mappers. */
+  /** Counts one more of a kind. For authors of mappers. */
   add(kind: string): void {
     const alive = this.#alive.get(kind);
     if (alive === undefined) this.#alive.set(kind, { count: 1 });
     else alive.count++;
   }
 
-  /** One less of a kind: for those who write mappers. */
+  /** Counts one less of a kind. For authors of mappers. */
   remove(kind: string): void {
     const alive = this.#alive.get(kind);
     if (alive === undefined) this.#alive.set(kind, { count: -1 });
     else alive.count--;
   }
 
-  /** Bytes that are kept for good because a view of them had escaped: for those who write mappers. */
+  /** Counts bytes that are never freed because a view of them escaped. For authors of mappers. */
   quarantine(bytes: number): void {
     this.#quarantined += bytes;
   }
 
-  /** What is alive now, by kind; kinds of which none is alive are left out. */
+  /** The number of live objects by kind, without zeros. */
   get alive(): Readonly<Record<string, number>> {
     return Object.fromEntries([...this.#alive].flatMap(([kind, { count }]) => count === 0 ? [] : [[kind, count]]));
   }
 
-  /** Bytes quarantined so far. */
+  /** The number of bytes quarantined so far. */
   get quarantinedBytes(): number {
     return this.#quarantined;
   }

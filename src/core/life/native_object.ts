@@ -4,8 +4,7 @@ import type { Work } from "../device/work.ts";
 import type { Resource } from "./resource.ts";
 
 /**
- * What a program opens or makes, and disposes, and what is no memory: a context, a queue, a program, a kernel. For those
- * who write mappers.
+ * A disposable object that is not memory: a context, a queue, a program, a kernel. For authors of mappers.
  */
 export abstract class NativeObject implements Usable, Disposable, AsyncDisposable {
   /** Its end of life. */
@@ -16,7 +15,7 @@ export abstract class NativeObject implements Usable, Disposable, AsyncDisposabl
     return [this.resource.work];
   }
 
-  /** May a line use it at once? */
+  /** True if a line can use it at once. */
   isReadyFor(line: Line): boolean {
     const { isLive, work } = this.resource;
     return isLive && (work.line === undefined || work.line === line) && work.others === undefined;
@@ -36,8 +35,7 @@ export abstract class NativeObject implements Usable, Disposable, AsyncDisposabl
   }
 
   /**
-   * Ends it, after what depends on it and the work that was recorded on it; blocks until then, also where
-   * `[Symbol.asyncDispose]` has begun that. Idempotent.
+   * Ends it after its dependents and its work. Blocks until then, even if `[Symbol.asyncDispose]` has begun. Idempotent.
    */
   [Symbol.dispose](): void {
     disposed(this);
@@ -51,7 +49,7 @@ export abstract class NativeObject implements Usable, Disposable, AsyncDisposabl
   }
 }
 
-/** The garbage collector has nothing to tell of it any more. */
+/** Takes it out of both registries of the garbage collector. */
 function disposed(object: NativeObject): void {
   finalizers.unregister(object);
   forgotten.unregister(object);

@@ -11,70 +11,66 @@ import { type Undo, unwind } from "./undo.ts";
 import { warn } from "../warn.ts";
 
 /**
- * The end of life: `live` → `closing` (what depends on it, and the lends in flight, are being ended) → `returning`
- * (its bytes are on their way back: work in flight is being waited for) → `freed`.
+ * The end of life: `live` → `closing` (its dependents and lends end) → `returning` (its bytes are on their way back; it
+ * waits for work in flight) → `freed`.
  */
 export type ResourceState = "live" | "closing" | "returning" | "freed";
 
-/** What a resource is made of. Nothing in it may reach a view: finalizers hold it. */
+/** What a resource is made of. Finalizers hold it, so it must not reach a view. */
 export interface ResourceInit {
-  /** In words, for messages: `opencl tensor [4,4] u8`. */
+  /** Its name, for messages: `opencl tensor [4,4] u8`. */
   readonly name: string;
   /** The native objects it owns. */
   readonly undo?: Undo;
-  /** The bytes it borrowed; they end with it. */
+  /** The bytes it borrowed; they go back when it ends. */
   readonly grants?: readonly Grant[];
-  /** What has to outlive it: disposing an owner disposes this first. */
+  /** The resources that outlive it: disposing an owner disposes this first. */
   readonly owners?: readonly (Resource | undefined)[];
-  /**
-   * What holds its bytes, where it holds none itself: they end with it, and what a program declares of it is declared of
-   * each of them.
-   */
+  /** The resources that hold its bytes, if it holds none. They end with it, and take the work declared on it. */
   readonly parts?: readonly Resource[];
-  /** How the bytes come back to the parent, where that takes work. */
+  /** The commands that return the bytes to the parent, if any are needed. */
   readonly giveBack?: GiveBack | undefined;
-  /** Done the moment its end begins, before anything is waited for: what others might wait for in vain. */
+  /** Called when its end begins, before any wait: releases whatever others would wait for in vain. */
   readonly giveUp?: () => void;
-  /** The last work that its end waits for, asked once what depends on it has ended. */
+  /** The last work that its end waits for; asked once its dependents have ended. */
   readonly endsAfter?: () => Fence;
 }
 
-/** How the bytes of a map come back to its parent: commands on a line, each submitted when the one before is over. */
+/** How the bytes of a map return to its parent: commands on a line, each submitted once the one before is over. */
 export interface GiveBack {
-  /** The line that takes them. Work that this cannot wait for on the device is waited for before the first. */
+  /** The line of the commands. Before the first, the host waits for the work that this line cannot wait for. */
   readonly line: Line;
-  /** Is all other work waited for before the first command? Where it is false or left out, that runs behind the work. */
+  /** True if the host waits for all work before the first command; else that command waits on the device. */
   readonly afterWork?: boolean;
   /**
-   * The command to submit next, a map that publishes or the unmap that follows it; undefined where nothing is left to do.
-   * Called once for each `step`, from 0. `used` is false where no work was ever recorded on the resource or what
-   * depended on it.
+   * The next command: a map that publishes, or the unmap after it; undefined once nothing is left to do. Called once for
+   * each `step`, from 0. `used` is false if no work was ever recorded on the resource or its dependents.
    */
   step(step: number, used: boolean): Call | undefined;
-  /** What follows once this is done: another driver's part of the way back. */
+  /** The next part of the way back, by another driver. */
   readonly next?: GiveBack | undefined;
 }
 
-/** What an advance can stand before: work, or a lend in flight, on which nothing can block. */
+/** What holds up the end: work in flight, or a lend, on which no call can block. */
 type Obstacle = Fence | Promise<void>;
 
-/** What went wrong while a resource ended. */
+/** A failure during the end of a resource. */
 interface Failed {
   readonly error: unknown;
-  /** The resource that it happened to: this one, or one that ended with it. */
+  /** The resource that failed: this one, or one that ended with it. */
   readonly at: Resource;
 }
 
-/** A wait that has ended; work that goes on all the same is seen out by polling. */
+/** A wait that has ended. If its work has not, the work is polled. */
 interface EndedWait {
   readonly fence: Fence;
-  /** What the wait failed with, until that is kept. */
+  /** The errors of the wait that were not kept yet. */
   readonly errors: unknown[];
-  /** When the work is given up. */
+  /** When to give the work up. */
   readonly until: number;
 }
 
-/** Membership of a resource in its owner's list of dependents; and a place in the list of its own memberships. */
+/** A resource in its owner's list of dependents, and in the list of its own memberships. */
 interface Link {
   readonly owner: Resource;
   readonly member: Resource;
@@ -83,27 +79,27 @@ interface Link {
   next: Link | undefined;
 }
 
-/** How long a dispose polls work whose wait has ended before it, in milliseconds, until it gives its memory up for lost. */
+/** How long a dispose polls work that goes on after its wait has ended, in milliseconds. Then its memory is given up. */
 const LOST_AFTER_MS = 10_000;
 
 const NONE: readonly Failed[] = [];
 const NO_PARTS: readonly Resource[] = [];
 
 /**
- * The end of life of everything that owns something native, as one state machine: dependents × lends × work in flight
- * × release. `dispose`, `disposeAsync`, `disposeAfter` and the finalizer all drive the same {@link #advance}; they
- * differ only in how they wait. For those who write mappers.
+ * The end of life of every owner of native objects, as one state machine: dependents × lends × work in flight × release.
+ * `dispose`, `disposeAsync`, `disposeAfter` and the finalizer all drive the same {@link #advance}; they differ only in how
+ * they wait. For authors of mappers.
  */
 export class Resource {
-  /** In words, for messages. */
+  /** Its name, for messages. */
   readonly name: string;
   /** The bytes it borrowed. */
   readonly grants: readonly Grant[];
-  /** The kind of memory that its tensor or frame is of; set when that is made. */
+  /** The kind of memory of its tensor or frame; set when that is made. */
   target: Target | undefined;
   #state: ResourceState = "live";
   #endedBy: string | undefined;
-  /** The work recorded on it that was not seen over. */
+  /** The unfinished work on it. */
   readonly work: Work = new Work();
   #undo: Undo;
   #giveBack: GiveBack | undefined;
@@ -116,9 +112,9 @@ export class Resource {
   #memberships: Link | undefined;
   #intermediate: Resource | undefined;
   #drivesIntermediate = false;
-  /** Has a blocking dispose driven its end? Then it has come, or was left to the background. */
+  /** True once a blocking dispose has driven its end, or left it to the background. */
   #blocked = false;
-  /** Has a program asked to be told of its end? */
+  /** True once `disposeAsync` reports its end to the program. */
   #awaited = false;
   #madeFor: Resource | undefined;
   #errors: readonly Failed[] = NONE;
@@ -137,7 +133,7 @@ export class Resource {
     for (const owner of init.owners ?? []) if (owner !== undefined) owner.#adopt(this);
   }
 
-  /** Where in its life it is. */
+  /** Its state. */
   get state(): ResourceState {
     return this.#state;
   }
@@ -148,25 +144,25 @@ export class Resource {
   }
 
   /**
-   * True once its bytes are on their way back, and nothing but work in flight holds them: the bytes of an intermediate
-   * are when what it was made for is.
+   * True once its bytes are on their way back, and only work in flight holds them. An intermediate follows the resource
+   * that it was made for.
    */
   get onTheWayBack(): boolean {
     if (this.#state === "live") return this.#madeFor?.onTheWayBack ?? false;
     return this.#state === "returning" || (this.#state === "closing" && !this.held);
   }
 
-  /** What it was made for in the end: itself, unless it is an intermediate of a longer map. */
+  /** The resource that it was made for: itself, unless it is an intermediate of a longer map. */
   get purpose(): Resource {
     return this.#madeFor?.purpose ?? this;
   }
 
-  /** Is any recorded work still unfinished? */
+  /** True while recorded work is unfinished. */
   get busy(): boolean {
     return this.work.next() !== undefined;
   }
 
-  /** Is a lend in flight on it, or on what depends on it? */
+  /** True while it or a dependent is lent to a promise. */
   get held(): boolean {
     return this.#subtree().some((resource) => resource.#holds !== undefined && resource.#holds.size > 0);
   }
@@ -188,14 +184,14 @@ export class Resource {
     owner.#adopt(this);
   }
 
-  /** This ends `intermediate` after itself: what the graph made on the way here. */
+  /** Ends `intermediate`, which the graph made on the way here, after itself. */
   own(intermediate: Resource): void {
     if (this.#intermediate !== undefined) return this.#intermediate.own(intermediate); // a chain has made one already
     intermediate.#madeFor = this;
     this.#intermediate = intermediate;
   }
 
-  /** Records the work that its bytes were in before they came here. */
+  /** Records the earlier work on its bytes. */
   inherit(fences: readonly Fence[]): void {
     for (const fence of fences) this.work.add(fence);
   }
@@ -203,8 +199,8 @@ export class Resource {
   /**
    * Records work that a program declares.
    *
-   * @throws {ArgumentError} for what is no fence.
-   * @throws {DisposedError} unless it is live, and so are its parts.
+   * @throws {ArgumentError} if `fence` is not a fence.
+   * @throws {DisposedError} if it or a part was disposed.
    */
   usedBy(fence: Fence): void {
     fenceIn(fence, "fence");
@@ -213,7 +209,7 @@ export class Resource {
     else for (const part of this.#parts) part.usedBy(fence);
   }
 
-  /** Holds off the end until the answered function is called. */
+  /** Holds off the end until the returned function is called. */
   hold(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     const holds = this.#holds ??= new Set();
@@ -225,10 +221,10 @@ export class Resource {
   }
 
   /**
-   * Ends it, blocking until its work is done, also where {@link disposeAsync} has begun that. Where a lend is in flight it
-   * returns at once and ends when that settles; so it does where the end was left to the background.
+   * Ends it, and blocks until its work is done, even if {@link disposeAsync} has begun. With a lend in flight it returns at
+   * once, and the end comes when the lend settles; so it does if the end was left to the background.
    *
-   * @throws every failure on the way, after all else was done.
+   * @throws all failures, once everything else was done.
    */
   dispose(): void {
     if (!this.#begin(undefined) && (this.#state === "freed" || this.#blocked || !this.#isAwaited())) return;
@@ -236,7 +232,7 @@ export class Resource {
     this.settle();
   }
 
-  /** Ends it without blocking the event loop; where its end has begun already, waits for it. @throws like {@link dispose}. */
+  /** Ends it without blocking the event loop, or waits for an end that has begun. @throws like {@link dispose}. */
   async disposeAsync(): Promise<void> {
     this.#begin(undefined);
     this.#awaited = true;
@@ -244,7 +240,7 @@ export class Resource {
     this.#raise();
   }
 
-  /** Ends it once `fence` is reached, and returns at once; a failure is kept on the bytes. */
+  /** Ends it once `fence` is reached; returns at once. The bytes keep a failure. */
   disposeAfter(fence: Fence): void {
     this.usedBy(fence);
     this.#begin(undefined);
@@ -260,7 +256,7 @@ export class Resource {
     this.#driveLater();
   }
 
-  /** Drives an end that has begun (an intermediate's: of what it was made for), blocking, as far as it goes. @throws what failed. */
+  /** Drives an end that has begun (for an intermediate: the end of its purpose), blocking. @throws all failures. */
   settle(): void {
     if (this.#state === "live") return this.#madeFor?.settle();
     let ended: EndedWait | undefined;
@@ -288,7 +284,7 @@ export class Resource {
     this.#raise();
   }
 
-  /** Marks the whole subtree as disposed, and takes its views away. False where it had begun before. */
+  /** Marks the whole subtree as disposed, and revokes its views. False if the end had begun before. */
   #begin(endedBy: string | undefined): boolean {
     if (!this.#close(endedBy)) return false;
     if (this.#newest === undefined) return true;
@@ -321,7 +317,7 @@ export class Resource {
     return true;
   }
 
-  /** It and all that depends on it, owners first. No recursion: a program may slice slices of slices as it likes. */
+  /** It and its dependents, owners first. No recursion: slices of slices may be nested deeply. */
   #subtree(): Resource[] {
     const found: Resource[] = [this];
     for (let i = 0; i < found.length; i++) {
@@ -330,7 +326,7 @@ export class Resource {
     return found;
   }
 
-  /** Goes as far towards `freed` as it can without waiting, dependents first; answers what it stands before. */
+  /** Goes towards `freed`, dependents first, until it would have to wait; returns the obstacle. */
   #advance(): Obstacle | undefined {
     if (this.#newest === undefined) return this.#advanceAlone();
     const path: Resource[] = [this];
@@ -350,7 +346,7 @@ export class Resource {
     return undefined;
   }
 
-  /** The same once nothing depends on it any more. */
+  /** The same without dependents. */
   #advanceAlone(): Obstacle | undefined {
     if (this.#holds !== undefined && this.#holds.size > 0) return this.#holds.values().next().value;
     if (this.#state === "closing") {
@@ -372,7 +368,7 @@ export class Resource {
     return undefined;
   }
 
-  /** Ends what the graph made on the way here, unless somebody else (its own owner) has begun to. */
+  /** Ends the intermediate, unless its owner has begun to. */
   #advanceIntermediate(): Obstacle | undefined {
     const intermediate = this.#intermediate;
     if (intermediate === undefined) return undefined;
@@ -386,7 +382,7 @@ export class Resource {
     return undefined;
   }
 
-  /** Work that the line which gives the bytes back cannot wait for on the device. */
+  /** The work to wait for here, because the line that gives the bytes back cannot wait for it. */
   #beforeGivingBack(): Fence | undefined {
     const { work } = this;
     if (this.#endsAfter !== undefined) work.add(this.#endsAfter());
@@ -395,7 +391,7 @@ export class Resource {
     return afterWork ? work.next() : work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark));
   }
 
-  /** Submits the next command of those that give the bytes back. */
+  /** Submits the next command that gives the bytes back. */
   #takeStep(): void {
     if (this.#giveBack === undefined) return;
     const { work } = this;
@@ -404,7 +400,7 @@ export class Resource {
     try {
       call = this.#giveBack.step(this.#step++, work.used);
       if (call === undefined) [this.#giveBack, this.#step] = [next, 0];
-      // The work is asked now: a driver may never end what is submitted behind work that has failed already (PoCL 3.1).
+      // `fences` polls the work first: a driver may never end a command behind work that has failed (PoCL 3.1).
       else work.add(line.submitRaw(call, work.fences));
     } catch (error) {
       this.#giveBack = undefined;
@@ -419,18 +415,18 @@ export class Resource {
     }
     this.#failed(unwind(this.#undo));
     for (const grant of this.grants) grant.finish();
-    // The other owners keep it until the intermediates, which must not wait for it, are gone as well.
+    // It leaves the intermediates, which must not wait for it. The other owners keep it until those are gone.
     for (let at = this.#intermediate; at !== undefined; at = at.#intermediate) this.#leaveOwner(at);
     this.#state = "freed";
   }
 
-  /** The work goes on though its wait has ended: keeps the error, once, and after a while gives the work up. */
+  /** The work goes on after its wait has ended: keeps the errors, and gives the work up after a while. */
   #outlast(ended: EndedWait): void {
     this.#failed(ended.errors.splice(0));
     if (performance.now() > ended.until) { for (const resource of this.#subtree()) resource.#abandon(ended.fence); }
   }
 
-  /** Work that neither ends nor can be waited for: its memory is kept for good, so that nothing can write into it. */
+  /** The work may never end: keeps its memory for good, because the work may still write to it. */
   #abandon(fence: Fence): void {
     if (this.work.abandon(fence.line)) {
       warn(`work on ${this.name} could not be waited for; its memory is kept for good.`);
@@ -440,7 +436,7 @@ export class Resource {
     for (const resource of this.#intermediate.#subtree()) resource.#abandon(fence);
   }
 
-  /** Hands out, once, all that failed. */
+  /** Returns each failure once. */
   #takeErrors(): readonly Failed[] {
     const failures = this.work.takeFailures();
     const errors = failures.length === 0 ? this.#errors : [...this.#here(failures), ...this.#errors];
@@ -448,7 +444,7 @@ export class Resource {
     return errors;
   }
 
-  /** Throws all that failed. */
+  /** Throws all failures. */
   #raise(): void {
     const errors = this.#takeErrors();
     if (errors.length > 0) throwAll(errors.map(({ error }) => error), `disposing ${this.name}`);
@@ -462,13 +458,13 @@ export class Resource {
     return errors.map((error) => ({ error, at: this }));
   }
 
-  /** What failed of a resource that ended with this one is told by this one. */
+  /** Takes over the failures of a resource that ended with this one. */
   #takeFailuresOf(ended: Resource): void {
     const errors = ended.#takeErrors();
     if (errors.length > 0) this.#errors = [...this.#errors, ...errors];
   }
 
-  /** Is there somebody who drives its end and tells the program of it: of it, or of an owner with which it ends? */
+  /** True if a `disposeAsync`, its own or an owner's, drives its end and reports it. */
   #isAwaited(): boolean {
     const owners = new Set<Resource>([this]);
     for (const each of owners) {
@@ -478,15 +474,15 @@ export class Resource {
     return false;
   }
 
-  /** A blocking dispose goes no further: the rest of the end comes in the background. */
+  /** A blocking dispose can go no further: the end goes on in the background. */
   #leaveToBackground(): void {
     if (!this.#isAwaited()) this.#driveLater();
   }
 
-  /** Drives the end in the background; what fails is kept on the bytes for whoever uses them next. */
+  /** Drives the end in the background. The bytes keep the failures for their next user. */
   async #driveLater(): Promise<void> {
     await this.#driveAsync();
-    const failures = new Map<unknown, Failure>(); // the same error of several resources is told once
+    const failures = new Map<unknown, Failure>(); // an error that several resources share is told once
     for (const { error, at } of this.#takeErrors()) {
       const failure = failures.get(error) ?? { error, told: false };
       failures.set(error, failure);
@@ -512,11 +508,11 @@ export class Resource {
     }
   }
 
-  /** Keeps a failure on the bytes of the resource that it happened to, and on this one's. */
+  /** Keeps a failure on the bytes of the resource that failed, and on this one's. */
   #keep(failure: Failure, at: Resource): void {
     const grants = at === this ? this.grants : [...this.grants, ...at.grants];
     if (grants.length === 0) warn(`${this.name} failed after its dispose: ${messageOf(failure.error)}`);
-    // What nobody has any more asks nobody: it comes into account only where there is nothing else.
+    // Bytes without an owner will not be asked: they count only if there are no others.
     const had = grants.filter(({ allocation }) => allocation.peers > 0);
     for (const { allocation, start, end } of had.length > 0 ? had : grants) {
       allocation.keepFailure(start, end, failure);

@@ -18,7 +18,7 @@ export function covers(held: Access, wanted: Access): boolean {
   return held === wanted || (held === "read-write" && (wanted === "read" || wanted === "write"));
 }
 
-/** The access that a program gave, or `otherwise` if it gave none. @throws {ArgumentError} for anything else. */
+/** The access given, or `otherwise` if it is undefined. @throws {ArgumentError} for anything else. */
 export function accessOf(given: unknown, otherwise: Access): Access {
   if (given === undefined) return otherwise;
   if (given === "read" || given === "write" || given === "read-write") return given;

@@ -10,13 +10,13 @@ interface Entry {
 }
 
 /**
- * The allocations of this isolate by host address: sorted chunks, so that 100,000 live blocks cost a binary search
- * and one short move each. (A big Map whose keys come and go was measured at 20–40 µs an operation.)
+ * The allocations of this isolate by host address, in sorted chunks: with 100,000 live blocks an operation costs a binary
+ * search and one short move. (A big Map whose keys come and go measured 20–40 µs an operation.)
  */
 export class AddressIndex {
   readonly #chunks: Entry[][] = [];
 
-  /** Remembers an allocation that has an address and overlaps none that is here. */
+  /** Adds an allocation. It has an address, and overlaps no other. */
   add(allocation: Allocation): void {
     const entry = entryOf(allocation);
     const at = this.#chunkFor(entry.start);
@@ -29,7 +29,7 @@ export class AddressIndex {
     if (chunk.length > CHUNK) this.#chunks.splice(at + 1, 0, chunk.splice(CHUNK / 2));
   }
 
-  /** Forgets an allocation. */
+  /** Removes an allocation. */
   remove(allocation: Allocation): void {
     const { start } = entryOf(allocation);
     const at = this.#chunkFor(start);
@@ -45,7 +45,7 @@ export class AddressIndex {
     const start = Number(address);
     for (let at = this.#chunkFor(start); at < this.#chunks.length; at++) {
       const chunk = this.#chunks[at];
-      // The entry before the bound may reach into the range; those after it may begin in it.
+      // The entry before the bound may reach into the range; later ones may begin in it.
       for (let i = Math.max(0, lowerBound(chunk, start) - 1); i < chunk.length; i++) {
         if (chunk[i].start >= start + byteLength) return undefined;
         if (chunk[i].end > start) return chunk[i].allocation;
@@ -54,7 +54,7 @@ export class AddressIndex {
     return undefined;
   }
 
-  /** The last chunk that begins at or before `start`; the first where none does. */
+  /** The last chunk that begins at or before `start`; the first if none does. */
   #chunkFor(start: number): number {
     let low = 0;
     let high = this.#chunks.length;

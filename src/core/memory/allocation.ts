@@ -6,38 +6,38 @@ import type { Views } from "./view.ts";
 import { warn } from "../warn.ts";
 
 /**
- * Whether a block may be given back: `"unused"` (no view of it is left), `"escaped"` (somebody moved a view away, and
- * may be using it), `"unknown"` (its tensor was collected while views had not been revoked: they may have been moved).
+ * Whether a block may be freed: `"unused"` (no view is left), `"escaped"` (a view was moved away, and may be in use),
+ * `"unknown"` (its tensor was collected before its views were revoked: they may have been moved).
  */
 export type Fate = "unused" | "escaped" | "unknown";
 
-/** Why the CPU may not use memory by its address alone, and what to do instead. */
+/** Why memory may not be taken over by its address, and what to do instead. */
 export interface Closed {
-  /** Why. */
+  /** The reason. */
   readonly reason: string;
-  /** What to do instead. */
+  /** The hint. */
   readonly remedy: string;
 }
 
-/** How an allocation's memory is given back. */
+/** A block of memory, and the way to free it. */
 export interface Block {
-  /** What the ledger counts it as: `"host.block"`. */
+  /** Its kind in the ledger: `"host.block"`. */
   readonly kind: string;
-  /** The host address of its first byte, where it has one. */
+  /** The host address of its first byte, if it has one. */
   readonly address?: bigint;
   /** Its length in bytes. */
   readonly byteLength: number;
-  /** Set where it has an address that the CPU may not use as it is: `host.wrap` refuses it. */
+  /** Set if `host.wrap` must refuse its address. */
   readonly closed?: Closed;
-  /** Gives the memory back, or what is safe of it. Called once. */
+  /** Frees the memory, as far as its fate allows. Called once. */
   free(fate: Fate): void;
 }
 
-/** A failure that came too late to be thrown; kept on all bytes that it concerns, told once. */
+/** A failure that came too late to be thrown. All its bytes keep it, and it is told once. */
 export interface Failure {
-  /** What was thrown. */
+  /** The error. */
   readonly error: unknown;
-  /** True once somebody was told. */
+  /** True once it was told. */
   told: boolean;
 }
 
@@ -51,44 +51,44 @@ const NONE: readonly KeptFailure[] = [];
 const NO_ENDS: readonly (() => void)[] = [];
 
 /**
- * One block of memory as law 3 knows it: what is lent of it, which views of it exist, who shares it.
+ * One block of memory under law 3: its lends, its views, its owners. Ranges are in bytes from its start.
  *
- * Ranges are counted in bytes from its start. It is reached from the address index and from finalizers, so it holds
- * no buffer for good: a view keeps its tensor alive, and what is held here could never be collected.
+ * The address index and finalizers reach it, so it must not hold buffers for good: a buffer keeps its tensor alive, and
+ * that tensor could never be collected.
  */
 export class Allocation {
   /** The memory, and the way to give it back. */
   readonly block: Block;
-  /** What is lent directly of this block, by whichever of its tensors: peers are judged together. */
+  /** The lends of all tensors that own this block: peers are judged together. */
   readonly lends: Ranges<Grant> = new Ranges();
-  /** The grants of those tensors: whoever uses these bytes waits for what any of them has in flight. */
+  /** The grants of those tensors: a use of these bytes waits for the work of them all. */
   readonly roots: Ranges<Grant> = new Ranges();
-  /** These buffers; set when the first is handed out. */
+  /** Its buffers; set when the first is handed out. */
   views: Views | undefined;
-  /** How many buffers over these bytes have been handed out and not been revoked. */
+  /** The number of buffers handed out and not revoked. */
   liveViews = 0;
-  /** Set once a tracked view was found to have been moved away. */
+  /** True once a view was found moved away. */
   escaped = false;
-  /** How many tensors own these bytes. */
+  /** The number of tensors and frames that own these bytes. */
   peers = 0;
-  /** Is work on any byte work on all of them? So it is with managed memory that host and device use in turns. */
+  /** True if work on any byte is work on all, as with managed memory that host and device use in turns. */
   indivisible = false;
   #failures: readonly KeptFailure[] = NONE;
   #attachments: WeakMap<object, unknown> | undefined;
   #ends: readonly (() => void)[] = NO_ENDS;
 
-  /** Takes the block over: it is freed when the last peer leaves. */
+  /** Takes the block over, and frees it when the last peer leaves. */
   constructor(block: Block) {
     this.block = block;
     ledger.add(block.kind);
   }
 
-  /** One more tensor owns these bytes. */
+  /** Adds a peer. */
   join(): void {
     this.peers++;
   }
 
-  /** One less; the last one gives the memory back. */
+  /** Removes a peer; the last one frees the memory. */
   leave(): void {
     if (--this.peers > 0) return;
     for (const { failure } of this.#failures) this.#warnOf(failure);
@@ -99,12 +99,12 @@ export class Allocation {
     this.block.free(fate);
   }
 
-  /** What is to be forgotten with these bytes: called, whatever their fate, before the last peer gives them back. */
+  /** Calls `end` before the last peer frees the bytes, whatever their fate. */
   beforeFree(end: () => void): void {
     this.#ends = [...this.#ends, end];
   }
 
-  /** A view was found that cannot be revoked, and why: its bytes can never be given back. */
+  /** A view cannot be revoked; `how` says why. The bytes can never be freed. */
   markEscaped(how: string): void {
     if (this.escaped) return;
     this.escaped = true;
@@ -114,13 +114,13 @@ export class Allocation {
     );
   }
 
-  /** Keeps a failure until {@link takeFailure} is asked about these bytes; where nobody is left to ask, warns of it. */
+  /** Keeps a failure until {@link takeFailure} asks for these bytes; warns of it if no peer is left to ask. */
   keepFailure(start: number, end: number, failure: Failure): void {
     if (this.peers === 0) this.#warnOf(failure);
     else this.#failures = [...this.#failures, { start, end, failure }];
   }
 
-  /** Hands out, once, the oldest failure kept on any of these bytes. */
+  /** Takes the oldest failure kept on any of these bytes. */
   takeFailure(start: number, end: number): Failure | undefined {
     if (this.#failures.length === 0) return undefined;
     const taken = this.#failures.find(({ failure, ...at }) => !failure.told && at.start < end && start < at.end)
@@ -130,7 +130,7 @@ export class Allocation {
     return taken;
   }
 
-  /** What one context keeps about these bytes (its live native objects over them), made on first use. */
+  /** The native objects of one context over these bytes, made on first use. */
   attachment<T>(context: object, make: () => T): T {
     const attachments = this.#attachments ??= new WeakMap();
     let kept = attachments.get(context) as T | undefined;
@@ -138,7 +138,7 @@ export class Allocation {
     return kept;
   }
 
-  /** The same, only looked up. */
+  /** The same, if it was made. */
   findAttachment<T>(context: object): T | undefined {
     return this.#attachments?.get(context) as T | undefined;
   }

@@ -4,22 +4,22 @@ import { AccessError, DisposedError } from "../errors.ts";
 import { type Placed, Ranges } from "./ranges.ts";
 import type { Resource } from "../life/resource.ts";
 
-/** `lent`: children hold a part; `returning`: the holder is disposed, its bytes are on their way back. */
+/** `lent`: children hold a part. `returning`: the holder is disposed, and its bytes are on their way back. */
 export type GrantState = "live" | "lent" | "returning" | "ended";
 
 const NONE: readonly Grant[] = [];
 
-/** Where the name of a longer map goes on with the memory that it came by. */
+/** The part of a longer map's name that names its intermediates. */
 const VIA = / (?<=map )of .* map$/;
 
-/** Who holds what was lent to a promise: that ends by itself. */
+/** The holder of bytes lent to a promise. It ends by itself. */
 export const PROMISE = "promise (tensor.lend)";
 
 /**
  * The right to use a range of one allocation, lent by a parent (law 3).
  *
- * Grants form a tree. Whoever asks for bytes is judged against what the same parent has lent of them already: many
- * readers, or one writer. Ranges are bytes from the allocation's start; a strided tensor counts by its bounding range.
+ * Grants form a tree. A new borrower is judged against the earlier borrowers of the same parent: many readers, or one
+ * writer. Ranges are in bytes from the allocation's start; a strided tensor counts by its bounding range.
  */
 export class Grant {
   /** The block of memory. */
@@ -28,15 +28,15 @@ export class Grant {
   readonly start: number;
   /** The byte after the last. */
   readonly end: number;
-  /** What the holder may do. */
+  /** The holder's access. */
   readonly access: Access;
-  /** Whom it was borrowed from; undefined for an allocation's own tensors. */
+  /** The lender; undefined for a tensor that owns its bytes. */
   readonly parent: Grant | undefined;
-  /** Who holds it, in words. */
+  /** The holder's name. */
   readonly holder: string;
   /** The resource whose end returns the bytes; set when the holder is made. */
   resource: Resource | undefined;
-  /** What is lent of it. Facets (the peers of an allocation, the planes of a frame) share one list. */
+  /** Its lends. Facets (the peers of an allocation, the planes of a frame) share one list. */
   readonly #lends: Ranges<Grant>;
   readonly #siblings: Ranges<Grant> | undefined;
   readonly #place: Placed<Grant> | undefined;
@@ -63,48 +63,48 @@ export class Grant {
     this.#place = siblings?.add(this, start, end, writes(access));
   }
 
-  /** The grant of a tensor that owns its bytes: what it lends is judged together with what its peers lend. */
+  /** The grant of a tensor that owns its bytes. Its lends are judged together with those of its peers. */
   static root(allocation: Allocation, start: number, end: number, access: Access, holder: string): Grant {
     return new Grant(allocation, start, end, access, holder, undefined, allocation.lends, allocation.roots);
   }
 
-  /** The same grant seen for a part of its range: what a plane of a frame lends is judged together with the frame's. */
+  /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
   facet(start: number, end: number, holder: string): Grant {
     return new Grant(this.allocation, start, end, this.access, holder, this, this.#lends, undefined);
   }
 
   /**
-   * The same right to the same elements where they are shown in another block, from its beginning: what is lent of that is
-   * judged there, together with what its peers lend. The holder keeps this grant as well.
+   * The same right to the same elements where another block shows them, from its beginning. Its lends are judged there,
+   * together with those of that block's peers. The holder keeps this grant as well.
    */
   elsewhere(allocation: Allocation, byteLength: number = allocation.block.byteLength): Grant {
     const { lends, roots } = allocation;
     return new Grant(allocation, 0, byteLength, this.access, this.holder, this.parent, lends, roots);
   }
 
-  /** Lends a range to a new holder. The caller has asked {@link conflicts} first. */
+  /** Lends a range to a new holder. Call {@link conflicts} first. */
   lend(access: Access, start: number, end: number, holder: string): Grant {
     return new Grant(this.allocation, start, end, access, holder, this, new Ranges(), this.#lends);
   }
 
-  /** Where in its life this grant is. */
+  /** Its state. */
   get state(): GrantState {
     if (this.#ended) return "ended";
     if (this.returning) return "returning";
     return this.#lends.some(this.start, this.end, "all", () => true) ? "lent" : "live";
   }
 
-  /** True where nothing is lent of it, nor of its facets. */
+  /** True if neither it nor a facet lends anything. */
   get lendsNothing(): boolean {
     return this.#lends.size === 0;
   }
 
-  /** What is lent of it, in part or whole; facets of one grant have one list: for those who write mappers. */
+  /** Its lends; facets of one grant share them. For authors of mappers. */
   get lends(): Iterable<Grant> {
     return this.#lends;
   }
 
-  /** The grants of other tensors that own any of these bytes as well, as far as work on them goes; none of what was lent. */
+  /** The grants of other owners whose work this one has to wait for; none for a borrower. */
   get peers(): readonly Grant[] {
     const { roots, indivisible } = this.allocation;
     if (roots.size < 2 || this.#siblings !== roots) return NONE;
@@ -123,9 +123,9 @@ export class Grant {
   }
 
   /**
-   * May the holder use these bytes so, now? Answers the returning grants that have to be waited for first.
+   * Checks that the holder may use these bytes now. Returns the returning grants to wait for first.
    *
-   * @throws {AccessError} where the grant does not cover the access, or the bytes are lent out.
+   * @throws {AccessError} if the grant does not cover the access, or the bytes are lent out.
    */
   conflicts(access: Access, start: number = this.start, end: number = this.end): readonly Grant[] {
     if (this.#ended) throw new DisposedError(`${this.holder} was disposed.`, { api: "core" });
@@ -146,12 +146,12 @@ export class Grant {
     return returning ?? NONE;
   }
 
-  /** True where the two have bytes in common, as far as their bounding ranges tell. */
+  /** True if the bounding ranges of the two have bytes in common. */
   overlaps(other: Grant): boolean {
     return this.allocation === other.allocation && this.start < other.end && other.start < this.end;
   }
 
-  /** True where `ancestor` is this grant or lent the bytes that ended up here. */
+  /** True if `ancestor` is this grant, or one that it was lent from. */
   isWithin(ancestor: Grant): boolean {
     if (this === ancestor) return true;
     let at = this.parent;
@@ -160,9 +160,9 @@ export class Grant {
   }
 
   /**
-   * Revokes the views that must not be used while this grant is: all for a writer, the writable ones for a reader.
+   * Revokes the views that conflict with a use of this grant: all for a writer, the writable ones for a reader.
    *
-   * @throws {AccessError} where one cannot be.
+   * @throws {AccessError} if a view cannot be revoked.
    */
   revokeConflicting(access: Access = this.access): void {
     if (this.allocation.liveViews > 0) this.allocation.views?.revokeRange(this.start, this.end, !writes(access));
@@ -176,7 +176,7 @@ export class Grant {
   }
 
   #refusal(access: Access, user: string): AccessError {
-    // The holder is called "slice [4] u8 of x", and x has just been named; a program knows the last of a longer map.
+    // The message names x already, so "slice [4] u8 of x" is cut. Of a longer map the program knows only the last part.
     const ofUser = ` of ${user}`;
     const purpose = this.resource?.purpose.name ?? this.holder;
     const own = purpose.endsWith(ofUser) ? `its ${purpose.slice(0, -ofUser.length).split(VIA)[0]}` : this.holder;

@@ -1,35 +1,35 @@
 import { AddressIndex } from "./address_index.ts";
 import type { Allocation, Closed } from "./allocation.ts";
 
-/** Allocations of this isolate by host address, whichever API made them: tensors over the same bytes find each other here. */
+/** The allocations of this isolate by host address, of all APIs: tensors over the same bytes find each other here. */
 const index = new AddressIndex();
 
-/** The allocation that shares a byte with a range of host addresses, if samepage knows one. */
+/** A known allocation that shares a byte with a range of host addresses. */
 export function findAllocation(address: bigint, byteLength: number): Allocation | undefined {
   return index.overlapping(address, byteLength);
 }
 
-/** Host addresses at which a driver shows memory that has none of its own, for as long as it is mapped. */
+/** Host addresses at which a driver shows memory while it is mapped. */
 interface Shown {
   readonly address: bigint;
   readonly byteLength: number;
-  /** Whose memory it is, in words. */
+  /** The name of the memory's owner. */
   readonly of: string;
-  /** Where it stands in the list. */
+  /** Its index in the list. */
   place: number;
 }
 
-/** A list: who takes memory over by its address looks through it, and nobody else does. */
+/** A list is enough: only a takeover of memory by its address searches it. */
 const shown: Shown[] = [];
 
-/** A driver shows memory at an address from now on, until the answered function is called. */
+/** Notes that a driver shows memory at an address, until the returned function is called. */
 export function showAt(address: bigint, byteLength: number, of: string): () => void {
   const one: Shown = { address, byteLength, of, place: shown.length };
   shown.push(one);
   return () => takeOut(shown, one);
 }
 
-/** Why memory may not be taken over by its address alone, where samepage knows that. */
+/** Why memory may not be taken over by its address; undefined if samepage knows no reason. */
 export function closedAt(address: bigint, byteLength: number): Closed | undefined {
   const closed = findAllocation(address, byteLength)?.block.closed;
   if (closed !== undefined) return closed;
@@ -43,44 +43,44 @@ export function closedAt(address: bigint, byteLength: number): Closed | undefine
   };
 }
 
-/** One more tensor or frame owns the bytes of an allocation. Where that has an address, it is found by it. */
+/** Adds an owner of an allocation. The first one makes it known by its address, if it has one. */
 export function join(allocation: Allocation): void {
   if (allocation.peers === 0 && allocation.block.address !== undefined) index.add(allocation);
   allocation.join();
 }
 
-/** One less; the last one gives the memory back. */
+/** Removes an owner; the last one frees the memory. */
 export function leave(allocation: Allocation): void {
   if (allocation.peers === 1 && allocation.block.address !== undefined) index.remove(allocation);
   allocation.leave();
 }
 
-/** A native object that is told by its kind and handle, and the allocation that its memory is. */
+/** A native object, by kind and handle, and the allocation of its memory. */
 interface Told {
-  /** The handle's type in C: handles of one type are not confused with those of another. */
+  /** The handle's type in C; handles of different types may be equal. */
   readonly kind: string;
   readonly handle: bigint;
   readonly allocation: Allocation;
-  /** Where it stands in the list. */
+  /** Its index in the list. */
   place: number;
 }
 
-/** Memory that has no address here. A list: who attaches to such an object looks through it, and nobody else does. */
+/** Memory without a host address. A list is enough: only an attach searches it. */
 const told: Told[] = [];
 
-/** The allocation that the memory of a native object is, if samepage knows it: whoever has it is a peer. */
+/** The allocation of a native object's memory, if samepage knows it. */
 export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
   return told.find((one) => one.handle === handle && one.kind === kind)?.allocation;
 }
 
-/** An allocation is the memory of a native object from now on, until it is freed. */
+/** Makes an allocation known by a native object's handle, until it is freed. */
 export function tellByHandle(kind: string, handle: bigint, allocation: Allocation): void {
   const one: Told = { kind, handle, allocation, place: told.length };
   told.push(one);
   allocation.beforeFree(() => takeOut(told, one));
 }
 
-/** Takes one out of a list; the last takes its place. */
+/** Removes an item from a list; the last one takes its place. */
 export function takeOut<T extends { place: number }>(list: T[], one: T): void {
   const last = list.pop()!;
   if (last === one) return;

@@ -1,6 +1,6 @@
-/** A range that is in a {@link Ranges}: what its owner gives back to take it out. */
+/** A range in a {@link Ranges}, by which it is deleted. */
 export interface Placed<T> {
-  /** What lies there. */
+  /** The item of the range. */
   readonly item: T;
 }
 
@@ -9,34 +9,34 @@ interface Node<T> extends Placed<T> {
   readonly start: number;
   readonly end: number;
   readonly writes: boolean;
-  /** Tells ranges apart that begin at the same byte. */
+  /** Orders ranges that begin at the same byte. */
   readonly order: number;
-  /** Scattered: no child has a greater one than its parent, which keeps the tree shallow, whatever comes and goes. */
+  /** A hash. No child has a greater one than its parent, which keeps the tree shallow. */
   readonly priority: number;
   left: Node<T> | undefined;
   right: Node<T> | undefined;
   /** The greatest end in this subtree. */
   reach: number;
-  /** The same, of the ranges that write. */
+  /** The same for the ranges that write. */
   writersReach: number;
 }
 
 let orders = 0;
 
 /**
- * Ranges of bytes, which may overlap, each with what lies there. Adding, taking out and finding what shares bytes with a
- * range cost the logarithm of how many there are: it is an interval tree, balanced as a treap. For those who write mappers.
+ * Ranges of bytes, which may overlap, each with an item: an interval tree, balanced as a treap. To add, to delete and to
+ * find an overlap take logarithmic time. For authors of mappers.
  */
 export class Ranges<T> implements Iterable<T> {
   #root: Node<T> | undefined;
   #size = 0;
 
-  /** How many there are. */
+  /** The number of ranges. */
   get size(): number {
     return this.#size;
   }
 
-  /** Adds `[start, end)`. `writes` marks those that {@link some} finds when it is asked for writers only. */
+  /** Adds `[start, end)`. `writes` marks it as a writer, for {@link some}. */
   add(item: T, start: number, end: number, writes: boolean): Placed<T> {
     const order = orders++;
     const node: Node<T> = {
@@ -56,23 +56,23 @@ export class Ranges<T> implements Iterable<T> {
     return node;
   }
 
-  /** Takes out what {@link add} answered. It has to be in here. */
+  /** Deletes a range that {@link add} returned and that is still here. */
   delete(placed: Placed<T>): void {
     this.#root = removed(this.#root!, placed as Node<T>);
     this.#size--;
   }
 
   /**
-   * Shows `look` what shares a byte with `[start, end)`, in the order of where it begins, until that answers true. `look`
-   * must not change the tree.
+   * Calls `look` for each item that shares a byte with `[start, end)`, in order of their starts, until it returns true.
+   * `look` must not change the tree.
    *
-   * @returns true where `look` did.
+   * @returns true if `look` did.
    */
   some(start: number, end: number, which: "all" | "writers", look: (item: T) => boolean): boolean {
     return this.#root !== undefined && found(this.#root, start, end, which === "writers", look);
   }
 
-  /** All of them, in the order of where they begin. */
+  /** All items, in order of their starts. */
   *[Symbol.iterator](): Iterator<T> {
     const path: Node<T>[] = [];
     for (let at = this.#root; at !== undefined || path.length > 0;) {
@@ -92,7 +92,7 @@ function found<T>(at: Node<T>, start: number, end: number, onlyWriters: boolean,
   return at.right !== undefined && found(at.right, start, end, onlyWriters, look);
 }
 
-/** The subtree with one node more. */
+/** The subtree with a node added. */
 function inserted<T>(at: Node<T>, node: Node<T>): Node<T> {
   if (isBefore(node, at)) {
     at.left = at.left === undefined ? node : inserted(at.left, node);
@@ -114,7 +114,7 @@ function inserted<T>(at: Node<T>, node: Node<T>): Node<T> {
   return measured(at);
 }
 
-/** The subtree without one of its nodes. */
+/** The subtree with a node removed. */
 function removed<T>(at: Node<T>, node: Node<T>): Node<T> | undefined {
   if (at === node) return joined(at.left, at.right);
   if (isBefore(node, at)) at.left = removed(at.left!, node);
@@ -122,7 +122,7 @@ function removed<T>(at: Node<T>, node: Node<T>): Node<T> | undefined {
   return measured(at);
 }
 
-/** One subtree of two, of which all of the first comes before all of the second. */
+/** Two subtrees as one; the first comes before the second. */
 function joined<T>(first: Node<T> | undefined, second: Node<T> | undefined): Node<T> | undefined {
   if (first === undefined) return second;
   if (second === undefined) return first;
@@ -143,7 +143,7 @@ function isBefore<T>(one: Node<T>, other: Node<T>): boolean {
   return one.start < other.start || (one.start === other.start && one.order < other.order);
 }
 
-/** The node, once its reach is right again. */
+/** Brings a node's reach up to date. */
 function measured<T>(at: Node<T>): Node<T> {
   const { left, right } = at;
   let reach = at.end;

@@ -8,11 +8,11 @@ import { type Placed, Ranges } from "./ranges.ts";
 interface Handed {
   readonly buffer: ArrayBuffer;
   readonly writable: boolean;
-  /** What lent it to a promise: it stays until that settles, though its tensor is disposed. */
+  /** Its lend to a promise, if it has one. It stays until the promise settles, even if its tensor is disposed. */
   readonly lent: Grant | undefined;
 }
 
-/** A view keeps alive whatever its memory hangs on: buffer → tensor. */
+/** A buffer keeps its tensor alive. */
 const keepers = new WeakMap<ArrayBuffer, object>();
 
 /** True for a buffer that samepage handed out, revoked or not. */
@@ -20,35 +20,35 @@ export function isOurs(buffer: ArrayBufferLike): boolean {
   return keepers.has(buffer as ArrayBuffer);
 }
 
-/** Those that have handed out a buffer since garbage was collected last, and still have one. */
+/** Those with a live buffer that was handed out since the last garbage collection. */
 const fresh = new Set<TensorViews>();
 
-/** Tells that garbage was collected: an object that nobody has was registered here. */
+/** Reports a garbage collection, by an unreachable object that is registered here. */
 const collections = new FinalizationRegistry<undefined>(settleFresh);
 
-/** Is there such an object? */
+/** True while such an object is registered. */
 let awaited = false;
 
 /**
- * The buffers that one tensor has handed out. The tensor holds it, and nothing else does for good: a buffer keeps its
- * tensor alive, so whatever holds the buffers of a tensor holds the tensor. For those who write mappers.
+ * The buffers that one tensor has handed out. A buffer keeps its tensor alive, so only the tensor may hold its buffers for
+ * good. For authors of mappers.
  */
 export class TensorViews {
   readonly #grant: Grant;
   readonly #all: Views;
   #handed: Handed[] = [];
 
-  /** None yet, of the tensor that has this grant. */
+  /** The buffers of the tensor with this grant; none yet. */
   constructor(grant: Grant) {
     this.#grant = grant;
     this.#all = grant.allocation.views ??= new Views();
   }
 
   /**
-   * Hands out a new buffer over real memory, which shows all bytes of the tensor's grant.
+   * Hands out a new buffer over all bytes of the tensor's grant.
    *
-   * @param address the host address of the first of them
-   * @param lent what lent them to a promise, if that is what it is for
+   * @param address the host address of the first byte
+   * @param lent the lend to a promise, if the buffer is for one
    * @param keeper lives as long as the buffer does
    */
   open(address: bigint, writable: boolean, lent: Grant | undefined, keeper: object): ArrayBuffer {
@@ -63,12 +63,12 @@ export class TensorViews {
     return buffer;
   }
 
-  /** Revokes what was lent to a promise. @throws {AccessError} where it cannot be detached. */
+  /** Revokes the buffers of a lend to a promise. @throws {AccessError} if one cannot be detached. */
   revokeLent(lent: Grant): void {
     throwRefused(this.revoke((_, to) => to === lent));
   }
 
-  /** Revokes some of them; answers why the last of those cannot be that were not. For {@link Views}. */
+  /** Revokes the chosen buffers; returns the last error of those that cannot be revoked. For {@link Views}. */
   revoke(chosen: (writable: boolean, lent: Grant | undefined) => boolean): unknown {
     const { allocation } = this.#grant;
     const kept: Handed[] = [];
@@ -79,7 +79,7 @@ export class TensorViews {
         continue;
       }
       try {
-        // Whoever detached it before us has moved the memory somewhere that we cannot reach.
+        // A buffer that is detached already was moved out of our reach.
         if (isDetached(handed.buffer)) allocation.markEscaped("was moved away with transfer() or postMessage");
         else transfer(handed.buffer, 0);
         allocation.liveViews--;
@@ -94,22 +94,21 @@ export class TensorViews {
     return refused;
   }
 
-  /** From here on the tensor is collected once it is forgotten, though others of its allocation live. */
+  /** Lets the tensor be collected, even if others of its allocation live. */
   settle(): void {
     this.#all.weaken(this.#grant, this);
   }
 }
 
-/** What a tensor has handed out, as its allocation knows it. */
+/** The buffers of one tensor, in the list of its allocation. */
 interface Entry {
   views: TensorViews | WeakRef<TensorViews>;
   readonly place: Placed<Entry>;
 }
 
 /**
- * The buffers handed out over one allocation, by the grants of its tensors. It holds what the tensors handed out strongly
- * until garbage is collected, and weakly from then on: most views are gone by then, and a WeakRef costs more than all else
- * that a view is made of. For those who write mappers.
+ * The buffers over one allocation, by the grants of its tensors. It holds them strongly until the next garbage collection,
+ * and weakly from then on: most are gone by then, and a WeakRef costs more than the rest of a view. For authors of mappers.
  */
 export class Views {
   readonly #byGrant = new Map<Grant, Entry>();
@@ -126,21 +125,21 @@ export class Views {
     collections.register({}, undefined);
   }
 
-  /** It has none left. */
+  /** The tensor has no buffer left. */
   remove(grant: Grant, views: TensorViews): void {
     this.#forget(grant);
     fresh.delete(views);
   }
 
-  /** Holds it weakly from here on. */
+  /** Holds the tensor's buffers weakly from now on. */
   weaken(grant: Grant, views: TensorViews): void {
     this.#byGrant.get(grant)!.views = new WeakRef(views);
   }
 
   /**
-   * Revokes the buffers over any byte of a range; `onlyWritable` spares those that were handed out for reading.
+   * Revokes the buffers over any byte of a range; `onlyWritable` spares the read-only ones.
    *
-   * @throws {AccessError} where one cannot be detached; all others were.
+   * @throws {AccessError} if one cannot be detached; all others were.
    */
   revokeRange(start: number, end: number, onlyWritable: boolean): void {
     const chosen: Entry[] = [];
@@ -154,9 +153,9 @@ export class Views {
   }
 
   /**
-   * Revokes the buffers of the tensor that has this grant, but for those lent to a promise.
+   * Revokes the buffers of the tensor with this grant, except those lent to a promise.
    *
-   * @throws {AccessError} where one cannot be detached; all others were.
+   * @throws {AccessError} if one cannot be detached; all others were.
    */
   revokeOf(grant: Grant): void {
     const entry = this.#byGrant.get(grant);
