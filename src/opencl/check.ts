@@ -6,53 +6,53 @@ import type { OpenCLContext } from "./context.ts";
 
 export { kindOf };
 
-/** The checks of what a program passes to OpenCL. */
+/** The checks of arguments to OpenCL. */
 export const checks: Checks = new Checks("opencl");
 
-/** Throws unless a value is of a class of ours. */
+/** Throws unless a value is an instance of one of our classes. */
 export function assertInstance<T>(value: unknown, type: Maker<T>, argument: string): asserts value is T {
   checks.assertInstance(value, type, argument);
 }
 
-/** Throws unless a value is a text. */
+/** Throws unless a value is a string. */
 export function assertText(value: unknown, argument: string): asserts value is string {
   checks.assertText(value, argument);
 }
 
-/** The fences that a program gave. @see {@link Checks.fencesIn} */
+/** @see {@link Checks.fencesIn} */
 export function fencesIn(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
   return checks.fencesIn(given, argument);
 }
 
-/** A handle that a program gave. @see {@link Checks.handleIn} */
+/** @see {@link Checks.handleIn} */
 export function handleIn<H extends bigint>(given: unknown, argument: string): H {
   return checks.handleIn(given, argument);
 }
 
-/** The items of an array that a program gave. @see {@link Checks.itemsIn} */
+/** @see {@link Checks.itemsIn} */
 export function itemsIn<T>(given: readonly T[], argument: string): T[] {
   return checks.itemsIn(given, argument);
 }
 
-/** A fresh view of the bytes that a program gave. @see {@link Checks.bytesIn} */
+/** @see {@link Checks.bytesIn} */
 export function bytesIn(given: unknown, argument: string, expected?: string): Uint8Array<ArrayBuffer> {
   return checks.bytesIn(given, argument, expected);
 }
 
-/** The error of an argument that is something else. */
+/** @see {@link Checks.wrongKind} */
 export function wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
   return checks.wrongKind(argument, expected, value);
 }
 
-/** In words, that something is of another context than its user; the two may well have the same device. */
+/** The message for an object and a user of different contexts, which may have the same device. */
 export function ofAnother(name: string, at: OpenCLContext, user: string, home: OpenCLContext): string {
   if (at.name === home.name) return `${name} belongs to another context of ${at.name} than ${user}.`;
   return `${name} belongs to ${at.name}, ${user} to ${home.name}.`;
 }
 
 /**
- * Throws where the devices of a context do not take so many bytes in one piece (CL_DEVICE_MAX_MEM_ALLOC_SIZE), with as many
- * more as it takes to align them.
+ * Throws if so many bytes, and the slack that aligns them, are more than a context's devices take in one piece
+ * (CL_DEVICE_MAX_MEM_ALLOC_SIZE).
  */
 export function assertInOnePiece(
   { name, maxAllocation }: OpenCLContext,

@@ -36,7 +36,7 @@ import { OpenCLTensor } from "./tensor.ts";
 import { OpenCLUsm } from "./usm.ts";
 
 /**
- * An OpenCL context, of one device or several, and an in-order queue of the first. It is its own target: buffers.
+ * An OpenCL context of one or more devices, with an in-order queue on the first. It is its own target: buffers.
  *
  * @example
  * ```ts
@@ -53,37 +53,37 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   readonly kind = "opencl";
   /** Itself. */
   readonly context: Context = this;
-  /** Where a route may lead or pass through: its buffers, and {@link svm} where that is all of the host's memory. */
+  /** Its targets in routes: its buffers, and {@link svm} if that covers all host memory. */
   readonly targets: readonly Target[];
   /** The names of its devices, for messages. */
   readonly name: string;
-  /** UUID and PCI address, where it has one device, and that tells them. */
+  /** The UUID and PCI address of its device, if it has only one, which reports them. */
   readonly id: DeviceId;
   /** Its first device. */
   readonly device: OpenCLDevice;
-  /** All of them. */
+  /** All its devices. */
   readonly devices: readonly OpenCLDevice[];
-  /** The most bytes that each of its devices takes in one buffer (CL_DEVICE_MAX_MEM_ALLOC_SIZE). */
+  /** The largest buffer that all its devices take, in bytes (CL_DEVICE_MAX_MEM_ALLOC_SIZE). */
   readonly maxAllocation: number;
-  /** Where a sub-buffer may begin on each of its devices (CL_DEVICE_MEM_BASE_ADDR_ALIGN), in bytes. */
+  /** The alignment of a sub-buffer on all its devices, in bytes (CL_DEVICE_MEM_BASE_ADDR_ALIGN). */
   readonly subBufferAlign: number;
   /** Its end of life: queues, programs and tensors end first. */
   readonly resource: Resource;
-  /** The queue that everything uses unless told otherwise. */
+  /** The default queue. */
   readonly queue: OpenCLQueue;
-  /** What is known of these devices and host memory. */
+  /** The proofs that these devices use host memory in place. */
   readonly aliasing: AliasProofs;
-  /** Its memory: for those who write mappers. */
+  /** Its memory. For authors of mappers. */
   readonly memory: OpenCLMemory;
-  /** Its images: for those who write mappers. */
+  /** Its images. For authors of mappers. */
   readonly images: OpenCLImages;
   /** Its shared virtual memory. */
   readonly svm: OpenCLSvm;
   /** Its unified shared memory (cl_intel_unified_shared_memory). */
   readonly usm: OpenCLUsm;
-  /** Memory of other APIs, by their fds: for those who write mappers. */
+  /** Memory of other APIs, by their fds. For authors of mappers. */
   readonly external: OpenCLExternalMemory;
-  /** Its work: for those who write mappers. */
+  /** Its work. For authors of mappers. */
   readonly driver: OpenCLDriver;
   readonly #handle: ClContext;
   #bytesCopied = 0;
@@ -117,33 +117,32 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   }
 
   /**
-   * Opens a device: the one that was asked for; else the one that `SAMEPAGE_OPENCL_DEVICE` names by parts of the
-   * platform's and the device's names (`rusticl:llvmpipe`), where the environment may be read; else the first GPU; else
-   * the first device.
+   * Opens a device: the chosen one; else the one that `SAMEPAGE_OPENCL_DEVICE` names by parts of its platform's name and
+   * its own (`rusticl:llvmpipe`), if the environment may be read; else the first GPU; else the first device.
    *
-   * @throws {LibraryNotFoundError} where there is no OpenCL loader.
-   * @throws {ArgumentError} where no device fits; the hint lists those that are there.
+   * @throws {LibraryNotFoundError} if there is no OpenCL loader.
+   * @throws {ArgumentError} if no device fits; the hint lists the devices.
    */
   static open(choice: DeviceChoice = {}): OpenCLContext {
     return OpenCLContext.#create([chosenDevice(choice)]);
   }
 
   /**
-   * Opens several devices of one platform. They share buffers; a program is built for each of them; each queue belongs to
-   * one (`createQueue({ device })`).
+   * Opens several devices of one platform. They share buffers. A program is built for all of them; a queue belongs to one
+   * (`createQueue({ device })`).
    *
-   * @throws {ArgumentError} for no device, one that is named twice, and devices of several platforms.
+   * @throws {ArgumentError} for an empty list, a device listed twice, and devices of several platforms.
    */
   static create(devices: readonly OpenCLDevice[]): OpenCLContext {
     return OpenCLContext.#create(devicesIn(devices));
   }
 
   /**
-   * Attaches to a `cl_context` that somebody else made, and retains it.
+   * Attaches to a `cl_context` that other code made, and retains it.
    *
-   * @param handle a live `cl_context`: a false one ends the process
-   * @throws {ArgumentError} for what is no handle.
-   * @throws {NativeCallError} where the driver does not know it.
+   * @param handle a live `cl_context`; a wrong one crashes the process
+   * @throws {ArgumentError} if `handle` is not a handle.
+   * @throws {NativeCallError} if the driver does not know it.
    */
   static attach(handle: bigint): OpenCLContext {
     const context = handleIn<ClContext>(handle, "handle");
@@ -171,15 +170,14 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     return this.#handle;
   }
 
-  /** The same without a check, for those who write mappers: what ends its objects runs while it is being disposed. */
+  /** The same without a check, for steps that run while it is being disposed. For authors of mappers. */
   get rawHandle(): ClContext {
     return this.#handle;
   }
 
   /**
-   * Bytes that were copied between host and device because it was asked for: by `queue.read`, `write`, their likes for
-   * rectangles and images, and maps with `{ copy: "allow" }`. `queue.copy` and `fill` stay on the device, and are not
-   * counted.
+   * The number of bytes copied between host and device on request: by `queue.read` and `write`, their variants for
+   * rectangles and images, and maps with `{ copy: "allow" }`. `queue.copy` and `fill` stay on the device and do not count.
    */
   get bytesCopied(): number {
     return this.#bytesCopied;
@@ -191,21 +189,21 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   }
 
   /**
-   * Allocates memory of the driver's own (CL_MEM_ALLOC_HOST_PTR), not initialised.
+   * Allocates the driver's own memory (CL_MEM_ALLOC_HOST_PTR), not initialised.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {NativeCallError} if there is too little memory.
    */
   allocate(init: LayoutInit): OpenCLTensor {
     return allocatedTensor(this, init);
   }
 
   /**
-   * Images of a format, as a target to map to; the same object each time.
+   * The target for images of a format; the same object each time.
    *
    * A tensor `[height, width, channels]` becomes a 2D image, `[width, channels]` a 1D and
-   * `[depth, height, width, channels]` a 3D one. A format whose pixels are one element (one channel, or a packed type)
-   * may leave the channels' dimension out.
+   * `[depth, height, width, channels]` a 3D one. If a pixel is one element (one channel, or a packed type), the last
+   * dimension may be left out.
    *
    * @throws {ArgumentError} for a format or a kind of image that OpenCL does not have.
    *
@@ -238,38 +236,38 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     return this.images.target(format, options);
   }
 
-  /** The formats of images that kernels can read and write here (clGetSupportedImageFormats). */
+  /** The image formats that kernels can read and write (clGetSupportedImageFormats). */
   imageFormats(type: ImageType = "2D"): readonly PixelFormat[] {
     this.resource.assertLive();
     return this.images.abilities.formats[imageTypeOf(type)];
   }
 
-  /** How a kernel reads an image: an argument for its `sampler_t`. */
+  /** A sampler: an argument for a kernel's `sampler_t`. */
   sampler(init: SamplerInit = {}): OpenCLSampler {
     return new OpenCLSampler(this, init);
   }
 
   /**
-   * Attaches to a `cl_mem` of this context that somebody else made, a buffer or sub-buffer, and retains it.
+   * Attaches to a `cl_mem` of this context that other code made, a buffer or sub-buffer, and retains it.
    *
-   * What has the same bytes is its peer: another tensor over that `cl_mem`, over its root or a part of it; and where it
-   * lies in host memory (CL_MEM_USE_HOST_PTR), a host tensor over that. What one of them lends, none of the others may
-   * use against it, and each waits for the others' work. The buffer's flags stay in force (`limits`).
+   * All tensors over the same bytes are peers: those over the same `cl_mem`, its root or a part of it, and for host memory
+   * (CL_MEM_USE_HOST_PTR) also host tensors. A lend by one of them binds the others, and each waits for the work of all.
+   * The buffer's flags stay in force (`limits`).
    *
-   * @param handle a live `cl_mem`: a false one ends the process
-   * @param init where the elements lie, counted from its first byte
-   * @throws {ArgumentError} for what is no handle, an image, and a buffer of another context.
-   * @throws {LayoutError} where the layout reaches past its end.
-   * @throws {NativeCallError} where the driver does not know it.
+   * @param handle a live `cl_mem`; a wrong one crashes the process
+   * @param init the layout of the elements from its first byte
+   * @throws {ArgumentError} if `handle` is not a handle, or is of an image or of another context.
+   * @throws {LayoutError} if the layout reaches past its end.
+   * @throws {NativeCallError} if the driver does not know it.
    */
   attachBuffer(handle: bigint, init: LayoutInit, options: AttachBufferOptions = {}): OpenCLTensor {
     return attachedBuffer(this, handle, init, options);
   }
 
   /**
-   * Another queue, of its first device unless told otherwise.
+   * Creates a queue, by default on the first device.
    *
-   * @throws {ArgumentError} for a device that is not its own, or keeps no times of commands.
+   * @throws {ArgumentError} for a device of another context, or one that cannot profile.
    *
    * @example
    * ```ts
@@ -285,74 +283,74 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   }
 
   /**
-   * Uses a `cl_command_queue` that somebody else made, and retains it; its profiling is what it says. Our work is ordered
-   * by fences as on any queue. What others submit to it is theirs to declare, by `tensor.usedBy`; our end neither waits
-   * for it nor ends it, but `finish()`, and a blocking call of a driver's that finishes the queue (PoCL 3.1), wait for
-   * it: for ever where it waits for a user event that nobody sets.
+   * Attaches to a `cl_command_queue` that other code made, and retains it. Fences order our work as on any queue. Other
+   * code declares its work by `tensor.usedBy`. Our dispose does not wait for that work; `finish()` does, and so does a
+   * blocking call of a driver that finishes the queue (PoCL 3.1): for ever if the work waits for a user event that is
+   * never set.
    *
-   * @param handle a live `cl_command_queue`: a false one ends the process
-   * @throws {ArgumentError} where it is of another context, runs commands out of order, or is no handle.
+   * @param handle a live `cl_command_queue`; a wrong one crashes the process
+   * @throws {ArgumentError} if it is of another context, runs commands out of order, or is not a handle.
    */
   attachQueue(handle: bigint): OpenCLQueue {
     return new OpenCLQueue(this, handleIn(handle, "handle"));
   }
 
   /**
-   * A fence at a `cl_event` that somebody else made, which is retained. The queue of its command is flushed.
+   * A fence at a `cl_event` that other code made. The event is retained, and the queue of its command flushed.
    *
-   * A user event that is not set is never waited for by blocking, nor is what stands behind it: who sets it may need
-   * this thread for that. Await it; that lasts until it is set. Of another event it is not known what it waits for:
-   * where that is a user event, a synchronous wait lasts until somebody sets it.
+   * No blocking call waits for an unset user event, or for work behind it: its owner may need this thread to set it. Await
+   * the fence instead. For any other event, nobody can tell what it waits for: if that is a user event, a synchronous wait
+   * lasts until the event is set.
    *
-   * @param handle a live `cl_event`: a false one ends the process
-   * @throws {ArgumentError} where it is of another context, or no handle.
+   * @param handle a live `cl_event`; a wrong one crashes the process
+   * @throws {ArgumentError} if it is of another context, or is not a handle.
    */
   attachEvent(handle: bigint): Fence {
     return attachedEvent(this, handle);
   }
 
   /**
-   * Builds OpenCL C for each of its devices, or takes what a cache has kept of it.
+   * Builds OpenCL C for all its devices, or takes the binary from a cache.
    *
    * @throws {BuildError} with the compiler's log.
-   * @throws whatever the cache does.
+   * @throws errors of the cache.
    */
   program(source: string, options: ProgramOptions = {}): OpenCLProgram {
     return programFromSource(this, source, options);
   }
 
   /**
-   * The program that {@link OpenCLProgram.binary} made bytes of.
+   * The program of bytes that {@link OpenCLProgram.binary} made.
    *
-   * @throws {BinaryError} where they were changed, are for another device or driver, or the driver refuses them.
+   * @throws {BinaryError} if the bytes were changed, are for another device or driver, or the driver refuses them.
    */
   programFromBinary(bytes: Uint8Array): OpenCLProgram {
     return programFromBinary(this, bytes);
   }
 
   /**
-   * Attaches to a `cl_program` of this context that somebody else made and built, and retains it. Its kernels can be
-   * used where it was built with `-cl-kernel-arg-info`.
+   * Attaches to a `cl_program` of this context that other code made and built, and retains it. Its kernels can be used if
+   * it was built with `-cl-kernel-arg-info`.
    *
-   * @param handle a live `cl_program`: a false one ends the process
-   * @throws {ArgumentError} for what is no handle, a program of another context, and one that is not built.
-   * @throws {NativeCallError} where the driver does not know it.
+   * @param handle a live `cl_program`; a wrong one crashes the process
+   * @throws {ArgumentError} if `handle` is not a handle, or its program is of another context or not built.
+   * @throws {NativeCallError} if the driver does not know it.
    */
   attachProgram(handle: bigint): OpenCLProgram {
     return attachedProgram(this, handle);
   }
 
   /**
-   * One more owner of the `cl_context` and of its first device each, for a library that gives both up by itself, as
-   * OpenCV's attachContext does; the way back, until it does, goes on the undo list. For those who write mappers.
+   * Retains the `cl_context` and its first device for a library that releases both itself, as OpenCV's attachContext does.
+   * The undo list releases them if the library does not. For authors of mappers.
    */
   share(undo: Undo): void {
     shareContext(this.handle, this.device.handle, undo);
   }
 
   /**
-   * The least alignment at which its devices were proven to use host memory in place, as a rule for
-   * `host.checkAlignment`; undefined where they never do. Runs the proofs that it needs, once.
+   * The least alignment at which its devices provably use host memory in place, as a rule for `host.checkAlignment`;
+   * undefined if they never do. Runs the proofs it needs, once.
    */
   aliasRule(): AlignmentRule | undefined {
     this.resource.assertLive();
@@ -365,13 +363,13 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     return { name: `${this.name}: in place`, address, length, advice: true, source };
   }
 
-  /** Where a sub-buffer may begin (CL_DEVICE_MEM_BASE_ADDR_ALIGN), as a rule. */
+  /** The alignment of sub-buffers (CL_DEVICE_MEM_BASE_ADDR_ALIGN), as a rule. */
   subBufferRule(): AlignmentRule {
     const source = "CL_DEVICE_MEM_BASE_ADDR_ALIGN";
     return { name: `${this.name}: sub-buffers`, address: this.subBufferAlign, length: 1, advice: false, source };
   }
 
-  /** The one of its devices that a program gave. @throws {ArgumentError} for any other. */
+  /** Returns `given` if it is one of its devices. @throws {ArgumentError} otherwise. */
   deviceIn(given: OpenCLDevice): OpenCLDevice {
     const { handle } = object(given, "device");
     const device = this.devices.find((each) => each.handle === handle);
@@ -383,7 +381,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     });
   }
 
-  /** Counts what was copied because it was asked for: for those who write mappers. */
+  /** Counts bytes copied on request. For authors of mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }

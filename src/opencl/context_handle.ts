@@ -19,15 +19,15 @@ export function createContext(devices: readonly OpenCLDevice[], undo: Undo): ClC
   return own(context, undo);
 }
 
-/** Retains a `cl_context` that somebody else made; the release goes on the undo list. */
+/** Retains a `cl_context` that other code made; the release goes on the undo list. */
 export function retainContext(context: ClContext, undo: Undo): ClContext {
   check(opencl().clRetainContext(context), "clRetainContext");
   return own(context, undo);
 }
 
 /**
- * One more owner of a context and a device of it each, for a library that will give both up by itself; the way back, until
- * it does, goes on the undo list.
+ * Retains a context and one of its devices for a library that releases both itself. The undo list releases them if the
+ * library does not.
  */
 export function shareContext(context: ClContext, device: ClDeviceId, undo: Undo): void {
   check(opencl().clRetainContext(context), "clRetainContext");
@@ -36,7 +36,7 @@ export function shareContext(context: ClContext, device: ClDeviceId, undo: Undo)
   undo.push(() => check(newer("clReleaseDevice")(device), "clReleaseDevice"));
 }
 
-/** The devices of a `cl_context`, in its order. @throws {NativeCallError} where the driver does not know it. */
+/** The devices of a `cl_context`, in its order. @throws {NativeCallError} if the driver does not know it. */
 export function devicesOf(context: ClContext): OpenCLDevice[] {
   const handles = infoU64s(
     "clGetContextInfo",

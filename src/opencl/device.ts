@@ -21,9 +21,9 @@ export interface OpenCLDevice extends DeviceInfo {
 }
 
 /**
- * Every device of every platform, in the loader's order; empty where a loader is there and no driver.
+ * Every device of every platform, in the loader's order; empty if the loader finds no driver.
  *
- * @throws {LibraryNotFoundError} where there is no loader.
+ * @throws {LibraryNotFoundError} if there is no loader.
  */
 export function openclDevices(): OpenCLDevice[] {
   return platformHandles().flatMap((platform) => deviceHandles(platform).map((device) => describe(device, platform)));
@@ -39,9 +39,9 @@ let awake = false;
 /**
  * Every platform, in the loader's order.
  *
- * The first call sees to it that each driver knows its devices, while no other isolate is at that: to a second thread
- * PoCL 3.1 shows devices whose names are null pointers yet, and there the process ends (in C too: two threads that call
- * clGetDeviceIDs and clGetDeviceInfo at once).
+ * The first call makes each driver initialise its devices under a lock. Otherwise a second thread of PoCL 3.1 may see
+ * devices whose names are still null pointers, and the process crashes (in C too, with clGetDeviceIDs and
+ * clGetDeviceInfo on two threads).
  */
 export function platformHandles(): ClPlatformId[] {
   if (awake) return platforms();

@@ -5,14 +5,14 @@ import type { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
 import { FailedEvents } from "./queues/failed_events.ts";
 
-/** A command that does nothing. Where the queue is somebody else's too, it stands behind what they submitted. */
+/** A command that does nothing. On a shared queue it runs behind the commands of others. */
 export const MARKER: Call<ClLane> = {
   fn: "clEnqueueMarkerWithWaitList",
   call: ({ queue, waitCount, waitList, slot }) =>
     opencl().clEnqueueMarkerWithWaitList(queue, waitCount, waitList, slot),
 };
 
-/** What the lines of all contexts do alike. */
+/** The lines of all contexts. */
 const LINES: Lines<ClLane> = {
   close: (lane) => lane.close(),
   submitted: (lane, mark, fn) => lane.submitted(mark, fn),
@@ -37,7 +37,7 @@ const LINES: Lines<ClLane> = {
   gate: (lane) => lane.unsetGate,
 };
 
-/** The work of one `cl_context`: its lines can wait for each other by events. For those who write mappers. */
+/** The driver of one `cl_context`. Its lines wait for each other by events. For authors of mappers. */
 export class OpenCLDriver implements Driver<ClLane> {
   /** The API's name. */
   readonly api = "opencl";

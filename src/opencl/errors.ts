@@ -1,7 +1,7 @@
 import * as cl from "../../ffi/opencl/errors.ts";
 import { ArgumentError, type ErrorFields, NativeCallError } from "../core/errors.ts";
 
-/** What to do about the codes whose cause is not in their name. */
+/** Hints for codes whose names do not tell the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [cl.CL_DEVICE_NOT_FOUND, "The platform has no such device; rusticl needs RUSTICL_ENABLE=<driver>."],
   [cl.CL_PLATFORM_NOT_FOUND_KHR, "Install a driver: apt install pocl-opencl-icd."],
@@ -10,7 +10,7 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [cl.CL_OUT_OF_HOST_MEMORY, "The driver could not allocate memory of its own."],
 ]);
 
-/** The error of an OpenCL function that answered a code; drivers pass codes of other APIs on (facts: 999, 1). */
+/** The error of an OpenCL function's code; drivers may pass on codes of other APIs (facts: 999, 1). */
 export function openclError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
   const codeName = cl.ERROR_NAMES.get(code) ?? "a code that OpenCL does not know";
   const hint = HINTS.get(code);
@@ -25,9 +25,9 @@ export function openclError(code: number, fn: string, fields: ErrorFields = {}):
 }
 
 /**
- * The error of a command that was accepted and failed when it ran; its status need not be one of OpenCL's codes.
+ * The error of a command that failed when it ran; its status need not be an OpenCL code.
  *
- * @param fn what submitted it; undefined where somebody else did
+ * @param fn the function that submitted it; undefined if other code did
  */
 export function workError(status: number, fn: string | undefined): NativeCallError {
   const known = status === cl.CL_DEVICE_NOT_FOUND ? undefined : cl.ERROR_NAMES.get(status);
@@ -46,7 +46,7 @@ export function check(code: number, fn: string): void {
   if (code !== 0) throw openclError(code, fn);
 }
 
-/** Where the functions that make something put their code. */
+/** The output argument for the code of functions that create objects. */
 export const errcode: Int32Array<ArrayBuffer> = new Int32Array(1);
 
 /** Throws unless the function that made `handle` put CL_SUCCESS into {@link errcode}. */
@@ -55,27 +55,27 @@ export function made<H extends bigint>(handle: H, fn: string): H {
   return handle;
 }
 
-/** A program did not compile; `log` is what the compiler says. */
+/** A program did not compile. */
 export class BuildError extends NativeCallError {
   /** The build log of the device. */
   readonly log: string;
 
-  /** The log's first lines belong into the message. */
+  /** The message should contain the log's first lines. */
   constructor(message: string, log: string, fields: ErrorFields) {
     super(message, fields);
     this.log = log;
   }
 }
 
-/** Why a binary is of no use: it was changed, made for another device or driver, or this driver refuses it. */
+/** Why a binary is refused: it was changed, made for another device or driver, or this driver refuses it. */
 export type BinaryFault = "damaged" | "foreign" | "refused";
 
-/** A program binary is of no use here: the program has to be built from its source. */
+/** A program binary is refused: the program has to be built from its source. */
 export class BinaryError extends ArgumentError {
-  /** Why. */
+  /** The reason. */
   readonly fault: BinaryFault;
 
-  /** `fault` is why. */
+  /** `fault` is the reason. */
   constructor(message: string, fault: BinaryFault, fields: ErrorFields = {}) {
     super(message, { hint: "Build the program from its source.", ...fields });
     this.fault = fault;

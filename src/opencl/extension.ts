@@ -7,10 +7,10 @@ import { opencl } from "./library.ts";
 const FN = "clGetExtensionFunctionAddressForPlatform";
 
 /**
- * The functions of an extension, as a device's driver has them; each driver has its own, and is asked once.
+ * Looks up the functions of an extension in a device's driver, once for each driver.
  *
- * @param api as the tap knows them
- * @throws {InteropError} (of what is answered) where the driver lists the extension and lacks one of its functions.
+ * @param api the name of the functions in taps
+ * @throws {InteropError} (by the returned function) if the driver lists the extension and lacks one of its functions.
  */
 export function extensionFunctions<F>(
   api: string,

@@ -11,13 +11,13 @@ import type { RootBuffer } from "./tensor.ts";
 
 /** What an image is made of. */
 export interface OpenCLImageInit extends TensorInit<ClMem> {
-  /** The kind of memory: what `cl.image(format)` answered. */
+  /** The target that `cl.image(format)` returned. */
   readonly target: ImageTarget;
-  /** Its pixels: how many, and where they lie. */
+  /** The size and pitches of its pixels. */
   readonly image: ImageShape;
-  /** What all who map it share: the image itself, or the buffer that it was made over. */
+  /** The `cl_mem` that its maps share: the image itself, or the buffer under it. */
   readonly root: RootBuffer;
-  /** Where it begins in that buffer; undefined for an image of its own. */
+  /** Its offset in that buffer; undefined for an image without a buffer. */
   readonly bufferOffset?: number;
 }
 
@@ -25,17 +25,17 @@ export interface OpenCLImageInit extends TensorInit<ClMem> {
  * An image: pixels that a kernel reads and writes by coordinates, through the device's samplers. Its handle is the
  * `cl_mem`.
  *
- * `layout` says where the pixels lie in the memory that it was made over. In memory of the driver's own nobody knows;
- * there it is what they would take without gaps, and a map to the host has the driver's pitches.
+ * `layout` is that of the pixels in the memory it was made over. In driver memory the real layout is unknown: `layout` has
+ * no gaps there, and a map to the host has the driver's pitches.
  */
 export class OpenCLImage extends Tensor<ClMem> {
-  /** What its pixels are. */
+  /** The format of its pixels. */
   readonly format: PixelFormat;
-  /** How many they are, and where they lie: for those who write mappers. */
+  /** The size and pitches of its pixels. For authors of mappers. */
   readonly image: ImageShape;
-  /** What all who map it share, the image itself or the buffer that it was made over: for those who write mappers. */
+  /** The `cl_mem` that its maps share: the image itself, or the buffer under it. For authors of mappers. */
   readonly root: RootBuffer;
-  /** Where it begins in that buffer, in bytes; undefined for an image of its own. */
+  /** Its offset in that buffer, in bytes; undefined for an image without a buffer. */
   readonly bufferOffset: number | undefined;
   readonly #own = true;
 
@@ -48,12 +48,12 @@ export class OpenCLImage extends Tensor<ClMem> {
     this.bufferOffset = init.bufferOffset;
   }
 
-  /** True for an image itself, and not for what a program has put in front of one. */
+  /** True for an image, and not for a proxy of one. */
   static isImage(value: unknown): value is OpenCLImage {
     return typeof value === "object" && value !== null && #own in value;
   }
 
-  /** The context whose memory it is. */
+  /** Its context. */
   get context(): OpenCLContext {
     return this.target.context as OpenCLContext;
   }
@@ -68,13 +68,13 @@ export class OpenCLImage extends Tensor<ClMem> {
     return this.image.extent[0];
   }
 
-  /** Where its first pixel lies in host memory (CL_MEM_USE_HOST_PTR), if it does. */
+  /** The host address of its first pixel, if it lies in host memory (CL_MEM_USE_HOST_PTR). */
   protected override get hostAddress(): bigint | undefined {
     const { hostAddress } = this.root;
     return hostAddress === undefined ? undefined : hostAddress + BigInt(this.bufferOffset ?? 0);
   }
 
-  /** Lends all of it once more: OpenCL has no part of an image. @throws {LayoutError} for a part. */
+  /** Lends the whole image again; OpenCL has no parts of images. @throws {LayoutError} for a part. */
   protected derive({ layout, grant, name }: Part): OpenCLImage {
     const { layout: own, target, root, image, rawHandle: handle } = this;
     const same = layout.dtype === own.dtype && String(layout.shape) === String(own.shape) &&

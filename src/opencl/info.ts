@@ -1,12 +1,12 @@
 import { check } from "./errors.ts";
 
-/** One of the clGet…Info functions with its object bound: (name, size, value, size written). */
+/** A clGet…Info function with its object bound: (name, size, value, size written). */
 export type Query = (name: number, size: bigint, value: BufferSource | null, written: BufferSource | null) => number;
 
 const written = new BigUint64Array(1);
 const scalar = new BigUint64Array(1);
 
-/** The bytes of one piece of information, however many there are. */
+/** The bytes of one piece of information, of any length. */
 export function infoBytes(fn: string, query: Query, name: number): DataView<ArrayBuffer> {
   check(query(name, 0n, null, written), fn);
   const value = new Uint8Array(Number(written[0]));
@@ -26,7 +26,7 @@ export function infoU32(fn: string, query: Query, name: number): number {
 
 /** A `cl_ulong`, `size_t`, bitfield or handle. */
 export function infoU64(fn: string, query: Query, name: number): bigint {
-  // Room for the largest: what a driver answers in fewer bytes than the headers say is right as well.
+  // Room for the largest: a driver may answer in fewer bytes than the headers say.
   scalar[0] = 0n;
   check(query(name, 8n, scalar, null), fn);
   return scalar[0];

@@ -27,17 +27,17 @@ const FN = "clEnqueueNDRangeKernel";
 
 /** Options of {@link OpenCLKernel.run}. */
 export interface RunOptions {
-  /** Work-items of a group along each dimension; the driver's choice by default. */
+  /** The work-group size along each dimension; the driver's choice by default. */
   readonly local?: readonly number[];
   /** The first work-item's global id along each dimension; 0 by default. */
   readonly offset?: readonly number[];
   /** The queue; the context's own by default. */
   readonly queue?: OpenCLQueue;
-  /** Work that has to be done first. */
+  /** Work to wait for first. */
   readonly after?: Fence | readonly Fence[];
   /**
-   * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers which it finds in memory. Their work is
-   * recorded, and their bytes are used as far as their access goes, as those of arguments.
+   * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers in memory. They are checked and recorded like
+   * arguments, with their own access.
    */
   readonly indirect?: readonly OpenCLPointerTensor[];
 }
@@ -46,12 +46,12 @@ const OPTIONS: Names<RunOptions> = { local: true, offset: true, queue: true, aft
 
 const NONE: readonly OpenCLPointerTensor[] = [];
 
-/** A tensor that a kernel reaches by a pointer which it finds: what it does to it, nobody says. */
+/** A tensor that a kernel reaches by a pointer in memory. It may do all that the tensor allows. */
 function reached(tensor: OpenCLPointerTensor): Use {
   return { tensor, access: tensor.access, argument: "indirect" };
 }
 
-/** One run: the kernel has its arguments, and the range its sizes. */
+/** One launch. The kernel has its arguments, and the range its sizes. */
 class RunCall implements Call<ClLane> {
   readonly fn = FN;
   readonly #kernel: ClKernel;
@@ -69,25 +69,25 @@ class RunCall implements Call<ClLane> {
   }
 }
 
-/** A kernel: checks every argument against what clGetKernelArgInfo says, at every run. */
+/** A kernel. Every run checks all arguments against clGetKernelArgInfo. */
 export class OpenCLKernel extends NativeObject {
-  /** The program it is of. */
+  /** Its program. */
   readonly program: OpenCLProgram;
   /** Its name in the source. */
   readonly name: string;
   /** Its end of life. */
   readonly resource: Resource;
-  /** What is known of its parameters, in order. */
+  /** Its parameters, in order. */
   readonly parameters: readonly ParameterInfo[];
   readonly #handle: ClKernel;
   readonly #types: readonly string[];
   readonly #arguments: KernelArguments;
   readonly #call: RunCall;
-  /** False once the program has the handle: it may set arguments itself. */
+  /** False once the program has the handle, and may set arguments itself. */
   #remembers = true;
   readonly #ranges = new Map<OpenCLDevice, WorkRange>();
 
-  /** Made by `program.kernel()`; `kept` is what its program's binary was kept with. */
+  /** Made by `program.kernel()`; `kept` are the parameters in its program's binary. */
   constructor(program: OpenCLProgram, name: string, kept?: readonly ParameterInfo[]) {
     super();
     this.program = program;
@@ -108,7 +108,7 @@ export class OpenCLKernel extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** The `cl_kernel`. Arguments that you set yourself are set anew at each run. */
+  /** The `cl_kernel`. Each run overwrites arguments that you set yourself. */
   get handle(): ClKernel {
     this.resource.assertLive();
     this.#remembers = false;
@@ -116,15 +116,15 @@ export class OpenCLKernel extends NativeObject {
   }
 
   /**
-   * Submits the kernel, and returns: its work is recorded on the tensors, whose end waits for it.
+   * Submits the kernel, and returns at once. Its tensors record the work, and their dispose waits for it.
    *
-   * Tensors that other work uses are waited for: on the device where they were used by this context, here otherwise.
+   * It waits for other work on its tensors: on the device for work of this context, else by blocking.
    *
-   * @param global work-items along each dimension, 1 to 3 of them
+   * @param global the work-items along each of 1 to 3 dimensions
    * @param args one for each parameter of the kernel
-   * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or work sizes beyond the device's.
-   * @throws {AccessError} where a tensor's bytes may not be used so.
-   * @throws {DisposedError} where a tensor, the kernel or its context were disposed.
+   * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
+   * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
+   * @throws {DisposedError} if a tensor, the kernel or its context was disposed.
    *
    * @example
    * ```ts
@@ -188,7 +188,7 @@ export class OpenCLKernel extends NativeObject {
     if (queue.context !== this.program.context) throw wrongLaunch(this.#launch, "queue", "it is of another context.");
   }
 
-  /** How its work is laid out on a device of its context: what it needs there is asked for once. */
+  /** Its work range on a device, which is asked once for the kernel's limits. */
   #rangeOn(device: OpenCLDevice): WorkRange {
     let range = this.#ranges.get(device);
     if (range === undefined) this.#ranges.set(device, range = new WorkRange(this.#launch, this.#handle, device));

@@ -12,45 +12,45 @@ import type { FailedEvents } from "./queues/failed_events.ts";
 import type { CommandLog } from "./queues/profiling.ts";
 import { Words } from "./queues/words.ts";
 
-/** Commands until those that are over are looked for, beyond what was left the last time. */
+/** So many new commands trigger a search for finished ones. */
 const SWEEP = 64;
 
 /** What a lane is made of. */
 export interface LaneInit {
-  /** The context that its user events are made in. */
+  /** The context of its user events. */
   readonly context: ClContext;
-  /** What its commands are submitted to. */
+  /** The queue that takes its commands. */
   readonly queue: ClCommandQueue;
-  /** Where its failures are told. */
+  /** The listener for its failures. */
   readonly events: LineEvents;
-  /** Where the events of failed commands go. */
+  /** The keeper of the events of failed commands. */
   readonly failed: FailedEvents;
-  /** Where the times of its commands go, if the queue keeps them. */
+  /** The log of its commands' times, if the queue keeps them. */
   readonly log?: CommandLog | undefined;
-  /** Gives the queue up. */
+  /** Releases the queue. */
   readonly release?: () => void;
 }
 
-/** The wait list of a command, which is held until the command is over. */
+/** The wait list of a command, held until the command is over. */
 interface WaitList {
   readonly mark: number;
   readonly events: readonly ClEvent[];
 }
 
 /**
- * What is kept for a line: the event of every command that was not seen over, in a ring. PoCL 3.1 aborts the process when a
- * command fails whose event nobody holds.
+ * The lane of a line: a ring of the events of unfinished commands. PoCL 3.1 aborts the process when a command fails and
+ * nobody holds its event.
  *
- * A command passes `queue`, `waitCount`, `waitList` and `slot` on, as they are. For those who write mappers.
+ * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. For authors of mappers.
  */
 export class ClLane {
-  /** What commands are submitted to. */
+  /** The queue that takes its commands. */
   readonly queue: ClCommandQueue;
-  /** Where the next command puts its event. */
+  /** The address for the next command's event. */
   slot: Address;
-  /** The wait list of the next command. */
+  /** The length of the next command's wait list. */
   waitCount = 0;
-  /** Where that lies; null where it is empty. */
+  /** The address of that list; null if it is empty. */
   waitList: Address = NULL;
   /** The newest mark that was seen over. */
   over = 0;
@@ -63,28 +63,28 @@ export class ClLane {
   #gates: Map<Gate, UserEvent> | undefined;
   #sweepAt = SWEEP;
   #isFlushed = true;
-  /** The first failure that concerned nobody who was there: it is told when the lane closes. */
+  /** The first failure that no caller could be told of; `close` throws it. */
   #failure: { readonly error: unknown } | undefined;
 
-  /** Nothing was submitted yet. */
+  /** A lane without commands. */
   constructor(init: LaneInit) {
     this.#init = init;
     this.queue = init.queue;
     this.slot = this.#ring.addresses[1];
   }
 
-  /** The event that its one mark is, and that somebody else sets, for as long as it is unset. */
+  /** The unset user event that its one mark stands for; only an attached event has one. */
   get unsetGate(): Gate | undefined {
     return undefined;
   }
 
-  /** The event of a command that was not seen over. */
+  /** The event of an unfinished command. */
   eventAt(mark: number): ClEvent {
     const { words } = this.#ring;
     return words[mark & (words.length - 1)] as ClEvent;
   }
 
-  /** Puts an event where the next command would. */
+  /** Puts an event into the next command's slot. */
   put(event: ClEvent): void {
     const { words } = this.#ring;
     words[(this.#newest + 1) & (words.length - 1)] = event;
@@ -103,7 +103,7 @@ export class ClLane {
     this.waitList = this.#waits.addresses[0];
   }
 
-  /** The next command waits for a gate, by a user event that opens with it. */
+  /** The next command waits for a gate, by a user event that the gate sets. */
   waitForGate(gate: Gate): void {
     this.#gates ??= new Map();
     let opening = this.#gates.get(gate);
@@ -114,17 +114,17 @@ export class ClLane {
     this.waitFor(opening.event);
   }
 
-  /** The next command waits for nothing: the one that should have was refused. */
+  /** Empties the wait list: the command that was to use it was refused. */
   takeBack(): void {
     for (const event of this.#takeWaits()) this.#keeping(() => releaseEvent(event));
   }
 
-  /** Fails what still waits for gates. */
+  /** Fails the commands that still wait for gates. */
   abandon(): void {
     for (const gate of this.#gates?.keys() ?? []) this.#open(gate, false);
   }
 
-  /** The command that was just accepted is `mark`. Asks for those that are over from time to time, and flushes nothing. */
+  /** The queue accepted command `mark`. Looks for finished commands now and then; does not flush. */
   submitted(mark: number, fn: string): void {
     this.#newest = mark;
     this.#isFlushed = false;
@@ -135,7 +135,7 @@ export class ClLane {
       try {
         this.sweep(mark);
       } catch {
-        // It concerns none of those that were asked for: they are asked again.
+        // The caller did not ask for this: a later poll asks again.
       }
       this.#sweepAt = SWEEP + 2 * (mark - this.over);
     }
@@ -144,7 +144,7 @@ export class ClLane {
     this.slot = addresses[(mark + 1) & (addresses.length - 1)];
   }
 
-  /** Sees over what is, oldest first, as far as `mark`: rusticl 22.3 may tell it of a later one first. */
+  /** Ends finished commands up to `mark`, oldest first: in rusticl 22.3 a later one may finish first. */
   sweep(mark: number): void {
     while (this.over < mark) {
       const event = this.eventAt(this.over + 1);
@@ -155,14 +155,14 @@ export class ClLane {
     this.#keeping(() => this.#init.failed.sweep());
   }
 
-  /** Hands what was submitted to the device. */
+  /** Hands all commands to the device. */
   flush(): void {
     if (this.#isFlushed) return;
     check(opencl().clFlush(this.queue), "clFlush");
     this.#isFlushed = true;
   }
 
-  /** Blocks until a mark is over, or rusticl 22.3 says so too early. */
+  /** Blocks until a mark is over; rusticl 22.3 may return early. */
   block(mark: number): void {
     if (mark <= this.over) return;
     this.flush();
@@ -170,7 +170,7 @@ export class ClLane {
     checkWait(opencl().clWaitForEvents(1, addresses[mark & (addresses.length - 1)]));
   }
 
-  /** The same off this thread, on an event that stays retained until it returns. */
+  /** The same on another thread, which retains the event until it returns. */
   async waitElsewhere(mark: number): Promise<void> {
     if (mark <= this.over) return;
     const event = this.eventAt(mark);
@@ -180,12 +180,12 @@ export class ClLane {
     try {
       checkWait(await opencl().clWaitForEventsAsync(1, events));
     } finally {
-      events.fill(0n); // so that it lives for as long as the other thread may read it
+      events.fill(0n); // keeps it alive while the other thread may read it
       this.#keeping(() => check(opencl().clReleaseEvent(event), "clReleaseEvent"));
     }
   }
 
-  /** Gives the queue up. @throws what failed, also on the way here where that was not told. */
+  /** Releases the queue. @throws its failures, and earlier ones that were not reported. */
   close(): void {
     this.abandon();
     const { release = () => {} } = this.#init;
@@ -194,7 +194,7 @@ export class ClLane {
     throwAll([...kept, ...errors], "releasing a queue");
   }
 
-  /** A command is over. Its failure is told even where an event cannot be released. */
+  /** Ends a finished command. Reports its failure even if an event cannot be released. */
   #end(mark: number, event: ClEvent, status: number): void {
     const { events, failed, log } = this.#init;
     const waited = this.#waitLists[0]?.mark === mark ? this.#waitLists.shift()!.events : NONE;
@@ -203,7 +203,7 @@ export class ClLane {
       events.failed(mark, workError(status, this.#fns[mark & (this.#fns.length - 1)]));
       return;
     }
-    log?.record(mark, event); // now: its event goes
+    log?.record(mark, event); // before its event is released
     this.#keeping(() => releaseEvent(event));
     for (const each of waited) this.#keeping(() => releaseEvent(each));
   }

@@ -30,7 +30,7 @@ export type NewerName = { [Name in keyof OpenCL]: null extends OpenCL[Name] ? Na
 /**
  * A function that is newer than OpenCL 1.2.
  *
- * @throws {InteropError} where the loader lacks it.
+ * @throws {InteropError} if the loader lacks it.
  */
 export function newer<Name extends NewerName>(name: Name): NonNullable<OpenCL[Name]> {
   const fn = opencl()[name];

@@ -4,12 +4,12 @@ import { infoString, type Query } from "./info.ts";
 import { opencl } from "./library.ts";
 
 /**
- * What the ICD loader tells of itself: cl_icdl_info of the extension cl_loader_info, in the OpenCL registry (cl.xml).
- * Debian 12's headers are older than that.
+ * The ICD loader's information about itself: cl_icdl_info of the extension cl_loader_info in the OpenCL registry (cl.xml).
+ * Debian 12's headers lack it.
  */
 const LOADER_INFO = { CL_ICDL_OCL_VERSION: 1, CL_ICDL_VERSION: 2, CL_ICDL_NAME: 3, CL_ICDL_VENDOR: 4 } as const;
 
-/** A piece of information of the loader's. */
+/** A piece of information about the loader. */
 export type LoaderInfo = keyof typeof LOADER_INFO;
 
 /** All of them. */
@@ -20,7 +20,7 @@ const FN = "clGetICDLoaderInfoOCLICD";
 /** `cl_int clGetICDLoaderInfoOCLICD(cl_icdl_info, size_t, void *, size_t *)` */
 const SIGNATURE = { parameters: ["u32", "usize", "buffer", "buffer"], result: "i32" } as const;
 
-/** Asks the loader about itself; undefined where it has no such function. */
+/** Asks the loader about itself; undefined if it has no such function. */
 export function loaderInfo(name: LoaderInfo): string | undefined {
   const address = opencl().clGetExtensionFunctionAddress?.(new TextEncoder().encode(`${FN}\0`)) ?? 0n;
   const pointer: Deno.PointerValue<typeof SIGNATURE> = Deno.UnsafePointer.create(address);
@@ -31,8 +31,8 @@ export function loaderInfo(name: LoaderInfo): string | undefined {
 }
 
 /**
- * An address in the driver behind a platform: that of clIcdGetPlatformIDsKHR, which every driver has to tell its loader
- * (cl_khr_icd). 0 where it does not.
+ * An address in the driver behind a platform: that of clIcdGetPlatformIDsKHR, which every driver has to export
+ * (cl_khr_icd). 0 if it does not.
  */
 export function addressInDriver(platform: ClPlatformId): Address {
   const name = new TextEncoder().encode("clIcdGetPlatformIDsKHR\0");

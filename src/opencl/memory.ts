@@ -32,8 +32,8 @@ import { type BufferPart, OpenCLTensor, partOf, retainBuffer, type RootBuffer } 
 /**
  * The flags of clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueSVMMap.
  *
- * @param exact is every byte of the range an element's, so that all of them will be written? If not, what lies between
- * the elements has to be fetched: the unmap writes it back.
+ * @param exact true if the range has no gaps, so that every byte will be written. Gaps have to be fetched, because the
+ * unmap writes them back.
  */
 export function mapFlags(access: Access, exact: boolean): bigint {
   if (access === "read") return CL_MAP_READ;
@@ -41,26 +41,26 @@ export function mapFlags(access: Access, exact: boolean): bigint {
   return exact ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
 }
 
-/** A range of memory that is mapped for the host. For those who write mappers. */
+/** A range of memory mapped for the host. For authors of mappers. */
 export class MappedRange {
-  /** The host address that the driver answered. */
+  /** The host address that the driver returned. */
   readonly address: Address;
   readonly #line: Line<ClLane>;
   readonly #unmap: () => Call<ClLane> | undefined;
 
-  /** `unmap` answers the call that ends it, once; undefined where another map shares the range. */
+  /** `unmap` returns the call that ends it, once; undefined if another map shares the range. */
   constructor(line: Line<ClLane>, address: Address, unmap: () => Call<ClLane> | undefined) {
     this.address = address;
     this.#line = line;
     this.#unmap = unmap;
   }
 
-  /** How it is the device's again, once it was used. */
+  /** The commands that return it to the device. */
   get giveBack(): GiveBack {
     return { line: this.#line, step: (step) => step === 0 ? this.#unmap() : undefined };
   }
 
-  /** Gives it back to the device, and blocks until it is there. */
+  /** Returns it to the device, and blocks until that is done. */
   end(): void {
     const call = this.#unmap();
     if (call !== undefined) this.#line.submitRaw(call).waitSync();
@@ -69,13 +69,13 @@ export class MappedRange {
 
 /** A call that maps memory. */
 export interface MapCall extends Call<ClLane> {
-  /** Where it is mapped, once it was made. */
+  /** The host address, once the call was made. */
   address: Address;
-  /** How it is unmapped, once it was made. */
+  /** The call that unmaps it, once the call was made. */
   unmap?: Call<ClLane>;
 }
 
-/** The memory of one context, for those who write mappers: buffers over host memory, maps, and tensors over either. */
+/** The memory of one context: buffers over host memory, maps, and tensors over either. For authors of mappers. */
 export class OpenCLMemory {
   /** Its buffers over host memory. */
   readonly hostBuffers: HostBuffers;
@@ -87,35 +87,35 @@ export class OpenCLMemory {
     this.hostBuffers = new HostBuffers(context);
   }
 
-  /** The buffer that a described range of it is a part of; undefined where it is to be made. */
+  /** The buffer of a described range; undefined if it does not exist yet. */
   bufferOf(range: ByteRange): RootBuffer | undefined {
     return driverBufferOf(range.allocation) ?? this.hostBuffers.find(range);
   }
 
   /**
-   * The buffer that another API says an allocation of its own is.
+   * The buffer of another API's allocation, by the handle that API gives.
    *
-   * @throws {ArgumentError} where it is of another context, or a part of something else.
+   * @throws {ArgumentError} if the handle is of another context, or of a part of another buffer.
    */
   adopt(allocation: Allocation, mem: bigint): RootBuffer {
     return adoptedBuffer(this.#context, allocation, mem as ClMem);
   }
 
-  /** Retains a `cl_mem` for good: somebody still has it who did not say so. */
+  /** Retains a `cl_mem` for good: an unknown owner still uses it. */
   keep(mem: bigint): void {
     retainBuffer(mem as ClMem, []);
   }
 
-  /** The way back of a range that the device has written. @see {@link publication} */
+  /** The commands that return a range which the device wrote. @see {@link publication} */
   publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
     return publication(this.#context, aliases, () => mapBuffer(mem, false, CL_MAP_READ, offset, length));
   }
 
   /**
-   * Maps a range of a buffer for the host, and blocks until it is.
+   * Maps a range of a buffer for the host; blocks.
    *
    * @param exact see {@link mapFlags}
-   * @throws {AccessError} where it would wait for a promise that is not settled.
+   * @throws {AccessError} if it would wait for an unsettled promise.
    * @throws {NativeCallError} clEnqueueMapBuffer's.
    */
   map(mem: ClMem, access: Access, offset: number, length: number, exact = false): MappedRange {
@@ -125,7 +125,7 @@ export class OpenCLMemory {
     return new MappedRange(line, map.address, () => map.unmap);
   }
 
-  /** Where a part that begins so many bytes into a root buffer lies in its own `cl_mem`: see {@link part}. */
+  /** The offset in its own `cl_mem` of a part that begins `begin` bytes into a root buffer: see {@link part}. */
   offsetOf(begin: number): number {
     return begin % this.#context.subBufferAlign === 0 ? 0 : begin;
   }
@@ -136,17 +136,17 @@ export class OpenCLMemory {
     return new OpenCLTensor({ target: this.#context, resource, root, parent, handle, origin, layout });
   }
 
-  /** Where a root buffer begins in its allocation. */
+  /** The offset of a root buffer in its allocation. */
   startOf(root: RootBuffer): number {
     return "start" in root ? (root as HostBuffer).start : 0;
   }
 
-  /** What of a root buffer a layout covers that begins `begin` bytes into it; a sub-buffer goes on the undo list. */
+  /** The part of a root buffer that a layout covers from `begin` on; a sub-buffer goes on the undo list. */
   part(root: RootBuffer, begin: number, at: Layout, undo: Undo): BufferPart {
     return partOf(this.#context, root.mem, 0, moved(at, begin), undo);
   }
 
-  /** The frame of parts of one root buffer, whose bytes `resource` holds. */
+  /** The frame of parts of one root buffer; `resource` holds its bytes. */
   frame(
     resource: Resource,
     root: RootBuffer,
@@ -173,7 +173,7 @@ export class OpenCLMemory {
   }
 }
 
-/** The call that maps a range of a buffer, and where the driver puts it. */
+/** The call that maps a range of a buffer. */
 export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: number, length: number): MapCall {
   const [begin, size] = [BigInt(offset), BigInt(length)];
   const map: MapCall = {
@@ -192,9 +192,9 @@ export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: nu
 }
 
 /**
- * The way back whose first half is a map: by OpenCL's own rule the host sees what the device wrote once it is mapped. The
- * unmap follows when the map is done: rusticl 22.3 refuses it before. Memory that `aliases` the host's, and that was never
- * used, has nothing to publish.
+ * Publishes what the device wrote: by OpenCL's rule the host sees it once it is mapped. The unmap follows when the map is
+ * done, because rusticl 22.3 refuses it earlier. Memory that `aliases` the host's and was never used has nothing to
+ * publish.
  *
  * A map fails with what it stands behind (a promise that rejects). What the device had written by then comes back all the
  * same: both are submitted once more, when there is nothing left to wait for.
@@ -225,21 +225,21 @@ function unmapOfFailed(unmap: Call<ClLane> | undefined): Call<ClLane> | undefine
   return { fn: unmap.fn, call };
 }
 
-/** What is mapped at an address now. */
+/** A live map at an address. */
 interface MappedAt {
   readonly mem: ClMem;
-  /** Has another map of the same memory been ended that begins at the same address? */
+  /** True once another map of the same memory at the same address was unmapped. */
   overtaken: boolean;
 }
 
 const mappedAt = new Map<Address, MappedAt[]>();
 
 /**
- * The call that ends the range which has just been mapped at an address: once.
+ * The call that unmaps the range just mapped at an address, once.
  *
  * Several maps of one `cl_mem` may begin at the same byte. To NVIDIA's driver (580.159) they are one: the first unmap ends
- * all of them, and the next is refused with CL_INVALID_VALUE. All but one of them are for reading then, so that nothing is
- * lost by it: a marker stands for that one.
+ * them all, and it refuses the next with CL_INVALID_VALUE. At most one of them writes, so nothing is lost: a marker
+ * replaces the refused call.
  */
 export function unmapOf(mem: ClMem, address: Address): Call<ClLane> {
   const own: MappedAt = { mem, overtaken: false };

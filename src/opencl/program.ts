@@ -18,7 +18,7 @@ import { contentOf } from "./programs/binary.ts";
 import { programQuery } from "./programs/build.ts";
 import { TypeSizes } from "./programs/type_sizes.ts";
 
-/** What is known of the parameters of kernels whose driver has forgotten them, by the kernel's name. */
+/** The parameters of kernels, by the kernel's name, if the driver has forgotten them. */
 export type KeptKernels = ReadonlyMap<string, readonly ParameterInfo[]>;
 
 /** What a program is made of. */
@@ -27,11 +27,11 @@ export interface ProgramInit {
   readonly handle: ClProgram;
   /** Its release. */
   readonly undo: Undo;
-  /** The options that it was built with. */
+  /** Its build options. */
   readonly options: string;
-  /** What it was built from, where that is known. */
+  /** Its source, if that is known. */
   readonly source?: string;
-  /** What its binary was kept with. */
+  /** The parameters that were kept with its binary. */
   readonly kernels?: KeptKernels;
 }
 
@@ -42,11 +42,11 @@ export interface ProgramInit {
 export class OpenCLProgram extends NativeObject {
   /** The context it was built for. */
   readonly context: OpenCLContext;
-  /** The options that it was built with. */
+  /** Its build options. */
   readonly options: string;
   /** Its end of life. */
   readonly resource: Resource;
-  /** The sizes of the types that it declares: for those who write mappers. */
+  /** The sizes of the types it declares. For authors of mappers. */
   readonly sizes: TypeSizes;
   readonly #handle: ClProgram;
   readonly #kept: KeptKernels;
@@ -72,18 +72,18 @@ export class OpenCLProgram extends NativeObject {
   /** The names of its kernels. */
   get kernelNames(): string[] {
     const query = programQuery(this.handle);
-    // NVIDIA's driver (580.159) ends the process when it is asked for the names of none.
+    // NVIDIA's driver (580.159) crashes when it is asked for the names of no kernels.
     if (infoU64("clGetProgramInfo", query, CL_PROGRAM_NUM_KERNELS) === 0n) return [];
     const names = infoString("clGetProgramInfo", query, CL_PROGRAM_KERNEL_NAMES);
     return names.split(";").filter((name) => name !== "");
   }
 
-  /** One of its kernels, by name. @throws {ArgumentError} where it has none of that name. */
+  /** A kernel by its name. @throws {ArgumentError} if there is none. */
   kernel(name: string): OpenCLKernel {
     this.resource.assertLive();
     assertText(name, "name");
     try {
-      // C would take what stands before a zero for the whole name.
+      // C would end the name at the zero.
       if (name.includes("\0")) throw openclError(CL_INVALID_KERNEL_NAME, "clCreateKernel");
       return new OpenCLKernel(this, name, this.#kept.get(name));
     } catch (error) {
@@ -99,10 +99,10 @@ export class OpenCLProgram extends NativeObject {
   }
 
   /**
-   * The built program as bytes, for `cl.programFromBinary()`: what each device runs, with a checksum, which device and
-   * driver it is for, and what its kernels' arguments are checked by. The source is not in it.
+   * The built program as bytes, for `cl.programFromBinary()`: a binary for each device, its device and driver, the types of
+   * kernel arguments, and a checksum; not the source.
    *
-   * @throws {NativeCallError} where the driver gives no binary.
+   * @throws {NativeCallError} if the driver gives no binary.
    *
    * @example
    * ```ts
@@ -110,7 +110,7 @@ export class OpenCLProgram extends NativeObject {
    *
    * using cl = OpenCLContext.open();
    * using program = cl.program("kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }");
-   * const bytes = program.binary(); // keep them; BinaryError tells when they are of no use any more
+   * const bytes = program.binary(); // keep them; a BinaryError says when they no longer fit
    * using again = cl.programFromBinary(bytes);
    * console.log(again.kernelNames); // [ "twice" ]
    * ```

@@ -22,20 +22,20 @@ import type { FillPattern } from "./transfers/pattern.ts";
 import { read, write } from "./transfers/read_write.ts";
 import { readRect, writeRect } from "./transfers/rect.ts";
 
-/** A command queue, which runs commands in order. Work on a tensor waits for the work on it that was submitted before. */
+/** A command queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
 export class OpenCLQueue extends NativeObject {
-  /** The context it belongs to. */
+  /** Its context. */
   readonly context: OpenCLContext;
-  /** The device whose work it is. */
+  /** Its device. */
   readonly device: OpenCLDevice;
-  /** Does it keep the {@link times} of its commands? */
+  /** True if it keeps the {@link times} of its commands. */
   readonly profiling: boolean;
-  /** Its work: for those who write mappers. */
+  /** Its line of work. For authors of mappers. */
   readonly line: Line<ClLane>;
   readonly #isShared: boolean;
   readonly #log: CommandLog | undefined;
 
-  /** Made by `cl.createQueue()`, or of a handle by `cl.attachQueue()`; a context has one to begin with. */
+  /** Made by `cl.createQueue()`, `cl.attachQueue()`, and once by the context. */
   constructor(context: OpenCLContext, from: QueueOptions | bigint = {}) {
     super();
     const made = typeof from === "bigint" ? attachedQueue(context, from) : createdQueue(context, from);
@@ -57,7 +57,7 @@ export class OpenCLQueue extends NativeObject {
     joinQueue(queue, this.line);
   }
 
-  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
   static owns(value: object): boolean {
     return #isShared in value;
   }
@@ -67,24 +67,24 @@ export class OpenCLQueue extends NativeObject {
     return this.line.resource;
   }
 
-  /** The `cl_command_queue`. What you submit to it yourself is yours to declare, by `tensor.usedBy`. */
+  /** The `cl_command_queue`. Declare work that you submit to it yourself with `tensor.usedBy`. */
   get handle(): ClCommandQueue {
     this.resource.assertLive();
     return this.line.lane.queue;
   }
 
-  /** A fence at all that was submitted so far; of an attached queue, by others as well: that is a marker of its own. */
+  /** A fence behind all commands so far. On an attached queue it is a marker, behind the commands of others too. */
   fence(): Fence {
     this.resource.assertLive();
     return this.#isShared ? this.waitFor([]) : this.line.fence();
   }
 
   /**
-   * Has what is submitted from now on wait for fences, of any API (clEnqueueMarkerWithWaitList): on the device where it
-   * can, else here. Answers a fence behind them, and behind all that was submitted so far.
+   * Makes all later commands wait for fences, of any API (clEnqueueMarkerWithWaitList): on the device if it can, else by
+   * blocking. Returns a fence behind them and behind all commands so far.
    *
-   * @throws {ArgumentError} where one is no fence.
-   * @throws what made one of them fail.
+   * @throws {ArgumentError} if one is not a fence.
+   * @throws the error of a failed one.
    *
    * @example
    * ```ts
@@ -102,33 +102,34 @@ export class OpenCLQueue extends NativeObject {
     return this.line.waitFor(fencesIn(after, "after"));
   }
 
-  /** Hands what was submitted to the device. Every wait does this by itself. */
+  /** Hands all commands to the device. Every wait does this itself. */
   flush(): void {
     if (this.resource.state !== "freed") this.line.lane.flush();
   }
 
   /**
-   * Blocks until all that was submitted is done, by its other users too.
+   * Blocks until all commands are done, those of its other users too.
    *
-   * @throws {AccessError} where it waits for a promise, or for a user event, that is not settled.
-   * @throws {NativeCallError} where the last command failed. What others failed with is told by those who used them.
+   * @throws {AccessError} if it waits for an unsettled promise or user event.
+   * @throws {NativeCallError} if the last command failed. The tensors of earlier commands report their failures.
    */
   finish(): void {
     this.resource.assertLive();
     const { line } = this;
     line.assertUnblocked("finish()");
     check(opencl().clFinish(line.lane.queue), "clFinish");
-    line.fence().waitSync(); // what counts is what the events say: rusticl 22.3 comes back early
+    line.fence().waitSync(); // by the events: clFinish of rusticl 22.3 returns early
   }
 
   /**
-   * When a command was enqueued, began and was done, once it is. The last 1,024 of a queue with profiling are kept.
+   * When a finished command was enqueued, began and ended. A queue with profiling keeps the times of its last 1,024
+   * commands.
    *
-   * @param fence at the command: `queue.fence()` behind it; of an attached queue `queue.line.fence()`, as the other is at
-   * a marker
-   * @throws {ArgumentError} where the queue has no profiling (`argument` is `"profiling"`), or the fence is not one of its
-   * own, is not reached, or is too old.
-   * @throws {NativeCallError} where the command failed, or the driver would not tell.
+   * @param fence at the command: `queue.fence()` right behind it. On an attached queue it is `queue.line.fence()`, because
+   * `queue.fence()` adds a marker
+   * @throws {ArgumentError} if the queue does not profile (`argument` is `"profiling"`), or the fence is of another queue,
+   * is not reached, or is too old.
+   * @throws {NativeCallError} if the command failed, or the driver refuses its times.
    *
    * @example
    * ```ts
@@ -157,26 +158,26 @@ export class OpenCLQueue extends NativeObject {
   }
 
   /**
-   * Copies `bytes` to the tensor, because you ask for it; blocks. Counted in `cl.bytesCopied`.
+   * Copies `bytes` to the tensor; blocks. Counted in `cl.bytesCopied`.
    *
-   * @throws {LayoutError} where they are not as long as the tensor, padding included.
-   * @throws {AccessError} where the tensor's bytes are lent, or the queue waits for a promise that is not settled.
+   * @throws {LayoutError} if they are not as long as the tensor, padding included.
+   * @throws {AccessError} if the tensor's bytes are lent, or the queue waits for an unsettled promise.
    */
   write(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
     write(this, tensor, bytes);
   }
 
-  /** Copies the tensor to `bytes`, because you ask for it; blocks. Counted in `cl.bytesCopied`. @throws like {@link write}. */
+  /** Copies the tensor to `bytes`; blocks. Counted in `cl.bytesCopied`. @throws like {@link write}. */
   read(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
     read(this, tensor, bytes);
   }
 
   /**
-   * Copies elements to the tensor, and leaves what lies between them alone (clEnqueueWriteBufferRect); blocks. Counted
-   * in `cl.bytesCopied`.
+   * Copies elements to the tensor, and leaves its gaps alone (clEnqueueWriteBufferRect); blocks. Counted in
+   * `cl.bytesCopied`.
    *
-   * @param at where the elements lie in `bytes`: a layout of the same shape and dtype; contiguous by default
-   * @throws {LayoutError} where it is another shape or dtype, or no box of at most three dimensions of bytes.
+   * @param at the layout of the elements in `bytes`, of the same shape and dtype; contiguous by default
+   * @throws {LayoutError} for another shape or dtype, or elements that are no box of at most three dimensions of bytes.
    * @throws {AccessError} like {@link write}.
    */
   writeRect(tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
@@ -184,10 +185,10 @@ export class OpenCLQueue extends NativeObject {
   }
 
   /**
-   * Copies the tensor's elements to `bytes`, and leaves what lies between them alone (clEnqueueReadBufferRect); blocks.
-   * Counted in `cl.bytesCopied`.
+   * Copies the tensor's elements to `bytes`, and leaves the gaps there alone (clEnqueueReadBufferRect); blocks. Counted in
+   * `cl.bytesCopied`.
    *
-   * @param at where the elements go in `bytes`: a layout of the same shape and dtype; contiguous by default
+   * @param at the layout of the elements in `bytes`, of the same shape and dtype; contiguous by default
    * @throws like {@link writeRect}.
    *
    * @example
@@ -207,73 +208,71 @@ export class OpenCLQueue extends NativeObject {
   }
 
   /**
-   * Fills the tensor's elements, on the device, and returns; what lies between them is left alone. Rows that are apart
-   * take a command each (clEnqueueFillBuffer), so a failure in the middle leaves a part of them filled.
+   * Fills the tensor's elements on the device, and leaves its gaps alone; returns at once. Each row takes a command if there
+   * are gaps (clEnqueueFillBuffer), so a failure may leave some rows filled.
    *
-   * @param pattern a value of the tensor's dtype, or several in turn; or bytes, as a typed array: 1 to 128 of them, a
-   * power of two
-   * @throws {ArgumentError} where the pattern is of another kind, size or range.
-   * @throws {LayoutError} where a row is no multiple of it, or there are too many rows.
-   * @throws {AccessError} where the tensor's bytes may not be written.
+   * @param pattern a value of the tensor's dtype, or several in turn; or a typed array of 1 to 128 bytes, a power of two
+   * @throws {ArgumentError} if the pattern's kind, size or range is wrong.
+   * @throws {LayoutError} if a row is not a multiple of it, or there are too many rows.
+   * @throws {AccessError} if the tensor's bytes may not be written.
    */
   fill(tensor: OpenCLTensor, pattern: FillPattern): void {
     fill(this, tensor, pattern);
   }
 
   /**
-   * Copies one tensor to another, on the device, because you ask for it; returns. Only elements are copied, not what
-   * lies between them (clEnqueueCopyBuffer, clEnqueueCopyBufferRect). Not counted in `cl.bytesCopied`.
+   * Copies the elements of one tensor to another on the device, without the gaps (clEnqueueCopyBuffer,
+   * clEnqueueCopyBufferRect); returns at once. Not counted in `cl.bytesCopied`.
    *
-   * @throws {LayoutError} where shape or dtype differ, the bytes overlap, or they are no box of at most three dimensions.
-   * @throws {AccessError} where the tensors' bytes may not be used so.
+   * @throws {LayoutError} if shape or dtype differ, the bytes overlap, or they are no box of at most three dimensions.
+   * @throws {AccessError} if the tensors' bytes are lent, or `to` may not be written.
    */
   copy(from: OpenCLTensor, to: OpenCLTensor): void {
     copy(this, from, to);
   }
 
   /**
-   * Has the driver move the tensors' buffers, whole, to the device or the host, ahead of their use
-   * (clEnqueueMigrateMemObjects); returns. It says where bytes are, not who may use them.
+   * Moves the tensors' whole buffers to the device or the host ahead of their use (clEnqueueMigrateMemObjects); returns at
+   * once. It changes no access.
    *
-   * @throws {LayoutError} where `contentUndefined` would spoil bytes that are not the tensor's.
-   * @throws {AccessError} where the tensors' bytes are lent.
+   * @throws {LayoutError} if `contentUndefined` would spoil bytes outside the tensor.
+   * @throws {AccessError} if the tensors' bytes are lent.
    */
   migrate(tensors: readonly OpenCLTensor[], options: MigrateOptions): void {
     migrate(this, tensors, options);
   }
 
   /**
-   * Copies `bytes` to an image's pixels, because you ask for it (clEnqueueWriteImage); blocks. Counted in
-   * `cl.bytesCopied`.
+   * Copies `bytes` to an image's pixels (clEnqueueWriteImage); blocks. Counted in `cl.bytesCopied`.
    *
    * @param bytes the pixels, row after row without gaps
-   * @throws {LayoutError} where they are not as many as the image's.
+   * @throws {LayoutError} if they are not as many as the image's.
    * @throws {AccessError} like {@link write}.
    */
   writeImage(image: OpenCLImage, bytes: ArrayBufferView): void {
     writeImage(this, image, bytes);
   }
 
-  /** Copies an image's pixels to `bytes`, because you ask for it (clEnqueueReadImage). @see {@link writeImage} */
+  /** Copies an image's pixels to `bytes` (clEnqueueReadImage). @see {@link writeImage} */
   readImage(image: OpenCLImage, bytes: ArrayBufferView): void {
     readImage(this, image, bytes);
   }
 
   /**
-   * Copies pixels on the device, because you ask for it, and returns: between two images of one format and size, or
-   * between an image and a buffer that has its pixels without gaps. Not counted in `cl.bytesCopied`.
+   * Copies pixels on the device between two images of one format and size, or between an image and a buffer of its pixels
+   * without gaps; returns at once. Not counted in `cl.bytesCopied`.
    *
-   * @throws {LayoutError} where formats or sizes differ, or the bytes overlap.
-   * @throws {AccessError} where the bytes may not be used so.
+   * @throws {LayoutError} if formats or sizes differ, or the bytes overlap.
+   * @throws {AccessError} if the bytes are lent, or `to` may not be written.
    */
   copyImage(from: OpenCLImage | OpenCLTensor, to: OpenCLImage | OpenCLTensor): void {
     copyImage(this, from, to);
   }
 
   /**
-   * Gives every pixel of an image one colour, on the device, and returns.
+   * Fills an image with one colour on the device; returns at once.
    *
-   * @param colour four channels, as `read_imagef`, `read_imagei` or `read_imageui` would answer them
+   * @param colour four channels, as `read_imagef`, `read_imagei` or `read_imageui` would return them
    *
    * @example
    * ```ts

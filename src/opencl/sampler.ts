@@ -10,10 +10,10 @@ import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
 import { opencl } from "./library.ts";
 
-/** What a sampler reads beside the image: CL_ADDRESS_… in small letters. `"none"` leaves it to chance. */
+/** What a sampler reads outside the image: CL_ADDRESS_… in lower case. `"none"` is undefined there. */
 export type Addressing = "none" | "clamp-to-edge" | "clamp" | "repeat" | "mirrored-repeat";
 
-/** What a sampler reads between pixels: CL_FILTER_… in small letters. */
+/** What a sampler reads between pixels: CL_FILTER_… in lower case. */
 export type Filter = "nearest" | "linear";
 
 const ADDRESSING: { readonly [A in Addressing]: number } = {
@@ -29,14 +29,14 @@ const FILTERS: { readonly [F in Filter]: number } = {
   linear: cl.CL_FILTER_LINEAR,
 };
 
-/** These want normalized coordinates (clCreateSampler). */
+/** These take only normalized coordinates (clCreateSampler). */
 const NORMALIZED_ONLY: readonly Addressing[] = ["repeat", "mirrored-repeat"];
 
 /** How a kernel reads an image. */
 export interface SamplerInit {
   /** Coordinates from 0 to 1 instead of pixels; false by default. */
   readonly normalized?: boolean;
-  /** What is read beside the image; `"clamp-to-edge"` by default. */
+  /** What is read outside the image; `"clamp-to-edge"` by default. */
   readonly addressing?: Addressing;
   /** What is read between pixels; `"nearest"` by default. */
   readonly filter?: Filter;
@@ -45,19 +45,19 @@ export interface SamplerInit {
 const NAMES: Names<SamplerInit> = { normalized: true, addressing: true, filter: true };
 
 /**
- * How a kernel reads an image: an argument for its `sampler_t`. Its end waits for the kernels that use it: PoCL 3.1 does
- * not keep it for them.
+ * How a kernel reads an image: an argument for its `sampler_t`. Its dispose waits for the kernels that use it, because
+ * PoCL 3.1 does not retain it for them.
  */
 export class OpenCLSampler extends NativeObject {
-  /** The context it belongs to. */
+  /** Its context. */
   readonly context: OpenCLContext;
   /** Its end of life. */
   readonly resource: Resource;
-  /** As it was asked for, with the defaults filled in. */
+  /** Its settings, with defaults. */
   readonly settings: Required<SamplerInit>;
   readonly #handle: ClSampler;
 
-  /** Made by `cl.sampler()`. @throws {ArgumentError} for a setting that OpenCL has not, or two that do not go together. */
+  /** Made by `cl.sampler()`. @throws {ArgumentError} for an unknown setting, or two that exclude each other. */
   constructor(context: OpenCLContext, init: SamplerInit = {}) {
     super();
     this.context = context;
@@ -87,7 +87,7 @@ export class OpenCLSampler extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** True for a sampler itself, and not for what a program has put in front of one. */
+  /** True for a sampler, and not for a proxy of one. */
   static isSampler(value: unknown): value is OpenCLSampler {
     return typeof value === "object" && value !== null && #handle in value;
   }
@@ -99,7 +99,7 @@ export class OpenCLSampler extends NativeObject {
   }
 }
 
-/** The settings, each read once. */
+/** The settings, with defaults. */
 function settingsOf(init: SamplerInit): Required<SamplerInit> {
   const { normalized = false, addressing = "clamp-to-edge", filter = "nearest" } = optionsIn(init, NAMES, "init");
   checks.assertBoolean(normalized, "normalized");

@@ -15,37 +15,37 @@ import { SvmMaps } from "./svm/maps.ts";
 import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm/memory.ts";
 import { OpenCLSvmTensor } from "./svm/tensor.ts";
 
-/** What {@link OpenCLSvm.allocate} makes. */
+/** Options of {@link OpenCLSvm.allocate}. */
 export interface SvmAllocation<D extends DType = DType> extends LayoutInit<D> {
   /**
-   * How finely it is shared: `"coarse"` by default, which every device with shared virtual memory has. The host maps it,
-   * and unmaps it; `"fine"` it uses in place.
+   * The grain of sharing: `"coarse"` by default, which every device with shared virtual memory has. The host maps and
+   * unmaps coarse-grained memory; it uses fine-grained memory in place.
    */
   readonly grain?: SvmGrain;
-  /** May host and device use atomics on it? Only fine-grained; false by default. */
+  /** True if host and device use atomics on it; only with `"fine"`. False by default. */
   readonly atomics?: boolean;
-  /** The address will be a multiple of this power of two; 128 at least, where the device has 64-bit vectors. */
+  /** The alignment of the address in bytes, a power of two; at least 128 if the device has 64-bit vectors. */
   readonly align?: number;
 }
 
 const NAMES: Names<SvmAllocation & Layout> = { ...LAYOUT_NAMES, grain: true, atomics: true, align: true };
 
-/** How finely a device has to share for each grain. */
+/** The ability that a device needs for each grain. */
 const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm; readonly name: string } } = {
   coarse: { ability: "coarseGrainBuffer", name: "CL_DEVICE_SVM_COARSE_GRAIN_BUFFER" },
   fine: { ability: "fineGrainBuffer", name: "CL_DEVICE_SVM_FINE_GRAIN_BUFFER" },
 };
 
 /**
- * Shared virtual memory of one context: `cl.svm`. A kernel is passed its tensors as pointers, and may find more pointers
- * behind those.
+ * Shared virtual memory of one context: `cl.svm`. A kernel gets its tensors as pointers, and may find more pointers in
+ * their memory.
  */
 export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   /** The kind of memory. */
   override readonly kind = "opencl.svm";
-  /** What every device of the context has of it (CL_DEVICE_SVM_CAPABILITIES). */
+  /** The capabilities that all devices of the context have (CL_DEVICE_SVM_CAPABILITIES). */
   readonly capabilities: DeviceSvm;
-  /** What of it is mapped for the host: for those who write mappers. */
+  /** Its maps for the host. For authors of mappers. */
   readonly maps: SvmMaps;
 
   /** Made by the context. */
@@ -70,8 +70,8 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
    * Allocates shared virtual memory (clSVMAlloc), not initialised.
    *
    * @throws {LayoutError} for a wrong shape, dtype, stride or alignment, or more than the device takes in one piece.
-   * @throws {ArgumentError} where the device has none, none so fine, or no atomics.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {ArgumentError} if the device lacks it, the grain, or the atomics.
+   * @throws {NativeCallError} if there is too little memory.
    *
    * @example
    * ```ts
@@ -88,16 +88,16 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     const { grain, atomics, align } = this.#asked(init);
     const at = layoutIn(init, NAMES);
     const byteLength = at.byteOffset + at.byteLength;
-    this.context.resource.assertLive(); // asked last: what was given may have run the program's own code
+    this.context.resource.assertLive();
     return this.own(svmBlock(this.context, { byteLength, grain, atomics, align }), at);
   }
 
-  /** The block of this context that an allocation is; undefined for other memory: for those who write mappers. */
+  /** The block of an allocation of this context; undefined for other memory. For authors of mappers. */
   blockOf(allocation: Allocation): SvmBlock | undefined {
     return svmBlockOf(allocation, this.context);
   }
 
-  /** What has to be proven of an allocation used by pointer, or by a buffer over it: for those who write mappers. */
+  /** The kind of memory to prove for an allocation used by pointer, or by a buffer over it. For authors of mappers. */
   memoryOf(allocation: Allocation, by: "pointer" | "buffer" = "pointer"): MemoryKind {
     const block = this.blockOf(allocation);
     if (block === undefined) return SYSTEM_MEMORY;
@@ -109,7 +109,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     return new OpenCLSvmTensor(init);
   }
 
-  /** What was asked for, each read once, as far as the device has it. */
+  /** The options with defaults, checked against the device. */
   #asked(init: SvmAllocation): { grain: SvmGrain; atomics: boolean; align: number } {
     const { grain = "coarse", atomics = false, align } = object(init, "init");
     if (grain !== "coarse" && grain !== "fine") {

@@ -14,37 +14,37 @@ import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
 import { opencl } from "./library.ts";
 
-/** A buffer that is no sub-buffer, as the tensors over it know it. */
+/** A buffer that is not a sub-buffer; the tensors over it share this. */
 export interface RootBuffer {
   /** The `cl_mem`. */
   readonly mem: ClMem;
-  /** The host address of its first byte, where it lies in host memory (CL_MEM_USE_HOST_PTR). */
+  /** The host address of its first byte, if it lies in host memory (CL_MEM_USE_HOST_PTR). */
   readonly hostAddress: bigint | undefined;
-  /** How many maps let the CPU write into it now: what a device with a copy of its own sees when they end. */
+  /** The number of maps through which the CPU writes to it now. A device with its own copy sees the bytes when they end. */
   hostWriters: number;
-  /** True once a view of what a map of it showed has escaped, in memory of the driver's: it is never released. */
+  /** True once a view over a map of driver memory has escaped: the buffer is never released. */
   kept?: boolean;
-  /** What its flags forbid; undefined where that is nothing. */
+  /** The limits of its flags; undefined if they forbid nothing. */
   readonly limits?: BufferLimits | undefined;
-  /** Which memory it is, where neither its address nor the driver's own choice tells. */
+  /** The kind of its memory, if it is neither host memory nor the driver's default. */
   readonly kind?: MemoryKind | undefined;
 }
 
 /** What an OpenCL tensor is made of. */
 export interface OpenCLTensorInit extends TensorInit<ClMem> {
-  /** Whose bytes they are. */
+  /** The root buffer of its bytes. */
   readonly root: RootBuffer;
-  /** Where the handle's first byte lies in the root: 0 unless the handle is a sub-buffer. */
+  /** The handle's offset in the root: 0 unless the handle is a sub-buffer. */
   readonly origin: number;
-  /** What the handle's flags forbid, where it is a sub-buffer that forbids more than its root. */
+  /** The limits of the handle's flags, if it is a sub-buffer with more limits than its root. */
   readonly limits?: BufferLimits | undefined;
 }
 
-/** A part of a buffer: its own `cl_mem` where the device lets a sub-buffer begin there, else the root and an offset. */
+/** A part of a buffer: a sub-buffer if its alignment allows one, else the root and an offset. */
 export interface BufferPart {
   /** The handle for kernel arguments. */
   readonly handle: ClMem;
-  /** Where it lies in the root. */
+  /** Its offset in the root. */
   readonly origin: number;
   /** The layout, counted from the handle. */
   readonly layout: Layout;
@@ -52,11 +52,11 @@ export interface BufferPart {
 
 /** Memory that an OpenCL device sees. Its handle is the `cl_mem`. */
 export class OpenCLTensor extends Tensor<ClMem> {
-  /** Whose bytes they are. */
+  /** The root buffer of its bytes. */
   readonly root: RootBuffer;
-  /** Where the handle's first byte lies in the root. */
+  /** The handle's offset in the root. */
   readonly origin: number;
-  /** What the buffer's flags forbid; undefined where that is nothing. */
+  /** The limits of the buffer's flags; undefined if they forbid nothing. */
   readonly limits: BufferLimits | undefined;
 
   /** Takes the resource over. */
@@ -67,22 +67,22 @@ export class OpenCLTensor extends Tensor<ClMem> {
     this.limits = init.limits ?? init.root.limits;
   }
 
-  /** The context whose memory it is. */
+  /** Its context. */
   get context(): OpenCLContext {
     return this.target.context as OpenCLContext;
   }
 
-  /** Where its first element lies in the root, in bytes. */
+  /** The offset of its first element in the root, in bytes. */
   get rootOffset(): number {
     return this.origin + this.layout.byteOffset;
   }
 
-  /** Lends a part as a child: a sub-buffer, where the device lets one begin there. @see {@link Tensor.slice} */
+  /** Lends a part as a child: a sub-buffer if its alignment allows one. @see {@link Tensor.slice} */
   override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): OpenCLTensor {
     return super.slice(layout, options) as OpenCLTensor;
   }
 
-  /** Where its first element lies in host memory (CL_MEM_USE_HOST_PTR), if it does. */
+  /** The host address of its first element, if it lies in host memory (CL_MEM_USE_HOST_PTR). */
   protected override get hostAddress(): bigint | undefined {
     const { hostAddress } = this.root;
     return hostAddress === undefined ? undefined : hostAddress + BigInt(this.rootOffset);
@@ -99,8 +99,8 @@ export class OpenCLTensor extends Tensor<ClMem> {
 }
 
 /**
- * The handle of a part that begins `origin + at.byteOffset` bytes into a root buffer: a sub-buffer of its own where
- * CL_DEVICE_MEM_BASE_ADDR_ALIGN lets one begin there, else the root with a byte offset.
+ * The handle of a part that begins `origin + at.byteOffset` bytes into a root buffer: a sub-buffer if
+ * CL_DEVICE_MEM_BASE_ADDR_ALIGN allows one, else the root with a byte offset.
  */
 export function partOf(context: OpenCLContext, root: ClMem, origin: number, at: Layout, undo: Undo): BufferPart {
   const begin = origin + at.byteOffset;
@@ -115,7 +115,7 @@ export function partOf(context: OpenCLContext, root: ClMem, origin: number, at: 
   return { handle, origin: begin, layout: moved(at, 0) };
 }
 
-/** A new buffer, whose release goes on the undo list. It can be read and written: access is kept by the grants. */
+/** A new buffer, whose release goes on the undo list. Kernels can read and write it; the grants limit access. */
 export function createBuffer(
   context: OpenCLContext,
   flags: bigint,
@@ -128,7 +128,7 @@ export function createBuffer(
   return mem;
 }
 
-/** The same, for the caller to release. */
+/** The same, released by the caller. */
 export function newBuffer(context: OpenCLContext, flags: bigint, length: number, address: Address): ClMem {
   const all = flags | CL_MEM_READ_WRITE;
   const mem = made(opencl().clCreateBuffer(context.rawHandle, all, BigInt(length), address, errcode), "clCreateBuffer");
@@ -136,7 +136,7 @@ export function newBuffer(context: OpenCLContext, flags: bigint, length: number,
   return mem;
 }
 
-/** A buffer that somebody else made, retained; the release goes on the undo list. */
+/** Retains a buffer that other code made; the release goes on the undo list. */
 export function retainBuffer(mem: ClMem, undo: Undo): ClMem {
   check(opencl().clRetainMemObject(mem), "clRetainMemObject");
   return own(mem, undo);
@@ -149,7 +149,7 @@ export function own(mem: ClMem, undo: Undo): ClMem {
   return mem;
 }
 
-/** Gives up one share of a `cl_mem`. */
+/** Releases a `cl_mem` once. */
 export function releaseBuffer(mem: ClMem): void {
   ledger.remove("opencl.cl_mem");
   check(opencl().clReleaseMemObject(mem), "clReleaseMemObject");

@@ -17,34 +17,34 @@ import { USM, usmOf } from "./usm/library.ts";
 import { USM_MEMORY } from "./usm/memory.ts";
 import { OpenCLUsmTensor } from "./usm/tensor.ts";
 
-/** What {@link OpenCLUsm.allocate} makes. */
+/** Options of {@link OpenCLUsm.allocate}. */
 export interface UsmAllocation<D extends DType = DType> extends LayoutInit<D> {
   /** Where it lies. */
   readonly kind: UsmKind;
-  /** The address will be a multiple of this power of two; the driver's choice by default. */
+  /** The alignment of the address in bytes, a power of two; the driver's choice by default. */
   readonly align?: number;
 }
 
 const NAMES: Names<UsmAllocation & Layout> = { ...LAYOUT_NAMES, kind: true, align: true };
 
 /**
- * Unified shared memory of one context, where its driver has cl_intel_unified_shared_memory: `cl.usm`. A kernel is
- * passed its tensors as pointers, and may find more pointers behind those.
+ * Unified shared memory of one context, if its driver has cl_intel_unified_shared_memory: `cl.usm`. A kernel gets its
+ * tensors as pointers, and may find more pointers in their memory.
  */
 export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   /** The kind of memory. */
   override readonly kind = "opencl.usm";
   #capabilities: UsmCapabilities | undefined;
 
-  /** True where every device of the context has the extension. */
+  /** True if every device of the context has the extension. */
   get available(): boolean {
     return this.context.devices.every(({ extensions }) => extensions.includes(USM));
   }
 
   /**
-   * What the context's first device, for which it is allocated, has of it; undefined where one lacks the extension.
+   * The capabilities of the context's first device, for which it is allocated; undefined if a device lacks the extension.
    *
-   * @throws {NativeCallError} where the driver does not answer.
+   * @throws {NativeCallError} if the driver does not answer.
    */
   get capabilities(): UsmCapabilities | undefined {
     return this.#capabilities ??= this.available ? usmCapabilities(this.context.device) : undefined;
@@ -59,8 +59,8 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
    * Allocates unified shared memory, not initialised.
    *
    * @throws {LayoutError} for a wrong shape, dtype, stride or alignment, or more than the device takes in one piece.
-   * @throws {ArgumentError} where the device has none, or none of this kind.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {ArgumentError} if the device lacks it, or this kind of it.
+   * @throws {NativeCallError} if there is too little memory.
    *
    * @example
    * ```ts
@@ -88,31 +88,30 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     }
     const multiple = align === undefined ? 0 : powerOfTwo(align, "align");
     const at = layoutIn(init, NAMES);
-    this.context.resource.assertLive(); // asked last: what was given may have run the program's own code
+    this.context.resource.assertLive();
     return this.own(usmBlock(this.context, kind, at.byteOffset + at.byteLength, multiple), at);
   }
 
-  /** The block of this context that an allocation is; undefined for other memory: for those who write mappers. */
+  /** The block of an allocation of this context; undefined for other memory. For authors of mappers. */
   blockOf(allocation: Allocation): UsmBlock | undefined {
     return usmBlockOf(allocation, this.context);
   }
 
-  /** What has to be proven of memory that the host can reach: for those who write mappers. */
+  /** The kind of memory to prove for memory that the host reaches. For authors of mappers. */
   memoryOf(kind: Exclude<UsmKind, "device">): MemoryKind {
     return USM_MEMORY[kind];
   }
 
   /**
-   * Copies bytes between two addresses (clEnqueueMemcpyINTEL), and blocks until they are there: for those who write
-   * mappers.
+   * Copies bytes between two addresses (clEnqueueMemcpyINTEL); blocks. For authors of mappers.
    *
-   * @throws {AccessError} where it would wait for a promise that is not settled.
+   * @throws {AccessError} if it would wait for an unsettled promise.
    */
   copy(to: Address, from: Address, byteLength: number): void {
     this.context.queue.line.submitRaw(this.copying(to, from, byteLength, true));
   }
 
-  /** The call that does so: for those who write mappers. */
+  /** The call that {@link copy} makes. For authors of mappers. */
   copying(to: Address, from: Address, byteLength: number, blocks = false): Call<ClLane> {
     const { context } = this;
     const usm = usmOf(context.device);

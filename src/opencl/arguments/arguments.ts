@@ -29,7 +29,7 @@ export class KernelArguments extends Arguments<OpenCLContext> {
   }
 
   /**
-   * True where the `cl_kernel` may not take these any more. NVIDIA's driver (580.159) never again takes a buffer for a
+   * True if the `cl_kernel` may not take these any more. NVIDIA's driver (580.159) never again takes a buffer for a
    * parameter that was given an address once (CL_INVALID_KERNEL_ARGS), whatever is set in between.
    */
   isSpoiltFor(args: readonly unknown[]): boolean {

@@ -13,9 +13,9 @@ const FN = "clSetKernelExecInfo";
 /**
  * Checks the tensors that a kernel will reach by pointers which it finds in memory.
  *
- * @throws {ArgumentError} where one is no memory that has an address for kernels, or of another context.
- * @throws {AccessError} where its bytes may not be used.
- * @throws {DisposedError} where it was disposed.
+ * @throws {ArgumentError} if one is no memory that has an address for kernels, or of another context.
+ * @throws {AccessError} if its bytes may not be used.
+ * @throws {DisposedError} if it was disposed.
  */
 export function acceptIndirect(
   given: unknown,

@@ -41,7 +41,7 @@ export interface ParameterInfo {
 /**
  * What the driver says of a kernel's parameters, in order; where it has forgotten them, what was kept with its binary.
  *
- * @throws {ArgumentError} where nothing is known of them: no argument could be checked.
+ * @throws {ArgumentError} if nothing is known of them: no argument could be checked.
  */
 export function infosOf(
   handle: ClKernel,

@@ -70,7 +70,7 @@ export class GlobalParameter extends PointerParameter<Pointee, OpenCLContext> {
     return tensor instanceof OpenCLTensor ? tensor.rawHandle : tensor.address;
   }
 
-  /** Throws where the flags of an attached buffer forbid what the kernel does. */
+  /** Throws if the flags of an attached buffer forbid what the kernel does. */
   #checkLimits({ name, limits }: OpenCLTensor, access: Access): void {
     if (limits === undefined || limits.kernel !== (writes(access) ? "read" : "write")) return;
     const what = writes(access) ? "may be written" : "is read";

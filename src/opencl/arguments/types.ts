@@ -23,7 +23,7 @@ const TYPES = new TypeTable({
   mostAlign: LARGEST_TYPE,
 });
 
-/** What a type of OpenCL C, or what it points to, is made of; undefined where it is neither a number nor a vector. */
+/** What a type of OpenCL C, or what it points to, is made of; undefined if it is neither a number nor a vector. */
 export function elementOf(type: string): Element | undefined {
   return TYPES.element(
     type.replace(/^(?:const |volatile |restrict )*/, "").replace(/\s*\**$/, "").replace("unsigned ", "u"),

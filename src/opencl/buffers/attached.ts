@@ -57,7 +57,7 @@ interface Place extends Pick<OwnTensorInit, "allocation" | "start" | "root"> {
   readonly share?: Share;
 }
 
-/** A tensor over a `cl_mem` that somebody else made. */
+/** A tensor over a `cl_mem` that other code made. */
 export function attachedBuffer(
   context: OpenCLContext,
   given: bigint,

@@ -94,17 +94,17 @@ export class HostBuffers {
     return found ?? NONE;
   }
 
-  /** True where all maps that have a buffer are on their way back: it ends by itself. */
+  /** True if all maps that have a buffer are on their way back: it ends by itself. */
   isReturning({ shares }: HostBuffer): boolean {
     return shares.length > 0 && shares.every(({ holder }) => holder?.onTheWayBack);
   }
 
-  /** Blocks until the maps that have these buffers are back. @throws {AccessError} where that could never end. */
+  /** Blocks until the maps that have these buffers are back. @throws {AccessError} if that could never end. */
   settle(buffers: readonly HostBuffer[]): void {
     for (const { shares } of buffers) for (const { holder } of [...shares]) holder?.settle();
   }
 
-  /** True where a map of a range can share a live buffer; or a live image, where it is to be that image. */
+  /** True if a map of a range can share a live buffer; or a live image, where it is to be that image. */
   shares(live: HostBuffer, { start, byteLength }: ByteRange, what: string = BUFFER): boolean {
     if (live.what !== what) return false;
     if (what !== BUFFER) return live.start === start && live.byteLength === byteLength;
@@ -131,10 +131,10 @@ export class HostBuffers {
   }
 
   /**
-   * A share of the buffer that somebody else made over exactly this range, which is retained for as long as somebody
+   * A share of the buffer that other code made over exactly this range, which is retained for as long as somebody
    * has one.
    *
-   * @throws {ArgumentError} where another buffer is live over any of these bytes.
+   * @throws {ArgumentError} if another buffer is live over any of these bytes.
    */
   attach(range: ByteRange, mem: ClMem, limits: BufferLimits | undefined, undo: Undo): Share {
     const live = this.#live(range);

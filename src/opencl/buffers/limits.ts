@@ -12,7 +12,7 @@ import { AccessError } from "../../core/errors.ts";
 export interface BufferLimits {
   /** What kernels may do (CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY). */
   readonly kernel: Access;
-  /** What the host may do (CL_MEM_HOST_…); undefined where it may do nothing. */
+  /** What the host may do (CL_MEM_HOST_…); undefined if it may do nothing. */
   readonly host: Access | undefined;
   /** The flags that say so: `"CL_MEM_READ_ONLY, CL_MEM_HOST_NO_ACCESS"`. */
   readonly flags: string;
@@ -27,7 +27,7 @@ const FLAGS: readonly { readonly bit: bigint; readonly name: string; readonly li
   { bit: CL_MEM_HOST_NO_ACCESS, name: "CL_MEM_HOST_NO_ACCESS", limits: { host: undefined } },
 ];
 
-/** What CL_MEM_FLAGS say; undefined where they forbid nothing. */
+/** What CL_MEM_FLAGS say; undefined if they forbid nothing. */
 export function limitsIn(flags: bigint): BufferLimits | undefined {
   const limiting = FLAGS.filter(({ bit }) => (flags & bit) !== 0n);
   if (limiting.length === 0) return undefined;
@@ -38,7 +38,7 @@ export function limitsIn(flags: bigint): BufferLimits | undefined {
   });
 }
 
-/** True where the flags let the host use a buffer so. */
+/** True if the flags let the host use a buffer so. */
 export function hostMay(access: Access, limits: BufferLimits | undefined): boolean {
   return limits === undefined || (limits.host !== undefined && covers(limits.host, access));
 }

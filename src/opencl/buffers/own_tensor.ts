@@ -21,13 +21,13 @@ export interface OwnTensorInit {
   readonly start: number;
   /** The `cl_mem`: the root, or a sub-buffer of it. */
   readonly handle: ClMem;
-  /** Whose bytes they are. */
+  /** The root buffer of its bytes. */
   readonly root: RootBuffer;
   /** Where the handle's first byte lies in the root. */
   readonly origin: number;
   /** Where the elements lie, counted from the handle. */
   readonly layout: Layout;
-  /** What it may be used for. */
+  /** Its access. */
   readonly access: Access;
   /** What the handle's flags forbid. */
   readonly limits?: BufferLimits | undefined;
@@ -45,7 +45,7 @@ export function ownTensor(target: OpenCLContext, init: OwnTensorInit): OpenCLTen
   return new OpenCLTensor({ target, resource, ...rest });
 }
 
-/** A tensor of memory of the driver's own (CL_MEM_ALLOC_HOST_PTR), not initialised. */
+/** A tensor of the driver's own memory (CL_MEM_ALLOC_HOST_PTR), not initialised. */
 export function allocatedTensor(context: OpenCLContext, init: LayoutInit): OpenCLTensor {
   const at = layout(init);
   context.resource.assertLive();

@@ -23,7 +23,7 @@ export interface DeviceChoice {
 
 const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, uuid: true };
 
-/** The device that was asked for: of several that fit, the first GPU, else the first. @throws {ArgumentError} where none fits. */
+/** The device that was asked for: of several that fit, the first GPU, else the first. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
   const asked = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
   for (const [name, value] of Object.entries(asked)) if (value !== undefined) assertText(value, `choice.${name}`);
@@ -46,7 +46,7 @@ function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
     (choice.uuid === undefined || device.id.uuid === plainUuid(choice.uuid));
 }
 
-/** What a variable names; a colon in a device's name belongs to it. @throws {ArgumentError} where it names neither. */
+/** What a variable names; a colon in a device's name belongs to it. @throws {ArgumentError} if it names neither. */
 function choiceIn(named: string): DeviceChoice {
   const [platform, ...rest] = named.split(":");
   const device = rest.join(":");

@@ -11,7 +11,7 @@ export function identityOf(device: OpenCLDevice): DeviceIdentity {
   return Object.fromEntries(IDENTITY.map((field) => [field, device[field]])) as DeviceIdentity;
 }
 
-/** True where one runs what was made for the other. */
+/** True if one runs what was made for the other. */
 export function isSame(a: DeviceIdentity, b: DeviceIdentity): boolean {
   return IDENTITY.every((field) => a[field] === b[field]);
 }

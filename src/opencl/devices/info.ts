@@ -83,7 +83,7 @@ export interface DeviceInfo {
   readonly addressBits: number;
   /** Shared virtual memory. */
   readonly svm: DeviceSvm;
-  /** Images; undefined where it has none (CL_DEVICE_IMAGE_SUPPORT). */
+  /** Images; undefined if it has none (CL_DEVICE_IMAGE_SUPPORT). */
   readonly images: DeviceImages | undefined;
   /** Queues. */
   readonly queues: DeviceQueues;

@@ -22,7 +22,7 @@ export function knownDevices(given: readonly unknown[], argument: (index: number
   });
 }
 
-/** The devices of a new context. @throws {ArgumentError} where there is none, one twice, or several platforms. */
+/** The devices of a new context. @throws {ArgumentError} if there is none, one twice, or several platforms. */
 export function devicesIn(given: readonly OpenCLDevice[]): OpenCLDevice[] {
   if (!Array.isArray(given) || given.length === 0) throw wrong("devices", "it is no list of devices.");
   const devices = knownDevices(itemsIn<OpenCLDevice>(given, "devices"), (i) => `devices[${i}]`);

@@ -21,7 +21,7 @@ const HELD = "opencl.external_fd";
  * fails it is closed here; where it succeeds the driver closes it when the buffer dies, and until then its number must
  * neither be closed nor used (facts: a number closed early is closed again when somebody else has it).
  *
- * @throws {NativeCallError} where the driver does not take it: its code may be one of another API's.
+ * @throws {NativeCallError} if the driver does not take it: its code may be one of another API's.
  */
 export function bufferOverFd(context: OpenCLContext, fd: number, byteLength: number, undo: Undo): ClMem {
   const properties = new BigUint64Array([BigInt(CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR), BigInt(fd), 0n]);

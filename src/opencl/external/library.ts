@@ -12,7 +12,7 @@ export const OPAQUE_FD = "cl_khr_external_memory_opaque_fd";
 /**
  * The functions of cl_khr_external_memory, as a device's driver has them; asked for once.
  *
- * @throws {InteropError} where the driver lists the extension and lacks one of its functions.
+ * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
  */
 export const externalMemoryOf: (device: OpenCLDevice) => ExternalMemory = extensionFunctions<ExternalMemory>(
   "opencl_external",

@@ -30,7 +30,7 @@ export class OpenCLExternalMemory {
     this.#context = context;
   }
 
-  /** Why the context takes no such memory; undefined where it does: for those who write mappers. */
+  /** Why the context takes no such memory; undefined if it does. For authors of mappers. */
   get problem(): string | undefined {
     const { devices, name } = this.#context;
     if (devices.length > 1) return `${name} are several devices, of which not all can have the memory.`;
@@ -39,21 +39,21 @@ export class OpenCLExternalMemory {
     return lacks === undefined ? undefined : `${platform} has no ${lacks} on ${name}.`;
   }
 
-  /** Remembers that an allocation is of another API, and comes here by its fd: for those who write mappers. */
+  /** Remembers that an allocation is of another API, and comes here by its fd. For authors of mappers. */
   expect(allocation: Allocation): void {
     allocation.attachment(EXPECTED, () => true);
   }
 
-  /** Is a range of another API's memory that came here by its fd, or will? For those who write mappers. */
+  /** Is a range of another API's memory that came here by its fd, or will? For authors of mappers. */
   has({ allocation, address }: ByteRange): boolean {
     return address === undefined && allocation.findAttachment(EXPECTED) === true;
   }
 
   /**
    * A buffer over the memory of an fd, which is taken over whatever comes of it; its release goes on the undo list.
-   * For those who write mappers.
+   * For authors of mappers.
    *
-   * @throws {NativeCallError} where the driver does not take it.
+   * @throws {NativeCallError} if the driver does not take it.
    */
   buffer(fd: number, byteLength: number, undo: Undo): RootBuffer {
     const mem = bufferOverFd(this.#context, fd, byteLength, undo);
@@ -63,7 +63,7 @@ export class OpenCLExternalMemory {
   /**
    * Submits that the buffer is OpenCL's now (clEnqueueAcquireExternalMemObjectsKHR): the other API's work is done. How it
    * goes back (clEnqueueReleaseExternalMemObjectsKHR) is in the answer, and on the undo list for where that fails: NVIDIA's
-   * driver (580.159) hangs at the end of a context that holds such a buffer. For those who write mappers.
+   * driver (580.159) hangs at the end of a context that holds such a buffer. For authors of mappers.
    */
   acquire(root: RootBuffer, undo: Undo): Acquired {
     const { line } = this.#context.queue;

@@ -10,29 +10,29 @@ import { describeShape, type Extent, footprintOf, type ImageProblem, type ImageS
 import { IMAGE_TYPES, type ImageType } from "./type.ts";
 import { opencl } from "../library.ts";
 
-/** The largest images of all devices of a context that have any. */
+/** The image limits that all devices of a context with images have in common. */
 export interface ImageLimits {
-  /** Has one of them images at all? */
+  /** True if a device has images. */
   readonly support: boolean;
   /** The most pixels along x, y and z of each kind of image. */
   readonly extents: { readonly [T in ImageType]: Extent };
-  /** Bytes of one image. */
+  /** The largest image in bytes. */
   readonly maxAllocation: number;
-  /** CL_DEVICE_IMAGE_PITCH_ALIGNMENT: of an image over a buffer, in pixels; 0 where there are none. */
+  /** CL_DEVICE_IMAGE_PITCH_ALIGNMENT of an image over a buffer, in pixels; 0 if there are none. */
   readonly bufferPitch: number;
-  /** CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT: of an image over a buffer, in pixels; 0 where there are none. */
+  /** CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT of an image over a buffer, in pixels; 0 if there are none. */
   readonly bufferBase: number;
 }
 
-/** What a device has of images: asked once, before the first target is made. */
+/** The image limits and formats of a context, asked once before the first target is made. */
 export interface ImageAbilities {
-  /** The largest that there may be. */
+  /** The largest images. */
   readonly limits: ImageLimits;
   /** The formats that kernels can read and write, for each kind. */
   readonly formats: { readonly [T in ImageType]: readonly PixelFormat[] };
 }
 
-/** Asks a device. @throws {NativeCallError} where it cannot be asked. */
+/** Asks the devices of a context. @throws {NativeCallError} if a query fails. */
 export function imageAbilitiesOf(context: OpenCLContext): ImageAbilities {
   const limits = limitsOf(context.devices);
   const types = Object.keys(IMAGE_TYPES) as ImageType[];
@@ -59,13 +59,13 @@ function limitsOf(all: readonly OpenCLDevice[]): ImageLimits {
       "1D buffer": [least(({ maxBuffer }) => maxBuffer), 1, 1],
     },
     maxAllocation: Math.min(...devices.map(({ maxAllocation }) => maxAllocation)),
-    // Powers of two: the largest will do for all, where all have any.
+    // Powers of two: the largest fits all devices, if none is 0.
     bufferPitch: pitches.includes(0) ? 0 : Math.max(0, ...pitches),
     bufferBase: Math.max(0, ...devices.map(({ images }) => images!.baseAddressAlign)),
   };
 }
 
-/** The formats that kernels can read and write; those that are not in our table are left out. */
+/** The formats that kernels can read and write, as far as our table has them. */
 function formatsOf(context: OpenCLContext, type: ImageType): readonly PixelFormat[] {
   const count = new Uint32Array(1);
   const ask = (most: number, formats: DataView<ArrayBuffer> | null, found: Uint32Array<ArrayBuffer> | null) =>
@@ -89,7 +89,7 @@ function formatsOf(context: OpenCLContext, type: ImageType): readonly PixelForma
     .filter((format) => format !== undefined);
 }
 
-/** What of an image is beyond a device. */
+/** Why an image is too large for a device, if it is. */
 export function limitProblem({ extents, maxAllocation }: ImageLimits, shape: ImageShape): ImageProblem | undefined {
   const most = extents[shape.type];
   const over = shape.extent.findIndex((pixels, i) => pixels > most[i]);
@@ -103,7 +103,7 @@ export function limitProblem({ extents, maxAllocation }: ImageLimits, shape: Ima
   return { argument: "shape", problem, remedy: "Map it in parts." };
 }
 
-/** The formats nearest to one that is not there: those that need the fewest changes to a kernel come first. */
+/** The nearest formats to a missing one; those that change a kernel least come first. */
 export function nearestTo(wanted: PixelFormat, there: readonly PixelFormat[]): readonly PixelFormat[] {
   const distance = (format: PixelFormat) =>
     4 * Number(format.bytesPerPixel !== wanted.bytesPerPixel) + 2 * Number(format.dtype !== wanted.dtype) +

@@ -8,15 +8,15 @@ import { nativePitches, ORIGIN, regionOf } from "./native.ts";
 import type { ImageShape } from "./shape.ts";
 import { opencl } from "../library.ts";
 
-/** An image of the driver's own, and the memory of the host's that it is a copy of. */
+/** A driver image that is a copy of host memory. */
 export interface ImageCopy {
-  /** The call that copies to the image. The host's bytes may not change before it is done. */
+  /** The call that copies to the image. The host's bytes must not change before it is done. */
   write(): Call<ClLane>;
-  /** The call that copies back. The host's bytes may not be looked at before it is done. */
+  /** The call that copies back. The host's bytes must not be read before it is done. */
   read(): Call<ClLane>;
 }
 
-/** Copies between an image and the host's memory, with the image's pitches there; counted in `cl.bytesCopied`. */
+/** Copies between an image and host memory with the image's pitches; counted in `cl.bytesCopied`. */
 export function imageCopy(
   context: OpenCLContext,
   mem: ClMem,

@@ -7,7 +7,7 @@ import { checks } from "../check.ts";
 /** How a kernel reads and writes the channels: `read_imagef`, `read_imagei` or `read_imageui`. */
 export type ChannelAccess = "f" | "i" | "ui";
 
-/** What a channel is: OpenCL's name without `CL_`. */
+/** The type of a channel: OpenCL's name without `CL_`. */
 export type ChannelType =
   | "SNORM_INT8"
   | "SNORM_INT16"
@@ -26,7 +26,7 @@ export type ChannelType =
   | "HALF_FLOAT"
   | "FLOAT";
 
-/** Which channels a pixel has, in their order: OpenCL's name without `CL_`. */
+/** The channels of a pixel, in order: OpenCL's name without `CL_`. */
 export type ChannelOrder =
   | "R"
   | "A"
@@ -48,7 +48,7 @@ export type ChannelOrder =
 
 interface TypeRow {
   readonly code: number;
-  /** What holds one channel, or a whole pixel of a packed type. */
+  /** The dtype of a channel, or of a whole pixel of a packed type. */
   readonly dtype: DType;
   readonly access: ChannelAccess;
   /** All channels of a pixel lie in one element. */
@@ -82,15 +82,15 @@ const PACKED = ["UNORM_SHORT_565", "UNORM_SHORT_555", "UNORM_INT_101010"] as con
 
 interface OrderRow {
   readonly code: number;
-  /** How many channels lie in memory. */
+  /** The number of channels in memory. */
   readonly channels: number;
-  /** The types that OpenCL lets them have. */
+  /** The channel types that OpenCL allows. */
   readonly types: readonly ChannelType[];
 }
 
 /**
- * Channel orders (OpenCL 3.0, "Image Channel Order"), by their CL_ names, with the types that each may have. CL_sRGB and
- * CL_sRGBx are not here: three channels of 8 bits make no pixel of a power of two.
+ * Channel orders (OpenCL 3.0, "Image Channel Order"), by their CL_ names, with their types. CL_sRGB and CL_sRGBx are left
+ * out: three channels of 8 bits make no pixel of a power of two.
  */
 const ORDERS: { readonly [O in ChannelOrder]: OrderRow } = {
   R: { code: cl.CL_R, channels: 1, types: PLAIN },
@@ -114,13 +114,13 @@ const ORDERS: { readonly [O in ChannelOrder]: OrderRow } = {
 
 /** A `cl_image_format`, by OpenCL's own names. */
 export interface OpenCLImageFormat {
-  /** Which channels: `"RGBA"`. */
+  /** The channels: `"RGBA"`. */
   readonly order: ChannelOrder;
-  /** What each of them is: `"UNORM_INT8"`. */
+  /** The type of each: `"UNORM_INT8"`. */
   readonly type: ChannelType;
 }
 
-/** A format, and what it means for the memory of an image. There is one object for each. */
+/** A format, and the memory of its pixels. Each format is one object. */
 export interface PixelFormat extends OpenCLImageFormat {
   /** `RGBA UNORM_INT8`. */
   readonly name: string;
@@ -128,7 +128,7 @@ export interface PixelFormat extends OpenCLImageFormat {
   readonly orderCode: number;
   /** CL_SNORM_INT8 and so on. */
   readonly typeCode: number;
-  /** What a tensor of such pixels holds. */
+  /** The dtype of a tensor of such pixels. */
   readonly dtype: DType;
   /** Elements of that dtype in a pixel: its channels, or 1 for a packed type. */
   readonly elements: number;
@@ -170,7 +170,7 @@ export function formatOfCodes(orderCode: number, typeCode: number): PixelFormat 
   return BY_CODES.get(`${orderCode} ${typeCode}`);
 }
 
-/** The format that a program asks for, each property read once. @throws {ArgumentError} where OpenCL has none such. */
+/** The format of these names. @throws {ArgumentError} if OpenCL has no such format. */
 export function formatOf(given: OpenCLImageFormat): PixelFormat {
   const { order, type } = object(given, "format");
   checks.nameIn(order, ORDERS, "format.order");

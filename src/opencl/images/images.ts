@@ -33,15 +33,15 @@ export interface ImageOptions {
 
 const OPTIONS: Names<ImageOptions> = { type: true };
 
-/** An experiment that is run before a probe asks for its outcome. */
+/** An experiment, run before a probe asks for its outcome. */
 interface Proof {
   tryToProve(): void;
   judge(): Verdict;
 }
 
-/** The images of one context, for those who write mappers: targets, maps, and tensors over either. */
+/** The images of one context: targets, maps, and tensors over either. For authors of mappers. */
 export class OpenCLImages {
-  /** What is known of this device, images and host memory. */
+  /** The proofs of images over host memory. */
   readonly aliasing: ImageProofs;
   /** Its images over buffers. */
   readonly overBuffers: BufferImages;
@@ -70,22 +70,22 @@ export class OpenCLImages {
     return target;
   }
 
-  /** What the device has of images. @throws {NativeCallError} where it could not be asked. */
+  /** The device's image limits and formats. @throws {NativeCallError} if the query fails. */
   get abilities(): ImageAbilities {
     return this.#abilities ??= imageAbilitiesOf(this.#context);
   }
 
   /**
-   * Maps an image for the host, and blocks until it is.
+   * Maps an image for the host; blocks.
    *
-   * @throws {AccessError} where it would wait for a promise that is not settled.
+   * @throws {AccessError} if it would wait for an unsettled promise.
    * @throws {NativeCallError} clEnqueueMapImage's.
    */
   map(mem: ClMem, image: ImageShape, access: Access): MappedImage {
     return mapImage(this.#context, mem, image, mapFlags(access, true));
   }
 
-  /** A new image in memory of the driver's own; its release goes on the undo list. */
+  /** A new image in the driver's own memory; its release goes on the undo list. */
   createOwn({ format }: ImageTarget, image: ImageShape, undo: Undo): RootBuffer {
     const made: Undo = [];
     const mem = createImage(this.#context, format, image, { flags: CL_MEM_ALLOC_HOST_PTR, address: NULL }, made);
@@ -94,18 +94,18 @@ export class OpenCLImages {
     return root;
   }
 
-  /** A new image over memory of the host's. */
+  /** A new image over host memory. */
   createOver({ format }: ImageTarget, image: ImageShape, address: Address, undo: Undo): ClMem {
     return createImage(this.#context, format, image, { flags: CL_MEM_USE_HOST_PTR, address }, undo);
   }
 
-  /** Copies between an image and memory of the host's, submitted and no more. */
+  /** The copies between an image and host memory. */
   copy(mem: ClMem, image: ImageShape, address: Address, byteLength: number): ImageCopy {
     return imageCopy(this.#context, mem, image, address, byteLength);
   }
 
   /**
-   * Maps an image, or the buffer that it is over, for the host, as a tensor; blocks until it is.
+   * Maps an image, or the buffer under it, for the host, as a tensor; blocks.
    *
    * @param exact see {@link mapFlags}
    */
@@ -118,23 +118,23 @@ export class OpenCLImages {
     for (const proof of this.#proofsOf(source)) proof.tryToProve();
   }
 
-  /** Whether what a map of an image shows the host is the image's own memory. No native call. */
+  /** Whether a map of an image shows the host the image's own memory. No native call. */
   judgeMap(source: Described): Verdict {
     const verdicts = this.#proofsOf(source).map((proof) => proof.judge());
     return verdicts.find(({ aliases }) => !aliases) ?? verdicts[0];
   }
 
-  /** The way back of an image that the device has written: @see {@link OpenCLMemory.publish}. */
+  /** The commands that return an image which the device wrote. @see {@link OpenCLMemory.publish} */
   publish(mem: ClMem, image: ImageShape, aliases: boolean): GiveBack {
     return publication(this.#context, aliases, () => mapImageCall(mem, image, false, CL_MAP_READ));
   }
 
-  /** The tensor of an image that was made. */
+  /** The tensor of an image. */
   tensor(init: OpenCLImageInit): OpenCLImage {
     return new OpenCLImage(init);
   }
 
-  /** An image may be over a buffer, where the device has such: then it is the buffer that is mapped. */
+  /** For an image over a buffer, it is the buffer that is mapped. */
   #proofsOf({ target, planes: [{ layout, address }] }: Described): Proof[] {
     const of = target as ImageTarget;
     const image = of.fit(layout) as ImageShape; // it is one

@@ -19,7 +19,7 @@ import type { RootBuffer } from "../tensor.ts";
 export interface MappedImage {
   /** Where it is mapped, and how it is unmapped. */
   readonly range: MappedRange;
-  /** The pitches that the driver answered. */
+  /** The pitches that the driver returned. */
   readonly pitch: Pitches;
 }
 
@@ -27,7 +27,7 @@ export interface MappedImage {
 export interface MappedTensor {
   /** Where it is mapped, and how it is unmapped. */
   readonly range: MappedRange;
-  /** Where the elements lie, with the pitches that the driver answered. */
+  /** Where the elements lie, with the pitches that the driver returned. */
   readonly layout: Layout;
   /** The grants of the tensor that shows it: they take over those that were lent for it. */
   grantsFor(lent: readonly Grant[], undo: Undo): readonly Grant[];
@@ -35,7 +35,7 @@ export interface MappedTensor {
 
 /** A call that maps an image. */
 export interface MapImageCall extends MapCall {
-  /** The pitches that the driver answers. */
+  /** The driver's pitches, once the call was made. */
   pitch: Pitches;
 }
 
@@ -75,7 +75,7 @@ export function mapImageCall(mem: ClMem, image: ImageShape, blocks: boolean, fla
   return map;
 }
 
-/** Maps all of an image for the host, and blocks until it is. */
+/** Maps all of an image for the host; blocks. */
 export function mapImage(
   { queue: { line } }: OpenCLContext,
   mem: ClMem,
@@ -87,7 +87,7 @@ export function mapImage(
   return { range: new MappedRange(line, map.address, () => map.unmap), pitch: map.pitch };
 }
 
-/** Maps an image, or the buffer that it is over, for the host; blocks until it is. */
+/** Maps an image, or the buffer under it, for the host; blocks. */
 export function mapTensor(context: OpenCLContext, source: OpenCLImage, access: Access, exact: boolean): MappedTensor {
   const { root, bufferOffset, image, layout, format } = source;
   if (bufferOffset !== undefined) {
@@ -108,8 +108,7 @@ export function mapTensor(context: OpenCLContext, source: OpenCLImage, access: A
 }
 
 /**
- * The image's bytes as the driver shows them, in memory and with pitches of its own: a block of its own, to which the
- * lent bytes belong.
+ * The grants of an image's bytes where the driver shows them: a separate block, with the driver's pitches.
  */
 function elsewhere(
   lent: readonly Grant[],

@@ -11,27 +11,27 @@ import { IMAGE_TYPES, type ImageType } from "./type.ts";
 import { opencl } from "../library.ts";
 import { own } from "../tensor.ts";
 
-/** What an image is made over: nothing (`address` is null), memory of the host's, or a buffer. */
+/** The memory under an image: none (`address` is null), host memory, or a buffer. */
 export interface ImageMemory {
-  /** CL_MEM_… flags; those of access are added. */
+  /** CL_MEM_… flags without those of access. */
   readonly flags: bigint;
-  /** The host's memory. */
+  /** The address of host memory. */
   readonly address: Address;
   /** The buffer. */
   readonly buffer?: ClMem;
 }
 
-/** Where a region begins that is all of an image. */
+/** The origin of a whole image. */
 export const ORIGIN: BigUint64Array<ArrayBuffer> = new BigUint64Array(3);
 
 const HAS_HEIGHT: readonly ImageType[] = ["2D", "2D array", "3D"];
 
-/** What clEnqueue…Image takes as region. */
+/** The region of a whole image, for clEnqueue…Image. */
 export function regionOf(extent: Extent): BigUint64Array<ArrayBuffer> {
   return BigUint64Array.from(extent, BigInt);
 }
 
-/** The pitches as OpenCL takes them: a layer of a 1D array is a slice there. */
+/** The pitches for OpenCL, where a layer of a 1D array is a slice. */
 export function nativePitches({ type, pitch }: ImageShape): readonly [row: bigint, slice: bigint] {
   const { rank } = IMAGE_TYPES[type];
   if (rank === 1) return [0n, 0n];
@@ -39,7 +39,7 @@ export function nativePitches({ type, pitch }: ImageShape): readonly [row: bigin
   return [BigInt(pitch.row), BigInt(slice)];
 }
 
-/** A new image, whose release goes on the undo list. It can be read and written: access is kept by the grants. */
+/** A new image, whose release goes on the undo list. Kernels can read and write it; the grants limit access. */
 export function createImage(
   context: OpenCLContext,
   format: PixelFormat,
@@ -68,14 +68,14 @@ export function createImage(
     num_samples: 0,
     buffer: memory.buffer ?? 0n as ClMem,
   });
-  // Over a buffer it has the buffer's own.
+  // An image over a buffer has the buffer's flags.
   const flags = memory.buffer === undefined ? memory.flags | CL_MEM_READ_WRITE : memory.flags;
   const mem = opencl().clCreateImage!(context.rawHandle, flags, pixels, desc, memory.address, errcode);
   return own(made(mem, "clCreateImage"), undo);
 }
 
 /**
- * The pitches of a map, as the driver answered them. Where there is one row rusticl 22.3 leaves its pitch as it was, and
+ * The pitches of a map, as the driver returned them. Where there is one row rusticl 22.3 leaves its pitch as it was, and
  * the layers of a 1D array are told as slices.
  */
 export function pitchesOf({ type, extent: [, y, z], pitch }: ImageShape, row: number, slice: number): Pitches {

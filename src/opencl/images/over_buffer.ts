@@ -14,30 +14,28 @@ import type { ImageTarget } from "./target.ts";
 import type { ImageType } from "./type.ts";
 import { type Outcome, Proofs, type Verdict } from "../alias/proofs.ts";
 
-/** PoCL before this one ends the process when a kernel's only memory is an image over a buffer. */
+/** Older versions of PoCL crash when a kernel's only memory is an image over a buffer. */
 const FIRST_SOUND_POCL = 7;
 
-/** What an experiment is about. */
+/** The subject of an experiment. */
 export interface BufferImageClass {
   /** The kind of image. */
   readonly type: ImageType;
   /** Its format. */
   readonly format: PixelFormat;
-  /** Is the buffer over memory of the host's? */
+  /** True if the buffer lies in host memory. */
   readonly host: boolean;
 }
 
 /**
- * Images over buffers: 1D ones (OpenCL 1.2), and 2D ones where there is cl_khr_image2d_from_buffer, or what OpenCL 2.0
- * made of it.
+ * Images over buffers: 1D ones (OpenCL 1.2), and 2D ones with cl_khr_image2d_from_buffer or OpenCL 2.0's form of it.
  *
- * That both are the same memory is OpenCL's own rule, and it is proven all the same, once for each kind and format: in
- * one run of a kernel random bytes go into one buffer, are read as pixels of the image over it, written as pixels of
- * another image, and read as bytes of the buffer below that. No driver can copy in the midst of it. For those who write
- * mappers.
+ * OpenCL requires that both are the same memory. It is proven all the same, once for each kind and format: one run of a
+ * kernel writes random bytes to a buffer, reads them as pixels of the image over it, writes them as pixels of another
+ * image, and reads them as bytes of the buffer under that. No driver can copy in between. For authors of mappers.
  */
 export class BufferImages extends Proofs<BufferImageClass> {
-  /** The image that a buffer's bytes make, or why there is none. No native call. */
+  /** The image over a buffer's bytes, or why there is none. No native call. */
   fit(target: ImageTarget, at: Layout, address: bigint | undefined): ImageShape | ImageProblem {
     const { device, images } = this.context;
     const image = target.fit(at);
@@ -72,17 +70,17 @@ export class BufferImages extends Proofs<BufferImageClass> {
     return createImage(this.context, target.format, image, { flags: 0n, address: NULL, buffer }, undo);
   }
 
-  /** Runs the proof, unless it was run before; a failure leaves the class unproven. */
+  /** Runs the proof, once; a failure leaves the class unproven. */
   tryToProve(which: BufferImageClass): void {
     this.tryToProveClass(which);
   }
 
-  /** What was found out: unproven is never alias. No native call. */
+  /** The result of the proof; an unproven class is never an alias. No native call. */
   judge(which: BufferImageClass): Verdict {
     return this.judgeClass(which);
   }
 
-  /** A class by its kind, format and place. */
+  /** The key of a class: its kind, format and place. */
   protected keyOf(which: BufferImageClass): string {
     return this.describe(which);
   }
@@ -102,7 +100,7 @@ export class BufferImages extends Proofs<BufferImageClass> {
       if (!(error instanceof NativeCallError && error.code === CL_INVALID_OPERATION)) throw error;
       return { impossible: `the driver makes no ${this.describe(which)} (${error.codeName}).` };
     }
-    // Twice: what the device has kept of the first run would be old.
+    // Twice: a cache of the first run would be stale in the second.
     if (specimen.passes() && specimen.passes()) return undefined;
     return "in one run of a kernel the image and the buffer were not seen to be the same memory";
   }

@@ -15,27 +15,27 @@ export interface Pitches {
   readonly slice: number;
 }
 
-/** Where the pixels of an image lie in memory. */
+/** The size of an image, and its pitches in memory. */
 export interface ImageShape {
   /** The kind of image. */
   readonly type: ImageType;
-  /** How many pixels. */
+  /** The number of pixels. */
   readonly extent: Extent;
-  /** From row to row, and from slice to slice. */
+  /** The pitches. */
   readonly pitch: Pitches;
 }
 
-/** Why memory cannot be an image: which argument of the layout, and what is wrong. */
+/** Why memory cannot be an image. */
 export interface ImageProblem {
   /** The argument at fault. */
   readonly argument: string;
-  /** What is wrong with it, as a sentence. */
+  /** The problem, as a sentence. */
   readonly problem: string;
-  /** What to do about it. */
+  /** The hint. */
   readonly remedy?: string;
 }
 
-/** Tells an answer of {@link shapeOf} apart. */
+/** True for a problem among the results of {@link shapeOf}. */
 export function isProblem(answer: object): answer is ImageProblem {
   return "problem" in answer;
 }
@@ -51,8 +51,8 @@ export function problemError(about: string, { argument, problem, remedy }: Image
 }
 
 /**
- * A layout as the pixels of an image: `[x]`, `[y, x]` or `[z, y, x]`, and a last dimension for the channels. Where a
- * pixel has one element the channels' dimension may be left out, and a last dimension of 1 is taken for it.
+ * A layout as the pixels of an image: `[x]`, `[y, x]` or `[z, y, x]`, and a last dimension for the channels. If a pixel is
+ * one element, the channels' dimension may be left out; a last dimension of 1 counts as the channels.
  *
  * @param asked the kind of image; by default the number of dimensions decides
  */
@@ -87,12 +87,12 @@ export function shapeOf(at: Layout, format: PixelFormat, asked: ImageType | unde
   return { type, extent: [x, y, z], pitch };
 }
 
-/** Bytes that OpenCL may touch of memory with an image in it: the padding behind the last row is among them. */
+/** The number of bytes of an image that OpenCL may touch, with the padding behind its last row. */
 export function footprintOf({ extent: [, y, z], pitch }: ImageShape): number {
   return z > 1 ? pitch.slice * z : pitch.row * y;
 }
 
-/** What OpenCL wants of the pitches of an image over host memory (clCreateImage, "Image Descriptor"). */
+/** Why pitches do not fit an image over host memory (clCreateImage, "Image Descriptor"), if they do not. */
 export function pitchProblem({ extent: [, y, z], pitch }: ImageShape, format: PixelFormat): ImageProblem | undefined {
   const remedy = `Allocate it with rowAlign: ${format.bytesPerPixel}, or a multiple of that.`;
   if (y > 1 && pitch.row % format.bytesPerPixel !== 0) {
@@ -109,11 +109,11 @@ export function pitchProblem({ extent: [, y, z], pitch }: ImageShape, format: Pi
 }
 
 /**
- * Kernels load and store whole pixels, and drivers let the CPU's vector instructions do it: memory that does not begin at a
- * multiple of a pixel's size ends the process on PoCL and on Intel's CPU driver. (OpenCL 3.0, "Alignment of Application
- * Data Types".)
+ * Why an address is not aligned for an image, if it is not. Kernels access whole pixels, with vector instructions on a CPU:
+ * PoCL and Intel's CPU driver crash on memory that is not aligned to a pixel's size (OpenCL 3.0, "Alignment of Application
+ * Data Types").
  *
- * @param align what the address has to be a multiple of, in bytes: a pixel's size, or more where the device wants that
+ * @param align the alignment in bytes: a pixel's size, or more if the device requires it
  */
 export function addressProblem(address: bigint | undefined, align: number): ImageProblem | undefined {
   if (address === undefined || address % BigInt(align) === 0n) return undefined;
@@ -124,17 +124,17 @@ export function addressProblem(address: bigint | undefined, align: number): Imag
   );
 }
 
-/** Where an image would lie in memory of the host's. */
+/** The place of an image in host memory. */
 export interface HostPlace {
-  /** The address of the first pixel, where it is known. */
+  /** The address of the first pixel, if it is known. */
   readonly address: bigint | undefined;
-  /** From the first pixel to the end of the last. */
+  /** The bytes from the first pixel to the end of the last. */
   readonly byteLength: number;
-  /** The memory that it is in. */
+  /** The block of memory around it. */
   readonly block: { readonly address?: bigint; readonly byteLength: number };
 }
 
-/** By OpenCL's rule the padding behind the last row is a part of the image: the memory has to reach that far. */
+/** Why memory is too short, if it is: to OpenCL the padding behind the last row is part of the image. */
 export function tailProblem(image: ImageShape, { address, byteLength, block }: HostPlace): ImageProblem | undefined {
   const footprint = footprintOf(image);
   if (footprint <= byteLength) return undefined;

@@ -23,17 +23,16 @@ import {
 import { sliceProblem } from "./slice_pitch.ts";
 import type { ImageType } from "./type.ts";
 
-/** How large an image of the driver's own is. */
+/** Options of {@link ImageTarget.allocate}. */
 export interface ImageInit {
-  /** Pixels along each dimension, outermost first, and the channels where a pixel has several: `[480, 640, 4]`. */
+  /** Pixels along each dimension, outermost first, then the channels, if a pixel has several: `[480, 640, 4]`. */
   readonly shape: readonly number[];
 }
 
 const NAMES: Names<ImageInit> = { shape: true };
 
 /**
- * Images of one format in one context, as a node of the graph: what `cl.image(format)` answers, the same object each
- * time.
+ * Images of one format in one context, as a node of the graph. `cl.image(format)` returns the same object each time.
  */
 export class ImageTarget implements Target<OpenCLImage> {
   /** The kind of memory. */
@@ -42,7 +41,7 @@ export class ImageTarget implements Target<OpenCLImage> {
   readonly context: OpenCLContext;
   /** What the pixels are. */
   readonly format: PixelFormat;
-  /** The kind of image; undefined where the shape decides. */
+  /** The kind of image; undefined if the shape decides. */
   readonly type: ImageType | undefined;
   readonly #abilities: ImageAbilities;
 
@@ -54,17 +53,16 @@ export class ImageTarget implements Target<OpenCLImage> {
     this.#abilities = abilities;
   }
 
-  /** True for images that were mapped to this target, or allocated of it. */
+  /** True for images that were mapped to this target or allocated by it. */
   is(value: Mapped): value is OpenCLImage {
     return OpenCLImage.isImage(value) && value.target === this;
   }
 
   /**
-   * Allocates an image in memory of the driver's own, not initialised. It has the room that its pixels need, laid out as
-   * the device likes it.
+   * Allocates an image in driver memory, not initialised. The device chooses the layout of its pixels.
    *
    * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {NativeCallError} if there is too little memory.
    *
    * @example
    * ```ts
@@ -80,7 +78,7 @@ export class ImageTarget implements Target<OpenCLImage> {
     const image = this.fit(at);
     if (isProblem(image)) throw problemError(this.format.name, image);
     const undo: Undo = [];
-    this.context.resource.assertLive(); // last: what was given may have run the program's own code
+    this.context.resource.assertLive();
     const root = this.context.images.createOwn(this, image, undo);
     const allocation = new Allocation({
       kind: "opencl.image",
@@ -92,7 +90,7 @@ export class ImageTarget implements Target<OpenCLImage> {
     return new OpenCLImage({ target: this, handle: root.mem, layout: at, resource, image, root });
   }
 
-  /** A layout as an image of this target, or why it is none: for those who write mappers. No native call. */
+  /** A layout as an image of this target, or why it cannot be one. No native call. For authors of mappers. */
   fit(at: Layout): ImageShape | ImageProblem {
     const { device } = this.context;
     const { limits, formats } = this.#abilities;
@@ -110,7 +108,7 @@ export class ImageTarget implements Target<OpenCLImage> {
     };
   }
 
-  /** Why no image can be over memory of the host's, if so: for those who write mappers. No native call. */
+  /** Why an image cannot be over host memory, if it cannot. No native call. For authors of mappers. */
   hostProblem(image: ImageShape, place: HostPlace): ImageProblem | undefined {
     return addressProblem(place.address, this.format.bytesPerPixel) ?? pitchProblem(image, this.format) ??
       tailProblem(image, place) ?? sliceProblem(image, this.context.device);

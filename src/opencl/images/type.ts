@@ -3,15 +3,15 @@ import { checks } from "../check.ts";
 import type { PixelFormat } from "./format.ts";
 
 /**
- * A kind of image. Arrays are layers that no filter mixes; a `"1D buffer"` is made over an OpenCL buffer, and a kernel
- * takes it as `image1d_buffer_t`.
+ * A kind of image. No filter mixes the layers of an array. A `"1D buffer"` is made over an OpenCL buffer; a kernel takes it
+ * as `image1d_buffer_t`.
  */
 export type ImageType = "1D" | "2D" | "3D" | "1D array" | "2D array" | "1D buffer";
 
 interface TypeRow {
   /** CL_MEM_OBJECT_IMAGE…. */
   readonly code: number;
-  /** How many coordinates a pixel has. */
+  /** The number of a pixel's coordinates. */
   readonly rank: 1 | 2 | 3;
   /** The name of the kernel parameter's type, in OpenCL C. */
   readonly kernelType: string;
@@ -19,7 +19,7 @@ interface TypeRow {
   readonly at: string;
 }
 
-/** The kinds of images (OpenCL 3.0, "Image Objects"), with OpenCL's code, the rank, and what OpenCL C calls each. */
+/** The kinds of images (OpenCL 3.0, "Image Objects"). */
 export const IMAGE_TYPES: { readonly [T in ImageType]: TypeRow } = {
   "1D": { code: cl.CL_MEM_OBJECT_IMAGE1D, rank: 1, kernelType: "image1d_t", at: "(int)(x)" },
   "2D": { code: cl.CL_MEM_OBJECT_IMAGE2D, rank: 2, kernelType: "image2d_t", at: "(int2)(x, y)" },
@@ -34,25 +34,25 @@ export const IMAGE_TYPES: { readonly [T in ImageType]: TypeRow } = {
   "1D buffer": { code: cl.CL_MEM_OBJECT_IMAGE1D_BUFFER, rank: 1, kernelType: "image1d_buffer_t", at: "(int)(x)" },
 };
 
-/** What an image is where nothing was asked for: its rank decides. */
+/** The default kind of image for each rank. */
 export const BY_RANK: readonly (ImageType | undefined)[] = [undefined, "1D", "2D", "3D"];
 
-/** A kind of image that a program asks for. @throws {ArgumentError} for anything else. */
+/** Returns `given` if it is a kind of image. @throws {ArgumentError} otherwise. */
 export function imageTypeOf(given: unknown): ImageType {
   return checks.nameIn(given, IMAGE_TYPES, "type");
 }
 
-/** What OpenCL C calls the parameter of a kernel that takes such an image. */
+/** The type of a kernel parameter for such an image, in OpenCL C. */
 export function kernelTypeOf(type: ImageType, { order }: PixelFormat): string {
   const { kernelType } = IMAGE_TYPES[type];
   return order === "DEPTH" ? kernelType.replace("_t", "_depth_t") : kernelType;
 }
 
-/** What kernels call the pixels of each way to read and write them. */
+/** The pixel type of each channel access, in OpenCL C. */
 const PIXELS = { f: "float4", i: "int4", ui: "uint4" } as const;
 
 /**
- * Words for kernels that are to work on any image: IMAGE, its type; AT, the pixel at (x, y, z); PIXEL, READ and WRITE.
+ * Macros for kernels that work on any image: IMAGE, its type; AT, the pixel at (x, y, z); PIXEL, READ and WRITE.
  */
 export function definitionsOf(type: ImageType, format: PixelFormat): string {
   const { access } = format;

@@ -47,12 +47,12 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> impleme
     return this.make({ target: this, handle: block.address, layout: at, resource });
   }
 
-  /** Makes the tensor of memory that somebody else has: for those who write mappers. */
+  /** Makes the tensor of memory that somebody else has. For authors of mappers. */
   tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): T {
     return this.make({ target: this, handle, layout: at, resource, parent });
   }
 
-  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
+  /** Makes a frame of planes whose bytes one resource holds. For authors of mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -78,7 +78,7 @@ export interface Placement {
  * How a block is placed at a multiple of `align`, a power of two, or 0 for the driver's choice. What the driver does not
  * align to is found in a longer block.
  *
- * @throws {LayoutError} where that is more than the device takes in one piece.
+ * @throws {LayoutError} if that is more than the device takes in one piece.
  */
 export function placement(context: OpenCLContext, fn: string, byteLength: number, align: number): Placement {
   // OpenCL's allocating functions align to no more than the largest type.

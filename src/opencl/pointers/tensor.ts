@@ -28,10 +28,10 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
     return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
   }
 
-  /** What a kernel is told that finds its address in memory: for those who write mappers. */
+  /** What a kernel is told that finds its address in memory. For authors of mappers. */
   abstract get execInfo(): ExecInfo;
 
-  /** Passes it to a kernel: for those who write mappers. @throws {NativeCallError} where the driver refuses. */
+  /** Passes it to a kernel. For authors of mappers. @throws {NativeCallError} if the driver refuses. */
   abstract setArgument(kernel: ClKernel, index: number): void;
 
   /** Another tensor of the same kind, over a part of these bytes. */

@@ -29,7 +29,7 @@ export function contentOf(program: OpenCLProgram, source: string | undefined): E
   return { options, source, devices, kernels: new Map(kernels) };
 }
 
-/** The binary for each device of a context. @throws {BinaryError} where one of them has none. */
+/** The binary for each device of a context. @throws {BinaryError} if one of them has none. */
 export function binariesFor(context: OpenCLContext, made: readonly DeviceBinary[]): Uint8Array<ArrayBuffer>[] {
   return context.devices.map((device) => {
     const mine = identityOf(device);

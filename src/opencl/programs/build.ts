@@ -77,7 +77,7 @@ export function programWithSource(context: OpenCLContext, source: string, undo: 
 /**
  * A program of one binary for each device of the context, not built yet; its release goes on the undo list.
  *
- * @throws {BinaryError} where the driver refuses one.
+ * @throws {BinaryError} if the driver refuses one.
  */
 export function programWithBinaries(
   context: OpenCLContext,
@@ -101,7 +101,7 @@ export function programWithBinaries(
   return program;
 }
 
-/** Retains a program that somebody else made; the release goes on the undo list. */
+/** Retains a program that other code made; the release goes on the undo list. */
 export function retainProgram(program: ClProgram, undo: Undo): ClProgram {
   check(opencl().clRetainProgram(program), "clRetainProgram");
   return own(program, undo);

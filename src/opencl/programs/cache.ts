@@ -12,7 +12,7 @@ import { identityOf } from "../devices/identity.ts";
  * driver, or of another source is built anew.
  */
 export interface ProgramCache {
-  /** What was kept under a key; undefined where nothing was. */
+  /** What was kept under a key; undefined if nothing was. */
   get(key: string): Uint8Array | undefined;
   /** Keeps a program's binary. */
   set(key: string, binary: Uint8Array<ArrayBuffer>): unknown;
@@ -28,7 +28,7 @@ export function cacheKey(devices: readonly OpenCLDevice[], options: string, sour
 }
 
 /**
- * True where a source says all that it is made of: what it includes may change, and nobody would know. Lines that go on
+ * True if a source says all that it is made of: what it includes may change, and nobody would know. Lines that go on
  * after a backslash are one line.
  */
 export function isWhole(options: string, source: string): boolean {

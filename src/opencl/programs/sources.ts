@@ -71,7 +71,7 @@ export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): Op
   return fromEnvelope(context, unpack(given.slice()));
 }
 
-/** A program that somebody else made and built. */
+/** A program that other code made and built. */
 export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLProgram {
   const handle = handleIn<ClProgram>(given, "handle");
   context.resource.assertLive();
@@ -120,7 +120,7 @@ function cached(
   return program;
 }
 
-/** The program that was kept; undefined where it is another one, or of no use any more. */
+/** The program that was kept; undefined if it is another one, or of no use any more. */
 function fromKept(
   context: OpenCLContext,
   kept: Uint8Array<ArrayBuffer>,
@@ -173,7 +173,7 @@ function made(context: OpenCLContext, make: (undo: Undo) => ProgramInit): OpenCL
   }
 }
 
-/** A cache that a program gave, its methods read once. @throws {ArgumentError} where it has none. */
+/** A cache that a program gave, its methods read once. @throws {ArgumentError} if it has none. */
 function cacheIn(cache: ProgramCache): ProgramCache {
   const { get, set } = object(cache, "cache");
   if (typeof get === "function" && typeof set === "function") {

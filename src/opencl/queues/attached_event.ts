@@ -33,7 +33,7 @@ function release(retained: Retained): void {
   if (code !== 0) warn(`an attached opencl event: ${openclError(code, "clReleaseEvent").message}`);
 }
 
-/** Retains an event that somebody else made: a line of one mark. @throws {ArgumentError} where it is of another context. */
+/** Retains an event that other code made: a line of one mark. @throws {ArgumentError} if it is of another context. */
 export function attachedEvent({ handle: context, driver }: OpenCLContext, given: bigint): Fence {
   const event = handleIn<ClEvent>(given, "handle");
   if (ownerOf(event, CL_EVENT_CONTEXT) !== context) {

@@ -64,7 +64,7 @@ export class UserEvent {
   /**
    * Lets what waits for it run, or fail, and releases it.
    *
-   * @throws {NativeCallError} where the driver refused: then what waits for it was failed.
+   * @throws {NativeCallError} if the driver refused: then what waits for it was failed.
    */
   set(succeeds: boolean): void {
     const { clSetUserEventStatus } = opencl();

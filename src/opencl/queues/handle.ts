@@ -39,7 +39,7 @@ export interface QueueHandle {
   readonly isShared: boolean;
 }
 
-/** A new one. @throws {ArgumentError} where the device cannot do it, or is not the context's. */
+/** A new one. @throws {ArgumentError} if the device cannot do it, or is not the context's. */
 export function createdQueue(context: OpenCLContext, options: QueueOptions): QueueHandle {
   const { profiling = false, device: wanted = context.device } = optionsIn(options, OPTIONS);
   if (typeof profiling !== "boolean") {
@@ -62,7 +62,7 @@ export function createdQueue(context: OpenCLContext, options: QueueOptions): Que
   return { handle, device, profiling, isShared: false };
 }
 
-/** One that somebody else made, retained. @throws {ArgumentError} where it is of another context, or out of order. */
+/** One that other code made, retained. @throws {ArgumentError} if it is of another context, or out of order. */
 export function attachedQueue(context: OpenCLContext, given: bigint): QueueHandle {
   const handle = handleIn<ClCommandQueue>(given, "handle");
   const { handle: owner } = context;

@@ -49,7 +49,7 @@ export class CommandLog {
     this.#entries[mark % KEPT] = entry;
   }
 
-  /** Those of one command. @throws {ArgumentError} where they are not kept; or why the driver would not tell. */
+  /** Those of one command. @throws {ArgumentError} if they are not kept; or why the driver would not tell. */
   at(mark: number): CommandTimes {
     const entry = this.#entries[mark % KEPT];
     if (entry?.mark !== mark) {

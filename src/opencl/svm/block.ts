@@ -38,8 +38,8 @@ export interface SvmBlockInit {
  * Allocates a block (clSVMAlloc). Its `cl_context` is retained until it is freed: the host may hold it for longer than
  * the context is open.
  *
- * @throws {LayoutError} where it is more than the device takes in one piece.
- * @throws {NativeCallError} where the driver answers NULL; it never says why.
+ * @throws {LayoutError} if it is more than the device takes in one piece.
+ * @throws {NativeCallError} if the driver answers NULL; it never says why.
  */
 export function svmBlock(context: OpenCLContext, init: SvmBlockInit): SvmBlock {
   const { byteLength, grain, atomics, align } = init;
@@ -71,7 +71,7 @@ export function svmBlock(context: OpenCLContext, init: SvmBlockInit): SvmBlock {
   }
 }
 
-/** The block of an allocation; undefined where it is other memory, or another context's. */
+/** The block of an allocation; undefined if it is other memory, or another context's. */
 export function svmBlockOf({ block }: Allocation, context: OpenCLContext): SvmBlock | undefined {
   return block.kind === "opencl.svm" && (block as SvmBlock).owner === context.rawHandle ? block as SvmBlock : undefined;
 }

@@ -17,7 +17,7 @@ interface LiveMap {
 
 /**
  * The maps of one context's coarse-grained memory. Readers may begin at the same byte; drivers know a map by its address
- * alone and count none of them (Intel's refuses a second unmap), so those share one. For those who write mappers.
+ * alone and count none of them (Intel's refuses a second unmap), so those share one. For authors of mappers.
  */
 export class SvmMaps {
   readonly #context: OpenCLContext;
@@ -28,10 +28,10 @@ export class SvmMaps {
   }
 
   /**
-   * Maps a range for the host (clEnqueueSVMMap), and blocks until it is: for those who write mappers.
+   * Maps a range for the host (clEnqueueSVMMap), and blocks until it is. For authors of mappers.
    *
    * @param exact see {@link mapFlags}
-   * @throws {AccessError} where it would wait for a promise that is not settled.
+   * @throws {AccessError} if it would wait for a promise that is not settled.
    * @throws {NativeCallError} clEnqueueSVMMap's.
    */
   map(allocation: Allocation, address: Address, byteLength: number, access: Access, exact = false): MappedRange {

@@ -18,12 +18,12 @@ const SYSTEM: ExecInfo = { flag: CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM };
  * or of host memory where a device shares all of that.
  */
 export class OpenCLSvmTensor extends OpenCLPointerTensor {
-  /** What a kernel is told that finds its address in memory: for those who write mappers. */
+  /** What a kernel is told that finds its address in memory. For authors of mappers. */
   override get execInfo(): ExecInfo {
     return svmBlockOf(this.grant.allocation, this.context) === undefined ? SYSTEM : OWN;
   }
 
-  /** The same: for those who write mappers. */
+  /** The same. For authors of mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setSvmPointer(kernel, index, this.address);
   }
@@ -34,7 +34,7 @@ export class OpenCLSvmTensor extends OpenCLPointerTensor {
   }
 }
 
-/** Passes an address to a kernel. @throws {NativeCallError} where the driver refuses. */
+/** Passes an address to a kernel. @throws {NativeCallError} if the driver refuses. */
 export function setSvmPointer(kernel: ClKernel, index: number, address: Address): void {
   check(newer("clSetKernelArgSVMPointer")(kernel, index, address), "clSetKernelArgSVMPointer");
 }

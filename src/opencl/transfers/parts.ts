@@ -39,7 +39,7 @@ export const MOST_COMMANDS = 16_384;
  * A part between two places of one buffer, as commands that have the same pitches in both: OpenCL takes no others there
  * (clEnqueueCopyBufferRect, CL_INVALID_VALUE).
  *
- * @throws {LayoutError} where those are too many.
+ * @throws {LayoutError} if those are too many.
  */
 export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn: string, argument: string): Part[] {
   const differs = dimensions.findIndex(({ strides: [one, other] }) => one !== other);

@@ -9,7 +9,7 @@ export type FillPattern = number | bigint | readonly number[] | readonly bigint[
 /** What clEnqueueFillBuffer takes for a pattern's length: a power of two, up to a double16. */
 const MOST_BYTES = 128;
 
-/** The bytes of a pattern, a copy. @throws {ArgumentError} where it is of the wrong kind, size or range. */
+/** The bytes of a pattern, a copy. @throws {ArgumentError} if it is of the wrong kind, size or range. */
 export function patternBytes(pattern: FillPattern, dtype: DType): Uint8Array<ArrayBuffer> {
   const bytes = bytesIn(pattern, wrong)?.slice() ??
     encoded(Array.isArray(pattern) ? values(pattern) : [pattern], dtype);

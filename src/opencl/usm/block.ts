@@ -52,8 +52,8 @@ const ALLOCATORS: { readonly [K in UsmKind]: Allocator } = {
  * open.
  *
  * @param align a power of two, or 0 for the driver's choice
- * @throws {LayoutError} where it is more than the device takes in one piece.
- * @throws {NativeCallError} where there is not enough memory.
+ * @throws {LayoutError} if it is more than the device takes in one piece.
+ * @throws {NativeCallError} if there is not enough memory.
  */
 export function usmBlock(context: OpenCLContext, kind: UsmKind, byteLength: number, align: number): UsmBlock {
   const { fn, allocate } = ALLOCATORS[kind];
@@ -83,7 +83,7 @@ export function usmBlock(context: OpenCLContext, kind: UsmKind, byteLength: numb
   }
 }
 
-/** The block of an allocation; undefined where it is other memory, or another context's. */
+/** The block of an allocation; undefined if it is other memory, or another context's. */
 export function usmBlockOf({ block }: Allocation, context: OpenCLContext): UsmBlock | undefined {
   return block.kind === "opencl.usm" && (block as UsmBlock).owner === context.rawHandle ? block as UsmBlock : undefined;
 }

@@ -9,6 +9,6 @@ export const USM = "cl_intel_unified_shared_memory";
 /**
  * The functions of cl_intel_unified_shared_memory, as a device's driver has them; asked for once.
  *
- * @throws {InteropError} where the driver lists the extension and lacks one of its functions.
+ * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
  */
 export const usmOf: (device: OpenCLDevice) => Usm = extensionFunctions<Usm>("opencl_usm", USM, SYMBOLS);

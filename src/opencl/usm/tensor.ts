@@ -21,12 +21,12 @@ const FLAGS: { readonly [K in UsmKind]: number } = {
 
 /** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
 export class OpenCLUsmTensor extends OpenCLPointerTensor {
-  /** What a kernel is told that finds its address in memory: for those who write mappers. */
+  /** What a kernel is told that finds its address in memory. For authors of mappers. */
   override get execInfo(): ExecInfo {
     return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
   }
 
-  /** The same: for those who write mappers. */
+  /** The same. For authors of mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
   }
@@ -46,7 +46,7 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
   }
 }
 
-/** Passes an address to a kernel. @throws {NativeCallError} where the driver refuses. */
+/** Passes an address to a kernel. @throws {NativeCallError} if the driver refuses. */
 export function setUsmPointer({ device }: OpenCLContext, kernel: ClKernel, index: number, address: Address): void {
   check(usmOf(device).clSetKernelArgMemPointerINTEL(kernel, index, address), "clSetKernelArgMemPointerINTEL");
 }
