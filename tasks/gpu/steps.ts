@@ -6,14 +6,16 @@ import { sanitize } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
 
-/** All of it. The bench has the machine to itself. `machine` is what the rows say of it. */
+/**
+ * All of it. The rows of CUDA's edges and the bench have the machine to themselves: the rows count the GPU's free memory,
+ * of which a context of any other process takes some 500 MiB, and the bench measures. `machine` is what the rows say of it. */
 export function stepsOn(machine: string): readonly Step[] {
   return [
     {
       name: "conformance",
       what: "every case on every edge of CUDA's",
       limit: 180,
-      stage: 1,
+      stage: 2,
       run: (job) => conformance(job, machine, "cuda"),
     },
     {
@@ -46,7 +48,7 @@ export function stepsOn(machine: string): readonly Step[] {
     },
     {
       name: "misuse",
-      what: "programs that do what they should not, each in a process of its own",
+      what: "programs that do what they should not",
       limit: 180,
       stage: 1,
       run: (job) => runTests(job, ["tests/misuse/misuse_test.ts"], 1, "misuse: cuda"),
@@ -59,19 +61,19 @@ export function stepsOn(machine: string): readonly Step[] {
       stage: 1,
       run: (job) => sanitize(job, "memcheck", true),
     },
-    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 180, stage: 2, run: bench },
+    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 180, stage: 3, run: bench },
     {
       name: "racecheck",
       what: "compute-sanitizer over the examples: races in shared memory",
       limit: 90,
-      stage: 3,
+      stage: 4,
       run: (job) => sanitize(job, "racecheck", false),
     },
     {
       name: "initcheck",
       what: "compute-sanitizer over the examples: memory that is read before it was written",
       limit: 90,
-      stage: 3,
+      stage: 4,
       run: (job) => sanitize(job, "initcheck", false),
     },
   ];

@@ -276,7 +276,8 @@ testBoth("a map after a fence of the other platform", async ({ a, b, onA, onB, g
   onB.slow.run([SIZE], [other, 1, LONG]);
   const fence = b.queue.fence();
   {
-    assert(graph.explain(source, a, { after: fence }).steps[0].hostWait);
+    const { steps } = graph.explain(source, a, { after: fence });
+    assert(steps[0].hostWait || fence.reached(), "a wait, unless a fast GPU is done by now");
     await using first = graph.map(source, a, { after: fence });
     assert(fence.reached());
     onA.add.run([SIZE], [first, 1]);
