@@ -22,9 +22,10 @@ Deno.test("doctor: the same machine gives the same report", () => {
   assertEquals([textOf(again), svgOf(again)], [textOf(report), svgOf(report)]);
 });
 
-Deno.test("doctor: every mapper of the table is asked", () => {
+Deno.test("doctor: every mapper of the table is asked, then the edges that ports make", () => {
+  const table = MAPPERS.map(edgeOf);
   const asked = new Set(doctor({ proofs: false }).edges.map(({ edge }) => edge));
-  assertEquals([...asked], MAPPERS.map(edgeOf));
+  assertEquals([...asked].slice(0, table.length), table);
 });
 
 test("doctor: an edge for each mapper and pair, a route for each pair", ALL, () => {

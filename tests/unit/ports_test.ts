@@ -113,6 +113,30 @@ Deno.test(
 );
 
 Deno.test(
+  "ports: what nothing was found out of is known by what the offers say, and the side that moves the bytes is named",
+  withEmptyLedger(() => {
+    const same = { aliases: true, evidence: "the same address" };
+    const gives = contextOf("gives", {
+      exports: [pointer({ judge: () => same })],
+      export: () => ({ port: nothing() }),
+    });
+    const nothing = () => new Port("host-pointer", {});
+    using source = ownedBy(gives);
+    const ways = [[undefined, "the same address"], ["copy", "takes imports host-pointer by a copy"]] as const;
+    for (const [transfer, evidence] of ways) {
+      const offer = pointer(transfer === undefined ? {} : { transfer });
+      const takes = contextOf("takes", { imports: [offer], import: byAddress });
+      using graph = graphOf(gives, takes);
+      assertEquals(graph.explain(source, takes.target, { copy: "allow" }).steps.at(-1)!.evidence, evidence);
+    }
+    const takes = contextOf("takes", { imports: [pointer()], import: byAddress });
+    using graph = graphOf(takes);
+    using own = bytes();
+    assertEquals(graph.explain(own, takes.target).steps[0].evidence, "the same memory, by its host-pointer");
+  }),
+);
+
+Deno.test(
   "ports: a kind may refuse, with what to do",
   withEmptyLedger(() => {
     const refuse = () => ({ reason: "it is Sunday.", remedy: "Come again tomorrow." });

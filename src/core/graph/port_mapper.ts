@@ -67,16 +67,16 @@ function prepare(source: Described, target: Target): void {
 function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
   const refusal = refuse(source, target, access);
   if (refusal !== undefined) return refusal;
-  const sides = sidesOf(wayBetween(source.target, target)!, source);
+  const way = wayBetween(source.target, target)!;
+  const sides = sidesOf(way, source);
   const transfer = sides.map((side) => side.transfer).reduce(worse);
-  const evidence = sides.map((side) => side.evidence).find((each) => each !== undefined);
   const moves = sides.filter((side) => side.transfer !== "alias").length;
   return {
     edge: edgeBetween(source, target),
     transfer,
     hostWait: waits.length > 0 && !canWait(sides[0].transfer, source.target, target, waits),
     bytesMoved: moves * source.range.byteLength * (Number(reads(access)) + Number(writes(access))),
-    ...(evidence === undefined ? {} : { evidence }),
+    evidence: evidenceOf(way, sides, transfer, source.target, target),
     result: new Described(target, access, planesIn(source, transfer), source.info),
   };
 }
@@ -135,13 +135,33 @@ function holdsFor({ device }: Offer, other: DeviceId): boolean {
     (device.pci !== undefined && device.pci === other.pci);
 }
 
-/** What happens to the bytes on either side. */
-function sidesOf({ out, into }: Way, { range }: Described) {
+/** What happens to the bytes on one side, and how that was found out. */
+interface Side {
+  readonly transfer: Transfer;
+  readonly evidence: string | undefined;
+}
+
+function sidesOf({ out, into }: Way, { range }: Described): Side[] {
   return [out, into].map((offer) => {
     const { aliases, evidence } = offer.judge?.(range) ??
       { aliases: offer.transfer === undefined, evidence: undefined };
-    return { transfer: aliases ? "alias" as const : offer.transfer ?? "migrate" as const, evidence };
+    return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence };
   });
+}
+
+/** How the transfer is known: what was found out of the side that it comes from, or what that side says of itself. */
+function evidenceOf(
+  { out: { kind } }: Way,
+  sides: readonly Side[],
+  transfer: Transfer,
+  from: Target,
+  to: Target,
+): string {
+  const found = sides.find((side) => side.transfer === transfer && side.evidence !== undefined);
+  if (found !== undefined) return found.evidence!;
+  if (transfer === "alias") return `the same memory, by its ${kind}`;
+  const does = sides[0].transfer === transfer ? `${from.kind} exports` : `${to.kind} imports`;
+  return `${does} ${kind} by a ${transfer === "copy" ? "copy" : "migration"}`;
 }
 
 function worse(a: Transfer, b: Transfer): Transfer {
