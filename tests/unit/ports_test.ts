@@ -137,6 +137,20 @@ Deno.test(
 );
 
 Deno.test(
+  "ports: a kind that names ports and has no code for them is refused, by the function's name",
+  withEmptyLedger(() => {
+    const takes = contextOf("takes", { imports: [pointer()] });
+    using graph = graphOf(takes);
+    using source = bytes();
+    assertThrows(
+      () => graph.map(source, takes.target),
+      NoRouteError,
+      "takes (the takes) names ports, and has no ports.import().",
+    );
+  }),
+);
+
+Deno.test(
   "ports: a kind may refuse, with what to do",
   withEmptyLedger(() => {
     const refuse = () => ({ reason: "it is Sunday.", remedy: "Come again tomorrow." });

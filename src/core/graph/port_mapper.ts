@@ -115,9 +115,18 @@ function refuse(source: Described, target: Target, access: Access): Refusal | un
   for (const at of [source.target, target]) {
     const { context } = at;
     if (context.resource?.isLive === false) return { edge, reason: `${context.name} was disposed.` };
+    const lacking = lackingOf(portsOf(at)!, at === target);
+    if (lacking !== undefined) return { edge, reason: `${nameOf(at)} names ports, and has no ports.${lacking}().` };
     const refusal = portsOf(at)!.refuse?.(source, access);
     if (refusal !== undefined) return { edge, ...refusal };
   }
+}
+
+/** The function that the edge would call and its backend has left out. */
+function lackingOf(ports: Memory, imports: boolean): keyof Memory | undefined {
+  if (!imports) return ports.export === undefined ? "export" : undefined;
+  if (ports.import === undefined) return "import";
+  return ports.tensor === undefined ? "tensor" : undefined;
 }
 
 /** The best way: the first that the source exports and the target imports, where both hold for the other's device. */
