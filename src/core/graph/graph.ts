@@ -105,7 +105,7 @@ export class Graph implements Disposable {
   /** Checks everything that can be checked before a native call. @throws what made `after` fail. */
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
     if (!isMade(source, Mapped)) throw noSource(source);
-    if (typeof object(target, "target").context !== "object") throw noTarget(target);
+    if (typeof (target as Partial<Target> | null | undefined)?.context !== "object") throw noTarget(target);
     this.#resource.assertLive();
     target.context.resource?.assertLive();
     this.#assertKnown(source.target.context, "source");
@@ -322,7 +322,7 @@ function noSource(given: unknown): ArgumentError {
 
 /** A context with several kinds of memory is no target itself. */
 function noTarget(given: unknown): ArgumentError {
-  const { targets, name } = given as Partial<Context>;
+  const { targets, name } = (given ?? {}) as Partial<Context>;
   if (!Array.isArray(targets)) {
     return unexpected("target", "a context, or one of its targets, such as cl.svm or cv.mat", given);
   }
@@ -343,7 +343,7 @@ function optionsOf(given: MapOptions): Asked {
 
 function listed<T>(given: Iterable<T>, argument: string): T[] {
   if (typeof (given as Partial<Iterable<T>> | null)?.[Symbol.iterator] !== "function") {
-    throw unexpected(argument, "an iterable", given);
+    throw unexpected(argument, "an iterable, such as an array", given);
   }
   const items: T[] = [];
   for (const item of given) {

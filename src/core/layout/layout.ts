@@ -234,7 +234,8 @@ function givenStrides(strides: number[], shape: readonly number[], size: number)
   let inner = size;
   for (const i of order) {
     if (strides[i] < inner) {
-      throw bad(`strides[${i}]`, `${strides[i]} is less than the ${inner} bytes that one step has to cover.`);
+      const what = `${strides[i]} is less than the ${inner} bytes that one step has to cover.`;
+      throw bad(`strides[${i}]`, what, "Strides are in bytes.");
     }
     inner = safe(strides[i] * (shape[i] - 1) + inner, `strides[${i}]`);
   }

@@ -40,7 +40,9 @@ export default table(import.meta, {
   ...sizes,
   "strides of which one step does not cover the next dimension": {
     run: () => host.allocate({ shape: [4, 4], strides: [2, 1], ...u8 }),
-    fails: refused("strides[0]", /2 is less than the 4 bytes that one step has to cover/),
+    fails: refused("strides[0]", /2 is less than the 4 bytes that one step has to cover/, {
+      hint: /Strides are in bytes/,
+    }),
   },
   "a stride that is no multiple of the element": {
     run: () => host.allocate({ shape: [4], strides: [6], dtype: "f32" }),

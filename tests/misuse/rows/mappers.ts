@@ -48,7 +48,12 @@ export default table(import.meta, {
   },
   "what is no list of contexts": {
     run: () => new MapperGraph(any(host)),
-    fails: { error: ArgumentError, api: "core", argument: "contexts", message: /expected an iterable, got an object/ },
+    fails: {
+      error: ArgumentError,
+      api: "core",
+      argument: "contexts",
+      message: /expected an iterable, such as an array, got an object/,
+    },
   },
   "what is no mapper": {
     run: () => new MapperGraph([host], [hostToOpenCL, any({ from: "host", to: "opencl" })]),
