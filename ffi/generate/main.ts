@@ -5,6 +5,7 @@
  * @module
  */
 import { toFileUrl } from "@std/path";
+import type { Library } from "./library.ts";
 import { LIBRARIES } from "./lists/mod.ts";
 import { readModel } from "./read/mod.ts";
 import { write } from "./write/mod.ts";
@@ -13,6 +14,14 @@ const check = Deno.args.includes("--check");
 const out = Deno.args.find((arg) => arg.startsWith("--out="))?.slice("--out=".length);
 const names = Deno.args.filter((arg) => !arg.startsWith("--"));
 const root = out === undefined ? new URL("../", import.meta.url) : toFileUrl(`${Deno.realPathSync(out)}/`);
+
+for await (const { name } of Deno.readDir(new URL("lists/", import.meta.url))) {
+  const lists: readonly unknown[] = Object.values(await import(`./lists/${name}`));
+  if (lists.some((list) => isLibrary(list) && !LIBRARIES.includes(list))) {
+    console.error(`lists/${name} is not in the table. Add it to LIBRARIES in ffi/generate/lists/mod.ts.`);
+    Deno.exit(2);
+  }
+}
 
 const unknown = names.find((name) => !LIBRARIES.some((library) => library.name === name));
 if (unknown !== undefined) {
@@ -37,6 +46,11 @@ for (const library of LIBRARIES.filter(({ name }) => names.length === 0 || names
   }
 }
 if (check && differs) Deno.exit(1);
+
+/** Is it a list? Others are what several lists have in common. */
+function isLibrary(value: unknown): value is Library {
+  return typeof value === "object" && value !== null && "functions" in value;
+}
 
 /** What a promise gives; a failure is told and ends the process. */
 async function orExit<T>(library: string, reading: Promise<T>): Promise<T> {
