@@ -15,7 +15,7 @@ import { stepsOn } from "./gpu/steps.ts";
 
 const HELP = `Runs everything that needs an NVIDIA GPU.
 
-Usage: deno task gpu [--only=step,step] [--list] [--out=folder] [--minutes=8] [--commit=hash]
+Usage: deno task gpu [--only=step,step] [--list] [--out=folder] [--minutes=9] [--commit=hash]
 
   --only=a,b     only these steps
   --list         names them
@@ -38,7 +38,7 @@ const { values: asked } = parseArgs({
     only: { type: "string" },
     list: { type: "boolean", default: false },
     out: { type: "string", default: Deno.env.get("OUT") || resolve(import.meta.dirname!, "../out/gpu") },
-    minutes: { type: "string", default: "8" },
+    minutes: { type: "string", default: "9" },
     commit: { type: "string" },
     help: { type: "boolean", default: false },
   },

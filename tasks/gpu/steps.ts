@@ -8,48 +8,50 @@ import { runTests } from "./tests.ts";
 
 /**
  * All of it. The rows of CUDA's edges and the bench have the machine to themselves: the rows count the GPU's free memory,
- * of which a context of any other process takes some 500 MiB, and the bench measures. `machine` is what the rows say of it. */
+ * of which a context of any other process takes some 500 MiB, and the bench measures. `machine` is what the rows
+ * say of it.
+ */
 export function stepsOn(machine: string): readonly Step[] {
   return [
     {
       name: "conformance",
       what: "every case on every edge of CUDA's",
-      limit: 180,
+      limit: 140,
       stage: 2,
       run: (job) => conformance(job, machine, "cuda"),
     },
     {
       name: "opencl-rows",
       what: "every case on every edge of OpenCL's, on each platform",
-      limit: 180,
+      limit: 170,
       stage: 1,
       run: (job) => conformance(job, machine, "opencl"),
     },
     {
       name: "opencl",
       what: "tests/opencl, on each platform: NVIDIA's moves the bytes of host memory",
-      limit: 180,
+      limit: 170,
       stage: 1,
       run: async (job) => runTests(job, await openclTests(), 3),
     },
     {
       name: "tests",
       what: "tests/cuda, and CUDA's tests in other folders",
-      limit: 180,
+      limit: 170,
       stage: 1,
       run: async (job) => runTests(job, await cudaTests(), 3),
     },
     {
       name: "faults",
       what: "every native call made to fail",
-      limit: 180,
+      limit: 170,
       stage: 1,
       run: async (job) => runTests(job, await faultTests(), 2),
     },
     {
       name: "misuse",
       what: "programs that do what they should not",
-      limit: 180,
+      limit: 170,
       stage: 1,
       run: (job) => runTests(job, ["tests/misuse/misuse_test.ts"], 1, "misuse: cuda"),
     },
@@ -57,22 +59,22 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "memcheck",
       what: "compute-sanitizer over the tests and the examples: errors, and leaks",
-      limit: 200,
+      limit: 170,
       stage: 1,
       run: (job) => sanitize(job, "memcheck", true),
     },
-    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 180, stage: 3, run: bench },
+    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 170, stage: 3, run: bench },
     {
       name: "racecheck",
       what: "compute-sanitizer over the examples: races in shared memory",
-      limit: 90,
+      limit: 60,
       stage: 4,
       run: (job) => sanitize(job, "racecheck", false),
     },
     {
       name: "initcheck",
       what: "compute-sanitizer over the examples: memory that is read before it was written",
-      limit: 90,
+      limit: 60,
       stage: 4,
       run: (job) => sanitize(job, "initcheck", false),
     },
