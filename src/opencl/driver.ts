@@ -42,7 +42,7 @@ export class OpenCLDriver implements Driver<ClLane> {
   /** The API's name. */
   readonly api = "opencl";
   /** Its in-order work. */
-  readonly lines = LINES;
+  readonly lines: Lines<ClLane> = LINES;
   /** The `cl_context`. */
   readonly context: ClContext;
   /** The events of commands that failed. */
@@ -53,12 +53,12 @@ export class OpenCLDriver implements Driver<ClLane> {
     this.context = context;
   }
 
-  /** @see {@link Driver.error} */
+  /** The error of a code. @see {@link Driver.error} */
   error(code: number, fn: string): Error {
     return openclError(code, fn);
   }
 
-  /** @see {@link Driver.marker} */
+  /** A command that does nothing. @see {@link Driver.marker} */
   marker(): Call<ClLane> {
     return MARKER;
   }

@@ -19,6 +19,7 @@ export type { DeviceInfo, DeviceType } from "./devices/info.ts";
 export { BinaryError, type BinaryFault, BuildError } from "./errors.ts";
 export { MARKER, OpenCLDriver } from "./driver.ts";
 export { ClLane, type LaneInit } from "./lane.ts";
+export type { FailedEvents } from "./queues/failed_events.ts";
 export type { Colour } from "./transfers/image.ts";
 export { OpenCLKernel, type RunOptions } from "./kernel.ts";
 export { type HostBuffer, HostBuffers, type HostImage, type Share } from "./buffers/host_buffers.ts";
