@@ -29,11 +29,13 @@ import {
   bench,
   collect,
   filled,
+  gate,
   LONG,
   open,
   random,
   rejection,
   sleep,
+  test,
   testEach,
   testFailing,
   thrown,
@@ -405,3 +407,28 @@ testEach("the process ends with attached events that nobody sets", async (platfo
   );
   assertEquals(lines, ["AccessError"]);
 });
+
+test(
+  "a context ends with failed work behind others' work: PoCL looks at that when the others' is done",
+  ["pocl"],
+  async () => {
+    const b = bench("pocl");
+    const stranger = new Stranger(b.cl);
+    const raw = stranger.queue();
+    const userEvent = stranger.userEvent();
+    const theirs = b.cl.allocate({ shape: [64], dtype: "u8" });
+    const event = stranger.fill(raw, theirs, 1, userEvent);
+    const fence = b.cl.attachEvent(event);
+    using opening = gate();
+    const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
+    for (let i = 0; i < 4; i++) b.kernels.fill.run([64], [tensor, 1], { after: [fence, opening.fence] });
+    await opening.fail();
+    await rejection(InteropError, b.cl[Symbol.asyncDispose]());
+    stranger.set(userEvent);
+    stranger.end(raw);
+    stranger.release(userEvent, event);
+    await fence.wait();
+    using other = open("pocl");
+    other.queue.waitFor([]).waitSync(); // whoever is next releases what was left
+  },
+);

@@ -13,6 +13,7 @@ import { check, openclError, workError } from "../errors.ts";
 import { ClLane, type LaneInit } from "../lane.ts";
 import { opencl } from "../library.ts";
 import { isUserEvent, ownerOf, statusOf } from "./event.ts";
+import type { FailedEvents } from "./failed_events.ts";
 
 /** How often an event that somebody else sets is asked for, in milliseconds. */
 const ASK_MS = 1;
@@ -69,10 +70,12 @@ const RETAIN: Call<ForeignLane> = { fn: "clRetainEvent", call: (lane) => lane.re
 class ForeignLane extends ClLane {
   readonly #retained: Retained;
   readonly #events: LineEvents;
+  readonly #failed: FailedEvents;
   readonly #gate: ForeignGate | undefined;
 
   constructor(init: LaneInit, retained: Retained, isSetByHand: boolean) {
     super(init);
+    this.#failed = init.failed;
     this.#retained = retained;
     this.#events = init.events;
     if (isSetByHand) this.#gate = new ForeignGate(this);
@@ -95,10 +98,13 @@ class ForeignLane extends ClLane {
     const status = statusOf(this.#retained.event);
     if (status > 0) return;
     this.over = 1;
-    if (status === 0) return release(this.#retained);
-    const error = workError(status, undefined);
-    this.#gate?.failed(error);
-    this.#events.failed(1, error);
+    if (status === 0) release(this.#retained);
+    else {
+      const error = workError(status, undefined);
+      this.#gate?.failed(error);
+      this.#events.failed(1, error);
+    }
+    this.#failed.sweep(); // this may be what they waited for
   }
 }
 
