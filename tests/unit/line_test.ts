@@ -406,6 +406,17 @@ lineTest("a line that waits on the device for gated work is gated too", () => {
   two.fence().waitSync();
 });
 
+lineTest("lines that wait for each other by turns stand behind a gate once", () => {
+  const gate = new ManualGate();
+  const lines = linesOf(new FakeDriver(), 2);
+  using tensor = bytes();
+  lines[0].submit([use(tensor)], command(() => {}), [gate.fence]);
+  for (let i = 1; i < 100; i++) lines[i % 2].submit([use(tensor)], command(() => {}));
+  assertEquals(lines.map((line) => line.gatesAt(Infinity)?.length), [1, 1]);
+  gate.open();
+  lines[1].fence().waitSync();
+});
+
 lineTest("another driver is not made to wait for gated work: no semaphore would ever say that it failed", () => {
   const gate = new ManualGate();
   const [from, to] = [new FakeDriver("one", "timeline-fd"), new FakeDriver("other", "timeline-fd")];

@@ -349,7 +349,13 @@ export class Line<L = any> {
     if (!onDevice) return other.block(mark);
     this.#isWaiting = true;
     (this.#behind ??= new WeakMap()).set(other, mark);
-    for (const gate of gates ?? []) (this.#gated ??= []).push({ mark: this.#submitted + 1, gate });
+    for (const gate of gates ?? []) this.#standBehind(gate);
+  }
+
+  /** From the next command on. Lines that wait for each other by turns stand behind each gate once. */
+  #standBehind(gate: Gate): void {
+    if (this.#gated?.some((gated) => gated.gate === gate)) return;
+    (this.#gated ??= []).push({ mark: this.#submitted + 1, gate });
   }
 
   /** If the other's mark is itself a gate, the driver holds this line behind it. */
