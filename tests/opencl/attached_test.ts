@@ -422,8 +422,10 @@ test(
     using opening = gate();
     const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
     for (let i = 0; i < 4; i++) b.kernels.fill.run([64], [tensor, 1], { after: [fence, opening.fence] });
+    const failed = b.cl.queue.fence();
     await opening.fail();
-    await rejection(InteropError, b.cl[Symbol.asyncDispose]());
+    await rejection(InteropError, failed.wait());
+    thrown(InteropError, () => b.cl[Symbol.dispose]());
     stranger.set(userEvent);
     stranger.end(raw);
     stranger.release(userEvent, event);
