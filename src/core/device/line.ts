@@ -197,7 +197,10 @@ export class Line<L = any> {
   block(mark: number): void {
     if (mark <= this.#over) return;
     this.#assertOpen();
-    this.#assertUngated("this wait", mark);
+    if (this.#isGated(mark)) {
+      if (this.isOver(mark)) return; // only a line beside this one is gated
+      this.#assertUngated("this wait", mark);
+    }
     do this.#lines.block(this.lane, mark); while (!this.isOver(mark));
   }
 
@@ -399,9 +402,14 @@ export class Line<L = any> {
     if (this.resource.state === "freed") this.resource.assertLive();
   }
 
-  #assertUngated(what: string, mark: number): void {
+  /** True if a gate is in front of a mark, or anywhere on a line of the same native queue. */
+  #isGated(mark: number): boolean {
     const isGatedBeside = (line: Line) => line !== this as Line && line.gatesAt(Infinity) !== undefined;
-    if (this.gatesAt(mark) === undefined && !this.#beside?.().some(isGatedBeside)) return;
+    return this.gatesAt(mark) !== undefined || (this.#beside?.().some(isGatedBeside) ?? false);
+  }
+
+  #assertUngated(what: string, mark: number): void {
+    if (!this.#isGated(mark)) return;
     throw new AccessError(`${what} could never end: the work waits for a promise that is not settled.`, {
       api: this.driver.api,
       argument: "fence",
