@@ -53,7 +53,7 @@ function attributeName(constant: string): CudaAttribute {
 const value = new Int32Array(1);
 
 /**
- * An attribute that only the driver's API has (cuDeviceGetAttribute, CU_DEVICE_ATTRIBUTE_…); undefined if the driver is
+ * An attribute that only the driver's API has (cuDeviceGetAttribute, CU_DEVICE_ATTRIBUTE_…); undefined where the driver is
  * too old to know it.
  */
 function driverAttribute(ordinal: number, attribute: number): number | undefined {

@@ -92,7 +92,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly context: this = this;
   /** Where a route may lead. */
   readonly targets: readonly Target[];
-  /** How the host has memory that this context's kernels reach. For authors of mappers. */
+  /** How the host has memory that this context's kernels reach: for those who write mappers. */
   readonly ports: Memory<CudaTensor> = hostPorts(this);
   /** The device's name. */
   readonly name: string;
@@ -112,17 +112,17 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly virtual: CudaVirtual;
   /** The priorities of streams: `greatest` is the smaller number. */
   readonly priorities: { readonly least: number; readonly greatest: number };
-  /** Is its device the thread's current one? For authors of mappers. */
+  /** Is its device the thread's current one? For those who write mappers. */
   readonly isCurrent: () => boolean;
   /** Is it device 0? */
   readonly isFirst: boolean;
-  /** Calls with its device as the thread's current one. For authors of mappers. */
+  /** Calls with its device as the thread's current one: for those who write mappers. */
   readonly within: Within;
-  /** Calls that take their device from an event or a stream of its own. For authors of mappers. */
+  /** Calls that take their device from an event or a stream of its own: for those who write mappers. */
   readonly near: Within;
-  /** Memory of the host, as its kernels reach it. For authors of mappers. */
+  /** Memory of the host, as its kernels reach it: for those who write mappers. */
   readonly hostMemory: CudaHostMemory;
-  /** The memory of other devices, as its kernels reach it. For authors of mappers. */
+  /** The memory of other devices, as its kernels reach it: for those who write mappers. */
   readonly peers: CudaPeers;
   #bytesCopied = 0;
 
@@ -157,9 +157,9 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * Opens a device: the first, unless told otherwise. How threads wait for it is settled before its context is made, which
    * the first does that uses the device in this process, be it another library.
    *
-   * @throws {LibraryNotFoundError} if there is no libcudart, or no driver.
-   * @throws {NativeCallError} if there is no GPU, or the driver is too old.
-   * @throws {ArgumentError} if no device fits, or its context waits in another way already; or for an option that is none.
+   * @throws {LibraryNotFoundError} where there is no libcudart, or no driver.
+   * @throws {NativeCallError} where there is no GPU, or the driver is too old.
+   * @throws {ArgumentError} where no device fits, or its context waits in another way already; or for an option that is none.
    */
   static open(options: CudaOptions = {}): CudaContext {
     const { schedule: wanted, mapHost, ...choice } = optionsIn(options, OPTIONS);
@@ -205,7 +205,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * Allocates memory of the device (cudaMalloc, or cudaMallocPitch where `pitch` is true), not initialised.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {NativeCallError} where there is not enough memory.
    */
   allocate(init: DeviceAllocation): CudaTensor {
     const { block, at } = deviceMemory(this, init);
@@ -215,8 +215,8 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   /**
    * Allocates an array, which kernels see through textures and surfaces.
    *
-   * @throws {ArgumentError} for what the device has not an array of.
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {ArgumentError} for what the device has no array of.
+   * @throws {NativeCallError} where there is not enough memory.
    *
    * @example
    * ```ts ignore
@@ -242,7 +242,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   /**
    * A pool of device memory of one's own for `stream.allocate()` (cudaMemPoolCreate): it keeps what is given back.
    *
-   * @throws {ArgumentError} if the device has no memory pools.
+   * @throws {ArgumentError} where the device has no memory pools.
    */
   createPool(options: MemoryPoolOptions = {}): CudaMemoryPool {
     return new CudaMemoryPool(this, options);
@@ -279,11 +279,11 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * Uses a `cudaStream_t` of this device that other code made, who keeps it: it has to live for as long as this does.
+   * Uses a `cudaStream_t` of this device that somebody else made, who keeps it: it has to live for as long as this does.
    * 1 and 2 are CUDA's own default streams (cudaStreamLegacy, cudaStreamPerThread).
    *
    * @param handle a live `cudaStream_t`: a false one ends the process
-   * @throws {ArgumentError} if it is of another device, or of another context of this one than the primary.
+   * @throws {ArgumentError} where it is of another device, or of another context of this one than the primary.
    */
   attachStream(handle: bigint): CudaStream {
     this.resource.assertLive();
@@ -297,8 +297,8 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * Compiles CUDA C++ for this device (NVRTC), and loads it; blocks.
    *
    * @throws {CudaBuildError} with the compiler's log.
-   * @throws {LibraryNotFoundError} if there is no NVRTC.
-   * @throws {InteropError} if libcudart is older than 12.8.
+   * @throws {LibraryNotFoundError} where there is no NVRTC.
+   * @throws {InteropError} where libcudart is older than 12.8.
    *
    * @example
    * ```ts ignore
@@ -331,7 +331,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * Loads a cubin or a fatbin, of which the driver takes a copy.
    *
    * @throws {ArgumentError} for what is none, or is cut off.
-   * @throws {NativeCallError} if it is of no use on this device.
+   * @throws {NativeCallError} where it is of no use on this device.
    */
   programFromCubin(bytes: Uint8Array): CudaProgram {
     return programFromCubin(this, bytes);
@@ -355,9 +355,9 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * `cudaIpcMemHandle_t` of whatever program, and what lies there. What it does with that is not known here: agree on it,
    * by an event that you share.
    *
-   * @throws {ArgumentError} if the bytes were changed, or are of this same process, or of another device.
-   * @throws {LayoutError} if the memory is shorter than what is said to lie there.
-   * @throws {NativeCallError} if the memory is gone.
+   * @throws {ArgumentError} where the bytes were changed, or are of this same process, or of another device.
+   * @throws {LayoutError} where the memory is shorter than what is said to lie there.
+   * @throws {NativeCallError} where the memory is gone.
    */
   openMemory(given: ArrayBufferView | CudaMemoryHandle): CudaTensor {
     return openMemory(this, given);
@@ -393,8 +393,8 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * Opens an event that another process has made: by the bytes of its `cuda.exportEvent()`, or by a
    * `cudaIpcEventHandle_t` of whatever program.
    *
-   * @throws {ArgumentError} if the bytes were changed, or are of this same process, or of another device.
-   * @throws {NativeCallError} if the event is gone.
+   * @throws {ArgumentError} where the bytes were changed, or are of this same process, or of another device.
+   * @throws {NativeCallError} where the event is gone.
    */
   openEvent(given: ArrayBufferView | CudaEventHandle): CudaSharedEvent {
     return new CudaSharedEvent(this, given);
@@ -403,19 +403,19 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   /**
    * A dma-buf of a tensor's bytes, which are memory of the device in whole pages.
    *
-   * @throws {LayoutError} if they begin or end in the middle of a page.
+   * @throws {LayoutError} where they begin or end in the middle of a page.
    * @throws {ArgumentError} for memory of any other kind, and where the device has no dma-bufs.
    */
   exportDmaBuf(tensor: CudaTensor): CudaDmaBuf {
     return new CudaDmaBuf(this, tensor);
   }
 
-  /** Makes the tensor of memory that somebody else has. For authors of mappers. */
+  /** Makes the tensor of memory that somebody else has: for those who write mappers. */
   tensor(resource: Resource, place: CudaPlace, parent: Mapped): CudaTensor {
     return new CudaTensor({ target: this, ...place, resource, parent });
   }
 
-  /** Makes a frame of planes whose bytes one resource holds. For authors of mappers. */
+  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -426,7 +426,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * A copy of bytes between two addresses, of a device or of the host. For authors of mappers. The memory has to stay
+   * A copy of bytes between two addresses, of a device or of the host: for those who write mappers. The memory has to stay
    * until it is over.
    */
   copyBytes(to: Address, from: Address, byteLength: number): Call<StreamLane> {
@@ -442,22 +442,22 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * Registers a host tensor's memory, all of its block, until the answered object is disposed: maps of it to CUDA that
    * come again and again then take no native call but one. They take it as it is registered.
    *
-   * @throws {ArgumentError} if it does not begin at a page, is a file, or the device registers none, or not so; where
+   * @throws {ArgumentError} where it does not begin at a page, is a file, or the device registers none, or not so; where
    * it is registered already, with other flags.
-   * @throws {NativeCallError} if the driver refuses: the pages are registered by somebody else.
+   * @throws {NativeCallError} where the driver refuses: the pages are registered by somebody else.
    */
   register(tensor: Mapped, options: RegisterOptions = {}): CudaRegistration {
     return new CudaRegistration(this, tensor, options);
   }
 
-  /** The device's primary context stays until the returned function is called. For authors of mappers. */
+  /** The device's primary context stays until the answered function is called: for those who write mappers. */
   keepPrimary(): () => void {
     const undo: Undo = [];
     retainPrimary(this.device.ordinal, undo);
     return () => throwAll(unwind(undo), "letting the device go");
   }
 
-  /** Counts what was copied because it was asked for. For authors of mappers. */
+  /** Counts what was copied because it was asked for: for those who write mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }

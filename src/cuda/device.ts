@@ -43,7 +43,7 @@ export interface CudaVersions {
 /**
  * The versions of libcudart and of the driver. Works without a GPU.
  *
- * @throws {LibraryNotFoundError} if there is no libcudart.
+ * @throws {LibraryNotFoundError} where there is no libcudart.
  */
 export function cudaVersions(): CudaVersions {
   return {
@@ -55,8 +55,8 @@ export function cudaVersions(): CudaVersions {
 /**
  * Every GPU that CUDA shows to this process, in its order.
  *
- * @throws {LibraryNotFoundError} if there is no libcudart.
- * @throws {NativeCallError} if there is no driver, one that is too old, or no GPU.
+ * @throws {LibraryNotFoundError} where there is no libcudart.
+ * @throws {NativeCallError} where there is no driver, one that is too old, or no GPU.
  */
 export function cudaDevices(): CudaDevice[] {
   const count = countDevices();
@@ -64,7 +64,7 @@ export function cudaDevices(): CudaDevice[] {
   return Array.from({ length: count }, (_, ordinal) => describe(ordinal));
 }
 
-/** The device that was asked for. @throws {ArgumentError} if none fits. */
+/** The device that was asked for. @throws {ArgumentError} where none fits. */
 export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   const { ordinal, uuid, name } = object(choice, "device");
   if (ordinal !== undefined && !Number.isInteger(ordinal)) throw wrong(`ordinal ${shown(ordinal)} is no integer.`);
@@ -87,7 +87,7 @@ export function numbered({ name, ordinal }: CudaDevice): string {
   return `device ${ordinal} (${name})`;
 }
 
-/** How many GPUs there are. @throws {NativeCallError} if that is none, saying why as far as can be known. */
+/** How many GPUs there are. @throws {NativeCallError} where that is none, saying why as far as can be known. */
 function countDevices(): number {
   const count = new Int32Array(1);
   const code = cudart().cudaGetDeviceCount(count);

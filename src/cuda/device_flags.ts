@@ -42,7 +42,7 @@ export function scheduleIn(given: unknown): CudaSchedule | undefined {
 /**
  * How threads wait for a device: that is settled before its primary context is made.
  *
- * @throws {ArgumentError} if there is one already that waits in another way.
+ * @throws {ArgumentError} where there is one already that waits in another way.
  */
 export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedule): void {
   const { flags, active } = primaryState(ordinal);
@@ -64,7 +64,7 @@ export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedul
 /**
  * Throws unless a device maps memory of the host as was asked: it does wherever it can, whatever the flags.
  *
- * @throws {ArgumentError} if it cannot, or must not.
+ * @throws {ArgumentError} where it cannot, or must not.
  */
 export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknown): void {
   if (mapHost === undefined) return;
@@ -86,7 +86,7 @@ export function currentFlags(): readonly CudaDeviceFlag[] {
   ];
 }
 
-/** The schedule among flags; undefined if they name none that CUDA's headers know. */
+/** The schedule among flags; undefined where they name none that CUDA's headers know. */
 function scheduleOf(flags: number): CudaSchedule | undefined {
   const now = flags & constants.cudaDeviceScheduleMask;
   return (Object.keys(NAMES) as CudaSchedule[]).find((schedule) => constants[NAMES[schedule]] === now);

@@ -6,11 +6,11 @@ import type { DeviceCalls } from "./primary_context.ts";
 
 /** A device, as far as its lanes need it. */
 export interface LaneDevice extends DeviceCalls {
-  /** The device's primary context stays until the returned function is called. */
+  /** The device's primary context stays until the answered function is called. */
   keepPrimary(): () => void;
 }
 
-/** What the driver keeps for one line of CUDA's work: a stream, or a shared event. For authors of mappers. */
+/** What the driver keeps for one line of CUDA's work: a stream, or a shared event. For those who write mappers. */
 export abstract class CudaLane {
   /** The newest mark. */
   protected newest = 0;
@@ -53,10 +53,10 @@ export abstract class CudaLane {
   /** Releases what it holds. */
   abstract close(): void;
 
-  /** An event at or behind a mark, for another lane to wait for; undefined if the mark is over. */
+  /** An event at or behind a mark, for another lane to wait for; undefined where the mark is over. */
   abstract eventAt(mark: number): EventHandle | undefined;
 
-  /** The next command runs behind an event. False if there is no such command. */
+  /** The next command runs behind an event. False where there is no such command. */
   abstract waitFor(event: EventHandle): boolean;
 
   /** cudaEventSynchronize off this thread, on an event that stays as it is until then. */

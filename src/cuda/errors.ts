@@ -110,7 +110,7 @@ export function check(code: number, fn: string, fields?: ErrorFields): void {
   throw cudaError(code, fn, fields);
 }
 
-/** Throws unless a function of the driver returned CUDA_SUCCESS. */
+/** Throws unless a function of the driver answered CUDA_SUCCESS. */
 export function checkDriver(code: number, fn: string, fields?: ErrorFields): void {
   if (code !== 0) throw driverError(code, fn, fields);
 }

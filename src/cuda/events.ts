@@ -19,7 +19,7 @@ export function destroyEvent({ near }: DeviceCalls, event: EventHandle): void {
   near(() => checkRelease(cudart().cudaEventDestroy(event), "cudaEventDestroy"));
 }
 
-/** Is what an event marks done? @throws {CudaLostError} if a kernel has gone wrong. */
+/** Is what an event marks done? @throws {CudaLostError} where a kernel has gone wrong. */
 export function isReached(event: EventHandle): boolean {
   const code = cudart().cudaEventQuery(event);
   if (code === 0) return true;
@@ -28,7 +28,7 @@ export function isReached(event: EventHandle): boolean {
   return false;
 }
 
-/** Blocks until what an event marks is done: then it is. @throws {CudaLostError} if a kernel has gone wrong. */
+/** Blocks until what an event marks is done: then it is. @throws {CudaLostError} where a kernel has gone wrong. */
 export function synchronize(event: EventHandle): true {
   check(cudart().cudaEventSynchronize(event), "cudaEventSynchronize");
   return true;

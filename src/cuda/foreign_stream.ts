@@ -9,11 +9,11 @@ import { cudaDriver } from "./library.ts";
 import { callsTo } from "./primary_context.ts";
 
 /**
- * Throws unless a stream that other code made is of a context's device, and of its primary context: events of one
+ * Throws unless a stream that somebody else made is of a context's device, and of its primary context: events of one
  * context cannot be recorded on streams of another. CUDA's own default streams are of whichever context is current.
  *
  * @param handle a live `cudaStream_t`
- * @throws {ArgumentError} if it is not, naming both devices.
+ * @throws {ArgumentError} where it is not, naming both devices.
  */
 export function assertOwnStream(handle: StreamHandle, context: CudaContext): void {
   if (handle <= cudaStreamPerThread) return;

@@ -11,7 +11,7 @@ import { deviceAddressOf, refuseRegister, refuseRegistered, register } from "./m
 import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
 import { refuseReach } from "./reach.ts";
 
-/** Memory of the host as the kernels of a context reach it: whose it is decides how. For authors of mappers. */
+/** Memory of the host as the kernels of a context reach it: whose it is decides how. For those who write mappers. */
 export class CudaHostMemory {
   /** What was found out about each kind. */
   readonly aliasing: CudaAliasing;

@@ -81,7 +81,7 @@ export class CudaKernel extends NativeObject {
   readonly #launch: Call<StreamLane>;
   #sharedBytes = 0;
 
-  /** Made by `program.kernel()`. @throws {ArgumentError} if the driver knows other parameters. */
+  /** Made by `program.kernel()`. @throws {ArgumentError} where the driver knows other parameters. */
   constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
     super();
     this.program = program;
@@ -115,9 +115,9 @@ export class CudaKernel extends NativeObject {
    *
    * @param args one for each parameter
    * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
-   * @throws {AccessError} if a tensor's bytes may not be used so.
-   * @throws {DisposedError} if a tensor, the kernel, the stream or their context were disposed.
-   * @throws {CudaLostError} if a kernel has gone wrong before.
+   * @throws {AccessError} where a tensor's bytes may not be used so.
+   * @throws {DisposedError} where a tensor, the kernel, the stream or their context were disposed.
+   * @throws {CudaLostError} where a kernel has gone wrong before.
    *
    * @example
    * ```ts ignore

@@ -110,12 +110,12 @@ function withBuiltins(opened: Nvrtc): Nvrtc {
 /** The functions that an older library may lack. */
 type Newer<F> = { [Name in keyof F]: null extends F[Name] ? Name : never }[keyof F];
 
-/** A function of the runtime that is newer than CUDA 12.0. @throws {InteropError} if it lacks it. */
+/** A function of the runtime that is newer than CUDA 12.0. @throws {InteropError} where it lacks it. */
 export function newerRuntime<Name extends Newer<CudaRuntime>>(name: Name): NonNullable<CudaRuntime[Name]> {
   return there(cudart()[name], String(name), "Update CUDA's runtime (libcudart).");
 }
 
-/** A function of the driver that is newer than CUDA 12.0. @throws {InteropError} if it lacks it. */
+/** A function of the driver that is newer than CUDA 12.0. @throws {InteropError} where it lacks it. */
 export function newerDriver<Name extends Newer<CudaDriver>>(name: Name): NonNullable<CudaDriver[Name]> {
   return there(cudaDriver()[name], String(name), "Update NVIDIA's driver.");
 }

@@ -65,7 +65,7 @@ export class CudaProgram extends NativeObject {
   /**
    * What the driver calls its kernels: those of C++ by their mangled names.
    *
-   * @throws {InteropError} if CUDA is too old to say.
+   * @throws {InteropError} where CUDA is too old to say.
    */
   get kernelNames(): string[] {
     this.resource.assertLive();
@@ -78,7 +78,7 @@ export class CudaProgram extends NativeObject {
    * @param name as the source has it, where it is `extern "C"` or one of the `names` that the program was made with; else
    * its mangled name
    * @param parameters the types of its parameters, in order; the driver's word is asked for how many bytes each takes
-   * @throws {ArgumentError} if it has none of that name, or its parameters are others.
+   * @throws {ArgumentError} where it has none of that name, or its parameters are others.
    *
    * @example
    * ```ts ignore

@@ -21,7 +21,7 @@ export interface Unreachable {
  * reach ends the use of CUDA in this process, on all of its devices.
  *
  * @param argument what the caller knows the tensor as
- * @throws {ArgumentError} if it does not, naming both devices.
+ * @throws {ArgumentError} where it does not, naming both devices.
  */
 export function assertReachable(tensor: CudaTensor, context: CudaContext, argument: string): void {
   const { context: home } = tensor;
@@ -38,12 +38,12 @@ export function assertReachable(tensor: CudaTensor, context: CudaContext, argume
   });
 }
 
-/** Why memory that was made for another device is out of reach; undefined if it is not. */
+/** Why memory that was made for another device is out of reach; undefined where it is not. */
 function unreachable({ memory, context: home, grant }: CudaTensor, { device }: CudaContext): Unreachable | undefined {
   return refusalOf(memory, "kernel-on-another-device", home.device) ?? refuseReach(memory, grant.allocation, device);
 }
 
-/** Why a device does not reach CUDA's memory that was made for another one; undefined if it does. */
+/** Why a device does not reach CUDA's memory that was made for another one; undefined where it does. */
 export function refuseReach(
   memory: CudaMemoryKind,
   allocation: Allocation,

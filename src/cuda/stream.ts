@@ -42,7 +42,7 @@ export type CudaUse = Use<CudaTensor>;
 export class CudaStream extends NativeObject {
   /** The context it belongs to. */
   readonly context: CudaContext;
-  /** Its commands. For authors of mappers. */
+  /** Its commands: for those who write mappers. */
   readonly line: Line<StreamLane>;
   /** Its end of life. */
   readonly resource: Resource;
@@ -66,7 +66,7 @@ export class CudaStream extends NativeObject {
     if (turns !== undefined) this.line.lane.takeTurns(turns, this.line);
   }
 
-  /** True for what this class has made, and not for a proxy of it. For authors of mappers. */
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
   static owns(value: object): boolean {
     return #made in value;
   }
@@ -77,7 +77,7 @@ export class CudaStream extends NativeObject {
     return this.rawHandle;
   }
 
-  /** The same without a check. For authors of mappers. */
+  /** The same without a check: for those who write mappers. */
   get rawHandle(): StreamHandle {
     return this.line.lane.stream;
   }
@@ -93,7 +93,7 @@ export class CudaStream extends NativeObject {
     this.line.waitFor(checks.fencesIn(after, "after"));
   }
 
-  /** Blocks until all that was submitted is done. @throws {CudaLostError} if a kernel has gone wrong. */
+  /** Blocks until all that was submitted is done. @throws {CudaLostError} where a kernel has gone wrong. */
   finish(): void {
     this.resource.assertLive();
     this.line.lane.finish();
@@ -108,8 +108,8 @@ export class CudaStream extends NativeObject {
    * Copies one tensor to another of the same shape and dtype, because you ask for it; returns. The memory may be of any
    * kind and of any device of CUDA's. Between the host and a device it is counted in `cuda.bytesCopied`.
    *
-   * @throws {LayoutError} if shape or dtype differ, the bytes overlap, or the rows of both are no pitches.
-   * @throws {AccessError} if the tensors' bytes may not be used so.
+   * @throws {LayoutError} where shape or dtype differ, the bytes overlap, or the rows of both are no pitches.
+   * @throws {AccessError} where the tensors' bytes may not be used so.
    */
   copy(from: CudaTensor, to: CudaTensor): void {
     copy(this, from, to);
@@ -119,8 +119,8 @@ export class CudaStream extends NativeObject {
    * Copies a tensor to an array, because you ask for it; returns. The tensor has the array's `shape`, and its rows have no
    * gaps; one channel needs no dimension of its own.
    *
-   * @throws {LayoutError} if shape, dtype or strides do not fit.
-   * @throws {AccessError} if the tensor's bytes may not be used so.
+   * @throws {LayoutError} where shape, dtype or strides do not fit.
+   * @throws {AccessError} where the tensor's bytes may not be used so.
    */
   copyToArray(tensor: CudaTensor, array: CudaArray): void {
     copyToArray(this, tensor, array);
@@ -137,8 +137,8 @@ export class CudaStream extends NativeObject {
    * `dispose`, which blocks for that work, or by `tensor.disposeAfter(stream.fence())`, which does not. Other streams that
    * use it wait for its making; CUDA IPC cannot export it.
    *
-   * @throws {ArgumentError} if the device has no memory pools (memoryPoolsSupported is 0).
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {ArgumentError} where the device has no memory pools (memoryPoolsSupported is 0).
+   * @throws {NativeCallError} where there is not enough memory.
    *
    * @example
    * ```ts ignore
@@ -156,8 +156,8 @@ export class CudaStream extends NativeObject {
   /**
    * Copies `bytes` to a tensor without gaps, because you ask for it; blocks. Counted in `cuda.bytesCopied`.
    *
-   * @throws {LayoutError} if they are not as many as the tensor's, or that has gaps.
-   * @throws {AccessError} if its bytes may not be written.
+   * @throws {LayoutError} where they are not as many as the tensor's, or that has gaps.
+   * @throws {AccessError} where its bytes may not be written.
    */
   write(tensor: CudaTensor, bytes: ArrayBufferView): void {
     write(this, tensor, bytes);
@@ -174,7 +174,7 @@ export class CudaStream extends NativeObject {
    *
    * @param byte 0 to 255
    * @throws {LayoutError} for gaps along more than one dimension.
-   * @throws {AccessError} if its bytes may not be written.
+   * @throws {AccessError} where its bytes may not be written.
    */
   fill(tensor: CudaTensor, byte: number): void {
     fill(this, tensor, byte);
@@ -182,7 +182,7 @@ export class CudaStream extends NativeObject {
 
   /**
    * Submits a call that uses tensors (and arrays) behind the work on them and `after`, and records it on them. Answers its
-   * mark. For authors of mappers.
+   * mark. For those who write mappers.
    */
   submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
     const { turns } = this.context.managed;
@@ -190,7 +190,7 @@ export class CudaStream extends NativeObject {
     return this.line.submit(uses, call, after);
   }
 
-  /** Throws unless it is live, and these are tensors. For authors of mappers. */
+  /** Throws unless it is live, and these are tensors: for those who write mappers. */
   assertTakes(uses: readonly CudaUse[]): void {
     this.resource.assertLive();
     for (const { tensor, argument } of uses) checks.assertInstance<unknown>(tensor, CudaTensor, argument);

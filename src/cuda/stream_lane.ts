@@ -19,7 +19,7 @@ import type { ManagedTurns } from "./memory/managed_turns.ts";
 export interface StreamLaneInit {
   /** The stream. It lives until the lane is closed. */
   readonly stream: StreamHandle;
-  /** Destroys the stream; undefined if that is for its owner to do. */
+  /** Destroys the stream; undefined where that is for its owner to do. */
   readonly destroy: (() => void) | undefined;
   /** The stream's device. */
   readonly device: LaneDevice;
@@ -54,7 +54,7 @@ const SYNCHRONIZE: StreamCall = (stream) => cudart().cudaStreamSynchronize(strea
 /**
  * One user's commands of a `cudaStream_t`. An event is recorded only when somebody asks for a mark, so that submitting
  * takes no more than its own call. The event may stand behind later commands then: a wait for more than was asked for,
- * never for less. For authors of mappers.
+ * never for less. For those who write mappers.
  */
 export class StreamLane extends CudaLane {
   /** The stream. */
@@ -133,7 +133,7 @@ export class StreamLane extends CudaLane {
    * Blocks until all is done that was submitted, by any user of the stream (cudaStreamSynchronize). What was freed in its
    * order is free then, which events do not tell the driver.
    *
-   * @throws {CudaLostError} if a kernel has gone wrong.
+   * @throws {CudaLostError} where a kernel has gone wrong.
    */
   finish(): void {
     if (this.#lost === undefined) this.#finish();
@@ -253,7 +253,7 @@ export class StreamLane extends CudaLane {
   }
 }
 
-/** A call of CUDA's that is given a stream. `run` answers a code, 0 for success. For authors of mappers. */
+/** A call of CUDA's that is given a stream. `run` answers a code, 0 for success. For those who write mappers. */
 export function onStream(fn: string, run: (stream: StreamHandle) => number): Call<StreamLane> {
   return { fn, call: (lane) => lane.call(run) };
 }

@@ -17,7 +17,7 @@ export interface CudaTensorInit extends TensorInit<Address> {
 export class CudaTensor extends Tensor<Address> {
   /** What kind of memory its bytes lie in. */
   readonly memory: CudaMemoryKind;
-  /** What the host calls the same byte as the handle. For authors of mappers. */
+  /** What the host calls the same byte as the handle: for those who write mappers. */
   readonly hostHandle: Address | undefined;
 
   /** Takes the resource over. */

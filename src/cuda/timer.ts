@@ -63,7 +63,7 @@ export class CudaTimer extends NativeObject {
     this.#stopped = undefined;
   }
 
-  /** Until here. @throws {ArgumentError} if it was not started. */
+  /** Until here. @throws {ArgumentError} where it was not started. */
   stop(stream: CudaStream = this.#context.stream): void {
     this.resource.assertLive();
     if (!this.#started) throw this.#not("stop()", "it was not started");
@@ -74,7 +74,7 @@ export class CudaTimer extends NativeObject {
   /**
    * The time between, in milliseconds, once the work is done.
    *
-   * @throws {ArgumentError} if it was not stopped, or the work is not done yet.
+   * @throws {ArgumentError} where it was not stopped, or the work is not done yet.
    */
   milliseconds(): number {
     this.resource.assertLive();

@@ -4,7 +4,7 @@ export function version(number: number): string {
 }
 
 /**
- * Why a library of CUDA's is of no use with a driver; undefined if it is. A driver takes what is of its own major version,
+ * Why a library of CUDA's is of no use with a driver; undefined where it is. A driver takes what is of its own major version,
  * and of older ones. Where there is none (0), no other library is of more use.
  */
 export function tooNewForDriver(library: number, driver: number): string | undefined {

@@ -17,7 +17,7 @@ export interface Node {
   readonly device: string;
   /** The target itself. */
   readonly target: Target;
-  /** Makes a little memory of this kind, to ask the graph about; undefined if nothing here can, or `homes` do. */
+  /** Makes a little memory of this kind, to ask the graph about; undefined where nothing here can, or `homes` do. */
   readonly make: (() => Mapped) | undefined;
   /** Where memory of this kind belongs to a context of another API: makes it in each, to be asked about with that one. */
   readonly homes?: ReadonlyMap<Context, () => Mapped>;

@@ -39,7 +39,7 @@ export interface Versions {
 export interface PermissionReport {
   /** The flag that grants it. */
   readonly flag: string;
-  /** True if it was granted. */
+  /** True where it was granted. */
   readonly granted: boolean;
   /** What is seen with it. */
   readonly shows: string;
@@ -149,7 +149,7 @@ export interface Trait {
 
 /** What a proof has shown of one class of memory. */
 export interface AliasReport {
-  /** True if the device uses this memory in place. */
+  /** True where the device uses this memory in place. */
   readonly aliases: boolean;
   /** What was seen, and the class. */
   readonly evidence: string;
@@ -177,7 +177,7 @@ export interface EdgeReport {
   readonly from?: string;
   /** The target's. */
   readonly to?: string;
-  /** True if it can be taken. */
+  /** True where it can be taken. */
   readonly open: boolean;
   /** What it does with the bytes, where it is open. */
   readonly transfer?: Transfer;
@@ -195,7 +195,7 @@ export interface RouteReport {
   readonly from: string;
   /** The target's. */
   readonly to: string;
-  /** True if there is one. */
+  /** True where there is one. */
   readonly open: boolean;
   /** The worst that a step does with the bytes, where it is open. */
   readonly transfer?: Transfer;

@@ -56,7 +56,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
   },
 };
 
-/** Maps to a buffer over `whole`, the bytes of the map or more. @throws {NoRouteError} if there can be none. */
+/** Maps to a buffer over `whole`, the bytes of the map or more. @throws {NoRouteError} where there can be none. */
 export function mapBuffer(
   source: Addressed | Frame<Addressed>,
   cl: OpenCLContext,

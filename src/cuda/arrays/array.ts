@@ -98,7 +98,7 @@ export class CudaArray extends NativeObject {
     this.resource = new Resource({ name, owners: [context.resource], undo });
   }
 
-  /** True for what this class has made, and not for a proxy of it. For authors of mappers. */
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
   static owns(value: object): boolean {
     return #handle in value;
   }
@@ -115,7 +115,7 @@ export class CudaArray extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check. For authors of mappers. */
+  /** The same without a check: for those who write mappers. */
   get rawHandle(): ArrayHandle {
     return this.#handle;
   }
@@ -129,7 +129,7 @@ export class CudaArray extends NativeObject {
     return new CudaTexture(this, options);
   }
 
-  /** A surface over it, to read and write its elements. @throws {ArgumentError} if it was made without. */
+  /** A surface over it, to read and write its elements. @throws {ArgumentError} where it was made without. */
   surface(): CudaSurface {
     return new CudaSurface(this);
   }

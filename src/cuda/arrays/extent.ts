@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<"texture" | "surface", readonly Limits[]>> = {
   ],
 };
 
-/** Throws if an array is larger than the device allows. */
+/** Throws where an array is larger than the device allows. */
 export function assertWithin({ width, height, depth }: ArrayExtent, surface: boolean, device: CudaDevice): void {
   const sizes = [width, height, depth].filter((size) => size > 0);
   const limits = LIMITS[surface ? "surface" : "texture"][sizes.length - 1];

@@ -41,7 +41,7 @@ export abstract class OverArray extends NativeObject {
     this.resource = new Resource({ name: `${type} of ${array.resource.name}`, owners: [array.resource], undo });
   }
 
-  /** True for what this class has made, and not for a proxy of it. For authors of mappers. */
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
   static owns(value: object): boolean {
     return #handle in value;
   }

@@ -36,9 +36,9 @@ export class CudaSharedEvent extends NativeObject {
   readonly context: CudaContext;
   /** Its end of life. */
   readonly resource: Resource;
-  /** All that `cuda.openEvent` needs in another process of samepage's; undefined if it was opened here. */
+  /** All that `cuda.openEvent` needs in another process of samepage's; undefined where it was opened here. */
   readonly bytes: Uint8Array<ArrayBuffer> | undefined;
-  /** CUDA's own handle (a `cudaIpcEventHandle_t`, 64 bytes), for other programs; undefined if it was opened here. */
+  /** CUDA's own handle (a `cudaIpcEventHandle_t`, 64 bytes), for other programs; undefined where it was opened here. */
   readonly handle: Uint8Array<ArrayBuffer> | undefined;
   readonly #line: Line<EventLane>;
 

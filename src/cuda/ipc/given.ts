@@ -7,7 +7,7 @@ export function copied(given: ArrayBufferView, argument: string): Uint8Array<Arr
   return checks.bytesIn(given, argument).slice();
 }
 
-/** A handle of CUDA's own that a program gave. @throws {ArgumentError} if it is not as long as CUDA's. */
+/** A handle of CUDA's own that a program gave. @throws {ArgumentError} where it is not as long as CUDA's. */
 export function handleOf(given: ArrayBufferView): Uint8Array<ArrayBuffer> {
   const handle = copied(given, "handle");
   if (handle.length === HANDLE_BYTES) return handle;

@@ -11,7 +11,7 @@ export interface Code {
 /** What may stand before the first directive of PTX: white space and comments. */
 const BEFORE_PTX = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[^]*?\*\/)*/;
 
-/** PTX that a program gave. @throws {ArgumentError} if it is none. */
+/** PTX that a program gave. @throws {ArgumentError} where it is none. */
 export function ptxIn(text: string): Code {
   checks.assertText(text, "text");
   const directive = text.slice(BEFORE_PTX.exec(text)![0].length, -1).slice(0, 9);
@@ -20,7 +20,7 @@ export function ptxIn(text: string): Code {
   return { isPtx: true, bytes: new TextEncoder().encode(`${text}\0`) };
 }
 
-/** A cubin or a fatbin that a program gave. @throws {ArgumentError} if it is none, or is cut off. */
+/** A cubin or a fatbin that a program gave. @throws {ArgumentError} where it is none, or is cut off. */
 export function cubinIn(given: Uint8Array): Code {
   const bytes = checks.bytesIn(given, "bytes", "a Uint8Array").slice(); // a copy: nobody changes it before the driver
   const view = new DataView(bytes.buffer);

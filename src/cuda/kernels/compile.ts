@@ -29,7 +29,7 @@ type Target = Pick<CudaDevice, "name" | "computeCapability">;
  * Compiles CUDA C++ for a device (NVRTC). Needs no GPU.
  *
  * @throws {CudaBuildError} with the compiler's log.
- * @throws {LibraryNotFoundError} if there is no NVRTC.
+ * @throws {LibraryNotFoundError} where there is no NVRTC.
  */
 export function compile(source: Source, target: Target): Compiled {
   const { text, name, names } = source;

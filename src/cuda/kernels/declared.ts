@@ -81,7 +81,7 @@ function typed(given: string, place: (type: string) => ParameterPlace, argument:
   );
 }
 
-/** What to do where a parameter was declared with its name; undefined if it was not. */
+/** What to do where a parameter was declared with its name; undefined where it was not. */
 function withoutName(type: string): string | undefined {
   const before = /^(.*[ *])\w+$/.exec(type)?.[1].trim();
   if (before === undefined) return undefined;

@@ -24,7 +24,7 @@ export class LoadedCode {
    * Loads it (cudaLibraryLoadData); its end goes on the undo list.
    *
    * @throws {CudaBuildError} for PTX that does not compile.
-   * @throws {InteropError} if libcudart is older than 12.8.
+   * @throws {InteropError} where libcudart is older than 12.8.
    */
   constructor({ within }: CudaContext, { isPtx, bytes }: Code, undo: Undo) {
     const load = newerRuntime("cudaLibraryLoadData");
@@ -45,7 +45,7 @@ export class LoadedCode {
     if (isPtx) this.#compile();
   }
 
-  /** A kernel, by the driver's name of it; undefined if there is none. */
+  /** A kernel, by the driver's name of it; undefined where there is none. */
   kernel(name: string): Address | undefined {
     const find = newerRuntime("cudaLibraryGetKernel");
     const out = new BigUint64Array(1);
@@ -91,7 +91,7 @@ export class LoadedCode {
    * How many bytes each parameter of a kernel takes (cuKernelGetParamInfo): a launch reads as many of each, whatever was
    * declared.
    *
-   * @throws {InteropError} if the driver is older than CUDA 12.4.
+   * @throws {InteropError} where the driver is older than CUDA 12.4.
    */
   parameterSizes(kernel: Address): number[] {
     const ask = newerDriver("cuKernelGetParamInfo");

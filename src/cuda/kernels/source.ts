@@ -36,7 +36,7 @@ const OWN_WORDS = /^(?:-[DIU]|--(?:define-macro|undefine-macro|include-path)=)/;
 /** The most that NVRTC 13.0 was seen to take of an option: its buffers have an end. */
 const LONGEST_OPTION = 4096;
 
-/** What a program gave, each read once. @throws {ArgumentError} if the compiler could not take it. */
+/** What a program gave, each read once. @throws {ArgumentError} where the compiler could not take it. */
 export function sourceIn(text: string, given: ProgramOptions): Source {
   checks.assertText(text, "source");
   assertWhole(text, "source");

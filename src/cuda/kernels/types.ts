@@ -64,7 +64,7 @@ const TYPES = new TypeTable({
   mostAlign: 16,
 });
 
-/** What a type of CUDA C++ is made of; undefined if it is neither a number nor a vector. */
+/** What a type of CUDA C++ is made of; undefined where it is neither a number nor a vector. */
 export function elementOf(type: string): Element | undefined {
   return TYPES.element(type);
 }

@@ -8,7 +8,7 @@ import { cudart } from "../library.ts";
 
 const out = new BigUint64Array(1);
 
-/** A pointer that a function of CUDA's puts where it is told. @throws {NativeCallError} if it answers a code. */
+/** A pointer that a function of CUDA's puts where it is told. @throws {NativeCallError} where it answers a code. */
 export function allocatedBy(
   { within }: CudaContext,
   fn: string,

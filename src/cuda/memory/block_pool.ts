@@ -76,7 +76,7 @@ export class BlockPool {
   /**
    * A block of at least so many bytes, aligned. Freeing it gives it back, unless a view of it has escaped.
    *
-   * @throws {AccessError} if the pool would hold too many bytes.
+   * @throws {AccessError} where the pool would hold too many bytes.
    */
   take(byteLength: number): CudaBlock {
     const size = classOf(byteLength);

@@ -75,7 +75,7 @@ export class CudaMemoryPool extends NativeObject {
     this.resource = new Resource({ name: `cuda memory pool (${context.name})`, owners: [context.resource], undo });
   }
 
-  /** True for what this class has made, and not for a proxy of it. For authors of mappers. */
+  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
   static owns(value: object): boolean {
     return #handle in value;
   }
@@ -86,7 +86,7 @@ export class CudaMemoryPool extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check. For authors of mappers. */
+  /** The same without a check: for those who write mappers. */
   get rawHandle(): CudaMemPool {
     return this.#handle;
   }
@@ -126,7 +126,7 @@ export class CudaMemoryPool extends NativeObject {
   }
 }
 
-/** Throws if a device has no stream-ordered allocation. */
+/** Throws where a device has no stream-ordered allocation. */
 export function assertPools({ name, device: { attributes } }: CudaContext): void {
   if (attributes.memoryPoolsSupported === 1) return;
   throw new ArgumentError(`${name} has no memory pools (memoryPoolsSupported is 0).`, {

@@ -80,8 +80,8 @@ export class CudaManaged extends CudaMemory {
   /**
    * Allocates managed memory (cudaMallocManaged), zeroed by the system.
    *
-   * @throws {ArgumentError} if the device has none (managedMemory is 0).
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {ArgumentError} where the device has none (managedMemory is 0).
+   * @throws {NativeCallError} where there is not enough memory.
    */
   allocate(init: ManagedAllocation): CudaTensor {
     const { attach = "global" } = object(init, "init");
@@ -102,7 +102,7 @@ export class CudaManaged extends CudaMemory {
    *
    * @param to `"single"` is the stream, which has to be given then
    * @throws {ArgumentError} for what is no managed tensor that owns its block.
-   * @throws {AccessError} if its bytes are lent; without concurrentManagedAccess, where any of its block are.
+   * @throws {AccessError} where its bytes are lent; without concurrentManagedAccess, where any of its block are.
    */
   attach(tensor: CudaTensor, to: ManagedAttachment, stream?: CudaStream): void {
     if (typeof to !== "string" || !Object.hasOwn(ATTACH, to)) {
@@ -131,7 +131,7 @@ export class CudaManaged extends CudaMemory {
    * Moves a tensor's bytes, in the order of a stream, to who is about to use them (cuMemPrefetchAsync): a hint that costs
    * nothing but time where it is wrong. Returns.
    *
-   * @throws {ArgumentError} if a device has no concurrentManagedAccess (as no Tegra has): attach it instead.
+   * @throws {ArgumentError} where a device has no concurrentManagedAccess (as no Tegra has): attach it instead.
    *
    * @example
    * ```ts ignore
@@ -160,7 +160,7 @@ export class CudaManaged extends CudaMemory {
    * Tells the driver how a tensor's bytes will be used (cuMemAdvise), from now on and at once: that they are mostly read,
    * where they had best lie, or who will use them from afar.
    *
-   * @throws {ArgumentError} if a device has no concurrentManagedAccess.
+   * @throws {ArgumentError} where a device has no concurrentManagedAccess.
    */
   advise(tensor: CudaTensor, advice: ManagedAdvice, options: AdviseOptions = {}): void {
     const { location = "device", unset = false } = optionsIn(options, OPTIONS);

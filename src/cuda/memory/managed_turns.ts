@@ -49,7 +49,7 @@ export class ManagedTurns {
   /**
    * A block is about to be attached to all streams or to one: what runs there already may touch it then.
    *
-   * @throws {AccessError} if the CPU cannot be kept from it.
+   * @throws {AccessError} where the CPU cannot be kept from it.
    */
   takeViews(allocation: Allocation): void {
     if (!this.#tracked.has(allocation)) return;
@@ -89,7 +89,7 @@ export class ManagedTurns {
   /**
    * May a command of a stream use these?
    *
-   * @throws {AccessError} if the block of one is attached to the host, or to another stream.
+   * @throws {AccessError} where the block of one is attached to the host, or to another stream.
    */
   assertReachable(uses: readonly Use[], commands: StreamCommands): void {
     for (const { tensor, argument } of uses) {
@@ -111,7 +111,7 @@ export class ManagedTurns {
   /**
    * A command is about to be submitted: the host's views of what it may touch are revoked.
    *
-   * @throws {AccessError} if a promise or another API holds such memory: what they do with it, nobody can stop.
+   * @throws {AccessError} where a promise or another API holds such memory: what they do with it, nobody can stop.
    */
   before(commands: StreamCommands): void {
     const concerned = this.#concerned(commands);

@@ -25,7 +25,7 @@ export class CudaPinned extends CudaMemory {
    * `{ portable: false, mapped: false }` it is what cudaMallocHost makes.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {NativeCallError} if there is not enough memory that can be locked.
+   * @throws {NativeCallError} where there is not enough memory that can be locked.
    *
    * @example
    * ```ts ignore
@@ -50,7 +50,7 @@ export class CudaPinned extends CudaMemory {
    * A pool of pinned tensors that are handed out and come back.
    *
    * @throws {LayoutError} for lengths, counts or an alignment that are none.
-   * @throws {NativeCallError} if there is not enough memory that can be locked.
+   * @throws {NativeCallError} where there is not enough memory that can be locked.
    */
   pool(options: PinnedPoolOptions): CudaPinnedPool {
     return new CudaPinnedPool(this, options);

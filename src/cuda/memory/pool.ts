@@ -86,8 +86,8 @@ export class CudaPinnedPool extends NativeObject {
    * Hands out a tensor of pinned memory, with whatever the last one has left in it; its dispose gives the block back.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {AccessError} if the pool would hold more than `mostBytes`.
-   * @throws {NativeCallError} if a block has to be made and cannot.
+   * @throws {AccessError} where the pool would hold more than `mostBytes`.
+   * @throws {NativeCallError} where a block has to be made and cannot.
    *
    * @example
    * ```ts ignore

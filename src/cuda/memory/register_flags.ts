@@ -33,7 +33,7 @@ export const FOR_MAPS: number = cudaHostRegisterPortable | cudaHostRegisterMappe
 /**
  * The flags that were asked for.
  *
- * @throws {ArgumentError} if the device has none of a kind.
+ * @throws {ArgumentError} where the device has none of a kind.
  */
 export function registerFlags(given: RegisterOptions, { name, attributes }: CudaDevice): number {
   const { portable = true, mapped = true, readOnly = false, ioMemory = false } = optionsIn(given, OPTIONS);

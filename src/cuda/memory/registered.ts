@@ -63,7 +63,7 @@ function fileOf(allocation: Allocation): string | undefined {
   return allocation.attachment<{ readonly file: string | undefined }>(BEHIND, look).file;
 }
 
-/** Why kernels of a context may not use an allocation so, as it is registered now; undefined if it is not. */
+/** Why kernels of a context may not use an allocation so, as it is registered now; undefined where it is not. */
 export function refuseRegistered(
   { device: { ordinal, name, attributes } }: CudaContext,
   allocation: Allocation,
@@ -92,8 +92,8 @@ export function refuseRegistered(
  * the undo list. All of the block is registered, since pages can be registered only once.
  *
  * @param flags left out by who takes whichever registration there is, as maps do
- * @throws {ArgumentError} if it is registered with other flags.
- * @throws {NativeCallError} if the driver refuses: the pages are somebody else's.
+ * @throws {ArgumentError} where it is registered with other flags.
+ * @throws {NativeCallError} where the driver refuses: the pages are somebody else's.
  */
 export function register(context: CudaContext, allocation: Allocation, undo: Undo, flags?: number): void {
   const registered = allocation.attachment<Registered>(

@@ -22,7 +22,7 @@ export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {
 /** What a rule has to know of a device. */
 export type RuledDevice = Pick<CudaDevice, "name" | "attributes">;
 
-/** Why an operation on a kind of memory is refused on a device; undefined if it is not. No native call. */
+/** Why an operation on a kind of memory is refused on a device; undefined where it is not. No native call. */
 export function refusalOf(
   kind: CudaRuleKind,
   operation: CudaOperation,
@@ -40,10 +40,10 @@ export function refusalOf(
 }
 
 /**
- * Throws if an operation on a kind of memory is refused on a device, before any native call.
+ * Throws where an operation on a kind of memory is refused on a device, before any native call.
  *
- * @throws {AccessError} if the CPU may not use it.
- * @throws {ArgumentError} if anything else is refused.
+ * @throws {AccessError} where the CPU may not use it.
+ * @throws {ArgumentError} where anything else is refused.
  */
 export function assertAllowed(
   kind: CudaRuleKind,
@@ -67,7 +67,7 @@ export function assertAllowed(
 /** The blocks that were warned of: once is enough. */
 const warned = new WeakSet<CudaBlock>();
 
-/** Warns, once a block, where the CPU is about to read memory that is left out of its caches. For authors of mappers. */
+/** Warns, once a block, where the CPU is about to read memory that is left out of its caches: for those who write mappers. */
 export function warnWriteCombined(block: CudaBlock): void {
   if (!block.flags.includes("cudaHostAllocWriteCombined") || warned.has(block)) return;
   warned.add(block);

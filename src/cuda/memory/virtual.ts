@@ -42,8 +42,8 @@ export class CudaVirtual extends CudaMemory {
    * a multiple of 2 MiB on most devices.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {ArgumentError} if the device has no such memory; the attribute is named.
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {ArgumentError} where the device has no such memory; the attribute is named.
+   * @throws {NativeCallError} where there is not enough memory.
    *
    * @example
    * ```ts ignore
@@ -81,7 +81,7 @@ export class CudaVirtual extends CudaMemory {
    *
    * @param fd an open fd
    * @throws {ArgumentError} for what is no fd, and where the device has no such memory.
-   * @throws {NativeCallError} if it is no fd of such memory, or the memory is shorter than the layout.
+   * @throws {NativeCallError} where it is no fd of such memory, or the memory is shorter than the layout.
    */
   import(fd: number, init: VirtualImport): CudaTensor {
     if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) throw checks.wrong("fd", `${shown(fd)} is none.`);
@@ -99,7 +99,7 @@ export class CudaVirtual extends CudaMemory {
    *
    * Whoever has it uses the memory without regard to what is lent of it here, and for as long as they like.
    *
-   * @throws {ArgumentError} if it is no tensor of this memory that owns its block, or was made without.
+   * @throws {ArgumentError} where it is no tensor of this memory that owns its block, or was made without.
    */
   exportFd(tensor: CudaTensor): number {
     if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of cuda.virtual", tensor);
@@ -111,7 +111,7 @@ export class CudaVirtual extends CudaMemory {
     return this.#fdOf(block);
   }
 
-  /** The block that an allocation is; undefined for other memory. For authors of mappers. */
+  /** The block that an allocation is; undefined for other memory: for those who write mappers. */
   blockOf(allocation: Allocation): VirtualBlock | undefined {
     return virtualBlockOf(allocation);
   }

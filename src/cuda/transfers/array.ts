@@ -85,7 +85,7 @@ function transfer(
   if (tensor.hostHandle !== undefined) stream.context.countCopied(tensor.layout.byteLength);
 }
 
-/** How the elements of an array lie in a tensor. @throws {LayoutError} if they do not lie in rows at a pitch. */
+/** How the elements of an array lie in a tensor. @throws {LayoutError} where they do not lie in rows at a pitch. */
 export function pitchesOf(
   at: Layout,
   array: Pick<CudaArray, "shape" | "dtype" | "channels" | "extent">,

@@ -3,7 +3,7 @@ import type { Finding } from "../report.ts";
 /** Where Linux keeps the GPUs that programs may compute on. */
 export const RENDER_NODES = "/dev/dri";
 
-/** What of the GPUs' device files may be used; undefined if that may not be looked at (it takes --allow-all). */
+/** What of the GPUs' device files may be used; undefined where that may not be looked at (it takes --allow-all). */
 export function examineRenderNodes(findings: Finding[], folder: string = RENDER_NODES): string | undefined {
   const nodes = renderNodes(folder);
   if (nodes === undefined) return undefined;

@@ -77,7 +77,7 @@ function examinePlatform(platform: ClPlatformId, how: Examination, found: Found)
   found.drivers.push({ name, ...located(() => fileAt(addressInDriver(platform))), facts, devices: ids });
 }
 
-/** Returns the device's name in the report. */
+/** Answers the device's name in the report. */
 function examineDevice(handle: ClDeviceId, how: Examination, found: Found): string {
   const id = `opencl:${found.devices.length}`;
   const facts = deviceFacts(handle);

@@ -18,7 +18,7 @@ export function nodesOf(cl: OpenCLContext, device: string): Node[] {
 /**
  * Images of one format stand for all: it is the one that every device with images has.
  *
- * @throws {NativeCallError} if the device cannot be asked what images it has.
+ * @throws {NativeCallError} where the device cannot be asked what images it has.
  */
 export function imageNodesOf(cl: OpenCLContext, device: string): Node[] {
   if (cl.device.images === undefined) return [];

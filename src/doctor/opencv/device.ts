@@ -55,7 +55,7 @@ function hasOpenCL(): boolean {
   return true;
 }
 
-/** The `cl_device_id`; undefined if it chose none. */
+/** The `cl_device_id`; undefined where it chose none. */
 function defaultDevice(): { readonly device: bigint | undefined } {
   const context = core().Context_getDefault(1);
   const chosen = core().Context_ptr(context) !== 0n && core().Context_ndevices(context) > 0n;

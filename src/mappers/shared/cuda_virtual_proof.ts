@@ -72,7 +72,7 @@ function prove(mapper: Mapper, virtual: CudaVirtual, cl: OpenCLContext, location
   return { aliases: true, evidence: `proven by aliasing both ways, ${location} memory by its fd` };
 }
 
-/** What kept the memory from being an alias; undefined if nothing did. */
+/** What kept the memory from being an alias; undefined where nothing did. */
 function experiment(
   mapper: Mapper,
   virtual: CudaVirtual,

@@ -3,7 +3,7 @@ import type { ByteRange } from "../../core/tensors/described.ts";
 import type { HostBuffer } from "../../opencl/buffers/host_buffers.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 
-/** Why a live object stands in the way of a new one over some of its bytes; undefined if it does not. */
+/** Why a live object stands in the way of a new one over some of its bytes; undefined where it does not. */
 export type RefuseBeside = (live: HostBuffer) => Refusal | undefined;
 
 /**
@@ -28,7 +28,7 @@ export function roomFor(
 /**
  * Makes the room: waits for what is on its way back. Answers why there still is none.
  *
- * @throws {AccessError} if the wait could never end.
+ * @throws {AccessError} where the wait could never end.
  */
 export function makeRoom(range: ByteRange, cl: OpenCLContext, refuse: RefuseBeside): Refusal | undefined {
   const { hostBuffers } = cl.memory;

@@ -16,10 +16,10 @@ export class KernelArguments extends Arguments<OpenCLContext> {
   readonly #sizes: readonly bigint[];
   readonly #addresses: readonly Address[];
   readonly #locals: readonly number[];
-  /** The parameters that were given an address once. */
+  /** The parameters that ever got an address. */
   readonly #addressed = new Set<number>();
 
-  /** The kernel has none yet, or those of somebody else. */
+  /** Assumes nothing about the arguments that the kernel may have. */
   constructor(kernel: ClKernel, parameters: readonly Parameter<OpenCLContext>[]) {
     super(parameters, "opencl");
     this.#kernel = kernel;
@@ -29,15 +29,15 @@ export class KernelArguments extends Arguments<OpenCLContext> {
   }
 
   /**
-   * True if the `cl_kernel` may not take these any more. NVIDIA's driver (580.159) never again takes a buffer for a
-   * parameter that was given an address once (CL_INVALID_KERNEL_ARGS), whatever is set in between.
+   * True if the `cl_kernel` may refuse these. NVIDIA's driver (580.159) takes no buffer for a parameter that ever got an
+   * address (CL_INVALID_KERNEL_ARGS).
    */
   isSpoiltFor(args: readonly unknown[]): boolean {
     if (this.#addressed.size === 0) return false;
     return [...this.#addressed].some((i) => !(args[i] instanceof OpenCLPointerTensor));
   }
 
-  /** Bytes of local memory that arguments take of a work-group. */
+  /** The local memory that arguments take, in bytes per work-group. */
   localBytes(args: readonly unknown[]): number {
     let bytes = 0;
     for (const i of this.#locals) bytes += LocalMemory.sizeOf(args[i]) ?? 0;
@@ -54,7 +54,7 @@ export class KernelArguments extends Arguments<OpenCLContext> {
     check(size > 0n ? this.#setBytes(i, size, this.#addresses[i]) : this.#setUnpacked(i, value), "clSetKernelArg");
   }
 
-  /** Local memory, or a struct whose size the driver checks. */
+  /** Sets local memory, or a struct whose size the driver checks. */
   #setUnpacked(i: number, value: unknown): number {
     const local = LocalMemory.sizeOf(value);
     if (local !== undefined) return this.#setBytes(i, BigInt(local), NULL);

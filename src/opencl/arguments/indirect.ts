@@ -11,10 +11,10 @@ import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 const FN = "clSetKernelExecInfo";
 
 /**
- * Checks the tensors that a kernel will reach by pointers which it finds in memory.
+ * Checks the tensors that a kernel will reach by pointers in memory.
  *
- * @throws {ArgumentError} if one is no memory that has an address for kernels, or of another context.
- * @throws {AccessError} if its bytes may not be used.
+ * @throws {ArgumentError} if one has no address for kernels, or is of another context.
+ * @throws {AccessError} if its bytes are lent.
  * @throws {DisposedError} if it was disposed.
  */
 export function acceptIndirect(
@@ -42,7 +42,7 @@ export function acceptIndirect(
   return tensors.size === 0 ? undefined : [...tensors];
 }
 
-/** Tells a kernel of all of them (clSetKernelExecInfo). */
+/** Announces them to a kernel (clSetKernelExecInfo). */
 export function tellIndirect(kernel: ClKernel, tensors: readonly OpenCLPointerTensor[]): void {
   const flags = new Set<number>();
   const lists = new Map<number, bigint[]>();

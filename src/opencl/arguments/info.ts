@@ -17,7 +17,7 @@ import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import { elementOf } from "./types.ts";
 
-/** What clGetKernelArgInfo says of one parameter of a kernel. */
+/** A parameter of a kernel, by clGetKernelArgInfo. */
 export interface ParameterInfo {
   /** Its name in the source. */
   readonly name: string;
@@ -29,19 +29,19 @@ export interface ParameterInfo {
   readonly qualifiers: bigint;
   /** CL_KERNEL_ARG_ACCESS_…. */
   readonly access: number;
-  /** True for an image, a sampler and the like, whatever its type is called: its value is the driver's own object. */
+  /** True for an image, a sampler and the like, by any type name: its value is an object of the driver. */
   readonly opaque: boolean;
   /**
-   * The bytes of a value whose type the program declares itself, where the driver takes any number of them: 0 where they
-   * could not be found out. Left out where the driver checks.
+   * The size of a value whose type the program declares, if the driver does not check it: 0 if it could not be found out.
+   * Left out if the driver checks.
    */
   readonly size?: number;
 }
 
 /**
- * What the driver says of a kernel's parameters, in order; where it has forgotten them, what was kept with its binary.
+ * A kernel's parameters, in order: by the driver, or from the program's binary if the driver has forgotten them.
  *
- * @throws {ArgumentError} if nothing is known of them: no argument could be checked.
+ * @throws {ArgumentError} if neither knows them: no argument could be checked.
  */
 export function infosOf(
   handle: ClKernel,
@@ -90,8 +90,8 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
 }
 
 /**
- * Is what is passed by value an object of the driver's own? PoCL takes no value at all for one, and for data refuses it;
- * rusticl says that eight zeros are no sampler.
+ * True if a parameter by value is an object of the driver. PoCL takes a null value for one, but not for data; rusticl
+ * says that eight zeros are no sampler.
  */
 function isObject(handle: ClKernel, index: number): boolean {
   const { clSetKernelArg } = opencl();

@@ -7,7 +7,7 @@ import { kindOf } from "../check.ts";
 export class LocalMemory {
   readonly #byteLength: number;
 
-  /** `byteLength` is a whole number above 0, else this throws an ArgumentError. */
+  /** @throws {ArgumentError} unless `byteLength` is a whole number above 0. */
   constructor(byteLength: number) {
     if (!Number.isSafeInteger(byteLength) || byteLength <= 0) {
       throw new ArgumentError(`byteLength: ${shown(byteLength)} is not a whole number above 0.`, {
@@ -23,7 +23,7 @@ export class LocalMemory {
     return this.#byteLength;
   }
 
-  /** The size that a LocalMemory was made with; undefined for anything else. For authors of mappers. */
+  /** The size of a LocalMemory; undefined for anything else. For authors of mappers. */
   static sizeOf(value: unknown): number | undefined {
     return typeof value === "object" && value !== null && #byteLength in value ? value.#byteLength : undefined;
   }

@@ -1,5 +1,5 @@
 /**
- * The arguments of kernels: which kind of parameter each one is.
+ * The arguments of kernels, and the kinds of their parameters.
  *
  * @module
  */
@@ -23,8 +23,8 @@ import { type BaseOf, GlobalParameter } from "./pointer.ts";
 import { elementOf } from "./types.ts";
 
 /**
- * What a kernel argument can be: a tensor for a pointer; a number or bigint for a scalar; an array of them for a
- * vector; {@link LocalMemory} for `local` memory; the bytes of anything else that is passed by value (a struct).
+ * A kernel argument: a tensor for a pointer; a number or bigint for a scalar; an array of them for a vector;
+ * {@link LocalMemory} for `local` memory; bytes for any other value (a struct).
  */
 export type KernelArgument =
   | OpenCLTensor
@@ -38,10 +38,10 @@ export type KernelArgument =
   | readonly number[]
   | ArrayBufferView<ArrayBuffer>;
 
-/** Makes a parameter of what is known of it. */
+/** Makes a parameter of its information. */
 type Make = (place: ParameterPlace, info: ParameterInfo) => Parameter<OpenCLContext>;
 
-/** An object of the driver's own that samepage has none of, or whose type the compiler does not tell. */
+/** An object of the driver that samepage cannot make, or whose type the compiler does not report. */
 const opaque: Make = (place) =>
   new RefusedParameter(
     place,
@@ -65,7 +65,7 @@ const KINDS: { readonly [address: number]: Make } = {
     info.size === 0 ? uncheckable(place, info) : new ValueParameter(place, elementOf(info.type) ?? info.size ?? 0),
 };
 
-/** Types whose values are the driver's own objects, where a compiler does not say so: a false one ends the process. */
+/** Types whose values are driver objects, though a compiler may not say so. A wrong value crashes the process. */
 const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|reserve_id_t|pipe)\b/;
 
 const SAMPLER_TYPE = /\bsampler_t\b/;
@@ -78,7 +78,7 @@ export function parametersOf(kernel: string, infos: readonly ParameterInfo[]): P
   });
 }
 
-/** With the sizes of values whose types the program declares itself, where the driver takes any number of bytes. */
+/** Adds the sizes of values whose types the program declares, if the driver does not check them. */
 export function withSizes(
   infos: readonly ParameterInfo[],
   kept: readonly ParameterInfo[] | undefined,
@@ -93,7 +93,7 @@ export function withSizes(
   return infos.map((info, i) => isOwn(info) ? { ...info, size: known(info, i) ?? found.get(info.type) ?? 0 } : info);
 }
 
-/** A program's own name for an image type is told by some compilers, and not what stands behind it: that is opaque. */
+/** Some compilers report only a program's own name for an image type: such a type is opaque. */
 function kindOf(info: ParameterInfo): Make {
   if (!info.opaque && !OPAQUE.test(info.type)) return KINDS[info.address] ?? opaque;
   if (IMAGE_TYPE.test(info.type)) return (place) => new ImageParameter(place, info);

@@ -14,17 +14,17 @@ import { OpenCLSampler } from "../sampler.ts";
 import { OpenCLTensor } from "../tensor.ts";
 import type { ParameterInfo } from "./info.ts";
 
-/** What a kernel does to an image, by its qualifier. */
+/** A kernel's access to an image, by its qualifier. */
 const ACCESSES: { readonly [qualifier: number]: Access } = {
   [CL_KERNEL_ARG_ACCESS_READ_ONLY]: "read",
   [CL_KERNEL_ARG_ACCESS_WRITE_ONLY]: "write",
   [CL_KERNEL_ARG_ACCESS_READ_WRITE]: "read-write",
 };
 
-/** The name of an image type. Some compilers tell a program's own name for it instead. */
+/** The name of an image type. Some compilers report a program's own name instead. */
 export const IMAGE_TYPE = /\bimage(?:1d|2d|3d)\w*_t\b/;
 
-/** An `image2d_t` and its like: its argument is an image. */
+/** An `image2d_t` or the like: its argument is an image. */
 export class ImageParameter extends Parameter<OpenCLContext> {
   readonly #imageType: string;
   readonly #access: Access;
@@ -89,17 +89,17 @@ export class SamplerParameter extends Parameter<OpenCLContext> {
   }
 }
 
-/** A parameter that nothing can be passed for, and so a kernel that cannot be run. */
+/** A parameter that takes no argument: its kernel cannot run. */
 export class RefusedParameter extends Parameter<OpenCLContext> {
   readonly #why: readonly [what: string, hint: string];
 
-  /** `why` says why, and what to do about it. */
+  /** `why` is the reason and the hint. */
   constructor(place: ParameterPlace, ...why: readonly [what: string, hint: string]) {
     super(place, 0, 1);
     this.#why = why;
   }
 
-  /** Nothing can be passed. @throws {ArgumentError} always. */
+  /** @throws {ArgumentError} always. */
   override pack(): never {
     throw this.wrong(...this.#why);
   }

@@ -11,7 +11,7 @@ import { OpenCLTensor } from "../tensor.ts";
 import type { ParameterInfo } from "./info.ts";
 import { elementOf, LARGEST_TYPE } from "./types.ts";
 
-/** A tensor whose `layout.byteOffset` the kernel is told by an argument of its own. */
+/** A tensor whose `layout.byteOffset` the kernel gets as a separate argument. */
 export class BaseOf {
   /** The tensor. */
   readonly tensor: OpenCLTensor;
@@ -22,7 +22,7 @@ export class BaseOf {
   }
 }
 
-/** What a pointer can be passed: a buffer by its `cl_mem`, or memory that kernels reach by its address. */
+/** An argument for a pointer: a buffer by its `cl_mem`, or memory by its address. */
 type Pointee = OpenCLTensor | OpenCLPointerTensor;
 
 /** A pointer to global or constant memory. */
@@ -33,7 +33,7 @@ export class GlobalParameter extends PointerParameter<Pointee, OpenCLContext> {
   constructor(place: ParameterPlace, { type, address, qualifiers }: ParameterInfo) {
     const element = elementOf(type);
     const isConst = address === CL_KERNEL_ARG_ADDRESS_CONSTANT || (qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
-    // A type that the program declares itself may be, or hold, the largest; what void is cast to is the kernel's affair.
+    // A type that the program declares may hold the largest type. A void pointer has no known alignment.
     const align = element?.align ?? (/\bvoid\b/.test(type) ? 1 : LARGEST_TYPE);
     super(place, { isConst, element, align });
   }
@@ -70,7 +70,7 @@ export class GlobalParameter extends PointerParameter<Pointee, OpenCLContext> {
     return tensor instanceof OpenCLTensor ? tensor.rawHandle : tensor.address;
   }
 
-  /** Throws if the flags of an attached buffer forbid what the kernel does. */
+  /** Throws if the flags of an attached buffer forbid the kernel's access. */
   #checkLimits({ name, limits }: OpenCLTensor, access: Access): void {
     if (limits === undefined || limits.kernel !== (writes(access) ? "read" : "write")) return;
     const what = writes(access) ? "may be written" : "is read";

@@ -1,9 +1,9 @@
 import { type Element, scalar, TypeTable } from "../../core/device/types.ts";
 
-/** The size of the largest type, a `long16` or `double16`, in bytes: no type has to be aligned to more. */
+/** The size of the largest type, a `long16` or `double16`, in bytes: the greatest alignment of a type. */
 export const LARGEST_TYPE = 128;
 
-/** The types of OpenCL C (6.3.1): a vector is aligned to its size, and three take the room of four (6.3.5). */
+/** The types of OpenCL C (6.3.1). A vector is aligned to its size; a vector of three takes the room of four (6.3.5). */
 const TYPES = new TypeTable({
   scalars: {
     char: scalar("i8"),
@@ -23,7 +23,7 @@ const TYPES = new TypeTable({
   mostAlign: LARGEST_TYPE,
 });
 
-/** What a type of OpenCL C, or what it points to, is made of; undefined if it is neither a number nor a vector. */
+/** The numbers of an OpenCL C type, or of its pointee; undefined if it is neither a number nor a vector. */
 export function elementOf(type: string): Element | undefined {
   return TYPES.element(
     type.replace(/^(?:const |volatile |restrict )*/, "").replace(/\s*\**$/, "").replace("unsigned ", "u"),

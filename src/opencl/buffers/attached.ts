@@ -39,21 +39,21 @@ export interface AttachBufferOptions {
 
 const OPTIONS: Names<AttachBufferOptions> = { access: true };
 
-/** What OpenCL says of a buffer. */
+/** A buffer as OpenCL describes it. */
 interface Told {
   readonly mem: ClMem;
   readonly byteLength: number;
   readonly flags: bigint;
-  /** The buffer that it is a part of, and where it begins in that. */
+  /** Its parent buffer, if it is a sub-buffer. */
   readonly parent: ClMem | undefined;
   readonly offset: number;
-  /** Where it lies in host memory (CL_MEM_USE_HOST_PTR). */
+  /** Its host address, if it lies in host memory (CL_MEM_USE_HOST_PTR). */
   readonly hostAddress: bigint | undefined;
 }
 
-/** Where the bytes of a root buffer are kept track of. */
+/** The allocation of a root buffer's bytes. */
 interface Place extends Pick<OwnTensorInit, "allocation" | "start" | "root"> {
-  /** Of host memory: what the tensor has of the buffer over it. */
+  /** The tensor's share of a buffer over host memory. */
   readonly share?: Share;
 }
 
@@ -105,14 +105,14 @@ export function attachedBuffer(
   }
 }
 
-/** The buffer that another API says an allocation of its own is. */
+/** The buffer of another API's allocation. */
 export function adoptedBuffer(context: OpenCLContext, allocation: Allocation, mem: ClMem): RootBuffer {
   const { flags, parent, hostAddress } = tellOf(mem, context);
   if (parent === undefined && hostAddress === undefined) return adoptDriverBuffer(knownOf(mem, flags), allocation);
   throw unfit("its memory is that of another buffer, or the host's.", "Map that instead.");
 }
 
-/** Asks. @throws {ArgumentError} for an image or pipe, and for a buffer of another context. */
+/** Describes a buffer. @throws {ArgumentError} for an image or pipe, and for a buffer of another context. */
 function tellOf(mem: ClMem, context: OpenCLContext): Told {
   const fn = "clGetMemObjectInfo";
   const query: Query = (name, size, value, written) => opencl().clGetMemObjectInfo(mem, name, size, value, written);
@@ -135,12 +135,12 @@ function tellOf(mem: ClMem, context: OpenCLContext): Told {
   };
 }
 
-/** Finds those who have the bytes of a root buffer, and joins them; the way back goes on the undo list. */
+/** Joins the owners of a root buffer's bytes; the undo list leaves them again. */
 function placeOf(root: Told, context: OpenCLContext, undo: Undo): Place {
   return root.hostAddress === undefined ? inDriver(root, undo) : inHost(root, root.hostAddress, context, undo);
 }
 
-/** Memory of the driver's own is told by its `cl_mem`. */
+/** Driver memory is known by its `cl_mem`. */
 function inDriver(told: Told, undo: Undo): Place {
   const known = findByHandle("cl_mem", told.mem);
   const root = known === undefined ? newDriverBuffer(told) : adoptDriverBuffer(knownOf(told.mem, told.flags), known);
@@ -160,12 +160,12 @@ function knownOf(mem: ClMem, flags: bigint) {
   return { mem, limits: limitsIn(flags), kind: kindOf(flags) };
 }
 
-/** What has to be proven of a driver's own memory: undefined for what it lets the host reach. */
+/** The kind of driver memory to prove; undefined for memory that the host may reach. */
 function kindOf(flags: bigint): MemoryKind | undefined {
   return (flags & CL_MEM_ALLOC_HOST_PTR) === 0n ? DEVICE_MEMORY : undefined;
 }
 
-/** Host memory, and shared virtual memory (CL_MEM_USES_SVM_POINTER), is told by its address, as everywhere. */
+/** Host memory and shared virtual memory (CL_MEM_USES_SVM_POINTER) are known by their address. */
 function inHost({ mem, byteLength, flags }: Told, address: bigint, context: OpenCLContext, undo: Undo): Place {
   const block = { kind: "opencl.host_ptr", address, byteLength, free() {} };
   const allocation = adopt(address, byteLength, () => block);

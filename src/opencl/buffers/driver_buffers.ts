@@ -10,31 +10,31 @@ export interface DriverBuffer extends RootBuffer {
   readonly allocation: Allocation;
 }
 
-/** What is known of a buffer beside its allocation. */
+/** A buffer without its allocation. */
 type Known = Pick<RootBuffer, "mem" | "limits" | "kind">;
 
-/** Where that is kept, for those who have its allocation. */
+/** The key of an allocation's attachment. */
 const KNOWN = {};
 
-/** The buffer that an allocation is the block of. */
+/** The buffer of an allocation. */
 export function driverBufferOf(allocation: Allocation): DriverBuffer | undefined {
   return allocation.findAttachment<DriverBuffer>(KNOWN);
 }
 
-/** A buffer that no tensor is over yet. Its allocation takes `undo` over: it is released with the last of them. */
+/** A buffer without tensors yet. Its allocation takes `undo` over, and runs it when the last tensor ends. */
 export function addDriverBuffer(known: Known & { readonly byteLength: number }, undo: Undo): DriverBuffer {
   const { byteLength, ...rest } = known;
   const allocation = new Allocation({
     kind: "opencl.buffer",
     byteLength,
-    // A view of it that has escaped would be used after the driver has freed the memory.
+    // An escaped view may be used for ever: then the memory must not be freed.
     free: (fate) => fate === "unused" ? throwAll(unwind(undo), "releasing a buffer") : undefined,
   });
   tellByHandle("cl_mem", known.mem, allocation);
   return adoptDriverBuffer(rest, allocation);
 }
 
-/** The buffer that an allocation is, whoever made that. */
+/** The buffer of an allocation of any owner. */
 export function adoptDriverBuffer(known: Known, allocation: Allocation): DriverBuffer {
   return allocation.attachment(KNOWN, () => ({ ...known, hostAddress: undefined, hostWriters: 0, allocation }));
 }

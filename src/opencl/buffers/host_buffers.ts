@@ -11,57 +11,56 @@ import type { BufferLimits } from "./limits.ts";
 import type { OpenCLContext } from "../context.ts";
 import { createBuffer, newBuffer, releaseBuffer, retainBuffer, type RootBuffer } from "../tensor.ts";
 
-/** What else than a buffer a `cl_mem` over host memory is to be. */
+/** An image over host memory. */
 export interface HostImage {
-  /** What it is, in words: maps of the same bytes as the same image share it. */
+  /** Its description: maps of the same bytes as the same image share it. */
   readonly what: string;
   /** Makes it over the memory at an address. */
   create(address: Address, undo: Undo): ClMem;
 }
 
-/** A live `cl_mem` over a range of host memory, and how many maps share it. */
+/** A live `cl_mem` over a range of host memory, and the maps that share it. */
 export interface HostBuffer extends RootBuffer {
   /** The address of its first byte. */
   readonly hostAddress: bigint;
-  /** Where that lies in its allocation. */
+  /** Its offset in its allocation. */
   readonly start: number;
   /** Its length in bytes. */
   readonly byteLength: number;
-  /** What it is: `"a buffer"`, or which image. */
+  /** Its description: `"a buffer"`, or the image. */
   readonly what: string;
-  /** The maps that have it. */
+  /** The maps that share it. */
   shares: Share[];
-  /** What maps have given back that had it, from the first such byte to the last: others may have written there since. */
+  /** The bytes that ended maps returned, first to last. Others may have written there since. */
   returned: { readonly start: number; readonly end: number } | undefined;
-  /** Those that write through it, from the first map to the last way back. */
+  /** The maps that write through it. */
   writers: Resource[];
   /** Its release. */
   readonly undo: Undo;
 }
 
-/** What one map has of a live `cl_mem`. */
+/** One map's share of a live `cl_mem`. */
 export interface Share {
-  /** What it has. */
+  /** The buffer. */
   readonly buffer: HostBuffer;
   /** The map's end of life; set once that is made. */
   holder: Resource | undefined;
-  /** Where it stands among the buffer's shares. */
+  /** Its index among the buffer's shares. */
   place: number;
 }
 
 const NONE: readonly HostBuffer[] = [];
 
-/** What a buffer is called among those over host memory. */
+/** The description of a buffer. */
 const BUFFER = "a buffer";
 
-/** One object for each `cl_context`: what is kept for it is shared by all who are attached to it. */
+/** One object for each `cl_context`, shared by all contexts attached to it. */
 const spaces = new Map<bigint, WeakRef<object>>();
 
 /**
  * The buffers and images of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL
- * (clCreateBuffer, CL_MEM_USE_HOST_PTR), so a map within a live buffer shares it, and one that overlaps it in part, or
- * is to be something else, is impossible. An image is shared by maps of all of it. For
- * those who write mappers.
+ * (clCreateBuffer, CL_MEM_USE_HOST_PTR). So a map within a live buffer shares it; a map that overlaps it in part, or as an
+ * image, is impossible. Maps of a whole image share it. For authors of mappers.
  */
 export class HostBuffers {
   readonly #context: OpenCLContext;
@@ -74,7 +73,7 @@ export class HostBuffers {
     spaces.set(context.rawHandle, new WeakRef(this.#space));
   }
 
-  /** A live buffer that shares bytes with a range, if any; where one covers it, there is no other. */
+  /** A live buffer that shares bytes with a range, if any. If one covers the range, there is no other. */
   find(range: ByteRange): HostBuffer | undefined {
     let found: HostBuffer | undefined;
     this.#look(range, (buffer) => {
@@ -94,24 +93,24 @@ export class HostBuffers {
     return found ?? NONE;
   }
 
-  /** True if all maps that have a buffer are on their way back: it ends by itself. */
+  /** True if all maps of a buffer are on their way back: the buffer will end without help. */
   isReturning({ shares }: HostBuffer): boolean {
     return shares.length > 0 && shares.every(({ holder }) => holder?.onTheWayBack);
   }
 
-  /** Blocks until the maps that have these buffers are back. @throws {AccessError} if that could never end. */
+  /** Blocks until the maps of these buffers have ended. @throws {AccessError} if that could never happen. */
   settle(buffers: readonly HostBuffer[]): void {
     for (const { shares } of buffers) for (const { holder } of [...shares]) holder?.settle();
   }
 
-  /** True if a map of a range can share a live buffer; or a live image, where it is to be that image. */
+  /** True if a map of a range can share a live buffer, or the live image that it asks for. */
   shares(live: HostBuffer, { start, byteLength }: ByteRange, what: string = BUFFER): boolean {
     if (live.what !== what) return false;
     if (what !== BUFFER) return live.start === start && live.byteLength === byteLength;
     return live.start <= start && start + byteLength <= live.start + live.byteLength;
   }
 
-  /** May others have written into a range since the buffer was made? Not while one map has had all of it all the time. */
+  /** True if others may have written to a range since the buffer was made: no single map has held all of it since. */
   isOld({ shares, returned }: HostBuffer, { start, byteLength }: ByteRange): boolean {
     const end = start + byteLength;
     if (returned === undefined || returned.start >= end || start >= returned.end) return false;
@@ -122,8 +121,8 @@ export class HostBuffers {
   }
 
   /**
-   * A buffer (or that image) over exactly this range, whose address is known, or a share of the live one that covers it.
-   * Not a byte more: where the driver moves bytes, it would write a neighbour's back.
+   * A buffer (or that image) over exactly this range of known address, or a share of the live one that covers it. Not a
+   * byte more, because a driver that moves bytes would write a neighbour's back.
    */
   acquire(range: ByteRange, undo: Undo, image?: HostImage): Share {
     const live = this.#live(range);
@@ -131,8 +130,7 @@ export class HostBuffers {
   }
 
   /**
-   * A share of the buffer that other code made over exactly this range, which is retained for as long as somebody
-   * has one.
+   * A share of the buffer that other code made over exactly this range. It is retained while it has shares.
    *
    * @throws {ArgumentError} if another buffer is live over any of these bytes.
    */
@@ -157,30 +155,29 @@ export class HostBuffers {
   }
 
   /**
-   * A map that writes has it now. The ways back of those before it end before its own: NVIDIA's driver loses count where
-   * maps of one range overlap in time.
+   * Adds a map that writes. Earlier ones return their bytes before it does, because NVIDIA's driver miscounts maps of one
+   * range that overlap in time.
    */
   write(buffer: HostBuffer, writer: Resource): void {
-    // A literal has room for what is in it; a push makes room for seventeen.
+    // A literal allocates room for one; a push for seventeen.
     if (buffer.writers.length === 0) return void (buffer.writers = [writer]);
     const unfinished = buffer.writers.filter(({ state }) => state !== "freed");
     for (const earlier of unfinished) {
-      // One that lives has other bytes, or is what this one was mapped from: that end is its own.
+      // A live one has other bytes, or is the source of this map: it ends later anyway.
       if (earlier.state !== "live") earlier.dependOn(writer);
     }
     buffer.writers = [...unfinished, writer];
   }
 
   /**
-   * A `cl_mem` over memory that has a live one already, for those who want it to begin elsewhere. Two are undefined in
-   * OpenCL, since a driver might have a copy for each: so this is only for memory that the device was proven to use in
-   * place. Its release goes on the undo list.
+   * A second `cl_mem` over memory that has one, with another beginning. Two are undefined in OpenCL, because a driver might
+   * keep a copy for each: only for memory that the device provably uses in place. Its release goes on the undo list.
    */
   another(address: bigint, byteLength: number, undo: Undo): ClMem {
     return createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address, undo);
   }
 
-  /** Shows `look` the live buffers that share bytes with a range, until it answers true. */
+  /** Calls `look` for the live buffers that share bytes with a range, until it returns true. */
   #look({ allocation, start, address, byteLength }: ByteRange, look: (buffer: HostBuffer) => boolean): void {
     allocation.findAttachment<Ranges<HostBuffer>>(this.#space)
       ?.some(start, start + byteLength, "all", (buffer) => isAt(buffer, start, address) && look(buffer));
@@ -201,7 +198,7 @@ export class HostBuffers {
   }
 }
 
-/** A buffer that is live from now on. */
+/** Adds a live buffer. */
 function added(
   { start, address, byteLength }: ByteRange,
   mem: ClMem,
@@ -227,7 +224,7 @@ function added(
   return buffer;
 }
 
-/** One more has it; the last one to give it back releases it. */
+/** Adds a share; the last one to end releases the buffer. */
 function share(buffer: HostBuffer, undo: Undo): Share {
   const share: Share = { buffer, holder: undefined, place: buffer.shares.length };
   if (buffer.shares.length === 0) buffer.shares = [share];
@@ -244,7 +241,7 @@ function share(buffer: HostBuffer, undo: Undo): Share {
   return share;
 }
 
-/** False for bytes that lie elsewhere though they are of the same allocation: a copy of them. */
+/** False for a copy: bytes of the same allocation at another address. */
 function isAt(buffer: HostBuffer, start: number, address: bigint | undefined): boolean {
   return address === undefined || buffer.hostAddress + BigInt(start - buffer.start) === address;
 }

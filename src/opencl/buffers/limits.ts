@@ -8,17 +8,17 @@ import {
 import { type Access, covers } from "../../core/memory/access.ts";
 import { AccessError } from "../../core/errors.ts";
 
-/** What a buffer's flags let kernels and the host do with it. */
+/** The access that a buffer's flags allow. */
 export interface BufferLimits {
-  /** What kernels may do (CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY). */
+  /** The access of kernels (CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY). */
   readonly kernel: Access;
-  /** What the host may do (CL_MEM_HOST_…); undefined if it may do nothing. */
+  /** The access of the host (CL_MEM_HOST_…); undefined if it has none. */
   readonly host: Access | undefined;
-  /** The flags that say so: `"CL_MEM_READ_ONLY, CL_MEM_HOST_NO_ACCESS"`. */
+  /** The flags: `"CL_MEM_READ_ONLY, CL_MEM_HOST_NO_ACCESS"`. */
   readonly flags: string;
 }
 
-/** Each flag that limits something. */
+/** The flags that limit access. */
 const FLAGS: readonly { readonly bit: bigint; readonly name: string; readonly limits: Partial<BufferLimits> }[] = [
   { bit: CL_MEM_READ_ONLY, name: "CL_MEM_READ_ONLY", limits: { kernel: "read" } },
   { bit: CL_MEM_WRITE_ONLY, name: "CL_MEM_WRITE_ONLY", limits: { kernel: "write" } },
@@ -27,7 +27,7 @@ const FLAGS: readonly { readonly bit: bigint; readonly name: string; readonly li
   { bit: CL_MEM_HOST_NO_ACCESS, name: "CL_MEM_HOST_NO_ACCESS", limits: { host: undefined } },
 ];
 
-/** What CL_MEM_FLAGS say; undefined if they forbid nothing. */
+/** The limits in CL_MEM_FLAGS; undefined if they forbid nothing. */
 export function limitsIn(flags: bigint): BufferLimits | undefined {
   const limiting = FLAGS.filter(({ bit }) => (flags & bit) !== 0n);
   if (limiting.length === 0) return undefined;
@@ -38,12 +38,12 @@ export function limitsIn(flags: bigint): BufferLimits | undefined {
   });
 }
 
-/** True if the flags let the host use a buffer so. */
+/** True if a buffer's flags allow an access by the host. */
 export function hostMay(access: Access, limits: BufferLimits | undefined): boolean {
   return limits === undefined || (limits.host !== undefined && covers(limits.host, access));
 }
 
-/** Throws an {@link AccessError} unless the flags let the host use a buffer so. */
+/** Throws an {@link AccessError} unless a buffer's flags allow an access by the host. */
 export function assertHostMay(access: Access, limits: BufferLimits | undefined, name: string, argument: string): void {
   if (hostMay(access, limits)) return;
   throw new AccessError(`${argument}: ${name} was made with ${limits!.flags}: the host may not ${access} it.`, {

@@ -13,25 +13,25 @@ import type { OpenCLContext } from "../context.ts";
 import { addDriverBuffer } from "./driver_buffers.ts";
 import { createBuffer, OpenCLTensor, type RootBuffer } from "../tensor.ts";
 
-/** What a tensor that owns its bytes, alone or with peers, is made of. */
+/** A tensor that owns its bytes, alone or with peers, as {@link ownTensor} makes it. */
 export interface OwnTensorInit {
-  /** The block of all who own them. */
+  /** The block that it shares with its peers. */
   readonly allocation: Allocation;
-  /** Where the handle's first byte lies in that block. */
+  /** The handle's offset in that block. */
   readonly start: number;
   /** The `cl_mem`: the root, or a sub-buffer of it. */
   readonly handle: ClMem;
   /** The root buffer of its bytes. */
   readonly root: RootBuffer;
-  /** Where the handle's first byte lies in the root. */
+  /** The handle's offset in the root. */
   readonly origin: number;
-  /** Where the elements lie, counted from the handle. */
+  /** The layout of its elements, from the handle. */
   readonly layout: Layout;
   /** Its access. */
   readonly access: Access;
-  /** What the handle's flags forbid. */
+  /** The limits of the handle's flags. */
   readonly limits?: BufferLimits | undefined;
-  /** What it gives back at its end. */
+  /** The steps of its end. */
   readonly undo: Undo;
 }
 

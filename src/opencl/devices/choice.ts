@@ -6,24 +6,24 @@ import { assertText } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 import type { DeviceType } from "./info.ts";
 
-/** What names the device that a program leaves open: part of a platform's name, a colon, part of a device's. */
+/** The variable for the default device: part of a platform's name, a colon, part of a device's. */
 const VARIABLE = "SAMEPAGE_OPENCL_DEVICE";
 
-/** Which device to open; texts match as a part of the name, in any case. */
+/** The device to open. Strings match a part of the name, in any case. */
 export interface DeviceChoice {
   /** Part of the platform's name. */
   readonly platform?: string;
   /** Part of the device's name. */
   readonly device?: string;
-  /** What kind of device. */
+  /** The kind of device. */
   readonly type?: DeviceType;
-  /** The device's UUID: 32 hexadecimal digits; or as tools print it, with dashes, and `GPU-` in front. */
+  /** The device's UUID: 32 hexadecimal digits, also with dashes and a `GPU-` in front. */
   readonly uuid?: string;
 }
 
 const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, uuid: true };
 
-/** The device that was asked for: of several that fit, the first GPU, else the first. @throws {ArgumentError} if none fits. */
+/** The first GPU that fits a choice, else the first device that fits. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
   const asked = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
   for (const [name, value] of Object.entries(asked)) if (value !== undefined) assertText(value, `choice.${name}`);
@@ -46,7 +46,7 @@ function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
     (choice.uuid === undefined || device.id.uuid === plainUuid(choice.uuid));
 }
 
-/** What a variable names; a colon in a device's name belongs to it. @throws {ArgumentError} if it names neither. */
+/** The choice in the variable; only its first colon divides it. @throws {ArgumentError} if it names nothing. */
 function choiceIn(named: string): DeviceChoice {
   const [platform, ...rest] = named.split(":");
   const device = rest.join(":");

@@ -25,7 +25,7 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import { answers, type Ask, count, flag, from, optional, type Questions, size, word } from "./queries.ts";
 
-/** CL_DEVICE_SVM_CAPABILITIES: which shared virtual memory a device has. */
+/** CL_DEVICE_SVM_CAPABILITIES: a device's kinds of shared virtual memory. */
 export interface DeviceSvm {
   /** Buffers that are mapped for the host, and unmapped. */
   readonly coarseGrainBuffer: boolean;
@@ -37,7 +37,7 @@ export interface DeviceSvm {
   readonly atomics: boolean;
 }
 
-/** What a device does with images. */
+/** A device's image limits. */
 export interface DeviceImages {
   /** The largest 2D image: width and height, in pixels. A 1D image has that width. */
   readonly max2d: readonly number[];
@@ -61,7 +61,7 @@ export interface DeviceImages {
   readonly baseAddressAlign: number;
 }
 
-/** CL_DEVICE_QUEUE_ON_HOST_PROPERTIES: what queues a device has. */
+/** CL_DEVICE_QUEUE_ON_HOST_PROPERTIES: a device's queues. */
 export interface DeviceQueues {
   /** Queues whose commands may overtake each other. */
   readonly outOfOrder: boolean;
@@ -86,11 +86,11 @@ const IMAGES: Questions<DeviceImages> = {
 
 const hasImages = optional(flag(CL_DEVICE_IMAGE_SUPPORT), false);
 
-/** How a device is asked about images. */
+/** The queries about images. */
 export const askImages: Ask<DeviceImages | undefined> = (device) =>
   hasImages(device) ? answers(IMAGES, device) : undefined;
 
-/** How a device is asked about shared virtual memory. */
+/** The query about shared virtual memory. */
 export const askSvm: Ask<DeviceSvm> = from(optional(word(CL_DEVICE_SVM_CAPABILITIES), 0n), (bits) => ({
   coarseGrainBuffer: (bits & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) !== 0n,
   fineGrainBuffer: (bits & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) !== 0n,
@@ -106,7 +106,7 @@ const QUEUES: Questions<DeviceQueues> = {
   timerResolution: optional(size(CL_DEVICE_PROFILING_TIMER_RESOLUTION), 0),
 };
 
-/** How a device is asked about queues. */
+/** The queries about queues. */
 export const askQueues: Ask<DeviceQueues> = (device) => answers(QUEUES, device);
 
 /** Several sizes that belong together. */

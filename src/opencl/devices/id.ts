@@ -18,7 +18,7 @@ const askPci: Ask<DeviceId> = listed<DeviceId>(
   {},
 );
 
-/** How a device is asked which one it is, by UUID and PCI address. */
+/** The queries of a device's UUID and PCI address. */
 export const askId: Ask<DeviceId> = (device) => ({ ...askUuid(device), ...askPci(device) });
 
 function hex(value: number, digits: number): string {

@@ -42,10 +42,10 @@ import { infoString, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import { type DeviceSharing, SHARING } from "./sharing.ts";
 
-/** What kind of device it is. */
+/** The kind of a device. */
 export type DeviceType = "cpu" | "gpu" | "accelerator" | "other";
 
-/** What a device says of itself. Sizes are bytes. What a driver refuses to tell counts as not there. */
+/** A device's description of itself. Sizes are in bytes. A refused query counts as a missing feature. */
 export interface DeviceInfo {
   /** CL_DEVICE_NAME. */
   readonly name: string;
@@ -57,11 +57,11 @@ export interface DeviceInfo {
   readonly driver: string;
   /** CL_DEVICE_TYPE. */
   readonly type: DeviceType;
-  /** UUID (cl_khr_device_uuid) and PCI address (cl_khr_pci_bus_info), where the device tells them. */
+  /** UUID (cl_khr_device_uuid) and PCI address (cl_khr_pci_bus_info), if the device reports them. */
   readonly id: DeviceId;
   /** CL_DEVICE_EXTENSIONS. */
   readonly extensions: readonly string[];
-  /** CL_DEVICE_PARENT_DEVICE: of a sub-device, what it is a part of. */
+  /** CL_DEVICE_PARENT_DEVICE of a sub-device. */
   readonly parent: ClDeviceId | undefined;
   /** CL_DEVICE_MAX_COMPUTE_UNITS. */
   readonly computeUnits: number;
@@ -69,13 +69,13 @@ export interface DeviceInfo {
   readonly maxWorkGroupSize: number;
   /** CL_DEVICE_MAX_WORK_ITEM_SIZES. */
   readonly maxWorkItemSizes: readonly number[];
-  /** CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bytes (OpenCL counts bits): where a sub-buffer may begin. */
+  /** CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bytes (OpenCL counts bits): the alignment of sub-buffers. */
   readonly subBufferAlign: number;
   /** CL_DEVICE_LOCAL_MEM_SIZE. */
   readonly localMemory: number;
   /** CL_DEVICE_GLOBAL_MEM_SIZE. */
   readonly globalMemory: number;
-  /** CL_DEVICE_HOST_UNIFIED_MEMORY: it claims to share the host's memory. Whether it does is found out by a proof. */
+  /** CL_DEVICE_HOST_UNIFIED_MEMORY: the device claims to share host memory. Only a proof tells. */
   readonly unifiedMemory: boolean;
   /** CL_DEVICE_MAX_MEM_ALLOC_SIZE. */
   readonly maxAllocation: number;
@@ -115,14 +115,14 @@ const QUESTIONS: Questions<DeviceInfo> = {
   sharing: (device) => answers(SHARING, device),
 };
 
-/** Asks a device for all of it. */
+/** Asks a device for its description. */
 export function deviceInfo(handle: ClDeviceId): DeviceInfo {
   const device = { handle, query: deviceQuery(handle), extensions: [] };
   const extensions = text(CL_DEVICE_EXTENSIONS)(device).split(/\s+/).filter((name) => name !== "");
   return answers(QUESTIONS, { ...device, extensions });
 }
 
-/** What a platform is called. */
+/** The name and version of a platform. */
 export function platformInfo(platform: ClPlatformId): { readonly platform: string; readonly platformVersion: string } {
   const query: Query = (name, size, value, written) => opencl().clGetPlatformInfo(platform, name, size, value, written);
   const text = (name: number) => infoString("clGetPlatformInfo", query, name);

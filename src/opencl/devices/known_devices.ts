@@ -4,7 +4,7 @@ import { itemsIn } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 
 /**
- * The devices that a program named, as the drivers describe them now.
+ * The devices of a program's list, as the drivers describe them now.
  *
  * @throws {ArgumentError} for anything but a device that {@link openclDevices} returned.
  */
@@ -22,7 +22,7 @@ export function knownDevices(given: readonly unknown[], argument: (index: number
   });
 }
 
-/** The devices of a new context. @throws {ArgumentError} if there is none, one twice, or several platforms. */
+/** The devices of a new context. @throws {ArgumentError} for no device, a device twice, or several platforms. */
 export function devicesIn(given: readonly OpenCLDevice[]): OpenCLDevice[] {
   if (!Array.isArray(given) || given.length === 0) throw wrong("devices", "it is no list of devices.");
   const devices = knownDevices(itemsIn<OpenCLDevice>(given, "devices"), (i) => `devices[${i}]`);

@@ -25,13 +25,13 @@ export function deviceQuery(device: ClDeviceId): Query {
   return (name, size, value, written) => opencl().clGetDeviceInfo(device, name, size, value, written);
 }
 
-/** Asks every question of a table. The answers stay as they are: checks count on them. */
+/** Asks all questions of a table. The result is frozen, because checks rely on it. */
 export function answers<T extends object>(questions: Questions<T>, device: AskedDevice): T {
   const asks = Object.entries(questions) as [string, Ask<unknown>][];
   return Object.freeze(Object.fromEntries(asks.map(([field, ask]) => [field, Object.freeze(ask(device))])) as T);
 }
 
-/** Another answer where a driver refuses this one: a device that lacks it is a device all the same. */
+/** The same with a default, for queries that a driver may refuse. */
 export function optional<T>(ask: Ask<T>, otherwise: T): Ask<T> {
   return (device) => {
     try {
@@ -42,7 +42,7 @@ export function optional<T>(ask: Ask<T>, otherwise: T): Ask<T> {
   };
 }
 
-/** Asks only where the device lists an extension. */
+/** Asks only if the device lists an extension. */
 export function listed<T>(extension: string, ask: Ask<T>, otherwise: T): Ask<T> {
   return (device) => device.extensions.includes(extension) ? optional(ask, otherwise)(device) : otherwise;
 }
@@ -87,7 +87,7 @@ export function bytes(name: number): Ask<DataView<ArrayBuffer>> {
   return ({ query }) => infoBytes(FN, query, name);
 }
 
-/** What is made of an answer. */
+/** An answer, converted. */
 export function from<A, T>(ask: Ask<A>, make: (answer: A) => T): Ask<T> {
   return (device) => make(ask(device));
 }

@@ -11,21 +11,21 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import { type Ask, counts, from, listed, type Questions } from "./queries.ts";
 
-/** What a device says of sharing memory and semaphores with other APIs. Types that have no name here are hexadecimal. */
+/** How a device shares memory and semaphores with other APIs. Unknown types are hexadecimal. */
 export interface DeviceSharing {
-  /** Those of its extensions that are about sharing: `"cl_khr_external_memory"`, `"cl_khr_gl_sharing"`, … */
+  /** Its extensions for sharing: `"cl_khr_external_memory"`, `"cl_khr_gl_sharing"`, … */
   readonly extensions: readonly string[];
-  /** As what it imports memory (cl_khr_external_memory): `"opaque_fd"`, `"dma_buf"`. */
+  /** The handle types of memory that it imports (cl_khr_external_memory): `"opaque_fd"`, `"dma_buf"`. */
   readonly memoryImports: readonly string[];
-  /** As what it imports semaphores (cl_khr_external_semaphore): `"opaque_fd"`, `"sync_fd"`. */
+  /** The handle types of semaphores that it imports (cl_khr_external_semaphore): `"opaque_fd"`, `"sync_fd"`. */
   readonly semaphoreImports: readonly string[];
-  /** As what it exports semaphores (cl_khr_external_semaphore). */
+  /** The handle types of semaphores that it exports (cl_khr_external_semaphore). */
   readonly semaphoreExports: readonly string[];
-  /** Which kinds of semaphores it has (cl_khr_semaphore): `"binary"`. */
+  /** Its kinds of semaphores (cl_khr_semaphore): `"binary"`. */
   readonly semaphores: readonly string[];
 }
 
-/** How the extensions begin that share memory, images, events or semaphores with another API, or with the host. */
+/** The prefixes of extensions that share memory, images, events or semaphores with another API, or with the host. */
 const EXTENSIONS = [
   "cl_khr_gl_",
   "cl_khr_egl_",
@@ -58,7 +58,7 @@ const SEMAPHORE_HANDLES: ReadonlyMap<number, string> = new Map([
 
 const SEMAPHORE_TYPES: ReadonlyMap<number, string> = new Map([[CL_SEMAPHORE_TYPE_BINARY_KHR, "binary"]]);
 
-/** How a device is asked. */
+/** The queries about sharing. */
 export const SHARING: Questions<DeviceSharing> = {
   extensions: ({ extensions }) =>
     extensions.filter((name) => EXTENSIONS.some((beginning) => name.startsWith(beginning))).sort(),

@@ -13,15 +13,15 @@ import { own } from "../tensor.ts";
 
 const FN = "clCreateBufferWithProperties";
 
-/** What the ledger counts an fd as that a driver has, until the buffer over its memory dies. */
+/** The ledger's kind of an fd that a driver holds, until the buffer over its memory is released. */
 const HELD = "opencl.external_fd";
 
 /**
- * A buffer over the memory that an fd of another API's is. The fd is taken over, whatever comes of it: where the call
- * fails it is closed here; where it succeeds the driver closes it when the buffer dies, and until then its number must
- * neither be closed nor used (facts: a number closed early is closed again when somebody else has it).
+ * A buffer over the memory of another API's fd. It takes the fd over: a failed call closes it here, else the driver closes
+ * it with the buffer. Until then the number must not be closed (facts: the driver would close it again, when it may belong
+ * to another file).
  *
- * @throws {NativeCallError} if the driver does not take it: its code may be one of another API's.
+ * @throws {NativeCallError} if the driver refuses it; the code may be one of another API.
  */
 export function bufferOverFd(context: OpenCLContext, fd: number, byteLength: number, undo: Undo): ClMem {
   const properties = new BigUint64Array([BigInt(CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR), BigInt(fd), 0n]);

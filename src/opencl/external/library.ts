@@ -3,14 +3,14 @@ import { SYMBOLS } from "../../../ffi/opencl_external/symbols.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { extensionFunctions } from "../extension.ts";
 
-/** What lets a driver use memory of another API. */
+/** The extension for memory of another API. */
 export const EXTERNAL_MEMORY = "cl_khr_external_memory";
 
-/** What lets it have that by a POSIX fd of which nobody but drivers knows what it is. */
+/** The extension for such memory by an opaque POSIX fd. */
 export const OPAQUE_FD = "cl_khr_external_memory_opaque_fd";
 
 /**
- * The functions of cl_khr_external_memory, as a device's driver has them; asked for once.
+ * The functions of cl_khr_external_memory in a device's driver, looked up once.
  *
  * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
  */

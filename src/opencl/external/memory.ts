@@ -10,14 +10,14 @@ import type { RootBuffer } from "../tensor.ts";
 import { bufferOverFd } from "./buffer.ts";
 import { EXTERNAL_MEMORY, externalMemoryOf, OPAQUE_FD } from "./library.ts";
 
-/** Key of what an allocation knows of that. */
+/** The key of an allocation's attachment. */
 const EXPECTED = {};
 
 /** A buffer that OpenCL has acquired. */
 export interface Acquired {
-  /** Reached when it has. */
+  /** Reached once it has. */
   readonly fence: Fence;
-  /** How it is the other API's again, once the work on it is done. */
+  /** The commands that return it to the other API after its work. */
   readonly giveBack: GiveBack;
 }
 
@@ -30,7 +30,7 @@ export class OpenCLExternalMemory {
     this.#context = context;
   }
 
-  /** Why the context takes no such memory; undefined if it does. For authors of mappers. */
+  /** Why the context cannot take such memory; undefined if it can. For authors of mappers. */
   get problem(): string | undefined {
     const { devices, name } = this.#context;
     if (devices.length > 1) return `${name} are several devices, of which not all can have the memory.`;
@@ -39,21 +39,21 @@ export class OpenCLExternalMemory {
     return lacks === undefined ? undefined : `${platform} has no ${lacks} on ${name}.`;
   }
 
-  /** Remembers that an allocation is of another API, and comes here by its fd. For authors of mappers. */
+  /** Notes that an allocation of another API comes here by its fd. For authors of mappers. */
   expect(allocation: Allocation): void {
     allocation.attachment(EXPECTED, () => true);
   }
 
-  /** Is a range of another API's memory that came here by its fd, or will? For authors of mappers. */
+  /** True for a range of another API's memory that comes here by its fd. For authors of mappers. */
   has({ allocation, address }: ByteRange): boolean {
     return address === undefined && allocation.findAttachment(EXPECTED) === true;
   }
 
   /**
-   * A buffer over the memory of an fd, which is taken over whatever comes of it; its release goes on the undo list.
-   * For authors of mappers.
+   * A buffer over the memory of an fd, which it takes over even if it fails. Its release goes on the undo list. For authors
+   * of mappers.
    *
-   * @throws {NativeCallError} if the driver does not take it.
+   * @throws {NativeCallError} if the driver refuses it.
    */
   buffer(fd: number, byteLength: number, undo: Undo): RootBuffer {
     const mem = bufferOverFd(this.#context, fd, byteLength, undo);
@@ -61,9 +61,9 @@ export class OpenCLExternalMemory {
   }
 
   /**
-   * Submits that the buffer is OpenCL's now (clEnqueueAcquireExternalMemObjectsKHR): the other API's work is done. How it
-   * goes back (clEnqueueReleaseExternalMemObjectsKHR) is in the answer, and on the undo list for where that fails: NVIDIA's
-   * driver (580.159) hangs at the end of a context that holds such a buffer. For authors of mappers.
+   * Acquires the buffer for OpenCL after the other API's work (clEnqueueAcquireExternalMemObjectsKHR). The result has the
+   * command that returns it (clEnqueueReleaseExternalMemObjectsKHR). The undo list has it too, in case of a failure:
+   * NVIDIA's driver (580.159) hangs when it releases a context that holds such a buffer. For authors of mappers.
    */
   acquire(root: RootBuffer, undo: Undo): Acquired {
     const { line } = this.#context.queue;
@@ -81,7 +81,7 @@ export class OpenCLExternalMemory {
     undo.push(() => {
       if (isHeld) line.submitRaw(release).waitSync();
     });
-    // Not submitted behind work: the same driver does not come back before what it would wait for is done.
+    // Not behind unfinished work: the same driver blocks until that work is done.
     return { fence, giveBack: { line, afterWork: true, step: (step) => step === 0 ? release : undefined } };
   }
 

@@ -17,19 +17,19 @@ import type { RootBuffer } from "../tensor.ts";
 
 /** An image that is mapped for the host. */
 export interface MappedImage {
-  /** Where it is mapped, and how it is unmapped. */
+  /** The mapped range. */
   readonly range: MappedRange;
-  /** The pitches that the driver returned. */
+  /** The driver's pitches. */
   readonly pitch: Pitches;
 }
 
-/** An image that is mapped for the host, as a tensor will show it. */
+/** An image that is mapped for the host, for a tensor over it. */
 export interface MappedTensor {
-  /** Where it is mapped, and how it is unmapped. */
+  /** The mapped range. */
   readonly range: MappedRange;
-  /** Where the elements lie, with the pitches that the driver returned. */
+  /** The layout of the elements, with the driver's pitches. */
   readonly layout: Layout;
-  /** The grants of the tensor that shows it: they take over those that were lent for it. */
+  /** The grants of that tensor, which take over the lent ones. */
   grantsFor(lent: readonly Grant[], undo: Undo): readonly Grant[];
 }
 

@@ -75,8 +75,7 @@ export function createImage(
 }
 
 /**
- * The pitches of a map, as the driver returned them. Where there is one row rusticl 22.3 leaves its pitch as it was, and
- * the layers of a 1D array are told as slices.
+ * The pitches of a map. rusticl 22.3 does not set the row pitch of a single row; the layers of a 1D array come as slices.
  */
 export function pitchesOf({ type, extent: [, y, z], pitch }: ImageShape, row: number, slice: number): Pitches {
   if (type === "1D array") return { row: slice, slice: slice * y };

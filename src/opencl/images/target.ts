@@ -39,7 +39,7 @@ export class ImageTarget implements Target<OpenCLImage> {
   readonly kind = "opencl.image";
   /** The context. */
   readonly context: OpenCLContext;
-  /** What the pixels are. */
+  /** The format of the pixels. */
   readonly format: PixelFormat;
   /** The kind of image; undefined if the shape decides. */
   readonly type: ImageType | undefined;

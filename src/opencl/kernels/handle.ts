@@ -20,8 +20,8 @@ export function createKernel(program: OpenCLProgram, name: string, undo: Undo): 
 }
 
 /**
- * Calls `use` with a kernel of its own, and releases it: one that was told of pointers can be told of others, but not of
- * none, and would be run with those of memory that is gone.
+ * Calls `use` with a separate kernel, and releases it. The list of announced pointers can be replaced, but not emptied: a
+ * kernel would keep pointers to freed memory.
  */
 export function withOwnKernel(program: OpenCLProgram, name: string, use: (kernel: ClKernel) => void): void {
   const undo: Undo = [];

@@ -10,15 +10,15 @@ import type { OpenCLDevice } from "../device.ts";
 import { infoU64, infoU64s, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 
-/** Work-items along one dimension: rusticl 22.3 ends the process for more. */
+/** The most work-items along one dimension; rusticl 22.3 crashes for more. */
 const MOST_ITEMS = 2 ** 32 - 1;
 
-/** Groups of one run: drivers count them in 32 bits, and PoCL 3.1 and rusticl 22.3 end the process for more. */
+/** The most groups of one run; drivers count them in 32 bits, and PoCL 3.1 and rusticl 22.3 crash for more. */
 const MOST_GROUPS = 2 ** 31 - 1;
 
 /**
- * How a kernel's work is laid out on one device: checked against what the kernel was compiled to need there, and kept where
- * clEnqueueNDRangeKernel reads it, until the next run.
+ * The sizes of a kernel's run on one device: checked against the limits of the compiled kernel, and stored for
+ * clEnqueueNDRangeKernel.
  */
 export class WorkRange {
   readonly #launch: Launch;
@@ -28,12 +28,12 @@ export class WorkRange {
   readonly #offset: Sizes;
   readonly #groupSize: number;
   readonly #requiredGroup: readonly number[] | undefined;
-  /** Bytes of local memory that the kernel itself takes of a work-group. */
+  /** The local memory of the kernel itself, in bytes per work-group. */
   readonly #localMemory: number;
   #hasLocal = false;
   #hasOffset = false;
 
-  /** Asks the driver. */
+  /** Asks the driver for the kernel's limits. */
   constructor(launch: Launch, kernel: ClKernel, device: OpenCLDevice) {
     const fn = "clGetKernelWorkGroupInfo";
     const query: Query = (what, size, value, written) =>
@@ -50,7 +50,7 @@ export class WorkRange {
     this.#localMemory = Number(infoU64(fn, query, CL_KERNEL_LOCAL_MEM_SIZE));
   }
 
-  /** How many dimensions there are. */
+  /** The number of dimensions. */
   get dimensions(): number {
     return this.#global.length;
   }
@@ -60,7 +60,7 @@ export class WorkRange {
     return this.#global.address;
   }
 
-  /** Work-items of a group along each dimension; null where that is the driver's choice. */
+  /** The work-group size along each dimension; null for the driver's choice. */
   get local(): Address {
     return this.#hasLocal ? this.#local.address : NULL;
   }
@@ -71,9 +71,9 @@ export class WorkRange {
   }
 
   /**
-   * Takes the sizes of a run, whose arguments take `localBytes` of local memory.
+   * Takes the sizes of a run; its arguments take `localBytes` of local memory.
    *
-   * @throws {ArgumentError} for what the device cannot do.
+   * @throws {ArgumentError} for sizes beyond the device's limits.
    */
   take(
     global: readonly number[],

@@ -20,11 +20,11 @@ export interface PointerBlock extends Block {
   readonly address: Address;
 }
 
-/** One kind of memory that kernels reach by its address, in one context. */
+/** A kind of memory in one context that kernels reach by address. */
 export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> implements Target<T> {
   /** The kind of memory. */
   abstract readonly kind: string;
-  /** The context whose memory it is. */
+  /** Its context. */
   readonly context: OpenCLContext;
 
   /** Made by the context. */
@@ -47,12 +47,12 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> impleme
     return this.make({ target: this, handle: block.address, layout: at, resource });
   }
 
-  /** Makes the tensor of memory that somebody else has. For authors of mappers. */
+  /** A tensor over memory of another owner. For authors of mappers. */
   tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): T {
     return this.make({ target: this, handle, layout: at, resource, parent });
   }
 
-  /** Makes a frame of planes whose bytes one resource holds. For authors of mappers. */
+  /** A frame of planes; one resource holds their bytes. For authors of mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -64,19 +64,19 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> impleme
   }
 }
 
-/** A block that is about to be allocated by a function that may not align to as much as was asked for. */
+/** The plan for a block of a function that may align to less than the block needs. */
 export interface Placement {
-  /** Bytes to ask for. */
+  /** The bytes to allocate. */
   readonly size: bigint;
-  /** The alignment to ask for. */
+  /** The alignment to allocate with. */
   readonly align: number;
-  /** Where the block begins in what was allocated. */
+  /** The address of the block in the allocated bytes. */
   begin(allocated: Address): Address;
 }
 
 /**
- * How a block is placed at a multiple of `align`, a power of two, or 0 for the driver's choice. What the driver does not
- * align to is found in a longer block.
+ * Plans a block aligned to `align`, a power of two, or 0 for the driver's choice. For an alignment beyond the driver's, it
+ * allocates a longer block.
  *
  * @throws {LayoutError} if that is more than the device takes in one piece.
  */

@@ -5,36 +5,36 @@ import { Resource } from "../../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../../core/tensors/tensor.ts";
 import type { OpenCLContext } from "../context.ts";
 
-/** By which of CL_KERNEL_EXEC_INFO_… a kernel is told of memory that it finds the address of. */
+/** The CL_KERNEL_EXEC_INFO_… values that announce memory which a kernel reaches by a pointer in memory. */
 export interface ExecInfo {
-  /** A list of addresses, this one among them. */
+  /** The list of addresses to add this one to. */
   readonly pointers?: number;
-  /** That it finds such memory at all. */
+  /** The flag that announces such memory. */
   readonly flag?: number;
 }
 
 /**
- * Memory that kernels reach by an address of its own instead of a `cl_mem`. Its handle is that address; a part of it is
- * the same address with an offset, and may begin at any byte.
+ * Memory that kernels reach by its address instead of a `cl_mem`. Its handle is that address. A part has the same handle
+ * with an offset, and may begin at any byte.
  */
 export abstract class OpenCLPointerTensor extends Tensor<Address> {
-  /** The context whose memory it is. */
+  /** Its context. */
   get context(): OpenCLContext {
     return this.target.context as OpenCLContext;
   }
 
-  /** The address of its first element: what a kernel is passed. */
+  /** The address of its first element, which kernels get. */
   get address(): Address {
     return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
   }
 
-  /** What a kernel is told that finds its address in memory. For authors of mappers. */
+  /** Announces it to a kernel that finds its address in memory. For authors of mappers. */
   abstract get execInfo(): ExecInfo;
 
   /** Passes it to a kernel. For authors of mappers. @throws {NativeCallError} if the driver refuses. */
   abstract setArgument(kernel: ClKernel, index: number): void;
 
-  /** Another tensor of the same kind, over a part of these bytes. */
+  /** A tensor of the same kind over a part of its bytes. */
   protected abstract another(init: TensorInit<Address>): OpenCLPointerTensor;
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
@@ -42,7 +42,7 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
     return super.slice(layout, options) as this;
   }
 
-  /** The same, for routes: the host calls it so too, unless it cannot reach it. */
+  /** The same, for routes: also its host address, unless the host cannot reach it. */
   protected override get hostAddress(): bigint | undefined {
     return this.address;
   }

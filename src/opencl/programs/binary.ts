@@ -11,7 +11,7 @@ import { opencl } from "../library.ts";
 import type { OpenCLProgram } from "../program.ts";
 import { programQuery } from "./build.ts";
 
-/** What of a program is to be kept. */
+/** The content of a program's binary. */
 export function contentOf(program: OpenCLProgram, source: string | undefined): Envelope {
   const { context, options } = program;
   const binaries = binariesOf(program.handle);
@@ -29,7 +29,7 @@ export function contentOf(program: OpenCLProgram, source: string | undefined): E
   return { options, source, devices, kernels: new Map(kernels) };
 }
 
-/** The binary for each device of a context. @throws {BinaryError} if one of them has none. */
+/** The binary for each device of a context. @throws {BinaryError} if there is none for one of them. */
 export function binariesFor(context: OpenCLContext, made: readonly DeviceBinary[]): Uint8Array<ArrayBuffer>[] {
   return context.devices.map((device) => {
     const mine = identityOf(device);
@@ -43,7 +43,7 @@ export function binariesFor(context: OpenCLContext, made: readonly DeviceBinary[
   });
 }
 
-/** What the driver made of a program, by device: empty where it was built for others only. */
+/** The driver's binaries of a program, by device: empty for a device that it was not built for. */
 function binariesOf(program: ClProgram): Map<ClDeviceId, Uint8Array<ArrayBuffer>> {
   const fn = "clGetProgramInfo";
   const query = programQuery(program);

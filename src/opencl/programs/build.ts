@@ -14,7 +14,7 @@ import { BinaryError, BuildError, check, errcode, made, openclError } from "../e
 import { infoString, infoU32, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 
-/** Argument information is what makes arguments checkable; compilers drop it unless asked. */
+/** Arguments are checked by their argument information, which compilers drop by default. */
 const ALWAYS = "-cl-kernel-arg-info";
 
 /** clGetProgramInfo of one program. */
@@ -33,13 +33,13 @@ export function buildStatus(program: ClProgram, device: OpenCLDevice): number {
   return infoU32("clGetProgramBuildInfo", buildQuery(program, device), CL_PROGRAM_BUILD_STATUS) | 0;
 }
 
-/** What OpenCL itself has: the rest is the compiler's own. */
+/** The options of the OpenCL standard. */
 const STANDARD = /^-(?:[DIOW]|[gw]$|cl-)[^"']*$/;
 
 /**
- * Options in the form that every compiler takes: `-D` and `-I` with their operands in the same word. What is no option
- * ends the process, in PoCL 3.1 (`-I` without an operand) or rusticl 22.3 (a word without `-`, quotes around a space; and
- * some of clang's own, which it passes on: `-triple=`, `-fsanitize=address`).
+ * Options in the form that every compiler takes: `-D` and `-I` with their operands in the same word. Invalid options crash
+ * PoCL 3.1 (`-I` without an operand) and rusticl 22.3 (a word without `-`, quotes around a space, and some options of
+ * clang that it passes on: `-triple=`, `-fsanitize=address`).
  */
 export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): string {
   assertText(given, "options");
@@ -93,7 +93,7 @@ export function programWithBinaries(
     const n = binaries.length;
     return opencl().clCreateProgramWithBinary(context.rawHandle, n, handles, lengths, addresses, status, errcode);
   });
-  // A program may have been made of those that are good.
+  // The driver may have made a program of the valid ones.
   const [code] = errcode;
   if (code === 0) own(program, undo);
   const wrong = code === 0 ? status.find((each) => each !== 0) : code;
@@ -126,7 +126,7 @@ export function build(context: OpenCLContext, program: ClProgram, options: strin
   });
 }
 
-/** The error of a driver that does not take a binary which is as it was made. */
+/** The error of a driver that refuses an unchanged binary. */
 export function refused(code: number, fn: string): BinaryError {
   const { message, codeName } = openclError(code, fn);
   return new BinaryError(`bytes: the driver refuses the binary: ${message}`, "refused", {
@@ -139,7 +139,7 @@ export function refused(code: number, fn: string): BinaryError {
   });
 }
 
-/** The device whose compiler failed: the first, where none says so. */
+/** The device whose compiler failed; the first if none reports it. */
 function failedOn(program: ClProgram, devices: readonly OpenCLDevice[]): OpenCLDevice {
   const hasFailed = (device: OpenCLDevice) => {
     try {
@@ -159,7 +159,7 @@ function logOf(program: ClProgram, device: OpenCLDevice): string {
   }
 }
 
-/** All of them in one block, each where anything may begin. */
+/** All binaries in one block, each aligned for any type. */
 function joined(binaries: readonly Uint8Array[]): { bytes: Uint8Array<ArrayBuffer>; offsets: number[] } {
   let length = 0;
   const offsets = binaries.map((binary) => {

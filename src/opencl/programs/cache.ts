@@ -8,28 +8,27 @@ import type { OpenCLDevice } from "../device.ts";
 import { identityOf } from "../devices/identity.ts";
 
 /**
- * Where built programs are kept. A `Map` is one. What it answers is checked: a damaged binary, one of another device or
- * driver, or of another source is built anew.
+ * A cache of built programs. A `Map` is one. Its binaries are checked: the program is built again if one is damaged, or of
+ * another device, driver or source.
  */
 export interface ProgramCache {
-  /** What was kept under a key; undefined if nothing was. */
+  /** The binary under a key; undefined if there is none. */
   get(key: string): Uint8Array | undefined;
   /** Keeps a program's binary. */
   set(key: string, binary: Uint8Array<ArrayBuffer>): unknown;
 }
 
-/** The most bytes that are read of a program: binaries are a thousand times smaller. */
+/** The longest file that is read, in bytes. Binaries are a thousand times smaller. */
 const LONGEST = 2 ** 28;
 
-/** What a program is kept under: letters, digits and dashes. */
+/** The key of a program: letters, digits and dashes. */
 export function cacheKey(devices: readonly OpenCLDevice[], options: string, source: string): string {
   const text = new TextEncoder().encode(JSON.stringify([devices.map(identityOf), options, source]));
   return [text.length, crc32(text), fnv1a(text)].map((number) => number.toString(16).padStart(8, "0")).join("-");
 }
 
 /**
- * True if a source says all that it is made of: what it includes may change, and nobody would know. Lines that go on
- * after a backslash are one line.
+ * True if a source includes nothing: an included file could change unnoticed. Lines continued by a backslash are one line.
  */
 export function isWhole(options: string, source: string): boolean {
   const includes = /(?:#|%:|\?\?=)(?:\s|\/\*[\s\S]*?\*\/)*(?:include|import|embed)/;
@@ -37,13 +36,13 @@ export function isWhole(options: string, source: string): boolean {
 }
 
 /**
- * Keeps built programs in a folder, one file each; it is made where there is none. What is damaged, or cannot be read,
- * counts as not there, and what cannot be written is not kept: either with a warning. Whoever may write into the folder
- * decides what your kernels do: choose one that is yours alone.
+ * Keeps built programs in a folder, one file each. It makes the folder if there is none. A file that is damaged or cannot be
+ * read counts as missing; a program that cannot be written is not kept. Read and write failures are warned of. Anybody who
+ * can write to the folder can change your kernels: choose a private one.
  *
  * Needs `--allow-read` and `--allow-write` of the folder.
  *
- * @throws {ArgumentError} for what is no path.
+ * @throws {ArgumentError} if `path` is not a path.
  *
  * @example
  * ```ts
@@ -77,7 +76,7 @@ export function directoryCache(path: string): ProgramCache {
     },
     set: (key, binary) => {
       const file = fileIn(path, key);
-      // Others see the whole file or none: a program may end in the middle.
+      // Renamed at the end, so that nobody reads half a file.
       const unfinished = `${file}.${crypto.randomUUID()}`;
       attempt(`writing ${shown(file)}`, "write", path, () => {
         Deno.mkdirSync(path, { recursive: true });
@@ -99,7 +98,7 @@ function fileIn(path: string, key: string): string {
   throw new ArgumentError("key: it is to be letters, digits and dashes.", { api: "opencl", argument: "key" });
 }
 
-/** A folder that fails is a slower start, and no reason to fail; a permission is the caller's to give. */
+/** A folder that fails only slows the start, so it is warned of; a missing permission is thrown. */
 function attempt<T>(doing: string, what: "read" | "write", path: string, action: () => T): T | undefined {
   try {
     return action();
@@ -121,6 +120,6 @@ function removeIfThere(file: string): void {
   try {
     Deno.removeSync(file);
   } catch {
-    // It was not made, or its folder is gone.
+    // The file was not made, or its folder is gone.
   }
 }

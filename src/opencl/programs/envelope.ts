@@ -3,27 +3,27 @@ import { BinaryError } from "../errors.ts";
 import type { ParameterInfo } from "../arguments/info.ts";
 import { type DeviceIdentity, IDENTITY } from "../devices/identity.ts";
 
-/** The binary of one device, and which device that is. */
+/** The binary for one device. */
 export interface DeviceBinary {
-  /** What the driver made it for. */
+  /** The device and driver. */
   readonly identity: DeviceIdentity;
-  /** What the driver made. */
+  /** The driver's bytes. */
   readonly binary: Uint8Array<ArrayBuffer>;
 }
 
-/** What a program is, once it is built, for as long as its devices and drivers stay what they are. */
+/** A built program as data, valid while its devices and drivers stay the same. */
 export interface Envelope {
-  /** The options that it was built with. */
+  /** Its build options. */
   readonly options: string;
-  /** The source that it was built from, where somebody will ask whether it is the same. */
+  /** Its source, if a cache will compare it. */
   readonly source: string | undefined;
-  /** What each device runs. */
+  /** Its binaries by device. */
   readonly devices: readonly DeviceBinary[];
-  /** What arguments can be checked by: drivers forget it (PoCL 3.1). */
+  /** Its kernels' parameters, which drivers forget in binaries (PoCL 3.1). */
   readonly kernels: ReadonlyMap<string, readonly ParameterInfo[]>;
 }
 
-/** How the header says it. */
+/** The header in JSON. */
 interface Header {
   readonly options: string;
   readonly source?: string;
@@ -49,7 +49,7 @@ export function pack({ options, source, devices, kernels }: Envelope): Uint8Arra
   return sealed(KIND, header, devices.map(({ binary }) => binary));
 }
 
-/** What was packed. @throws {BinaryError} unless it is all there, as it was. */
+/** The envelope of these bytes. @throws {BinaryError} if they were changed or cut. */
 export function unpack(bytes: Uint8Array<ArrayBuffer>): Envelope {
   const { header, payload } = unsealed(KIND, bytes);
   const lengths = header.devices.map(({ byteLength }) => byteLength);

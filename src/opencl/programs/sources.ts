@@ -36,8 +36,8 @@ export interface ProgramOptions {
   /** Options of the OpenCL C compiler: `"-cl-std=CL3.0 -DTILE=64"`. */
   readonly options?: string;
   /**
-   * Where built programs are kept: a Map, or {@link directoryCache}. A source that includes others is built every time:
-   * they may have changed.
+   * The cache for built programs: a Map, or {@link directoryCache}. A source that includes others is built every time,
+   * because they may have changed.
    */
   readonly cache?: ProgramCache;
 }
@@ -63,11 +63,11 @@ export function programFromSource(context: OpenCLContext, source: string, given:
     : cached(context, cache, options, source, fromSource);
 }
 
-/** A program of what {@link OpenCLProgram.binary} answered. */
+/** A program of the bytes that {@link OpenCLProgram.binary} made. */
 export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): OpenCLProgram {
   const given = bytesIn(bytes, "bytes", "a Uint8Array");
   context.resource.assertLive();
-  // A copy: nobody can change it between the check and the driver.
+  // A copy cannot change between the check and the driver.
   return fromEnvelope(context, unpack(given.slice()));
 }
 
@@ -94,7 +94,7 @@ export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLPr
   return made(context, (undo) => ({ handle: retainProgram(handle, undo), undo, options }));
 }
 
-/** The program that was kept, or a new one, which is kept from now on. */
+/** The program in the cache, or a new one, which goes there. */
 function cached(
   context: OpenCLContext,
   cache: ProgramCache,
@@ -120,7 +120,7 @@ function cached(
   return program;
 }
 
-/** The program that was kept; undefined if it is another one, or of no use any more. */
+/** The program in the cache; undefined if it is another one, or cannot be used any more. */
 function fromKept(
   context: OpenCLContext,
   kept: Uint8Array<ArrayBuffer>,
@@ -136,7 +136,7 @@ function fromKept(
   }
 }
 
-/** A driver that gives no binary is slower, and works. */
+/** A program that cannot be kept works all the same: a failure is warned of. */
 function binaryWithSource(program: OpenCLProgram, source: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return pack(contentOf(program, source));
@@ -162,7 +162,7 @@ function fromEnvelope(context: OpenCLContext, { options: kept, source, devices, 
   });
 }
 
-/** What was made on the way goes where the program cannot be had. */
+/** Makes a program; a failure releases what was made for it. */
 function made(context: OpenCLContext, make: (undo: Undo) => ProgramInit): OpenCLProgram {
   const undo: Undo = [];
   try {
@@ -173,7 +173,7 @@ function made(context: OpenCLContext, make: (undo: Undo) => ProgramInit): OpenCL
   }
 }
 
-/** A cache that a program gave, its methods read once. @throws {ArgumentError} if it has none. */
+/** Returns `cache` if it has both methods. @throws {ArgumentError} otherwise. */
 function cacheIn(cache: ProgramCache): ProgramCache {
   const { get, set } = object(cache, "cache");
   if (typeof get === "function" && typeof set === "function") {

@@ -2,13 +2,12 @@ import { InteropError } from "../../core/errors.ts";
 import type { OpenCLContext } from "../context.ts";
 import { isPoCL } from "../devices/identity.ts";
 
-/** What the kernel is called that is put behind a source. */
+/** The name of the kernel that is added to a source. */
 const PROBE = "samepage_type_sizes";
 
 /**
- * How many bytes the types have that a program declares itself: no query tells. Where a driver does not check what it is
- * given for one by value, a kernel that is put behind the same source is asked for all that are wanted at a time. For those
- * who write mappers.
+ * The sizes of the types that a program declares; no query reports them. If a driver does not check values of such types, a
+ * kernel added to the same source reports the sizes of all wanted types at once. For authors of mappers.
  */
 export class TypeSizes {
   readonly #context: OpenCLContext;
@@ -16,19 +15,19 @@ export class TypeSizes {
   readonly #options: string;
   readonly #known = new Map<string, number>();
 
-  /** Without a source nothing can be found out. */
+  /** Without a source it knows no sizes. */
   constructor(context: OpenCLContext, source: string | undefined, options: string) {
     this.#context = context;
     this.#source = source;
     this.#options = options;
   }
 
-  /** Does every driver refuse a value of a wrong length itself? PoCL 3.1 reads as many bytes as the type has. */
+  /** True if every driver refuses a value of a wrong length. PoCL 3.1 reads as many bytes as the type has. */
   get needless(): boolean {
     return !this.#context.devices.some(isPoCL);
   }
 
-  /** The sizes of types, by their names; those that could not be found out now are left out. */
+  /** The sizes of types by name, without those that cannot be found out. */
   of(types: readonly string[]): ReadonlyMap<string, number> {
     this.#ask([...new Set(types)].filter((type) => !this.#known.has(type)));
     return this.#known;
@@ -48,7 +47,7 @@ export class TypeSizes {
       queue.read(sizes, told);
       types.forEach((type, i) => this.#known.set(type, Number(told[i])));
     } catch (error) {
-      // A type without a name, a source that is open at its end: what has a name is found out by itself.
+      // One type has no name, or the source is open at its end: types with names are asked for one by one.
       if (!(error instanceof InteropError)) throw error;
       if (types.length > 1) { for (const type of types) this.#ask([type]); }
     }

@@ -15,10 +15,10 @@ import { opencl } from "../library.ts";
 import { isUserEvent, ownerOf, statusOf } from "./event.ts";
 import type { FailedEvents } from "./failed_events.ts";
 
-/** How often an event that somebody else sets is asked for, in milliseconds. */
+/** The interval at which an attached user event is polled, in milliseconds. */
 const ASK_MS = 1;
 
-/** An event of somebody else's that is retained here until it is seen done, or its line is forgotten. */
+/** An attached event, retained until it is seen done or its line is collected. */
 interface Retained {
   readonly event: ClEvent;
   isReleased: boolean;
@@ -26,7 +26,7 @@ interface Retained {
 
 const forgotten = new FinalizationRegistry<Retained>(release);
 
-/** Nobody is there to be thrown a failure: it comes from a finalizer, or from a question about the event. */
+/** Warns of a failure: no caller could catch it in a finalizer or a poll. */
 function release(retained: Retained): void {
   if (retained.isReleased) return;
   retained.isReleased = true;
@@ -54,19 +54,19 @@ export function attachedEvent({ handle: context, driver }: OpenCLContext, given:
   return line.fence();
 }
 
-/** What is submitted to no queue. */
+/** The queue of a line that submits nothing. */
 const NO_QUEUE = NULL as bigint as ClCommandQueue;
 
-/** Its owner may not have: what is submitted behind it, or asks about it, would wait for ever. */
+/** The event's owner may not have flushed its queue: a wait for the event would last for ever. */
 function flushQueueOf(event: ClEvent): void {
   const queue = ownerOf(event, CL_EVENT_COMMAND_QUEUE) as ClCommandQueue;
   if (queue !== 0n) check(opencl().clFlush(queue), "clFlush");
 }
 
-/** The one command of such a line: there is nothing to submit. */
+/** The one command of such a line. It submits nothing. */
 const RETAIN: Call<ForeignLane> = { fn: "clRetainEvent", call: (lane) => lane.retain() };
 
-/** What is kept for an event of somebody else's, who may be the last to look at it where it failed. */
+/** The lane of an attached event. */
 class ForeignLane extends ClLane {
   readonly #retained: Retained;
   readonly #events: LineEvents;
@@ -90,7 +90,7 @@ class ForeignLane extends ClLane {
     return this.#gate === undefined || this.#gate.settled ? undefined : this.#gate;
   }
 
-  /** There is nothing to flush or to count. */
+  /** Nothing to flush or to count. */
   override submitted(): void {}
 
   override sweep(): void {
@@ -109,9 +109,8 @@ class ForeignLane extends ClLane {
 }
 
 /**
- * A user event that somebody else sets. Who that is cannot be known: a thread of the driver's, or JavaScript that
- * cannot run while this thread blocks. So it is waited for like a promise of the program's: never by blocking. It is
- * asked from time to time while something stands behind it.
+ * A user event of another owner. That may be a thread of the driver, or JavaScript that cannot run while this thread
+ * blocks. So, like a promise, it is never waited for by blocking. It is polled while work stands behind it.
  */
 class ForeignGate implements Gate {
   failure: { readonly error: unknown } | undefined;
@@ -138,14 +137,14 @@ class ForeignGate implements Gate {
     return this.#opening.promise;
   }
 
-  /** Asks nobody now: what waits for it must not be left half-made because the driver could not be asked. */
+  /** Does not poll now: a failed poll would leave its caller half done. */
   whenOpen(tell: (failed: boolean) => void): void {
     if (this.#isSet) return tell(this.failure !== undefined);
     this.#told.push(tell);
     if (this.#timer === undefined) this.#askLater();
   }
 
-  /** Its line hears of a failure. */
+  /** Reports a failure to its line. */
   failed(error: unknown): void {
     this.failure = { error };
   }
@@ -158,14 +157,14 @@ class ForeignGate implements Gate {
     this.#opening.resolve();
   }
 
-  /** Where nobody awaits it, that keeps no process alive. */
+  /** Polls later. The timer keeps the process alive only while somebody awaits the gate. */
   #askLater(): void {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       try {
         this.#ask();
       } catch {
-        // The driver could not be asked: it is asked again.
+        // The poll failed: it is repeated.
       }
       if (!this.#isSet) this.#askLater();
     }, ASK_MS);

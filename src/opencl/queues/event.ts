@@ -24,17 +24,17 @@ function answerOf(event: ClEvent, name: number, size: bigint) {
   return scratch;
 }
 
-/** How far an event's command is (CL_EVENT_COMMAND_EXECUTION_STATUS): 0 once it is done, negative where it failed. */
+/** The status of an event's command (CL_EVENT_COMMAND_EXECUTION_STATUS): 0 once it is done, negative if it failed. */
 export function statusOf(event: ClEvent): number {
   return answerOf(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4n).halves[0];
 }
 
-/** What an event is of: a context, or a queue. */
+/** The context or the queue of an event. */
 export function ownerOf(event: ClEvent, name: typeof CL_EVENT_CONTEXT | typeof CL_EVENT_COMMAND_QUEUE): bigint {
   return answerOf(event, name, 8n).word[0];
 }
 
-/** Is it an event that somebody sets, and not a command's? */
+/** True for a user event. */
 export function isUserEvent(event: ClEvent): boolean {
   return answerOf(event, CL_EVENT_COMMAND_TYPE, 4n).halves[0] === CL_COMMAND_USER;
 }
@@ -45,32 +45,32 @@ export function releaseEvent(event: ClEvent): void {
   check(opencl().clReleaseEvent(event), "clReleaseEvent");
 }
 
-/** What a wait answers for an event that failed. What made it fail is told by the event itself. */
+/** Checks the code of a wait. A failed event is no error here: the event itself reports its failure. */
 export function checkWait(code: number): void {
   if (code !== CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) check(code, "clWaitForEvents");
 }
 
-/** An event that is set here, once. */
+/** A user event that this program sets, once. */
 export class UserEvent {
   /** The `cl_event`. */
   readonly event: ClEvent;
 
-  /** A new one. */
+  /** A new user event. */
   constructor(context: ClContext) {
     this.event = made(opencl().clCreateUserEvent(context, errcode), "clCreateUserEvent");
     ledger.add("opencl.cl_event");
   }
 
   /**
-   * Lets what waits for it run, or fail, and releases it.
+   * Lets the commands that wait for it run, or fails them; then releases it.
    *
-   * @throws {NativeCallError} if the driver refused: then what waits for it was failed.
+   * @throws {NativeCallError} if the driver refused: the waiting commands have failed then.
    */
   set(succeeds: boolean): void {
     const { clSetUserEventStatus } = opencl();
     const failure = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     const code = clSetUserEventStatus(this.event, succeeds ? 0 : failure);
-    if (code !== 0) clSetUserEventStatus(this.event, failure); // or nothing would ever end it
+    if (code !== 0) clSetUserEventStatus(this.event, failure); // or it would never end
     releaseEvent(this.event);
     check(code, "clSetUserEventStatus");
   }

@@ -19,27 +19,27 @@ import { opencl } from "../library.ts";
 
 /** Options of {@link OpenCLContext.createQueue}. */
 export interface QueueOptions {
-  /** Does the driver keep the times of each command, for `queue.times()`? Not by default. */
+  /** Keeps the times of each command, for `queue.times()`; false by default. */
   readonly profiling?: boolean;
-  /** Which of the context's devices; the first by default. */
+  /** One of the context's devices; the first by default. */
   readonly device?: OpenCLDevice;
 }
 
 const OPTIONS: Names<QueueOptions> = { profiling: true, device: true };
 
-/** A `cl_command_queue` of our own or retained. */
+/** A `cl_command_queue`, created or retained. */
 export interface QueueHandle {
   /** The `cl_command_queue`. */
   readonly handle: ClCommandQueue;
-  /** Whose commands it takes. */
+  /** Its device. */
   readonly device: OpenCLDevice;
-  /** Does it keep times? */
+  /** True if it keeps times. */
   readonly profiling: boolean;
-  /** May others submit to it too? */
+  /** True if other code may submit to it too. */
   readonly isShared: boolean;
 }
 
-/** A new one. @throws {ArgumentError} if the device cannot do it, or is not the context's. */
+/** A new queue. @throws {ArgumentError} if the device is not the context's, or cannot profile. */
 export function createdQueue(context: OpenCLContext, options: QueueOptions): QueueHandle {
   const { profiling = false, device: wanted = context.device } = optionsIn(options, OPTIONS);
   if (typeof profiling !== "boolean") {
@@ -51,7 +51,7 @@ export function createdQueue(context: OpenCLContext, options: QueueOptions): Que
   }
   const properties = profiling ? CL_QUEUE_PROFILING_ENABLE : 0n;
   const { clCreateCommandQueueWithProperties: create, clCreateCommandQueue } = opencl();
-  // The loader has the newer function for every driver; one of OpenCL 1 has nothing behind it.
+  // The loader has the newer function for every driver, but a driver of OpenCL 1 does not implement it.
   const handle = create === null || device.version.startsWith("OpenCL 1.")
     ? made(clCreateCommandQueue(context.handle, device.handle, properties, errcode), "clCreateCommandQueue")
     : made(
@@ -86,21 +86,21 @@ export function attachedQueue(context: OpenCLContext, given: bigint): QueueHandl
   return { handle, device, profiling: (properties & CL_QUEUE_PROFILING_ENABLE) !== 0n, isShared: true };
 }
 
-/** The lines of each `cl_command_queue`; weak, so that a context that a program forgot is noticed. */
+/** The lines of each `cl_command_queue`; weak, so that finalizers notice a forgotten context. */
 const lines = new Map<ClCommandQueue, readonly WeakRef<Line>[]>();
 
-/** Those that submit to a `cl_command_queue`. */
+/** The lines that submit to a `cl_command_queue`. */
 export function linesOn(handle: ClCommandQueue): readonly Line[] {
   return (lines.get(handle) ?? []).flatMap((line) => line.deref() ?? []);
 }
 
-/** One more does. */
+/** Adds a line to them. */
 export function joinQueue(handle: ClCommandQueue, line: Line): void {
   const others = linesOn(handle).filter(({ resource }) => resource.state !== "freed");
   lines.set(handle, [...others, line].map((each) => new WeakRef(each)));
 }
 
-/** Gives it up. */
+/** Releases a queue. */
 export function releaseQueue(handle: ClCommandQueue): void {
   if (linesOn(handle).length === 1) lines.delete(handle);
   ledger.remove("opencl.cl_command_queue");

@@ -10,35 +10,35 @@ import { infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 
 /**
- * When a command went through its stages (clGetEventProfilingInfo), in nanoseconds of the device's clock: only their
- * differences mean something, and only as far as the driver measures (rusticl 22.3 answers 0, 1, 2, 3).
+ * The times of a command's stages (clGetEventProfilingInfo), in nanoseconds of the device's clock. Only their differences
+ * have a meaning, and only if the driver measures (rusticl 22.3 returns 0, 1, 2, 3).
  */
 export interface CommandTimes {
   /** When it was enqueued (CL_PROFILING_COMMAND_QUEUED). */
   readonly queued: bigint;
   /** When it was handed to the device (CL_PROFILING_COMMAND_SUBMIT). */
   readonly submitted: bigint;
-  /** When the device began with it (CL_PROFILING_COMMAND_START). */
+  /** When the device began it (CL_PROFILING_COMMAND_START). */
   readonly started: bigint;
   /** When it was done (CL_PROFILING_COMMAND_END). */
   readonly ended: bigint;
 }
 
-/** How many commands a queue keeps the times of. */
+/** The number of commands whose times a queue keeps. */
 const KEPT = 1024;
 
 interface Entry {
   readonly mark: number;
   readonly times?: CommandTimes;
-  /** Why the driver would not tell. */
+  /** The driver's error, if it refuses the times. */
   readonly error?: unknown;
 }
 
-/** The times of the last {@link KEPT} commands of one queue that are done. */
+/** The times of the last {@link KEPT} finished commands of one queue. */
 export class CommandLog {
   readonly #entries = new Array<Entry>(KEPT);
 
-  /** Asks the driver for those of a command that has just been seen done. */
+  /** Records the times of a finished command. */
   record(mark: number, event: ClEvent): void {
     let entry: Entry;
     try {
@@ -49,7 +49,7 @@ export class CommandLog {
     this.#entries[mark % KEPT] = entry;
   }
 
-  /** Those of one command. @throws {ArgumentError} if they are not kept; or why the driver would not tell. */
+  /** The times of a command. @throws {ArgumentError} if they are not kept; the driver's error if it refused them. */
   at(mark: number): CommandTimes {
     const entry = this.#entries[mark % KEPT];
     if (entry?.mark !== mark) {
@@ -60,12 +60,12 @@ export class CommandLog {
   }
 }
 
-/** The error where there are no times to tell. */
+/** The error of a fence without times. */
 export function notTimed(argument: string, what: string, hint: string): ArgumentError {
   return new ArgumentError(`times(): ${what}`, { api: "opencl", fn: "clGetEventProfilingInfo", argument, hint });
 }
 
-/** Asks the driver; the command has to be done. */
+/** The times of a finished command. */
 function timesOf(event: ClEvent): CommandTimes {
   const query: Query = (name, size, value, written) =>
     opencl().clGetEventProfilingInfo(event, name, size, value, written);

@@ -9,37 +9,37 @@ import { check } from "../errors.ts";
 import { placement, type PointerBlock } from "../pointers/memory.ts";
 
 /**
- * How finely host and device share a block: `"coarse"`, a range at a time, by mapping it for the host; `"fine"`, byte by
- * byte, in place.
+ * The grain at which host and device share a block: `"coarse"`, by ranges that are mapped for the host; `"fine"`, by bytes,
+ * in place.
  */
 export type SvmGrain = "coarse" | "fine";
 
 /** A block of shared virtual memory. */
 export interface SvmBlock extends PointerBlock {
-  /** How finely it is shared. */
+  /** The grain of sharing. */
   readonly grain: SvmGrain;
   /** The `cl_context` that it belongs to. */
   readonly owner: bigint;
 }
 
-/** How a block is to be made. */
+/** Options of {@link svmBlock}. */
 export interface SvmBlockInit {
-  /** Bytes. */
+  /** Its length in bytes. */
   readonly byteLength: number;
-  /** How finely it is to be shared. */
+  /** The grain of sharing. */
   readonly grain: SvmGrain;
-  /** May host and device use atomics on it? */
+  /** True if host and device use atomics on it. */
   readonly atomics: boolean;
-  /** The address will be a multiple of this power of two; 0 is the driver's choice. */
+  /** The alignment of the address, a power of two; 0 is the driver's choice. */
   readonly align: number;
 }
 
 /**
- * Allocates a block (clSVMAlloc). Its `cl_context` is retained until it is freed: the host may hold it for longer than
- * the context is open.
+ * Allocates a block (clSVMAlloc). It retains its `cl_context`, because the host may hold it for longer than the context is
+ * open.
  *
  * @throws {LayoutError} if it is more than the device takes in one piece.
- * @throws {NativeCallError} if the driver answers NULL; it never says why.
+ * @throws {NativeCallError} if the driver returns NULL; it gives no reason.
  */
 export function svmBlock(context: OpenCLContext, init: SvmBlockInit): SvmBlock {
   const { byteLength, grain, atomics, align } = init;
@@ -62,7 +62,7 @@ export function svmBlock(context: OpenCLContext, init: SvmBlockInit): SvmBlock {
       grain,
       owner,
       ...(grain === "fine" ? {} : { closed: closedTo(context) }),
-      // A view of it that has escaped would be used after the driver has freed the memory.
+      // An escaped view may be used for ever: then the memory must not be freed.
       free: (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing shared virtual memory") : undefined,
     };
   } catch (error) {
@@ -71,7 +71,7 @@ export function svmBlock(context: OpenCLContext, init: SvmBlockInit): SvmBlock {
   }
 }
 
-/** The block of an allocation; undefined if it is other memory, or another context's. */
+/** The block of an allocation; undefined for other memory, or another context's. */
 export function svmBlockOf({ block }: Allocation, context: OpenCLContext): SvmBlock | undefined {
   return block.kind === "opencl.svm" && (block as SvmBlock).owner === context.rawHandle ? block as SvmBlock : undefined;
 }

@@ -8,7 +8,7 @@ import type { ClLane } from "../lane.ts";
 import { newer } from "../library.ts";
 import { mapFlags, MappedRange } from "../memory.ts";
 
-/** What is mapped for the host from one address on, and how many maps share it. */
+/** A range mapped for the host, and the number of maps that share it. */
 interface LiveMap {
   readonly address: Address;
   byteLength: number;
@@ -16,8 +16,8 @@ interface LiveMap {
 }
 
 /**
- * The maps of one context's coarse-grained memory. Readers may begin at the same byte; drivers know a map by its address
- * alone and count none of them (Intel's refuses a second unmap), so those share one. For authors of mappers.
+ * The maps of one context's coarse-grained memory. Drivers know a map by its address and do not count maps (Intel's refuses
+ * a second unmap), so readers that begin at the same byte share one. For authors of mappers.
  */
 export class SvmMaps {
   readonly #context: OpenCLContext;
@@ -28,10 +28,10 @@ export class SvmMaps {
   }
 
   /**
-   * Maps a range for the host (clEnqueueSVMMap), and blocks until it is. For authors of mappers.
+   * Maps a range for the host (clEnqueueSVMMap); blocks. For authors of mappers.
    *
    * @param exact see {@link mapFlags}
-   * @throws {AccessError} if it would wait for a promise that is not settled.
+   * @throws {AccessError} if it would wait for an unsettled promise.
    * @throws {NativeCallError} clEnqueueSVMMap's.
    */
   map(allocation: Allocation, address: Address, byteLength: number, access: Access, exact = false): MappedRange {
@@ -58,7 +58,7 @@ function mapCall(address: Address, byteLength: number, flags: bigint): Call<ClLa
   };
 }
 
-/** The call that ends one of those that share a map; undefined unless it is the last. */
+/** Ends one of the maps that share a range; returns the unmap for the last one. */
 function unmapCall(live: LiveMap[], map: LiveMap): Call<ClLane> | undefined {
   if (--map.sharers > 0) return undefined;
   live.splice(live.indexOf(map), 1);

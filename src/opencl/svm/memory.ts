@@ -9,16 +9,16 @@ import { svmBlock, type SvmGrain } from "./block.ts";
 import { setSvmPointer } from "./tensor.ts";
 import { createBuffer } from "../tensor.ts";
 
-/** A block of shared virtual memory that the CPU looks at; a coarse-grained one stays mapped while the device writes. */
+/** A block of shared virtual memory that the CPU reads; a coarse-grained one stays mapped while the device writes. */
 interface SvmScratch extends Scratch {
   readonly address: Address;
 }
 
-/** How a kind of shared virtual memory is tried: by its pointer, and by a buffer over it. */
+/** A kind of shared virtual memory, for proofs by its pointer and by a buffer over it. */
 interface SvmKinds {
-  /** Kernels are passed the pointer. */
+  /** Kernels get the pointer. */
   readonly byPointer: MemoryKind;
-  /** Kernels are passed a `cl_mem` over it (CL_MEM_USE_HOST_PTR). */
+  /** Kernels get a `cl_mem` over it (CL_MEM_USE_HOST_PTR). */
   readonly byBuffer: MemoryKind;
 }
 
@@ -28,7 +28,7 @@ export const SVM_MEMORY: { readonly [G in SvmGrain]: SvmKinds } = {
   fine: kinds("fine-grained shared virtual memory", (...given) => svmScratch("fine", ...given)),
 };
 
-/** Any memory of the host, where a device shares all of it. */
+/** Any host memory, for a device that shares all of it. */
 export const SYSTEM_MEMORY: MemoryKind = new MemoryKind(
   "memory of the host, shared by its address",
   (_, byteLength, undo) => {

@@ -14,21 +14,21 @@ const OWN: ExecInfo = { pointers: CL_KERNEL_EXEC_INFO_SVM_PTRS };
 const SYSTEM: ExecInfo = { flag: CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM };
 
 /**
- * Shared virtual memory: host and device call it by the same address, which is its handle. Made by `cl.svm.allocate()`,
- * or of host memory where a device shares all of that.
+ * Shared virtual memory. Host and device use the same address, which is its handle. Made by `cl.svm.allocate()`, or of host
+ * memory if a device shares all of that.
  */
 export class OpenCLSvmTensor extends OpenCLPointerTensor {
-  /** What a kernel is told that finds its address in memory. For authors of mappers. */
+  /** Announces it to a kernel that finds its address in memory. For authors of mappers. */
   override get execInfo(): ExecInfo {
     return svmBlockOf(this.grant.allocation, this.context) === undefined ? SYSTEM : OWN;
   }
 
-  /** The same. For authors of mappers. */
+  /** Passes it to a kernel. For authors of mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setSvmPointer(kernel, index, this.address);
   }
 
-  /** Another one, over a part of these bytes. */
+  /** A tensor over a part of its bytes. */
   protected override another(init: TensorInit<Address>): OpenCLSvmTensor {
     return new OpenCLSvmTensor(init);
   }

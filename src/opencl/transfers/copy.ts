@@ -14,9 +14,9 @@ const RECT = "clEnqueueCopyBufferRect";
 const PLACE: BoxPlace = { api: "opencl", fn: RECT, argument: "to" };
 
 /**
- * One tensor's elements to another. What has room between its rows takes several commands, so a failure may leave a part.
+ * Copies one tensor's elements to another. Gaps between rows take several commands, so a failure may leave a part copied.
  *
- * All goes by the whole buffers, and never by a sub-buffer: PoCL 3.1 ends the process where rows of one are copied
+ * It uses whole buffers, never sub-buffers: PoCL 3.1 crashes when rows of a sub-buffer are copied
  * (clEnqueueCopyBufferRect).
  */
 export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): void {
@@ -34,7 +34,7 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
     });
   }
   const runs = runsOf([from.layout, to.layout]);
-  if (runs.dimensions.length > 0) boxOf(runs, 3, PLACE); // all of it, before the first command
+  if (runs.dimensions.length > 0) boxOf(runs, 3, PLACE); // checks everything before the first command
   const within = from.root.mem === to.root.mem;
   const parts = partsOf(runs, [0, 1]).flatMap((part) => within ? withOnePitch(part, RECT, "to") : [part]);
   for (const part of parts) queue.line.submit(uses, commandFor(from, to, part));

@@ -9,7 +9,7 @@ import { assertUsable, type Use } from "./use.ts";
 
 const FN = "clEnqueueFillBuffer";
 
-/** Fills a tensor's elements, row by row where they are apart. */
+/** Fills a tensor's elements; row by row, if there are gaps. */
 export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPattern): void {
   const uses: Use[] = [{ tensor, access: "write", argument: "tensor" }];
   assertUsable(queue, uses);

@@ -14,15 +14,15 @@ import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { assertUsable, runBlocking, type Use } from "./use.ts";
 
-/** The four channels of a colour, as a kernel's `read_image` would answer them. */
+/** The four channels of a colour, as a kernel's `read_image` would return them. */
 export type Colour = readonly [number, number, number, number];
 
-/** An image's pixels to the program's bytes, without gaps. */
+/** Copies an image's pixels to the program's bytes, without gaps. */
 export function readImage(queue: OpenCLQueue, image: OpenCLImage, bytes: ArrayBufferView): void {
   transfer(queue, "clEnqueueReadImage", { tensor: image, access: "read", argument: "image", type: "image" }, bytes);
 }
 
-/** The program's bytes, which have no gaps, to an image's pixels. */
+/** Copies the program's bytes, which have no gaps, to an image's pixels. */
 export function writeImage(queue: OpenCLQueue, image: OpenCLImage, bytes: ArrayBufferView): void {
   transfer(
     queue,
@@ -70,8 +70,8 @@ function transfer(
 }
 
 /**
- * One image to another of the same format and size; or between an image and a buffer that has its pixels without gaps. That
- * goes by the whole buffer: PoCL 3.1 ends the process where it is a sub-buffer.
+ * Copies between two images of one format and size, or between an image and a buffer of its pixels without gaps. It uses
+ * the whole buffer: PoCL 3.1 crashes on a sub-buffer.
  */
 export function copyImage(queue: OpenCLQueue, from: OpenCLImage | OpenCLTensor, to: OpenCLImage | OpenCLTensor): void {
   const uses: Use[] = [
@@ -137,7 +137,7 @@ function memOf(use: OpenCLImage | OpenCLTensor): ClMem {
   return OpenCLImage.isImage(use) ? use.rawHandle : use.root.mem;
 }
 
-/** Where in the whole buffer the pixels begin. */
+/** The offset of the pixels in the whole buffer. */
 function bufferOffset(buffer: OpenCLTensor, image: OpenCLImage, argument: string, fn: string): bigint {
   const { layout, name, rootOffset } = buffer;
   assertMovesRows(image, fn);
@@ -147,7 +147,7 @@ function bufferOffset(buffer: OpenCLTensor, image: OpenCLImage, argument: string
   throw unfit(argument, `${name} has ${layout.byteLength} bytes, the pixels of ${image.name} have ${length}.`, fn);
 }
 
-/** NVIDIA's driver (580.159) copies no 1D array to or from a buffer, whole or layer by layer (CL_INVALID_VALUE). */
+/** NVIDIA's driver (580.159) cannot copy a 1D array to or from a buffer, not even by layers (CL_INVALID_VALUE). */
 function assertMovesRows({ type, context: { device } }: OpenCLImage, fn: string): void {
   if (type !== "1D array" || device.platform !== "NVIDIA CUDA") return;
   throw new ArgumentError(`image: ${device.platform} ${device.driver} copies no 1D array to or from a buffer.`, {
@@ -158,7 +158,7 @@ function assertMovesRows({ type, context: { device } }: OpenCLImage, fn: string)
   });
 }
 
-/** What clEnqueueFillImage takes for a colour, by how kernels read the image. */
+/** The colour for clEnqueueFillImage, by the channel access of kernels. */
 const COLOURS: {
   readonly [A in ChannelAccess]: { make(colour: Colour): ArrayBufferView<ArrayBuffer>; least: number; most: number };
 } = {
@@ -167,7 +167,7 @@ const COLOURS: {
   ui: { make: (colour) => new Uint32Array(colour), least: 0, most: 2 ** 32 - 1 },
 };
 
-/** Gives every pixel of an image one colour. */
+/** Fills an image with one colour. */
 export function fillImage(queue: OpenCLQueue, image: OpenCLImage, colour: Colour): void {
   const fn = "clEnqueueFillImage";
   const uses: Use<OpenCLImage>[] = [{ tensor: image, access: "write", argument: "image", type: "image" }];

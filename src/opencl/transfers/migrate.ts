@@ -16,9 +16,9 @@ import { assertUsable, type Use } from "./use.ts";
 
 /** Options of {@link OpenCLQueue.migrate}. */
 export interface MigrateOptions {
-  /** Where the bytes are wanted next. */
+  /** The place of the next use. */
   readonly to: "device" | "host";
-  /** Need their contents not come along? By default they do. Else they are undefined afterwards. */
+  /** True if the contents may be lost: they are undefined then. False by default. */
   readonly contentUndefined?: boolean;
 }
 
@@ -28,7 +28,7 @@ const FN = "clEnqueueMigrateMemObjects";
 
 const FLAGS: { readonly [To in MigrateOptions["to"]]: bigint } = { device: 0n, host: CL_MIGRATE_MEM_OBJECT_HOST };
 
-/** Tensors in one call: more are a mistake, or a list that never ends. */
+/** The most tensors in one call; more are a mistake. */
 const MOST_TENSORS = 65_536;
 
 /** Moves the buffers of tensors to the device or the host. */
@@ -62,7 +62,7 @@ function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use<
   return uses;
 }
 
-/** A buffer is moved whole: without its contents, only where all of it is the tensor's. */
+/** A buffer moves whole. Its contents may be lost only if the tensor covers all of it. */
 function assertWhole({ name, layout, rawHandle }: OpenCLTensor, argument: string): void {
   const size = infoU64(
     "clGetMemObjectInfo",

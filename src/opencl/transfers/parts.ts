@@ -1,18 +1,18 @@
 import { LayoutError } from "../../core/errors.ts";
 import type { Dimension, Runs } from "../../core/layout/runs.ts";
 
-/** A part of what is to be transferred: one command. */
+/** A part of a transfer: one command. */
 export interface Part {
-  /** Where it begins in each of the two, in bytes from their first elements. */
+  /** Its offset in each of the two, in bytes from their first elements. */
   readonly begins: readonly number[];
-  /** What it is. */
+  /** Its runs. */
   readonly runs: Runs;
 }
 
 /**
- * The runs of two layouts in as few commands as every driver takes. NVIDIA's (580.159) counts the room behind the last
- * row, and behind the last slice, among the bytes of a buffer, and refuses a box that reaches over its end so: the last
- * of them goes by itself.
+ * The runs of two layouts, in the fewest commands that every driver takes. NVIDIA's (580.159) counts the gap behind the
+ * last row or slice as part of a box, and refuses a box whose last gap is beyond the buffer's end: the last row or slice
+ * is a separate command then.
  *
  * @param buffers which of the two layouts lie in a buffer
  */
@@ -32,14 +32,14 @@ export function partsOf(runs: Runs, buffers: readonly number[]): Part[] {
   return [{ begins: [0, 0], runs: { length, dimensions: before } }, ...last];
 }
 
-/** Commands that one transfer may take: enough for the rows of any image, too few for its single elements. */
+/** The most commands of one transfer: enough for the rows of any image, too few for its single elements. */
 export const MOST_COMMANDS = 16_384;
 
 /**
- * A part between two places of one buffer, as commands that have the same pitches in both: OpenCL takes no others there
+ * A part between two places of one buffer, as commands with the same pitches on both sides, which OpenCL requires there
  * (clEnqueueCopyBufferRect, CL_INVALID_VALUE).
  *
- * @throws {LayoutError} if those are too many.
+ * @throws {LayoutError} if there are too many.
  */
 export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn: string, argument: string): Part[] {
   const differs = dimensions.findIndex(({ strides: [one, other] }) => one !== other);
@@ -56,7 +56,7 @@ export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn:
   return placesOf(begins, outer).map((begins) => ({ begins, runs: { length, dimensions: inner } }));
 }
 
-/** Where each step along some dimensions begins, in each of several layouts. */
+/** The offset of each step along some dimensions, in each of several layouts. */
 export function placesOf(begins: readonly number[], dimensions: readonly Dimension[]): (readonly number[])[] {
   let places = [begins];
   for (const { count, strides } of dimensions) {
@@ -66,7 +66,7 @@ export function placesOf(begins: readonly number[], dimensions: readonly Dimensi
   return places;
 }
 
-/** Three sizes, or offsets, as the functions take them. */
+/** Three sizes or offsets, for a native function. */
 export function sizes(...three: readonly [number, number, number]): BigUint64Array<ArrayBuffer> {
   return BigUint64Array.from(three, BigInt);
 }

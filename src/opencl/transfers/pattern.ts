@@ -3,13 +3,13 @@ import { ArgumentError } from "../../core/errors.ts";
 import { NUMBERS } from "../../core/layout/numbers.ts";
 import { bytesIn } from "../../core/checks.ts";
 
-/** What to fill a tensor with: a value of its dtype, or several in turn; or bytes, as a typed array. */
+/** A pattern to fill a tensor with: a value of its dtype, or several in turn; or bytes, as a typed array. */
 export type FillPattern = number | bigint | readonly number[] | readonly bigint[] | ArrayBufferView;
 
-/** What clEnqueueFillBuffer takes for a pattern's length: a power of two, up to a double16. */
+/** The longest pattern of clEnqueueFillBuffer: a double16. A length is a power of two. */
 const MOST_BYTES = 128;
 
-/** The bytes of a pattern, a copy. @throws {ArgumentError} if it is of the wrong kind, size or range. */
+/** A copy of a pattern's bytes. @throws {ArgumentError} if its kind, size or range is wrong. */
 export function patternBytes(pattern: FillPattern, dtype: DType): Uint8Array<ArrayBuffer> {
   const bytes = bytesIn(pattern, wrong)?.slice() ??
     encoded(Array.isArray(pattern) ? values(pattern) : [pattern], dtype);
@@ -24,7 +24,7 @@ function values(given: readonly unknown[]): unknown[] {
   throw wrong(`${length} values are more than the ${MOST_BYTES} bytes that it can have.`);
 }
 
-/** The values as the dtype has them. */
+/** The bytes of values of a dtype. */
 function encoded(given: readonly unknown[], dtype: DType): Uint8Array<ArrayBuffer> {
   const numbers = NUMBERS[dtype];
   const bytes = new Uint8Array(given.length * numbers.size);

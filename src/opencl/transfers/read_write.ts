@@ -6,12 +6,12 @@ import type { OpenCLQueue } from "../queue.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { assertUsable, runBlocking, type Use } from "./use.ts";
 
-/** The tensor's bytes, padding included, to the program's. */
+/** Copies the tensor's bytes, padding included, to the program's. */
 export function read(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView): void {
   transfer(queue, "clEnqueueReadBuffer", { tensor, access: "read", argument: "tensor" }, bytes);
 }
 
-/** The program's bytes to the tensor's, padding included. */
+/** Copies the program's bytes to the tensor's, padding included. */
 export function write(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView): void {
   transfer(queue, "clEnqueueWriteBuffer", { tensor, access: "write", argument: "tensor" }, bytes);
 }

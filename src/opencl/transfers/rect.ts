@@ -10,12 +10,12 @@ import type { OpenCLTensor } from "../tensor.ts";
 import { partsOf, sizes } from "./parts.ts";
 import { assertUsable, runBlocking, type Use } from "./use.ts";
 
-/** The tensor's elements to the program's bytes, as `at` says. */
+/** Copies the tensor's elements to the program's bytes, laid out by `at`. */
 export function readRect(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
   transfer(queue, "clEnqueueReadBufferRect", { tensor, access: "read", argument: "tensor" }, bytes, at);
 }
 
-/** Elements among the program's bytes, as `at` says, to the tensor's. */
+/** Copies elements from the program's bytes, laid out by `at`, to the tensor's. */
 export function writeRect(queue: OpenCLQueue, tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
   transfer(queue, "clEnqueueWriteBufferRect", { tensor, access: "write", argument: "tensor" }, bytes, at);
 }
@@ -44,7 +44,7 @@ function transfer(
   }
   const runs = runsOf([tensor.layout, inHost]);
   const place = { api: "opencl", fn, argument: "tensor" };
-  boxOf(runs, 3, place); // all of it, before the first command
+  boxOf(runs, 3, place); // checks everything before the first command
   for (const part of partsOf(runs, [0])) {
     const { length, rows, slices, rowPitches, slicePitches } = boxOf(part.runs, 3, place);
     const begins = [tensor.layout, inHost].map(({ byteOffset }, i) => sizes(byteOffset + part.begins[i], 0, 0));

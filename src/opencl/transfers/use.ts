@@ -11,11 +11,11 @@ import { OpenCLTensor } from "../tensor.ts";
 
 /** A tensor or an image that a transfer uses. */
 export interface Use<T extends OpenCLTensor | OpenCLImage = OpenCLTensor | OpenCLImage> extends LineUse<T> {
-  /** What it is to be; a buffer's tensor by default. */
+  /** The expected kind; a buffer's tensor by default. */
   readonly type?: "image";
 }
 
-/** May a queue use these tensors so? All that can be known before a native call. */
+/** Throws unless a queue can use these tensors. Makes no native call. */
 export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
   queue.resource.assertLive();
   for (const { tensor, type, access, argument } of uses) {
@@ -49,6 +49,6 @@ export function runBlocking(
     call: (lane) => pinned(bytes, "opencl", (address) => enqueue(lane, address)),
   });
   context.countCopied(copied);
-  line.block(mark); // rusticl 22.3 may come back early
+  line.block(mark); // rusticl 22.3 may return early
   line.raise(mark);
 }

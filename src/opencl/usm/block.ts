@@ -11,8 +11,8 @@ import { type Placement, placement, type PointerBlock } from "../pointers/memory
 import { usmOf } from "./library.ts";
 
 /**
- * Where a block lies: `"host"`, in the host's memory, where the device reaches it; `"device"`, in the device's, which the
- * host cannot reach; `"shared"`, with whoever uses it: the driver moves it.
+ * The place of a block: `"host"`, in host memory that the device reaches; `"device"`, in device memory that the host cannot
+ * reach; `"shared"`, with its current user: the driver moves it.
  */
 export type UsmKind = "host" | "device" | "shared";
 
@@ -48,12 +48,11 @@ const ALLOCATORS: { readonly [K in UsmKind]: Allocator } = {
 };
 
 /**
- * Allocates a block. Its `cl_context` is retained until it is freed: the host may hold it for longer than the context is
- * open.
+ * Allocates a block. It retains its `cl_context`, because the host may hold it for longer than the context is open.
  *
  * @param align a power of two, or 0 for the driver's choice
  * @throws {LayoutError} if it is more than the device takes in one piece.
- * @throws {NativeCallError} if there is not enough memory.
+ * @throws {NativeCallError} if there is too little memory.
  */
 export function usmBlock(context: OpenCLContext, kind: UsmKind, byteLength: number, align: number): UsmBlock {
   const { fn, allocate } = ALLOCATORS[kind];
@@ -74,7 +73,7 @@ export function usmBlock(context: OpenCLContext, kind: UsmKind, byteLength: numb
       usm: kind,
       owner,
       ...(kind === "device" ? { closed: closedTo(context) } : {}),
-      // A view of it that has escaped would be used after the driver has freed the memory.
+      // An escaped view may be used for ever: then the memory must not be freed.
       free: (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing unified shared memory") : undefined,
     };
   } catch (error) {
@@ -83,7 +82,7 @@ export function usmBlock(context: OpenCLContext, kind: UsmKind, byteLength: numb
   }
 }
 
-/** The block of an allocation; undefined if it is other memory, or another context's. */
+/** The block of an allocation; undefined for other memory, or another context's. */
 export function usmBlockOf({ block }: Allocation, context: OpenCLContext): UsmBlock | undefined {
   return block.kind === "opencl.usm" && (block as UsmBlock).owner === context.rawHandle ? block as UsmBlock : undefined;
 }

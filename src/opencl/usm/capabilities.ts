@@ -14,25 +14,25 @@ import { NativeCallError } from "../../core/errors.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { answers, type Ask, deviceQuery, from, type Questions, word } from "../devices/queries.ts";
 
-/** What a device may do with one kind of unified shared memory. */
+/** A device's abilities with one kind of unified shared memory. */
 export interface UsmAbility {
-  /** Use it at all. */
+  /** It can use it. */
   readonly access: boolean;
-  /** Use atomics on it. */
+  /** It can use atomics on it. */
   readonly atomicAccess: boolean;
-  /** Use it while the host, or another device, uses it too. */
+  /** It can use it at the same time as the host or another device. */
   readonly concurrentAccess: boolean;
-  /** Use atomics on it while others do. */
+  /** It can use atomics on it at the same time as others. */
   readonly concurrentAtomicAccess: boolean;
 }
 
-/** What a device has of cl_intel_unified_shared_memory (CL_DEVICE_…_MEM_CAPABILITIES_INTEL). */
+/** A device's unified shared memory (CL_DEVICE_…_MEM_CAPABILITIES_INTEL). */
 export interface UsmCapabilities {
-  /** Memory of the host's, which the device reaches where it is. */
+  /** Host memory that the device reaches in place. */
   readonly host: UsmAbility;
-  /** Memory of the device's, which the host cannot reach. */
+  /** Device memory, which the host cannot reach. */
   readonly device: UsmAbility;
-  /** Memory that the driver moves to whoever uses it. */
+  /** Memory that the driver moves to its current user. */
   readonly shared: UsmAbility;
   /** The same, where it was allocated for another device. */
   readonly crossDeviceShared: UsmAbility;
@@ -62,7 +62,7 @@ function ability(name: number): Ask<UsmAbility> {
   }));
 }
 
-/** What a driver does not know it does not have; any other failure says nothing, and is to be told. */
+/** A query that the driver does not know counts as 0; any other failure is thrown. */
 function known(ask: Ask<bigint>): Ask<bigint> {
   return (device) => {
     try {

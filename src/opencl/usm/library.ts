@@ -7,7 +7,7 @@ import { extensionFunctions } from "../extension.ts";
 export const USM = "cl_intel_unified_shared_memory";
 
 /**
- * The functions of cl_intel_unified_shared_memory, as a device's driver has them; asked for once.
+ * The functions of cl_intel_unified_shared_memory in a device's driver, looked up once.
  *
  * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
  */

@@ -3,7 +3,7 @@ import { bytesAt, MemoryKind } from "../alias/memory.ts";
 import { usmBlock, type UsmKind } from "./block.ts";
 import { setUsmPointer } from "./tensor.ts";
 
-/** Unified shared memory that the host can reach, as a proof of aliasing tries it. */
+/** The kinds of unified shared memory that the host reaches, for proofs of aliasing. */
 export const USM_MEMORY: { readonly [K in Exclude<UsmKind, "device">]: MemoryKind } = {
   host: kindOf("host"),
   shared: kindOf("shared"),

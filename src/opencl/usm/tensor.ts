@@ -21,22 +21,22 @@ const FLAGS: { readonly [K in UsmKind]: number } = {
 
 /** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
 export class OpenCLUsmTensor extends OpenCLPointerTensor {
-  /** What a kernel is told that finds its address in memory. For authors of mappers. */
+  /** Announces it to a kernel that finds its address in memory. For authors of mappers. */
   override get execInfo(): ExecInfo {
     return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
   }
 
-  /** The same. For authors of mappers. */
+  /** Passes it to a kernel. For authors of mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
   }
 
-  /** Its address, where the host calls it so too. */
+  /** Its address, if the host reaches it. */
   protected override get hostAddress(): bigint | undefined {
     return this.#kind === "device" ? undefined : this.address;
   }
 
-  /** Another one, over a part of these bytes. */
+  /** A tensor over a part of its bytes. */
   protected override another(init: TensorInit<Address>): OpenCLUsmTensor {
     return new OpenCLUsmTensor(init);
   }

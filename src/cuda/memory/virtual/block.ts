@@ -11,7 +11,7 @@ import type { PhysicalMemory } from "./physical.ts";
 export interface VirtualBlock extends CudaBlock {
   /** The ordinals of the devices that may use it. */
   readonly ordinals: readonly number[];
-  /** A new fd of all of it, which the caller owns; undefined if it was made without. */
+  /** A new fd of all of it, which the caller owns; undefined where it was made without. */
   readonly duplicateFd: (() => number) | undefined;
 }
 

@@ -43,7 +43,7 @@ export interface PhysicalMemory {
   readonly location: CUmemLocation;
   /** A multiple of the granularity. */
   readonly byteLength: number;
-  /** A new fd of it, which the caller owns; undefined if it has none. */
+  /** A new fd of it, which the caller owns; undefined where it has none. */
   readonly duplicateFd: (() => number) | undefined;
 }
 
