@@ -4,7 +4,7 @@ import { cudaDriver, cudart } from "./library.ts";
 
 const PREFIX = "cudaDevAttr";
 
-/** What the driver alone has names for: `CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED` is `dmaBufSupported`. */
+/** Attributes that only the driver has: `CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED` is `dmaBufSupported`. */
 const DRIVER_ONLY = {
   virtualMemoryManagementSupported: driver.CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
   handleTypePosixFileDescriptorSupported: driver.CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
@@ -12,7 +12,7 @@ const DRIVER_ONLY = {
   hostNumaVirtualMemoryManagementSupported: driver.CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
 } as const;
 
-/** What CUDA knows of a device, by its own names without their prefix: `cudaDevAttrWarpSize` is `warpSize`. */
+/** An attribute of a device, by CUDA's name without its prefix: `cudaDevAttrWarpSize` is `warpSize`. */
 export type CudaAttribute =
   | {
     [Name in keyof typeof constants]: Name extends `cudaDevAttr${infer Rest}` ? Uncapitalize<Rest> : never;
@@ -22,14 +22,14 @@ export type CudaAttribute =
   | "dmaBufSupported"
   | "hostNumaVirtualMemoryManagementSupported";
 
-/** The attributes of a device. One that this CUDA does not know is missing. */
+/** The attributes of a device, as far as this CUDA knows them. */
 export type CudaAttributes = Readonly<Partial<Record<CudaAttribute, number>>>;
 
 const NUMBERS: readonly (readonly [CudaAttribute, number])[] = Object.entries(constants)
   .filter(([name]) => name.startsWith(PREFIX) && !/Reserved\d|Max$/.test(name))
   .map(([name, value]) => [attributeName(name), Number(value)]);
 
-/** All that CUDA tells of a device (cudaDeviceGetAttribute), after cuInit. It needs no context, and makes none. */
+/** All attributes of a device (cudaDeviceGetAttribute), after cuInit. Needs no context and makes none. */
 export function attributesOf(ordinal: number): CudaAttributes {
   const { cudaDeviceGetAttribute, cudaGetLastError } = cudart();
   const value = new Int32Array(1);
@@ -53,7 +53,7 @@ function attributeName(constant: string): CudaAttribute {
 const value = new Int32Array(1);
 
 /**
- * An attribute that only the driver's API has (cuDeviceGetAttribute, CU_DEVICE_ATTRIBUTE_…); undefined where the driver is
+ * An attribute that only the driver's API has (cuDeviceGetAttribute, CU_DEVICE_ATTRIBUTE_…); undefined if the driver is
  * too old to know it.
  */
 function driverAttribute(ordinal: number, attribute: number): number | undefined {

@@ -1,4 +1,4 @@
 import { Checks } from "../core/checks.ts";
 
-/** The checks of what a program passes to CUDA. */
+/** The checks of arguments to CUDA. */
 export const checks: Checks = new Checks("cuda");

@@ -53,13 +53,12 @@ import { CudaTimer } from "./timer.ts";
 
 /** Options of {@link CudaContext.open}. */
 export interface CudaOptions extends CudaDeviceChoice {
-  /** How a thread of this process waits for the device; what the device's context has, or `"auto"`, by default. */
+  /** How threads wait for the device; by default as the device's context does, or `"auto"`. */
   readonly schedule?: CudaSchedule;
   /**
-   * Do kernels reach pinned memory of the host by an address? They do wherever the device can (canMapHostMemory), and not
-   * elsewhere: what differs from that is refused. There is no flag to set. Programs of old call
-   * `cudaSetDeviceFlags(cudaDeviceMapHost)` before anything else, since flags are settled when the context is made; since
-   * CUDA 3.2 every context behaves as with it, and cudaSetDeviceFlags takes it for granted.
+   * True if kernels must reach pinned host memory by an address. They do if the device can (canMapHostMemory); any other
+   * wish is refused. Old programs call `cudaSetDeviceFlags(cudaDeviceMapHost)` first; since CUDA 3.2 every context behaves
+   * as if they did.
    */
   readonly mapHost?: boolean;
 }
@@ -67,13 +66,11 @@ export interface CudaOptions extends CudaDeviceChoice {
 const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, schedule: true, mapHost: true };
 
 /**
- * A GPU under CUDA, by its primary context, which every library of the process shares that uses CUDA's runtime. It is its
- * own target: memory that its kernels reach.
+ * A GPU under CUDA, by its primary context, which all users of CUDA's runtime in the process share. It is its own target:
+ * memory that its kernels reach. Calls leave the thread's current device as it was.
  *
- * The thread's current device is another matter: each call finds it as it was.
- *
- * Disposing it disposes all that lives in it. The primary context stays until the process ends, since libcudart has one
- * too from its first call on (seen with 12.0, 12.9 and 13.0).
+ * Disposing it disposes all its objects. The primary context stays until the process ends, because libcudart retains it
+ * from its first call on (seen with 12.0, 12.9 and 13.0).
  *
  * @example
  * ```ts ignore
@@ -86,13 +83,13 @@ const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, sch
 export class CudaContext extends NativeObject implements Context, LaneDevice, Target<CudaTensor> {
   /** The API's name. */
   readonly api = "cuda";
-  /** The kind of memory: what kernels reach; its own allocations are device memory. */
+  /** The kind of memory: any that kernels reach. Its own allocations are device memory. */
   readonly kind = "cuda";
   /** Itself. */
   readonly context: this = this;
-  /** Where a route may lead. */
+  /** Its targets in routes. */
   readonly targets: readonly Target[];
-  /** How the host has memory that this context's kernels reach: for those who write mappers. */
+  /** Its ports to and from the host. For authors of mappers. */
   readonly ports: Memory<CudaTensor> = hostPorts(this);
   /** The device's name. */
   readonly name: string;
@@ -102,7 +99,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly device: CudaDevice;
   /** Its end of life: streams, programs and tensors end first. */
   readonly resource: Resource;
-  /** The stream that everything uses unless told otherwise; it does not wait for the legacy default stream. */
+  /** The default stream of samepage; it does not wait for the legacy default stream. */
   readonly stream: CudaStream;
   /** Pinned memory of the host. */
   readonly pinned: CudaPinned;
@@ -112,17 +109,17 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly virtual: CudaVirtual;
   /** The priorities of streams: `greatest` is the smaller number. */
   readonly priorities: { readonly least: number; readonly greatest: number };
-  /** Is its device the thread's current one? For those who write mappers. */
+  /** True if its device is the thread's current one. For authors of mappers. */
   readonly isCurrent: () => boolean;
-  /** Is it device 0? */
+  /** True for device 0. */
   readonly isFirst: boolean;
-  /** Calls with its device as the thread's current one: for those who write mappers. */
+  /** Makes a call with its device as the thread's current one. For authors of mappers. */
   readonly within: Within;
-  /** Calls that take their device from an event or a stream of its own: for those who write mappers. */
+  /** Makes a call that takes its device from an event or a stream. For authors of mappers. */
   readonly near: Within;
-  /** Memory of the host, as its kernels reach it: for those who write mappers. */
+  /** Its kernels' access to host memory. For authors of mappers. */
   readonly hostMemory: CudaHostMemory;
-  /** The memory of other devices, as its kernels reach it: for those who write mappers. */
+  /** Its kernels' access to memory of other devices. For authors of mappers. */
   readonly peers: CudaPeers;
   #bytesCopied = 0;
 
@@ -154,12 +151,11 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * Opens a device: the first, unless told otherwise. How threads wait for it is settled before its context is made, which
-   * the first does that uses the device in this process, be it another library.
+   * Opens a device, by default the first. Its schedule has to be set before any library of the process uses the device.
    *
-   * @throws {LibraryNotFoundError} where there is no libcudart, or no driver.
-   * @throws {NativeCallError} where there is no GPU, or the driver is too old.
-   * @throws {ArgumentError} where no device fits, or its context waits in another way already; or for an option that is none.
+   * @throws {LibraryNotFoundError} if there is no libcudart, or no driver.
+   * @throws {NativeCallError} if there is no GPU, or the driver is too old.
+   * @throws {ArgumentError} if no device fits, its context has another schedule already, or an option is unknown.
    */
   static open(options: CudaOptions = {}): CudaContext {
     const { schedule: wanted, mapHost, ...choice } = optionsIn(options, OPTIONS);
@@ -177,18 +173,18 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
     }
   }
 
-  /** Bytes that were copied between host and device because it was asked for. */
+  /** The number of bytes copied between host and device on request. */
   get bytesCopied(): number {
     return this.#bytesCopied;
   }
 
-  /** The flags of the device's context by CUDA's names, whoever has set them (cudaGetDeviceFlags). */
+  /** The flags of the device's context, by CUDA's names (cudaGetDeviceFlags). */
   get flags(): readonly CudaDeviceFlag[] {
     this.resource.assertLive();
     return this.within(currentFlags);
   }
 
-  /** Memory of the device: how much there is, and how much of it nobody uses, in bytes (cudaMemGetInfo). */
+  /** The free and the total memory of the device, in bytes (cudaMemGetInfo). */
   memory(): { readonly free: number; readonly total: number } {
     this.resource.assertLive();
     const [free, total] = [new BigUint64Array(1), new BigUint64Array(1)];
@@ -202,10 +198,10 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * Allocates memory of the device (cudaMalloc, or cudaMallocPitch where `pitch` is true), not initialised.
+   * Allocates device memory (cudaMalloc, or cudaMallocPitch if `pitch` is true), not initialised.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {NativeCallError} if there is not enough memory.
    */
   allocate(init: DeviceAllocation): CudaTensor {
     const { block, at } = deviceMemory(this, init);
@@ -213,10 +209,10 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * Allocates an array, which kernels see through textures and surfaces.
+   * Allocates an array, which kernels access through textures and surfaces.
    *
-   * @throws {ArgumentError} for what the device has no array of.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {ArgumentError} for arrays that the device does not have.
+   * @throws {NativeCallError} if there is not enough memory.
    *
    * @example
    * ```ts ignore
@@ -232,7 +228,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * using half = program.kernel("half", ["cudaTextureObject_t", "float4*"]);
    * using to = cuda.allocate({ shape: [240, 320, 4], dtype: "f32" });
    * half.run({ grid: [3, 240], block: [128] }, [texture.handle, to]);
-   * texture.usedBy(cuda.stream.fence()); // its end waits for the kernel, which a handle does not tell of
+   * texture.usedBy(cuda.stream.fence()); // its dispose waits for the kernel
    * ```
    */
   array(init: CudaArrayInit): CudaArray {
@@ -240,17 +236,16 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * A pool of device memory of one's own for `stream.allocate()` (cudaMemPoolCreate): it keeps what is given back.
+   * Creates a separate pool of device memory for `stream.allocate()` (cudaMemPoolCreate). It keeps freed memory.
    *
-   * @throws {ArgumentError} where the device has no memory pools.
+   * @throws {ArgumentError} if the device has no memory pools.
    */
   createPool(options: MemoryPoolOptions = {}): CudaMemoryPool {
     return new CudaMemoryPool(this, options);
   }
 
   /**
-   * Another stream. Work on one tensor is ordered between streams by itself, on the device; what has nothing to do with each
-   * other runs side by side.
+   * Creates a stream. The device orders work on one tensor between streams; independent work runs in parallel.
    *
    * @throws {ArgumentError} for a priority that the device does not have.
    *
@@ -262,7 +257,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * using copies = cuda.createStream({ priority: cuda.priorities.greatest });
    * using from = cuda.pinned.allocate({ shape: [1 << 20], dtype: "u8" });
    * using to = cuda.allocate({ shape: [1 << 20], dtype: "u8" });
-   * copies.copy(from, to); // beside what cuda.stream is at
+   * copies.copy(from, to); // in parallel with cuda.stream
    * const fence = copies.fence();
    * cuda.stream.waitFor(fence); // for work that does not name the tensors; kernels take { stream, after: fence }
    * ```
@@ -272,18 +267,18 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
     return new CudaStream(this, object(options, "options"));
   }
 
-  /** Measures how long work takes, by the device's clock. */
+  /** A timer by the device's clock. */
   timer(): CudaTimer {
     this.resource.assertLive();
     return new CudaTimer(this);
   }
 
   /**
-   * Uses a `cudaStream_t` of this device that somebody else made, who keeps it: it has to live for as long as this does.
-   * 1 and 2 are CUDA's own default streams (cudaStreamLegacy, cudaStreamPerThread).
+   * Attaches to a `cudaStream_t` of this device that other code owns. The stream has to outlive the result. 1 and 2 are
+   * CUDA's own default streams (cudaStreamLegacy, cudaStreamPerThread).
    *
-   * @param handle a live `cudaStream_t`: a false one ends the process
-   * @throws {ArgumentError} where it is of another device, or of another context of this one than the primary.
+   * @param handle a live `cudaStream_t`; a wrong one crashes the process
+   * @throws {ArgumentError} if it is of another device, or not of this device's primary context.
    */
   attachStream(handle: bigint): CudaStream {
     this.resource.assertLive();
@@ -297,8 +292,8 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * Compiles CUDA C++ for this device (NVRTC), and loads it; blocks.
    *
    * @throws {CudaBuildError} with the compiler's log.
-   * @throws {LibraryNotFoundError} where there is no NVRTC.
-   * @throws {InteropError} where libcudart is older than 12.8.
+   * @throws {LibraryNotFoundError} if there is no NVRTC.
+   * @throws {InteropError} if libcudart is older than 12.8.
    *
    * @example
    * ```ts ignore
@@ -320,7 +315,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   /**
    * Loads PTX, which the driver compiles for this device.
    *
-   * @throws {ArgumentError} for what is no PTX.
+   * @throws {ArgumentError} if `text` is not PTX.
    * @throws {CudaBuildError} with the log of the driver's compiler.
    */
   programFromPtx(text: string): CudaProgram {
@@ -328,21 +323,21 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * Loads a cubin or a fatbin, of which the driver takes a copy.
+   * Loads a cubin or a fatbin. The driver copies it.
    *
-   * @throws {ArgumentError} for what is none, or is cut off.
-   * @throws {NativeCallError} where it is of no use on this device.
+   * @throws {ArgumentError} if `bytes` are neither, or are cut off.
+   * @throws {NativeCallError} if this device cannot run it.
    */
   programFromCubin(bytes: Uint8Array): CudaProgram {
     return programFromCubin(this, bytes);
   }
 
   /**
-   * Gives memory of {@link allocate} out to other processes (CUDA IPC): all of its allocation, whatever is lent of it here,
-   * and of which part this is a tensor. It has to live for as long as they use it.
+   * Exports memory of {@link allocate} to other processes (CUDA IPC): its whole allocation, even if this is a part or bytes
+   * are lent. It has to live while they use it.
    *
-   * CUDA shares whole pages of 2 MiB: of an allocation that takes less, the others see what lies beside it, too. Give out
-   * what is a multiple of that.
+   * CUDA shares whole pages of 2 MiB: with a smaller allocation, other processes also see its neighbours. Export multiples
+   * of 2 MiB.
    *
    * @throws {ArgumentError} for memory of any other kind.
    */
@@ -351,21 +346,20 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * Opens memory that another process has given out: by the bytes of its `cuda.exportMemory()`, or by a
-   * `cudaIpcMemHandle_t` of whatever program, and what lies there. What it does with that is not known here: agree on it,
-   * by an event that you share.
+   * Opens memory that another process exported: by the bytes of its `cuda.exportMemory()`, or by any program's
+   * `cudaIpcMemHandle_t` and a layout. The work of the other process is unknown here: order it by a shared event.
    *
-   * @throws {ArgumentError} where the bytes were changed, or are of this same process, or of another device.
-   * @throws {LayoutError} where the memory is shorter than what is said to lie there.
-   * @throws {NativeCallError} where the memory is gone.
+   * @throws {ArgumentError} if the bytes were changed, or are of this same process, or of another device.
+   * @throws {LayoutError} if the memory is shorter than the layout.
+   * @throws {NativeCallError} if the memory is gone.
    */
   openMemory(given: ArrayBufferView | CudaMemoryHandle): CudaTensor {
     return openMemory(this, given);
   }
 
   /**
-   * An event that other processes can wait for and record (CUDA IPC). A wait is for what was recorded last, and for nothing
-   * where nothing was: the one who records tells the other, by whatever they talk through.
+   * An event that other processes can wait for and record (CUDA IPC). A wait is for the last record, and returns at once if
+   * there was none: tell the other process when you have recorded it.
    *
    * @example
    * ```ts ignore
@@ -390,32 +384,32 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * Opens an event that another process has made: by the bytes of its `cuda.exportEvent()`, or by a
-   * `cudaIpcEventHandle_t` of whatever program.
+   * Opens an event that another process made: by the bytes of its `cuda.exportEvent()`, or by any program's
+   * `cudaIpcEventHandle_t`.
    *
-   * @throws {ArgumentError} where the bytes were changed, or are of this same process, or of another device.
-   * @throws {NativeCallError} where the event is gone.
+   * @throws {ArgumentError} if the bytes were changed, or are of this same process, or of another device.
+   * @throws {NativeCallError} if the event is gone.
    */
   openEvent(given: ArrayBufferView | CudaEventHandle): CudaSharedEvent {
     return new CudaSharedEvent(this, given);
   }
 
   /**
-   * A dma-buf of a tensor's bytes, which are memory of the device in whole pages.
+   * A dma-buf of a tensor's bytes: device memory in whole pages.
    *
-   * @throws {LayoutError} where they begin or end in the middle of a page.
-   * @throws {ArgumentError} for memory of any other kind, and where the device has no dma-bufs.
+   * @throws {LayoutError} if they begin or end in the middle of a page.
+   * @throws {ArgumentError} for any other memory, or if the device has no dma-bufs.
    */
   exportDmaBuf(tensor: CudaTensor): CudaDmaBuf {
     return new CudaDmaBuf(this, tensor);
   }
 
-  /** Makes the tensor of memory that somebody else has: for those who write mappers. */
+  /** A tensor over memory of another owner. For authors of mappers. */
   tensor(resource: Resource, place: CudaPlace, parent: Mapped): CudaTensor {
     return new CudaTensor({ target: this, ...place, resource, parent });
   }
 
-  /** Makes a frame of planes whose bytes one resource holds: for those who write mappers. */
+  /** A frame of planes; one resource holds their bytes. For authors of mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -426,8 +420,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * A copy of bytes between two addresses, of a device or of the host: for those who write mappers. The memory has to stay
-   * until it is over.
+   * A copy between two addresses of a device or the host. The memory has to live until it is over. For authors of mappers.
    */
   copyBytes(to: Address, from: Address, byteLength: number): Call<StreamLane> {
     const size = BigInt(byteLength);
@@ -439,25 +432,25 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * Registers a host tensor's memory, all of its block, until the answered object is disposed: maps of it to CUDA that
-   * come again and again then take no native call but one. They take it as it is registered.
+   * Registers a host tensor's whole block, until the returned object is disposed. Repeated maps of it to CUDA then cost one
+   * native call each. They use the registration as it is.
    *
-   * @throws {ArgumentError} where it does not begin at a page, is a file, or the device registers none, or not so; where
-   * it is registered already, with other flags.
-   * @throws {NativeCallError} where the driver refuses: the pages are registered by somebody else.
+   * @throws {ArgumentError} if it does not begin at a page, is a file, is registered with other flags, or the device does
+   * not support it.
+   * @throws {NativeCallError} if the driver refuses: other code has registered the pages.
    */
   register(tensor: Mapped, options: RegisterOptions = {}): CudaRegistration {
     return new CudaRegistration(this, tensor, options);
   }
 
-  /** The device's primary context stays until the answered function is called: for those who write mappers. */
+  /** Retains the device's primary context until the returned function is called. For authors of mappers. */
   keepPrimary(): () => void {
     const undo: Undo = [];
     retainPrimary(this.device.ordinal, undo);
     return () => throwAll(unwind(undo), "letting the device go");
   }
 
-  /** Counts what was copied because it was asked for: for those who write mappers. */
+  /** Counts bytes copied on request. For authors of mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }

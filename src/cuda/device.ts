@@ -10,40 +10,40 @@ import { version } from "./versions.ts";
 
 /** One GPU, as CUDA describes it. */
 export interface CudaDevice {
-  /** CUDA's number of it, in this process: CUDA_VISIBLE_DEVICES changes it. */
+  /** CUDA's number of it in this process, which depends on CUDA_VISIBLE_DEVICES. */
   readonly ordinal: number;
   /** Its name. */
   readonly name: string;
   /** UUID and PCI address. */
   readonly id: Required<DeviceId>;
-  /** Which instructions it has: `{ major: 9, minor: 0 }`. */
+  /** Its compute capability: `{ major: 9, minor: 0 }`. */
   readonly computeCapability: { readonly major: number; readonly minor: number };
-  /** What CUDA tells of it, by CUDA's names. */
+  /** Its attributes, by CUDA's names. */
   readonly attributes: CudaAttributes;
 }
 
-/** Which device to open: its ordinal, its UUID, or a part of its name; the first by default. */
+/** The device to open, by ordinal, UUID or part of its name; the first by default. */
 export interface CudaDeviceChoice {
   /** CUDA's number of it. */
   readonly ordinal?: number;
-  /** Its UUID: 32 hexadecimal digits; or as `nvidia-smi -L` prints it, with dashes, and `GPU-` in front. */
+  /** Its UUID: 32 hexadecimal digits, or as `nvidia-smi -L` prints it, with dashes and `GPU-` in front. */
   readonly uuid?: string;
   /** Part of its name, in any case. */
   readonly name?: string;
 }
 
-/** The versions of CUDA: thousands are the major one, tens the minor: 13000 is 13.0. */
+/** The versions of CUDA; 13000 is 13.0. */
 export interface CudaVersions {
   /** Of libcudart. */
   readonly runtime: number;
-  /** The newest that the driver supports; 0 where there is no driver. */
+  /** The newest that the driver supports; 0 without a driver. */
   readonly driver: number;
 }
 
 /**
  * The versions of libcudart and of the driver. Works without a GPU.
  *
- * @throws {LibraryNotFoundError} where there is no libcudart.
+ * @throws {LibraryNotFoundError} if there is no libcudart.
  */
 export function cudaVersions(): CudaVersions {
   return {
@@ -55,8 +55,8 @@ export function cudaVersions(): CudaVersions {
 /**
  * Every GPU that CUDA shows to this process, in its order.
  *
- * @throws {LibraryNotFoundError} where there is no libcudart.
- * @throws {NativeCallError} where there is no driver, one that is too old, or no GPU.
+ * @throws {LibraryNotFoundError} if there is no libcudart.
+ * @throws {NativeCallError} if there is no driver, one that is too old, or no GPU.
  */
 export function cudaDevices(): CudaDevice[] {
   const count = countDevices();
@@ -64,7 +64,7 @@ export function cudaDevices(): CudaDevice[] {
   return Array.from({ length: count }, (_, ordinal) => describe(ordinal));
 }
 
-/** The device that was asked for. @throws {ArgumentError} where none fits. */
+/** The device of a choice. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   const { ordinal, uuid, name } = object(choice, "device");
   if (ordinal !== undefined && !Number.isInteger(ordinal)) throw wrong(`ordinal ${shown(ordinal)} is no integer.`);
@@ -82,12 +82,12 @@ export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   throw wrong(`none fits ${shownFields({ ordinal, uuid, name })}.`, `There is ${there}.`);
 }
 
-/** A device in words: two GPUs of one kind have one name. */
+/** A device for messages, with its number: GPUs of one kind share a name. */
 export function numbered({ name, ordinal }: CudaDevice): string {
   return `device ${ordinal} (${name})`;
 }
 
-/** How many GPUs there are. @throws {NativeCallError} where that is none, saying why as far as can be known. */
+/** The number of GPUs. @throws {NativeCallError} if there is none, with the likely reason. */
 function countDevices(): number {
   const count = new Int32Array(1);
   const code = cudart().cudaGetDeviceCount(count);
@@ -97,7 +97,7 @@ function countDevices(): number {
   return count[0];
 }
 
-/** Code 35 is of a driver that is too old, and of none. */
+/** The error for code 35: a driver that is too old, or missing. */
 function noDriver(): InteropError {
   cudart().cudaGetLastError();
   const { runtime, driver } = cudaVersions();

@@ -17,7 +17,7 @@ const NAMES: { readonly [S in CudaSchedule]: ScheduleFlag } = {
   blocking: "cudaDeviceScheduleBlockingSync",
 };
 
-/** The flags that are bits of their own. */
+/** The flags that are single bits. */
 const BITS: readonly BitFlag[] = ["cudaDeviceMapHost", "cudaDeviceLmemResizeToMax", "cudaDeviceSyncMemops"];
 
 /** A flag of a device's context, by CUDA's name. */
@@ -30,19 +30,19 @@ export type CudaDeviceFlag =
   | "cudaDeviceLmemResizeToMax"
   | "cudaDeviceSyncMemops";
 
-/** A flag that says how threads wait. */
+/** A flag of a schedule. */
 type ScheduleFlag = Extract<CudaDeviceFlag, `cudaDeviceSchedule${string}`>;
 type BitFlag = Exclude<CudaDeviceFlag, ScheduleFlag>;
 
-/** The schedule that was given, if any. @throws {ArgumentError} for anything else. */
+/** Returns `given` if it is a schedule or undefined. @throws {ArgumentError} otherwise. */
 export function scheduleIn(given: unknown): CudaSchedule | undefined {
   return given === undefined ? undefined : checks.nameIn(given, NAMES, "schedule");
 }
 
 /**
- * How threads wait for a device: that is settled before its primary context is made.
+ * Sets how threads wait for a device, before its primary context is made.
  *
- * @throws {ArgumentError} where there is one already that waits in another way.
+ * @throws {ArgumentError} if the context exists with another schedule.
  */
 export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedule): void {
   const { flags, active } = primaryState(ordinal);
@@ -62,9 +62,9 @@ export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedul
 }
 
 /**
- * Throws unless a device maps memory of the host as was asked: it does wherever it can, whatever the flags.
+ * Throws unless `mapHost` is what the device does: it maps host memory whenever it can.
  *
- * @throws {ArgumentError} where it cannot, or must not.
+ * @throws {ArgumentError} if it differs.
  */
 export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknown): void {
   if (mapHost === undefined) return;
@@ -86,7 +86,7 @@ export function currentFlags(): readonly CudaDeviceFlag[] {
   ];
 }
 
-/** The schedule among flags; undefined where they name none that CUDA's headers know. */
+/** The schedule among flags; undefined if they name none that CUDA's headers know. */
 function scheduleOf(flags: number): CudaSchedule | undefined {
   const now = flags & constants.cudaDeviceScheduleMask;
   return (Object.keys(NAMES) as CudaSchedule[]).find((schedule) => constants[NAMES[schedule]] === now);

@@ -20,9 +20,9 @@ const KIND = "cuda.dmabuf_fd";
 
 const out = new Int32Array(1);
 
-/** A dma-buf of a tensor's bytes: its fd, until it is disposed. */
+/** A dma-buf of a tensor's bytes. It owns its fd. */
 export class CudaDmaBuf extends NativeObject {
-  /** How long it is, in bytes. */
+  /** Its length in bytes. */
   readonly byteLength: number;
   /** Its end of life: it ends before the tensor. */
   readonly resource: Resource;
@@ -50,14 +50,14 @@ export class CudaDmaBuf extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** The fd: this object's, which closes it. */
+  /** The fd, which this object closes. */
   get fd(): number {
     this.resource.assertLive();
     return this.#fd;
   }
 }
 
-/** The rules of cuMemGetHandleForAddressRange: memory of the device, in whole pages. */
+/** The rules of cuMemGetHandleForAddressRange: device memory in whole pages. */
 function assertExportable(context: CudaContext, tensor: CudaTensor): void {
   if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of memory of the device", tensor);
   context.resource.assertLive();

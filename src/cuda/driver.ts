@@ -4,23 +4,23 @@ import { cudaError, CudaLostError } from "./errors.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls } from "./primary_context.ts";
 
-/** A device, as far as its lanes need it. */
+/** The device of a lane. */
 export interface LaneDevice extends DeviceCalls {
-  /** The device's primary context stays until the answered function is called. */
+  /** Retains the device's primary context until the returned function is called. */
   keepPrimary(): () => void;
 }
 
-/** What the driver keeps for one line of CUDA's work: a stream, or a shared event. For those who write mappers. */
+/** The lane of a CUDA line: a stream, or a shared event. For authors of mappers. */
 export abstract class CudaLane {
   /** The newest mark. */
   protected newest = 0;
-  /** The newest mark known to be over: all of them, for ever, once CUDA is lost or the lane is closed. */
+  /** The newest mark known to be over; Infinity once CUDA is lost or the lane is closed. */
   protected over = 0;
-  /** The device whose work it is. */
+  /** Its device. */
   protected readonly device: LaneDevice;
   readonly #events: LineEvents;
 
-  /** Of the line that is told of what fails. */
+  /** Reports failures to `events`. */
   constructor(events: LineEvents, device: LaneDevice) {
     this.#events = events;
     this.device = device;
@@ -31,13 +31,13 @@ export abstract class CudaLane {
     this.newest = mark;
   }
 
-  /** Asks whether a mark is over. Answers the newest that is. */
+  /** Asks whether a mark is over. Returns the newest that is. */
   abstract poll(mark: number): number;
 
   /** Blocks until a mark is over. */
   abstract block(mark: number): void;
 
-  /** Waits off this thread. The device's primary context stays until then. */
+  /** Waits on another thread. Retains the device's primary context until then. */
   async waitElsewhere(mark: number): Promise<void> {
     if (mark <= this.over) return;
     const letGo = this.device.keepPrimary();
@@ -53,16 +53,16 @@ export abstract class CudaLane {
   /** Releases what it holds. */
   abstract close(): void;
 
-  /** An event at or behind a mark, for another lane to wait for; undefined where the mark is over. */
+  /** An event at or behind a mark, for another lane to wait for; undefined if the mark is over. */
   abstract eventAt(mark: number): EventHandle | undefined;
 
-  /** The next command runs behind an event. False where there is no such command. */
+  /** The next command runs behind an event. False if there is no such command. */
   abstract waitFor(event: EventHandle): boolean;
 
-  /** cudaEventSynchronize off this thread, on an event that stays as it is until then. */
+  /** cudaEventSynchronize on another thread, on an event that is not recorded again until then. */
   protected abstract waitForEvent(mark: number): Promise<void>;
 
-  /** A kernel that went wrong fails every mark from here on. @throws any other error: it is of the question, not of the work. */
+  /** A crashed kernel fails all unfinished and later marks. @throws any other error, which is the poll's. */
   protected failed(error: unknown): void {
     if (!(error instanceof CudaLostError)) throw error;
     if (this.over === Infinity) return;
@@ -71,14 +71,14 @@ export abstract class CudaLane {
   }
 }
 
-/** A wait on the device is a call of its own, in the stream's order: there is nothing to add for a command. */
+/** Waits on the device are separate calls in stream order, so the marker adds nothing. */
 const MARKER: Call<CudaLane> = { fn: "cudaStreamWaitEvent", call: () => 0 };
 
-/** CUDA's work, of all devices: streams of any two of them wait for each other without the host. */
+/** The driver of all CUDA devices: streams of any two wait for each other without the host. */
 export const cudaLines: Driver<CudaLane> = {
   api: "cuda",
   error(code, fn) {
-    cudart().cudaGetLastError(); // else the next who asks for it, in whatever library, is told of ours
+    cudart().cudaGetLastError(); // or another library would read our error
     return cudaError(code, fn);
   },
   lines: {

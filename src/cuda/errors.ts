@@ -3,7 +3,7 @@ import { ERROR_NAMES as DRIVER_NAMES } from "../../ffi/cuda_driver/errors.ts";
 import { type ErrorFields, NativeCallError } from "../core/errors.ts";
 import { cudart } from "./library.ts";
 
-/** What to do about the codes whose cause is not in their name. */
+/** Hints for codes whose names do not tell the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [cuda.cudaErrorMemoryAllocation, "There is not that much memory left; cuda.memory() tells how much is."],
   [cuda.cudaErrorInsufficientDriver, "No NVIDIA driver is loaded, or one that is older than this CUDA runtime."],
@@ -28,7 +28,7 @@ const HINTS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * The codes after which CUDA answers nothing else in this process: its own headers say of each that the process must be
+ * The codes after which every CUDA call fails in this process. CUDA's headers say of each that the process must be
  * terminated and relaunched.
  */
 export const STICKY: ReadonlySet<number> = new Set([
@@ -47,7 +47,7 @@ export const STICKY: ReadonlySet<number> = new Set([
   cuda.cudaErrorExternalDevice,
 ]);
 
-/** What has happened, where it was no kernel that went wrong. */
+/** The causes of codes that no kernel caused. */
 const CAUSES: ReadonlyMap<number, string> = new Map([
   [cuda.cudaErrorContained, "the GPU has contained a fault of its hardware or of an access to another GPU"],
   [cuda.cudaErrorMpsClientTerminated, "the MPS server has ended this process's connection"],
@@ -55,26 +55,26 @@ const CAUSES: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * A kernel has broken CUDA for this process: every call fails from now on, on this device and on those that have access
- * to its memory. What was in their memory is lost; memory of the host keeps its bytes.
+ * A kernel has broken CUDA for this process. All later calls fail, on this device and on those with access to its memory.
+ * The contents of their memory are lost; host memory keeps its bytes.
  */
 export class CudaLostError extends NativeCallError {}
 
 /** The first sticky failure of this isolate. */
 let lost: { readonly code: number; readonly fn: string } | undefined;
 
-/** Has a kernel broken CUDA for this process? What a release answers then says nothing: its object is gone. */
+/** True once CUDA is broken for this process. Errors of releases mean nothing then: the objects are gone. */
 export function isLost(): boolean {
   return lost !== undefined;
 }
 
-/** The error of a function of the runtime that answered a code. */
+/** The error for a code of the runtime. */
 export function cudaError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
   if (STICKY.has(code)) return lostError(code, fn, cuda.ERROR_NAMES.get(code)!);
   return failed(code, fn, cuda.ERROR_NAMES.get(code), fields);
 }
 
-/** The error of a function of the driver that answered a code; most have the number of the runtime's. */
+/** The error for a code of the driver; most codes are the runtime's. */
 export function driverError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
   if (STICKY.has(code)) return lostError(code, fn, DRIVER_NAMES.get(code) ?? "a sticky error");
   return failed(code, fn, DRIVER_NAMES.get(code), fields);
@@ -103,24 +103,24 @@ function lostError(code: number, fn: string, codeName: string): CudaLostError {
   );
 }
 
-/** Throws unless a function of the runtime answered cudaSuccess; the thread's last error is cleared with it. */
+/** Throws unless a code of the runtime is cudaSuccess; clears the thread's last error. */
 export function check(code: number, fn: string, fields?: ErrorFields): void {
   if (code === 0) return;
-  cudart().cudaGetLastError(); // else the next who asks for it, in whatever library, is told of ours
+  cudart().cudaGetLastError(); // or another library would read our error
   throw cudaError(code, fn, fields);
 }
 
-/** Throws unless a function of the driver answered CUDA_SUCCESS. */
+/** Throws unless a function of the driver returned CUDA_SUCCESS. */
 export function checkDriver(code: number, fn: string, fields?: ErrorFields): void {
   if (code !== 0) throw driverError(code, fn, fields);
 }
 
-/** The same of a release: once CUDA is lost, what was to be released is gone, and there is nothing to tell. */
+/** The same for a release; ignored once CUDA is lost, because the object is gone. */
 export function checkRelease(code: number, fn: string): void {
   if (code !== 0 && !(isLost() && STICKY.has(code))) check(code, fn);
 }
 
-/** The same of a function of the driver. */
+/** The same for a code of the driver. */
 export function checkDriverRelease(code: number, fn: string): void {
   if (code !== 0 && !(isLost() && STICKY.has(code))) checkDriver(code, fn);
 }

@@ -19,22 +19,22 @@ export function destroyEvent({ near }: DeviceCalls, event: EventHandle): void {
   near(() => checkRelease(cudart().cudaEventDestroy(event), "cudaEventDestroy"));
 }
 
-/** Is what an event marks done? @throws {CudaLostError} where a kernel has gone wrong. */
+/** True once an event is reached. @throws {CudaLostError} if a kernel has crashed. */
 export function isReached(event: EventHandle): boolean {
   const code = cudart().cudaEventQuery(event);
   if (code === 0) return true;
   if (code !== cudaErrorNotReady) check(code, "cudaEventQuery");
-  cudart().cudaGetLastError(); // "not ready" is no error, and is kept as one all the same
+  cudart().cudaGetLastError(); // CUDA keeps "not ready" as the last error
   return false;
 }
 
-/** Blocks until what an event marks is done: then it is. @throws {CudaLostError} where a kernel has gone wrong. */
+/** Blocks until an event is reached. @throws {CudaLostError} if a kernel has crashed. */
 export function synchronize(event: EventHandle): true {
   check(cudart().cudaEventSynchronize(event), "cudaEventSynchronize");
   return true;
 }
 
-/** The same off this thread. */
+/** The same on another thread. */
 export async function synchronizeAsync(event: EventHandle): Promise<void> {
   check(await cudart().cudaEventSynchronizeAsync(event), "cudaEventSynchronize");
 }

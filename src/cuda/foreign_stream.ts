@@ -9,11 +9,11 @@ import { cudaDriver } from "./library.ts";
 import { callsTo } from "./primary_context.ts";
 
 /**
- * Throws unless a stream that somebody else made is of a context's device, and of its primary context: events of one
- * context cannot be recorded on streams of another. CUDA's own default streams are of whichever context is current.
+ * Throws unless a stream of other code belongs to a context's device and its primary context, because events of one context
+ * cannot be recorded on streams of another. CUDA's own default streams belong to the current context.
  *
  * @param handle a live `cudaStream_t`
- * @throws {ArgumentError} where it is not, naming both devices.
+ * @throws {ArgumentError} if it does not; the message names both devices.
  */
 export function assertOwnStream(handle: StreamHandle, context: CudaContext): void {
   if (handle <= cudaStreamPerThread) return;

@@ -11,9 +11,9 @@ import { deviceAddressOf, refuseRegister, refuseRegistered, register } from "./m
 import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
 import { refuseReach } from "./reach.ts";
 
-/** Memory of the host as the kernels of a context reach it: whose it is decides how. For those who write mappers. */
+/** The access of a context's kernels to host memory, which depends on its owner. For authors of mappers. */
 export class CudaHostMemory {
-  /** What was found out about each kind. */
+  /** The proofs for each kind. */
   readonly aliasing: CudaAliasing;
   readonly #context: CudaContext;
 
@@ -23,20 +23,20 @@ export class CudaHostMemory {
     this.aliasing = new CudaAliasing(context);
   }
 
-  /** What kind of memory kernels will find there: CUDA's own, or the host's, registered where that is needed. */
+  /** The kind of memory for kernels: CUDA's own, or the host's, registered if necessary. */
   kindOf(allocation: Allocation): CudaMemoryKind {
     const block = cudaBlockOf(allocation);
-    // What a route will find behind memory that the host cannot reach is a copy, in pinned memory.
+    // A route from memory that the host cannot reach leads through a pinned copy.
     if (block !== undefined) return block.hostAddress === undefined ? "pinned" : block.memory;
     return this.#context.device.attributes.pageableMemoryAccess === 1 ? "pageable" : "registered";
   }
 
-  /** Why kernels may not use an allocation so, as it is registered now. */
+  /** Why the current registration forbids an access by kernels. */
   refuse(allocation: Allocation, access: Access): Omit<Refusal, "edge"> | undefined {
     return refuseRegistered(this.#context, allocation, access);
   }
 
-  /** Why kernels cannot reach an allocation where it lies, whatever is done about it: they can have a copy. */
+  /** Why kernels can never reach an allocation in place, only a copy. */
   refuseInPlace(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
     const { device } = this.#context;
     const kind = this.kindOf(allocation);
@@ -55,7 +55,7 @@ export class CudaHostMemory {
     };
   }
 
-  /** CUDA's own memory that was made for another device, and which this one does not reach. */
+  /** Why this device does not reach CUDA memory of another device. */
   #refuseElsewhere(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
     const { device } = this.#context;
     const block = cudaBlockOf(allocation);
@@ -63,28 +63,28 @@ export class CudaHostMemory {
     return refuseReach(block.memory, allocation, device);
   }
 
-  /** Runs the experiment for its kind, unless it was run before; what it cannot run stays unproven. */
+  /** Runs the proof of its kind, once; a failure leaves the kind unproven. */
   tryToProve(allocation: Allocation): void {
     this.aliasing.tryToProve(this.kindOf(allocation));
   }
 
-  /** What is known of its kind: unproven is never alias. No native call. */
+  /** The result of that proof; an unproven kind is never an alias. No native call. */
   judge(allocation: Allocation): Verdict {
     return this.aliasing.judge(this.kindOf(allocation));
   }
 
-  /** Sees to it that kernels reach an allocation; what that took goes on the undo list. */
+  /** Makes an allocation reachable for kernels; the undo list reverses it. */
   open(allocation: Allocation, undo: Undo): void {
     if (this.kindOf(allocation) === "registered") register(this.#context, allocation, undo);
   }
 
-  /** The host is about to read memory: says so, once a block, where that is slow because it is write-combined. */
+  /** Warns, once a block, that the host reads write-combined memory, which is slow. */
   warnOfReading(allocation: Allocation): void {
     const block = cudaBlockOf(allocation);
     if (block !== undefined) warnWriteCombined(block);
   }
 
-  /** What kernels call an address of the host's, once it is open to them. */
+  /** The address of kernels for a host address, once it is open to them. */
   addressOf(allocation: Allocation, host: Address): Address {
     if (this.kindOf(allocation) === "pageable") return host;
     return deviceAddressOf(this.#context, allocation, host);

@@ -22,8 +22,8 @@ import type { CudaTensor } from "./tensor.ts";
 const FN = "cudaLaunchKernelExC";
 
 /**
- * What a kernel argument can be: a tensor, or null, for a pointer; a number, bigint or boolean for a number; an array of
- * numbers for a vector; the bytes of a struct.
+ * A kernel argument: a tensor or null for a pointer; a number, bigint or boolean for a number; an array of numbers for a
+ * vector; bytes for a struct.
  */
 export type CudaKernelArgument =
   | CudaTensor
@@ -36,21 +36,21 @@ export type CudaKernelArgument =
 
 /** How a kernel is launched. */
 export interface LaunchOptions {
-  /** Blocks along each dimension, 1 to 3 of them. */
+  /** The blocks along each of 1 to 3 dimensions. */
   readonly grid: readonly number[];
-  /** Threads of a block along each dimension, 1 to 3 of them. */
+  /** The threads of a block along each of 1 to 3 dimensions. */
   readonly block: readonly number[];
   /** Dynamic shared memory of a block (`extern __shared__`), in bytes; 0 by default. */
   readonly sharedBytes?: number;
   /** The stream; the context's own by default. */
   readonly stream?: CudaStream;
-  /** Work that has to be done first. */
+  /** Work to wait for first. */
   readonly after?: Fence | readonly Fence[];
 }
 
 const OPTIONS: Names<LaunchOptions> = { grid: true, block: true, sharedBytes: true, stream: true, after: true };
 
-/** What a kernel is made of. */
+/** The parts of a kernel. */
 interface KernelInit {
   readonly name: string;
   readonly handle: Address;
@@ -58,30 +58,30 @@ interface KernelInit {
 }
 
 /**
- * A kernel: checks every argument against its declaration, and its launch against what the device can do. What it was
- * launched for goes on when it is disposed.
+ * A kernel. It checks its arguments against their declarations, and its launches against the device's limits. Its launches
+ * go on after its dispose.
  */
 export class CudaKernel extends NativeObject {
-  /** The program it is of. */
+  /** Its program. */
   readonly program: CudaProgram;
   /** Its name. */
   readonly name: string;
-  /** What it needs: registers, shared and local memory; and the most threads of a block. */
+  /** Its registers, shared and local memory, and the most threads of a block. */
   readonly needs: KernelNeeds;
-  /** What it was declared with, in order. */
+  /** Its declared parameters, in order. */
   readonly parameters: readonly ParameterInfo[];
   /** Its end of life. */
   readonly resource: Resource;
   readonly #handle: Address;
   readonly #types: readonly string[];
   readonly #limits: LaunchLimits;
-  /** Where a launch is laid out. */
+  /** The packed launch. */
   readonly #memory: LaunchMemory;
-  /** Makes the launch that is laid out. */
+  /** Makes the packed launch. */
   readonly #launch: Call<StreamLane>;
   #sharedBytes = 0;
 
-  /** Made by `program.kernel()`. @throws {ArgumentError} where the driver knows other parameters. */
+  /** Made by `program.kernel()`. @throws {ArgumentError} if the driver's parameters differ. */
   constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
     super();
     this.program = program;
@@ -109,15 +109,15 @@ export class CudaKernel extends NativeObject {
   }
 
   /**
-   * Launches the kernel, and returns: its work is recorded on the tensors, whose end waits for it.
+   * Launches the kernel, and returns at once. Its tensors record the work, and their dispose waits for it.
    *
-   * Tensors that other work uses are waited for: on the device where it is CUDA's, here otherwise.
+   * It waits for other work on its tensors: on the device for work of CUDA, else by blocking.
    *
    * @param args one for each parameter
    * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
-   * @throws {AccessError} where a tensor's bytes may not be used so.
-   * @throws {DisposedError} where a tensor, the kernel, the stream or their context were disposed.
-   * @throws {CudaLostError} where a kernel has gone wrong before.
+   * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
+   * @throws {DisposedError} if a tensor, the kernel, the stream or their context was disposed.
+   * @throws {CudaLostError} if a kernel has crashed before.
    *
    * @example
    * ```ts ignore
@@ -148,7 +148,7 @@ export class CudaKernel extends NativeObject {
       const uses = memory.take(args, context);
       memory.configure(this.#limits, sharedBytes, stream.rawHandle);
       const mark = stream.submit(uses, this.#launch, checks.fencesIn(after, "after"));
-      this.program.resource.work.record(stream.line, mark, false); // code is not unloaded while it runs
+      this.program.resource.work.record(stream.line, mark, false); // the code stays loaded while it runs
     } finally {
       memory.release();
     }
@@ -162,7 +162,7 @@ export class CudaKernel extends NativeObject {
   }
 }
 
-/** Throws unless the parameters are as many as the driver knows, each as long: a launch reads what the driver knows. */
+/** Throws unless the parameters' number and sizes are the driver's, because a launch reads those. */
 function assertDeclared(name: string, parameters: readonly ParameterInfo[], sizes: readonly number[]): void {
   const wrong = (argument: string, what: string) =>
     new ArgumentError(`${name}: ${argument}: ${what}`, { api: "cuda", fn: "cuKernelGetParamInfo", argument });

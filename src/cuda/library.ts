@@ -10,7 +10,7 @@ import { keptLoaded, libc } from "../core/native/libc.ts";
 import { lazyLibrary, openingOf } from "../core/native/library.ts";
 import { tooNewForDriver } from "./versions.ts";
 
-/** Where CUDA's toolkits put their libraries, for x86-64, for servers with aarch64, and for Tegra. */
+/** The library folders of CUDA's toolkits, for x86-64, for aarch64 servers, and for Tegra. */
 const TOOLKITS = [
   "/usr/local/cuda/lib64",
   "/usr/local/cuda/targets/x86_64-linux/lib",
@@ -21,7 +21,7 @@ const TOOLKITS = [
   "/usr/lib/aarch64-linux-gnu/tegra",
 ];
 
-/** A library of a toolkit: by its name, then where toolkits are; the newer version first. */
+/** The candidates for a library: by its name, then in the toolkits' folders; newer versions first. */
 function candidates(name: string): string[] {
   const versions = [`${name}.13`, `${name}.12`];
   return [...versions, name, ...TOOLKITS.flatMap((folder) => versions.map((version) => `${folder}/${version}`))];
@@ -56,7 +56,7 @@ export function cudart(): CudaRuntime {
   return runtime ??= keptLoaded("cudart", runtimeLoader());
 }
 
-/** CUDA's driver, for what the runtime cannot do: opened on the first call. */
+/** CUDA's driver, for functions that the runtime lacks, opened on the first call. */
 export function cudaDriver(): CudaDriver {
   return driver ??= keptLoaded("cuda", driverLoader());
 }
@@ -76,7 +76,7 @@ export function nvrtc(): Nvrtc {
   return compiler ??= withBuiltins(nvrtcLoader());
 }
 
-/** Why a runtime is of no use with the driver that is here: CUDA 12's drivers take a runtime of any 12, and of no 13. */
+/** Why the driver cannot use a runtime: a driver of CUDA 12 takes any runtime 12, and no 13. */
 export function tooNewRuntime(
   { cudaRuntimeGetVersion, cudaDriverGetVersion }: Pick<CudaRuntime, "cudaRuntimeGetVersion" | "cudaDriverGetVersion">,
 ): string | undefined {
@@ -85,7 +85,7 @@ export function tooNewRuntime(
   return tooNewForDriver(own[0], supported[0]);
 }
 
-/** The same of a compiler: the driver does not take what it makes. */
+/** The same for the output of a compiler. */
 export function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string | undefined {
   const [major, minor, supported] = [new Int32Array(1), new Int32Array(1), new Int32Array(1)];
   if (runtime === undefined || nvrtcVersion(major, minor) !== 0) return undefined; // it compiles without a driver too
@@ -94,8 +94,8 @@ export function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): s
 }
 
 /**
- * NVRTC opens a second library by its name alone, which the loader finds where it is one of the system's, or open
- * already: so the one beside NVRTC is opened, where that was opened by a path.
+ * NVRTC opens a second library by name, which the loader finds only in system folders or if it is open already. So if NVRTC
+ * was opened by a path, this opens the library beside it.
  */
 function withBuiltins(opened: Nvrtc): Nvrtc {
   const { path } = openingOf("nvrtc")!;
@@ -103,19 +103,19 @@ function withBuiltins(opened: Nvrtc): Nvrtc {
   const [major, minor] = [new Int32Array(1), new Int32Array(1)];
   if (folder === "" || opened.nvrtcVersion(major, minor) !== 0) return opened;
   const name = `${folder}libnvrtc-builtins.so.${major[0]}.${minor[0]}\0`;
-  libc().dlopen?.(new TextEncoder().encode(name), RTLD_NOW); // where it is not there, NVRTC says so
+  libc().dlopen?.(new TextEncoder().encode(name), RTLD_NOW); // if it is missing, NVRTC reports it
   return opened;
 }
 
 /** The functions that an older library may lack. */
 type Newer<F> = { [Name in keyof F]: null extends F[Name] ? Name : never }[keyof F];
 
-/** A function of the runtime that is newer than CUDA 12.0. @throws {InteropError} where it lacks it. */
+/** A function of the runtime that is newer than CUDA 12.0. @throws {InteropError} if it lacks it. */
 export function newerRuntime<Name extends Newer<CudaRuntime>>(name: Name): NonNullable<CudaRuntime[Name]> {
   return there(cudart()[name], String(name), "Update CUDA's runtime (libcudart).");
 }
 
-/** A function of the driver that is newer than CUDA 12.0. @throws {InteropError} where it lacks it. */
+/** A function of the driver that is newer than CUDA 12.0. @throws {InteropError} if it lacks it. */
 export function newerDriver<Name extends Newer<CudaDriver>>(name: Name): NonNullable<CudaDriver[Name]> {
   return there(cudaDriver()[name], String(name), "Update NVIDIA's driver.");
 }

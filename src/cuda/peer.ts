@@ -14,13 +14,12 @@ import { bandwidth, type PeerBandwidth } from "./peer/bandwidth.ts";
 
 const out = new Int32Array(1);
 
-/** What was measured, by the UUIDs of who reads and whose memory it is. */
+/** The measured bandwidths, by the UUIDs of reader and owner. */
 const MEASURED = new Map<string, PeerBandwidth | undefined>();
 
 /**
- * The memory of other devices, as the kernels of one context reach it. Access to all of another device's cudaMalloc'd
- * memory is enabled once, before anything may touch it: a kernel that touches it without ends both devices' contexts. For
- * those who write mappers.
+ * One context's access to memory of other devices. Access to all cudaMalloc'd memory of another device is enabled once,
+ * before any use: a kernel that touches it without access destroys both devices' contexts. For authors of mappers.
  */
 export class CudaPeers {
   readonly #context: CudaContext;
@@ -32,7 +31,7 @@ export class CudaPeers {
     this.#context = context;
   }
 
-  /** Can its kernels reach memory of a device (cudaDeviceCanAccessPeer)? Of their own, of course. */
+  /** True if its kernels can reach memory of a device (cudaDeviceCanAccessPeer), or it is their own. */
   canReach(ordinal: number): boolean {
     const own = this.#context.device.ordinal;
     if (ordinal === own) return true;
@@ -44,7 +43,7 @@ export class CudaPeers {
     return known;
   }
 
-  /** Why another context cannot be given access to memory of this one's, or a copy of it: it is of another kind. */
+  /** Why another context cannot access or copy this memory, because of its kind. */
   refuse(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
     const { ordinal, name } = this.#context.device;
     const block = cudaBlockOf(allocation);
@@ -61,12 +60,12 @@ export class CudaPeers {
     return { reason: "it is of a memory pool, which has access rules of its own.", remedy };
   }
 
-  /** Has access to what a context allocates been enabled? No native call. */
+  /** True if access to a context's memory is enabled. No native call. */
   isOpen(owner: CudaContext): boolean {
     return owner.device.ordinal === this.#context.device.ordinal || this.#open.has(owner);
   }
 
-  /** Enables access to what a context allocates (cudaDeviceEnablePeerAccess), unless it was before. */
+  /** Enables access to a context's memory (cudaDeviceEnablePeerAccess), once. */
   open(owner: CudaContext): void {
     if (this.isOpen(owner)) return;
     this.#context.within(() => {
@@ -77,11 +76,11 @@ export class CudaPeers {
     this.#open.add(owner);
   }
 
-  /** Measures how fast it reads what a context has, once; where that cannot be done, says so. Enables access. */
+  /** Measures how fast it reads a context's memory, once; warns if that fails. Enables access. */
   tryToMeasure(owner: CudaContext): void {
     const key = this.#key(owner);
     if (MEASURED.has(key)) return;
-    MEASURED.set(key, undefined); // one try: where there is no room for it, there is none the next time
+    MEASURED.set(key, undefined); // one try only
     try {
       this.open(owner);
       MEASURED.set(key, bandwidth(this.#context, owner));
@@ -90,7 +89,7 @@ export class CudaPeers {
     }
   }
 
-  /** What was measured; undefined before. No native call. */
+  /** The measured bandwidth, if any. No native call. */
   measured(owner: CudaContext): PeerBandwidth | undefined {
     return MEASURED.get(this.#key(owner));
   }

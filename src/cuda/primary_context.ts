@@ -30,35 +30,35 @@ export function primaryState(ordinal: number): { readonly flags: number; readonl
   return { flags: flags[0], active: active[0] !== 0 };
 }
 
-/** Sets the flags of a primary context that is to be made. */
+/** Sets the flags of a primary context before it is made. */
 export function setPrimaryFlags(ordinal: number, flags: number): void {
   checkDriver(cudaDriver().cuDevicePrimaryCtxSetFlags_v2(ordinal, flags), "cuDevicePrimaryCtxSetFlags");
 }
 
-/** Makes a call with what it needs of the thread. */
+/** Makes a call in a prepared thread state. */
 export type Within = <R>(call: () => R) => R;
 
 /** How calls are made to a device. */
 export interface DeviceCalls {
-  /** Is its primary context the thread's current one? Then a call needs no {@link within}. */
+  /** True if its primary context is the thread's current one: then a call needs no {@link within}. */
   readonly isCurrent: () => boolean;
-  /** Is it device 0, whose context CUDA takes where a thread has none? */
+  /** True for device 0, whose context CUDA uses on a thread without one. */
   readonly isFirst: boolean;
   /**
-   * With its primary context as the thread's current one. The thread is left as it was: with another one, or none. So no
-   * other device gets a context that nobody asked for, as cudaSetDevice would give it. A thread without any keeps the
-   * context of device 0, as libcudart leaves it after its own first call there.
+   * Makes a call with its primary context as the thread's current one, and restores the thread. Unlike cudaSetDevice, it
+   * creates no context on another device. A thread without a context keeps that of device 0, as after libcudart's first
+   * call there.
    */
   readonly within: Within;
   /**
-   * The same for a call whose device is that of an event or a stream of it: CUDA needs some context there, no matter which.
-   * Where the thread has none it makes device 0's (cudaEventDestroy does, too; cudaEventQuery and cudaEventSynchronize do
-   * not, as seen with libcudart 13.0).
+   * The same for a call that takes its device from an event or a stream. CUDA needs any context there; on a thread without
+   * one it makes device 0's (so does cudaEventDestroy; cudaEventQuery and cudaEventSynchronize do not, as seen with
+   * libcudart 13.0).
    */
   readonly near: Within;
 }
 
-/** How calls are made to the device with a primary context; `isFirst` where that is device 0. */
+/** The calls to the device of a primary context; `isFirst` for device 0. */
 export function callsTo(context: Handle, isFirst: boolean): DeviceCalls {
   const driver = cudaDriver();
   const current = new BigUint64Array(1);

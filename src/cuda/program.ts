@@ -15,24 +15,24 @@ import { LoadedCode } from "./kernels/loaded.ts";
 import { type ProgramOptions, sourceIn } from "./kernels/source.ts";
 import { newerRuntime } from "./library.ts";
 
-/** What a program is made of. */
+/** The parts of a program. */
 interface ProgramInit {
-  /** What the driver loads. */
+  /** The code for the driver. */
   readonly code: Code;
-  /** What its C++ kernels are called there. */
+  /** The mangled names of its C++ kernels. */
   readonly lowered?: ReadonlyMap<string, string>;
-  /** What the compiler had to say. */
+  /** The compiler's log. */
   readonly log?: string;
 }
 
 /**
- * Kernels that the driver has loaded: of CUDA C++, PTX or a cubin. `.cu` files are imported as text:
- * `import source from "./kernels.cu" with { type: "text" }`. It is unloaded once what its kernels were launched for is done.
+ * Loaded kernels of CUDA C++, PTX or a cubin. `.cu` files are imported as text:
+ * `import source from "./kernels.cu" with { type: "text" }`. It is unloaded once all launches of its kernels are done.
  */
 export class CudaProgram extends NativeObject {
-  /** The context that it was made for. */
+  /** Its context. */
   readonly context: CudaContext;
-  /** What the compiler had to say of it: its warnings. */
+  /** The compiler's warnings. */
   readonly log: string;
   /** Its end of life: it waits for the launches of its kernels. */
   readonly resource: Resource;
@@ -63,9 +63,9 @@ export class CudaProgram extends NativeObject {
   }
 
   /**
-   * What the driver calls its kernels: those of C++ by their mangled names.
+   * The driver's names of its kernels: of C++ kernels the mangled names.
    *
-   * @throws {InteropError} where CUDA is too old to say.
+   * @throws {InteropError} if CUDA is too old to list them.
    */
   get kernelNames(): string[] {
     this.resource.assertLive();
@@ -75,10 +75,9 @@ export class CudaProgram extends NativeObject {
   /**
    * One of its kernels.
    *
-   * @param name as the source has it, where it is `extern "C"` or one of the `names` that the program was made with; else
-   * its mangled name
-   * @param parameters the types of its parameters, in order; the driver's word is asked for how many bytes each takes
-   * @throws {ArgumentError} where it has none of that name, or its parameters are others.
+   * @param name its name in the source if it is `extern "C"` or among the program's `names`; else its mangled name
+   * @param parameters the types of its parameters, in order; their sizes are checked against the driver's
+   * @throws {ArgumentError} if there is no such kernel, or its parameters differ.
    *
    * @example
    * ```ts ignore
@@ -96,9 +95,9 @@ export class CudaProgram extends NativeObject {
     this.resource.assertLive();
     checks.assertText(name, "name");
     const declared = parametersIn(parameters, name);
-    this.resource.assertLive(); // reading the array may have run code of the program's
+    this.resource.assertLive();
     const lowered = this.#lowered.get(name) ?? name;
-    // C would take what stands before a zero for the whole name.
+    // C would end the name at the zero.
     const handle = lowered.includes("\0") ? undefined : this.#loaded.kernel(lowered);
     if (handle === undefined) throw this.#unknown(name);
     return new CudaKernel(this, this.#loaded, { name, handle, parameters: declared });
@@ -128,7 +127,7 @@ export class CudaProgram extends NativeObject {
 export function programFromSource(context: CudaContext, source: string, options: ProgramOptions): CudaProgram {
   const checked = sourceIn(source, options);
   context.resource.assertLive();
-  newerRuntime("cudaLibraryLoadData"); // else compiling would be in vain
+  newerRuntime("cudaLibraryLoadData"); // before compiling for nothing
   return new CudaProgram(context, compile(checked, context.device));
 }
 

@@ -8,20 +8,20 @@ import { refusalOf } from "./memory/rules.ts";
 import { virtualBlockOf } from "./memory/virtual/block.ts";
 import type { CudaTensor } from "./tensor.ts";
 
-/** Why a tensor is out of reach, and what to do about it. */
+/** Why a tensor is out of reach. */
 export interface Unreachable {
-  /** Why. */
+  /** The reason. */
   readonly reason: string;
-  /** What to do about it. */
+  /** The hint. */
   readonly remedy?: string;
 }
 
 /**
- * Throws unless what runs on a device reaches a tensor's bytes by the address that it has: a touch of what it may not
- * reach ends the use of CUDA in this process, on all of its devices.
+ * Throws unless a device reaches a tensor by its address. An access to unreachable memory breaks CUDA for this process, on
+ * all devices.
  *
- * @param argument what the caller knows the tensor as
- * @throws {ArgumentError} where it does not, naming both devices.
+ * @param argument the tensor's argument name
+ * @throws {ArgumentError} if it does not; the message names both devices.
  */
 export function assertReachable(tensor: CudaTensor, context: CudaContext, argument: string): void {
   const { context: home } = tensor;
@@ -38,12 +38,12 @@ export function assertReachable(tensor: CudaTensor, context: CudaContext, argume
   });
 }
 
-/** Why memory that was made for another device is out of reach; undefined where it is not. */
+/** Why memory that was made for another device is out of reach; undefined if it is not. */
 function unreachable({ memory, context: home, grant }: CudaTensor, { device }: CudaContext): Unreachable | undefined {
   return refusalOf(memory, "kernel-on-another-device", home.device) ?? refuseReach(memory, grant.allocation, device);
 }
 
-/** Why a device does not reach CUDA's memory that was made for another one; undefined where it does. */
+/** Why a device does not reach CUDA memory of another device; undefined if it does. */
 export function refuseReach(
   memory: CudaMemoryKind,
   allocation: Allocation,

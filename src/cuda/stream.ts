@@ -24,31 +24,31 @@ import { read, write } from "./transfers/read_write.ts";
 
 /** Options of {@link CudaContext.createStream}. */
 export interface StreamOptions {
-  /** Does it run beside the legacy default stream, instead of waiting for it? True by default. */
+  /** True if it does not wait for the legacy default stream. True by default. */
   readonly nonBlocking?: boolean;
-  /** The lower, the sooner: `cuda.priorities` says what there is. 0 by default. */
+  /** A lower number runs first; `cuda.priorities` has the range. 0 by default. */
   readonly priority?: number;
 }
 
 const OPTIONS: Names<StreamOptions> = { nonBlocking: true, priority: true };
 
-/** A tensor that a command uses, what for, and what the caller knows it as. */
+/** A tensor that a command uses, with access and name. */
 export type CudaUse = Use<CudaTensor>;
 
 /**
- * A stream: its commands run in order, and beside those of other streams. Disposing one that was attached to leaves it to
- * its owner.
+ * A stream. Its commands run in order, and in parallel with other streams. Disposing an attached one does not destroy the
+ * `cudaStream_t`.
  */
 export class CudaStream extends NativeObject {
-  /** The context it belongs to. */
+  /** Its context. */
   readonly context: CudaContext;
-  /** Its commands: for those who write mappers. */
+  /** Its line of work. For authors of mappers. */
   readonly line: Line<StreamLane>;
   /** Its end of life. */
   readonly resource: Resource;
   readonly #made = true;
 
-  /** Made by `cuda.createStream()`, or of a handle by `cuda.attachStream()`; a context has one to begin with. */
+  /** Made by `cuda.createStream()`, `cuda.attachStream()`, and once by the context. */
   constructor(context: CudaContext, from: StreamOptions | bigint = {}) {
     super();
     this.context = context;
@@ -66,34 +66,34 @@ export class CudaStream extends NativeObject {
     if (turns !== undefined) this.line.lane.takeTurns(turns, this.line);
   }
 
-  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
   static owns(value: object): boolean {
     return #made in value;
   }
 
-  /** The `cudaStream_t`. What you submit to it is yours to declare, by `tensor.usedBy(stream.fence())`. */
+  /** The `cudaStream_t`. Declare work that you submit to it yourself with `tensor.usedBy(stream.fence())`. */
   get handle(): StreamHandle {
     this.resource.assertLive();
     return this.rawHandle;
   }
 
-  /** The same without a check: for those who write mappers. */
+  /** The same without a check. For authors of mappers. */
   get rawHandle(): StreamHandle {
     return this.line.lane.stream;
   }
 
-  /** A fence behind all that was submitted so far, by any user of the handle. */
+  /** A fence behind all commands so far, of all users of the handle. */
   fence(): Fence {
     this.line.submit([], MARK);
     return this.line.fence();
   }
 
-  /** What is submitted from now on runs behind fences. The host waits here for those of other APIs. */
+  /** Makes all later commands wait for fences. For fences of other APIs this call may block. */
   waitFor(after: Fence | readonly Fence[]): void {
     this.line.waitFor(checks.fencesIn(after, "after"));
   }
 
-  /** Blocks until all that was submitted is done. @throws {CudaLostError} where a kernel has gone wrong. */
+  /** Blocks until all commands are done. @throws {CudaLostError} if a kernel has crashed. */
   finish(): void {
     this.resource.assertLive();
     this.line.lane.finish();
@@ -105,40 +105,40 @@ export class CudaStream extends NativeObject {
   }
 
   /**
-   * Copies one tensor to another of the same shape and dtype, because you ask for it; returns. The memory may be of any
-   * kind and of any device of CUDA's. Between the host and a device it is counted in `cuda.bytesCopied`.
+   * Copies one tensor to another of the same shape and dtype; returns at once. The memory may be of any kind and of any
+   * CUDA device. Copies between the host and a device count in `cuda.bytesCopied`.
    *
-   * @throws {LayoutError} where shape or dtype differ, the bytes overlap, or the rows of both are no pitches.
-   * @throws {AccessError} where the tensors' bytes may not be used so.
+   * @throws {LayoutError} if shape or dtype differ, the bytes overlap, or the elements are not rows at a pitch.
+   * @throws {AccessError} if the tensors' bytes are lent, or `to` may not be written.
    */
   copy(from: CudaTensor, to: CudaTensor): void {
     copy(this, from, to);
   }
 
   /**
-   * Copies a tensor to an array, because you ask for it; returns. The tensor has the array's `shape`, and its rows have no
-   * gaps; one channel needs no dimension of its own.
+   * Copies a tensor to an array; returns at once. The tensor has the array's `shape`, and no gaps within its rows. With one
+   * channel, the channels' dimension may be left out.
    *
-   * @throws {LayoutError} where shape, dtype or strides do not fit.
-   * @throws {AccessError} where the tensor's bytes may not be used so.
+   * @throws {LayoutError} if shape, dtype or strides do not fit.
+   * @throws {AccessError} if the tensor's bytes are lent.
    */
   copyToArray(tensor: CudaTensor, array: CudaArray): void {
     copyToArray(this, tensor, array);
   }
 
-  /** Copies an array to a tensor, because you ask for it; returns. @see {@link copyToArray} */
+  /** Copies an array to a tensor; returns at once. @see {@link copyToArray} */
   copyFromArray(array: CudaArray, tensor: CudaTensor): void {
     copyFromArray(this, array, tensor);
   }
 
   /**
-   * Allocates memory of the device in this stream's order (cudaMallocAsync), from a pool: no call waits for the device, and
-   * what one tensor gives back the next one gets. It goes back in this stream's order too, behind all work on it: by
-   * `dispose`, which blocks for that work, or by `tensor.disposeAfter(stream.fence())`, which does not. Other streams that
-   * use it wait for its making; CUDA IPC cannot export it.
+   * Allocates device memory in this stream's order (cudaMallocAsync), from a pool. No call waits for the device, and freed
+   * memory is reused. It is freed in this stream's order too, behind all work on it: by `dispose`, which blocks for that
+   * work, or by `tensor.disposeAfter(stream.fence())`, which does not. Other streams wait for the allocation before they
+   * use it. CUDA IPC cannot export it.
    *
-   * @throws {ArgumentError} where the device has no memory pools (memoryPoolsSupported is 0).
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {ArgumentError} if the device has no memory pools (memoryPoolsSupported is 0).
+   * @throws {NativeCallError} if there is not enough memory.
    *
    * @example
    * ```ts ignore
@@ -154,35 +154,34 @@ export class CudaStream extends NativeObject {
   }
 
   /**
-   * Copies `bytes` to a tensor without gaps, because you ask for it; blocks. Counted in `cuda.bytesCopied`.
+   * Copies `bytes` to a tensor without gaps; blocks. Counted in `cuda.bytesCopied`.
    *
-   * @throws {LayoutError} where they are not as many as the tensor's, or that has gaps.
-   * @throws {AccessError} where its bytes may not be written.
+   * @throws {LayoutError} if they are not as many as the tensor's, or the tensor has gaps.
+   * @throws {AccessError} if its bytes may not be written.
    */
   write(tensor: CudaTensor, bytes: ArrayBufferView): void {
     write(this, tensor, bytes);
   }
 
-  /** Copies a tensor to `bytes`, because you ask for it; blocks. @see {@link write} */
+  /** Copies a tensor to `bytes`; blocks. @see {@link write} */
   read(tensor: CudaTensor, bytes: ArrayBufferView): void {
     read(this, tensor, bytes);
   }
 
   /**
-   * Gives every byte of a tensor's elements one value, on the device, and returns (cudaMemset2DAsync): what lies between
-   * its rows stays as it is.
+   * Sets every byte of a tensor's elements on the device (cudaMemset2DAsync), and leaves its gaps alone; returns at once.
    *
    * @param byte 0 to 255
    * @throws {LayoutError} for gaps along more than one dimension.
-   * @throws {AccessError} where its bytes may not be written.
+   * @throws {AccessError} if its bytes may not be written.
    */
   fill(tensor: CudaTensor, byte: number): void {
     fill(this, tensor, byte);
   }
 
   /**
-   * Submits a call that uses tensors (and arrays) behind the work on them and `after`, and records it on them. Answers its
-   * mark. For those who write mappers.
+   * Submits a call that uses tensors and arrays, behind the work on them and `after`, and records it on them. Returns its
+   * mark. For authors of mappers.
    */
   submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
     const { turns } = this.context.managed;
@@ -190,7 +189,7 @@ export class CudaStream extends NativeObject {
     return this.line.submit(uses, call, after);
   }
 
-  /** Throws unless it is live, and these are tensors: for those who write mappers. */
+  /** Throws unless it is live, and these are tensors. For authors of mappers. */
   assertTakes(uses: readonly CudaUse[]): void {
     this.resource.assertLive();
     for (const { tensor, argument } of uses) checks.assertInstance<unknown>(tensor, CudaTensor, argument);

@@ -15,35 +15,35 @@ import { createEvent, destroyEvent, isReached, synchronize, synchronizeAsync } f
 import { cudart } from "./library.ts";
 import type { ManagedTurns } from "./memory/managed_turns.ts";
 
-/** What a stream's lane is made of. */
+/** The parts of a stream's lane. */
 export interface StreamLaneInit {
   /** The stream. It lives until the lane is closed. */
   readonly stream: StreamHandle;
-  /** Destroys the stream; undefined where that is for its owner to do. */
+  /** Destroys the stream; undefined if another owner does. */
   readonly destroy: (() => void) | undefined;
   /** The stream's device. */
   readonly device: LaneDevice;
 }
 
-/** Managed memory that host and device take turns at, and the line that asks for it. */
+/** Managed memory that host and device use in turns, and the line of this lane. */
 interface Turns {
   readonly turns: ManagedTurns;
   readonly line: Line<StreamLane>;
 }
 
-/** An event that stands behind commands. */
+/** An event recorded behind commands. */
 interface Recorded {
   readonly handle: EventHandle;
-  /** The newest mark that it stands behind. */
+  /** The newest mark before it. */
   mark: number;
-  /** How many waits of other threads are on it: it stays as it is until nobody waits. */
+  /** The number of threads that wait for it; it is not recorded again while they do. */
   waiters: number;
 }
 
 /** A thread that waits for such an event sleeps; it keeps no time. */
 const FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 
-/** A call about a stream, and an event where it takes one. */
+/** A call with a stream and an event. */
 type StreamCall = (stream: StreamHandle, event: EventHandle) => number;
 
 const NO_EVENT = 0n as EventHandle;
@@ -52,19 +52,19 @@ const WAIT: StreamCall = (stream, event) => cudart().cudaStreamWaitEvent(stream,
 const SYNCHRONIZE: StreamCall = (stream) => cudart().cudaStreamSynchronize(stream);
 
 /**
- * One user's commands of a `cudaStream_t`. An event is recorded only when somebody asks for a mark, so that submitting
- * takes no more than its own call. The event may stand behind later commands then: a wait for more than was asked for,
- * never for less. For those who write mappers.
+ * The lane of a `cudaStream_t`. It records an event only when a mark is asked for, so that a submit takes one native call.
+ * The event may then stand behind later commands too: a wait may be longer than necessary, never shorter. For authors of
+ * mappers.
  */
 export class StreamLane extends CudaLane {
   /** The stream. */
   readonly stream: StreamHandle;
   readonly #destroy: (() => void) | undefined;
-  /** May calls that take their device from the stream be made whatever the thread's current device is? */
+  /** True if calls that take their device from the stream work with any current device of the thread. */
   readonly #isAnywhere: boolean;
-  /** The events that are not known to be over, the oldest first. */
+  /** The unfinished events, oldest first. */
   readonly #recorded: Recorded[] = [];
-  /** Those that are, kept for the next mark: making one takes a call. */
+  /** Finished events, for later marks. */
   readonly #free: Recorded[] = [];
   #isClosed = false;
   #turns: Turns | undefined;
@@ -102,7 +102,7 @@ export class StreamLane extends CudaLane {
     if (this.#turns !== undefined) this.#turns.turns.after(this, new Fence(this.#turns.line, mark));
   }
 
-  /** Asks whether a mark is over. Answers the newest that is. */
+  /** Asks whether a mark is over. Returns the newest that is. */
   poll(mark: number): number {
     if (mark <= this.over) return this.over;
     try {
@@ -114,12 +114,12 @@ export class StreamLane extends CudaLane {
     return this.over;
   }
 
-  /** Blocks until a mark is over. An event that stands there is asked first: a wait that finds it over costs more. */
+  /** Blocks until a mark is over. It asks an event that stands there first: a wait that finds it over costs more. */
   block(mark: number): void {
     if (mark <= this.over) return;
     const last = this.#recorded.at(-1);
     if (last !== undefined && last.mark >= mark && mark <= this.poll(mark)) return;
-    if (mark === this.newest) return this.#finish(); // which waits as the device's context is to, and needs no event
+    if (mark === this.newest) return this.#finish(); // by the schedule of the device's context, without an event
     try {
       const event = this.#at(mark);
       synchronize(event.handle);
@@ -130,10 +130,10 @@ export class StreamLane extends CudaLane {
   }
 
   /**
-   * Blocks until all is done that was submitted, by any user of the stream (cudaStreamSynchronize). What was freed in its
-   * order is free then, which events do not tell the driver.
+   * Blocks until all work of all users of the stream is done (cudaStreamSynchronize). Only then does the driver reuse memory
+   * that was freed in stream order; events do not make it do so.
    *
-   * @throws {CudaLostError} where a kernel has gone wrong.
+   * @throws {CudaLostError} if a kernel has crashed.
    */
   finish(): void {
     if (this.#lost === undefined) this.#finish();
@@ -168,14 +168,14 @@ export class StreamLane extends CudaLane {
     throwAll(unwind(undo), "ending a stream");
   }
 
-  /** Its events are free: nobody asks them again. */
+  /** Frees its events: they are not asked again. */
   protected override failed(error: unknown): void {
     super.failed(error);
     this.#lost = { error };
     this.#complete(Infinity);
   }
 
-  /** Waits off this thread for the earliest event at or behind a mark. */
+  /** Waits on another thread for the earliest event at or behind a mark. */
   protected async waitForEvent(mark: number): Promise<void> {
     const event = this.#at(mark);
     event.waiters++;
@@ -197,7 +197,7 @@ export class StreamLane extends CudaLane {
     }
   }
 
-  /** Is the thread's current device one that calls about the stream and its events can be made with? */
+  /** True if calls with the stream and its events work with the thread's current device. */
   #isHere(): boolean {
     return this.#isAnywhere || this.device.isCurrent();
   }
@@ -207,12 +207,12 @@ export class StreamLane extends CudaLane {
     return this.#isHere() ? run(this.stream, event) : this.#switched(run, event);
   }
 
-  /** Apart, so that a call which needs no switch allocates nothing. */
+  /** A separate method, so that a call without a switch allocates nothing. */
   #switched(run: StreamCall, event: EventHandle): number {
     return this.device.within(() => run(this.stream, event));
   }
 
-  /** The earliest event at or behind a mark; recorded now where there is none. */
+  /** The earliest event at or behind a mark; recorded now if there is none. */
   #at(mark: number): Recorded {
     const recorded = this.#recorded;
     for (let i = 0; i < recorded.length; i++) if (recorded[i].mark >= mark) return recorded[i];
@@ -242,21 +242,21 @@ export class StreamLane extends CudaLane {
     return code;
   }
 
-  /** All up to a mark is over: its events go back to the pool. */
+  /** All work up to a mark is over: frees its events. */
   #complete(mark: number): void {
     if (mark > this.over) this.over = mark;
     const recorded = this.#recorded;
     while (recorded.length > 0 && recorded[0].mark <= mark) {
-      const event = recorded.length === 1 ? recorded.pop()! : recorded.shift()!; // the one takes less than the other
+      const event = recorded.length === 1 ? recorded.pop()! : recorded.shift()!; // pop() is faster
       if (event.waiters === 0) this.#give(event);
     }
   }
 }
 
-/** A call of CUDA's that is given a stream. `run` answers a code, 0 for success. For those who write mappers. */
+/** A CUDA call on a stream. `run` returns a code, 0 for success. For authors of mappers. */
 export function onStream(fn: string, run: (stream: StreamHandle) => number): Call<StreamLane> {
   return { fn, call: (lane) => lane.call(run) };
 }
 
-/** An event at once: others may have submitted to the stream, and later commands of ours are not to delay it. */
+/** Records an event at once, behind the commands of all users, so that later commands do not delay it. */
 export const MARK: Call<StreamLane> = { fn: "cudaEventRecord", call: (lane) => lane.mark() };

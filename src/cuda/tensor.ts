@@ -5,19 +5,19 @@ import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/t
 import type { CudaContext } from "./context.ts";
 import type { CudaMemoryKind } from "./memory/block.ts";
 
-/** What a CUDA tensor is made of. */
+/** The parts of a CUDA tensor. */
 export interface CudaTensorInit extends TensorInit<Address> {
-  /** What kind of memory the bytes lie in. */
+  /** The kind of its memory. */
   readonly memory: CudaMemoryKind;
-  /** What the host calls the same byte as the handle, where it can reach it. */
+  /** The host address of the handle's byte, if the host reaches it. */
   readonly hostHandle?: Address | undefined;
 }
 
-/** Memory that kernels of a device reach by its address, which is its handle; of whichever kind. */
+/** Memory of any kind that kernels reach by its address, which is its handle. */
 export class CudaTensor extends Tensor<Address> {
-  /** What kind of memory its bytes lie in. */
+  /** The kind of its memory. */
   readonly memory: CudaMemoryKind;
-  /** What the host calls the same byte as the handle: for those who write mappers. */
+  /** The host address of the handle's byte, if the host reaches it. For authors of mappers. */
   readonly hostHandle: Address | undefined;
 
   /** Takes the resource over. */
@@ -27,15 +27,15 @@ export class CudaTensor extends Tensor<Address> {
     this.hostHandle = init.hostHandle;
   }
 
-  /** The context whose kernels reach it so. */
+  /** The context whose kernels use this address. */
   get context(): CudaContext {
     return this.target.context as CudaContext;
   }
 
-  /** The address of its first element: what a kernel is passed. */
+  /** The address of its first element, which kernels get. */
   get address(): Address {
     const { rawHandle, layout: { byteOffset } } = this;
-    return byteOffset === 0 ? rawHandle : (rawHandle + BigInt(byteOffset)) as Address; // arithmetic takes a while
+    return byteOffset === 0 ? rawHandle : (rawHandle + BigInt(byteOffset)) as Address; // bigint arithmetic is slow
   }
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
@@ -43,7 +43,7 @@ export class CudaTensor extends Tensor<Address> {
     return super.slice(layout, options) as this;
   }
 
-  /** The same, as the host calls it. */
+  /** The host address of its first element. */
   protected override get hostAddress(): bigint | undefined {
     return this.hostHandle === undefined ? undefined : this.hostHandle + BigInt(this.layout.byteOffset);
   }

@@ -13,8 +13,7 @@ import { cudart } from "./library.ts";
 import { CudaStream } from "./stream.ts";
 
 /**
- * How long work of a stream takes, by the device's own clock: two events with timing, which the events behind fences do
- * without. Made by `cuda.timer()`.
+ * Measures work of a stream by the device's clock, with two timing events. Made by `cuda.timer()`.
  *
  * @example
  * ```ts ignore
@@ -56,14 +55,14 @@ export class CudaTimer extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** The time from here on. */
+  /** Starts to measure. */
   start(stream: CudaStream = this.#context.stream): void {
     this.#record(this.#begin, stream);
     this.#started = true;
     this.#stopped = undefined;
   }
 
-  /** Until here. @throws {ArgumentError} where it was not started. */
+  /** Stops. @throws {ArgumentError} if it was not started. */
   stop(stream: CudaStream = this.#context.stream): void {
     this.resource.assertLive();
     if (!this.#started) throw this.#not("stop()", "it was not started");
@@ -72,9 +71,9 @@ export class CudaTimer extends NativeObject {
   }
 
   /**
-   * The time between, in milliseconds, once the work is done.
+   * The measured time in milliseconds, once the work is done.
    *
-   * @throws {ArgumentError} where it was not stopped, or the work is not done yet.
+   * @throws {ArgumentError} if it was not stopped, or the work is not done yet.
    */
   milliseconds(): number {
     this.resource.assertLive();

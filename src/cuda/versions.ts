@@ -4,8 +4,8 @@ export function version(number: number): string {
 }
 
 /**
- * Why a library of CUDA's is of no use with a driver; undefined where it is. A driver takes what is of its own major version,
- * and of older ones. Where there is none (0), no other library is of more use.
+ * Why a driver cannot use a library of CUDA; undefined if it can. A driver takes its own major version and older ones.
+ * Without a driver (0) any library will do.
  */
 export function tooNewForDriver(library: number, driver: number): string | undefined {
   if (driver === 0 || Math.floor(library / 1000) <= Math.floor(driver / 1000)) return undefined;

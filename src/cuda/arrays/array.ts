@@ -21,19 +21,19 @@ import { assertFormat, type CudaArrayDType, formatBytes } from "./format.ts";
 import { CudaSurface } from "./surface.ts";
 import { CudaTexture, type TextureOptions } from "./texture.ts";
 
-/** What an array is to hold. */
+/** Options of {@link CudaContext.array}. */
 export interface CudaArrayInit {
   /** Elements in a row. */
   readonly width: number;
-  /** Rows; without, it has one dimension. */
+  /** Rows; left out, it has one dimension. */
   readonly height?: number;
-  /** Slices of rows; without, it has two dimensions at most. */
+  /** Slices of rows; left out, it has at most two dimensions. */
   readonly depth?: number;
   /** Channels of an element: 1, 2 or 4; 1 by default. */
   readonly channels?: 1 | 2 | 4;
-  /** What a channel is: of 8, 16 or 32 bits. */
+  /** The type of a channel, of 8, 16 or 32 bits. */
   readonly dtype: CudaArrayDType;
-  /** May kernels write it, by a surface (cudaArraySurfaceLoadStore)? True by default. */
+  /** True if kernels can write it by a surface (cudaArraySurfaceLoadStore). True by default. */
   readonly surface?: boolean;
 }
 
@@ -47,23 +47,23 @@ const NAMES: Names<CudaArrayInit> = {
 };
 
 /**
- * Memory of the device in an order that suits its texture units, which kernels see through textures and surfaces. How it
- * lies is the driver's own affair, so it is no tensor: it is copied to and from tensors, by streams.
+ * Device memory in an order for texture units; kernels access it through textures and surfaces. Only the driver knows its
+ * layout, so it is not a tensor. Streams copy it to and from tensors.
  *
- * A kernel is given the `handle` of a texture or surface; that it uses the array is yours to declare, by `usedBy`.
+ * A kernel gets the `handle` of a texture or surface. Declare its use of the array with `usedBy`.
  */
 export class CudaArray extends NativeObject {
-  /** The context it belongs to. */
+  /** Its context. */
   readonly context: CudaContext;
   /** Its end of life: textures and surfaces end first. */
   readonly resource: Resource;
-  /** How far it reaches; a dimension that it has not is 0. */
+  /** Its size; a missing dimension is 0. */
   readonly extent: ArrayExtent;
   /** Channels of an element. */
   readonly channels: number;
-  /** What a channel is. */
+  /** The type of a channel. */
   readonly dtype: CudaArrayDType;
-  /** May kernels write it? */
+  /** True if kernels can write it. */
   readonly writable: boolean;
   readonly #handle: ArrayHandle;
 
@@ -98,12 +98,12 @@ export class CudaArray extends NativeObject {
     this.resource = new Resource({ name, owners: [context.resource], undo });
   }
 
-  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
   static owns(value: object): boolean {
     return #handle in value;
   }
 
-  /** The shape of a tensor that it is copied to or from: slices, rows, elements, channels. */
+  /** The shape of tensors for copies: slices, rows, elements, channels. */
   get shape(): readonly number[] {
     const { width, height, depth } = this.extent;
     return [depth, height, width].filter((size) => size > 0).concat(this.channels);
@@ -115,26 +115,26 @@ export class CudaArray extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check: for those who write mappers. */
+  /** The same without a check. For authors of mappers. */
   get rawHandle(): ArrayHandle {
     return this.#handle;
   }
 
   /**
-   * A texture over it, to read it with coordinates that are no whole numbers, and beyond its edges.
+   * A texture over it, to read it at fractional coordinates and beyond its edges.
    *
-   * @throws {ArgumentError} for options that do not go together.
+   * @throws {ArgumentError} for options that exclude each other.
    */
   texture(options: TextureOptions = {}): CudaTexture {
     return new CudaTexture(this, options);
   }
 
-  /** A surface over it, to read and write its elements. @throws {ArgumentError} where it was made without. */
+  /** A surface over it, to read and write its elements. @throws {ArgumentError} unless it is {@link writable}. */
   surface(): CudaSurface {
     return new CudaSurface(this);
   }
 
-  /** Declares work that uses it, which samepage did not submit: its end, and copies, wait for the fence. */
+  /** Declares work on it that samepage did not submit: its dispose, and copies, wait for the fence. */
   usedBy(fence: Fence): void {
     this.resource.usedBy(fence);
   }

@@ -3,7 +3,7 @@ import type { CudaAttribute } from "../attributes.ts";
 import { checks } from "../check.ts";
 import type { CudaDevice } from "../device.ts";
 
-/** How far an array reaches along each dimension; those that it has not are 0, as CUDA counts them. */
+/** The size of an array along each dimension; a missing dimension is 0, as in CUDA. */
 export interface ArrayExtent {
   /** Elements in a row. */
   readonly width: number;
@@ -15,7 +15,7 @@ export interface ArrayExtent {
 
 type Limits = readonly CudaAttribute[];
 
-/** The attributes that limit width, height and depth, by how many dimensions there are. */
+/** The attributes that limit width, height and depth, by the number of dimensions. */
 const LIMITS: Readonly<Record<"texture" | "surface", readonly Limits[]>> = {
   texture: [
     ["maxTexture1DWidth"],
@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<"texture" | "surface", readonly Limits[]>> = {
   ],
 };
 
-/** Throws where an array is larger than the device allows. */
+/** Throws if an array is larger than the device allows. */
 export function assertWithin({ width, height, depth }: ArrayExtent, surface: boolean, device: CudaDevice): void {
   const sizes = [width, height, depth].filter((size) => size > 0);
   const limits = LIMITS[surface ? "surface" : "texture"][sizes.length - 1];

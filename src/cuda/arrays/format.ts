@@ -8,7 +8,7 @@ import { shown } from "../../core/argument.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { checks } from "../check.ts";
 
-/** The kind of channel that a dtype is; those of 64 bits arrays have not. */
+/** The kind of channel of each dtype; arrays have none of 64 bits. */
 const CHANNELS: { readonly [D in CudaArrayDType]: number } = {
   u8: cudaChannelFormatKindUnsigned,
   u16: cudaChannelFormatKindUnsigned,
@@ -20,17 +20,17 @@ const CHANNELS: { readonly [D in CudaArrayDType]: number } = {
   f32: cudaChannelFormatKindFloat,
 };
 
-/** What the channels of an array can be. */
+/** The dtypes of an array's channels. */
 export type CudaArrayDType = "u8" | "u16" | "u32" | "i8" | "i16" | "i32" | "f16" | "f32";
 
-/** Throws for what no element of an array can be. */
+/** Throws unless an array can have such elements. */
 export function assertFormat(dtype: unknown, channels: unknown): void {
   checks.nameIn(dtype, CHANNELS, "dtype");
   if (channels === 1 || channels === 2 || channels === 4) return;
   throw checks.wrong("channels", `expected 1, 2 or 4, got ${shown(channels)}.`, "Pad 3 channels to 4.");
 }
 
-/** A `struct cudaChannelFormatDesc`: the bits of each channel, and what they are. */
+/** A `struct cudaChannelFormatDesc`: the bits and the kind of each channel. */
 export function formatBytes(dtype: CudaArrayDType, channels: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(cudaChannelFormatDesc.size);
   const bits = 8 * sizeOf(dtype);

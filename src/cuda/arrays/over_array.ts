@@ -6,7 +6,7 @@ import type { Undo } from "../../core/life/undo.ts";
 import { check, checkRelease } from "../errors.ts";
 import type { CudaArray } from "./array.ts";
 
-/** How an object over an array is made and destroyed. */
+/** The functions of an object over an array. */
 interface Made {
   /** Its type in C: `"cudaTextureObject_t"`. */
   readonly type: string;
@@ -16,7 +16,7 @@ interface Made {
   readonly destroy: readonly [fn: string, call: (handle: bigint) => number];
 }
 
-/** An object by which kernels see an array; it ends before the array does. */
+/** An object by which kernels access an array. It ends before the array. */
 export abstract class OverArray extends NativeObject {
   /** The array. */
   readonly array: CudaArray;
@@ -41,18 +41,18 @@ export abstract class OverArray extends NativeObject {
     this.resource = new Resource({ name: `${type} of ${array.resource.name}`, owners: [array.resource], undo });
   }
 
-  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
   static owns(value: object): boolean {
     return #handle in value;
   }
 
-  /** What a kernel is passed, as an `unsigned long long`. */
+  /** The handle for kernels, an `unsigned long long`. */
   get handle(): bigint {
     this.resource.assertLive();
     return this.#handle;
   }
 
-  /** Declares work that uses it, and so its array: the end of both waits for the fence. */
+  /** Declares work on it and its array: the dispose of both waits for the fence. */
   usedBy(fence: Fence): void {
     this.resource.usedBy(fence);
     this.array.usedBy(fence);

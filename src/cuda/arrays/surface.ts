@@ -3,7 +3,7 @@ import { cudart } from "../library.ts";
 import type { CudaArray } from "./array.ts";
 import { OverArray } from "./over_array.ts";
 
-/** A surface object: kernels read and write the elements of an array by it; x counts bytes. Made by `array.surface()`. */
+/** A surface object, by which kernels read and write an array; x counts bytes. Made by `array.surface()`. */
 export class CudaSurface extends OverArray {
   /** Made by an array. */
   constructor(array: CudaArray) {

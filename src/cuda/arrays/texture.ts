@@ -28,13 +28,13 @@ const READS: { readonly [R in TextureRead]: number } = {
   normalized: cudaReadModeNormalizedFloat,
 };
 
-/** How a texture reads between elements: the nearest, or what lies between them. */
+/** How a texture reads between elements: the nearest, or an interpolation. */
 export type TextureFilter = "point" | "linear";
 
 /** What a texture reads beyond the edges. */
 export type TextureAddress = "wrap" | "clamp" | "mirror" | "border";
 
-/** What a texture answers: the element's own type, or floats from 0 (or -1) to 1. */
+/** The result of a texture read: the element's own type, or floats from 0 (or -1) to 1. */
 export type TextureRead = "element" | "normalized";
 
 /** How a texture reads an array. */
@@ -43,17 +43,17 @@ export interface TextureOptions {
   readonly filter?: TextureFilter;
   /** Beyond the edges; `"clamp"` by default. */
   readonly address?: TextureAddress;
-  /** Do coordinates go from 0 to 1, instead of counting elements? False by default. */
+  /** True if coordinates go from 0 to 1, instead of counting elements. False by default. */
   readonly normalized?: boolean;
-  /** What comes of an element; `"element"` by default. */
+  /** The result of a read; `"element"` by default. */
   readonly read?: TextureRead;
-  /** What lies beyond the edges, where `address` is `"border"`; zeros by default. */
+  /** The element beyond the edges, if `address` is `"border"`; zeros by default. */
   readonly border?: readonly [number, number, number, number];
 }
 
 const OPTIONS: Names<TextureOptions> = { filter: true, address: true, normalized: true, read: true, border: true };
 
-/** A texture object: kernels read an array by it. Made by `array.texture()`. */
+/** A texture object, by which kernels read an array. Made by `array.texture()`. */
 export class CudaTexture extends OverArray {
   /** Made by an array. */
   constructor(array: CudaArray, options: TextureOptions) {
@@ -67,7 +67,7 @@ export class CudaTexture extends OverArray {
   }
 }
 
-/** A `struct cudaTextureDesc`. @throws {ArgumentError} for what does not go together. */
+/** A `struct cudaTextureDesc`. @throws {ArgumentError} for options that exclude each other. */
 export function textureBytes(options: TextureOptions, dtype: CudaArrayDType): Uint8Array<ArrayBuffer> {
   const given = optionsIn(options, OPTIONS);
   const { filter = "point", address = "clamp", normalized = false, read = "element", border = [0, 0, 0, 0] } = given;

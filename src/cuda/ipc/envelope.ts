@@ -6,24 +6,24 @@ import { type Layout, layout } from "../../core/layout/layout.ts";
 /** The bytes of CUDA's own handles, of memory and of events alike. */
 export const HANDLE_BYTES: number = cudaIpcMemHandle_t.size;
 
-/** Who gives out: CUDA opens no handle in the process that made it, and this isolate knows its own. */
+/** The exporter's id. CUDA opens no handle in the process that made it; an isolate recognises its own. */
 export const THIS_ISOLATE: string = crypto.getRandomValues(new Uint8Array(16)).toHex();
 
-/** What is given out of memory. */
+/** Exported memory. */
 export interface MemoryEnvelope {
-  /** Who gives it out. */
+  /** The exporter. */
   readonly isolate: string;
-  /** The UUID of the device whose memory it is. */
+  /** The UUID of its device. */
   readonly device: string;
-  /** The bytes of the whole allocation, which is what the handle is of. */
+  /** The length of the whole allocation, which the handle refers to. */
   readonly allocation: number;
-  /** Where the elements lie, counted from the allocation's first byte. */
+  /** The layout of the elements, from the allocation's first byte. */
   readonly layout: Layout;
   /** CUDA's own handle. */
   readonly handle: Uint8Array<ArrayBuffer>;
 }
 
-/** What is given out of an event. */
+/** An exported event. */
 export type EventEnvelope = Pick<MemoryEnvelope, "isolate" | "device" | "handle">;
 
 type Header = Omit<MemoryEnvelope, "handle" | "layout"> & {
@@ -56,7 +56,7 @@ export function packMemory(
   return sealed(MEMORY, header, [handle]);
 }
 
-/** What was packed. @throws {ArgumentError} unless it is all there, as it was, and makes sense. */
+/** The envelope of these bytes. @throws {ArgumentError} if they were changed or cut, or make no sense. */
 export function unpackMemory(bytes: Uint8Array<ArrayBuffer>): MemoryEnvelope {
   const { header, payload: handle } = unsealed(MEMORY, bytes);
   if (handle.length !== HANDLE_BYTES) throw damaged("its handle is not as long as CUDA's.");
@@ -71,7 +71,7 @@ export function packEvent({ isolate, device, handle }: EventEnvelope): Uint8Arra
   return sealed(EVENT, { kind: "cuda.event", isolate, device }, [handle]);
 }
 
-/** What was packed. @throws {ArgumentError} like {@link unpackMemory}. */
+/** The envelope of these bytes. @throws {ArgumentError} like {@link unpackMemory}. */
 export function unpackEvent(bytes: Uint8Array<ArrayBuffer>): EventEnvelope {
   const { header: { isolate, device }, payload: handle } = unsealed(EVENT, bytes);
   if (handle.length !== HANDLE_BYTES) throw damaged("its handle is not as long as CUDA's.");

@@ -21,24 +21,24 @@ import { HANDLE_BYTES, packEvent, THIS_ISOLATE, unpackEvent } from "./envelope.t
 import { EventLane } from "./event_lane.ts";
 import { assertFits, copied, handleOf } from "./given.ts";
 
-/** A handle of another program's. */
+/** A handle of another program. */
 export interface CudaEventHandle {
   /** A `cudaIpcEventHandle_t`: 64 bytes. */
   readonly handle: ArrayBufferView;
 }
 
 /**
- * An event that processes share: what one records on it, the other waits for, on its device. Its end in the process that
- * made it ends it for all: what others do with it then is undefined.
+ * An event that processes share: one records it, the other waits for it on its device. When the process that made it
+ * disposes it, it ends for all: any later use is undefined.
  */
 export class CudaSharedEvent extends NativeObject {
-  /** The context that has it. */
+  /** Its context. */
   readonly context: CudaContext;
   /** Its end of life. */
   readonly resource: Resource;
-  /** All that `cuda.openEvent` needs in another process of samepage's; undefined where it was opened here. */
+  /** The bytes for `cuda.openEvent` in another process; undefined if it was opened here. */
   readonly bytes: Uint8Array<ArrayBuffer> | undefined;
-  /** CUDA's own handle (a `cudaIpcEventHandle_t`, 64 bytes), for other programs; undefined where it was opened here. */
+  /** CUDA's own handle (a `cudaIpcEventHandle_t`, 64 bytes), for other programs; undefined if it was opened here. */
   readonly handle: Uint8Array<ArrayBuffer> | undefined;
   readonly #line: Line<EventLane>;
 
@@ -60,7 +60,7 @@ export class CudaSharedEvent extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** Records it behind all that was submitted to a stream so far. Answers the fence. */
+  /** Records it behind all commands of a stream so far. Returns the fence. */
   record(stream: CudaStream = this.context.stream): Fence {
     if (!isMade(stream, CudaStream)) throw checks.wrongKind("stream", "a CUDA stream", stream);
     if (stream.context.device.ordinal !== this.context.device.ordinal) {
@@ -73,8 +73,8 @@ export class CudaSharedEvent extends NativeObject {
   }
 
   /**
-   * A fence at what was recorded last, by whichever process. Where nothing was, there is nothing to wait for: have the
-   * other process say that it has recorded.
+   * A fence at the last record, by any process. If there was none, the fence is reached at once: have the other process
+   * tell you when it has recorded.
    */
   fence(): Fence {
     this.#line.submit([], ASK);
@@ -82,10 +82,10 @@ export class CudaSharedEvent extends NativeObject {
   }
 }
 
-/** A mark of its own for each fence: the event may have been recorded anew since the last. */
+/** Makes a new mark for each fence, because the event may have been recorded again. */
 const ASK: Call<EventLane> = { fn: "cudaEventQuery", call: () => 0 };
 
-/** An event, and its handle where it was made here. */
+/** An event, and its handle if it was made here. */
 interface Made {
   readonly event: EventHandle;
   readonly handle?: Uint8Array<ArrayBuffer>;

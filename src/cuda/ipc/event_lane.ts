@@ -4,8 +4,8 @@ import { CudaLane, type LaneDevice } from "../driver.ts";
 import { destroyEvent, isReached, synchronize, synchronizeAsync } from "../events.ts";
 
 /**
- * An event that processes share. Each mark is what had been recorded on it by then, or since: a wait for more, never for
- * less. It is destroyed once its owner has ended and no other thread waits for it.
+ * The lane of an event that processes share. A mark stands for the last record by then, or a later one: a wait may be
+ * longer than necessary, never shorter. The event is destroyed once its owner has ended and no thread waits for it.
  */
 export class EventLane extends CudaLane {
   /** The event. */
@@ -32,7 +32,7 @@ export class EventLane extends CudaLane {
   }
 
   waitFor(): boolean {
-    return false; // an event is recorded behind a stream, and waits for nothing itself
+    return false; // an event waits for nothing itself
   }
 
   close(): void {

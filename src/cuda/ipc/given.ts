@@ -2,12 +2,12 @@ import type { DeviceId } from "../../core/graph/context.ts";
 import { checks } from "../check.ts";
 import { HANDLE_BYTES, THIS_ISOLATE } from "./envelope.ts";
 
-/** A copy of the bytes that a program gave: nobody changes them while they are looked at. */
+/** A copy of a program's bytes, which cannot change during the checks. */
 export function copied(given: ArrayBufferView, argument: string): Uint8Array<ArrayBuffer> {
   return checks.bytesIn(given, argument).slice();
 }
 
-/** A handle of CUDA's own that a program gave. @throws {ArgumentError} where it is not as long as CUDA's. */
+/** A handle of CUDA's own that a program gave. @throws {ArgumentError} if it is not as long as CUDA's. */
 export function handleOf(given: ArrayBufferView): Uint8Array<ArrayBuffer> {
   const handle = copied(given, "handle");
   if (handle.length === HANDLE_BYTES) return handle;

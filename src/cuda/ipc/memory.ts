@@ -18,30 +18,30 @@ import { CudaTensor } from "../tensor.ts";
 import { HANDLE_BYTES, packMemory, THIS_ISOLATE, unpackMemory } from "./envelope.ts";
 import { assertFits, copied, handleOf } from "./given.ts";
 
-/** Memory that was given out to other processes. */
+/** Memory exported to other processes. */
 export interface CudaMemoryExport {
-  /** All that `cuda.openMemory` needs in another process of samepage's. */
+  /** The bytes for `cuda.openMemory` in another process. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** CUDA's own handle of the whole allocation (a `cudaIpcMemHandle_t`, 64 bytes), for other programs. */
   readonly handle: Uint8Array<ArrayBuffer>;
-  /** Where the tensor's first element lies in that allocation, in bytes. */
+  /** The offset of the tensor's first element in that allocation, in bytes. */
   readonly byteOffset: number;
-  /** How long the allocation is, in bytes. */
+  /** The length of that allocation in bytes. */
   readonly byteLength: number;
 }
 
-/** A handle of another program's, and what lies there. */
+/** A handle of another program, and a layout. */
 export interface CudaMemoryHandle {
   /** A `cudaIpcMemHandle_t`: 64 bytes. */
   readonly handle: ArrayBufferView;
-  /** Where the elements lie, counted from the allocation's first byte. */
+  /** The layout of the elements, from the allocation's first byte. */
   readonly layout: LayoutInit;
 }
 
 const base = new BigUint64Array(1);
 const size = new BigUint64Array(1);
 
-/** Gives memory out to other processes (cudaIpcGetMemHandle). */
+/** Exports memory to other processes (cudaIpcGetMemHandle). */
 export function exportMemory(context: CudaContext, tensor: CudaTensor): CudaMemoryExport {
   if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of cuda.allocate()", tensor);
   context.resource.assertLive();
@@ -60,10 +60,10 @@ export function exportMemory(context: CudaContext, tensor: CudaTensor): CudaMemo
   return Object.freeze({ bytes, handle, byteOffset, byteLength: length });
 }
 
-/** Opens what another process gave out (cudaIpcOpenMemHandle). */
+/** Opens memory that another process exported (cudaIpcOpenMemHandle). */
 export function openMemory(context: CudaContext, given: ArrayBufferView | CudaMemoryHandle): CudaTensor {
   const { handle, at, length } = ArrayBuffer.isView(given) ? sealedMemory(context, given) : plainMemory(given);
-  context.resource.assertLive(); // asked late: what was given may have run the program's own code
+  context.resource.assertLive();
   const address = opened(context, handle);
   const close = closeImported(context, address);
   try {
@@ -76,11 +76,11 @@ export function openMemory(context: CudaContext, given: ArrayBufferView | CudaMe
   }
 }
 
-/** What is to be opened. */
+/** The memory to open. */
 interface Wanted {
   readonly handle: Uint8Array<ArrayBuffer>;
   readonly at: Layout;
-  /** How long the allocation is, where somebody said so. */
+  /** The length of the allocation, if the exporter gave it. */
   readonly length?: number;
 }
 
@@ -106,13 +106,13 @@ function opened({ within }: CudaContext, handle: Uint8Array<ArrayBuffer>): Addre
   return base[0] as Address;
 }
 
-/** Where an allocation begins that has an address in it, and how long it is (cuMemGetAddressRange). */
+/** The range of the allocation around an address (cuMemGetAddressRange). */
 function rangeOf(address: Address): { readonly address: Address; readonly length: number } {
   checkDriver(cudaDriver().cuMemGetAddressRange_v2(base, size, address), "cuMemGetAddressRange");
   return { address: base[0] as Address, length: Number(size[0]) };
 }
 
-/** What somebody says of memory is held against what the driver says. */
+/** Checks a layout against the driver's length of the memory. */
 function assertFitsIn({ byteOffset, byteLength }: Layout, length: number, told = length): void {
   if (byteOffset + byteLength <= length && told <= length) return;
   throw new LayoutError(`layout: it reaches to byte ${byteOffset + byteLength}; the memory has ${length}.`, {
@@ -122,7 +122,7 @@ function assertFitsIn({ byteOffset, byteLength }: Layout, length: number, told =
   });
 }
 
-/** CUDA opens one handle at one address however often: whoever does so again is a peer of who did first. */
+/** CUDA opens a handle at the same address each time: all who opened it are peers. */
 function allocationOf(
   context: CudaContext,
   address: Address,
@@ -131,7 +131,7 @@ function allocationOf(
 ): Allocation {
   const known = findAllocation(address, byteLength);
   if (known !== undefined && known.block.kind === "cuda.imported") {
-    free("unused"); // once too often: it stays open for those who have it
+    free("unused"); // CUDA counts: it stays open for its peers
     return known;
   }
   const block: CudaBlock = {
@@ -152,7 +152,7 @@ function allocationOf(
   return new Allocation(block);
 }
 
-/** Only what cudaMalloc has made has such a handle, which is of all of the allocation. */
+/** Only memory of cudaMalloc has such a handle, of the whole allocation. */
 function assertExportable({ device }: CudaContext, tensor: CudaTensor): void {
   tensor.assertUsable(tensor.access);
   assertAllowed(tensor.memory, "export-ipc", device);

@@ -1,17 +1,17 @@
 import { checks } from "../check.ts";
 
-/** What a driver loads: PTX with its terminating zero, a cubin, or a fatbin. */
+/** Code for a driver: PTX with its terminating zero, a cubin, or a fatbin. */
 export interface Code {
-  /** Does the driver compile it? */
+  /** True if the driver has to compile it. */
   readonly isPtx: boolean;
-  /** The bytes; nobody else has them. */
+  /** A private copy of the bytes. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** What may stand before the first directive of PTX: white space and comments. */
+/** White space and comments before the first directive of PTX. */
 const BEFORE_PTX = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[^]*?\*\/)*/;
 
-/** PTX that a program gave. @throws {ArgumentError} where it is none. */
+/** The code of a PTX text. @throws {ArgumentError} if it is not PTX. */
 export function ptxIn(text: string): Code {
   checks.assertText(text, "text");
   const directive = text.slice(BEFORE_PTX.exec(text)![0].length, -1).slice(0, 9);
@@ -20,9 +20,9 @@ export function ptxIn(text: string): Code {
   return { isPtx: true, bytes: new TextEncoder().encode(`${text}\0`) };
 }
 
-/** A cubin or a fatbin that a program gave. @throws {ArgumentError} where it is none, or is cut off. */
+/** The code of a cubin or a fatbin. @throws {ArgumentError} if it is neither, or is cut off. */
 export function cubinIn(given: Uint8Array): Code {
-  const bytes = checks.bytesIn(given, "bytes", "a Uint8Array").slice(); // a copy: nobody changes it before the driver
+  const bytes = checks.bytesIn(given, "bytes", "a Uint8Array").slice(); // a copy cannot change before the driver reads it
   const view = new DataView(bytes.buffer);
   if (bytes.length >= 4 && view.getUint32(0) === ELF.magic) assertWholeElf(view);
   else if (bytes.length >= 4 && view.getUint32(0, true) === FATBIN.magic) assertWholeFatbin(view);
@@ -30,7 +30,7 @@ export function cubinIn(given: Uint8Array): Code {
   return { isPtx: false, bytes };
 }
 
-/** Where the fields of a 64-bit ELF header lie, and what a cubin has there (elf.h). */
+/** The offsets of fields in a 64-bit ELF header, and their values in a cubin (elf.h). */
 const ELF = {
   magic: 0x7f454c46,
   class: { at: 4, is64: 2 },
@@ -41,10 +41,10 @@ const ELF = {
   length: 64,
 };
 
-/** Of a section: its type, where it lies and how long it is; one that has no bytes in the file. */
+/** The offsets of a section's type, offset and size; and the type without bytes in the file. */
 const SECTION = { type: 4, offset: 24, size: 32, noBytes: 8 };
 
-/** The driver takes a file's word for where its parts are. */
+/** Checks that all parts lie within the file, because the driver does not. */
 function assertWholeElf(view: DataView): void {
   if (view.byteLength < ELF.length) throw damaged("it is cut off.");
   const isElf64 = view.getUint8(ELF.class.at) === ELF.class.is64 && view.getUint8(ELF.data.at) === ELF.data.isLittle;
@@ -65,7 +65,7 @@ function assertWholeElf(view: DataView): void {
   }
 }
 
-/** The header of a fatbin: its magic, its version, how long itself is, and how long what follows (fatbinary.h). */
+/** The header of a fatbin: magic, version, its own size, and the size of the rest (fatbinary.h). */
 const FATBIN = { magic: 0xba55ed50, headerSize: 6, size: 8, length: 16 };
 
 function assertWholeFatbin(view: DataView): void {

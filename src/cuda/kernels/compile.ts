@@ -12,24 +12,24 @@ import type { Code } from "./code.ts";
 import { checkNvrtc, CudaBuildError, firstLines, nvrtcName } from "./errors.ts";
 import { ARCHITECTURE, type Source } from "./source.ts";
 
-/** What came of compiling. */
+/** A compiled program. */
 export interface Compiled {
-  /** For the driver to load. */
+  /** The code for the driver. */
   readonly code: Code;
-  /** What its kernels are called there, by the names that were asked for. */
+  /** The mangled names of its kernels, by their C++ names. */
   readonly lowered: ReadonlyMap<string, string>;
-  /** What the compiler had to say: its warnings. */
+  /** The compiler's warnings. */
   readonly log: string;
 }
 
-/** What a program can be compiled to: instructions of one architecture, where the compiler knows it, else PTX. */
+/** The device that a program is compiled for. */
 type Target = Pick<CudaDevice, "name" | "computeCapability">;
 
 /**
  * Compiles CUDA C++ for a device (NVRTC). Needs no GPU.
  *
  * @throws {CudaBuildError} with the compiler's log.
- * @throws {LibraryNotFoundError} where there is no NVRTC.
+ * @throws {LibraryNotFoundError} if there is no NVRTC.
  */
 export function compile(source: Source, target: Target): Compiled {
   const { text, name, names } = source;
@@ -50,7 +50,7 @@ export function compile(source: Source, target: Target): Compiled {
   }
 }
 
-/** `sm_90`, where the compiler knows it, or else the newest of those before, which the driver compiles the rest of. */
+/** `sm_90` if the compiler knows it; else the newest older virtual one, whose PTX the driver compiles. */
 export function architectureFor({ name, computeCapability: { major, minor } }: Target): string {
   const count = new Int32Array(1);
   checkNvrtc(nvrtc().nvrtcGetNumSupportedArchs(count), "nvrtcGetNumSupportedArchs");
@@ -103,7 +103,7 @@ function build(program: NvrtcProgram, options: readonly string[]): void {
   });
 }
 
-/** The cubin; where the architecture is a virtual one, the PTX. */
+/** The cubin, or the PTX of a virtual architecture. */
 function codeOf(program: NvrtcProgram): Code {
   const { nvrtcGetCUBINSize, nvrtcGetCUBIN, nvrtcGetPTXSize, nvrtcGetPTX } = nvrtc();
   const cubin = told(program, "nvrtcGetCUBIN", nvrtcGetCUBINSize, nvrtcGetCUBIN);
@@ -118,7 +118,7 @@ function codeOf(program: NvrtcProgram): Code {
   });
 }
 
-/** What the driver calls a kernel: `_Z4fillIfEvPT_i` for `fill<float>`. */
+/** The mangled name of a kernel: `_Z4fillIfEvPT_i` for `fill<float>`. */
 function loweredName(program: NvrtcProgram, name: string): string {
   const out = new BigUint64Array(1);
   checkNvrtc(nvrtc().nvrtcGetLoweredName(program, cString(name), out), "nvrtcGetLoweredName");
@@ -131,7 +131,7 @@ function logOf(program: NvrtcProgram): string {
   return new TextDecoder().decode(bytes).replaceAll("\0", "").trim();
 }
 
-/** What the compiler hands out in two calls: how long it is, and what it is. */
+/** Output of the compiler, by two calls: one for its length, one for its bytes. */
 function told(
   program: NvrtcProgram,
   fn: string,

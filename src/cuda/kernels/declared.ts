@@ -7,33 +7,32 @@ import { elementOf } from "./types.ts";
 
 /**
  * A parameter as CUDA C++ declares it, without its name: a number (`"int"`, `"unsigned long long"`, `"float"`), a vector
- * of them (`"float4"`), a pointer to either or to void (`"const float*"`: what is const is only read), or a struct of so
- * many bytes.
+ * (`"float4"`), a pointer to either or to void (`"const float*"`: the kernel only reads it), or a struct of so many bytes.
  */
 export type ParameterType = string | { readonly bytes: number };
 
-/** What a kernel's parameters may take in all (the CUDA C++ programming guide: 32,764 from sm_70 on). */
+/** The most bytes of all parameters of a kernel (the CUDA C++ programming guide: 32,764 from sm_70 on). */
 export const MOST_PARAMETER_BYTES = 32_764;
 
 const POINTER = /^(const )?(.+?)( const)? ?\*$/;
 
-/** What a kernel's declaration says of one parameter. */
+/** A declared parameter of a kernel. */
 export interface ParameterInfo {
-  /** Its type: `"const float*"`; of a struct, its size: `"16 bytes"`. */
+  /** Its type: `"const float*"`; for a struct, its size: `"16 bytes"`. */
   readonly type: string;
-  /** How many bytes it takes. */
+  /** Its size in bytes. */
   readonly size: number;
 }
 
-/** A parameter that was declared. */
+/** A declared parameter, with its checks. */
 export interface Declared {
-  /** What was declared. */
+  /** The declaration. */
   readonly info: ParameterInfo;
-  /** What takes its arguments. */
+  /** The parameter that checks and packs arguments. */
   readonly parameter: Parameter<CudaContext>;
 }
 
-/** The parameters that a kernel was declared with. @throws {ArgumentError} for a type that cannot be passed. */
+/** The parameters of a kernel's declaration. @throws {ArgumentError} for a type that cannot be passed. */
 export function parametersIn(declared: readonly ParameterType[], kernel: string): Declared[] {
   if (!Array.isArray(declared)) throw checks.wrongKind("parameters", "an array of types", declared);
   const parameters = checks.itemsIn(declared, "parameters").map((type, i) => declaredAs(type, kernel, i));
@@ -81,7 +80,7 @@ function typed(given: string, place: (type: string) => ParameterPlace, argument:
   );
 }
 
-/** What to do where a parameter was declared with its name; undefined where it was not. */
+/** The hint for a parameter that was declared with its name; undefined if it was not. */
 function withoutName(type: string): string | undefined {
   const before = /^(.*[ *])\w+$/.exec(type)?.[1].trim();
   if (before === undefined) return undefined;
@@ -89,7 +88,7 @@ function withoutName(type: string): string | undefined {
   return base === "void" || elementOf(base) !== undefined ? `Leave the name out: "${shown(before)}".` : undefined;
 }
 
-/** A type in one spelling: what restrict and volatile say is no matter to whoever passes it, nor a pointer's own const. */
+/** A type in its plain spelling, without restrict, volatile and a pointer's own const. */
 function plain(type: string): string {
   return type.replaceAll(/\b(?:__restrict__|__restrict|restrict|volatile|__grid_constant__)(?!\w)/g, " ")
     .replaceAll(/\s+/g, " ").trim().replace(/ ?\* ?(?:const)?$/, "*");

@@ -2,12 +2,12 @@ import { ERROR_NAMES } from "../../../ffi/nvrtc/errors.ts";
 import { shown } from "../../core/argument.ts";
 import { type ErrorFields, NativeCallError } from "../../core/errors.ts";
 
-/** A program that does not compile: `log` is what the compiler says. */
+/** A program did not compile. */
 export class CudaBuildError extends NativeCallError {
   /** The compiler's log. */
   readonly log: string;
 
-  /** The log's first lines belong into the message. */
+  /** The message should contain the log's first lines. */
   constructor(message: string, log: string, fields: ErrorFields) {
     super(message, fields);
     this.log = log;
@@ -21,12 +21,12 @@ export function checkNvrtc(code: number, fn: string): void {
   throw new NativeCallError(`${fn} failed with ${codeName} (${code}).`, { api: "nvrtc", fn, code, codeName });
 }
 
-/** The name of a code of NVRTC's. */
+/** The name of an NVRTC code. */
 export function nvrtcName(code: number): string {
   return ERROR_NAMES.get(code) ?? "a code that NVRTC does not know";
 }
 
-/** The lines of a log that a message has room for. */
+/** The first lines of a log, for a message. */
 export function firstLines(log: string): string {
   return log.split("\n").map((line) => line.trim()).filter((line) => line !== "").slice(0, 3).map(shown).join(" ");
 }

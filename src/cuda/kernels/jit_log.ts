@@ -3,29 +3,29 @@ import { NativeCallError } from "../../core/errors.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import { CudaBuildError, firstLines } from "./errors.ts";
 
-/** The most of the log that is kept, in bytes. */
+/** The size of the log in bytes. */
 const LOG_BYTES = 16_384;
 
 /**
- * What the driver's own compiler has to say of PTX. It may compile when a kernel is first asked for, and write then: so
- * whoever has loaded the PTX keeps this until it is unloaded.
+ * The log of the driver's PTX compiler. It may compile at the first request for a kernel, and write then: keep this until
+ * the PTX is unloaded.
  */
 export class JitLog {
   /** The `cudaJitOption`s. */
   readonly options: Uint32Array<ArrayBuffer> = new Uint32Array(new ArrayBuffer(8));
-  /** Their values: the address of the text, and how long it may become. */
+  /** Their values: the address and the size of the log. */
   readonly values: BigUint64Array<ArrayBuffer>;
   readonly #text: Uint8Array<ArrayBuffer> = new Uint8Array(new ArrayBuffer(LOG_BYTES));
 
-  /** An empty one. */
+  /** An empty log. */
   constructor() {
-    // Of buffers of their own: V8 moves the elements of small arrays that have none, and the driver writes to them later.
+    // With separate buffers: V8 may move the elements of small arrays, and the driver writes to them later.
     this.options.set([cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes]);
     this.values = new BigUint64Array(new ArrayBuffer(16));
     this.values.set([addressOf(this.#text, "cuda"), BigInt(LOG_BYTES)]);
   }
 
-  /** The error with what the compiler had to say; as it is where that is nothing. */
+  /** The error with the compiler's log; unchanged if the log is empty. */
   errorOf(error: unknown): unknown {
     const end = this.#text.indexOf(0);
     const log = new TextDecoder().decode(this.#text.subarray(0, end < 0 ? LOG_BYTES : end)).trim();

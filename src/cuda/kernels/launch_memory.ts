@@ -10,14 +10,14 @@ import type { LaunchSizes } from "./limits.ts";
 const CONFIG = cudaLaunchConfig_t.fields;
 
 /**
- * What cudaLaunchKernelExC reads: the configuration, the addresses of the arguments' values, and the values. It is passed
- * by its address, which takes less time than a buffer, so whoever launches keeps this until the call is over.
+ * The input of cudaLaunchKernelExC: the configuration, the addresses of the arguments' values, and the values. It is passed
+ * by address, which is faster than a buffer, so the caller keeps this until the call is over.
  */
 export class LaunchMemory extends Arguments<CudaContext, CudaTensor> {
   /** The address of the `void *args[]`. */
   readonly args: Address;
 
-  /** Lays the values out, each where its type may lie. */
+  /** Lays the values out, each aligned for its type. */
   constructor(parameters: readonly Parameter<CudaContext>[]) {
     const { size } = cudaLaunchConfig_t;
     super(parameters, "cuda", size + 8 * parameters.length);
@@ -41,7 +41,7 @@ export class LaunchMemory extends Arguments<CudaContext, CudaTensor> {
     view.setUint32(CONFIG.blockDim_x.offset, block.at(0), true);
     view.setUint32(CONFIG.blockDim_y.offset, block.at(1), true);
     view.setUint32(CONFIG.blockDim_z.offset, block.at(2), true);
-    view.setUint32(CONFIG.dynamicSmemBytes.offset, sharedBytes, true); // of 64 bits, which are zero
+    view.setUint32(CONFIG.dynamicSmemBytes.offset, sharedBytes, true); // the upper half stays zero
     view.setBigUint64(CONFIG.stream.offset, stream, true);
   }
 }

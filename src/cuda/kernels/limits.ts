@@ -9,15 +9,15 @@ import { cudart } from "../library.ts";
 
 const AXES = ["X", "Y", "Z"] as const;
 
-/** What a kernel was compiled to need on one device. */
+/** The resources that a compiled kernel needs on one device. */
 export interface KernelNeeds {
-  /** Registers of a thread. */
+  /** The registers of a thread. */
   readonly registers: number;
-  /** Bytes of a block's shared memory that the kernel itself takes. */
+  /** The kernel's own shared memory, in bytes per block. */
   readonly sharedBytes: number;
-  /** Bytes of a thread's local memory. */
+  /** The local memory of a thread in bytes. */
   readonly localBytes: number;
-  /** The most threads that a block of it can have. */
+  /** The most threads of a block. */
   readonly maxThreadsPerBlock: number;
 }
 
@@ -29,9 +29,9 @@ export interface LaunchSizes {
   readonly block: Sizes;
 }
 
-/** What a kernel needs, and so how its launches may be laid out. Holds the sizes of one launch until the next. */
+/** The limits of a kernel's launches, and the sizes of the current one. */
 export class LaunchLimits implements LaunchSizes {
-  /** What it was compiled to need. */
+  /** The resources that it needs. */
   readonly needs: KernelNeeds;
   /** @see {@link LaunchSizes} */
   readonly grid: Sizes;
@@ -39,11 +39,11 @@ export class LaunchLimits implements LaunchSizes {
   readonly block: Sizes;
   readonly #launch: Launch;
   readonly #handle: Address;
-  /** Dynamic shared memory that a launch may ask for without asking for more. */
+  /** The dynamic shared memory that launches are allowed now. */
   #maxDynamic: number;
   readonly #mostDynamic: number;
 
-  /** Asks CUDA, whose device is the thread's. */
+  /** Asks CUDA. The thread's current device is the context's. */
   constructor(launch: Launch, handle: Address, { device: { attributes } }: CudaContext) {
     const bytes = new Uint8Array(cudaFuncAttributes.size);
     check(cudart().cudaFuncGetAttributes(bytes, handle), "cudaFuncGetAttributes");
@@ -63,7 +63,7 @@ export class LaunchLimits implements LaunchSizes {
     this.#mostDynamic = Math.max(this.#maxDynamic, most - this.needs.sharedBytes);
   }
 
-  /** Takes the sizes of a launch. @throws {ArgumentError} for what the device cannot do. */
+  /** Takes the sizes of a launch. @throws {ArgumentError} for sizes beyond the limits. */
   take(grid: readonly number[], block: readonly number[], sharedBytes: number): void {
     this.grid.take(grid);
     this.block.take(block);
@@ -83,8 +83,8 @@ export class LaunchLimits implements LaunchSizes {
   }
 
   /**
-   * More dynamic shared memory than a launch gets unasked has to be asked for (cudaFuncSetAttribute): all that there is,
-   * so that it does not matter who asks for how much of it first. Within the context.
+   * Allows launches more dynamic shared memory than by default (cudaFuncSetAttribute): all that there is, so that the order
+   * of launches does not matter. Call it within the context.
    */
   allow(sharedBytes: number): void {
     if (sharedBytes <= this.#maxDynamic) return;

@@ -21,10 +21,10 @@ export class LoadedCode {
   readonly #log: JitLog | undefined;
 
   /**
-   * Loads it (cudaLibraryLoadData); its end goes on the undo list.
+   * Loads it (cudaLibraryLoadData); the undo list unloads it.
    *
    * @throws {CudaBuildError} for PTX that does not compile.
-   * @throws {InteropError} where libcudart is older than 12.8.
+   * @throws {InteropError} if libcudart is older than 12.8.
    */
   constructor({ within }: CudaContext, { isPtx, bytes }: Code, undo: Undo) {
     const load = newerRuntime("cudaLibraryLoadData");
@@ -45,7 +45,7 @@ export class LoadedCode {
     if (isPtx) this.#compile();
   }
 
-  /** A kernel, by the driver's name of it; undefined where there is none. */
+  /** A kernel, by the driver's name of it; undefined if there is none. */
   kernel(name: string): Address | undefined {
     const find = newerRuntime("cudaLibraryGetKernel");
     const out = new BigUint64Array(1);
@@ -53,7 +53,7 @@ export class LoadedCode {
     return this.compiled(() => {
       const code = find(out, this.handle, text);
       if (code === cudaErrorSymbolNotFound || code === cudaErrorInvalidDeviceFunction) {
-        cudart().cudaGetLastError(); // it is told of in another way
+        cudart().cudaGetLastError(); // the caller reports it
         return undefined;
       }
       check(code, "cudaLibraryGetKernel");
@@ -61,7 +61,7 @@ export class LoadedCode {
     });
   }
 
-  /** What the driver calls its kernels. */
+  /** The driver's names of its kernels. */
   get kernelNames(): string[] {
     const countKernels = newerRuntime("cudaLibraryGetKernelCount");
     const enumerate = newerRuntime("cudaLibraryEnumerateKernels");
@@ -80,7 +80,7 @@ export class LoadedCode {
     });
   }
 
-  /** Has the driver compile it now, for the context's device, instead of when a kernel is first asked for. */
+  /** Makes the driver compile it now for the context's device, and not at the first request for a kernel. */
   #compile(): void {
     const out = new BigUint64Array(1);
     const library = this.handle as bigint as CUlibrary;
@@ -88,10 +88,9 @@ export class LoadedCode {
   }
 
   /**
-   * How many bytes each parameter of a kernel takes (cuKernelGetParamInfo): a launch reads as many of each, whatever was
-   * declared.
+   * The size of each parameter of a kernel (cuKernelGetParamInfo). A launch reads so many bytes, whatever was declared.
    *
-   * @throws {InteropError} where the driver is older than CUDA 12.4.
+   * @throws {InteropError} if the driver is older than CUDA 12.4.
    */
   parameterSizes(kernel: Address): number[] {
     const ask = newerDriver("cuKernelGetParamInfo");
@@ -108,7 +107,7 @@ export class LoadedCode {
     });
   }
 
-  /** Calls within the context; what the driver's compiler has to say becomes part of the error. */
+  /** Makes a call within the context; an error gets the log of the driver's compiler. */
   compiled<R>(call: () => R): R {
     try {
       return this.#within(call);

@@ -3,13 +3,13 @@ import { checks } from "../check.ts";
 
 /** Options of {@link CudaContext.program}. */
 export interface ProgramOptions {
-  /** Macros, by their names: `{ TILE: 64, FAST: true }`; what is true is only defined, what is false is not. */
+  /** Macros by name: `{ TILE: 64, FAST: true }`. True defines a macro without a value; false does not define it. */
   readonly defines?: Readonly<Record<string, string | number | boolean>>;
   /** Options of NVRTC, one an item: `["--use_fast_math", "-I/usr/local/cuda/include"]`. */
   readonly options?: readonly string[];
-  /** What messages of the compiler call the source; `"program.cu"` by default. */
+  /** The name of the source in the compiler's messages; `"program.cu"` by default. */
   readonly name?: string;
-  /** Kernels that are C++: `["fill<float>", "image::blur"]`. What is `extern "C"` needs none. */
+  /** The names of C++ kernels: `["fill<float>", "image::blur"]`; not needed for `extern "C"`. */
   readonly names?: readonly string[];
 }
 
@@ -19,24 +19,24 @@ const OPTIONS: Names<ProgramOptions> = { defines: true, options: true, name: tru
 export interface Source {
   /** The CUDA C++. */
   readonly text: string;
-  /** What the compiler calls it. */
+  /** Its name for the compiler. */
   readonly name: string;
-  /** The kernels whose names are C++. */
+  /** The names of its C++ kernels. */
   readonly names: readonly string[];
-  /** What the compiler is told. */
+  /** The options of the compiler. */
   readonly options: readonly string[];
 }
 
-/** The option that says what to compile for. */
+/** The option for the architecture. */
 export const ARCHITECTURE: RegExp = /^(?:--gpu-architecture|-arch)\b/;
 
 /** Options whose values are the program's own words. */
 const OWN_WORDS = /^(?:-[DIU]|--(?:define-macro|undefine-macro|include-path)=)/;
 
-/** The most that NVRTC 13.0 was seen to take of an option: its buffers have an end. */
+/** The longest option: NVRTC 13.0 has buffers of a fixed size. */
 const LONGEST_OPTION = 4096;
 
-/** What a program gave, each read once. @throws {ArgumentError} where the compiler could not take it. */
+/** A checked source and its options. @throws {ArgumentError} if the compiler could not take them. */
 export function sourceIn(text: string, given: ProgramOptions): Source {
   checks.assertText(text, "source");
   assertWhole(text, "source");
@@ -67,8 +67,8 @@ function definesIn(defines: NonNullable<ProgramOptions["defines"]>): string[] {
 }
 
 /**
- * NVRTC (13.0) ends the process for an option with an empty value, or `-`, or a number that is none of C's; for one that
- * is very long; and where it cannot write a trace. What is wrong in other ways it says itself.
+ * Returns an option that does not crash NVRTC. NVRTC 13.0 crashes on an option with an empty value, `-` or a number that C
+ * does not have, on a very long one, and if it cannot write a trace. It reports other mistakes itself.
  */
 function checkedOption(option: string, i: number): string {
   const argument = `options[${i}]`;
@@ -91,7 +91,7 @@ function textsIn(given: readonly string[], argument: string): string[] {
   });
 }
 
-/** C would take what stands before a zero for all of it. */
+/** Throws if a text has a zero inside, where C would end it. */
 function assertWhole(text: string, argument: string): void {
   if (text.includes("\0")) throw checks.wrong(argument, "it has a zero inside, where C would take it to end.");
 }

@@ -4,7 +4,7 @@ import { NUMBERS } from "../../core/layout/numbers.ts";
 /** The scalar types of CUDA C++ for Linux, by one name each. */
 const SCALARS: { readonly [name: string]: Scalar } = {
   bool: { numbers: NUMBERS.u8.within(0n, 1n), dtypes: ["u8"], isBoolean: true },
-  char: scalar("i8", "u8"), // C leaves open which it is
+  char: scalar("i8", "u8"), // C leaves its sign open
   schar: scalar("i8"),
   uchar: scalar("u8"),
   short: scalar("i16"),
@@ -54,7 +54,7 @@ const SPELLINGS: { readonly [spelling: string]: string } = {
   "__half": "half",
 };
 
-/** The types of CUDA C++: a vector of three is packed, and none is aligned to more than 16 bytes (vector_types.h). */
+/** The types of CUDA C++. A vector of three is packed; the greatest alignment is 16 bytes (vector_types.h). */
 const TYPES = new TypeTable({
   scalars: SCALARS,
   spellings: SPELLINGS,
@@ -64,7 +64,7 @@ const TYPES = new TypeTable({
   mostAlign: 16,
 });
 
-/** What a type of CUDA C++ is made of; undefined where it is neither a number nor a vector. */
+/** The numbers of a CUDA C++ type; undefined if it is neither a number nor a vector. */
 export function elementOf(type: string): Element | undefined {
   return TYPES.element(type);
 }

@@ -8,7 +8,7 @@ import { cudart } from "../library.ts";
 
 const out = new BigUint64Array(1);
 
-/** A pointer that a function of CUDA's puts where it is told. @throws {NativeCallError} where it answers a code. */
+/** The pointer that a CUDA function writes to its output argument. @throws {NativeCallError} if it fails. */
 export function allocatedBy(
   { within }: CudaContext,
   fn: string,
@@ -28,15 +28,14 @@ export function freeHost(context: CudaContext, address: Address): (fate: Fate) =
   return freeBy(context, "cudaFreeHost", () => cudart().cudaFreeHost(address));
 }
 
-/** How memory of another process is given up: by cudaIpcCloseMemHandle. */
+/** How memory of another process is closed: by cudaIpcCloseMemHandle. */
 export function closeImported(context: CudaContext, address: Address): (fate: Fate) => void {
   return freeBy(context, "cudaIpcCloseMemHandle", () => cudart().cudaIpcCloseMemHandle(address));
 }
 
 /**
- * Frees by a function of CUDA's, unless a view has escaped: it would be used after the driver had freed the memory. The
- * device's primary context, whose end frees all of its memory, is one's own until then: the host may hold the memory for
- * longer than our context is open, and for good where a view has escaped.
+ * Frees by a CUDA function, unless a view has escaped and may still be used. Retains the device's primary context until
+ * then, because its end frees all its memory, and the host may hold this memory for longer than our context is open.
  */
 function freeBy(context: CudaContext, fn: string, call: () => number): (fate: Fate) => void {
   const { within } = context;

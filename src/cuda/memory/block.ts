@@ -12,26 +12,26 @@ export type CudaMemoryKind =
   | "imported"
   | "peer";
 
-/** A block that CUDA has allocated. Its `address` is the host's, where the CPU may use that; else the device's. */
+/** A block that CUDA allocated. Its `address` is the host address if the CPU may use it, else the device's. */
 export interface CudaBlock extends Block {
-  /** What kind of memory it is. */
+  /** The kind of memory. */
   readonly memory: CudaMemoryKind;
-  /** What kernels call its first byte. */
+  /** Its address for kernels. */
   readonly deviceAddress: Address;
-  /** What the host calls it, where it can reach it. */
+  /** Its address for the host, if the host reaches it. */
   readonly hostAddress: Address | undefined;
-  /** The ordinal of the device that it was allocated on. */
+  /** The ordinal of its device. */
   readonly ordinal: number;
-  /** The flags that it was made with, by CUDA's names. */
+  /** Its flags, by CUDA's names. */
   readonly flags: readonly string[];
 }
 
-/** The block of an allocation that CUDA has made; undefined for other memory. */
+/** The block of an allocation by CUDA; undefined for other memory. */
 export function cudaBlockOf({ block }: Allocation): CudaBlock | undefined {
   return block.kind.startsWith("cuda.") && "deviceAddress" in block ? block as CudaBlock : undefined;
 }
 
-/** Is it memory of a pool, which has no handle of its own, and to which peer access is the pool's matter? */
+/** True for memory of a pool, which has no IPC handle, and whose peer access is the pool's. */
 export function isPooled(allocation: Allocation): boolean {
   return cudaBlockOf(allocation)?.flags.some((flag) => /^cudaMalloc.*Async$/.test(flag)) ?? false;
 }

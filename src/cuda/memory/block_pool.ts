@@ -4,45 +4,45 @@ import { ledger } from "../../core/life/ledger.ts";
 import { unwind } from "../../core/life/undo.ts";
 import type { CudaBlock } from "./block.ts";
 
-/** So many blocks, and the bytes that they have together. */
+/** A number of blocks, and their bytes. */
 export interface BlockCount {
-  /** Blocks. */
+  /** The number of blocks. */
   readonly blocks: number;
-  /** Bytes. */
+  /** Their bytes together. */
   readonly bytes: number;
 }
 
-/** What a pool of blocks holds, and how well it did. */
+/** The contents of a pool of blocks, and its use. */
 export interface BlockPoolStatistics {
-  /** Handed out. */
+  /** Blocks in use. */
   readonly lent: BlockCount;
-  /** There to be handed out. */
+  /** Free blocks. */
   readonly idle: BlockCount;
-  /** Dropped, because a view of them was moved away: they are kept for good. */
+  /** Blocks with an escaped view, which are never freed or reused. */
   readonly quarantined: BlockCount;
-  /** How often a block had to be made. */
+  /** How often a block was made. */
   readonly made: number;
-  /** How often one was there. */
+  /** How often a block was reused. */
   readonly reused: number;
 }
 
-/** How a pool of blocks works. */
+/** Options of a {@link BlockPool}. */
 export interface BlockPoolOptions {
   /** Makes a block of so many bytes. */
   readonly make: (byteLength: number) => CudaBlock;
-  /** What the address of every block is a multiple of, in bytes: a power of two. */
+  /** The alignment of all blocks in bytes, a power of two. */
   readonly alignment: number;
-  /** The most bytes that the pool holds, those handed out included. */
+  /** The most bytes of the pool, blocks in use included. */
   readonly mostBytes: number;
 }
 
 /** The least block: a page. */
 const LEAST = 4096;
 
-/** What the ledger counts a block as, from when it is made until it is freed, handed out or not. */
+/** A block's kind in the ledger, in use or not. */
 const KIND = "cuda.pinned_pool.block";
 
-/** Blocks by size class, the powers of two, which are handed out and come back by being freed. */
+/** A pool of blocks by size class, the powers of two. A block returns to it when it is freed. */
 export class BlockPool {
   readonly #options: BlockPoolOptions;
   readonly #idle = new Map<number, CudaBlock[]>();
@@ -51,32 +51,32 @@ export class BlockPool {
   #reused = 0;
   #closed = false;
 
-  /** Empty. */
+  /** An empty pool. */
   constructor(options: BlockPoolOptions) {
     this.#options = options;
   }
 
-  /** What it holds. */
+  /** Its contents and use. */
   get statistics(): BlockPoolStatistics {
     const { lent, idle, quarantined } = this.#counts;
     const [made, reused] = [this.#made, this.#reused];
     return { lent: { ...lent }, idle: { ...idle }, quarantined: { ...quarantined }, made, reused };
   }
 
-  /** What a block for so many bytes takes: where it begins is not known before. */
+  /** The size of a block for so many bytes, with room to align it. */
   bytesOf(byteLength: number): number {
     return classOf(byteLength) + this.#options.alignment;
   }
 
-  /** Makes a block in advance. @throws what making it throws. */
+  /** Makes a block in advance. */
   prepare(byteLength: number): void {
     this.#keep(this.#make(classOf(byteLength)), classOf(byteLength));
   }
 
   /**
-   * A block of at least so many bytes, aligned. Freeing it gives it back, unless a view of it has escaped.
+   * An aligned block of at least so many bytes. It returns when it is freed, unless a view of it has escaped.
    *
-   * @throws {AccessError} where the pool would hold too many bytes.
+   * @throws {AccessError} if the pool would hold too many bytes.
    */
   take(byteLength: number): CudaBlock {
     const size = classOf(byteLength);
@@ -91,14 +91,14 @@ export class BlockPool {
     return this.#lent(made, size, byteLength);
   }
 
-  /** Frees the blocks that are not handed out. */
+  /** Frees the blocks that are not in use. */
   trim(): void {
     const idle = [...this.#idle.values()].flatMap((blocks) => blocks.splice(0));
     for (const { byteLength } of idle) add(this.#counts.idle, byteLength, -1);
     throwAll(unwind(idle.map((block) => () => this.#free(block, "unused"))), "freeing the blocks of a pool");
   }
 
-  /** Frees them, and from now on each that comes back. */
+  /** The same, and frees the others when they return. */
   close(): void {
     this.#closed = true;
     this.trim();
@@ -122,7 +122,7 @@ export class BlockPool {
     return block;
   }
 
-  /** The same block, aligned, as long as it was asked for. */
+  /** The aligned part of a block, of the wanted length. */
   #lent(whole: CudaBlock, size: number, byteLength: number): CudaBlock {
     const alignment = BigInt(this.#options.alignment);
     const shift = (alignment - whole.hostAddress! % alignment) % alignment;
@@ -155,7 +155,7 @@ export class BlockPool {
   }
 }
 
-/** The power of two that so many bytes go into. */
+/** The smallest power of two that holds so many bytes. */
 export function classOf(byteLength: number): number {
   let size = LEAST;
   while (size < byteLength) size *= 2;

@@ -8,18 +8,18 @@ import { cudart } from "../library.ts";
 import { allocatedBy, freeDevice } from "./allocate.ts";
 import type { CudaBlock } from "./block.ts";
 
-/** How memory of the device is allocated. */
+/** Options of {@link CudaContext.allocate}. */
 export interface DeviceAllocation extends LayoutInit {
   /**
-   * Do rows begin where the device likes them to (cudaMallocPitch)? The first dimension's stride is what it chooses; give
-   * neither strides nor an offset then. False by default.
+   * True if the device chooses the pitch of rows (cudaMallocPitch). Strides and an offset are not allowed then. False by
+   * default.
    */
   readonly pitch?: boolean;
 }
 
 const NAMES: Names<DeviceAllocation & Layout> = { ...LAYOUT_NAMES, pitch: true };
 
-/** A new block, and where the elements lie in it. */
+/** A new block, and the layout of the elements in it. */
 export interface PlacedBlock {
   /** The memory. */
   readonly block: CudaBlock;
@@ -27,7 +27,7 @@ export interface PlacedBlock {
   readonly at: Layout;
 }
 
-/** Memory of the device, not initialised: at least 256 bytes aligned. */
+/** Device memory, not initialised, aligned to at least 256 bytes. */
 export function deviceMemory(context: CudaContext, init: DeviceAllocation): PlacedBlock {
   const { pitch = false, shape, dtype, strides, rowAlign, byteOffset } = optionsIn(init, NAMES, "init");
   if (typeof pitch !== "boolean") throw checks.wrong("pitch", `${shown(pitch)} is no boolean.`);
@@ -43,13 +43,13 @@ export function deviceMemory(context: CudaContext, init: DeviceAllocation): Plac
   return pitchedMemory(context, at);
 }
 
-/** Plain memory of the device (cudaMalloc). */
+/** Plain device memory (cudaMalloc). */
 function deviceBlock(context: CudaContext, byteLength: number): CudaBlock {
   const address = allocatedBy(context, "cudaMalloc", (out) => cudart().cudaMalloc(out, BigInt(byteLength)));
   return { ...onDevice(context, address, byteLength, []), free: freeDevice(context, address) };
 }
 
-/** Rows at the distance that the device likes (cudaMallocPitch). */
+/** Rows at a pitch that the device chooses (cudaMallocPitch). */
 function pitchedMemory(context: CudaContext, { shape, dtype, strides }: Layout): PlacedBlock {
   const [[rows], [rowBytes]] = [shape, strides];
   const pitch = new BigUint64Array(1);
@@ -69,7 +69,7 @@ function pitchedMemory(context: CudaContext, { shape, dtype, strides }: Layout):
   }
 }
 
-/** What every block of a device's memory has in common. */
+/** The common part of all blocks of device memory. */
 export function onDevice(
   { name, device: { ordinal } }: CudaContext,
   address: Address,

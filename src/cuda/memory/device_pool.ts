@@ -22,36 +22,33 @@ import type { CudaContext } from "../context.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 
-/** How a pool of device memory is made. */
+/** Options of {@link CudaContext.createPool}. */
 export interface MemoryPoolOptions {
-  /** The most bytes that it may hold; what the system allows by default. From CUDA 12.2. */
+  /** The most bytes of the pool; by default the system's limit. From CUDA 12.2. */
   readonly maxBytes?: number;
-  /**
-   * So many bytes it keeps when a stream, an event or the device is waited for; what is more goes back to the device. 0 by
-   * default.
-   */
+  /** The unused bytes that it keeps when a stream, an event or the device is waited for; the rest is freed. 0 by default. */
   readonly releaseThreshold?: number;
 }
 
 const OPTIONS: Names<MemoryPoolOptions> = { maxBytes: true, releaseThreshold: true };
 
-/** What a pool holds, in bytes (cudaMemPoolGetAttribute). */
+/** The bytes of a pool (cudaMemPoolGetAttribute). */
 export interface MemoryPoolStatistics {
-  /** In use by allocations. */
+  /** The bytes in use. */
   readonly used: number;
-  /** The most that ever was in use. */
+  /** The most bytes ever in use. */
   readonly usedHigh: number;
-  /** Taken from the device. */
+  /** The bytes taken from the device. */
   readonly reserved: number;
-  /** The most that ever was. */
+  /** The most bytes ever taken. */
   readonly reservedHigh: number;
 }
 
 /** A pool of device memory for `stream.allocate()`: made by `cuda.createPool()`. */
 export class CudaMemoryPool extends NativeObject {
-  /** The context it belongs to. */
+  /** Its context. */
   readonly context: CudaContext;
-  /** Its end of life: what was allocated from it ends first. */
+  /** Its end of life: its tensors end first. */
   readonly resource: Resource;
   readonly #handle: CudaMemPool;
 
@@ -75,7 +72,7 @@ export class CudaMemoryPool extends NativeObject {
     this.resource = new Resource({ name: `cuda memory pool (${context.name})`, owners: [context.resource], undo });
   }
 
-  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
   static owns(value: object): boolean {
     return #handle in value;
   }
@@ -86,12 +83,12 @@ export class CudaMemoryPool extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check: for those who write mappers. */
+  /** The same without a check. For authors of mappers. */
   get rawHandle(): CudaMemPool {
     return this.#handle;
   }
 
-  /** What it holds now, and what it held at most. */
+  /** Its bytes now, and at most. */
   get statistics(): MemoryPoolStatistics {
     this.resource.assertLive();
     return {
@@ -103,8 +100,8 @@ export class CudaMemoryPool extends NativeObject {
   }
 
   /**
-   * Gives memory that nobody uses back to the device, until at most so many bytes are held (cudaMemPoolTrimTo). What was
-   * freed in the order of a stream counts once that was finished: `stream.finish()`.
+   * Frees unused memory until the pool holds at most so many bytes (cudaMemPoolTrimTo). Memory that was freed in stream
+   * order counts as unused after `stream.finish()`.
    */
   trim(bytesToKeep: number = 0): void {
     const bytes = BigInt(whole(bytesToKeep, "bytesToKeep", 0));
@@ -126,7 +123,7 @@ export class CudaMemoryPool extends NativeObject {
   }
 }
 
-/** Throws where a device has no stream-ordered allocation. */
+/** Throws if a device has no stream-ordered allocation. */
 export function assertPools({ name, device: { attributes } }: CudaContext): void {
   if (attributes.memoryPoolsSupported === 1) return;
   throw new ArgumentError(`${name} has no memory pools (memoryPoolsSupported is 0).`, {

@@ -10,8 +10,8 @@ const UNREACHABLE = {
 };
 
 /**
- * Memory that the host reaches too, by the address that the host has of it: no native call, and nothing moves here. An alias
- * where that was proven on this device. Elsewhere the driver moves the pages to whoever touches them (managed memory).
+ * The port to the host of memory that it reaches: its host address, without a native call. It is an alias if that was proven
+ * on this device; else the driver moves the pages to their current user (managed memory).
  */
 export function hostPorts(context: CudaContext): Memory<CudaTensor> {
   const byAddress: Offer = {

@@ -10,7 +10,7 @@ import type { CudaContext } from "../context.ts";
 import { registerFlags, type RegisterOptions } from "./register_flags.ts";
 import { refuseRegister, register } from "./registered.ts";
 
-/** Memory of the host that stays registered between maps, for a buffer that comes again: made by `cuda.register()`. */
+/** Host memory that stays registered between maps. Made by `cuda.register()`. */
 export class CudaRegistration extends NativeObject {
   /** Its end of life. Maps that use the pages keep them registered until they end. */
   readonly resource: Resource;

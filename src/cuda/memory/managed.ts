@@ -28,10 +28,10 @@ import { type ManagedTurns, managedTurns } from "./managed_turns.ts";
 import { CudaMemory } from "./memory.ts";
 import { assertAllowed } from "./rules.ts";
 
-/** Who may use managed memory: every stream, the host alone, or one stream. */
+/** The users of managed memory: all streams, only the host, or one stream. */
 export type ManagedAttachment = "global" | "host" | "single";
 
-/** How managed memory is allocated. */
+/** Options of {@link CudaManaged.allocate}. */
 export interface ManagedAllocation extends LayoutInit {
   /** Who may use it to begin with; `"global"` by default. */
   readonly attach?: "global" | "host";
@@ -56,16 +56,16 @@ const ATTACH: { readonly [A in ManagedAttachment]: number } = {
 };
 
 /**
- * Managed ("unified") memory: host and devices call it by one address, and the driver moves it to whoever uses it.
+ * Managed ("unified") memory. Host and devices use one address, and the driver moves the pages to their current user.
  *
- * Without concurrentManagedAccess a touch by the CPU while a device runs anything ends the process: commands take the
- * host's views away, and new ones wait for them. What the workers of a program do, no other isolate knows: on such a device
- * use managed memory in the isolate alone that submits its work.
+ * Without concurrentManagedAccess the process crashes if the CPU touches it while a device runs anything. So commands
+ * revoke the host's views, and new views wait for the commands. Isolates do not know each other's work: on such a device,
+ * use managed memory only in the isolate that submits its work.
  */
 export class CudaManaged extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.managed";
-  /** Who may use which block when, on a device without concurrentManagedAccess; others need no turns. */
+  /** The turns of host and device, on a device without concurrentManagedAccess. */
   readonly turns: ManagedTurns | undefined;
 
   /** Made by the context. */
@@ -80,8 +80,8 @@ export class CudaManaged extends CudaMemory {
   /**
    * Allocates managed memory (cudaMallocManaged), zeroed by the system.
    *
-   * @throws {ArgumentError} where the device has none (managedMemory is 0).
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {ArgumentError} if the device has none (managedMemory is 0).
+   * @throws {NativeCallError} if there is not enough memory.
    */
   allocate(init: ManagedAllocation): CudaTensor {
     const { attach = "global" } = object(init, "init");
@@ -97,12 +97,12 @@ export class CudaManaged extends CudaMemory {
   }
 
   /**
-   * Says, on a stream, who uses a whole block from there on (cudaStreamAttachMemAsync): a hint to move it, on systems that
-   * move it at each launch, and on those without concurrentManagedAccess what allows the other side to use it.
+   * Sets the users of a whole block, in a stream's order (cudaStreamAttachMemAsync). It is a hint on systems that move
+   * memory at each launch; without concurrentManagedAccess it allows the other side to use the block.
    *
-   * @param to `"single"` is the stream, which has to be given then
-   * @throws {ArgumentError} for what is no managed tensor that owns its block.
-   * @throws {AccessError} where its bytes are lent; without concurrentManagedAccess, where any of its block are.
+   * @param to `"single"` is the stream, which must be given then
+   * @throws {ArgumentError} unless it is a managed tensor that owns its block.
+   * @throws {AccessError} if its bytes are lent; without concurrentManagedAccess, if any bytes of its block are.
    */
   attach(tensor: CudaTensor, to: ManagedAttachment, stream?: CudaStream): void {
     if (typeof to !== "string" || !Object.hasOwn(ATTACH, to)) {
@@ -128,10 +128,10 @@ export class CudaManaged extends CudaMemory {
   }
 
   /**
-   * Moves a tensor's bytes, in the order of a stream, to who is about to use them (cuMemPrefetchAsync): a hint that costs
-   * nothing but time where it is wrong. Returns.
+   * Moves a tensor's bytes to their next user, in a stream's order (cuMemPrefetchAsync). A wrong hint only costs time.
+   * Returns at once.
    *
-   * @throws {ArgumentError} where a device has no concurrentManagedAccess (as no Tegra has): attach it instead.
+   * @throws {ArgumentError} if a device has no concurrentManagedAccess (no Tegra has): attach it instead.
    *
    * @example
    * ```ts ignore
@@ -157,34 +157,34 @@ export class CudaManaged extends CudaMemory {
   }
 
   /**
-   * Tells the driver how a tensor's bytes will be used (cuMemAdvise), from now on and at once: that they are mostly read,
-   * where they had best lie, or who will use them from afar.
+   * Tells the driver at once how a tensor's bytes will be used (cuMemAdvise): that they are mostly read, their preferred
+   * place, or a remote user.
    *
-   * @throws {ArgumentError} where a device has no concurrentManagedAccess.
+   * @throws {ArgumentError} if a device has no concurrentManagedAccess.
    */
   advise(tensor: CudaTensor, advice: ManagedAdvice, options: AdviseOptions = {}): void {
     const { location = "device", unset = false } = optionsIn(options, OPTIONS);
     setAdvice(this.context, tensor, advice, this.#placed(tensor, location, "advise"), unset);
   }
 
-  /** What a tensor's bytes were advised: all of them alike. */
+  /** The advice that all of a tensor's bytes have in common. */
   adviceOn(tensor: CudaTensor): ManagedHints {
     this.#assertManaged(tensor, "advise");
     tensor.resource.assertLive();
     return hintsOn(this.context, tensor);
   }
 
-  /** Where all of a tensor's bytes were last asked to move: a device's ordinal, the host, or nowhere in particular. */
+  /** The last prefetch of all of a tensor's bytes: a device's ordinal, the host, or undefined. */
   lastPrefetch(tensor: CudaTensor): number | "host" | undefined {
     return this.adviceOn(tensor).lastPrefetch;
   }
 
-  /** Takes the host's views of managed memory away where the device cannot run anything beside them; elsewhere nothing. */
+  /** Revokes the host's views of managed memory, if the device cannot run while they are used. */
   revokeViews(): void {
     this.turns?.before(this.context.stream.line.lane);
   }
 
-  /** The context of a place, where managed memory may move there. */
+  /** The context of a place that managed memory can move to. */
   #placed(tensor: CudaTensor, to: ManagedPlace, operation: "prefetch" | "advise"): CudaContext | "host" {
     this.#assertManaged(tensor, operation);
     tensor.resource.assertLive();

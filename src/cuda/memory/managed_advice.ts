@@ -22,25 +22,25 @@ import { checkDriver } from "../errors.ts";
 import { cudaDriver, newerDriver } from "../library.ts";
 import type { CudaTensor } from "../tensor.ts";
 
-/** Whose memory: that of the context's own device, the host's, or another device's. */
+/** A place of managed memory: the context's device, the host, or another device. */
 export type ManagedPlace = "device" | "host" | CudaContext;
 
-/** What the driver is told of managed memory; each by its CU_MEM_ADVISE. */
+/** Advice to the driver about managed memory, by its CU_MEM_ADVISE. */
 export type ManagedAdvice = "read-mostly" | "preferred-location" | "accessed-by";
 
-/** What holds for all bytes of a range (cuMemRangeGetAttribute); devices by their ordinals. */
+/** The advice for all bytes of a range (cuMemRangeGetAttribute); devices by their ordinals. */
 export interface ManagedHints {
-  /** Whoever reads it gets a copy of his own. */
+  /** True if each reader gets a copy. */
   readonly readMostly: boolean;
-  /** Where it had best lie. */
+  /** Its preferred place. */
   readonly preferredLocation: number | "host" | undefined;
-  /** Who uses it from afar. */
+  /** Its remote users. */
   readonly accessedBy: readonly (number | "host")[];
-  /** Where it was last asked to move. */
+  /** The target of its last prefetch. */
   readonly lastPrefetch: number | "host" | undefined;
 }
 
-/** Each advice, and the way back. */
+/** The codes that set and unset each advice. */
 const ADVICE: { readonly [A in ManagedAdvice]: readonly [set: number, unset: number] } = {
   "read-mostly": [CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_UNSET_READ_MOSTLY],
   "preferred-location": [CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION],
@@ -50,7 +50,7 @@ const ADVICE: { readonly [A in ManagedAdvice]: readonly [set: number, unset: num
 /** More processors than a machine has. */
 const MOST_PROCESSORS = 65;
 
-/** A place as the driver is told of it. */
+/** A place as a `CUmemLocation`. */
 export function locationOf(place: CudaContext | "host"): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(CUmemLocation.size);
   writeCUmemLocation(
@@ -63,7 +63,7 @@ export function locationOf(place: CudaContext | "host"): Uint8Array<ArrayBuffer>
   return bytes;
 }
 
-/** Advises the driver, or takes that back. */
+/** Sets or unsets advice. */
 export function setAdvice(
   { within }: CudaContext,
   { address, layout: { byteLength } }: CudaTensor,
@@ -79,7 +79,7 @@ export function setAdvice(
   within(() => checkDriver(call(address, BigInt(byteLength), number, locationOf(place)), "cuMemAdvise"));
 }
 
-/** What the driver knows of a range. */
+/** The driver's advice for a range. */
 export function hintsOn(context: CudaContext, { address, layout: { byteLength } }: CudaTensor): ManagedHints {
   const told = (attribute: number, count: number): number[] => {
     const data = new Int32Array(count);

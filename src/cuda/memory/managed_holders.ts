@@ -4,14 +4,14 @@ import { AccessError } from "../../core/errors.ts";
 import type { Grant } from "../../core/memory/grant.ts";
 import type { Resource } from "../../core/life/resource.ts";
 
-/** Whoever has a block's bytes: their owners, and all that they were lent to, by whichever API. */
+/** The holders of a block's bytes: their owners and borrowers, of all APIs. */
 export function holdersOf({ roots, lends }: Allocation): Resource[] {
   const grants: Grant[] = [...lends];
   for (let i = 0; i < grants.length; i++) grants.push(...grants[i].lends);
-  return [...roots, ...grants].flatMap(({ resource }) => resource ?? []); // a map that is still being made has none
+  return [...roots, ...grants].flatMap(({ resource }) => resource ?? []); // a map in the making has none
 }
 
-/** Why the CPU cannot be kept from a block: a promise has it, or another API, which uses it without asking anybody. */
+/** Why the CPU cannot be kept from a block: a promise holds it, or another API, which may use it at any time. */
 export function unstoppable(allocation: Allocation): AccessError | undefined {
   const holders = holdersOf(allocation);
   const lent = holders.find(({ held }) => held);

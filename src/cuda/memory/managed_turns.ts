@@ -4,52 +4,52 @@ import type { Fence } from "../../core/device/fence.ts";
 import type { Line, Use } from "../../core/device/line.ts";
 import { holdersOf, unstoppable } from "./managed_holders.ts";
 
-/** A stream's commands, whichever context submits them: it is known by its `cudaStream_t`. */
+/** A stream, known by its `cudaStream_t` in all contexts. */
 export interface StreamCommands {
   /** The `cudaStream_t`. */
   readonly stream: bigint;
 }
 
-/** A block of managed memory, and who may use it: every stream, the host, or one stream. */
+/** A block of managed memory, and its users: all streams, the host, or one stream. */
 interface Tracked {
   readonly allocation: Allocation;
-  /** What it was allocated with, and comes back to when the stream is destroyed that it is attached to. */
+  /** Its first users, and again its users once its stream is destroyed. */
   readonly initial: "global" | "host";
   user: "global" | "host" | bigint;
-  /** Is it attached to a stream that was left to its owner? What that is given from then on is not known here. */
+  /** True if its stream was left to its owner, whose commands are unknown here. */
   left: boolean;
 }
 
 /**
- * Managed memory of devices without concurrentManagedAccess: host and devices take turns. While anything runs on such a
- * device a touch by the CPU ends the process, unless the block is attached to the host, or to a stream that is idle. So its
- * views are revoked before a command is submitted, and whoever of the host wants new ones waits for that command.
+ * Managed memory of devices without concurrentManagedAccess: host and devices take turns. While such a device runs anything,
+ * the process crashes if the CPU touches a block that is attached neither to the host nor to an idle stream. So a command
+ * revokes the views first, and new views wait for the command.
  *
- * It knows what this isolate submits, by whichever context. What another isolate of the process submits, it cannot know.
+ * It knows the commands of all contexts of this isolate, and none of other isolates.
  */
 export class ManagedTurns {
   readonly #tracked = new Map<Allocation, Tracked>();
-  /** The streams of such devices. Held weakly: a context that nobody has any more is told of when it is collected. */
+  /** The streams of such devices; weak, so that finalizers notice a forgotten context. */
   #lines: readonly WeakRef<Line>[] = [];
 
-  /** One more stream may touch memory of this kind, or runs beside it. */
+  /** Adds a stream of such a device. */
   join(line: Line): void {
     const living = this.#lines.filter((each) => each.deref()?.resource.isLive);
     this.#lines = [...living, new WeakRef(line)];
   }
 
-  /** A new block: the host waits for what is in flight already. */
+  /** Adds a block. The host waits for all commands in flight. */
   track(allocation: Allocation, initial: "global" | "host"): void {
     this.#tracked.set(allocation, { allocation, initial, user: initial, left: false });
-    allocation.indivisible = true; // a command is recorded on those who have it: whoever comes later finds it with them
+    allocation.indivisible = true; // commands are recorded on its holders, for later users
     allocation.beforeFree(() => this.#tracked.delete(allocation));
     if (initial === "global") this.#recordInFlight(allocation);
   }
 
   /**
-   * A block is about to be attached to all streams or to one: what runs there already may touch it then.
+   * Revokes the views of a block before it is attached to streams, whose running commands may touch it then.
    *
-   * @throws {AccessError} where the CPU cannot be kept from it.
+   * @throws {AccessError} if the CPU cannot be kept from it.
    */
   takeViews(allocation: Allocation): void {
     if (!this.#tracked.has(allocation)) return;
@@ -58,7 +58,7 @@ export class ManagedTurns {
     revokeViews(allocation);
   }
 
-  /** Who may use a block from now on; unless that is the host, it waits for what is in flight. */
+  /** Sets the users of a block. Unless that is the host, the block waits for all commands in flight. */
   attached(allocation: Allocation, to: "global" | "host" | StreamCommands): void {
     const tracked = this.#tracked.get(allocation);
     if (tracked === undefined) return;
@@ -68,8 +68,8 @@ export class ManagedTurns {
   }
 
   /**
-   * A stream's work is done, and it is about to be destroyed: what is attached to it comes back to what it was allocated
-   * with. Where it is left to its owner, who may destroy it or not, nothing is given to the host, nor to other streams.
+   * A stream's work is done. If it is destroyed, its blocks return to their first users. If it is left to its owner, they
+   * stay with it.
    */
   streamEnds({ stream }: StreamCommands, destroyed: boolean): void {
     for (const tracked of this.#tracked.values()) {
@@ -82,14 +82,14 @@ export class ManagedTurns {
       }
       if (initial === "host") continue;
       if (unstoppable(allocation) === undefined) revokeViews(allocation);
-      else this.#eachInFlight((fence) => fence.waitSync()); // whoever has it then keeps all others from running
+      else this.#eachInFlight((fence) => fence.waitSync()); // its new users exclude all others
     }
   }
 
   /**
-   * May a command of a stream use these?
+   * Throws unless a command of a stream may use these.
    *
-   * @throws {AccessError} where the block of one is attached to the host, or to another stream.
+   * @throws {AccessError} if the block of one is attached to the host, or to another stream.
    */
   assertReachable(uses: readonly Use[], commands: StreamCommands): void {
     for (const { tensor, argument } of uses) {
@@ -109,9 +109,9 @@ export class ManagedTurns {
   }
 
   /**
-   * A command is about to be submitted: the host's views of what it may touch are revoked.
+   * Revokes the host's views of all memory that the next command may touch.
    *
-   * @throws {AccessError} where a promise or another API holds such memory: what they do with it, nobody can stop.
+   * @throws {AccessError} if a promise or another API holds such memory, because their use cannot be stopped.
    */
   before(commands: StreamCommands): void {
     const concerned = this.#concerned(commands);
@@ -122,7 +122,7 @@ export class ManagedTurns {
     for (const allocation of concerned) revokeViews(allocation);
   }
 
-  /** It was submitted: the host waits for it before it looks at what it may touch. */
+  /** Records a submitted command on all memory that it may touch: the host waits for it. */
   after(commands: StreamCommands, fence: Fence): void {
     for (const allocation of this.#concerned(commands)) recordOn(allocation, fence);
   }
@@ -144,10 +144,10 @@ export class ManagedTurns {
   }
 }
 
-/** The turns of this isolate: a block that is attached to all is any device's. */
+/** The turns of this isolate, for all devices. */
 export const managedTurns: ManagedTurns = new ManagedTurns();
 
-/** May the commands of a stream touch a block, as far as the host has to know? */
+/** True if the commands of a stream may touch a block that the host may use. */
 function concerns({ user, left }: Tracked, { stream }: StreamCommands): boolean {
   return left || user === "global" || user === stream;
 }

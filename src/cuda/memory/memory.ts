@@ -15,13 +15,13 @@ import { CudaTensor } from "../tensor.ts";
 import { hostPorts } from "./host_ports.ts";
 import type { CudaBlock, CudaMemoryKind } from "./block.ts";
 
-/** Where the elements of a tensor lie, as a kernel and as the host call them. */
+/** The place of a tensor's elements, for kernels and for the host. */
 export interface CudaPlace extends PlacedPlane {
-  /** What kernels call the byte that the layout counts from. */
+  /** The device address that the layout counts from. */
   readonly handle: Address;
-  /** What the host calls it, where it can reach it. */
+  /** Its host address, if the host reaches it. */
   readonly hostHandle: Address | undefined;
-  /** What kind of memory they lie in. */
+  /** The kind of memory. */
   readonly memory: CudaMemoryKind;
 }
 
@@ -29,9 +29,9 @@ export interface CudaPlace extends PlacedPlane {
 export abstract class CudaMemory implements Target<CudaTensor> {
   /** The kind of memory. */
   abstract readonly kind: string;
-  /** The context whose kernels reach it. */
+  /** Its context. */
   readonly context: CudaContext;
-  /** How the host has it. */
+  /** Its ports to and from the host. */
   readonly ports: Memory<CudaTensor>;
 
   /** Made by the context. */
@@ -45,17 +45,17 @@ export abstract class CudaMemory implements Target<CudaTensor> {
     return value instanceof CudaTensor && value.target === this;
   }
 
-  /** The tensor that owns a new block: for those who write mappers. */
+  /** The tensor that owns a new block. For authors of mappers. */
   own(block: CudaBlock, at: Layout): CudaTensor {
     return ownedTensor(this, block, at);
   }
 }
 
-/** What stands behind a new block beside its context. */
+/** The owners of a new block besides its context. */
 export interface BlockOwners {
-  /** What has to outlive it as well. */
+  /** The resources that outlive it. */
   readonly owners?: readonly Resource[];
-  /** How it is given back in the order of a stream: `leave` frees the block. */
+  /** How it is freed in the order of a stream: `leave` frees the block. */
   readonly giveBack?: (leave: () => void) => GiveBack;
 }
 
@@ -69,7 +69,7 @@ export function ownedTensor(
   return tensorOver(target, new Allocation(block), at, about);
 }
 
-/** A tensor that owns the block of an allocation of CUDA's, with whoever has it already. */
+/** A tensor that owns the block of a CUDA allocation, together with its peers. */
 export function tensorOver(
   target: Target & { readonly context: CudaContext },
   allocation: Allocation,
@@ -96,7 +96,7 @@ export function tensorOver(
   return new CudaTensor({ target, memory, handle, hostHandle, layout: at, resource });
 }
 
-/** A frame of planes whose bytes one resource holds. */
+/** A frame of planes; one resource holds their bytes. */
 export function framed(
   target: Target,
   resource: Resource,

@@ -18,13 +18,13 @@ import { ownedTensor } from "./memory.ts";
 
 /** Options of {@link CudaStream.allocate}. */
 export interface OrderedAllocation {
-  /** Where the memory comes from; the device's own pool by default. */
+  /** The pool of the memory; the device's own by default. */
   readonly pool?: CudaMemoryPool;
 }
 
 const OPTIONS: Names<OrderedAllocation> = { pool: true };
 
-/** A tensor whose memory is made and given back in the order of a stream. */
+/** A tensor whose memory is allocated and freed in the order of a stream. */
 export function allocateInOrder(stream: CudaStream, init: LayoutInit, options: OrderedAllocation): CudaTensor {
   const { pool } = optionsIn(options, OPTIONS);
   const { context } = stream;
@@ -53,7 +53,7 @@ export function allocateInOrder(stream: CudaStream, init: LayoutInit, options: O
   return tensor;
 }
 
-/** A block that goes back by cudaFreeAsync, or by cudaFree where the stream could not be told to wait for its work. */
+/** A block that is freed by cudaFreeAsync, or by cudaFree if the stream cannot wait for its work. */
 function orderedBlock(
   stream: CudaStream,
   address: Address,
@@ -68,7 +68,7 @@ function orderedBlock(
     else checkRelease(cudart().cudaFreeAsync(address, order), "cudaFreeAsync");
   };
   const giveBack = (leave: () => void): GiveBack => {
-    // Once it is submitted, the next allocation may be given this address: so the block is left here, and not at the end.
+    // The next allocation may get this address once this is submitted, so the block is left now.
     const call = onStream("cudaFreeAsync", (handle) => {
       order = handle;
       leave();
@@ -79,7 +79,7 @@ function orderedBlock(
   return { block: { ...onDevice(context, address, byteLength, [fn]), free }, giveBack };
 }
 
-/** By then all work on it is over. */
+/** Frees a block whose work is over. */
 function freeNow({ within }: CudaContext, address: Address): void {
   within(() => checkRelease(cudart().cudaFree(address), "cudaFree"));
 }

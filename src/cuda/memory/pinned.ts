@@ -10,22 +10,22 @@ import { CudaMemory } from "./memory.ts";
 import { FLAGS, pinnedBlock, type PinnedFlags, pinnedFlags } from "./pinned_block.ts";
 import { CudaPinnedPool, type PinnedPoolOptions } from "./pool.ts";
 
-/** How pinned memory is allocated. */
+/** Options of {@link CudaPinned.allocate}. */
 export interface PinnedAllocation extends LayoutInit, PinnedFlags {}
 
 const NAMES: Names<PinnedAllocation & Layout> = { ...LAYOUT_NAMES, portable: true, mapped: true, writeCombined: true };
 
-/** Pinned memory of the host: page-locked, so that devices reach it, or copy it, without the driver's help. */
+/** Pinned host memory: page-locked, so that devices reach or copy it without the driver. */
 export class CudaPinned extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.pinned";
 
   /**
-   * Allocates page-locked memory of the host (cudaHostAlloc), not initialised; it is freed by cudaFreeHost. With
-   * `{ portable: false, mapped: false }` it is what cudaMallocHost makes.
+   * Allocates page-locked host memory (cudaHostAlloc), not initialised; cudaFreeHost frees it. With
+   * `{ portable: false, mapped: false }` it calls cudaMallocHost.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {NativeCallError} where there is not enough memory that can be locked.
+   * @throws {NativeCallError} if there is too little lockable memory.
    *
    * @example
    * ```ts ignore
@@ -47,18 +47,18 @@ export class CudaPinned extends CudaMemory {
   }
 
   /**
-   * A pool of pinned tensors that are handed out and come back.
+   * A pool of reusable pinned tensors.
    *
-   * @throws {LayoutError} for lengths, counts or an alignment that are none.
-   * @throws {NativeCallError} where there is not enough memory that can be locked.
+   * @throws {LayoutError} for a wrong length, count or alignment.
+   * @throws {NativeCallError} if there is too little lockable memory.
    */
   pool(options: PinnedPoolOptions): CudaPinnedPool {
     return new CudaPinnedPool(this, options);
   }
 
   /**
-   * The flags of a tensor's block, as the driver tells them (cudaHostGetFlags): those that it was made with, and those that
-   * all of a device's pinned memory has.
+   * The driver's flags of a tensor's block (cudaHostGetFlags): those it was made with, and those of all pinned memory of
+   * the device.
    *
    * @throws {ArgumentError} for memory of any other kind.
    */

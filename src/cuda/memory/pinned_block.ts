@@ -12,18 +12,15 @@ import { allocatedBy, freeHost } from "./allocate.ts";
 import type { CudaBlock } from "./block.ts";
 
 /**
- * What kind of pinned memory it is; each is a flag of cudaHostAlloc. Without any of them (`portable` and `mapped` false) it
- * is what cudaMallocHost makes, which is called then. With unified addressing all of it is portable and mapped.
+ * The flags of cudaHostAlloc. Without any (`portable` and `mapped` false) cudaMallocHost is called instead. With unified
+ * addressing all pinned memory is portable and mapped.
  */
 export interface PinnedFlags {
-  /** Is it pinned memory to every device (cudaHostAllocPortable)? True by default. */
+  /** True if it is pinned for all devices (cudaHostAllocPortable). True by default. */
   readonly portable?: boolean;
-  /** Do kernels reach it (cudaHostAllocMapped)? True by default. */
+  /** True if kernels reach it (cudaHostAllocMapped). True by default. */
   readonly mapped?: boolean;
-  /**
-   * Is it left out of the CPU's caches (cudaHostAllocWriteCombined)? The CPU writes it as fast as ever, and reads it very
-   * slowly. False by default.
-   */
+  /** True if the CPU does not cache it (cudaHostAllocWriteCombined): it reads it very slowly. False by default. */
   readonly writeCombined?: boolean;
 }
 
@@ -34,7 +31,7 @@ export const FLAGS = {
   writeCombined: ["cudaHostAllocWriteCombined", cudaHostAllocWriteCombined],
 } as const;
 
-/** The flags that were asked for, each read once. */
+/** The flags, with defaults. */
 export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
   const { portable = true, mapped = true, writeCombined = false } = given;
   const flags = { portable, mapped, writeCombined };
@@ -42,7 +39,7 @@ export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
   return flags;
 }
 
-/** A page-locked block of the host's memory. */
+/** A page-locked block of host memory. */
 export function pinnedBlock(
   context: CudaContext,
   byteLength: number,
@@ -73,7 +70,7 @@ export function pinnedBlock(
   }
 }
 
-/** What kernels call memory of the host that is mapped for them (cudaHostGetDevicePointer). */
+/** The device address of host memory that is mapped for kernels (cudaHostGetDevicePointer). */
 export function aliasOf(context: CudaContext, host: Address): Address {
   return allocatedBy(context, "cudaHostGetDevicePointer", (out) => cudart().cudaHostGetDevicePointer(out, host, 0));
 }

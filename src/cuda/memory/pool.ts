@@ -9,18 +9,15 @@ import { ownedTensor } from "./memory.ts";
 import type { CudaPinned } from "./pinned.ts";
 import { pinnedBlock, type PinnedFlags, pinnedFlags } from "./pinned_block.ts";
 
-/** How a pool of pinned memory is made. */
+/** Options of {@link CudaPinned.pool}. */
 export interface PinnedPoolOptions extends PinnedFlags {
-  /** The bytes of the blocks that are made in advance; they are rounded up to a power of two. */
+  /** The length of the blocks that are made in advance, in bytes; rounded up to a power of two. */
   readonly byteLength: number;
-  /** How many of them are made in advance; 1 by default. */
+  /** The number of blocks made in advance; 1 by default. */
   readonly count?: number;
-  /** What the address of every tensor is a multiple of, in bytes: a power of two. 256 by default. */
+  /** The alignment of all tensors in bytes, a power of two; 256 by default. */
   readonly alignment?: number;
-  /**
-   * The most bytes that the pool holds, those handed out included; no limit by default. A block takes its power of two and
-   * `alignment`.
-   */
+  /** The most bytes of the pool, blocks in use included; no limit by default. A block takes its power of two and `alignment`. */
   readonly mostBytes?: number;
 }
 
@@ -35,15 +32,15 @@ const OPTIONS: Names<PinnedPoolOptions> = {
 };
 
 /**
- * Pinned tensors that are handed out and come back: locking pages takes milliseconds, and taking a block that is locked
- * already none. Blocks have the size of powers of two, so that what comes back fits what is asked for next.
+ * A pool of reusable pinned tensors. To lock pages takes milliseconds; to take a locked block takes none. Block sizes are
+ * powers of two, so that a returned block fits later tensors.
  *
- * A block comes back when its tensor has ended: after all work on it, and only where no view of it was moved away (it is
- * dropped then, and kept for good). On which NUMA node of the host it lies is the driver's choice, as it is for all that
- * cudaHostAlloc makes; `cuda.virtual` with the location `"host"` makes memory on the node that is next to the device.
+ * A block returns after all work on its tensor, unless a view of it was moved away: such a block is never freed. The driver
+ * chooses its NUMA node, as for all memory of cudaHostAlloc; `cuda.virtual` with the location `"host"` uses the node next
+ * to the device.
  */
 export class CudaPinnedPool extends NativeObject {
-  /** Its end of life: the tensors that were taken of it end first. */
+  /** Its end of life: its tensors end first. */
   readonly resource: Resource;
   readonly #pinned: CudaPinned;
   readonly #blocks: BlockPool;
@@ -77,17 +74,17 @@ export class CudaPinnedPool extends NativeObject {
     this.resource = new Resource({ name, owners: [context.resource], undo: [() => blocks.close()] });
   }
 
-  /** What it holds, and how often a block was there when it was asked for. */
+  /** Its contents and use. */
   get statistics(): BlockPoolStatistics {
     return this.#blocks.statistics;
   }
 
   /**
-   * Hands out a tensor of pinned memory, with whatever the last one has left in it; its dispose gives the block back.
+   * Takes a tensor of pinned memory, with the bytes of the last one still in it. Its dispose returns the block.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {AccessError} where the pool would hold more than `mostBytes`.
-   * @throws {NativeCallError} where a block has to be made and cannot.
+   * @throws {AccessError} if the pool would hold more than `mostBytes`.
+   * @throws {NativeCallError} if a block has to be made and cannot.
    *
    * @example
    * ```ts ignore
@@ -109,7 +106,7 @@ export class CudaPinnedPool extends NativeObject {
     return ownedTensor(this.#pinned, block, at, { owners: [this.resource] });
   }
 
-  /** Frees the blocks that are not handed out. */
+  /** Frees the blocks that are not in use. */
   trim(): void {
     this.resource.assertLive();
     this.#blocks.trim();

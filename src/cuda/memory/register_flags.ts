@@ -11,29 +11,28 @@ import { checks } from "../check.ts";
 import type { CudaDevice } from "../device.ts";
 
 /**
- * How memory of the host is registered; each is a flag of cudaHostRegister. Where neither is asked for it is registered as
- * CUDA has it by default (cudaHostRegisterDefault).
+ * The flags of cudaHostRegister. Without any it is registered with CUDA's default (cudaHostRegisterDefault).
  */
 export interface RegisterOptions {
-  /** Is it pinned memory to every device (cudaHostRegisterPortable)? True by default. */
+  /** True if it is pinned for all devices (cudaHostRegisterPortable). True by default. */
   readonly portable?: boolean;
-  /** Do kernels reach it (cudaHostRegisterMapped)? True by default. With unified addressing they do so or so. */
+  /** True if kernels reach it (cudaHostRegisterMapped). True by default. With unified addressing they always do. */
   readonly mapped?: boolean;
-  /** Kernels only read it (cudaHostRegisterReadOnly). False by default. */
+  /** True if kernels only read it (cudaHostRegisterReadOnly). False by default. */
   readonly readOnly?: boolean;
-  /** It is memory of another device of the machine (cudaHostRegisterIoMemory). False by default. */
+  /** True for memory of another device of the machine (cudaHostRegisterIoMemory). False by default. */
   readonly ioMemory?: boolean;
 }
 
 const OPTIONS: Names<RegisterOptions> = { portable: true, mapped: true, readOnly: true, ioMemory: true };
 
-/** What a map registers memory with. */
+/** The flags of a map's registration. */
 export const FOR_MAPS: number = cudaHostRegisterPortable | cudaHostRegisterMapped;
 
 /**
- * The flags that were asked for.
+ * The flags for these options.
  *
- * @throws {ArgumentError} where the device has none of a kind.
+ * @throws {ArgumentError} if the device does not support one.
  */
 export function registerFlags(given: RegisterOptions, { name, attributes }: CudaDevice): number {
   const { portable = true, mapped = true, readOnly = false, ioMemory = false } = optionsIn(given, OPTIONS);

@@ -19,22 +19,22 @@ import { aliasOf } from "./pinned_block.ts";
 import { FOR_MAPS } from "./register_flags.ts";
 import { refusalOf } from "./rules.ts";
 
-/** Key of what an allocation knows of its registration: there is one, whatever the context. */
+/** The key of an allocation's registration, one for all contexts. */
 const REGISTERED = {};
 
-/** Key of what was found out about where an allocation's bytes lie. */
+/** The key of the file behind an allocation. */
 const BEHIND = {};
 
-/** The pages of an allocation while they are registered: once a process, whoever uses them. */
+/** The registration of an allocation's pages, one for all users in the process. */
 interface Registered {
   users: number;
   flags: number;
-  /** The device that was the current one. */
+  /** The current device at registration. */
   ordinal: number;
   readonly undo: Undo;
 }
 
-/** Why an allocation cannot be registered, as far as that is known before the call. */
+/** Why an allocation cannot be registered, as far as is known before the call. */
 export function refuseRegister({ device }: CudaContext, allocation: Allocation): Omit<Refusal, "edge"> | undefined {
   const refusal = refusalOf(cudaBlockOf(allocation)?.memory ?? "pageable", "register", device);
   if (refusal !== undefined) return refusal;
@@ -55,7 +55,7 @@ export function refuseRegister({ device }: CudaContext, allocation: Allocation):
   };
 }
 
-/** The file that memory of somebody else's is, if it is one; looked for once. */
+/** The file behind memory of another owner, if any; looked for once. */
 function fileOf(allocation: Allocation): string | undefined {
   const { kind, address, byteLength } = allocation.block;
   if (kind !== "host.foreign") return undefined;
@@ -63,7 +63,7 @@ function fileOf(allocation: Allocation): string | undefined {
   return allocation.attachment<{ readonly file: string | undefined }>(BEHIND, look).file;
 }
 
-/** Why kernels of a context may not use an allocation so, as it is registered now; undefined where it is not. */
+/** Why an allocation's registration forbids an access by kernels of a context, if it does. */
 export function refuseRegistered(
   { device: { ordinal, name, attributes } }: CudaContext,
   allocation: Allocation,
@@ -88,12 +88,12 @@ export function refuseRegistered(
 }
 
 /**
- * One more user of an allocation's registration, which the first makes (cudaHostRegister) and the last ends; that goes on
- * the undo list. All of the block is registered, since pages can be registered only once.
+ * Adds a user of an allocation's registration; the undo list removes it. The first user registers (cudaHostRegister), and
+ * the last unregisters. The whole block is registered, because pages can be registered only once.
  *
- * @param flags left out by who takes whichever registration there is, as maps do
- * @throws {ArgumentError} where it is registered with other flags.
- * @throws {NativeCallError} where the driver refuses: the pages are somebody else's.
+ * @param flags left out by maps, which take any registration
+ * @throws {ArgumentError} if it is registered with other flags.
+ * @throws {NativeCallError} if the driver refuses: other code has registered the pages.
  */
 export function register(context: CudaContext, allocation: Allocation, undo: Undo, flags?: number): void {
   const registered = allocation.attachment<Registered>(
@@ -116,18 +116,18 @@ export function register(context: CudaContext, allocation: Allocation, undo: Und
   });
 }
 
-/** Is an allocation registered now? */
+/** True if an allocation is registered now. */
 export function isRegistered(allocation: Allocation): boolean {
   return liveOf(allocation) !== undefined;
 }
 
-/** The registration of an allocation, where there is one now. */
+/** The current registration of an allocation, if any. */
 function liveOf(allocation: Allocation): Registered | undefined {
   const registered = allocation.findAttachment<Registered>(REGISTERED);
   return registered === undefined || registered.users === 0 ? undefined : registered;
 }
 
-/** What kernels of a context call an address of registered memory, or of memory that CUDA has made. */
+/** The device address for a host address of registered memory, or of CUDA's own. */
 export function deviceAddressOf(context: CudaContext, allocation: Allocation, host: Address): Address {
   const block = cudaBlockOf(allocation);
   if (block !== undefined) return block.deviceAddress + (host - block.hostAddress!) as Address;
@@ -140,7 +140,7 @@ export function deviceAddressOf(context: CudaContext, allocation: Allocation, ho
 
 function registerPages(context: CudaContext, { block }: Allocation, registered: Registered, flags: number): void {
   const address = block.address as Address;
-  // What is allocated by us has whole pages to itself; of others, only what was said to be theirs.
+  // Our own blocks have whole pages; other memory is registered exactly.
   const byteLength = block.kind === "host.block" ? Math.ceil(block.byteLength / PAGE) * PAGE : block.byteLength;
   const letGo = context.keepPrimary();
   registered.undo.push(letGo);

@@ -6,7 +6,7 @@ import { ARRAY, DEVICE, IMPORTED, PEER, VIRTUAL_MEMORY } from "./rules/on_device
 import { MANAGED, PAGEABLE, PINNED, REGISTERED } from "./rules/on_host.ts";
 import type { CudaKindRules, CudaOperation, CudaRule, CudaRuleKind } from "./rules/rule.ts";
 
-/** What may be done to each kind of memory, and where each rule is from. */
+/** The rules for each kind of memory, with their sources. */
 export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {
   device: DEVICE,
   pinned: PINNED,
@@ -19,10 +19,10 @@ export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {
   array: ARRAY,
 };
 
-/** What a rule has to know of a device. */
+/** The part of a device that rules need. */
 export type RuledDevice = Pick<CudaDevice, "name" | "attributes">;
 
-/** Why an operation on a kind of memory is refused on a device; undefined where it is not. No native call. */
+/** Why an operation on a kind of memory is refused on a device; undefined if it is not. No native call. */
 export function refusalOf(
   kind: CudaRuleKind,
   operation: CudaOperation,
@@ -40,10 +40,10 @@ export function refusalOf(
 }
 
 /**
- * Throws where an operation on a kind of memory is refused on a device, before any native call.
+ * Throws if an operation on a kind of memory is refused on a device, before any native call.
  *
- * @throws {AccessError} where the CPU may not use it.
- * @throws {ArgumentError} where anything else is refused.
+ * @throws {AccessError} if the CPU may not use it.
+ * @throws {ArgumentError} if anything else is refused.
  */
 export function assertAllowed(
   kind: CudaRuleKind,
@@ -64,10 +64,10 @@ export function assertAllowed(
   throw new error(`${argument}: "${operation}" of ${kind} memory: ${refusal.reason}`, fields);
 }
 
-/** The blocks that were warned of: once is enough. */
+/** The blocks that were warned of. */
 const warned = new WeakSet<CudaBlock>();
 
-/** Warns, once a block, where the CPU is about to read memory that is left out of its caches: for those who write mappers. */
+/** Warns, once a block, before the CPU reads memory that it does not cache. For authors of mappers. */
 export function warnWriteCombined(block: CudaBlock): void {
   if (!block.flags.includes("cudaHostAllocWriteCombined") || warned.has(block)) return;
   warned.add(block);

@@ -12,17 +12,17 @@ import { refusalOf } from "./rules.ts";
 import type { CudaOperation } from "./rules/rule.ts";
 import { createPhysical, importPhysical, type VirtualWish } from "./virtual/physical.ts";
 
-/** What {@link CudaVirtual.import} is told of memory that an fd is. */
+/** Options of {@link CudaVirtual.import}. */
 export interface VirtualImport extends LayoutInit {
-  /** Contexts of other devices whose kernels are to reach it too. */
+  /** Contexts of other devices whose kernels will reach it too. */
   readonly devices?: readonly CudaContext[];
 }
 
-/** What {@link CudaVirtual.allocate} makes. */
+/** Options of {@link CudaVirtual.allocate}. */
 export interface VirtualAllocation extends VirtualImport {
-  /** On the device, or on the node of the host's memory that is the nearest to it; `"device"` by default. */
+  /** On the device, or on its nearest node of host memory; `"device"` by default. */
   readonly location?: "device" | "host";
-  /** Has it an fd, by which other APIs and processes have it too? True by default. */
+  /** True if it has an fd for other APIs and processes. True by default. */
   readonly sharable?: boolean;
 }
 
@@ -30,20 +30,20 @@ const IMPORT_NAMES: Names<VirtualImport & Layout> = { ...LAYOUT_NAMES, devices: 
 const NAMES: Names<VirtualAllocation & Layout> = { ...IMPORT_NAMES, location: true, sharable: true };
 
 /**
- * Memory by CUDA's virtual memory management: what it is, the address that it has, and who may use that are settled apart.
- * So it can have an fd that other APIs and processes import, and several devices may use it by one address.
+ * Memory by CUDA's virtual memory management, with separate steps for the memory, its address and its users. It can have an
+ * fd that other APIs and processes import, and several devices may use it by one address.
  */
 export class CudaVirtual extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.virtual";
 
   /**
-   * Allocates virtual memory (cuMemCreate, cuMemMap, cuMemSetAccess). Its block is as long as the granularity asks for:
-   * a multiple of 2 MiB on most devices.
+   * Allocates virtual memory (cuMemCreate, cuMemMap, cuMemSetAccess). The length of its block is a multiple of the
+   * granularity: 2 MiB on most devices.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {ArgumentError} where the device has no such memory; the attribute is named.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {ArgumentError} if the device has no such memory; the attribute is named.
+   * @throws {NativeCallError} if there is not enough memory.
    *
    * @example
    * ```ts ignore
@@ -74,14 +74,14 @@ export class CudaVirtual extends CudaMemory {
   }
 
   /**
-   * The memory that an fd is, of another process's {@link exportFd} or of whoever calls cuMemExportToShareableHandle. The
-   * fd stays yours. CUDA does not tell how long the memory is: you do, by the layout.
+   * Memory by its fd, of another process's {@link exportFd} or cuMemExportToShareableHandle. The fd stays yours. CUDA does
+   * not report the length of the memory: the layout has to.
    *
-   * Memory of this same process is to be used by its own tensor: of two over the same bytes, neither knows of the other.
+   * Do not import memory of this same process, but use its own tensor: the two would not know of each other.
    *
    * @param fd an open fd
-   * @throws {ArgumentError} for what is no fd, and where the device has no such memory.
-   * @throws {NativeCallError} where it is no fd of such memory, or the memory is shorter than the layout.
+   * @throws {ArgumentError} if `fd` is not an fd, or the device has no such memory.
+   * @throws {NativeCallError} if the fd is not of such memory, or the memory is shorter than the layout.
    */
   import(fd: number, init: VirtualImport): CudaTensor {
     if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) throw checks.wrong("fd", `${shown(fd)} is none.`);
@@ -95,11 +95,11 @@ export class CudaVirtual extends CudaMemory {
   }
 
   /**
-   * A new fd of all of a tensor's block, which you own, and close: for other APIs, and other processes.
+   * A new fd of a tensor's whole block, for other APIs and processes. You own it, and close it.
    *
-   * Whoever has it uses the memory without regard to what is lent of it here, and for as long as they like.
+   * Its holders use the memory without regard to lends here, and for as long as they like.
    *
-   * @throws {ArgumentError} where it is no tensor of this memory that owns its block, or was made without.
+   * @throws {ArgumentError} unless it is a tensor of this memory that owns its block and was made with an fd.
    */
   exportFd(tensor: CudaTensor): number {
     if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of cuda.virtual", tensor);
@@ -111,7 +111,7 @@ export class CudaVirtual extends CudaMemory {
     return this.#fdOf(block);
   }
 
-  /** The block that an allocation is; undefined for other memory: for those who write mappers. */
+  /** The block of an allocation; undefined for other memory. For authors of mappers. */
   blockOf(allocation: Allocation): VirtualBlock | undefined {
     return virtualBlockOf(allocation);
   }
@@ -123,7 +123,7 @@ export class CudaVirtual extends CudaMemory {
 
   #assertSupported(wish: VirtualWish, fn: string): void {
     const { device, resource } = this.context;
-    resource.assertLive(); // asked late: what was given may have run the program's own code
+    resource.assertLive();
     for (const [argument, operation] of needsOf(wish)) {
       const refused = refusalOf("virtual", operation, device);
       if (refused === undefined) continue;
@@ -136,7 +136,7 @@ export class CudaVirtual extends CudaMemory {
     }
   }
 
-  /** The contexts of other devices that a program gave. */
+  /** Returns `given` if it is an array of contexts. */
   #contextsIn(given: readonly CudaContext[]): readonly CudaContext[] {
     if (!Array.isArray(given)) throw checks.wrongKind("devices", "an array of CUDA contexts", given);
     const contexts = checks.itemsIn<CudaContext>(given, "devices");
@@ -149,7 +149,7 @@ export class CudaVirtual extends CudaMemory {
     return contexts;
   }
 
-  /** Memory of this device, to be used by others: they have to be able to. */
+  /** Throws unless the devices of these contexts can reach memory of this device. */
   #assertReached(contexts: readonly CudaContext[]): void {
     const { device: { ordinal }, name } = this.context;
     contexts.forEach((context, i) => {
@@ -165,7 +165,7 @@ function endOf({ byteOffset, byteLength }: Layout): number {
   return byteOffset + byteLength;
 }
 
-/** What has to be allowed, and the argument that asks for it. */
+/** The operations that a wish needs, with their arguments. */
 function needsOf({ location, sharable }: VirtualWish): readonly (readonly [argument: string, CudaOperation])[] {
   return [
     ["device", "kernel-write"],

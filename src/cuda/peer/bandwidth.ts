@@ -5,19 +5,19 @@ import type { CudaStream } from "../stream.ts";
 import type { CudaTensor } from "../tensor.ts";
 import type { CudaTimer } from "../timer.ts";
 
-/** How fast a device moves bytes, in GB/s. */
+/** A device's bandwidths in GB/s. */
 export interface PeerBandwidth {
   /** From another device's memory to its own. */
   readonly peer: number;
-  /** In its own: read and written together. */
+  /** Within its own memory, reads and writes together. */
   readonly own: number;
 }
 
-/** Bytes of one copy, and how many are timed after a first one that is not. */
+/** The bytes of one copy, and the number of timed copies after a first untimed one. */
 const BYTES = 64 * 1024 * 1024;
 const TIMES = 4;
 
-/** Measures by copies of 64 MiB between events. Access has been enabled. */
+/** Measures copies of 64 MiB between events. Access is enabled already. */
 export function bandwidth(reader: CudaContext, owner: CudaContext): PeerBandwidth {
   const undo: Undo = [];
   const made = <T extends Disposable>(object: T): T => {
@@ -38,7 +38,7 @@ export function bandwidth(reader: CudaContext, owner: CudaContext): PeerBandwidt
   return measured;
 }
 
-/** GB/s of copies from one tensor to another. */
+/** The bandwidth of copies from one tensor to another, in GB/s. */
 function rate(stream: CudaStream, timer: CudaTimer, to: CudaTensor, from: CudaTensor): number {
   const ends = { to: to.context.device.ordinal, from: from.context.device.ordinal };
   const call = stream.context.peers.copy(to.address, from.address, BYTES, ends);

@@ -19,7 +19,7 @@ import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemcpy3DAsync";
 
-/** What an array is copied to or from: rows at a pitch, and slices of so many rows. */
+/** The other side of an array's copy: rows at a pitch, and slices of so many rows. */
 export interface Pitched {
   /** Bytes from one row to the next. */
   readonly pitch: number;
@@ -27,7 +27,7 @@ export interface Pitched {
   readonly rows: number;
 }
 
-/** A tensor's elements to an array. */
+/** Copies a tensor's elements to an array. */
 export function copyToArray(stream: CudaStream, tensor: CudaTensor, array: CudaArray): void {
   transfer(stream, tensor, "read", array, ({ ptr, pitch, xsize, ysize }) => ({
     srcPtr_ptr: ptr,
@@ -38,7 +38,7 @@ export function copyToArray(stream: CudaStream, tensor: CudaTensor, array: CudaA
   }));
 }
 
-/** An array's elements to a tensor. */
+/** Copies an array's elements to a tensor. */
 export function copyFromArray(stream: CudaStream, array: CudaArray, tensor: CudaTensor): void {
   transfer(stream, tensor, "write", array, ({ ptr, pitch, xsize, ysize }) => ({
     dstPtr_ptr: ptr,
@@ -85,7 +85,7 @@ function transfer(
   if (tensor.hostHandle !== undefined) stream.context.countCopied(tensor.layout.byteLength);
 }
 
-/** How the elements of an array lie in a tensor. @throws {LayoutError} where they do not lie in rows at a pitch. */
+/** The pitches of an array's elements in a tensor. @throws {LayoutError} if they are not rows at a pitch. */
 export function pitchesOf(
   at: Layout,
   array: Pick<CudaArray, "shape" | "dtype" | "channels" | "extent">,
@@ -113,7 +113,7 @@ export function pitchesOf(
 
 const NO_ARRAY = 0n as ArrayHandle;
 
-/** Neither end. */
+/** A copy without its ends. */
 const NOTHING: CudaMemcpy3DParms = {
   srcArray: NO_ARRAY,
   srcPos_x: 0n,

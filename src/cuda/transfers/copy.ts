@@ -9,7 +9,7 @@ import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemcpy2DAsync";
 
-/** One tensor's elements to another; what lies between them stays as it is. */
+/** Copies one tensor's elements to another, and leaves the gaps alone. */
 export function copy(stream: CudaStream, from: CudaTensor, to: CudaTensor): void {
   const uses: CudaUse[] = [
     { tensor: from, access: "read", argument: "from" },

@@ -10,7 +10,7 @@ import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemset2DAsync";
 
-/** Every byte of a tensor's elements; what lies between them stays as it is. */
+/** Sets every byte of a tensor's elements, and leaves the gaps alone. */
 export function fill(stream: CudaStream, tensor: CudaTensor, byte: number): void {
   const uses: CudaUse[] = [{ tensor, access: "write", argument: "tensor" }];
   stream.assertTakes(uses);

@@ -12,12 +12,12 @@ import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemcpyAsync";
 
-/** The tensor's bytes to the program's. */
+/** Copies the tensor's bytes to the program's. */
 export function read(stream: CudaStream, tensor: CudaTensor, bytes: ArrayBufferView): void {
   transfer(stream, tensor, "read", bytes, (host) => [host, tensor.address]);
 }
 
-/** The program's bytes to the tensor's. */
+/** Copies the program's bytes to the tensor's. */
 export function write(stream: CudaStream, tensor: CudaTensor, bytes: ArrayBufferView): void {
   transfer(stream, tensor, "write", bytes, (host) => [tensor.address, host]);
 }
@@ -38,7 +38,7 @@ function transfer(
     throw unfit("bytes", `${view.byteLength} bytes were given, ${tensor.name} has ${byteLength}.`);
   }
   const size = BigInt(byteLength);
-  // The program's memory is there until the copy is over: this blocks.
+  // This blocks, so the program's memory outlives the copy.
   pinned(view, "cuda", (host) => {
     const [to, from] = ends(host);
     const call = onStream(FN, (on) => cudart().cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, on));

@@ -1,10 +1,10 @@
 import type { CudaAttribute } from "../../attributes.ts";
 import type { CudaMemoryKind } from "../block.ts";
 
-/** What a rule is about: a kind of memory that tensors have, or arrays, whose layout is the driver's own. */
+/** The subject of a rule: a kind of memory of tensors, or arrays, whose layout only the driver knows. */
 export type CudaRuleKind = CudaMemoryKind | "array";
 
-/** What may be done to memory. */
+/** An operation on memory. */
 export type CudaOperation =
   | "kernel-read"
   | "kernel-write"
@@ -24,13 +24,13 @@ export type CudaOperation =
   | "export-dma-buf"
   | "share-opencl";
 
-/** What every rule has. */
+/** The common part of all rules. */
 export interface SourcedRule {
-  /** Where it is said: `"003/table-1"`, `"002"`, or the function of CUDA's whose documentation says so. */
+  /** Its source: `"003/table-1"`, `"002"`, or the CUDA function whose documentation has it. */
   readonly source: string;
 }
 
-/** It may be done. */
+/** An allowed operation. */
 export interface AllowedRule extends SourcedRule {
   /** Always. */
   readonly allowed: true;
@@ -40,7 +40,7 @@ export interface AllowedRule extends SourcedRule {
   readonly warns?: string;
 }
 
-/** It may not be done. */
+/** A refused operation. */
 export interface RefusedRule extends SourcedRule {
   /** Never. */
   readonly allowed: false;
@@ -50,11 +50,11 @@ export interface RefusedRule extends SourcedRule {
   readonly remedy?: string;
 }
 
-/** It may be done on some devices. */
+/** An operation that some devices allow. */
 export interface ConditionalRule extends SourcedRule {
-  /** Where the attributes are so. */
+  /** If the attributes match. */
   readonly allowed: "if";
-  /** CUDA's attributes of a device, and what each has to be. */
+  /** CUDA's attributes of a device, with their required values. */
   readonly attributes: Readonly<Partial<Record<CudaAttribute, number>>>;
   /** The functions of CUDA's that do it, where only they may. */
   readonly by?: readonly string[];
@@ -64,7 +64,7 @@ export interface ConditionalRule extends SourcedRule {
   readonly remedy?: string;
 }
 
-/** What CUDA says of one operation on one kind of memory. */
+/** CUDA's rule for one operation on one kind of memory. */
 export type CudaRule = AllowedRule | RefusedRule | ConditionalRule;
 
 /** The rules of one kind. */

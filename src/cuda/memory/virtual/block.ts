@@ -9,22 +9,22 @@ import type { PhysicalMemory } from "./physical.ts";
 
 /** A block of virtual memory. */
 export interface VirtualBlock extends CudaBlock {
-  /** The ordinals of the devices that may use it. */
+  /** The ordinals of its devices. */
   readonly ordinals: readonly number[];
-  /** A new fd of all of it, which the caller owns; undefined where it was made without. */
+  /** Makes a new fd of all of it, which the caller owns; undefined if it was made without. */
   readonly duplicateFd: (() => number) | undefined;
 }
 
-/** The virtual block that an allocation is; undefined for other memory. */
+/** The virtual block of an allocation; undefined for other memory. */
 export function virtualBlockOf({ block }: Allocation): VirtualBlock | undefined {
   return block.kind === "cuda.virtual" ? block as VirtualBlock : undefined;
 }
 
 /**
- * A block of virtual memory: what `make` makes, mapped for a context and for others. Their devices' primary contexts are
- * one's own until it is freed.
+ * A block of the memory that `make` makes, mapped for a context and for others. It retains their devices' primary contexts
+ * until it is freed.
  *
- * @param about what to say where the driver does not map it
+ * @param about the fields of the error if the driver does not map it
  */
 export function virtualBlock(
   context: CudaContext,
@@ -53,7 +53,7 @@ export function virtualBlock(
       flags: [inDevice ? "CU_MEM_LOCATION_TYPE_DEVICE" : "CU_MEM_LOCATION_TYPE_HOST_NUMA"],
       duplicateFd,
       ...(inDevice ? { closed: CLOSED } : {}),
-      // A view that has escaped would be used after the driver had taken the memory away.
+      // An escaped view may be used for ever: then the memory must not be freed.
       free: (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing virtual memory") : undefined,
     };
   } catch (error) {

@@ -18,10 +18,10 @@ const MAPPING = "cuda.mapping";
 const out = new BigUint64Array(1);
 
 /**
- * Gives memory an address (cuMemAddressReserve, cuMemMap) by which devices, and the host where it lies there, may read and
- * write it (cuMemSetAccess). What it takes goes on the undo list.
+ * Maps memory to an address (cuMemAddressReserve, cuMemMap) for reads and writes by devices, and by the host if it lies
+ * there (cuMemSetAccess). The undo list unmaps it.
  *
- * @param about what to say where the driver does not map it
+ * @param about the fields of the error if the driver does not map it
  */
 export function mapPhysical(
   context: CudaContext,

@@ -27,23 +27,23 @@ const FD = "cuda.memory_fd";
 const out = new BigUint64Array(1);
 const outFd = new Int32Array(1);
 
-/** What is wished of virtual memory. */
+/** The wanted properties of virtual memory. */
 export interface VirtualWish {
-  /** Where the memory is to lie. */
+  /** The place of the memory. */
   readonly location: "device" | "host";
-  /** Is it to have an fd? */
+  /** True if it needs an fd. */
   readonly sharable: boolean;
 }
 
-/** Memory without an address yet: a CUmemGenericAllocationHandle, and where it lies. */
+/** Memory without an address yet: a CUmemGenericAllocationHandle and its place. */
 export interface PhysicalMemory {
   /** The handle. */
   readonly handle: bigint;
-  /** Which memory it is. */
+  /** Its place. */
   readonly location: CUmemLocation;
-  /** A multiple of the granularity. */
+  /** Its length, a multiple of the granularity. */
   readonly byteLength: number;
-  /** A new fd of it, which the caller owns; undefined where it has none. */
+  /** Makes a new fd of it, which the caller owns; undefined if it has none. */
   readonly duplicateFd: (() => number) | undefined;
 }
 
@@ -66,11 +66,11 @@ export function createPhysical(
 }
 
 /**
- * The memory that an fd is, which somebody else has made (cuMemImportFromShareableHandle); the fd stays the caller's. Its
- * length is not told: so many bytes of it are to be mapped, rounded up to its granularity.
+ * The memory of an fd of other code (cuMemImportFromShareableHandle); the fd stays the caller's. Its length is unknown:
+ * `atLeast` bytes of it will be mapped, rounded up to its granularity.
  */
 export function importPhysical(context: CudaContext, fd: number, atLeast: number, undo: Undo): PhysicalMemory {
-  const own = duplicateFd(fd); // so that the caller's is never the driver's to close
+  const own = duplicateFd(fd); // so that the driver never closes the caller's
   keepFd(own, undo);
   const handle = owned(context, imported(context, own), undo);
   const told = new DataView(new ArrayBuffer(CUmemAllocationProp.size));
@@ -91,7 +91,7 @@ function imported({ within }: CudaContext, fd: number): bigint {
   return out[0];
 }
 
-/** The node of the host's memory that is the nearest to a device; 0 where the system has none. */
+/** The node of host memory nearest to a device; 0 if the system has no nodes. */
 function nodeOf({ device: { attributes } }: CudaContext): number {
   return Math.max(0, attributes.hostNumaId ?? 0);
 }
@@ -111,7 +111,7 @@ function propertiesOf({ type, id }: CUmemLocation, sharable: boolean): DataView<
   return view;
 }
 
-/** So many bytes, rounded up to what memory with these properties comes in: 2 MiB on an H200. */
+/** A length, rounded up to the granularity of memory with these properties: 2 MiB on an H200. */
 function rounded(context: CudaContext, byteLength: number, properties: DataView<ArrayBuffer>): number {
   const fn = "cuMemGetAllocationGranularity";
   context.within(() => checkDriver(cudaDriver()[fn](out, properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), fn));
@@ -130,8 +130,8 @@ function owned({ within }: CudaContext, handle: bigint, undo: Undo): bigint {
 }
 
 /**
- * Hands out fds of a handle. It is exported once, when somebody wants it first, and that fd is kept: to export and close
- * one costs a millisecond, a duplicate nothing.
+ * Makes fds of a handle. The handle is exported once, at the first request, and that fd is kept and duplicated: an export
+ * costs a millisecond, a duplicate nothing.
  */
 function fdOf(context: CudaContext, handle: bigint, undo: Undo): () => number {
   const kept: Undo = [];
