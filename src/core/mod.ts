@@ -42,7 +42,7 @@ export { NativeObject } from "./life/native_object.ts";
 export { Mapped, type MappedInit } from "./tensors/mapped.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./tensors/described.ts";
 export type { MapJob, Mapper, Plan } from "./graph/mapper.ts";
-export type { Verdict } from "./graph/plan.ts";
+export { MemoryClass, Proofs, type Verdict } from "./device/proofs.ts";
 export { portMapper, portMappers } from "./graph/port_mapper.ts";
 export { allocateFrame, allocateTensor } from "./tensors/over.ts";
 export { Metadata, type MetadataFields } from "./tensors/metadata.ts";

@@ -4,6 +4,7 @@ import type { Address } from "../../ffi/address.ts";
 import { type Names, object, optionsIn } from "../core/argument.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { Memory } from "../core/device/memory.ts";
+import { Proofs } from "../core/device/proofs.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { throwAll } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
@@ -117,6 +118,8 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly within: Within;
   /** Makes a call that takes its device from an event or a stream. For authors of mappers. */
   readonly near: Within;
+  /** The proofs of which memory its kernels use in place. */
+  readonly proofs: Proofs<CudaContext>;
   /** Its kernels' access to host memory. For authors of mappers. */
   readonly hostMemory: CudaHostMemory;
   /** Its kernels' access to memory of other devices. For authors of mappers. */
@@ -138,6 +141,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
     this.pinned = new CudaPinned(this);
     this.managed = new CudaManaged(this);
     this.virtual = new CudaVirtual(this);
+    this.proofs = new Proofs<CudaContext>(this, device.id.uuid);
     this.hostMemory = new CudaHostMemory(this);
     this.peers = new CudaPeers(this);
     this.targets = [this, this.pinned, this.managed, this.virtual];

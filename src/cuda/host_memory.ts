@@ -1,10 +1,10 @@
 import type { Address } from "../../ffi/address.ts";
+import type { MemoryClass } from "../core/device/proofs.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { Verdict } from "../core/graph/plan.ts";
 import type { Undo } from "../core/life/undo.ts";
-import { CudaAliasing } from "./alias.ts";
+import { cudaMemoryClass } from "./alias/classes.ts";
 import type { CudaContext } from "./context.ts";
 import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
 import { deviceAddressOf, refuseRegister, refuseRegistered, register } from "./memory/registered.ts";
@@ -13,14 +13,11 @@ import { refuseReach } from "./reach.ts";
 
 /** The access of a context's kernels to host memory, which depends on its owner. For authors of mappers. */
 export class CudaHostMemory {
-  /** The proofs for each kind. */
-  readonly aliasing: CudaAliasing;
   readonly #context: CudaContext;
 
   /** Made by the context. */
   constructor(context: CudaContext) {
     this.#context = context;
-    this.aliasing = new CudaAliasing(context);
   }
 
   /** The kind of memory for kernels: CUDA's own, or the host's, registered if necessary. */
@@ -63,14 +60,9 @@ export class CudaHostMemory {
     return refuseReach(block.memory, allocation, device);
   }
 
-  /** Runs the proof of its kind, once; a failure leaves the kind unproven. */
-  tryToProve(allocation: Allocation): void {
-    this.aliasing.tryToProve(this.kindOf(allocation));
-  }
-
-  /** The result of that proof; an unproven kind is never an alias. No native call. */
-  judge(allocation: Allocation): Verdict {
-    return this.aliasing.judge(this.kindOf(allocation));
+  /** The class of an allocation, for {@link CudaContext.proofs}. */
+  classOf(allocation: Allocation): MemoryClass<CudaContext> {
+    return cudaMemoryClass(this.kindOf(allocation), this.#context.device);
   }
 
   /** Makes an allocation reachable for kernels; the undo list reverses it. */

@@ -18,7 +18,7 @@ export type {
   CudaMemPool,
   CudaStream as CudaStreamHandle,
 } from "../../ffi/cuda_runtime/handles.ts";
-export type { Verdict } from "../core/graph/plan.ts";
+export { MemoryClass, Proofs, type Verdict } from "../core/device/proofs.ts";
 export { CudaStream, type CudaUse, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";
@@ -60,7 +60,6 @@ export type { RegisterOptions } from "./memory/register_flags.ts";
 export type { CudaBlock, CudaMemoryKind } from "./memory/block.ts";
 export { CudaMemory, type CudaPlace } from "./memory/memory.ts";
 export { CudaHostMemory } from "./host_memory.ts";
-export { CudaAliasing } from "./alias.ts";
 export type { CudaMemoryExport, CudaMemoryHandle } from "./ipc/memory.ts";
 export { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 export { CudaPeers } from "./peer.ts";

@@ -11,7 +11,7 @@ import type { CudaVirtual } from "../cuda/memory/virtual.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { importProof } from "./shared/cuda_virtual_proof.ts";
+import { IMPORTED, importProofs } from "./shared/cuda_virtual_proof.ts";
 import { resourceOf } from "./shared/job.ts";
 import { planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed, refuseEnded } from "./shared/refusals.ts";
@@ -31,7 +31,7 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
     const cl = target.context as OpenCLContext;
     if (refuse(source, cl) !== undefined) return;
     cl.external.expect(source.range.allocation);
-    proof.tryToProve(source.target as CudaVirtual, cl, locationOf(source));
+    proofsFor(source, cl).tryToProve(IMPORTED[locationOf(source)]);
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
@@ -40,7 +40,7 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
     if (refusal !== undefined) return refusal;
     // The buffer is told by its handle: it has no address on the host, though the memory may have.
     const result = source.withoutAddress(target, access);
-    const verdict = proof.judge(source.target as CudaVirtual, cl, locationOf(source));
+    const verdict = proofsFor(source, cl).judge(IMPORTED[locationOf(source)]);
     return planned(EDGE, verdict, waits.length > 0, result);
   },
 
@@ -57,8 +57,10 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
   },
 };
 
-/** Found out once for each pair of devices, by the edge itself. */
-const proof = importProof(cudaVirtualToOpenCL);
+/** What is proven of an import: its experiment takes this edge. */
+function proofsFor({ target }: Described, cl: OpenCLContext) {
+  return importProofs(target as CudaVirtual, cl, cudaVirtualToOpenCL);
+}
 
 function locationOf({ target, range }: Described): "device" | "host" {
   const block = (target as CudaVirtual).blockOf(range.allocation);

@@ -26,9 +26,9 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
   to: "cuda",
 
   prepare({ range: { allocation } }: Described, target: Target): void {
-    const { hostMemory, resource } = target.context as CudaContext;
+    const { hostMemory, proofs, resource } = target.context as CudaContext;
     if (resource.state !== "live" || hostMemory.refuseInPlace(allocation) !== undefined) return;
-    hostMemory.tryToProve(allocation);
+    proofs.tryToProve(hostMemory.classOf(allocation));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
@@ -39,7 +39,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const { allocation } = source.range;
     const closed = cuda.hostMemory.refuseInPlace(allocation);
     if (closed === undefined) {
-      return planned(EDGE, cuda.hostMemory.judge(allocation), hostWait, source.as(target, access));
+      return planned(EDGE, cuda.proofs.judge(cuda.hostMemory.classOf(allocation)), hostWait, source.as(target, access));
     }
     const why = closed.remedy === undefined ? closed.reason : `${closed.reason} ${closed.remedy}`;
     return plannedCopy(EDGE, why, hostWait, source.withoutAddress(target, access));

@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
-import { planned } from "../core/graph/plan.ts";
+import { planned, UNMAPPED } from "../core/graph/plan.ts";
 import type { GiveBack } from "../core/life/resource.ts";
 import { noRoute } from "../core/graph/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
@@ -17,7 +17,6 @@ import { resourceOf } from "./shared/job.ts";
 import { inBuffer, planesOf } from "./shared/planes.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
 import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
-import { UNMAPPED } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencl";
 
@@ -36,7 +35,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const cl = target.context as OpenCLContext;
     const { address, byteLength } = source.range;
     if (address === undefined || cl.queue.resource.state !== "live") return;
-    cl.aliasing.tryToProve(address, byteLength);
+    cl.proofs.tryToProve(cl.memory.classOf(address, byteLength));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
@@ -45,7 +44,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const room = roomForBuffer(source, range, cl);
     if ("reason" in room) return room;
     const { address, byteLength } = range;
-    const verdict = address === undefined ? UNMAPPED : cl.aliasing.judge(address, byteLength);
+    const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.memory.classOf(address, byteLength));
     const hostWait = room.length > 0 || waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
     const { start } = (room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
     return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, start));
@@ -81,8 +80,8 @@ export function mapBuffer(
 }
 
 /** What was written has to be published before the host may look. */
-function giveBackOf({ aliasing, memory }: OpenCLContext, root: HostBuffer, { start, byteLength }: ByteRange): GiveBack {
-  const { aliases } = aliasing.judge(root.hostAddress, root.byteLength);
+function giveBackOf({ proofs, memory }: OpenCLContext, root: HostBuffer, { start, byteLength }: ByteRange): GiveBack {
+  const { aliases } = proofs.judge(memory.classOf(root.hostAddress, root.byteLength));
   return memory.publish(root.mem, start - root.start, byteLength, aliases);
 }
 
@@ -112,7 +111,7 @@ function besideBuffers(source: Described, range: ByteRange, cl: OpenCLContext): 
 
 /** What a live object over the same bytes, or some of them, stands in the way of. */
 function refuseBeside(live: HostBuffer, source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
-  const moved = !cl.aliasing.judge(live.hostAddress, live.byteLength).aliases;
+  const moved = !cl.proofs.judge(cl.memory.classOf(live.hostAddress, live.byteLength)).aliases;
   if (moved && live.hostWriters > 0) return refuseBehindHost(EDGE, cl);
   if (live.limits !== undefined) {
     return refused(

@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
-import { planned, plannedCopy } from "../core/graph/plan.ts";
+import { planned, plannedCopy, UNMAPPED } from "../core/graph/plan.ts";
 import { noRoute } from "../core/graph/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
@@ -15,7 +15,6 @@ import type { ImageTarget } from "../opencl/images/target.ts";
 import { resourceOf } from "./shared/job.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./shared/refusals.ts";
 import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
-import { UNMAPPED } from "./shared/verdicts.ts";
 
 const EDGE = "host→opencl.image";
 
@@ -44,7 +43,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const way = wayFor(source, target as ImageTarget);
     const [{ address }] = source.planes;
     if ("reason" in way || way.copied !== undefined || address === undefined) return;
-    cl.images.aliasing.tryToProve({ format, image: way.image, address });
+    cl.proofs.tryToProve(cl.images.classOf({ format, image: way.image, address }));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
@@ -59,7 +58,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
       const hostWait = waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
       return plannedCopy(EDGE, copied, hostWait, new Described(target, access, [{ layout, allocation, start }]));
     }
-    const verdict = address === undefined ? UNMAPPED : cl.images.aliasing.judge({ format, image, address });
+    const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.images.classOf({ format, image, address }));
     const hostWait = way.hostWait || waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
     return planned(EDGE, verdict, hostWait, new Described(target, access, [{ ...plane, layout }]));
   },
@@ -85,7 +84,7 @@ function mapInPlace(source: HostTensor, target: ImageTarget, image: ImageShape, 
     create: (at, undo) => cl.images.createOver(target, image, at, undo),
   });
   const root = share.buffer;
-  const { aliases } = cl.images.aliasing.judge({ format, image, address });
+  const { aliases } = cl.proofs.judge(cl.images.classOf({ format, image, address }));
   const giveBack = writes(access) ? cl.images.publish(root.mem, image, aliases) : undefined;
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   share.holder = resource;
@@ -149,7 +148,7 @@ function refuseBeside(
     );
   }
   const { address } = range;
-  if (live.hostWriters === 0 || images.aliasing.judge({ format, image, address }).aliases) return undefined;
+  if (live.hostWriters === 0 || cl.proofs.judge(images.classOf({ format, image, address })).aliases) return undefined;
   return refuseBehindHost(EDGE, cl);
 }
 

@@ -25,14 +25,14 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
 
   prepare(source: Described, target: Target): void {
     const svm = target as OpenCLSvm;
-    if (refuse(source, svm) === undefined) svm.context.aliasing.tryToProve(svm.memoryOf(source.range.allocation));
+    if (refuse(source, svm) === undefined) svm.context.proofs.tryToProve(svm.classOf(source.range.allocation));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const svm = target as OpenCLSvm;
     const refusal = refuse(source, svm);
     if (refusal !== undefined) return refusal;
-    const verdict = svm.context.aliasing.judge(svm.memoryOf(source.range.allocation));
+    const verdict = svm.context.proofs.judge(svm.classOf(source.range.allocation));
     return planned(
       EDGE,
       verdict,

@@ -29,12 +29,12 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
   prepare(source: Described): void {
     const svm = source.target as OpenCLSvm;
     if (svm.context.queue.resource.state !== "live") return;
-    svm.context.aliasing.tryToProve(svm.memoryOf(source.range.allocation));
+    svm.context.proofs.tryToProve(svm.classOf(source.range.allocation));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const svm = source.target as OpenCLSvm;
-    const verdict = svm.context.aliasing.judge(svm.memoryOf(source.range.allocation));
+    const verdict = svm.context.proofs.judge(svm.classOf(source.range.allocation));
     return refuseEnded(EDGE, svm.context) ?? planned(EDGE, verdict, waits.length > 0, source.as(target, access));
   },
 

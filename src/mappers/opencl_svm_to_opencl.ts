@@ -28,14 +28,14 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
 
   prepare(source: Described, target: Target): void {
     const cl = target.context as OpenCLContext;
-    if (!("reason" in roomIn(source, cl))) cl.aliasing.tryToProve(asked(source), source.range.byteLength);
+    if (!("reason" in roomIn(source, cl))) cl.proofs.tryToProve(classOf(source, cl));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = target.context as OpenCLContext;
     const room = roomIn(source, cl);
     if ("reason" in room) return room;
-    const verdict = cl.aliasing.judge(asked(source), source.range.byteLength);
+    const verdict = cl.proofs.judge(classOf(source, cl));
     // What commands have yet to write there, the buffer would not have: a driver that moves bytes may copy them as it makes
     // the buffer, which is no command that stands behind those.
     const early = !verdict.aliases && waits.length > 0;
@@ -55,10 +55,12 @@ function wholeOf({ target, range }: Described): ByteRange {
   return { allocation: range.allocation, start: 0, address: block.address, byteLength: block.byteLength };
 }
 
-/** What has to be proven: of host memory that is shared by its address, what has to be of any host memory. */
-function asked({ target, range: { allocation, address } }: Described) {
+/** The class of its memory: host memory that is shared by its address is like any other behind a buffer. */
+function classOf({ target, range: { allocation, address, byteLength } }: Described, cl: OpenCLContext) {
   const svm = target as OpenCLSvm;
-  return svm.blockOf(allocation) === undefined ? address : svm.memoryOf(allocation, "buffer");
+  return svm.blockOf(allocation) === undefined
+    ? cl.memory.classOf(address, byteLength)
+    : svm.classOf(allocation, "buffer");
 }
 
 function roomIn(source: Described, cl: OpenCLContext): Refusal | readonly HostBuffer[] {

@@ -1,7 +1,7 @@
 import { type Access, covers, writes } from "../core/memory/access.ts";
 import { showAt } from "../core/memory/peers.ts";
 import type { Target } from "../core/graph/context.ts";
-import type { Described } from "../core/tensors/described.ts";
+import type { ByteRange, Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -11,7 +11,7 @@ import { planned } from "../core/graph/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { BufferLimits } from "../opencl/buffers/limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
+import type { OpenCLTensor, RootBuffer } from "../opencl/tensor.ts";
 import { resourceOf } from "./shared/job.ts";
 import { onHost } from "./shared/on_host.ts";
 import { planesOf } from "./shared/planes.ts";
@@ -32,16 +32,15 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     if (cl.queue.resource.state !== "live") return;
     const { range } = source;
     if (cl.external.has(range)) return;
-    cl.aliasing.tryToProve(cl.memory.bufferOf(range)?.kind ?? range.address, range.byteLength);
+    cl.proofs.tryToProve(classOf(range, cl.memory.bufferOf(range), cl));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
-    const { address, byteLength } = source.range;
     const buffer = cl.memory.bufferOf(source.range);
     const refusal = refuseEnded(EDGE, cl) ?? refuseExternal(source, cl) ?? refuse(access, buffer?.limits);
     if (refusal !== undefined) return refusal;
-    const verdict = cl.aliasing.judge(buffer?.kind ?? address, byteLength);
+    const verdict = cl.proofs.judge(classOf(source.range, buffer, cl));
     return planned(EDGE, verdict, waits.length > 0, source.as(target, access));
   },
 
@@ -63,6 +62,11 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     });
   },
 };
+
+/** The class of a buffer's memory; `buffer` is undefined where the buffer is to be made. */
+function classOf({ address, byteLength }: ByteRange, buffer: RootBuffer | undefined, cl: OpenCLContext) {
+  return buffer?.memoryClass ?? cl.memory.classOf(address, byteLength);
+}
 
 /** Memory of another API is that API's to show to the host. */
 function refuseExternal({ range }: Described, cl: OpenCLContext): Refusal | undefined {

@@ -27,15 +27,14 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
   prepare(source: Described, target: Target): void {
     const { context: cl, format } = target as ImageTarget;
     const fit = fitOf(source, target as ImageTarget);
-    if (!("reason" in fit)) cl.images.overBuffers.tryToProve({ type: fit.type, format, host: isOverHost(source) });
+    if (!("reason" in fit)) cl.proofs.tryToProve(cl.images.overBuffers.classOf(fit.type, format, isOverHost(source)));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const { context: cl, format } = target as ImageTarget;
     const fit = fitOf(source, target as ImageTarget);
     if ("reason" in fit) return fit;
-    const which = { type: fit.type, format, host: isOverHost(source) };
-    const verdict = cl.images.overBuffers.judge(which);
+    const verdict = cl.proofs.judge(cl.images.overBuffers.classOf(fit.type, format, isOverHost(source)));
     if (verdict.impossible) return refused(EDGE, verdict.evidence);
     const [plane] = source.planes;
     const result = new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]);

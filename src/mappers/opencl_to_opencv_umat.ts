@@ -3,6 +3,7 @@ import type { Target } from "../core/graph/context.ts";
 import { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
+import type { Verdict } from "../core/device/proofs.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
@@ -15,9 +16,17 @@ import type { UMatTarget } from "../opencv/umats/target.ts";
 import { resourceOf } from "./shared/job.ts";
 import { planesFromZero } from "./shared/planes.ts";
 import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./shared/refusals.ts";
-import { SAME_BYTES, SAME_CL_MEM } from "./shared/verdicts.ts";
 
 const EDGE = "opencl→opencv.umat";
+
+/** The verdict on a buffer that the other API is told of by its handle. */
+export const SAME_CL_MEM: Verdict = { aliases: true, evidence: "the same cl_mem: no memory object is made" };
+
+/** The verdict on a buffer that begins before the tensor's own, over memory that was proven to be used in place. */
+const SAME_BYTES: Verdict = {
+  aliases: true,
+  evidence: "a cl_mem over the same bytes that begins where OpenCV's kernels want it, proven by aliasing both ways",
+};
 
 /** The longest vector of OpenCL C: OpenCV's kernels load no more elements at a time. */
 const LANES = 16;
@@ -48,8 +57,9 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     const place = placeFor(source, to);
     if ("reason" in place || !place.lowered) return;
     for (const { address, byteLength } of inPlaceFor(source, place.offset)) {
-      cl.aliasing.tryToProve(address, byteLength);
-      if (!cl.aliasing.judge(address, byteLength).aliases) return; // a "no" takes a second
+      const which = cl.memory.classOf(address, byteLength);
+      cl.proofs.tryToProve(which);
+      if (!cl.proofs.judge(which).aliases) return; // a "no" takes a second
     }
   },
 
@@ -138,7 +148,9 @@ function acceptedPlace(source: Described, target: UMatTarget): Place | Refusal {
   const place = refuseEnded(EDGE, cl) ?? placeFor(source, target);
   if ("reason" in place) return place;
   const inPlace = !place.lowered ||
-    inPlaceFor(source, place.offset).every(({ address, byteLength }) => cl.aliasing.judge(address, byteLength).aliases);
+    inPlaceFor(source, place.offset).every(({ address, byteLength }) =>
+      cl.proofs.judge(cl.memory.classOf(address, byteLength)).aliases
+    );
   if (inPlace) return refuse(source, target) ?? place;
   const [{ layout, address }] = source.planes;
   const why = `${cl.name} was not shown to use this memory in place.`;

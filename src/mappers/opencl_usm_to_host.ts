@@ -30,7 +30,7 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const usm = source.target as OpenCLUsm;
     const kind = usm.blockOf(source.range.allocation)?.usm;
     if (kind === undefined || kind === "device" || usm.context.queue.resource.state !== "live") return;
-    usm.context.aliasing.tryToProve(usm.memoryOf(kind));
+    usm.context.proofs.tryToProve(usm.classOf(kind));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
@@ -41,7 +41,7 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     if (block === undefined) return refused(EDGE, `it is no memory of ${usm.context.name}.`);
     const result = source.as(target, access);
     if (block.usm === "device") return plannedCopy(EDGE, undefined, waits.length > 0, result);
-    return planned(EDGE, usm.context.aliasing.judge(usm.memoryOf(block.usm)), waits.length > 0, result);
+    return planned(EDGE, usm.context.proofs.judge(usm.classOf(block.usm)), waits.length > 0, result);
   },
 
   map(source: OpenCLUsmTensor | Frame<OpenCLUsmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {

@@ -9,9 +9,9 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
+import { SAME_CL_MEM } from "./opencl_to_opencv_umat.ts";
 import { resourceOf } from "./shared/job.ts";
 import { refused, refuseEnded } from "./shared/refusals.ts";
-import { SAME_CL_MEM } from "./shared/verdicts.ts";
 
 const EDGE = "opencv.umat→opencl";
 

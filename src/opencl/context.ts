@@ -2,6 +2,7 @@ import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object, shown } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/layout/alignment.ts";
 import type { Fence } from "../core/device/fence.ts";
+import { Proofs } from "../core/device/proofs.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
@@ -10,7 +11,6 @@ import { forgotten } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { AliasProofs } from "./alias.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";
 import { attachedEvent } from "./queues/attached_event.ts";
 import { handleIn } from "./check.ts";
@@ -71,8 +71,8 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   readonly resource: Resource;
   /** The default queue. */
   readonly queue: OpenCLQueue;
-  /** The proofs that these devices use host memory in place. */
-  readonly aliasing: AliasProofs;
+  /** The proofs of which memory its devices use in place. */
+  readonly proofs: Proofs<OpenCLContext>;
   /** Its memory. For authors of mappers. */
   readonly memory: OpenCLMemory;
   /** Its images. For authors of mappers. */
@@ -100,7 +100,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     const driver = this.driver = new OpenCLDriver(handle);
     undo.push(() => driver.failed.close());
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
-    this.aliasing = new AliasProofs(this);
+    this.proofs = new Proofs<OpenCLContext>(this, setOf(devices));
     this.memory = new OpenCLMemory(this);
     this.images = new OpenCLImages(this);
     this.svm = new OpenCLSvm(this);
@@ -354,7 +354,8 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
    */
   aliasRule(): AlignmentRule | undefined {
     this.resource.assertLive();
-    const aliases = (address: number, length: 64 | 1) => this.aliasing.prove(BigInt(address), length).aliases;
+    const aliases = (address: number, length: 64 | 1) =>
+      this.proofs.prove(this.memory.classOf(BigInt(address), length)).aliases;
     if (!aliases(4096, 64)) return undefined;
     const length = aliases(4096, 1) ? 1 : 64;
     let address = 4096;
@@ -385,4 +386,13 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }
+}
+
+/**
+ * What a set of devices is called in this process. A set with sub-devices has no name: an attached context may bring
+ * them, and a handle that was released can come again for another one.
+ */
+function setOf(devices: readonly OpenCLDevice[]): string | undefined {
+  if (devices.some((device) => device.parent !== undefined)) return undefined;
+  return devices.map((device) => device.handle).sort().join();
 }

@@ -13,6 +13,7 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { Line } from "../core/device/line.ts";
+import type { MemoryClass } from "../core/device/proofs.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
@@ -21,6 +22,7 @@ import type { Undo } from "../core/life/undo.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { errcode } from "./errors.ts";
+import { classAt } from "./alias/memory.ts";
 import { adoptedBuffer } from "./buffers/attached.ts";
 import { driverBufferOf } from "./buffers/driver_buffers.ts";
 import { MARKER } from "./driver.ts";
@@ -85,6 +87,15 @@ export class OpenCLMemory {
   constructor(context: OpenCLContext) {
     this.#context = context;
     this.hostBuffers = new HostBuffers(context);
+  }
+
+  /**
+   * The class of host memory of this address and length behind a buffer; without an address, of the driver's own memory.
+   *
+   * @throws {ArgumentError} for an address that is no bigint, or a length that is no whole number.
+   */
+  classOf(address: bigint | undefined, byteLength: number): MemoryClass<OpenCLContext> {
+    return classAt(address, byteLength);
   }
 
   /** The buffer of a described range; undefined if it does not exist yet. */

@@ -1,12 +1,12 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Names, object, shown } from "../core/argument.ts";
+import type { MemoryClass } from "../core/device/proofs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
-import type { MemoryKind } from "./alias/memory.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { DeviceSvm } from "./devices/features.ts";
 import { OpenCLPointerMemory } from "./pointers/memory.ts";
@@ -97,8 +97,8 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     return svmBlockOf(allocation, this.context);
   }
 
-  /** The kind of memory to prove for an allocation used by pointer, or by a buffer over it. For authors of mappers. */
-  memoryOf(allocation: Allocation, by: "pointer" | "buffer" = "pointer"): MemoryKind {
+  /** The class of an allocation used by pointer, or by a buffer over it. For authors of mappers. */
+  classOf(allocation: Allocation, by: "pointer" | "buffer" = "pointer"): MemoryClass<OpenCLContext> {
     const block = this.blockOf(allocation);
     if (block === undefined) return SYSTEM_MEMORY;
     return by === "pointer" ? SVM_MEMORY[block.grain].byPointer : SVM_MEMORY[block.grain].byBuffer;

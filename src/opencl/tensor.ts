@@ -2,13 +2,13 @@ import type { Address } from "../../ffi/address.ts";
 import { CL_BUFFER_CREATE_TYPE_REGION, CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import { cl_buffer_region, writeClBufferRegion } from "../../ffi/opencl/structs.ts";
+import type { MemoryClass } from "../core/device/proofs.ts";
 import type { Layout, LayoutInit } from "../core/layout/layout.ts";
 import { moved } from "../core/layout/layout.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
-import type { MemoryKind } from "./alias/memory.ts";
 import type { BufferLimits } from "./buffers/limits.ts";
 import type { OpenCLContext } from "./context.ts";
 import { check, errcode, made } from "./errors.ts";
@@ -26,8 +26,8 @@ export interface RootBuffer {
   kept?: boolean;
   /** The limits of its flags; undefined if they forbid nothing. */
   readonly limits?: BufferLimits | undefined;
-  /** The kind of its memory, if it is neither host memory nor the driver's default. */
-  readonly kind?: MemoryKind | undefined;
+  /** The class of its memory, if it is neither host memory nor the driver's default. */
+  readonly memoryClass?: MemoryClass<OpenCLContext> | undefined;
 }
 
 /** What an OpenCL tensor is made of. */

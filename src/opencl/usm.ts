@@ -5,11 +5,12 @@ import { type Names, object, shown } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Call } from "../core/device/driver.ts";
+import type { MemoryClass } from "../core/device/proofs.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
-import type { MemoryKind } from "./alias/memory.ts";
 import type { ClLane } from "./lane.ts";
+import type { OpenCLContext } from "./context.ts";
 import { OpenCLPointerMemory } from "./pointers/memory.ts";
 import { type UsmBlock, usmBlock, usmBlockOf, type UsmKind } from "./usm/block.ts";
 import { type UsmCapabilities, usmCapabilities } from "./usm/capabilities.ts";
@@ -97,8 +98,8 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     return usmBlockOf(allocation, this.context);
   }
 
-  /** The kind of memory to prove for memory that the host reaches. For authors of mappers. */
-  memoryOf(kind: Exclude<UsmKind, "device">): MemoryKind {
+  /** The class of memory that the host reaches. For authors of mappers. */
+  classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
     return USM_MEMORY[kind];
   }
 

@@ -4,6 +4,7 @@ import { CUDA_ERROR_UNKNOWN } from "../../ffi/cuda_driver/errors.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorInsufficientDriver } from "../../ffi/cuda_runtime/errors.ts";
 import { ArgumentError, NativeCallError } from "../../src/core/errors.ts";
+import { cudaMemoryClass } from "../../src/cuda/alias/classes.ts";
 import { CudaContext, cudaDevices } from "../../src/cuda/mod.ts";
 import type { Fakes } from "./kernels/recording.ts";
 import { recordedTests } from "./recorded.ts";
@@ -155,14 +156,15 @@ recordedTest("pageable memory that the driver may move is no alias; coherent mem
   attributes.set(constants.cudaDevAttrPageableMemoryAccess, 1);
   {
     using cuda = CudaContext.open(); // a discrete GPU under Linux's HMM
-    const { aliasing } = cuda.hostMemory;
-    aliasing.tryToProve("pageable"); // runs no kernel: the recording has none of that name
-    assertEquals(aliasing.judge("pageable"), { aliases: false, evidence: moves });
+    const pageable = cudaMemoryClass("pageable", cuda.device);
+    cuda.proofs.tryToProve(pageable); // runs no kernel: the recording has none of that name
+    assertEquals(cuda.proofs.judge(pageable), { aliases: false, evidence: moves });
   }
   for (const name of ["cudaDevAttrPageableMemoryAccessUsesHostPageTables", "cudaDevAttrIntegrated"] as const) {
     attributes.set(constants[name], 1);
     using cuda = CudaContext.open();
-    assertEquals(cuda.hostMemory.aliasing.judge("pageable"), { aliases: false, evidence: "not proven" }, name);
+    const verdict = cuda.proofs.judge(cudaMemoryClass("pageable", cuda.device));
+    assertEquals(verdict, { aliases: false, evidence: "not proven" }, name);
     attributes.delete(constants[name]);
   }
 });

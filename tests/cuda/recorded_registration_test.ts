@@ -4,6 +4,7 @@ import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorMemoryAllocation, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../../src/core/native/blocks.ts";
 import { ArgumentError, DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
+import { cudaMemoryClass } from "../../src/cuda/alias/classes.ts";
 import { CudaContext, type CudaTensor, type RegisterOptions } from "../../src/cuda/mod.ts";
 import { isRegistered } from "../../src/cuda/memory/registered.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
@@ -116,8 +117,8 @@ function recordedTest(
 }
 
 /** A device that runs nothing proves nothing: it says so the first time. */
-async function proveNothing({ hostMemory: { aliasing } }: CudaContext): Promise<void> {
-  await warningsOf(() => aliasing.tryToProve("registered"));
+async function proveNothing({ proofs, device }: CudaContext): Promise<void> {
+  await warningsOf(() => proofs.tryToProve(cudaMemoryClass("registered", device)));
 }
 
 recordedTest("memory is registered with the flags that are asked for", (cuda) => {

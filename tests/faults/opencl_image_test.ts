@@ -1,9 +1,10 @@
 /** Every OpenCL call of images and samplers fails once: what comes of it is typed, and nothing stays behind. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { host, MapperGraph } from "../../mod.ts";
 import { throwAll } from "../../src/core/errors.ts";
 import { type Undo, unwind } from "../../src/core/life/undo.ts";
-import { ImageSpecimen } from "../../src/opencl/images/specimen.ts";
+import { Trial } from "../../src/opencl/alias/trial.ts";
+import { imageSpecimen } from "../../src/opencl/images/specimen.ts";
 import type { OpenCLContext } from "../../src/opencl/mod.ts";
 import { close, OPTIONAL, some, test } from "./opencl.ts";
 import { sweep } from "./sweep.ts";
@@ -103,12 +104,10 @@ test("the specimen of a proof for images: its making, and its kernels", async (o
       const undo: Undo = [];
       const errors: unknown[] = [];
       try {
-        const specimen = new ImageSpecimen(cl, { type: "2D", format, ...(host === undefined ? {} : { host }) }, undo);
+        const specimen = imageSpecimen(cl, { type: "2D", format, ...(host === undefined ? {} : { host }) }, undo);
+        assert(typeof specimen !== "string", "it is no such memory");
         using queue = cl.createQueue();
-        specimen.ask();
-        specimen.submitAnswer(queue);
-        specimen.submitEarlyLate(queue, 1);
-        queue.finish();
+        new Trial(cl, specimen, undo).warmUp(queue);
       } catch (error) {
         errors.push(error);
       }

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { layout } from "@samepage/interop";
 import type { ImageType, OpenCLContext } from "@samepage/interop/opencl";
-import { imageClassOf, type ImagePlace } from "../../src/opencl/images/alias.ts";
+import { type ImagePlace, traitsOf } from "../../src/opencl/images/classes.ts";
 import { type ImageShape, isProblem } from "../../src/opencl/images/shape.ts";
 import { LAYER_MODES, layerEnv } from "../layer/mod.ts";
 import { open, test, testEach } from "./help.ts";
@@ -18,29 +18,29 @@ function placeAt(cl: OpenCLContext, address: bigint | undefined, pitch: number, 
 
 test("a class is the kind, the format, and what divides address and pitch", ["pocl"], () => {
   using cl = open("pocl");
-  const { host, type, format } = imageClassOf(placeAt(cl, 0x1040n, 768));
+  const { host, type, format } = traitsOf(placeAt(cl, 0x1040n, 768));
   assertEquals([type, format.name], ["2D", "RGBA UNORM_INT8"]);
   assertEquals(host, { address: 64, row: { divisor: 256, padded: true }, paddedSlices: false });
-  assertEquals(imageClassOf(placeAt(cl, 0x1000n, 244)).host?.row, { divisor: 4, padded: false });
-  assertEquals(imageClassOf(placeAt(cl, undefined, 244)).host, undefined);
+  assertEquals(traitsOf(placeAt(cl, 0x1000n, 244)).host?.row, { divisor: 4, padded: false });
+  assertEquals(traitsOf(placeAt(cl, undefined, 244)).host, undefined);
 });
 
 test("PoCL has images in host memory of every class in place that keeps pixels whole", ["pocl"], () => {
   using cl = open("pocl");
   for (const address of [0x1000n, 0x1040n, 0x1004n]) {
     for (const pitch of [244, 256, 248]) {
-      const { aliases, evidence } = cl.images.aliasing.prove(placeAt(cl, address, pitch));
+      const { aliases, evidence } = cl.proofs.prove(cl.images.classOf(placeAt(cl, address, pitch)));
       assert(aliases, evidence);
     }
   }
-  assert(cl.images.aliasing.prove(placeAt(cl, undefined, 244)).aliases);
+  assert(cl.proofs.prove(cl.images.classOf(placeAt(cl, undefined, 244))).aliases);
 });
 
 test("rusticl copies images of host memory, and is asked but once", ["rusticl"], () => {
   using cl = open("rusticl");
-  assertEquals(cl.images.aliasing.prove(placeAt(cl, 0x1000n, 4096)).aliases, false);
+  assertEquals(cl.proofs.prove(cl.images.classOf(placeAt(cl, 0x1000n, 4096))).aliases, false);
   for (const address of [0x1040n, 0x1004n]) {
-    const { aliases, evidence } = cl.images.aliasing.prove(placeAt(cl, address, 244));
+    const { aliases, evidence } = cl.proofs.prove(cl.images.classOf(placeAt(cl, address, 244)));
     assert(!aliases && evidence.includes("as well aligned as can be"), evidence);
   }
 });
@@ -48,7 +48,7 @@ test("rusticl copies images of host memory, and is asked but once", ["rusticl"],
 testEach("no proof is tried where a pixel would not lie at a multiple of its size", (platform) => {
   using cl = open(platform);
   for (const address of [0x1001n, 0x1002n]) {
-    const { aliases, evidence } = cl.images.aliasing.prove(placeAt(cl, address, 244));
+    const { aliases, evidence } = cl.proofs.prove(cl.images.classOf(placeAt(cl, address, 244)));
     assert(!aliases && evidence.includes("none is tried"), evidence);
   }
 });
@@ -57,7 +57,7 @@ testEach("what is not proven is no alias, and a proof leaves nothing behind", (p
   using cl = open(platform);
   const { format } = cl.image({ order: "R", type: "SIGNED_INT32" });
   const image: ImageShape = { type: "2D", extent: [8, 2, 1], pitch: { row: 32, slice: 64 } };
-  assertEquals(cl.images.aliasing.judge({ format, image, address: 0x2000n }), {
+  assertEquals(cl.proofs.judge(cl.images.classOf({ format, image, address: 0x2000n })), {
     aliases: false,
     evidence: "not proven",
   });

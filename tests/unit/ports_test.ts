@@ -100,7 +100,7 @@ Deno.test(
     for (const aliases of [true, false]) {
       let proven = 0;
       const verdict = { aliases, evidence: "it was tried" };
-      const offer = pointer({ prove: () => void proven++, judge: () => verdict });
+      const offer = pointer({ tryToProve: () => void proven++, judge: () => verdict });
       const takes = contextOf("takes", { imports: [offer], import: byAddress });
       using graph = graphOf(takes);
       using source = bytes();

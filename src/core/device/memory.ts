@@ -1,6 +1,5 @@
 import type { Refusal } from "../errors.ts";
 import type { DeviceId, Target } from "../graph/context.ts";
-import type { Verdict } from "../graph/plan.ts";
 import type { Transfer } from "../graph/route.ts";
 import type { Access } from "../memory/access.ts";
 import type { ByteRange, Described } from "../tensors/described.ts";
@@ -8,6 +7,7 @@ import type { Tensor, TensorInit } from "../tensors/tensor.ts";
 import type { Call } from "./driver.ts";
 import type { Line } from "./line.ts";
 import type { MemoryKind, Port } from "./port.ts";
+import type { Verdict } from "./proofs.ts";
 
 /** One way in or out of a kind of memory. */
 export interface Offer {
@@ -17,9 +17,9 @@ export interface Offer {
   readonly device?: DeviceId;
   /** How the bytes cross on this side; `"alias"` if left out. */
   readonly transfer?: Transfer;
-  /** Finds out, once, by experiment whether the device uses these bytes in place. A failure means "not proven". */
-  prove?(range: ByteRange): void;
-  /** The result of that; left out if `transfer` tells enough. */
+  /** Runs the experiment that shows whether the device uses these bytes in place, once: {@link Proofs.tryToProve}. */
+  tryToProve?(range: ByteRange): void;
+  /** The verdict on these bytes; leave it out if `transfer` tells enough. No native call. */
   judge?(range: ByteRange): Verdict;
 }
 

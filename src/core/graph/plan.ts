@@ -1,17 +1,16 @@
+import type { Verdict } from "../device/proofs.ts";
 import { reads, writes } from "../memory/access.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Plan } from "./mapper.ts";
 
-/** The result of an experiment: does the device use these bytes in place? */
-export interface Verdict {
-  /** True only if that was seen. */
-  readonly aliases: boolean;
-  /** What was seen. */
-  readonly evidence: string;
-}
-
-/** On memory that another API is told of by its address alone. */
+/** The verdict on memory that the other API is told by its address alone. */
 export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };
+
+/** The verdict on memory that a route reaches only by a map that has yet to be made. */
+export const UNMAPPED: Verdict = {
+  aliases: false,
+  evidence: "not proven: the address is known only once it is mapped",
+};
 
 /** A step that is an alias if that was proven; otherwise the driver moves the bytes. */
 export function planned(edge: string, { aliases, evidence }: Verdict, hostWait: boolean, result: Described): Plan {

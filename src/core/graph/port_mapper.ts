@@ -60,8 +60,8 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
 function prepare(source: Described, target: Target): void {
   const way = wayBetween(source.target, target);
   if (way === undefined || refuse(source, target, source.access) !== undefined) return;
-  way.out.prove?.(source.range);
-  way.into.prove?.(source.range);
+  way.out.tryToProve?.(source.range);
+  way.into.tryToProve?.(source.range);
 }
 
 function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {

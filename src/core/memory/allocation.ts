@@ -1,6 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { Grant } from "./grant.ts";
 import { ledger } from "../life/ledger.ts";
+import type { Undo } from "../life/undo.ts";
 import { Ranges } from "./ranges.ts";
 import type { Views } from "./view.ts";
 import { warn } from "../warn.ts";
@@ -86,6 +87,13 @@ export class Allocation {
   /** Adds a peer. */
   join(): void {
     this.peers++;
+  }
+
+  /** Adds a peer that leaves when `undo` runs. */
+  joinUntil(undo: Undo): this {
+    this.join();
+    undo.push(() => this.leave());
+    return this;
   }
 
   /** Removes a peer; the last one frees the memory. */

@@ -1,4 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
+import type { Undo } from "../life/undo.ts";
 import { permitted } from "./library.ts";
 
 /** Memory that a native call may be reading, kept from collection until the call returns. */
@@ -12,6 +13,16 @@ export function addressOf(bytes: ArrayBufferView, api: string): Address {
     const base = Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer as ArrayBuffer));
     return BigInt(base) + BigInt(byteOffset) as Address;
   });
+}
+
+/** The bytes at an address, detached when `undo` runs. */
+export function bytesAt(address: Address, byteLength: number, api: string, undo: Undo): Uint8Array<ArrayBuffer> {
+  const buffer = permitted("to look at memory", api, () => {
+    const pointer = Deno.UnsafePointer.create(address)!;
+    return Deno.UnsafePointerView.getArrayBuffer(pointer, byteLength) as ArrayBuffer;
+  });
+  undo.push(() => void buffer.transfer(0));
+  return new Uint8Array(buffer);
 }
 
 /** The address in a pointer object, 0 for null; undefined for anything else. */

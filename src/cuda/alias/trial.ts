@@ -1,9 +1,9 @@
-import { transfer } from "../../core/intrinsics.ts";
-import { permitted } from "../../core/native/library.ts";
+import { until } from "../../core/device/proofs.ts";
 import type { Undo } from "../../core/life/undo.ts";
+import { bytesAt } from "../../core/native/pin.ts";
 import type { CudaContext } from "../context.ts";
 import { ANSWER } from "./answer_ptx.ts";
-import type { Scratch } from "./scratch.ts";
+import type { Sample } from "./samples.ts";
 
 /** Bytes that the device reads, and as many that it writes. */
 const LENGTH = 512;
@@ -30,20 +30,16 @@ const TRIES = 3;
  * says that it has started, the host writes fresh random bytes and says so, the kernel writes what it makes of them, and
  * the host sees that. Between them nobody calls CUDA.
  */
-export function trial(context: CudaContext, scratch: Scratch, undo: Undo): string | undefined {
+export function trial(context: CudaContext, sample: Sample, undo: Undo): string | undefined {
   const program = context.programFromPtx(ANSWER);
   undo.push(() => program[Symbol.dispose]());
   const types = ["unsigned long long", "unsigned int", "unsigned int", "unsigned int"] as const;
   const kernel = program.kernel("samepage_answer", types);
   const stream = context.createStream();
   undo.push(() => stream[Symbol.dispose]());
-  const buffer = permitted("to look at memory", "cuda", () => {
-    const pointer = Deno.UnsafePointer.create(scratch.host)!;
-    return Deno.UnsafePointerView.getArrayBuffer(pointer, TRIAL_BYTES) as ArrayBuffer;
-  });
-  undo.push(() => void transfer(buffer, 0));
+  const { buffer } = bytesAt(sample.host, TRIAL_BYTES, "cuda", undo);
   const launch = (token: number, patience: number) =>
-    kernel.run({ grid: [1], block: [1], stream }, [scratch.device, LENGTH, token, patience]);
+    kernel.run({ grid: [1], block: [1], stream }, [sample.device, LENGTH, token, patience]);
   launch(1, 1); // once beforehand: nothing is left to load
   stream.finish();
   let missed: string | undefined;
@@ -67,19 +63,11 @@ function ask(buffer: ArrayBuffer, launch: (token: number, patience: number) => v
   question.fill(0);
   answer.set(expected.map((byte) => ~byte));
   launch(token >>> 0, PATIENCE_MS);
-  if (!until(() => Atomics.load(words, STARTED) === token)) return "the CPU did not see that the kernel had started";
+  if (!until(() => Atomics.load(words, STARTED) === token, PATIENCE_MS)) {
+    return "the CPU did not see that the kernel had started";
+  }
   question.set(fresh);
   Atomics.store(words, GO, token);
-  const seen = until(() => answer.every((byte, i) => byte === expected[i]));
+  const seen = until(() => answer.every((byte, i) => byte === expected[i]), PATIENCE_MS);
   return seen ? undefined : "the CPU did not see what a running kernel made of bytes that it had written";
-}
-
-/** Polls until a condition holds; false where it does not for as long as the kernel is patient. */
-function until(holds: () => boolean): boolean {
-  const end = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const last = performance.now() >= end;
-    if (holds()) return true;
-    if (last) return false;
-  }
 }

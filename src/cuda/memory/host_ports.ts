@@ -16,8 +16,8 @@ const UNREACHABLE = {
 export function hostPorts(context: CudaContext): Memory<CudaTensor> {
   const byAddress: Offer = {
     kind: "host-pointer",
-    prove: ({ allocation }) => context.hostMemory.tryToProve(allocation),
-    judge: ({ allocation }) => context.hostMemory.judge(allocation),
+    tryToProve: ({ allocation }) => context.proofs.tryToProve(context.hostMemory.classOf(allocation)),
+    judge: ({ allocation }) => context.proofs.judge(context.hostMemory.classOf(allocation)),
   };
   return {
     exports: [byAddress],

@@ -1,4 +1,5 @@
-import type { Verdict } from "../../core/graph/plan.ts";
+import type { Verdict } from "../../core/device/proofs.ts";
+import { cudaMemoryClass } from "../../cuda/alias/classes.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import { advise, type AdviseRequest, cudaTraitsOf } from "../../advisor/mod.ts";
 import type { CudaDevice } from "../../cuda/device.ts";
@@ -20,10 +21,11 @@ export function traitsOfCuda(device: CudaDevice): Trait[] {
 }
 
 /** What the experiments come to on memory of the host: pinned, and registered. */
-export function cudaVerdictsOf({ hostMemory: { aliasing } }: CudaContext): readonly Verdict[] {
+export function cudaVerdictsOf({ proofs, device }: CudaContext): readonly Verdict[] {
   return (["pinned", "registered"] as const).map((kind) => {
-    aliasing.tryToProve(kind);
-    const { aliases, evidence } = aliasing.judge(kind);
+    const which = cudaMemoryClass(kind, device);
+    proofs.tryToProve(which);
+    const { aliases, evidence } = proofs.judge(which);
     return { aliases, evidence: `${kind} memory: ${evidence}` };
   });
 }

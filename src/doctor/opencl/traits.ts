@@ -1,5 +1,5 @@
 import { messageOf } from "../../core/errors.ts";
-import type { Verdict } from "../../opencl/alias/proofs.ts";
+import type { Verdict } from "../../core/device/proofs.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 import type { OpenCLDevice } from "../../opencl/device.ts";
 import type { Fact, Trait } from "../report.ts";
@@ -47,17 +47,18 @@ function memoryOf(device: OpenCLDevice): string {
  * used in place, and for the driver's own.
  */
 export function verdictsOf(cl: OpenCLContext): readonly Verdict[] {
-  const { aliasing } = cl;
   const rule = cl.aliasRule();
-  const least = rule === undefined ? [] : [aliasing.judge(BigInt(rule.address), rule.length)];
-  return [...new Set([aliasing.judge(4096n, 64), ...least, aliasing.judge(undefined)])];
+  const least = rule === undefined ? [] : [cl.memory.classOf(BigInt(rule.address), rule.length)];
+  const classes = [cl.memory.classOf(4096n, 64), ...least, cl.memory.classOf(undefined, 0)];
+  return [...new Set(classes)].map((each) => cl.proofs.judge(each));
 }
 
 /** Runs the proofs. */
 function inPlace(cl: OpenCLContext): string {
   const rule = cl.aliasRule();
-  cl.aliasing.tryToProve(undefined, 0);
-  const own = cl.aliasing.judge(undefined, 0).aliases ? "its own memory is the CPU's too" : "not its own memory";
+  const driversOwn = cl.memory.classOf(undefined, 0);
+  cl.proofs.tryToProve(driversOwn);
+  const own = cl.proofs.judge(driversOwn).aliases ? "its own memory is the CPU's too" : "not its own memory";
   if (rule === undefined) return `not host memory; ${own}`;
   const address = rule.address === 1 ? "any address" : `addresses % ${rule.address} = 0`;
   const length = rule.length === 1 ? "any length" : `lengths % ${rule.length} = 0`;

@@ -1,12 +1,10 @@
 import type { LayoutInit } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
-import { messageOf, throwAll } from "../../core/errors.ts";
 import { closeFd } from "../../core/native/fd.ts";
+import { MemoryClass, Proofs, verdictOf } from "../../core/device/proofs.ts";
 import { takeStep } from "../../core/graph/graph.ts";
 import type { Mapper } from "../../core/graph/mapper.ts";
-import type { Verdict } from "../../core/graph/plan.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
-import { warn } from "../../core/warn.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import type { CudaVirtual } from "../../cuda/memory/virtual.ts";
 import type { CudaTensor } from "../../cuda/tensor.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
@@ -15,19 +13,37 @@ import type { OpenCLTensor } from "../../opencl/tensor.ts";
 /** Where virtual memory lies. */
 export type Location = "device" | "host";
 
-/** What an import comes to, by the experiment. */
-export interface ImportProof {
-  /** Runs the experiment, unless it was run before; where it cannot be run, it stays unproven, with a warning. */
-  tryToProve(virtual: CudaVirtual, cl: OpenCLContext, location: Location): void;
-  /** What was seen: unproven is never alias. No native call. */
-  judge(virtual: CudaVirtual, cl: OpenCLContext, location: Location): Verdict;
+/** Two contexts on one device, and the edge from one to the other. */
+interface Pair {
+  readonly name: string;
+  readonly mapper: Mapper;
+  readonly virtual: CudaVirtual;
+  readonly cl: OpenCLContext;
 }
-
-const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 
 /** Bytes that each side writes, and how often. */
 const LENGTH = 4096;
 const TIMES = 3;
+
+/** The classes of CUDA's virtual memory that OpenCL imports by an fd. */
+export const IMPORTED: { readonly [L in Location]: MemoryClass<Pair> } = {
+  device: classOf("device"),
+  host: classOf("host"),
+};
+
+const PROOFS = new WeakMap<CudaVirtual, WeakMap<OpenCLContext, Proofs<Pair>>>();
+
+/** What is proven about memory that OpenCL imports from CUDA. */
+export function importProofs(virtual: CudaVirtual, cl: OpenCLContext, mapper: unknown): Proofs<Pair> {
+  let known = PROOFS.get(virtual);
+  if (known === undefined) PROOFS.set(virtual, known = new WeakMap());
+  let proofs = known.get(cl);
+  if (proofs === undefined) {
+    const pair = { name: cl.name, mapper: mapper as Mapper, virtual, cl };
+    known.set(cl, proofs = new Proofs<Pair>(pair, `${virtual.context.id.uuid} ${cl.device.handle}`));
+  }
+  return proofs;
+}
 
 /**
  * Are the bytes that OpenCL has by an fd those that CUDA has? While OpenCL has a buffer acquired, and without a release or
@@ -35,51 +51,21 @@ const TIMES = 3;
  * driver that kept a copy of its own would have had no occasion to bring it up to date. CUDA's side of it is a second
  * import of the same fd, since the tensor itself is lent.
  */
-export function importProof(mapper: unknown): ImportProof {
-  const verdicts = new Map<string, Verdict>();
-  const keyOf = (virtual: CudaVirtual, cl: OpenCLContext, location: Location) =>
-    `${virtual.context.id.uuid} ${cl.device.handle} ${location}`;
-  return {
-    tryToProve(virtual, cl, location) {
-      const key = keyOf(virtual, cl, location);
-      if (verdicts.has(key)) return;
-      try {
-        verdicts.set(key, prove(mapper as Mapper, virtual, cl, location));
-      } catch (error) {
-        warn(`whether ${cl.name} uses CUDA's memory in place could not be tried: ${messageOf(error)}`);
-      }
-    },
-    judge: (virtual, cl, location) => verdicts.get(keyOf(virtual, cl, location)) ?? UNPROVEN,
-  };
-}
-
-function prove(mapper: Mapper, virtual: CudaVirtual, cl: OpenCLContext, location: Location): Verdict {
-  const undo: Undo = [];
-  const { context: cuda } = virtual;
-  const copied = [cuda.bytesCopied, cl.bytesCopied];
-  let missed: string | undefined;
-  try {
-    missed = experiment(mapper, virtual, cl, location, undo);
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "proving that memory is shared");
-    throw error;
-  }
-  throwAll(unwind(undo), "ending a proof");
-  // What a proof copies is not the program's.
-  cuda.countCopied(copied[0] - cuda.bytesCopied);
-  cl.countCopied(copied[1] - cl.bytesCopied);
-  if (missed !== undefined) return { aliases: false, evidence: missed };
-  return { aliases: true, evidence: `proven by aliasing both ways, ${location} memory by its fd` };
+function classOf(location: Location): MemoryClass<Pair> {
+  const name = `${location} memory by its fd`;
+  return new MemoryClass(name, (pair, undo) => {
+    const { cl, virtual: { context: cuda } } = pair;
+    const copied = [cuda.bytesCopied, cl.bytesCopied];
+    undo.push(() => { // what a proof copies is not the program's
+      cuda.countCopied(copied[0] - cuda.bytesCopied);
+      cl.countCopied(copied[1] - cl.bytesCopied);
+    });
+    return verdictOf(experiment(pair, location, undo), name);
+  });
 }
 
 /** What kept the memory from being an alias; undefined where nothing did. */
-function experiment(
-  mapper: Mapper,
-  virtual: CudaVirtual,
-  cl: OpenCLContext,
-  location: Location,
-  undo: Undo,
-): string | undefined {
+function experiment({ mapper, virtual, cl }: Pair, location: Location, undo: Undo): string | undefined {
   const made = <T extends Mapped>(mapped: T): T => {
     undo.push(() => mapped[Symbol.dispose]());
     return mapped;

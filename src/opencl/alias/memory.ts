@@ -1,34 +1,84 @@
-import { type Address, NULL } from "../../../ffi/address.ts";
+import { NULL } from "../../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
-import type { ClKernel, ClMem } from "../../../ffi/opencl/handles.ts";
-import { addressOf } from "../../core/native/pin.ts";
+import { shown } from "../../core/argument.ts";
+import { MemoryClass, verdictOf } from "../../core/device/proofs.ts";
 import type { Undo } from "../../core/life/undo.ts";
+import { addressOf, bytesAt } from "../../core/native/pin.ts";
+import { checks } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { createBuffer } from "../tensor.ts";
-import { value } from "./trial.ts";
+import { type Bind, bound } from "./kernels.ts";
+import { Trial } from "./trial.ts";
 
-/** A block to try things on: the CPU's look at it, and the device's. */
-export interface Scratch {
-  /** What the CPU sees. */
+/** A block of plain memory to experiment on. */
+export interface Block {
+  /** The bytes as the CPU sees them. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Passes the block to a kernel, as the device sees it. */
-  bind(kernel: ClKernel, index: number): void;
+  readonly bind: Bind;
 }
 
 /** Makes a block of at least so many bytes; what has to be released goes on the undo list. */
-export type MakeScratch = (context: OpenCLContext, byteLength: number, undo: Undo) => Scratch;
+export type MakeBlock = (context: OpenCLContext, byteLength: number, undo: Undo) => Block;
 
-/** What a driver may look at when it decides whether to use host memory in place. */
-export interface AlignmentClass {
-  /** The largest power of two, up to 4096, that divides the address. */
-  readonly address: number;
-  /** 64 where the length is a multiple of 64 bytes, else 1. */
-  readonly length: 64 | 1;
+/** Bytes that the device reads, and as many that it writes. */
+const HALF = 4096;
+
+/** Both parameters are the same block: its first half is read, its second half written. */
+const BYTES = `
+#define FROM global volatile uchar*
+#define TO global volatile uchar*
+#define PIXEL uchar
+#define AT x
+#define READ(from, at) from[at]
+#define WRITE(to, at, pixel) to[${HALF} + at] = pixel
+`;
+
+/** A class of plain memory, by how a block of it is made. */
+export function blockClass(name: string, make: MakeBlock): MemoryClass<OpenCLContext> {
+  return new MemoryClass(name, (context, undo) => {
+    const { bytes, bind } = make(context, 2 * HALF, undo);
+    const specimen = {
+      definitions: BYTES,
+      from: { bind, rows: [bytes.subarray(0, HALF)] },
+      to: { bind, rows: [bytes.subarray(HALF, 2 * HALF)] },
+      extent: [HALF],
+      pixel: 1,
+      random: (byteLength: number) => crypto.getRandomValues(new Uint8Array(byteLength)),
+    };
+    return verdictOf(new Trial(context, specimen, undo).run(), name);
+  });
 }
 
-/** The class of an address and a length. */
-export function classOf(address: bigint, byteLength: number): AlignmentClass {
-  return { address: divisorOf(address), length: byteLength % 64 === 0 ? 64 : 1 };
+/** Memory of the driver's own that it was asked to share with the host (CL_MEM_ALLOC_HOST_PTR). */
+const DRIVER_MEMORY = blockClass("memory of the driver's own", mapped(CL_MEM_ALLOC_HOST_PTR));
+
+/** Memory of the driver's own that it may keep from the host. */
+export const DEVICE_MEMORY: MemoryClass<OpenCLContext> = blockClass("memory of the device's own", mapped(0n));
+
+/** Host memory behind a buffer (CL_MEM_USE_HOST_PTR): for each power of two up to 4096, of any length, and of 64 bytes. */
+const HOST_MEMORY = Array.from({ length: 26 }, (_, i) => hostMemory(2 ** (i >> 1), i % 2 === 0 ? 1 : 64));
+
+/** The address that was asked about last, and its class: one map asks about the same several times. */
+const last = { address: -1n, index: 0 };
+
+/**
+ * The class of host memory behind a buffer, by the largest power of two that divides its address, and by whether 64 divides
+ * its length; that of the driver's own memory where there is no address.
+ *
+ * @throws {ArgumentError} for anything else.
+ */
+export function classAt(address: bigint | undefined, byteLength: number): MemoryClass<OpenCLContext> {
+  if (address === undefined) return DRIVER_MEMORY;
+  if (typeof address !== "bigint") throw checks.wrongKind("address", "a bigint", address);
+  if (!Number.isSafeInteger(byteLength)) {
+    throw checks.wrong("byteLength", `expected a whole number, got ${shown(byteLength)}.`);
+  }
+  if (address !== last.address) {
+    last.address = address;
+    last.index = 2 * Math.log2(divisorOf(address));
+  }
+  return HOST_MEMORY[last.index + Number(byteLength % 64 === 0)];
 }
 
 /** The largest power of two, up to 4096, that divides a number. */
@@ -37,65 +87,28 @@ export function divisorOf(value: bigint): number {
   return low === 0 ? 4096 : low & -low;
 }
 
-/** The classes of host memory: 13 powers of two, each with two kinds of length. */
-const CLASSES = 26;
-
-let kinds = 1 + CLASSES;
-
-/** The number of the kind that host memory is of; 0 is the driver's own memory. */
-export function hostNumber(address: bigint, byteLength: number): number {
-  if (address !== last.address) {
-    last.address = address;
-    last.number = 1 + 2 * Math.log2(divisorOf(address));
-  }
-  return last.number + Number(byteLength % 64 === 0);
+/** `address % 64 = 0`, or `any address`. */
+export function multiple(what: string, of: number): string {
+  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
 }
 
-/** The address that was asked about last: one map asks about the same several times. */
-const last = { address: -1n, number: 0 };
-
-/** A kind of memory that a driver may share with the CPU or not, and how a block of it is made to try that on. */
-export class MemoryKind {
-  /** In words: `"address % 4096 = 0, any length"`. */
-  readonly name: string;
-  /** Makes a block of it. */
-  readonly scratch: MakeScratch;
-  /** Tells it from every other kind. */
-  readonly number: number;
-
-  /** One of its own, unless a number says which it is. */
-  constructor(name: string, scratch: MakeScratch, number: number = kinds++) {
-    this.name = name;
-    this.scratch = scratch;
-    this.number = number;
-  }
+function hostMemory(address: number, length: 1 | 64): MemoryClass<OpenCLContext> {
+  const name = `${multiple("address", address)}, ${multiple("length", length)}`;
+  return blockClass(name, (context, atLeast, undo) => {
+    const byteLength = atLeast + (length === 64 ? 0 : 1);
+    const bytes = hostBytes(address, byteLength, undo);
+    const mem = createBuffer(context, CL_MEM_USE_HOST_PTR, byteLength, addressOf(bytes, "opencl"), undo);
+    return { bytes, bind: bound(mem) };
+  });
 }
-
-/** Host memory of the class of an address and a length, behind a buffer (CL_MEM_USE_HOST_PTR). */
-export function hostMemory(address: bigint, byteLength: number): MemoryKind {
-  const which = classOf(address, byteLength);
-  const scratch: MakeScratch = (context, atLeast, undo) => {
-    const length = atLeast + (which.length === 64 ? 0 : 1);
-    const bytes = hostBytes(which.address, length, undo);
-    return { bytes, bind: bound(createBuffer(context, CL_MEM_USE_HOST_PTR, length, addressOf(bytes, "opencl"), undo)) };
-  };
-  const name = `${multiple("address", which.address)}, ${multiple("length", which.length)}`;
-  return new MemoryKind(name, scratch, hostNumber(address, byteLength));
-}
-
-/** Memory of the driver's own that it was asked to share with the host (CL_MEM_ALLOC_HOST_PTR). */
-export const DRIVER_MEMORY: MemoryKind = new MemoryKind("memory of the driver's own", mapped(CL_MEM_ALLOC_HOST_PTR), 0);
-
-/** Memory of the driver's own that it may keep from the host. */
-export const DEVICE_MEMORY: MemoryKind = new MemoryKind("memory of the device's own", mapped(0n));
 
 /** A buffer, mapped. It stays mapped while the device writes: else its address would be stale. */
-function mapped(flags: bigint): MakeScratch {
+function mapped(flags: bigint): MakeBlock {
   return (context, byteLength, undo) => {
     const mem = createBuffer(context, flags, byteLength, NULL, undo);
     const range = context.memory.map(mem, "read-write", 0, byteLength);
     undo.push(() => range.end());
-    return { bytes: bytesAt(range.address, byteLength), bind: bound(mem) };
+    return { bytes: bytesAt(range.address, byteLength, "opencl", undo), bind: bound(mem) };
   };
 }
 
@@ -108,20 +121,4 @@ export function hostBytes(align: number, byteLength: number, undo: Undo): Uint8A
   const begin = Number(((BigInt(align) - base % step) + step) % step);
   undo.push(() => void room.fill(0)); // holds the buffer until what was made over it is gone
   return room.subarray(begin, begin + byteLength);
-}
-
-/** Bytes at an address, for as long as a proof takes. */
-export function bytesAt(address: Address, byteLength: number): Uint8Array<ArrayBuffer> {
-  const pointer = Deno.UnsafePointer.create(address)!;
-  return new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer, byteLength) as ArrayBuffer);
-}
-
-/** How a buffer is passed. */
-export function bound(mem: ClMem): Scratch["bind"] {
-  return value(new BigUint64Array([mem]));
-}
-
-/** `address % 64 = 0`, or `any address`. */
-export function multiple(what: string, of: number): string {
-  return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
 }

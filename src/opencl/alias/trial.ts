@@ -1,26 +1,23 @@
-import { NULL } from "../../../ffi/address.ts";
 import type { Fence } from "../../core/device/fence.ts";
+import { until } from "../../core/device/proofs.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import { pinned } from "../../core/native/pin.ts";
-import type { Scratch } from "./memory.ts";
 import type { OpenCLContext } from "../context.ts";
-import { opencl } from "../library.ts";
 import type { OpenCLKernel } from "../kernel.ts";
 import type { OpenCLQueue } from "../queue.ts";
-import { check } from "../errors.ts";
 import { UserEvent } from "../queues/event.ts";
+import { type Bind, programFor, queuesFor, submit, value } from "./kernels.ts";
 
 /**
  * How long to poll for what an aliasing device would have shown long ago, in milliseconds: one try each, because a busy
- * machine can keep device and CPU apart for that long. Only "no" takes all of them.
+ * machine can keep device and CPU apart for that long. Only a "no" takes all of them.
  */
 const PATIENCE_MS = [30, 100, 300];
 
-/** How long a device may take to finish the kernel before the proof gives up, in milliseconds. */
+/** How long a device may take to finish the kernel before the experiment gives up, in milliseconds. */
 const LATEST_MS = 2000;
 
 /**
- * Turns that a kernel works between two bytes: for a millisecond or so at first, and longer each time, up to where a
+ * Turns that a kernel works between two pixels: for a millisecond or so at first, and longer each time, up to where a
  * busy machine gives this thread its turn meanwhile. llvmpipe cuts a loop short at 65,535.
  */
 const TURNS = { first: 4_000, most: 60_000 };
@@ -28,56 +25,106 @@ const TURNS = { first: 4_000, most: 60_000 };
 /** How often this thread has to see one of them without the other: a copy made afterwards brings both at once. */
 const SIGHTINGS = 100;
 
-/** `STEPS`, in OpenCL C: a turn is 256 squares of `x`; a compiler makes one step of as many linear ones. */
-export const STEPS = `
-#define STEP x = x * x + 1013904223u;
+/**
+ * `answer` turns the pixels around. `early_late` writes a pixel, works for some turns, and writes the next. A turn is 256
+ * squares of `n`: a compiler would make one step of as many linear ones.
+ */
+const KERNELS = `
+#define STEP n = n * n + 1013904223u;
 #define FOUR(x) x x x x
-#define STEPS FOUR(FOUR(FOUR(FOUR(STEP))))`;
+kernel void answer(FROM from, TO to) {
+  int x = get_global_size(0) - 1 - get_global_id(0);
+  int y = get_global_size(1) - 1 - get_global_id(1);
+  int z = get_global_size(2) - 1 - get_global_id(2);
+  PIXEL pixel = READ(from, AT);
+  x = get_global_id(0); y = get_global_id(1); z = get_global_id(2);
+  WRITE(to, AT, pixel);
+}
+kernel void early_late(FROM from, TO to, uint turns) {
+  int x = 0, y = 0, z = 0;
+  PIXEL early = READ(from, AT);
+  WRITE(to, AT, early);
+  uint n = turns;
+  for (uint i = 0; i < turns; i++) { FOUR(FOUR(FOUR(FOUR(STEP)))) }
+  x = n == 0u ? 2 : 1;
+  PIXEL late = READ(from, AT);
+  WRITE(to, AT, late);
+}`;
 
-/** Memory under test, with the CPU's look at it, and the kernels that read and write it. */
-export interface Specimen {
-  /**
-   * Puts fresh random bytes where the device reads, and spoils every byte where it answers; what it answers says, by
-   * looking at memory alone, whether the answer is there.
-   */
-  ask(): () => boolean;
-  /** Submits the kernel that answers, behind an event if one is given. */
-  submitAnswer(queue: OpenCLQueue, behind?: UserEvent): Fence;
-  /** Submits the kernel that writes one place, works for so many turns, and writes another; how each of them is seen. */
-  submitEarlyLate(queue: OpenCLQueue, turns: number): { early(): boolean; late(): boolean };
+/** Memory that kernels read or write. */
+export interface Sample {
+  /** The pixels as the CPU sees them, row by row. */
+  readonly rows: readonly Uint8Array<ArrayBuffer>[];
+  /** Passes the memory to a kernel, as the device sees it. */
+  readonly bind: Bind;
 }
 
-/** One run of the proof: a queue of its own for each device. */
+/** Memory under test, of bytes or of an image's pixels. */
+export interface Specimen {
+  /**
+   * OpenCL C: `FROM` and `TO`, the types of the kernels' parameters; `PIXEL`; `AT`, the pixel at (x, y, z); `READ(from, at)`
+   * and `WRITE(to, at, pixel)`.
+   */
+  readonly definitions: string;
+  /** What the device reads. */
+  readonly from: Sample;
+  /** What it writes: as many rows, as long. */
+  readonly to: Sample;
+  /** Pixels along each dimension. */
+  readonly extent: readonly number[];
+  /** The size of a pixel in bytes. */
+  readonly pixel: number;
+  /** Random pixels, as bytes that come through the device's registers as they are. */
+  random(byteLength: number): Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Shows whether the devices of a context use the memory that the CPU sees. Each device has to pass all of it, one after the
+ * other on the same memory: a driver may move a buffer between several devices, and leave it in place for one.
+ * 1. The device has read the bytes before. The CPU writes new random bytes, the device answers, and the CPU, which polls,
+ *    sees the answer. Between them are an enqueue and a flush, and no finish, map, read or migrate.
+ * 2. The same, but the CPU writes after the enqueue, before a user event lets the kernel start. This finds a device that
+ *    fetches the bytes at every enqueue.
+ * 3. On CPU devices, whose memory is coherent, the CPU sees one pixel of a kernel long before the next. This finds a device
+ *    that brings the bytes back when a kernel ends.
+ *
+ * A constant, a pointer that equals the one passed in, or anything seen after a finish, is no evidence.
+ */
 export class Trial {
   readonly #context: OpenCLContext;
   readonly #specimen: Specimen;
   readonly #queues: readonly OpenCLQueue[];
+  readonly #answer: OpenCLKernel;
+  readonly #earlyLate: OpenCLKernel;
 
   constructor(context: OpenCLContext, specimen: Specimen, undo: Undo) {
     this.#context = context;
     this.#specimen = specimen;
-    this.#queues = context.devices.map((device) => {
-      const queue = context.createQueue({ device });
-      undo.push(() => queue[Symbol.dispose]());
-      return queue;
-    });
+    const program = programFor(context, specimen.definitions + KERNELS, undo);
+    this.#answer = program.kernel("answer");
+    this.#earlyLate = program.kernel("early_late");
+    this.#queues = queuesFor(context, undo);
   }
 
   /** What kept it from being an alias; undefined where nothing did. */
   run(): string | undefined {
     for (const queue of this.#queues) {
-      const seen = this.#runOn(queue);
-      if (seen !== undefined) return this.#queues.length === 1 ? seen : `${queue.device.name}: ${seen}`;
+      const missed = this.#runOn(queue);
+      if (missed !== undefined) return this.#queues.length === 1 ? missed : `${queue.device.name}: ${missed}`;
     }
     return undefined;
   }
 
-  #runOn(queue: OpenCLQueue): string | undefined {
-    // Once beforehand: the device has read the bytes, and nothing is left to compile.
-    this.#specimen.ask();
-    this.#specimen.submitAnswer(queue);
-    this.#specimen.submitEarlyLate(queue, 1);
+  /** Runs each kernel once: the device has read the bytes then, and nothing is left to compile. */
+  warmUp(queue: OpenCLQueue): void {
+    this.#ask();
+    this.#submitAnswer(queue);
+    this.#submitEarlyLate(queue, 1);
     queue.finish();
+  }
+
+  #runOn(queue: OpenCLQueue): string | undefined {
+    this.warmUp(queue);
     if (!PATIENCE_MS.some((patience) => this.#answersDirectly(queue, patience))) {
       return "the CPU did not see what the device wrote, before a finish or map";
     }
@@ -91,8 +138,8 @@ export class Trial {
   }
 
   #answersDirectly(queue: OpenCLQueue, patience: number): boolean {
-    const there = this.#specimen.ask();
-    return sees(queue, there, this.#specimen.submitAnswer(queue), patience);
+    const there = this.#ask();
+    return sees(queue, there, this.#submitAnswer(queue), patience);
   }
 
   #answersBehindGate(queue: OpenCLQueue, patience: number): boolean {
@@ -101,9 +148,9 @@ export class Trial {
     let fence: Fence;
     let isAsked = false;
     try {
-      fence = this.#specimen.submitAnswer(queue, gate);
+      fence = this.#submitAnswer(queue, gate);
       queue.flush();
-      there = this.#specimen.ask();
+      there = this.#ask();
       isAsked = true;
     } finally {
       gate.set(isAsked);
@@ -111,11 +158,11 @@ export class Trial {
     return sees(queue, there, fence, patience);
   }
 
-  /** The kernel writes a place, works for a while, and writes the next: is there a time when one is seen and not the other? */
+  /** Is there a time while the kernel runs when its first pixel is seen, and the second is not? */
   #showsWhileRunning(queue: OpenCLQueue): boolean {
     let turns = TURNS.first;
     for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {
-      const { early, late } = this.#specimen.submitEarlyLate(queue, turns);
+      const { early, late } = this.#submitEarlyLate(queue, turns);
       queue.flush();
       let sightings = 0;
       until(() => {
@@ -128,6 +175,48 @@ export class Trial {
     }
     return false;
   }
+
+  /**
+   * Puts fresh random pixels where the device reads, and spoils every byte where it answers. The function it returns tells, by
+   * looking at memory alone, whether the answer is there.
+   */
+  #ask(): () => boolean {
+    const { from, to, pixel, random } = this.#specimen;
+    const question = from.rows.map((row) => random(row.length));
+    from.rows.forEach((row, i) => row.set(question[i]));
+    const expected = question.map((row) => turned(row, pixel)).reverse();
+    to.rows.forEach((row, i) => row.set(expected[i].map((byte) => ~byte)));
+    const lastRow = to.rows.length - 1;
+    const last = to.rows[lastRow].length - 1;
+    return () =>
+      Atomics.load(to.rows[lastRow], last) === expected[lastRow][last] &&
+      to.rows.every((row, i) => expected[i].every((byte, at) => byte === row[at]));
+  }
+
+  /** Submits the kernel that answers, behind an event if one is given. */
+  #submitAnswer(queue: OpenCLQueue, behind?: UserEvent): Fence {
+    const { extent, from, to } = this.#specimen;
+    return submit(queue, this.#answer, extent, [from.bind, to.bind], behind);
+  }
+
+  /** Submits the kernel that writes a pixel, works for so many turns, and writes the next; how each of them is seen. */
+  #submitEarlyLate(queue: OpenCLQueue, turns: number): { early(): boolean; late(): boolean } {
+    const { from, to, pixel, random } = this.#specimen;
+    const pixels = random(2 * pixel);
+    const [row] = to.rows;
+    from.rows[0].set(pixels);
+    row.set(pixels.map((byte) => ~byte));
+    submit(queue, this.#earlyLate, [1], [from.bind, to.bind, value(new Uint32Array([turns]))]);
+    return {
+      early: () => Atomics.load(row, 0) === pixels[0],
+      late: () => Atomics.load(row, pixel) === pixels[pixel],
+    };
+  }
+}
+
+/** A row whose pixels are in reverse order. */
+function turned(row: Uint8Array, pixel: number): Uint8Array {
+  return row.map((_, i) => row[row.length - pixel - i + 2 * (i % pixel)]);
 }
 
 /** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
@@ -138,47 +227,4 @@ function sees(queue: OpenCLQueue, there: () => boolean, fence: Fence, patience: 
     if (until(there, patience)) return true;
   } while (!fence.line.isOver(fence.mark) && performance.now() < end);
   return false;
-}
-
-/** Passes an argument to a kernel. */
-export type Bind = Scratch["bind"];
-
-/** Passes an argument by its bytes. */
-export function value(bytes: ArrayBufferView<ArrayBuffer>): Bind {
-  return (kernel, index) =>
-    pinned(bytes, "opencl", (address) => {
-      check(opencl().clSetKernelArg(kernel, index, BigInt(bytes.byteLength), address), "clSetKernelArg");
-    });
-}
-
-/** Submits a kernel of a proof. */
-export function submit(
-  queue: OpenCLQueue,
-  kernel: OpenCLKernel,
-  items: readonly number[],
-  args: readonly Bind[],
-  behind?: UserEvent,
-): Fence {
-  args.forEach((bind, i) => bind(kernel.handle, i));
-  const dimensions = items.length;
-  const { clEnqueueNDRangeKernel } = opencl();
-  return pinned(BigUint64Array.from(items, BigInt), "opencl", (global) =>
-    queue.line.submitRaw({
-      fn: "clEnqueueNDRangeKernel",
-      call(lane) {
-        if (behind !== undefined) lane.waitFor(behind.event);
-        const { queue, waitCount, waitList, slot } = lane;
-        return clEnqueueNDRangeKernel(queue, kernel.handle, dimensions, NULL, global, NULL, waitCount, waitList, slot);
-      },
-    }));
-}
-
-/** Polls until a condition holds; false where it does not, though it was looked at after all of that time. */
-function until(holds: () => boolean, milliseconds: number): boolean {
-  const end = performance.now() + milliseconds;
-  for (;;) {
-    const last = performance.now() >= end;
-    if (holds()) return true;
-    if (last) return false;
-  }
 }

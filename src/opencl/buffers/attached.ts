@@ -14,13 +14,14 @@ import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { type Access, accessOf } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
+import type { MemoryClass } from "../../core/device/proofs.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import { ArgumentError, LayoutError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { adopt } from "../../core/memory/own.ts";
 import { findByHandle, join, leave } from "../../core/memory/peers.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
-import { DEVICE_MEMORY, type MemoryKind } from "../alias/memory.ts";
+import { DEVICE_MEMORY } from "../alias/memory.ts";
 import type { Share } from "./host_buffers.ts";
 import { limitsIn } from "./limits.ts";
 import { handleIn } from "../check.ts";
@@ -145,8 +146,7 @@ function inDriver(told: Told, undo: Undo): Place {
   const known = findByHandle("cl_mem", told.mem);
   const root = known === undefined ? newDriverBuffer(told) : adoptDriverBuffer(knownOf(told.mem, told.flags), known);
   const { allocation } = root;
-  allocation.join();
-  undo.push(() => allocation.leave());
+  allocation.joinUntil(undo);
   return { allocation, start: 0, root };
 }
 
@@ -157,11 +157,11 @@ function newDriverBuffer({ mem, byteLength, flags }: Told): DriverBuffer {
 }
 
 function knownOf(mem: ClMem, flags: bigint) {
-  return { mem, limits: limitsIn(flags), kind: kindOf(flags) };
+  return { mem, limits: limitsIn(flags), memoryClass: classOf(flags) };
 }
 
-/** The kind of driver memory to prove; undefined for memory that the host may reach. */
-function kindOf(flags: bigint): MemoryKind | undefined {
+/** The class of memory that the host may not reach; undefined for other memory of the driver. */
+function classOf(flags: bigint): MemoryClass<OpenCLContext> | undefined {
   return (flags & CL_MEM_ALLOC_HOST_PTR) === 0n ? DEVICE_MEMORY : undefined;
 }
 

@@ -11,7 +11,7 @@ export interface DriverBuffer extends RootBuffer {
 }
 
 /** A buffer without its allocation. */
-type Known = Pick<RootBuffer, "mem" | "limits" | "kind">;
+type Known = Pick<RootBuffer, "mem" | "limits" | "memoryClass">;
 
 /** The key of an allocation's attachment. */
 const KNOWN = {};

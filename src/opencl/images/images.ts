@@ -3,13 +3,14 @@ import { CL_MAP_READ, CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../.
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
+import type { MemoryClass, Verdict } from "../../core/device/proofs.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
 import { OpenCLImage, type OpenCLImageInit } from "../image.ts";
 import { type ImageAbilities, imageAbilitiesOf } from "./abilities.ts";
-import { ImageProofs } from "./alias.ts";
+import { imageClass, type ImagePlace, traitsOf } from "./classes.ts";
 import { formatOf, type OpenCLImageFormat } from "./format.ts";
 import { mapImage, mapImageCall, type MappedImage, type MappedTensor, mapTensor } from "./map.ts";
 import { createImage } from "./native.ts";
@@ -19,7 +20,6 @@ import { ImageTarget } from "./target.ts";
 import { type ImageCopy, imageCopy } from "./copy.ts";
 import { type ImageType, imageTypeOf } from "./type.ts";
 import { mapFlags, publication } from "../memory.ts";
-import type { Verdict } from "../alias/proofs.ts";
 import type { RootBuffer } from "../tensor.ts";
 
 /** Options of `cl.image`. */
@@ -33,16 +33,8 @@ export interface ImageOptions {
 
 const OPTIONS: Names<ImageOptions> = { type: true };
 
-/** An experiment, run before a probe asks for its outcome. */
-interface Proof {
-  tryToProve(): void;
-  judge(): Verdict;
-}
-
 /** The images of one context: targets, maps, and tensors over either. For authors of mappers. */
 export class OpenCLImages {
-  /** The proofs of images over host memory. */
-  readonly aliasing: ImageProofs;
   /** Its images over buffers. */
   readonly overBuffers: BufferImages;
   readonly #context: OpenCLContext;
@@ -52,7 +44,6 @@ export class OpenCLImages {
   /** Made by the context. */
   constructor(context: OpenCLContext) {
     this.#context = context;
-    this.aliasing = new ImageProofs(context);
     this.overBuffers = new BufferImages(context);
   }
 
@@ -113,14 +104,19 @@ export class OpenCLImages {
     return mapTensor(this.#context, image, access, exact);
   }
 
-  /** Runs the proofs that {@link judgeMap} asks for. */
+  /** The class of memory that an image is in. */
+  classOf(place: ImagePlace): MemoryClass<OpenCLContext> {
+    return imageClass(traitsOf(place));
+  }
+
+  /** Runs the experiments that {@link judgeMap} asks about. */
   tryToProveMap(source: Described): void {
-    for (const proof of this.#proofsOf(source)) proof.tryToProve();
+    for (const each of this.#classesOf(source)) this.#context.proofs.tryToProve(each);
   }
 
   /** Whether a map of an image shows the host the image's own memory. No native call. */
   judgeMap(source: Described): Verdict {
-    const verdicts = this.#proofsOf(source).map((proof) => proof.judge());
+    const verdicts = this.#classesOf(source).map((each) => this.#context.proofs.judge(each));
     return verdicts.find(({ aliases }) => !aliases) ?? verdicts[0];
   }
 
@@ -135,20 +131,12 @@ export class OpenCLImages {
   }
 
   /** For an image over a buffer, it is the buffer that is mapped. */
-  #proofsOf({ target, planes: [{ layout, address }] }: Described): Proof[] {
-    const of = target as ImageTarget;
-    const image = of.fit(layout) as ImageShape; // it is one
-    const place = { format: of.format, image, address };
-    const images: Proof = {
-      tryToProve: () => this.aliasing.tryToProve(place),
-      judge: () => this.aliasing.judge(place),
-    };
-    const { aliasing } = this.#context;
-    const buffers: Proof = {
-      tryToProve: () => aliasing.tryToProve(address, layout.byteLength),
-      judge: () => aliasing.judge(address, layout.byteLength),
-    };
-    if (image.type === "1D buffer") return [buffers];
-    return image.type === "2D" && this.abilities.limits.bufferPitch > 0 ? [images, buffers] : [images];
+  #classesOf({ target, planes: [{ layout, address }] }: Described): MemoryClass<OpenCLContext>[] {
+    const { format } = target as ImageTarget;
+    const image = (target as ImageTarget).fit(layout) as ImageShape; // it is one
+    const asBuffer = this.#context.memory.classOf(address, layout.byteLength);
+    if (image.type === "1D buffer") return [asBuffer];
+    const asImage = this.classOf({ format, image, address });
+    return image.type === "2D" && this.abilities.limits.bufferPitch > 0 ? [asImage, asBuffer] : [asImage];
   }
 }

@@ -123,7 +123,6 @@ function elsewhere(
     byteLength,
     free: (fate) => void (root.kept ||= fate !== "unused"),
   });
-  allocation.join();
-  undo.push(() => allocation.leave());
+  allocation.joinUntil(undo);
   return [lent[0].elsewhere(allocation), ...lent];
 }

@@ -8,21 +8,24 @@ import type { CudaMemoryKind } from "../memory/block.ts";
 import { aliasOf } from "../memory/pinned_block.ts";
 import { register } from "../memory/registered.ts";
 
-/** Memory to experiment on, as the host and as kernels call it, and what was learned by making it. */
-export interface Scratch {
-  /** What the host calls it. */
+/** Memory to experiment on. */
+export interface Sample {
+  /** Its address on the host. */
   readonly host: Address;
-  /** What kernels call it. */
+  /** Its address in kernels. */
   readonly device: Address;
-  /** What making it has cost, in words. */
+  /** What it costs to make such memory, in words. */
   readonly price?: string;
 }
 
 /** Bytes of memory that is registered, so that the price of it can be told. */
 const REGISTERED_BYTES = 4 * 1024 * 1024;
 
-/** How each kind is made that host and kernels reach at once; what it takes goes on the undo list. */
-export const SCRATCH: Partial<Record<CudaMemoryKind, (context: CudaContext, bytes: number, undo: Undo) => Scratch>> = {
+/** Makes a sample of so many bytes; what has to be released goes on the undo list. */
+export type MakeSample = (context: CudaContext, bytes: number, undo: Undo) => Sample;
+
+/** How each kind of memory is made that host and kernels reach at once. */
+export const SAMPLES: { readonly [K in CudaMemoryKind]?: MakeSample } = {
   pinned(context, bytes, undo) {
     return owned(context.pinned.allocate({ shape: [bytes], dtype: "u8" }), undo);
   },
@@ -53,16 +56,13 @@ export const SCRATCH: Partial<Record<CudaMemoryKind, (context: CudaContext, byte
 /** A block of plain memory. */
 function hostBlock(byteLength: number, undo: Undo): { readonly address: Address; readonly allocation: Allocation } {
   const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
-  const allocation = new Allocation(block);
-  allocation.join();
-  undo.push(() => allocation.leave());
-  return { address: block.address, allocation };
+  return { address: block.address, allocation: new Allocation(block).joinUntil(undo) };
 }
 
 function owned(
   tensor: { readonly hostHandle: Address | undefined; readonly address: Address } & Disposable,
   undo: Undo,
-): Scratch {
+): Sample {
   undo.push(() => tensor[Symbol.dispose]());
   return { host: tensor.hostHandle!, device: tensor.address };
 }

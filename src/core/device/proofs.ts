@@ -1,0 +1,125 @@
+import { messageOf, throwAll } from "../errors.ts";
+import { type Undo, unwind } from "../life/undo.ts";
+import { warn } from "../warn.ts";
+
+/** The result of an experiment: does the device use these bytes in place? */
+export interface Verdict {
+  /** True only if that was seen. */
+  readonly aliases: boolean;
+  /** What was seen. */
+  readonly evidence: string;
+  /** True if the driver refused to make the objects that the experiment needs. */
+  readonly impossible?: true;
+}
+
+/** The verdict until an experiment has shown something else. */
+export const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
+
+/** The verdict of an experiment. `missed` says what was not seen; undefined if everything was. */
+export function verdictOf(missed: string | undefined, where: string): Verdict {
+  const evidence = `${missed ?? "proven by aliasing both ways"}, ${where}`;
+  return { aliases: missed === undefined, evidence };
+}
+
+let classes = 0;
+
+/**
+ * A class of memory. A device uses all memory of one class in place, or none of it, and an experiment on a sample tells
+ * which. For authors of backends.
+ */
+export class MemoryClass<C> {
+  /** What its memory has in common: `"address % 64 = 0, any length"`. */
+  readonly name: string;
+  /** Where its verdict stands: no two classes have the same number. */
+  readonly number: number = classes++;
+  /** Makes a sample in this context and experiments on it. What it makes goes on the undo list. */
+  readonly experiment: (context: C, undo: Undo) => Verdict;
+
+  /** Two classes differ even where their names do not. */
+  constructor(name: string, experiment: (context: C, undo: Undo) => Verdict) {
+    this.name = name;
+    this.experiment = experiment;
+  }
+}
+
+/** A class whose verdict needs no experiment. */
+export function settled<C>(name: string, verdict: Verdict): MemoryClass<C> {
+  return new MemoryClass(name, () => verdict);
+}
+
+/** The verdicts on each set of devices, by the number of the class: a "no" takes a second or more. */
+const VERDICTS = new Map<string, (Verdict | undefined)[]>();
+
+/**
+ * What is proven about the devices of a context: which classes of memory they use in place (law 1). Contexts of the same
+ * devices share their verdicts.
+ */
+export class Proofs<C extends { readonly name: string }> {
+  readonly #context: C;
+  readonly #verdicts: (Verdict | undefined)[];
+  /** The classes whose experiment could not be run. */
+  readonly #failed = new Set<MemoryClass<C>>();
+
+  /**
+   * Runs nothing yet.
+   *
+   * @param devices names the set of devices. Leave it out if the name may come to mean other devices: then the verdicts
+   * are the context's own.
+   */
+  constructor(context: C, devices?: string) {
+    this.#context = context;
+    const known = devices === undefined ? undefined : VERDICTS.get(devices);
+    this.#verdicts = known ?? [];
+    if (known === undefined && devices !== undefined) VERDICTS.set(devices, this.#verdicts);
+  }
+
+  /** The verdict on a class. Runs its experiment unless that was done before. @throws what the experiment throws. */
+  prove(which: MemoryClass<C>): Verdict {
+    return this.#verdicts[which.number] ??= this.#run(which);
+  }
+
+  /**
+   * Runs the experiment of a class unless that was done before. If the experiment fails, that is a warning, and this
+   * context tries it no more: the class is unproven.
+   */
+  tryToProve(which: MemoryClass<C>): void {
+    if (this.#verdicts[which.number] !== undefined || this.#failed.has(which)) return;
+    try {
+      this.prove(which);
+    } catch (error) {
+      this.#failed.add(which);
+      warn(`the proof of aliasing on ${this.#context.name} failed, ${which.name}: ${messageOf(error)}`);
+    }
+  }
+
+  /** The verdict on a class, as far as it is known. No native call. */
+  judge(which: MemoryClass<C>): Verdict {
+    return this.#verdicts[which.number] ?? UNPROVEN;
+  }
+
+  #run(which: MemoryClass<C>): Verdict {
+    const undo: Undo = [];
+    const failures: unknown[] = [];
+    let verdict = UNPROVEN;
+    try {
+      verdict = which.experiment(this.#context, undo);
+    } catch (error) {
+      failures.push(error);
+    }
+    throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
+    return verdict;
+  }
+}
+
+/**
+ * Polls memory, and does nothing else, until a condition holds. False if it never did; it is asked once more after all of
+ * the time.
+ */
+export function until(holds: () => boolean, milliseconds: number): boolean {
+  const end = performance.now() + milliseconds;
+  for (;;) {
+    const last = performance.now() >= end;
+    if (holds()) return true;
+    if (last) return false;
+  }
+}

@@ -1,0 +1,108 @@
+import { MemoryClass, type Verdict, verdictOf } from "../../core/device/proofs.ts";
+import type { Undo } from "../../core/life/undo.ts";
+import { divisorOf, multiple } from "../alias/memory.ts";
+import { Trial } from "../alias/trial.ts";
+import type { OpenCLContext } from "../context.ts";
+import type { OpenCLDevice } from "../device.ts";
+import type { PixelFormat } from "./format.ts";
+import type { ImageShape } from "./shape.ts";
+import { imageSpecimen } from "./specimen.ts";
+import { IMAGE_TYPES, type ImageType } from "./type.ts";
+
+/** What a driver may look at in a pitch. */
+export interface PitchTraits {
+  /** The largest power of two, up to 4096, that divides it. */
+  readonly divisor: number;
+  /** True where there is room between what it steps over and the next. */
+  readonly padded: boolean;
+}
+
+/** What a driver may look at when it decides whether to use memory in place as an image. */
+export interface ImageTraits {
+  /** The kind of image. */
+  readonly type: ImageType;
+  /** Its format. */
+  readonly format: PixelFormat;
+  /** Where it lies and how; undefined for memory of the driver's own. */
+  readonly host?: {
+    /** The largest power of two, up to 4096, that divides the address. */
+    readonly address: number;
+    /** From row to row. */
+    readonly row: PitchTraits;
+    /** True where there is room between slices. */
+    readonly paddedSlices: boolean;
+  };
+}
+
+/** An image in memory: what a proof is asked about. */
+export interface ImagePlace {
+  /** Its format. */
+  readonly format: PixelFormat;
+  /** Its pixels. */
+  readonly image: ImageShape;
+  /** Its address; undefined for memory of the driver's own. */
+  readonly address: bigint | undefined;
+}
+
+const BEST = { address: 4096, row: { divisor: 4096, padded: false }, paddedSlices: false };
+
+const CLASSES = new Map<string, MemoryClass<OpenCLContext>>();
+
+/** The class that a name tells from all others, made when it is first asked for. */
+export function named(
+  name: string,
+  experiment: (context: OpenCLContext, undo: Undo) => Verdict,
+): MemoryClass<OpenCLContext> {
+  let known = CLASSES.get(name);
+  if (known === undefined) CLASSES.set(name, known = new MemoryClass(name, experiment));
+  return known;
+}
+
+/** What a driver may look at of an image in memory. */
+export function traitsOf({ format, image: { type, extent: [x, y], pitch }, address }: ImagePlace): ImageTraits {
+  if (address === undefined) return { type, format };
+  const row = { divisor: divisorOf(BigInt(pitch.row)), padded: pitch.row !== x * format.bytesPerPixel };
+  return { type, format, host: { address: divisorOf(address), row, paddedSlices: pitch.slice !== pitch.row * y } };
+}
+
+/**
+ * The class of memory as an image. The experiment is that of buffers, with the pixels of two images. A device that does
+ * not use memory in place that is as well aligned as can be is taken to use none: a "no" takes a second.
+ */
+export function imageClass(traits: ImageTraits): MemoryClass<OpenCLContext> {
+  const name = describe(traits);
+  return named(name, (context, undo) => verdictOf(experiment(context, traits, undo), name));
+}
+
+function describe({ type, format, host }: ImageTraits): string {
+  const what = `${type} ${format.name}`;
+  if (host === undefined) return `${what} in memory of the driver's own`;
+  const parts = [what, multiple("address", host.address)];
+  parts.push(multiple(IMAGE_TYPES[type].rank > 1 ? "row pitch" : "length", host.row.divisor));
+  if (host.row.padded) parts.push("padded rows");
+  if (host.paddedSlices) parts.push("padded slices");
+  return parts.join(", ");
+}
+
+/** What kept the images from being the memory; undefined where nothing did. */
+function experiment(context: OpenCLContext, traits: ImageTraits, undo: Undo): string | undefined {
+  const { host, format, type } = traits;
+  if (host !== undefined && Math.min(host.address, host.row.divisor) < format.bytesPerPixel) {
+    return `pixels of ${format.bytesPerPixel} bytes do not lie at multiples of that, so none is tried`;
+  }
+  if (type === "3D" && !context.devices.every(writes3D)) {
+    return "no kernel can write into a 3D image here, so nothing can be shown";
+  }
+  const best = { type, format, host: BEST };
+  if (host !== undefined && describe(traits) !== describe(best)) {
+    if (!context.proofs.prove(imageClass(best)).aliases) {
+      return "not even images as well aligned as can be are used in place";
+    }
+  }
+  const specimen = imageSpecimen(context, traits, undo);
+  return typeof specimen === "string" ? specimen : new Trial(context, specimen, undo).run();
+}
+
+function writes3D({ extensions }: OpenCLDevice): boolean {
+  return extensions.includes("cl_khr_3d_image_writes");
+}
