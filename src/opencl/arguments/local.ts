@@ -8,6 +8,7 @@ export class LocalMemory {
   readonly #byteLength: number;
 
   /** @throws {ArgumentError} unless `byteLength` is a whole number above 0. */
+  /** `byteLength` bytes for each work-group. */
   constructor(byteLength: number) {
     if (!Number.isSafeInteger(byteLength) || byteLength <= 0) {
       throw new ArgumentError(`byteLength: ${shown(byteLength)} is not a whole number above 0.`, {
