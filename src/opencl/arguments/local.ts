@@ -7,8 +7,7 @@ import { kindOf } from "../check.ts";
 export class LocalMemory {
   readonly #byteLength: number;
 
-  /** @throws {ArgumentError} unless `byteLength` is a whole number above 0. */
-  /** `byteLength` bytes for each work-group. */
+  /** `byteLength` bytes for each work-group. @throws {ArgumentError} unless that is a whole number above 0. */
   constructor(byteLength: number) {
     if (!Number.isSafeInteger(byteLength) || byteLength <= 0) {
       throw new ArgumentError(`byteLength: ${shown(byteLength)} is not a whole number above 0.`, {
