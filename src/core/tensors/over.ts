@@ -67,6 +67,9 @@ function owned<T extends Tensor>(
   if (ports.allocate === undefined) {
     throw new ArgumentError(`${nameOf(target)} has no memory of its own.`, { api: context.api });
   }
+  if (ports.tensor === undefined) {
+    throw new ArgumentError(`${nameOf(target)} allocates, and has no ports.tensor().`, { api: context.api });
+  }
   context.resource?.assertLive();
   const end = layouts[layouts.length - 1].byteOffset + layouts[layouts.length - 1].byteLength;
   const { handle, address, release } = ports.allocate(end);
