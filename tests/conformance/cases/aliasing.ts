@@ -80,7 +80,7 @@ function assertLabel({ graph, target, expected }: Subject, source: Tensor, mappe
       assert(transfer !== "copy", "an edge that has to alias or migrate copies");
       if (transfer === "alias") assert(evidence !== undefined, "an alias without evidence");
     } else {
-      assertEquals(transfer, expected);
+      assertEquals(transfer, expected, "what the edge says of itself, and what its subject expects");
     }
   }
   const { byteLength } = source.layout;
