@@ -8,6 +8,7 @@ import { CASES, casesOf } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
 import { type Row, rowsOf, type Where } from "./rows.ts";
 import type { Subject } from "./subject.ts";
+import { Watch } from "./watch.ts";
 
 const MARKS = { "pass": "✓", "fail": "✗", "not-here": "–" };
 
@@ -38,12 +39,13 @@ const json = Deno.args.includes("--json");
 // rusticl has no device unless it is asked for one.
 if (Deno.env.get("RUSTICL_ENABLE") === undefined) Deno.env.set("RUSTICL_ENABLE", "llvmpipe");
 
+const watch = await Watch.start();
 const rows: Row[] = [];
 for await (
   const row of rowsOf(
     edgesOf(only === undefined ? API_NAMES : [only], expected),
     where,
-    isFull ? () => asked : casesOf,
+    (candidate) => watch.over(candidate, isFull ? asked : casesOf(candidate)),
   )
 ) {
   rows.push(row);
