@@ -8,6 +8,7 @@ import type { Memory, MemoryTarget } from "../../../src/core/device/memory.ts";
 import type { Context, DeviceId } from "../../../src/core/graph/context.ts";
 import type { ImageInfo } from "../../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../../src/core/layout/layout.ts";
+import { forgotten } from "../../../src/core/life/finalizers.ts";
 import { NativeObject } from "../../../src/core/life/native_object.ts";
 import type { Resource } from "../../../src/core/life/resource.ts";
 import type { Frame } from "../../../src/core/tensors/frame.ts";
@@ -19,8 +20,11 @@ import type { FakeTensor } from "./tensor.ts";
 
 /** One kind of memory in a context. */
 export class FakeTarget implements MemoryTarget<FakeTensor> {
+  /** The kind's name, which edges use. */
   readonly kind: FakeKind;
+  /** Whose memory it is. */
   readonly context: FakeContext;
+  /** What it gives to other kinds of memory, and what it takes from them. */
   readonly ports: Memory<FakeTensor>;
 
   /** Made by contexts. */
@@ -48,23 +52,27 @@ export class FakeTarget implements MemoryTarget<FakeTensor> {
 
 /** An open device of the fake. */
 export class FakeContext extends NativeObject implements Context {
+  /** The API's name. */
   readonly api = "fake";
+  /** The device's name, for messages. */
   readonly name: string;
+  /** Two contexts with the same UUID are on the same device; the fake has none. */
   readonly id: DeviceId = {};
+  /** The kinds of memory that it has. */
   readonly targets: readonly FakeTarget[];
+  /** Its work, in order. */
   readonly line: Line<FakeLane>;
+  /** Its end is that of its line: what lives in the context ends first, and the work on it. */
+  readonly resource: Resource;
 
   /** Opens it, with some kinds of memory. */
   constructor(name: string, kinds: readonly FakeKind[] = ["fake.alias", "fake.migrate", "fake.copy"]) {
     super();
     this.name = name;
     this.line = new Line<FakeLane>({ driver, name, open: (events) => new FakeLane(events) });
+    this.resource = this.line.resource;
     this.targets = kinds.map((kind) => new FakeTarget(kind, this));
-  }
-
-  /** Its end is that of its line: what lives in the context ends first, and the work on it. */
-  get resource(): Resource {
-    return this.line.resource;
+    forgotten.register(this, name, this); // where nobody disposes it, that is told
   }
 
   /** The target of a kind. */

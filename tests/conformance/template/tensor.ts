@@ -13,6 +13,7 @@ import { fakeAddress, fakeBytes } from "./library.ts";
 
 /** Memory of the fake. Its handle is the library's. */
 export class FakeTensor extends Tensor<bigint> {
+  /** The kind of memory that it is. */
   declare readonly target: FakeTarget;
 
   /** The host address of its first element. */
@@ -37,6 +38,7 @@ export class FakeTensor extends Tensor<bigint> {
     return line.fence();
   }
 
+  /** A part of it, over the same handle: its bytes are lent already. */
   protected derive({ name, grant, layout }: Part): FakeTensor {
     const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
     return new FakeTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
