@@ -31,7 +31,7 @@ export interface Examined {
   readonly nodes: readonly Node[];
 }
 
-/** How to look at one API. Each has a folder of its own; the table is in `apis.ts`. */
+/** How to look at one API. Each has a folder of its own; the table is in `doctor.ts`. */
 export interface ApiExaminer {
   /** The API's name. */
   readonly api: string;
