@@ -28,8 +28,8 @@ const REST_MS = 20;
 let left: readonly Failed[] = [];
 
 /**
- * The events of commands that failed. PoCL 3.1 looks at one again when what its command had waited for ends, which may be
- * later than the failure: it is held until then.
+ * The events of failed commands. PoCL 3.1 uses such an event again when the work that its command waited for ends,
+ * which may be after the failure. It is held until then.
  */
 export class FailedEvents {
   #held: readonly Failed[] = [];
@@ -40,7 +40,7 @@ export class FailedEvents {
     this.#held = [...this.#held, { event, behind }];
   }
 
-  /** Releases those that nothing will look at any more. */
+  /** Releases those that the driver will not use again. */
   sweep(): void {
     if (this.#held.length + left.length > 0) this.#rest();
     const now = performance.now();
