@@ -16,9 +16,8 @@ import { refused, refuseDisposed } from "./shared/refusals.ts";
 const EDGE = "cuda→cuda";
 
 /**
- * Memory of one GPU for the kernels of another: by its own address, where the two have peer access (cudaDeviceCanAccessPeer),
- * which is enabled before a kernel can touch it; else by a copy, where that is allowed (cudaMemcpyPeerAsync), and back when
- * the map ends.
+ * Memory of one GPU for the kernels of another. With peer access (cudaDeviceCanAccessPeer) they use its own address;
+ * access is enabled first. Else, if copies are allowed, it is copied (cudaMemcpyPeerAsync), and back when the map ends.
  */
 export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Frame<CudaTensor>> = {
   from: "cuda",
@@ -50,7 +49,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const found = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
     const { handle, memory, giveBack, done } = found;
     const resource = resourceOf(reader.resource, job, source.resource, giveBack);
-    if (giveBack !== undefined || done !== undefined) resource.dependOn(reader.stream.resource); // by which it comes and goes
+    if (giveBack !== undefined || done !== undefined) resource.dependOn(reader.stream.resource); // the copies run on it
     resource.inherit(job.waits);
     if (done !== undefined) resource.inherit([done]);
     const places = planes.map((plane) => ({ memory, hostHandle: undefined, ...placed(plane, handle, first) }));
@@ -59,7 +58,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
   },
 };
 
-/** Where the target's kernels find the bytes. */
+/** The bytes for the target's kernels. */
 interface Found extends Partial<DeviceCopy> {
   readonly handle: Address;
   readonly memory: CudaTensor["memory"];
@@ -89,12 +88,12 @@ function copied(
   return { ...copy, memory: "device" };
 }
 
-/** Whose memory it is, and whose kernels are to reach it. */
+/** The context of the memory, and the context of the kernels. */
 function ends(source: Described, target: Target): [owner: CudaContext, reader: CudaContext] {
   return [source.target.context as CudaContext, target.context as CudaContext];
 }
 
-/** Two contexts of one device share its memory; those of two may reach each other's. */
+/** True for contexts of one device, or with peer access. */
 function isNear(owner: CudaContext, reader: CudaContext): boolean {
   return reader.peers.canReach(owner.device.ordinal);
 }

@@ -21,8 +21,8 @@ const EDGE = "cuda→host";
 const byAddress = portMapper("cuda", "host");
 
 /**
- * What kernels reach, as host memory: by the host's own address where it lies in memory of the host, else by a copy, where
- * that is allowed, in page-locked memory. What was written there is copied back by the unmap.
+ * CUDA memory as host memory: by its host address if it has one; else, if copies are allowed, by a copy in page-locked
+ * memory. The end of the map copies writes back.
  */
 export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Frame<HostTensor>> = {
   from: "cuda",
@@ -45,7 +45,7 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
     const copied = copyOf(cuda, job, first, source.described.range.byteLength, source.described.hasGaps);
     const { address, grants, giveBack } = copied;
     const resource = resourceOf(cuda.resource, { ...job, grants }, source.resource, giveBack);
-    if (giveBack !== undefined) resource.dependOn(cuda.stream.resource); // by which it goes back
+    if (giveBack !== undefined) resource.dependOn(cuda.stream.resource); // the copy back runs on it
     return onHost(source, target, resource, (plane) => placed(plane, address, first));
   },
 };
@@ -54,14 +54,14 @@ function copyOf(cuda: CudaContext, job: MapJob, device: Address, byteLength: num
   const [lent] = job.grants;
   const { access } = lent;
   const { line } = cuda.stream;
-  line.resource.assertLive(); // while it ends, it takes what goes back, and nothing more
+  line.resource.assertLive(); // while it ends, it only takes copies back
   const copy = cuda.pinned.allocate({ shape: [byteLength], dtype: "u8" });
   job.undo.push(() => copy[Symbol.dispose]());
   const address = copy.hostHandle!;
   const grants = [lent.elsewhere(copy.grant.allocation), ...job.grants];
-  if (reads(access) || gaps) { // what lies between the elements goes back as it was
+  if (reads(access) || gaps) { // the gaps go back unchanged
     const done = line.submitRaw(cuda.copyBytes(address, device, byteLength));
-    copy.resource.inherit([done]); // where waiting fails, the end of the copy waits
+    copy.resource.inherit([done]); // if the wait fails, the end of the copy waits
     done.waitSync();
   }
   const back = cuda.copyBytes(device, address, byteLength);

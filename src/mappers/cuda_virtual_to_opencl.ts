@@ -19,9 +19,9 @@ import { refused, refuseDisposed, refuseEnded } from "./shared/refusals.ts";
 const EDGE = "cuda.virtual→opencl";
 
 /**
- * Virtual memory of CUDA's, on the device or on the host, as an OpenCL buffer of the same device: a duplicate of its fd is
- * imported (cl_khr_external_memory_opaque_fd). OpenCL acquires it behind CUDA's work, for which the host waits, and
- * releases it before it comes back. `alias` where that was proven on this device, else `migrate`.
+ * Virtual memory of CUDA, on the device or on the host, as an OpenCL buffer of the same device, by a duplicate of its
+ * fd (cl_khr_external_memory_opaque_fd). The host waits for CUDA's work; then OpenCL acquires the buffer, and releases
+ * it when the map ends. `alias` if that was proven on this device, else `migrate`.
  */
 export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLTensor | Frame<OpenCLTensor>> = {
   from: "cuda.virtual",
@@ -38,7 +38,7 @@ export const cudaVirtualToOpenCL: Mapper<CudaTensor | Frame<CudaTensor>, OpenCLT
     const cl = target.context as OpenCLContext;
     const refusal = refuse(source, cl);
     if (refusal !== undefined) return refusal;
-    // The buffer is told by its handle: it has no address on the host, though the memory may have.
+    // The buffer is known by its handle. It has no host address, though the memory may have one.
     const result = source.withoutAddress(target, access);
     const verdict = proofsFor(source, cl).judge(IMPORTED[locationOf(source)]);
     return planned(EDGE, verdict, waits.length > 0, result);
@@ -80,7 +80,7 @@ function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
   return refuseOther(cuda, cl);
 }
 
-/** A driver takes memory of another device, and shows other bytes: the two have to be one device (facts). */
+/** The two must be one device: a driver accepts memory of another device, but shows other bytes (facts). */
 function refuseOther(cuda: CudaContext, cl: OpenCLContext): Refusal | undefined {
   if (cl.id.uuid !== undefined && cl.id.uuid === cuda.id.uuid) return undefined;
   const other = cl.id.uuid === undefined ? "does not tell its UUID" : `has UUID ${cl.id.uuid}`;

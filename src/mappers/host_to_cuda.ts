@@ -17,9 +17,9 @@ import { refused, refuseDisposed } from "./shared/refusals.ts";
 const EDGE = "host→cuda";
 
 /**
- * Host memory under the address that kernels call it by. Its pages are registered for that (cudaHostRegister, mapped and
- * portable) unless they are already, or CUDA has made them. `alias` where that was proven on this device. What cannot be
- * registered is copied to memory of the device, where that is allowed, and back when the map ends.
+ * Host memory by its address for kernels. Its pages are registered (cudaHostRegister, mapped and portable), unless they
+ * are already or are CUDA's own. `alias` if that was proven on this device. Memory that cannot be registered is copied
+ * to device memory, if copies are allowed, and back when the map ends.
  */
 export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Frame<CudaTensor>> = {
   from: "host",
@@ -52,7 +52,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const copy = cuda.hostMemory.refuseInPlace(allocation) === undefined ? undefined : copied(cuda, job, source);
     const places = copy?.places ?? reached(cuda, job, planes);
     const resource = resourceOf(cuda.resource, job, source.resource, copy?.giveBack);
-    if (copy !== undefined) resource.dependOn(cuda.stream.resource); // by which it comes and goes back
+    if (copy !== undefined) resource.dependOn(cuda.stream.resource); // the copies run on it
     resource.inherit(job.waits);
     if (copy?.done !== undefined) resource.inherit([copy.done]);
     if (!(source instanceof Frame)) return cuda.tensor(resource, places[0], source);
@@ -62,7 +62,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
 
 type CudaPlace = Parameters<CudaContext["tensor"]>[1];
 
-/** The bytes where they are. */
+/** The bytes in place. */
 function reached(
   cuda: CudaContext,
   { grants: [{ allocation }], undo }: MapJob,

@@ -20,12 +20,12 @@ import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
 
 const EDGE = "host→opencl";
 
-/** Memory that the host calls by its address; shared virtual memory is mapped in the same way. */
+/** Memory with a host address; shared virtual memory is mapped in the same way. */
 type Addressed = HostTensor | OpenCLSvmTensor;
 
 /**
- * Host memory as an OpenCL buffer (CL_MEM_USE_HOST_PTR), over exactly the bytes of the map. `alias` where the device
- * was proven to use memory of this alignment in place, else `migrate`: then the driver moves the bytes.
+ * Host memory as an OpenCL buffer (CL_MEM_USE_HOST_PTR), over exactly the bytes of the map. `alias` if the device
+ * provably uses memory of this alignment in place; else `migrate`: the driver moves the bytes.
  */
 export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor | Frame<OpenCLTensor>> = {
   from: "host",
@@ -55,7 +55,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
   },
 };
 
-/** Maps to a buffer over `whole`, the bytes of the map or more. @throws {NoRouteError} where there can be none. */
+/** Maps to a buffer over `whole`, the bytes of the map or more. @throws {NoRouteError} if there can be none. */
 export function mapBuffer(
   source: Addressed | Frame<Addressed>,
   cl: OpenCLContext,
@@ -85,7 +85,7 @@ function giveBackOf({ proofs, memory }: OpenCLContext, root: HostBuffer, { start
   return memory.publish(root.mem, start - root.start, byteLength, aliases);
 }
 
-/** Why there can be no buffer over a range; or what is on its way back, and has to be waited for. */
+/** Why there can be no buffer over a range; or the buffers on their way back to wait for. */
 export function roomForBuffer(
   source: Described,
   range: ByteRange,
@@ -94,7 +94,7 @@ export function roomForBuffer(
   return refuseBuffer(source, range, cl) ?? roomFor(range, cl, besideBuffers(source, range, cl));
 }
 
-/** Why there can be none, whatever is live over these bytes. */
+/** Why there can be none, apart from live buffers over these bytes. */
 function refuseBuffer(source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
   return refuseEnded(EDGE, cl) ?? refuseTooLarge(range, cl) ?? refuseMappedCoarse(EDGE, source, cl);
 }
@@ -109,7 +109,7 @@ function besideBuffers(source: Described, range: ByteRange, cl: OpenCLContext): 
   return (live) => refuseBeside(live, source, range, cl);
 }
 
-/** What a live object over the same bytes, or some of them, stands in the way of. */
+/** Why a live object over some of the bytes excludes a buffer. */
 function refuseBeside(live: HostBuffer, source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
   const moved = !cl.proofs.judge(cl.memory.classOf(live.hostAddress, live.byteLength)).aliases;
   if (moved && live.hostWriters > 0) return refuseBehindHost(EDGE, cl);

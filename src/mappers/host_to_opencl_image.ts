@@ -18,20 +18,20 @@ import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
 
 const EDGE = "host→opencl.image";
 
-/** What can be done with a source: an image over its memory, or an image of the driver's own that it is copied to. */
+/** A way to map a source: an image over its memory, or a driver image with a copy. */
 interface Way {
   readonly image: ImageShape;
-  /** Why no image can be over its memory. */
+  /** Why it has to be a copy, if so. */
   readonly copied?: string;
-  /** Is something in the way that is on its way back? */
+  /** True if the host has to wait for objects on their way back. */
   readonly hostWait: boolean;
 }
 
 /**
- * Host memory as an OpenCL image (clCreateImage, CL_MEM_USE_HOST_PTR), with the tensor's own pitches. `alias` where the
- * device was proven to use memory in place as such an image, else `migrate`: then the driver moves the bytes. Where OpenCL
- * cannot have an image over this memory it is copied, if that is allowed: by clEnqueueWriteImage, and back, when it is
- * disposed, by clEnqueueReadImage.
+ * Host memory as an OpenCL image (clCreateImage, CL_MEM_USE_HOST_PTR), with the tensor's own pitches. `alias` if the
+ * device provably uses memory in place as such an image; else `migrate`: the driver moves the bytes. If OpenCL cannot
+ * have an image over this memory, it is copied, if copies are allowed: by clEnqueueWriteImage, and back by
+ * clEnqueueReadImage when the map ends.
  */
 export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
   from: "host",
@@ -152,7 +152,7 @@ function refuseBeside(
   return refuseBehindHost(EDGE, cl);
 }
 
-/** Maps of the same bytes share an image only where it is the same in all. */
+/** The description of an image: maps of the same bytes share it if theirs are equal. */
 function whatOf({ format }: ImageTarget, { type, extent, pitch }: ImageShape): string {
   return `a ${type} image (${format.name}, ${extent.join(" × ")} pixels, pitches ${pitch.row} and ${pitch.slice})`;
 }

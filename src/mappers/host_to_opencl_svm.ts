@@ -15,9 +15,9 @@ import { refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
 const EDGE = "host→opencl.svm";
 
 /**
- * Host memory as shared virtual memory, by its own address and without a native call: all of it where the device shares
- * the whole of the host's memory (CL_DEVICE_SVM_FINE_GRAIN_SYSTEM), else what was allocated so in the first place.
- * `alias` where that was proven on this device, else `migrate`.
+ * Host memory as shared virtual memory, by its own address and without a native call: any host memory if the device
+ * shares all of it (CL_DEVICE_SVM_FINE_GRAIN_SYSTEM), else only memory that was allocated as shared. `alias` if that
+ * was proven on this device, else `migrate`.
  */
 export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTensor | Frame<OpenCLSvmTensor>> = {
   from: "host",

@@ -16,8 +16,8 @@ import { refuseFrame, refuseUnfit } from "./shared/refusals.ts";
 const EDGE = "host→opencv.mat";
 
 /**
- * Host memory as a `cv::Mat` over it: the same address, the same strides. Its end finds out whether OpenCV has put other
- * memory into the Mat, and says so.
+ * Host memory as a `cv::Mat` over it: the same address, the same strides. Its end reports if OpenCV has put other
+ * memory into the Mat.
  */
 export const hostToOpenCVMat: Mapper<HostTensor, OpenCVMat> = {
   from: "host",

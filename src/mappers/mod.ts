@@ -1,5 +1,5 @@
 /**
- * The table of edges. Where two routes cost the same, the one whose edges stand first here is taken.
+ * The table of edges. Of two routes with equal costs, the one whose edges come first here is taken.
  *
  * @module
  */
@@ -44,13 +44,13 @@ export {
 /** Pinned memory as host memory, by the host's own address. */
 export const cudaPinnedToHost: Mapper = portMapper("cuda.pinned", "host");
 
-/** Managed memory as host memory, by the address that it has everywhere. On a GPU with memory of its own, its pages move. */
+/** Managed memory as host memory, by its one address. On a GPU with separate memory its pages move. */
 export const cudaManagedToHost: Mapper = portMapper("cuda.managed", "host");
 
-/** Virtual memory of the host as host memory, by the one address that it has. */
+/** Virtual memory of the host as host memory, by its one address. */
 export const cudaVirtualToHost: Mapper = portMapper("cuda.virtual", "host");
 
-/** A `cv::Mat` as the host memory that it is: the same address, the same strides. */
+/** A `cv::Mat` as its host memory: the same address, the same strides. */
 export const openCVMatToHost: Mapper = portMapper("opencv.mat", "host");
 
 /** Every edge that samepage knows. */

@@ -16,9 +16,8 @@ import { refuseEnded } from "./shared/refusals.ts";
 const EDGE = "opencl.image→host";
 
 /**
- * An OpenCL image as host memory (clEnqueueMapImage; an image over a buffer: clEnqueueMapBuffer); the pitches that the
- * driver answers become the tensor's strides. `alias` where the device was proven to share this memory with the CPU, else
- * `migrate`.
+ * An OpenCL image as host memory (clEnqueueMapImage; an image over a buffer: clEnqueueMapBuffer). The driver's pitches
+ * become the tensor's strides. `alias` if the device provably shares this memory with the CPU, else `migrate`.
  */
 export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
   from: "opencl.image",
@@ -31,7 +30,7 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const { context: cl } = source.target as ImageTarget;
-    // Where it will lie is the driver's to say, and so are its pitches.
+    // The driver chooses its address and pitches.
     const result = source.withoutAddress(target, access);
     return refuseEnded(EDGE, cl) ?? planned(EDGE, cl.images.judgeMap(source), waits.length > 0, result);
   },

@@ -19,8 +19,8 @@ const EDGE = "opencl.svm→host";
 
 /**
  * Shared virtual memory as host memory, at the same address. Coarse-grained memory is mapped and unmapped
- * (clEnqueueSVMMap, clEnqueueSVMUnmap); finer memory takes no native call: the host waits for the work on it, and no
- * kernel may use it while the host holds it for writing. `alias` where that was proven on this device, else `migrate`.
+ * (clEnqueueSVMMap, clEnqueueSVMUnmap). Finer memory takes no native call: the host waits for the work on it, and no
+ * kernel may use it while the host holds it for writing. `alias` if that was proven on this device, else `migrate`.
  */
 export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, HostTensor | Frame<HostTensor>> = {
   from: "opencl.svm",
@@ -47,7 +47,7 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
   },
 };
 
-/** Maps coarse-grained memory, and answers the way back; finer memory needs neither. */
+/** Maps coarse-grained memory, and returns the commands that unmap it; finer memory needs neither. */
 function giveBackOf(
   svm: OpenCLSvm,
   job: MapJob,

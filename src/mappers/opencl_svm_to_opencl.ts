@@ -18,9 +18,9 @@ import { refused } from "./shared/refusals.ts";
 const EDGE = "opencl.svm→opencl";
 
 /**
- * Shared virtual memory as a buffer of the same context (CL_MEM_USE_HOST_PTR), for whatever wants a `cl_mem`. The buffer
- * is over the whole block, whose parts are parts of it: Intel's driver takes a pointer into a block for a sub-buffer, and
- * maps none that is not aligned as one. `alias` where such a buffer was proven to be that memory, else `migrate`.
+ * Shared virtual memory as a buffer of the same context (CL_MEM_USE_HOST_PTR), for users of a `cl_mem`. The buffer
+ * covers the whole block, and parts are parts of it: Intel's driver treats a pointer into a block as a sub-buffer, and
+ * maps it only if it is aligned like one. `alias` if such a buffer is provably that memory, else `migrate`.
  */
 export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, OpenCLTensor | Frame<OpenCLTensor>> = {
   from: "opencl.svm",
@@ -48,7 +48,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
   },
 };
 
-/** The block; of host memory that is shared by its address, the bytes of the map alone. */
+/** The range of the block; for host memory that is shared by its address, only the bytes of the map. */
 function wholeOf({ target, range }: Described): ByteRange {
   const block = (target as OpenCLSvm).blockOf(range.allocation);
   if (block === undefined) return range;

@@ -20,8 +20,8 @@ import { refused, refuseEnded } from "./shared/refusals.ts";
 const EDGE = "opencl→host";
 
 /**
- * An OpenCL buffer as host memory (clEnqueueMapBuffer, undone by clEnqueueUnmapMemObject); row pitch and strides are
- * kept. `alias` where the device was proven to share this memory with the CPU, else `migrate`.
+ * An OpenCL buffer as host memory (clEnqueueMapBuffer, clEnqueueUnmapMemObject), with the same strides. `alias` if the
+ * device provably shares this memory with the CPU, else `migrate`.
  */
 export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor | Frame<HostTensor>> = {
   from: "opencl",
@@ -74,7 +74,7 @@ function refuseExternal({ range }: Described, cl: OpenCLContext): Refusal | unde
   return refused(EDGE, "it is memory of another API.", "Map the tensor to the host that it was mapped from.");
 }
 
-/** The flags of a buffer that was attached to may close it to the host. */
+/** The flags of an attached buffer may exclude the host. */
 function refuse(access: Access, limits: BufferLimits | undefined): Refusal | undefined {
   if (limits === undefined || (limits.host !== undefined && covers(limits.host, access))) return undefined;
   const reason = `the buffer was made with ${limits.flags}: the host may not map it for "${access}".`;

@@ -17,8 +17,8 @@ import { refused, refuseEnded, refuseFrame } from "./shared/refusals.ts";
 const EDGE = "opencl→opencl.image";
 
 /**
- * An OpenCL buffer as an image over it: a `"1D buffer"` (OpenCL 1.2), or 2D where there is cl_khr_image2d_from_buffer.
- * Both are the same memory by OpenCL's rule; `alias` where that was proven, else `migrate`.
+ * An OpenCL buffer as an image over it: a `"1D buffer"` (OpenCL 1.2), or 2D with cl_khr_image2d_from_buffer. OpenCL
+ * requires that both are the same memory; `alias` if that was proven, else `migrate`.
  */
 export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
   from: "opencl",
@@ -68,7 +68,7 @@ function isOverHost({ planes: [{ address }] }: Described): boolean {
   return address !== undefined;
 }
 
-/** What only the tensor itself tells. */
+/** The refusals that need the tensor itself. */
 function sourceRefusal({ layout: { byteOffset }, limits, context }: OpenCLTensor): Refusal | undefined {
   if (limits !== undefined) return refused(EDGE, `the buffer was made with ${limits.flags}.`);
   if (byteOffset === 0) return undefined;

@@ -31,18 +31,17 @@ const SAME_BYTES: Verdict = {
 /** The longest vector of OpenCL C: OpenCV's kernels load no more elements at a time. */
 const LANES = 16;
 
-/** How many places for the beginning of a buffer are tried: more than a pixel of OpenCV's has channels. */
+/** The most offsets that are tried: more than an OpenCV pixel has channels. */
 const MOST_TRIES = 512;
 
 /**
- * An OpenCL buffer as a `cv::UMat` over the same `cl_mem`. OpenCV is told of the buffer's own `cl_context`, once; its
- * queue in that waits for our work by events, and ours for its.
+ * An OpenCL buffer as a `cv::UMat` over the same `cl_mem`. OpenCV attaches to the buffer's `cl_context`, once; its
+ * queue and ours wait for each other by events.
  *
- * OpenCV's kernels load vectors where offset and step are multiples of their size: they take it for granted that the
- * buffer itself begins at one. A buffer over host memory begins wherever the map did that made it. Where that is no such
- * multiple, OpenCV gets a `cl_mem` of its own, which begins at one below, in the same allocation; the UMat's offset leads
- * to the tensor. What is lent is the tensor's bytes, as ever. It is done only where the device uses that memory in place: then
- * nobody moves the bytes in between, and both handles are the same memory.
+ * OpenCV's kernels load vectors if offset and step are multiples of their size, and assume that the buffer is aligned.
+ * A buffer over host memory may not be. Then OpenCV gets a second `cl_mem`, which begins at an aligned address below in
+ * the same allocation, and the UMat's offset leads to the tensor. Only the tensor's bytes are lent. This needs a device
+ * that uses the memory in place: both handles are the same memory then.
  */
 export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
   from: "opencl",
@@ -96,22 +95,22 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
 };
 
 /**
- * PoCL 3.1 ends the process where rectangles are copied from or to a sub-buffer (clEnqueueCopyBufferRect), as OpenCV copies
- * padded rows: it gets the whole buffer there, and an offset.
+ * True if OpenCV gets the whole buffer and an offset: PoCL 3.1 crashes when rectangles of a sub-buffer are copied
+ * (clEnqueueCopyBufferRect), as OpenCV does with padded rows.
  */
 function wantsRoot({ device }: OpenCLContext): boolean {
   return device.platform === "Portable Computing Language";
 }
 
-/** Where the tensor begins in the `cl_mem` that OpenCV is to have. */
+/** The place of the tensor in the `cl_mem` for OpenCV. */
 interface Place {
-  /** In bytes. */
+  /** The offset in bytes. */
   readonly offset: number;
-  /** Is it a `cl_mem` that begins lower than the tensor's own? */
+  /** True if that `cl_mem` begins below the tensor's own. */
   readonly lowered: boolean;
 }
 
-/** Where it will begin, or why a UMat cannot be there. */
+/** The place for a UMat, or why there is none. */
 function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   const cl = source.target.context as OpenCLContext;
   const [{ layout, address, start, allocation: { block } }] = source.planes;
@@ -135,14 +134,14 @@ function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   );
 }
 
-/** Where a tensor begins in the buffer that is its own. */
+/** The offset of a tensor in its own buffer. */
 function offsetIn({ target, range, planes: [{ layout }] }: Described): number {
   const cl = target.context as OpenCLContext;
   const root = wantsRoot(cl) ? cl.memory.bufferOf(range) : undefined;
   return root === undefined ? layout.byteOffset : range.start - cl.memory.startOf(root);
 }
 
-/** The same, where the device was shown to use the memory in place. */
+/** The same, if the device provably uses the memory in place. */
 function acceptedPlace(source: Described, target: UMatTarget): Place | Refusal {
   const cl = source.target.context as OpenCLContext;
   const place = refuseEnded(EDGE, cl) ?? placeFor(source, target);
@@ -157,7 +156,7 @@ function acceptedPlace(source: Described, target: UMatTarget): Place | Refusal {
   return refuseMisaligned(address!, LANES * sizeOf(layout.dtype), why);
 }
 
-/** What the device has to use in place where a `cl_mem` begins lower: the buffer that there is, or will be, and that. */
+/** The ranges that the device must use in place for a lower `cl_mem`: that one, and the tensor's buffer. */
 function inPlaceFor({ target, range }: Described, offset: number): { address: bigint; byteLength: number }[] {
   const root = (target.context as OpenCLContext).memory.hostBuffers.find(range);
   const address = range.address!;
@@ -195,7 +194,7 @@ function refuse(source: Described, target: UMatTarget): Refusal | undefined {
   return problem === undefined ? undefined : { edge: EDGE, ...problem };
 }
 
-/** What OpenCV has to know of a context of OpenCL's. */
+/** An OpenCL context, for OpenCV. */
 function deviceContext(cl: OpenCLContext): DeviceContext {
   return {
     name: cl.name,

@@ -18,9 +18,9 @@ import { refused, refuseEnded } from "./shared/refusals.ts";
 const EDGE = "opencl.usm→host";
 
 /**
- * Unified shared memory as host memory. Host and shared memory have the same address there, and take no native call: the
- * host waits for the work on it. `alias` where that was proven on this device, else `migrate`. Memory of the device is
- * copied, where that is allowed.
+ * Unified shared memory as host memory. Host and shared memory keep their address, without a native call; the host
+ * waits for the work on it. `alias` if that was proven on this device, else `migrate`. Device memory is copied, if
+ * copies are allowed.
  */
 export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, HostTensor | Frame<HostTensor>> = {
   from: "opencl.usm",
@@ -74,7 +74,7 @@ function copyOf(
   const { allocation } = copy.grant;
   // The block may be longer: its length is rounded up.
   const grants = [lent.elsewhere(allocation, byteLength), ...job.grants];
-  if (reads(access) || gaps) usm.copy(address, device, byteLength); // what lies between the elements goes back as it was
+  if (reads(access) || gaps) usm.copy(address, device, byteLength); // the gaps go back unchanged
   if (!writes(access)) return { address, grants, giveBack: undefined };
   const { line } = usm.context.queue;
   const back = usm.copying(device, address, byteLength);

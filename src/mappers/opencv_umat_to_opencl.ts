@@ -15,7 +15,7 @@ import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencv.umat→opencl";
 
-/** A `cv::UMat` as the OpenCL buffer that it is, in the context that the buffer belongs to. */
+/** A `cv::UMat` as its OpenCL buffer, in the buffer's context. */
 export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
   from: "opencv.umat",
   to: "opencl",

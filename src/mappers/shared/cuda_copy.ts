@@ -7,25 +7,25 @@ import type { GiveBack } from "../../core/life/resource.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import type { Address } from "./planes.ts";
 
-/** Memory of a device with a copy of what was lent for a map. */
+/** Device memory with a copy of a map's bytes. */
 export interface DeviceCopy {
-  /** Where it is. */
+  /** Its address. */
   readonly handle: Address;
-  /** How it is written back; left out where it is only read. */
+  /** The copy back; undefined if it is only read. */
   readonly giveBack: GiveBack | undefined;
-  /** The copy that goes there; left out where it is only written. */
+  /** The fence of the copy there; undefined if it is only written. */
   readonly done: Fence | undefined;
 }
 
-/** How the bytes go there and back: by one copy, to or from an address. */
+/** The copies there and back, each to or from an address. */
 interface Ways {
-  /** Are there bytes between them that are not the job's? They go back as they came. */
+  /** True if there are gaps, which go back unchanged. */
   readonly gaps: boolean;
   readonly there: (to: Address) => Call;
   readonly back: (from: Address) => Call;
 }
 
-/** Copies what a job was lent to new memory of a device, which ends with the map; by the context's stream, as it comes back. */
+/** Copies a job's bytes to new device memory, which ends with the map, and back, by the context's stream. */
 export function copyOnDevice(
   context: CudaContext,
   { grants: [{ access }], undo, waits }: MapJob,
@@ -33,7 +33,7 @@ export function copyOnDevice(
   { gaps, there, back }: Ways,
 ): DeviceCopy {
   const { line } = context.stream;
-  line.resource.assertLive(); // while it ends, it takes what goes back, and nothing more
+  line.resource.assertLive(); // while it ends, it only takes copies back
   const copy = context.allocate({ shape: [byteLength], dtype: "u8" });
   undo.push(() => copy[Symbol.dispose]());
   const { address: handle } = copy;
@@ -44,7 +44,7 @@ export function copyOnDevice(
   };
 }
 
-/** Bytes that come back by one call. */
+/** A way back by one call. */
 export function givenBackBy(line: Line, call: Call): GiveBack {
   return { line, step: (step) => step === 0 ? call : undefined };
 }

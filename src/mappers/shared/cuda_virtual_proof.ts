@@ -10,7 +10,7 @@ import type { CudaTensor } from "../../cuda/tensor.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 import type { OpenCLTensor } from "../../opencl/tensor.ts";
 
-/** Where virtual memory lies. */
+/** The place of virtual memory. */
 export type Location = "device" | "host";
 
 /** Two contexts on one device, and the edge from one to the other. */
@@ -46,10 +46,9 @@ export function importProofs(virtual: CudaVirtual, cl: OpenCLContext, mapper: un
 }
 
 /**
- * Are the bytes that OpenCL has by an fd those that CUDA has? While OpenCL has a buffer acquired, and without a release or
- * an acquire between, CUDA writes random bytes that OpenCL then reads, and OpenCL writes others that CUDA then reads: a
- * driver that kept a copy of its own would have had no occasion to bring it up to date. CUDA's side of it is a second
- * import of the same fd, since the tensor itself is lent.
+ * Proves that OpenCL's bytes by an fd are CUDA's. While OpenCL holds an acquired buffer, CUDA writes random bytes that
+ * OpenCL reads, and OpenCL writes others that CUDA reads. There is no release or acquire in between at which a driver
+ * could update a copy. CUDA uses a second import of the same fd, because the tensor itself is lent.
  */
 function classOf(location: Location): MemoryClass<Pair> {
   const name = `${location} memory by its fd`;

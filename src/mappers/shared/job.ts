@@ -2,8 +2,8 @@ import type { MapJob } from "../../core/graph/mapper.ts";
 import { type GiveBack, Resource } from "../../core/life/resource.ts";
 
 /**
- * The end of what a job makes: before its parent's, and before its owner's. Apart from `map`, as the making of a `giveBack`
- * is, so that nothing that the resource keeps reaches the source.
+ * The resource of a job's result; it ends before its parent and its owner. This function and those that make a
+ * `giveBack` are separate from `map`, so that no closure of the resource reaches the source.
  */
 export function resourceOf(owner: Resource | undefined, job: MapJob, parent: Resource, giveBack?: GiveBack): Resource {
   const { name, undo, grants } = job;

@@ -7,17 +7,17 @@ import type { HostContext } from "../../host/context.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import type { Address, Place } from "./planes.ts";
 
-/** A copy in memory of the host, and how it is written back. */
+/** A copy in host memory. */
 export interface HostCopy {
-  /** Where it begins. */
+  /** Its address. */
   readonly address: Address;
-  /** The lent bytes, where they are shown: what is lent of them, and which views there are, is the copy's matter. */
+  /** The grants of the lent bytes in the copy, which keeps its own lends and views. */
   readonly grants: readonly Grant[];
-  /** Undefined where nothing was written. */
+  /** The copy back; undefined if it is only read. */
   readonly giveBack: GiveBack | undefined;
 }
 
-/** What the host has at hand, as a tensor or frame of its own; `place` says where each plane is. */
+/** A host tensor or frame over host memory; `place` locates each plane. */
 export function onHost<T extends Tensor>(
   source: T | Frame<T>,
   target: Target,

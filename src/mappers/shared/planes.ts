@@ -6,18 +6,18 @@ import type { Tensor } from "../../core/tensors/tensor.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 
-/** An address, of the host's or of a device's. */
+/** An address of the host or of a device. */
 export type Address = HostTensor["address"];
 
-/** Where the target has a plane. */
+/** The place of a plane in the target. */
 export interface Place {
   /** An address of its memory. */
   readonly handle: Address;
-  /** Where the elements lie, counted from there. */
+  /** The layout of the elements, from that address. */
   readonly layout: Layout;
 }
 
-/** A plane of memory that goes by its address. */
+/** A plane of memory with an address. */
 interface Addressed {
   readonly address: Address;
   readonly layout: Layout;
@@ -33,18 +33,18 @@ export function firstAddress(planes: readonly Addressed[]): Address {
   return planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
 }
 
-/** Where the target has a plane, if it has at `handle` what lies at the address `first`. */
+/** The place of a plane in a target whose `handle` is the address `first`. */
 export function placed({ address, layout }: Addressed, handle: Address, first: Address): Place {
   return { handle, layout: moved(layout, Number(address - first)) };
 }
 
-/** The plane of a tensor, its layout counted from its first element: those of most are already. */
+/** The planes, with layouts from their first elements. */
 export function planesFromZero({ planes }: Described): readonly DescribedPlane[] {
   const [plane] = planes;
   return plane.layout.byteOffset === 0 ? planes : [{ ...plane, layout: moved(plane.layout, 0) }];
 }
 
-/** A tensor or frame as it will be in a buffer that begins at `start`, counted as the allocation counts. */
+/** A tensor or frame in a buffer that begins at byte `start` of the allocation. */
 export function inBuffer(source: Described, cl: OpenCLContext, access: Access, start: number): Described {
   const { planes, info } = source;
   const offsetOf = (plane: DescribedPlane) => cl.memory.offsetOf(plane.start - start);

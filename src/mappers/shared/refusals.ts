@@ -4,22 +4,22 @@ import type { CudaContext } from "../../cuda/context.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 import type { MatShape, Unfit } from "../../opencv/shape.ts";
 
-/** A way that is closed. */
+/** The refusal of an edge. */
 export function refused(edge: string, reason: string, remedy?: string): Refusal {
   return { edge, reason, ...(remedy === undefined ? {} : { remedy }) };
 }
 
-/** A context that has ended takes nothing, and gives nothing. */
+/** Refuses a context that was disposed. */
 export function refuseEnded(edge: string, cl: OpenCLContext): Refusal | undefined {
   return cl.queue.resource.state === "live" ? undefined : refused(edge, `${cl.name}, or its queue, was disposed.`);
 }
 
-/** The same of a device's context. */
+/** The same for a CUDA context. */
 export function refuseDisposed(edge: string, { resource, name }: CudaContext): Refusal | undefined {
   return resource.state === "live" ? undefined : refused(edge, `${name} was disposed.`);
 }
 
-/** What knows no images of several planes takes them one by one. */
+/** Refuses a frame: such a target takes single planes. */
 export function refuseFrame(edge: string, source: Described, what: string): Refusal | undefined {
   if (source.info === undefined) return undefined;
   return refused(
@@ -30,8 +30,8 @@ export function refuseFrame(edge: string, source: Described, what: string): Refu
 }
 
 /**
- * Coarse-grained memory that is mapped for the host is the host's alone: whatever a kernel of the same context is to
- * reach it by, it is refused. Any other memory, and another context's, is not this rule's matter.
+ * Refuses coarse-grained memory of this context that is mapped for the host, because only the host may use it
+ * meanwhile.
  */
 export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLContext): Refusal | undefined {
   if (source.target.kind !== "host" || cl.svm.blockOf(source.range.allocation)?.grain !== "coarse") return undefined;
@@ -42,7 +42,7 @@ export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLCo
   );
 }
 
-/** Where the device has a copy of its own of the bytes, what the host writes meanwhile would not reach it. */
+/** Refuses bytes that the host may be writing, while the device has its own copy of them. */
 export function refuseBehindHost(edge: string, { name }: OpenCLContext): Refusal {
   const reason = `${name} has a copy of its own of these bytes, which a map of it to the host may be changing.`;
   return refused(edge, reason, "Dispose the host's map first.");

@@ -3,12 +3,12 @@ import type { ByteRange } from "../../core/tensors/described.ts";
 import type { HostBuffer } from "../../opencl/buffers/host_buffers.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 
-/** Why a live object stands in the way of a new one over some of its bytes; undefined where it does not. */
+/** Why a live object excludes a new one over some of its bytes; undefined if it does not. */
 export type RefuseBeside = (live: HostBuffer) => Refusal | undefined;
 
 /**
- * Is there room for a native object over a range? Two over the same bytes are undefined in OpenCL. Answers why not; or what
- * stands in the way but is on its way back, which the host has to wait for.
+ * Looks for room for a native object over a range; two over the same bytes are undefined in OpenCL. Returns the
+ * refusal, or the objects on their way back that the host has to wait for.
  */
 export function roomFor(
   range: ByteRange,
@@ -26,9 +26,9 @@ export function roomFor(
 }
 
 /**
- * Makes the room: waits for what is on its way back. Answers why there still is none.
+ * Waits for objects on their way back. Returns the refusal if there is no room even then.
  *
- * @throws {AccessError} where the wait could never end.
+ * @throws {AccessError} if the wait could never end.
  */
 export function makeRoom(range: ByteRange, cl: OpenCLContext, refuse: RefuseBeside): Refusal | undefined {
   const { hostBuffers } = cl.memory;
