@@ -3,27 +3,27 @@ import type { Context, Target } from "../core/graph/context.ts";
 import type { ApiReport } from "./report.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 
-/** How to look. */
+/** How to examine. */
 export interface Examination {
-  /** May experiments be run, to find out which memory a device uses in place? */
+  /** True if proofs may run, which find out the memory that a device uses in place. */
   readonly proofs: boolean;
-  /** What is opened goes here, to be disposed when the report is made. */
+  /** The opened objects, to be disposed with the report. */
   readonly opened: DisposableStack;
 }
 
-/** A node of the graph that was found: a kind of memory of a device that is open. */
+/** A node of the graph: a kind of memory of an open device. */
 export interface Node {
-  /** The name, in the report, of its device. */
+  /** The name of its device in the report. */
   readonly device: string;
   /** The target itself. */
   readonly target: Target;
-  /** Makes a little memory of this kind, to ask the graph about; undefined where nothing here can, or `homes` do. */
+  /** Makes a little memory of this kind for the graph; undefined if nothing here can, or `homes` do. */
   readonly make: (() => Mapped) | undefined;
-  /** Where memory of this kind belongs to a context of another API: makes it in each, to be asked about with that one. */
+  /** Makes memory of this kind in each context of another API that it may belong to. */
   readonly homes?: ReadonlyMap<Context, () => Mapped>;
 }
 
-/** What was found of one API. */
+/** The result for one API. */
 export interface Examined {
   /** For the report. */
   readonly report: Omit<ApiReport, "variables">;
@@ -39,9 +39,9 @@ export interface ApiExaminer {
   readonly variables: readonly string[];
   /** Files and folders that tell more about it. */
   readonly files: readonly string[];
-  /** Looks; `before` is what the APIs before it in the table have. Never throws: what fails is a finding. */
+  /** Examines the API; `before` are the nodes of earlier APIs. Never throws: a failure is a finding. */
   examine(how: Examination, before: readonly Node[]): Examined;
 }
 
-/** The memory that the graph is asked about: a page, aligned like samepage's own memory, with the shape of an image. */
+/** The layout of the samples for the graph: a page in the shape of an image. */
 export const LITTLE: LayoutInit<"u8"> = { shape: [16, 64, 4], dtype: "u8" };

@@ -11,23 +11,23 @@ import { HOST } from "./host/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
 
-/** The APIs that the doctor looks at. A new API has a folder here, and a place in this list. */
+/** The examiners. A new API gets a folder here, and a place in this list. */
 const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV];
 
-/** How to look. */
+/** Options of {@link doctor}. */
 export interface DoctorOptions {
   /**
-   * Run the experiments that show which memory a device uses in place; true by default. They take about a second for
-   * each device that does not. Without them nothing is called an alias that has to be proven. With them OpenCV is asked which OpenCL device it
-   * uses by itself: what it chooses it keeps for as long as the process lives, as it would at its first UMat.
+   * Runs the proofs that show which memory a device uses in place; true by default. They take about a second for each
+   * device that does not. Without them, nothing that needs a proof counts as an alias. With them, OpenCV is asked for
+   * its own OpenCL device, which it then keeps until the process ends, as after its first UMat.
    */
   readonly proofs?: boolean;
 }
 
 /**
- * Looks at this machine: libraries, devices, and which edges are open or closed, with the reason and the remedy. It
- * never throws for what it finds, and disposes all that it opens. It needs `--allow-ffi`, asks for nothing more, and
- * says what it could see with more.
+ * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not
+ * throw for findings, and disposes all it opens. It needs `--allow-ffi`, prompts for nothing more, and reports what
+ * other permissions would show.
  *
  * @example
  * ```ts

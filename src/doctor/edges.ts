@@ -15,7 +15,7 @@ import {
   type TargetReport,
 } from "./report.ts";
 
-/** The worst comes last. */
+/** The transfers, the worst last. */
 const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
 
 /** A little memory of some kind, or why none could be made. */
@@ -26,23 +26,23 @@ interface Source {
   readonly id: string;
   readonly target: Target;
   readonly sample: Sample;
-  /** The same in each context that it may belong to: that one's is asked about beside it. */
+  /** A sample in each context that it may belong to. */
   readonly homes: ReadonlyMap<Context, Sample>;
 }
 
-/** What the graph says of the memory that is here. */
+/** The graph's results for the memory of this machine. */
 export interface Edges {
   /** Its nodes. */
   readonly targets: readonly TargetReport[];
   /** Its edges, one by one. */
   readonly edges: readonly EdgeReport[];
-  /** The best ways. */
+  /** The best routes. */
   readonly routes: readonly RouteReport[];
 }
 
 /**
- * Asks the graph, with a little memory of each kind: of each mapper alone whether it is open between each two targets,
- * and of all together what the best way is. Nothing is mapped for it.
+ * Asks the graph about a sample of each kind of memory: which mappers are open between each two targets, and the best
+ * route. It maps nothing.
  */
 export function examineEdges(
   nodes: readonly Node[],
@@ -65,7 +65,7 @@ export function examineEdges(
   };
 }
 
-/** `opencl:0` where a device's main kind of memory is meant, `opencl:0.svm` for another. */
+/** `opencl:0` for a device's main kind of memory, `opencl:0.svm` for another. */
 function idOf({ device, target: { kind, context: { api } } }: Node): string {
   return kind.startsWith(api) ? `${device}${kind.slice(api.length)}` : `${device}.${kind}`;
 }
@@ -74,7 +74,7 @@ function sourceOf(node: Node, opened: DisposableStack): Source {
   const { target, make, homes = new Map<Context, () => Mapped>() } = node;
   const none: Sample = { problem: { what: `nothing here makes ${target.kind} memory to try.` } };
   const at = new Map([...homes].map(([context, makeIn]) => [context, sampleOf(makeIn, opened)]));
-  // Beside a context that is no home of it, the first home stands for all.
+  // With a context that is not one of its homes, the first home stands for all.
   const [first = make === undefined ? none : sampleOf(make, opened)] = at.values();
   return { id: idOf(node), target, sample: first, homes: at };
 }
@@ -85,7 +85,7 @@ function sampleOf(make: () => Mapped, opened: DisposableStack): Sample {
   return memory === undefined ? { problem: findings[0] } : { memory };
 }
 
-/** The same mapper, which finds nothing out before it is asked. */
+/** The same mapper without proofs. */
 function unproven(mapper: Mapper): Mapper {
   const { from, to } = mapper;
   return { from, to, probe: (...args) => mapper.probe(...args), map: (...args) => mapper.map(...args) };
@@ -98,7 +98,7 @@ function edgesOf(mapper: Mapper, sources: readonly Source[], apis: readonly ApiR
   return pairs(sources)
     .filter(([from, to]) => from.target.kind === mapper.from && to.target.kind === mapper.to)
     .map(([from, to]) => {
-      // Of these two alone: another device's refusal is no reason.
+      // Only these two: another device's refusal is no reason here.
       using graph = new Graph([from.target.context, to.target.context], [mapper]);
       const { open, steps: [step], refused } = explain(graph, from, to, edge);
       const ends = { edge, from: from.id, to: to.id, open };
@@ -117,7 +117,7 @@ function routesOf(mappers: readonly Mapper[], sources: readonly Source[]): Route
   });
 }
 
-/** What the graph answers, where copies are asked for; a failure is a refusal like any other. */
+/** The graph's answer with copies allowed; a failure counts as a refusal. */
 function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
   const sample = from.homes.get(to.target.context) ?? from.sample;
   if ("problem" in sample) return refusal(edge, sample.problem);
@@ -129,7 +129,7 @@ function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
   }
 }
 
-/** A native handle is of this run alone: the same machine gives the same report. */
+/** Removes native handles, so that the same machine gives the same report. */
 function withoutHandles(refused: Refusal): Refusal {
   return { ...refused, reason: refused.reason.replace(/0x[0-9a-f]{8,16}\b/g, "0x…") };
 }
@@ -145,7 +145,7 @@ function closed(refused: readonly Refusal[]): Pick<EdgeReport, "reason" | "remed
   return { reason, ...(remedy === undefined ? {} : { remedy }) };
 }
 
-/** Why kinds of memory are not here: where nothing of their API is, the first thing that it lacks. */
+/** Why kinds of memory are missing: if their whole API is, its first finding. */
 function absent(
   kinds: readonly string[],
   sources: readonly Source[],

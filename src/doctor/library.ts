@@ -4,9 +4,9 @@ import { fileOf } from "../host/loaded.ts";
 import { type Fact, type Finding, findingOf, type LibraryReport } from "./report.ts";
 
 /**
- * Opens a library, unless it is open, and says where it was found; where it was not, that is a finding.
+ * Opens a library, unless it is open, and reports its file. A library that is not found is a finding.
  *
- * @param symbol a function that it has: where that lies, the library does
+ * @param symbol one of its functions, by whose address the file is found
  */
 export function examineLibrary(
   api: string,
@@ -32,20 +32,20 @@ export function examineLibrary(
   };
 }
 
-/** Where a file lies, and whose it is, as far as that can be found out. */
+/** A file and its package, as far as they can be found out. */
 export function located(file: () => string | undefined): { readonly file?: string; readonly package?: string } {
   let path: string | undefined;
   try {
     path = file();
   } catch {
-    return {}; // libc, which is asked for it, is missing: a finding of its own
+    return {}; // libc is missing, which is a separate finding
   }
   if (path === undefined) return {};
   const owner = packageOf(path);
   return { file: path, ...(owner === undefined ? {} : { package: owner }) };
 }
 
-/** Asks for one value; a failure is kept in its place. Undefined where there is no such thing. */
+/** Asks for one value. A failure becomes the fact's problem; an undefined value makes no fact. */
 export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] {
   try {
     const value = ask();
@@ -55,19 +55,19 @@ export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] 
   }
 }
 
-/** The value of a fact that is a text, where it could be read. */
+/** The text of a fact, if it could be read. */
 export function told(facts: readonly Fact[], name: string): string | undefined {
   const value = facts.find((fact) => fact.name === name)?.value;
   return typeof value === "string" ? value : undefined;
 }
 
-/** The program that knows the package of a file. */
+/** The program that finds the package of a file. */
 const DPKG = "dpkg-query";
 
 /** The package of a file, `"pocl-opencl-icd 3.1-3"`, if dpkg is here and may be run. */
 function packageOf(file: string): string | undefined {
   if (Deno.permissions.querySync({ name: "run", command: DPKG }).state !== "granted") return undefined;
-  // The loader may have found /lib/…, which is /usr/lib/… to dpkg.
+  // The loader's /lib/… is /usr/lib/… in dpkg.
   const owner = ask("-S", file) ?? ask("-S", `/usr${file}`);
   const name = owner?.split(": ")[0];
   return name === undefined ? undefined : ask("-W", "-f", "${Package} ${Version}\n", name)?.split("\n")[0];

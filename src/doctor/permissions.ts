@@ -1,7 +1,7 @@
 import type { ApiExaminer } from "./api.ts";
 import type { PermissionReport } from "./report.ts";
 
-/** What was permitted, and what is seen with it. Nothing is asked for. */
+/** The permissions, and what each of them shows. Prompts for nothing. */
 export function permissionsOf(apis: readonly ApiExaminer[]): PermissionReport[] {
   const variables = apis.flatMap((api) => api.variables);
   const files = apis.flatMap((api) => api.files);
@@ -41,7 +41,7 @@ export function permissionsOf(apis: readonly ApiExaminer[]): PermissionReport[] 
   ];
 }
 
-/** Deno reads device files only where everything is allowed. */
+/** Deno reads device files only if everything is allowed. */
 const ALL = ["ffi", "env", "read", "write", "net", "run", "sys"] as const;
 
 function needsAll(path: string): boolean {

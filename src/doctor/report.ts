@@ -3,13 +3,13 @@ import type { GuardState } from "../guard/guard.ts";
 import type { Step, Transfer } from "../core/graph/route.ts";
 
 /**
- * What this machine can share with what, and why not more. Plain data: it survives `JSON.stringify`. What does not
- * apply, or could not be found out, is left out.
+ * What this machine can share with what, and why not more. Plain data for `JSON.stringify`. Properties that do not
+ * apply, or could not be found out, are left out.
  */
 export interface Report {
-  /** What it was found out with. */
+  /** The versions that made it. */
   readonly versions: Versions;
-  /** What was permitted, and what more could be seen. */
+  /** The permissions, and what more could be seen. */
   readonly permissions: readonly PermissionReport[];
   /** Each API that samepage knows, in the order of its table. */
   readonly apis: readonly ApiReport[];
@@ -17,13 +17,13 @@ export interface Report {
   readonly targets: readonly TargetReport[];
   /** Each mapper between each two targets that it could join. */
   readonly edges: readonly EdgeReport[];
-  /** From each target to each other one, by however many edges. */
+  /** The best route from each target to each other one. */
   readonly routes: readonly RouteReport[];
-  /** What went wrong outside of any API. */
+  /** Findings outside of any API. */
   readonly findings: readonly Finding[];
 }
 
-/** What a report was made with. */
+/** The versions that made a report. */
 export interface Versions {
   /** samepage's own version. */
   readonly samepage: string;
@@ -39,29 +39,29 @@ export interface Versions {
 export interface PermissionReport {
   /** The flag that grants it. */
   readonly flag: string;
-  /** True where it was granted. */
+  /** True if it was granted. */
   readonly granted: boolean;
-  /** What is seen with it. */
+  /** What it shows. */
   readonly shows: string;
 }
 
-/** Something that keeps memory from being shared. */
+/** An obstacle to sharing memory. */
 export interface Finding {
-  /** What was found. */
+  /** The obstacle. */
   readonly what: string;
-  /** The package, group, flag, variable or driver that mends it. */
+  /** The package, group, flag, variable or driver that removes it. */
   readonly remedy?: string;
 }
 
-/** What there is of one API. */
+/** One API on this machine. */
 export interface ApiReport {
   /** The API's name: `"host"`, `"opencl"`, `"opencv"`. */
   readonly api: string;
   /** Its library. */
   readonly library: LibraryReport;
-  /** Others that belong to it, each of which may be missing. */
+  /** Its other libraries, each of which may be missing. */
   readonly modules: readonly ModuleReport[];
-  /** The environment variables that are set, may be read, and change what is found. */
+  /** The environment variables that influence it, as far as they are set and may be read. */
   readonly variables: Readonly<Record<string, string>>;
   /** The drivers behind the library. */
   readonly drivers: readonly DriverReport[];
@@ -79,31 +79,31 @@ export interface LibraryReport {
   readonly file?: string;
   /** The package that this file belongs to, with --allow-run=dpkg-query. */
   readonly package?: string;
-  /** What the library says of its own version. */
+  /** The library's own version. */
   readonly version?: string;
-  /** The variable that names another one: `"SAMEPAGE_LIB_OPENCL"`. */
+  /** The variable that names another library: `"SAMEPAGE_LIB_OPENCL"`. */
   readonly variable: string;
-  /** What that variable says, where it is set and may be read. */
+  /** The value of that variable, if it is set and may be read. */
   readonly override?: string;
-  /** Each name and path that did not open, with the loader's words. */
+  /** Each name and path that did not open, with the loader's message. */
   readonly attempts: readonly LibraryAttempt[];
-  /** What the library tells of itself. */
+  /** The library's facts about itself. */
   readonly facts: readonly Fact[];
-  /** Of a C++ library that is open: is what it throws caught, and if not, why? */
+  /** For an open C++ library: whether its exceptions are caught, and if not, why. */
   readonly guard?: GuardState;
 }
 
-/** One of the libraries that an API is made of. */
+/** One library of an API. */
 export interface ModuleReport extends LibraryReport {
-  /** Its name there: `"imgproc"`. */
+  /** Its name in the API: `"imgproc"`. */
   readonly name: string;
 }
 
-/** One value, under the name that its API gives it. Either a value or a problem is there. */
+/** One value, under its API's name. It has either a value or a problem. */
 export interface Fact {
   /** The API's own name: `"CL_DEVICE_GLOBAL_MEM_SIZE"`. */
   readonly name: string;
-  /** What was answered; bit fields are numbers. */
+  /** The answer; bit fields are numbers. */
   readonly value?: string | number | boolean;
   /** Why it could not be read. */
   readonly problem?: string;
@@ -117,23 +117,23 @@ export interface DriverReport {
   readonly file?: string;
   /** The package that this file belongs to, with --allow-run=dpkg-query. */
   readonly package?: string;
-  /** What it tells of itself. */
+  /** Its facts about itself. */
   readonly facts: readonly Fact[];
-  /** The names, in this report, of its devices. */
+  /** The names of its devices in this report. */
   readonly devices: readonly string[];
 }
 
-/** A device, and what of it matters for sharing. */
+/** A device, as far as it matters for sharing. */
 export interface DeviceReport {
   /** Its name in this report: `"opencl:0"`. */
   readonly id: string;
   /** What it calls itself. */
   readonly name: string;
-  /** What it tells of itself. */
+  /** Its facts about itself. */
   readonly facts: readonly Fact[];
   /** The same for people, the most important first. */
   readonly traits: readonly Trait[];
-  /** What proofs have shown of it. */
+  /** The results of proofs. */
   readonly aliasing: readonly AliasReport[];
   /** What keeps it from more. */
   readonly findings: readonly Finding[];
@@ -141,17 +141,17 @@ export interface DeviceReport {
 
 /** A line about a device. */
 export interface Trait {
-  /** What it is about: `"memory"`. */
+  /** Its subject: `"memory"`. */
   readonly label: string;
-  /** What there is to say. */
+  /** Its text. */
   readonly text: string;
 }
 
-/** What a proof has shown of one class of memory. */
+/** The result of a proof for one class of memory. */
 export interface AliasReport {
-  /** True where the device uses this memory in place. */
+  /** True if the device uses this memory in place. */
   readonly aliases: boolean;
-  /** What was seen, and the class. */
+  /** The observation, and the class. */
   readonly evidence: string;
 }
 
@@ -163,9 +163,9 @@ export interface TargetReport {
   readonly kind: string;
   /** The API. */
   readonly api: string;
-  /** The name, in this report, of its device. */
+  /** The name of its device in this report. */
   readonly device: string;
-  /** Why no memory of this kind could be made to try the edges with. */
+  /** Why no sample of this kind could be made to try the edges. */
   readonly problem?: string;
 }
 
@@ -173,15 +173,15 @@ export interface TargetReport {
 export interface EdgeReport {
   /** The mapper: `"host→opencl"`. */
   readonly edge: string;
-  /** The source's name in this report; absent where this machine has no such memory. */
+  /** The source's name in this report; left out if this machine has no such memory. */
   readonly from?: string;
   /** The target's. */
   readonly to?: string;
-  /** True where it can be taken. */
+  /** True if it can be taken. */
   readonly open: boolean;
-  /** What it does with the bytes, where it is open. */
+  /** How the bytes cross, if it is open. */
   readonly transfer?: Transfer;
-  /** How that is known. */
+  /** The evidence for that. */
   readonly evidence?: string;
   /** Why it is closed. */
   readonly reason?: string;
@@ -195,13 +195,13 @@ export interface RouteReport {
   readonly from: string;
   /** The target's. */
   readonly to: string;
-  /** True where there is one. */
+  /** True if there is one. */
   readonly open: boolean;
-  /** The worst that a step does with the bytes, where it is open. */
+  /** The worst transfer of its steps, if it is open. */
   readonly transfer?: Transfer;
-  /** The steps; none where it is closed. */
+  /** The steps; none if it is closed. */
   readonly steps: readonly Step[];
-  /** Who was asked and refused. */
+  /** The edges that refused. */
   readonly refused: readonly Refusal[];
 }
 

@@ -14,7 +14,7 @@ import {
 } from "../report.ts";
 import { examineLibrary, factOf } from "../library.ts";
 
-/** The variables that say where its libraries are, and which devices they show. */
+/** The variables that name its libraries, and the devices that they show. */
 const VARIABLES = [
   "SAMEPAGE_LIB_CUDART",
   "SAMEPAGE_LIB_CUDA",
@@ -24,7 +24,7 @@ const VARIABLES = [
   "CUDA_MODULE_LOADING",
 ];
 
-/** CUDA: its runtime, its driver, its compiler, and the GPUs that they show. */
+/** CUDA: its runtime, driver and compiler, and their GPUs. */
 export const CUDA: ApiExaminer = {
   api: "cuda",
   variables: VARIABLES,
@@ -76,7 +76,7 @@ function examineDevice(device: CudaDevice, how: Examination, nodes: Node[]): Dev
   };
 }
 
-/** The kinds of memory of a device, and how to make a little of each. */
+/** The kinds of memory of a device, with samples. */
 function nodesOf(cuda: CudaContext, device: string): Node[] {
   return [
     { device, target: cuda, make: () => cuda.allocate(LITTLE) },

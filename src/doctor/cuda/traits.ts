@@ -5,7 +5,7 @@ import { advise, type AdviseRequest, cudaTraitsOf } from "../../advisor/mod.ts";
 import type { CudaDevice } from "../../cuda/device.ts";
 import type { Trait } from "../report.ts";
 
-/** What of a GPU matters for sharing, the most important first. */
+/** The traits of a GPU that matter for sharing, the most important first. */
 export function traitsOfCuda(device: CudaDevice): Trait[] {
   const { attributes: has, computeCapability, id } = device;
   const { major, minor } = computeCapability;
@@ -30,7 +30,7 @@ export function cudaVerdictsOf({ proofs, device }: CudaContext): readonly Verdic
   });
 }
 
-/** What a frame is used for, in words, and as the advisor is asked. */
+/** Uses of a frame, in words, and as requests to the advisor. */
 const USES: readonly (readonly [use: string, asked: Omit<AdviseRequest, "device" | "size">])[] = [
   ["written by the CPU, read once by a kernel", { cpu: "write-once", gpu: "coalesced", gpuWrites: false }],
   ["through one kernel and back", { cpu: "read-write", gpu: "coalesced" }],
@@ -41,7 +41,7 @@ const USES: readonly (readonly [use: string, asked: Omit<AdviseRequest, "device"
 /** A frame of 4K, in bytes. */
 const FRAME = 3840 * 2160 * 4;
 
-/** What the advisor says of this device, with the row that decides. */
+/** The advisor's answers for this device, with the deciding row. */
 function adviceFor(found: CudaDevice): Trait[] {
   const device = cudaTraitsOf(found);
   return USES.map(([use, asked]) => {

@@ -7,7 +7,7 @@ import { attempt, type Finding, type Trait } from "../report.ts";
 import { examineLibrary, factOf, told } from "../library.ts";
 import { examineRenderNodes, RENDER_NODES } from "./render_nodes.ts";
 
-/** The CPU's memory, which libc gives. */
+/** The CPU's memory, by libc. */
 export const HOST: ApiExaminer = {
   api: "host",
   variables: ["SAMEPAGE_LIB_LIBC"],
@@ -40,7 +40,7 @@ export const HOST: ApiExaminer = {
   },
 };
 
-/** A memfd is what other processes and APIs can be given; a sandbox may forbid it. */
+/** Other processes and APIs can take a memfd; a sandbox may forbid it. */
 function sharable(): string {
   const findings: Finding[] = [];
   attempt(findings, () => host.allocate({ ...LITTLE, sharable: true })[Symbol.dispose]());

@@ -1,9 +1,9 @@
 import type { Finding } from "../report.ts";
 
-/** Where Linux keeps the GPUs that programs may compute on. */
+/** The folder of the GPUs' device files in Linux. */
 export const RENDER_NODES = "/dev/dri";
 
-/** What of the GPUs' device files may be used; undefined where that may not be looked at (it takes --allow-all). */
+/** The GPUs' device files, open or closed to this user; undefined if Deno may not read them (without --allow-all). */
 export function examineRenderNodes(findings: Finding[], folder: string = RENDER_NODES): string | undefined {
   const nodes = renderNodes(folder);
   if (nodes === undefined) return undefined;

@@ -7,12 +7,12 @@ import { LOADER_INFOS, loaderInfo } from "../../opencl/loader.ts";
 import { factOf } from "../library.ts";
 import type { Fact } from "../report.ts";
 
-/** How a value is asked for. */
+/** The queries by name. */
 type Asks = Partial<Record<keyof typeof cl, (name: number) => Ask<string | number | boolean>>>;
 
 const bits = (name: number) => from(word(name), Number);
 
-/** What is asked of a device: each value by itself, so that a driver which fails in one of them still tells the rest. */
+/** The queries of a device, one by one, so that a driver that fails in one still answers the rest. */
 const DEVICE: Asks = {
   CL_DEVICE_NAME: text,
   CL_DEVICE_VENDOR: text,
@@ -54,7 +54,7 @@ const DEVICE: Asks = {
   CL_DEVICE_EXTENSIONS: text,
 };
 
-/** What is asked of a platform. */
+/** The queries of a platform. */
 const PLATFORM = [
   "CL_PLATFORM_NAME",
   "CL_PLATFORM_VENDOR",
@@ -63,14 +63,14 @@ const PLATFORM = [
   "CL_PLATFORM_EXTENSIONS",
 ] as const;
 
-/** What a device tells of itself. */
+/** A device's facts about itself. */
 export function deviceFacts(handle: ClDeviceId): readonly Fact[] {
   const device = { handle, query: deviceQuery(handle), extensions: [] };
   const asks = Object.entries(DEVICE) as [keyof typeof cl, (name: number) => Ask<string | number | boolean>][];
   return asks.flatMap(([name, ask]) => factOf(name, () => ask(cl[name] as number)(device)));
 }
 
-/** What a platform tells of itself. */
+/** A platform's facts about itself. */
 export function platformFacts(platform: ClPlatformId): readonly Fact[] {
   return PLATFORM.flatMap((fact) =>
     factOf(fact, () =>
@@ -82,7 +82,7 @@ export function platformFacts(platform: ClPlatformId): readonly Fact[] {
   );
 }
 
-/** What the ICD loader tells of itself; nothing where it is older than that. */
+/** The ICD loader's facts about itself; an old loader has none. */
 export function loaderFacts(): readonly Fact[] {
   return LOADER_INFOS.flatMap((name) => factOf(name, () => loaderInfo(name)));
 }

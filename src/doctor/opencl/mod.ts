@@ -42,7 +42,7 @@ export const OPENCL: ApiExaminer = {
       for (const platform of platforms) examinePlatform(platform, how, { findings, drivers, devices, nodes });
       if (platforms.length === 0) findings.push(noPlatforms());
       findings.push(...installedDrivers(drivers));
-      if (devices.length > 0) attempt(findings, () => chosenDevice({})); // a variable may name one that is not there
+      if (devices.length > 0) attempt(findings, () => chosenDevice({})); // a variable may name a missing one
     }
     const [name, version] = [told(facts, "CL_ICDL_NAME"), told(facts, "CL_ICDL_VERSION")];
     const described = name === undefined || version === undefined ? {} : { version: `${name} ${version}` };
@@ -60,7 +60,7 @@ export const OPENCL: ApiExaminer = {
   },
 };
 
-/** What is found on the way. */
+/** The results so far. */
 interface Found {
   readonly findings: Finding[];
   readonly drivers: DriverReport[];
@@ -77,7 +77,7 @@ function examinePlatform(platform: ClPlatformId, how: Examination, found: Found)
   found.drivers.push({ name, ...located(() => fileAt(addressInDriver(platform))), facts, devices: ids });
 }
 
-/** Answers the device's name in the report. */
+/** Returns the device's name in the report. */
 function examineDevice(handle: ClDeviceId, how: Examination, found: Found): string {
   const id = `opencl:${found.devices.length}`;
   const facts = deviceFacts(handle);

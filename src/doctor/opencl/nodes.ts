@@ -1,10 +1,10 @@
 import type { OpenCLContext } from "../../opencl/context.ts";
 import { LITTLE, type Node } from "../api.ts";
 
-/** Where drivers put memory differs from run to run: what is found out of it does not, if all of it is aligned alike. */
+/** Aligns samples, so that the report does not depend on where a driver puts them. */
 const PAGE = 4096;
 
-/** The kinds of memory of a device, and how to make a little of each. */
+/** The kinds of memory of a device, with samples. */
 export function nodesOf(cl: OpenCLContext, device: string): Node[] {
   const made: Node[] = [
     { device, target: cl, make: () => cl.allocate(LITTLE) },
@@ -16,9 +16,9 @@ export function nodesOf(cl: OpenCLContext, device: string): Node[] {
 }
 
 /**
- * Images of one format stand for all: it is the one that every device with images has.
+ * One image format stands for all: every device with images has it.
  *
- * @throws {NativeCallError} where the device cannot be asked what images it has.
+ * @throws {NativeCallError} if the query for image formats fails.
  */
 export function imageNodesOf(cl: OpenCLContext, device: string): Node[] {
   if (cl.device.images === undefined) return [];

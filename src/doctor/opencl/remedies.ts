@@ -2,13 +2,13 @@ import { readRegularFile } from "../../core/files.ts";
 import { environmentInWords } from "../../core/native/library.ts";
 import type { DriverReport, Finding } from "../report.ts";
 
-/** Where drivers tell the loader of themselves: a file each, with the name of a library in it (cl_khr_icd). */
+/** The folder in which each driver registers with the loader, by a file with a library's name (cl_khr_icd). */
 export const VENDORS = "/etc/OpenCL/vendors";
 
-/** Variables that put other drivers in that folder's place. */
+/** Variables that replace that folder. */
 const INSTEAD = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
 
-/** What a platform without devices wants, by a part of its name. */
+/** Remedies for a platform without devices, by a part of its name. */
 const WANTS: readonly (readonly [name: string, remedy: string])[] = [
   ["rusticl", "Set RUSTICL_ENABLE to the driver to use: llvmpipe (the CPU), iris (Intel), radeonsi (AMD), …"],
   ["clover", "It is rusticl's predecessor, for older AMD GPUs: without one there is nothing to mend."],
@@ -17,7 +17,7 @@ const WANTS: readonly (readonly [name: string, remedy: string])[] = [
 
 const HARDWARE = "Is its hardware there, its kernel driver loaded, and may you open it (group render, /dev/dri)?";
 
-/** Nobody told the loader of a driver. */
+/** The finding that the loader has no driver. */
 export function noPlatforms(): Finding {
   const what = "The OpenCL loader found no driver.";
   const set = INSTEAD.filter((name) => environmentInWords(name) !== undefined);
@@ -29,24 +29,24 @@ export function noPlatforms(): Finding {
   return { what, remedy: `${install} Where one is installed: is OCL_ICD_VENDORS set?` };
 }
 
-/** A driver is there, and has no device. */
+/** The finding that a driver has no device. */
 export function noDevices(platform: string): Finding {
   const remedy = WANTS.find(([name]) => platform.toLowerCase().includes(name))?.[1] ?? HARDWARE;
   return { what: `${platform} offers no device.`, remedy };
 }
 
-/** Drivers that are installed and did not become platforms; nothing where the folder may not be read. */
+/** Installed drivers that did not become platforms; empty if the folder may not be read. */
 export function installedDrivers(loaded: readonly DriverReport[], folder: string = VENDORS): Finding[] {
   if (INSTEAD.some((name) => environmentInWords(name) !== undefined)) return [];
   const files = loaded.flatMap(({ file }) => file === undefined ? [] : [baseOf(file)]);
-  if (files.length < loaded.length) return []; // what is not known cannot be missed
+  if (files.length < loaded.length) return []; // not all files are known
   return vendorFiles(folder).filter(({ library }) => !files.includes(baseOf(library))).map(({ icd, library }) => ({
     what: `${folder}/${icd} names ${library}, which the loader did not take.`,
     remedy: "Is that library there, and all that it needs? ldd tells.",
   }));
 }
 
-/** The most bytes that a file with a library's name may have. */
+/** The largest file with a library's name, in bytes. */
 const MOST_BYTES = 65_536;
 
 function vendorFiles(folder: string): { readonly icd: string; readonly library: string }[] {

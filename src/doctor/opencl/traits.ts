@@ -4,7 +4,7 @@ import type { OpenCLContext } from "../../opencl/context.ts";
 import type { OpenCLDevice } from "../../opencl/device.ts";
 import type { Fact, Trait } from "../report.ts";
 
-/** What of an open device matters for sharing, the most important first; each found out by itself. */
+/** The traits of an open device that matter for sharing, the most important first. They fail one by one. */
 export function traitsOf(cl: OpenCLContext, proofs: boolean): Trait[] {
   const { device } = cl;
   const lines: Readonly<Record<string, () => string | undefined>> = {
@@ -31,7 +31,7 @@ function toldOrWhy(tell: () => string | undefined): string | undefined {
   }
 }
 
-/** Which facts a driver would not tell. */
+/** The facts that a driver refused. */
 export function unread(facts: readonly Fact[]): Trait[] {
   const failed = facts.filter(({ problem }) => problem !== undefined);
   return failed.map(({ name, problem }) => ({ label: "unread", text: `${name} could not be read: ${problem}` }));
@@ -43,8 +43,8 @@ function memoryOf(device: OpenCLDevice): string {
 }
 
 /**
- * What the proofs came to that {@link traitsOf} has run: for host memory as well aligned as can be, for the least that is
- * used in place, and for the driver's own.
+ * The verdicts of the proofs that {@link traitsOf} ran: for host memory of the best alignment, of the least alignment
+ * that is used in place, and for driver memory.
  */
 export function verdictsOf(cl: OpenCLContext): readonly Verdict[] {
   const rule = cl.aliasRule();

@@ -6,13 +6,13 @@ import { withFreshState } from "../../opencv/thread_state.ts";
 import type { Examination, Node } from "../api.ts";
 import { attempt, type Fact, type Finding, type Trait } from "../report.ts";
 
-/** Names the device that OpenCV uses by itself, as `platform:type:device`, or is `disabled`. */
+/** The variable for OpenCV's own device, `platform:type:device` or `disabled`. */
 const DEVICE = "OPENCV_OPENCL_DEVICE";
 
-/** What the device's fact is called. */
+/** The name of the device's fact. */
 const ASKED = "cv::ocl::Device::getDefault";
 
-/** What was found of OpenCV and OpenCL. */
+/** The result for OpenCV's own OpenCL device. */
 export interface OwnDevice {
   /** For the report. */
   readonly facts: readonly Fact[];
@@ -21,11 +21,10 @@ export interface OwnDevice {
 }
 
 /**
- * The OpenCL device that OpenCV uses by itself, where it has one: `cv.openCLContext` is on it. A UMat of samepage's is on
- * the device of its buffer, whichever that is.
+ * OpenCV's own OpenCL device, if it has one: that of `cv.openCLContext`. A UMat of samepage is on its buffer's device.
  *
- * OpenCV chooses once a process, when it is first asked, and keeps what it chose: so it is asked among the experiments
- * alone. It would choose the same at the first UMat of its own. The state of this thread is left as it is.
+ * OpenCV chooses once a process, at the first query, as it would at its first UMat. So it is asked only if proofs may
+ * run. The state of this thread does not change.
  */
 export function ownDeviceOf({ proofs }: Examination, before: readonly Node[], findings: Finding[]): OwnDevice {
   if (!attempt(findings, hasOpenCL)) {
@@ -55,14 +54,14 @@ function hasOpenCL(): boolean {
   return true;
 }
 
-/** The `cl_device_id`; undefined where it chose none. */
+/** The `cl_device_id`; undefined if it chose none. */
 function defaultDevice(): { readonly device: bigint | undefined } {
   const context = core().Context_getDefault(1);
   const chosen = core().Context_ptr(context) !== 0n && core().Context_ndevices(context) > 0n;
   return { device: chosen ? core().Device_ptr(core().Context_device(context, 0n)) : undefined };
 }
 
-/** Why it chose none, and what would make it. */
+/** Why it chose none, with a remedy. */
 function whyNone(): string {
   const set = environmentInWords(DEVICE);
   const unset = `unless ${DEVICE} says otherwise it takes a GPU`;

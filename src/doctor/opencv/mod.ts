@@ -7,7 +7,7 @@ import { ownDeviceOf } from "./device.ts";
 import { examineModules, guardTrait } from "./modules.ts";
 import { openCVNodesOf } from "./nodes.ts";
 
-/** The variables that say where its modules are, and what it makes of OpenCL. */
+/** The variables that name its modules, and configure its OpenCL. */
 const VARIABLES = [
   "SAMEPAGE_LIB_OPENCV_CORE",
   "SAMEPAGE_LIB_OPENCV_IMGPROC",
@@ -16,7 +16,7 @@ const VARIABLES = [
   "OPENCV_OPENCL_DEVICE",
 ];
 
-/** OpenCV: its modules, its Mats and UMats, and the OpenCL device that it would use by itself. */
+/** OpenCV: its modules, its Mats and UMats, and its own OpenCL device. */
 export const OPENCV: ApiExaminer = {
   api: "opencv",
   variables: VARIABLES,
@@ -45,7 +45,7 @@ export const OPENCV: ApiExaminer = {
   },
 };
 
-/** Asked here too, of a version that the context refuses. */
+/** The facts, also of a version that the context refuses. */
 function versionFacts(): readonly Fact[] {
   const ask = () => [core().getVersionMajor(), core().getVersionMinor(), core().getVersionRevision()].join(".");
   return factOf("CV_VERSION", ask);

@@ -6,14 +6,14 @@ import { core, imgcodecs, imgproc } from "../../opencv/library.ts";
 import { examineLibrary } from "../library.ts";
 import type { Finding, ModuleReport, Trait } from "../report.ts";
 
-/** Each module, and a function that it has. */
+/** Each module, with one of its functions. */
 const MODULES = [
   { name: "core", open: core, symbol: CORE.getVersionMajor.name },
   { name: "imgproc", open: imgproc, symbol: IMGPROC.cvtColor.name },
   { name: "imgcodecs", open: imgcodecs, symbol: IMGCODECS.imread.name },
 ] as const;
 
-/** Opens every module, the core first; each that is missing is a finding. */
+/** Opens every module, the core first; a missing one is a finding. */
 export function examineModules(findings: Finding[]): ModuleReport[] {
   return MODULES.map(({ name, open, symbol }) => {
     const api = `opencv_${name}`;
@@ -23,7 +23,7 @@ export function examineModules(findings: Finding[]): ModuleReport[] {
   });
 }
 
-/** What becomes of a C++ exception in the modules that are open. */
+/** Whether the open modules' C++ exceptions are caught. */
 export function guardTrait(modules: readonly ModuleReport[]): Trait {
   const open = modules.flatMap(({ name, guard }) => guard === undefined ? [] : [{ name, guard }]);
   const names = (guarded: boolean) => open.filter(({ guard }) => guard.guarded === guarded).map(({ name }) => name);

@@ -8,7 +8,7 @@ import type { OpenCVContext } from "../../opencv/context.ts";
 import { assertOpenCL } from "../../opencv/execution.ts";
 import { type Examination, LITTLE, type Node } from "../api.ts";
 
-/** Mats, and UMats over a buffer of each OpenCL device: what is asked of a UMat is asked of one on the same device. */
+/** Mats, and UMats over a buffer of each OpenCL device. */
 export function openCVNodesOf(
   cv: OpenCVContext,
   device: string,
@@ -23,7 +23,7 @@ export function openCVNodesOf(
   ];
 }
 
-/** A UMat is somebody's buffer: this one is mapped. */
+/** A UMat mapped from a buffer. */
 function umatIn(cl: OpenCLContext, cv: OpenCVContext, opened: DisposableStack): Mapped {
   assertOpenCL();
   const buffer = opened.use(cl.allocate(LITTLE));

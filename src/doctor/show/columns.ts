@@ -1,7 +1,7 @@
-/** Columns of a terminal, as everybody has them. */
+/** The usual width of a terminal. */
 export const WIDTH = 80;
 
-/** What a driver says may hold anything, and a terminal obeys control characters. */
+/** A text of a driver without control characters, which a terminal would obey. */
 function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]+/gu, " ");
 }
@@ -30,8 +30,8 @@ function cut(word: string, width: number): string[] {
 }
 
 /**
- * Cells side by side, all but the last one as wide as `widths` says. The last one fills the line, and goes on below
- * itself; it begins on a line of its own where one before it is too long.
+ * Cells side by side, with these widths. The last cell fills the line and wraps below itself. It begins on a new line
+ * if a cell before it is too long.
  */
 export function row(widths: readonly number[], ...cells: readonly string[]): string[] {
   const indent = widths.reduce((sum, width) => sum + width, 0);
@@ -42,7 +42,7 @@ export function row(widths: readonly number[], ...cells: readonly string[]): str
   return below.map((line) => line.trimEnd());
 }
 
-/** A table, with as many columns side by side as there is room for; the first one, the names of the rows, stays. */
+/** A table, split into as many columns as fit. The first column, the names of the rows, is repeated. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const columns = head.map((name, i) => 2 + Math.max(lengthOf(name), ...rows.map((cells) => lengthOf(cells[i]))));
   const lines: string[] = [];

@@ -5,9 +5,9 @@ import { BOX, curveBetween, type Layout, layOut, type Point } from "./svg_layout
 interface Node {
   readonly id: string;
   readonly name: string;
-  /** The names of edges are made of kinds. */
+  /** The kind, as in the names of edges. */
   readonly kind: string;
-  /** False for a kind of memory that edges speak of and this machine has not. */
+  /** False for a kind of memory that edges name, but this machine lacks. */
   readonly here: boolean;
 }
 
@@ -23,8 +23,8 @@ const LEGEND_HEIGHT = 34;
 const NAME_LENGTH = 32;
 
 /**
- * The graph as a picture: a box for each kind of memory, an arrow for each edge, dashed where it is closed; hovering
- * over one tells why. It follows the reader's light or dark mode, and needs no font or file from elsewhere.
+ * The graph as a picture: a box for each kind of memory, and an arrow for each edge, dashed if it is closed. A tooltip
+ * gives the reason. It follows the reader's light or dark mode, and needs no other font or file.
  */
 export function svgOf(report: Report): string {
   const nodes = nodesOf(report);
@@ -53,7 +53,7 @@ function nodesOf({ targets, apis, edges }: Report): Node[] {
   return [...here, ...absent.map((kind) => ({ id: kind, kind, name: "not on this machine", here: false }))];
 }
 
-/** One arrow; several where the edge's source or target is not here, and it is drawn to each of the other kind. */
+/** The arrow of an edge; several, to each node of the other kind, if its source or target is missing. */
 function arrowsOf(edge: EdgeReport, nodes: readonly Node[], { places }: Layout): string[] {
   const [from, to] = edge.edge.split("→");
   const ends = (id: string | undefined, kind: string) =>
@@ -64,7 +64,7 @@ function arrowsOf(edge: EdgeReport, nodes: readonly Node[], { places }: Layout):
 function arrowOf(edge: EdgeReport, a: Point, b: Point): string {
   const { from, control, to, middle } = curveBetween(a, b);
   const word = wordOf(edge);
-  // Dashes say enough of a closed one.
+  // A closed one is dashed, without a label.
   const label = edge.open ? `<text x="${round(middle.x)}" y="${round(middle.y + 4)}">${word}</text>` : "";
   const why = [`${edge.edge}: ${word}`, edge.evidence, edge.reason, edge.remedy].filter((part) => part !== undefined);
   return `<g class="${word}"><title>${escaped(why.join(". "))}</title>` +
@@ -120,7 +120,7 @@ function round(value: number): number {
   return Math.round(10 * value) / 10;
 }
 
-/** XML has no control characters, in whatever writing. */
+/** Escapes a text; XML allows no control characters, not even escaped. */
 function escaped(text: string): string {
   const names: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   return text.replace(/[\p{Cc}\p{Cs}]/gu, " ").replace(/[&<>"]/g, (letter) => names[letter]);

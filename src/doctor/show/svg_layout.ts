@@ -7,23 +7,23 @@ export interface Point {
 /** The size of a node's box. */
 export const BOX = { width: 236, height: 50 } as const;
 
-/** Room around everything. */
+/** The outer margin. */
 const MARGIN = 12;
 
-/** How far an edge bows away from the straight line: its way back bows to the other side. */
+/** The bow of an edge's curve. The edge back bows to the other side. */
 const BOW = 26;
 
-/** Room between an arrow's tip and the box. */
+/** The gap between an arrow's tip and the box. */
 const GAP = 5;
 
-/** Where each node's middle lies, and how large the picture is. */
+/** The middle of each node, and the size of the picture. */
 export interface Layout {
   readonly places: readonly Point[];
   readonly width: number;
   readonly height: number;
 }
 
-/** Puts nodes on an ellipse, clockwise, the first one on the left: where nothing changes, the picture does not. */
+/** Puts nodes on an ellipse, clockwise from the left. */
 export function layOut(count: number): Layout {
   const around = (count * (BOX.width + 60)) / (2 * Math.PI);
   const radius = { x: Math.max(250, around), y: Math.max(150, 0.7 * around) };
@@ -64,7 +64,7 @@ export function curveBetween(a: Point, b: Point): Curve {
   return { from, control, to, middle };
 }
 
-/** Where the line from a box's middle to a point leaves the box. */
+/** The point where the line from a box's middle to another point leaves the box. */
 function borderOf(middle: Point, towards: Point): Point {
   const [dx, dy] = [towards.x - middle.x, towards.y - middle.y];
   const part = Math.min((BOX.width / 2 + GAP) / Math.abs(dx), (BOX.height / 2 + GAP) / Math.abs(dy));

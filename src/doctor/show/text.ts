@@ -7,7 +7,7 @@ const DETAIL = [2, 12];
 const ITEM = [2];
 const FLAG = [2, 34];
 
-/** What the words for a way mean, and their signs in the first table. */
+/** The transfers: their signs in the first table, and their meanings. */
 const WORDS: Readonly<Record<string, readonly [sign: string, meaning: string]>> = {
   alias: ["=", "the same bytes, nothing moves: proven, or one address or handle"],
   migrate: ["~", "the driver moves the bytes behind the scenes, or may"],
@@ -16,8 +16,7 @@ const WORDS: Readonly<Record<string, readonly [sign: string, meaning: string]>> 
 };
 
 /**
- * A report for people, in lines of at most 80 columns: first what can be shared with what, then what keeps it from
- * more and what mends that, then what there is.
+ * A report for people, in at most 80 columns: what can be shared, why not more, what to do about it, and the details.
  */
 export function textOf(report: Report): string {
   const { versions, apis } = report;
@@ -48,14 +47,14 @@ function namesOf({ devices, drivers }: ApiReport): string[] {
   });
 }
 
-/** The kinds of memory from or to which any way leads, and those that stand alone. */
+/** The kinds of memory with a route, and those without. */
 function sharedAndAlone({ targets, routes }: Report): [shared: string[], alone: string[]] {
   const ids = targets.map(({ id }) => id);
   const isShared = (id: string) => routes.some(({ from, to, open }) => open && (from === id || to === id));
   return [ids.filter(isShared), ids.filter((id) => !isShared(id))];
 }
 
-/** A table from (rows) and to (columns, by their numbers), and what its signs mean. */
+/** A table from (rows) and to (columns, by number), with a legend. */
 function sharingLines(report: Report): string[] {
   const { routes } = report;
   const [ids, alone] = sharedAndAlone(report);
@@ -79,7 +78,7 @@ function wordOf({ open, transfer }: RouteReport): string {
   return open ? transfer! : "closed";
 }
 
-/** Why routes are no alias, and edges closed between what no alias joins; what has one reason stands together. */
+/** Why routes are not aliases, and why edges between their ends are closed, grouped by reason. */
 function whyLines(report: Report): string[] {
   const { routes, edges } = report;
   const [, alone] = sharedAndAlone(report);
@@ -147,8 +146,7 @@ function listed(...parts: readonly (string | undefined)[]): string {
 export type Pairs = readonly (readonly [from: string, to: string])[];
 
 /**
- * `"a, b → c, d"`: sources that have the same targets stand together. What joins several with each other is one group too:
- * `"a, b → a, b"` is from each to the other one.
+ * Pairs in groups: `"a, b → c, d"` for sources with the same targets; `"a, b → a, b"` for pairs between all of a group.
  */
 export function joined(pairs: Pairs): string {
   const targets = [...new Set(pairs.map(([, to]) => to))].sort();
