@@ -90,7 +90,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly context: this = this;
   /** Its targets in routes. */
   readonly targets: readonly Target[];
-  /** Its ports to and from the host. For authors of mappers. */
+  /** Its ports to and from the host. For those who write mappers. */
   readonly ports: Memory<CudaTensor> = hostPorts(this);
   /** The device's name. */
   readonly name: string;
@@ -110,19 +110,19 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly virtual: CudaVirtual;
   /** The priorities of streams: `greatest` is the smaller number. */
   readonly priorities: { readonly least: number; readonly greatest: number };
-  /** True if its device is the thread's current one. For authors of mappers. */
+  /** True if its device is the thread's current one. For those who write mappers. */
   readonly isCurrent: () => boolean;
   /** True for device 0. */
   readonly isFirst: boolean;
-  /** Makes a call with its device as the thread's current one. For authors of mappers. */
+  /** Makes a call with its device as the thread's current one. For those who write mappers. */
   readonly within: Within;
-  /** Makes a call that takes its device from an event or a stream. For authors of mappers. */
+  /** Makes a call that takes its device from an event or a stream. For those who write mappers. */
   readonly near: Within;
   /** The proofs of which memory its kernels use in place. */
   readonly proofs: Proofs<CudaContext>;
-  /** Its kernels' access to host memory. For authors of mappers. */
+  /** Its kernels' access to host memory. For those who write mappers. */
   readonly hostMemory: CudaHostMemory;
-  /** Its kernels' access to memory of other devices. For authors of mappers. */
+  /** Its kernels' access to memory of other devices. For those who write mappers. */
   readonly peers: CudaPeers;
   #bytesCopied = 0;
 
@@ -408,12 +408,12 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
     return new CudaDmaBuf(this, tensor);
   }
 
-  /** A tensor over memory of another owner. For authors of mappers. */
+  /** A tensor over memory of another owner. For those who write mappers. */
   tensor(resource: Resource, place: CudaPlace, parent: Mapped): CudaTensor {
     return new CudaTensor({ target: this, ...place, resource, parent });
   }
 
-  /** A frame of planes; one resource holds their bytes. For authors of mappers. */
+  /** A frame of planes; one resource holds their bytes. For those who write mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -424,7 +424,8 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   }
 
   /**
-   * A copy between two addresses of a device or the host. The memory has to live until it is over. For authors of mappers.
+   * A copy between two addresses of a device or the host. The memory has to live until it is over. For those who write
+   * mappers.
    */
   copyBytes(to: Address, from: Address, byteLength: number): Call<StreamLane> {
     const size = BigInt(byteLength);
@@ -447,14 +448,14 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
     return new CudaRegistration(this, tensor, options);
   }
 
-  /** Retains the device's primary context until the returned function is called. For authors of mappers. */
+  /** Retains the device's primary context until the returned function is called. For those who write mappers. */
   keepPrimary(): () => void {
     const undo: Undo = [];
     retainPrimary(this.device.ordinal, undo);
     return () => throwAll(unwind(undo), "letting the device go");
   }
 
-  /** Counts bytes copied on request. For authors of mappers. */
+  /** Counts bytes copied on request. For those who write mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }

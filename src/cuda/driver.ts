@@ -10,7 +10,7 @@ export interface LaneDevice extends DeviceCalls {
   keepPrimary(): () => void;
 }
 
-/** The lane of a CUDA line: a stream, or a shared event. For authors of mappers. */
+/** The lane of a CUDA line: a stream, or a shared event. For those who write mappers. */
 export abstract class CudaLane {
   /** The newest mark. */
   protected newest = 0;

@@ -11,7 +11,7 @@ import { deviceAddressOf, refuseRegister, refuseRegistered, register } from "./m
 import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
 import { refuseReach } from "./reach.ts";
 
-/** The access of a context's kernels to host memory, which depends on its owner. For authors of mappers. */
+/** The access of a context's kernels to host memory, which depends on its owner. For those who write mappers. */
 export class CudaHostMemory {
   readonly #context: CudaContext;
 

@@ -19,7 +19,7 @@ const MEASURED = new Map<string, PeerBandwidth | undefined>();
 
 /**
  * One context's access to memory of other devices. Access to all cudaMalloc'd memory of another device is enabled once,
- * before any use: a kernel that touches it without access destroys both devices' contexts. For authors of mappers.
+ * before any use: a kernel that touches it without access destroys both devices' contexts. For those who write mappers.
  */
 export class CudaPeers {
   readonly #context: CudaContext;

@@ -42,7 +42,7 @@ export type CudaUse = Use<CudaTensor>;
 export class CudaStream extends NativeObject {
   /** Its context. */
   readonly context: CudaContext;
-  /** Its line of work. For authors of mappers. */
+  /** Its line of work. For those who write mappers. */
   readonly line: Line<StreamLane>;
   /** Its end of life. */
   readonly resource: Resource;
@@ -66,7 +66,7 @@ export class CudaStream extends NativeObject {
     if (turns !== undefined) this.line.lane.takeTurns(turns, this.line);
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
   static owns(value: object): boolean {
     return #made in value;
   }
@@ -77,7 +77,7 @@ export class CudaStream extends NativeObject {
     return this.rawHandle;
   }
 
-  /** The same without a check. For authors of mappers. */
+  /** The same without a check. For those who write mappers. */
   get rawHandle(): StreamHandle {
     return this.line.lane.stream;
   }
@@ -181,7 +181,7 @@ export class CudaStream extends NativeObject {
 
   /**
    * Submits a call that uses tensors and arrays, behind the work on them and `after`, and records it on them. Returns its
-   * mark. For authors of mappers.
+   * mark. For those who write mappers.
    */
   submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
     const { turns } = this.context.managed;
@@ -189,7 +189,7 @@ export class CudaStream extends NativeObject {
     return this.line.submit(uses, call, after);
   }
 
-  /** Throws unless it is live, and these are tensors. For authors of mappers. */
+  /** Throws unless it is live, and these are tensors. For those who write mappers. */
   assertTakes(uses: readonly CudaUse[]): void {
     this.resource.assertLive();
     for (const { tensor, argument } of uses) checks.assertInstance<unknown>(tensor, CudaTensor, argument);

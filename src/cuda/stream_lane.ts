@@ -53,8 +53,8 @@ const SYNCHRONIZE: StreamCall = (stream) => cudart().cudaStreamSynchronize(strea
 
 /**
  * The lane of a `cudaStream_t`. It records an event only when a mark is asked for, so that a submit takes one native call.
- * The event may then stand behind later commands too: a wait may be longer than necessary, never shorter. For authors of
- * mappers.
+ * The event may then stand behind later commands too: a wait may be longer than necessary, never shorter. For those who
+ * write mappers.
  */
 export class StreamLane extends CudaLane {
   /** The stream. */
@@ -253,7 +253,7 @@ export class StreamLane extends CudaLane {
   }
 }
 
-/** A CUDA call on a stream. `run` returns a code, 0 for success. For authors of mappers. */
+/** A CUDA call on a stream. `run` returns a code, 0 for success. For those who write mappers. */
 export function onStream(fn: string, run: (stream: StreamHandle) => number): Call<StreamLane> {
   return { fn, call: (lane) => lane.call(run) };
 }

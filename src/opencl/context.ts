@@ -73,17 +73,17 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
   readonly queue: OpenCLQueue;
   /** The proofs of which memory its devices use in place. */
   readonly proofs: Proofs<OpenCLContext>;
-  /** Its memory. For authors of mappers. */
+  /** Its memory. For those who write mappers. */
   readonly memory: OpenCLMemory;
-  /** Its images. For authors of mappers. */
+  /** Its images. For those who write mappers. */
   readonly images: OpenCLImages;
   /** Its shared virtual memory. */
   readonly svm: OpenCLSvm;
   /** Its unified shared memory (cl_intel_unified_shared_memory). */
   readonly usm: OpenCLUsm;
-  /** Memory of other APIs, by their fds. For authors of mappers. */
+  /** Memory of other APIs, by their fds. For those who write mappers. */
   readonly external: OpenCLExternalMemory;
-  /** Its work. For authors of mappers. */
+  /** Its work. For those who write mappers. */
   readonly driver: OpenCLDriver;
   readonly #handle: ClContext;
   #bytesCopied = 0;
@@ -170,7 +170,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     return this.#handle;
   }
 
-  /** The same without a check, for steps that run while it is being disposed. For authors of mappers. */
+  /** The same without a check, for steps that run while it is being disposed. For those who write mappers. */
   get rawHandle(): ClContext {
     return this.#handle;
   }
@@ -342,7 +342,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
 
   /**
    * Retains the `cl_context` and its first device for a library that releases both itself, as OpenCV's attachContext does.
-   * The undo list releases them if the library does not. For authors of mappers.
+   * The undo list releases them if the library does not. For those who write mappers.
    */
   share(undo: Undo): void {
     shareContext(this.handle, this.device.handle, undo);
@@ -382,7 +382,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     });
   }
 
-  /** Counts bytes copied on request. For authors of mappers. */
+  /** Counts bytes copied on request. For those who write mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }

@@ -37,7 +37,7 @@ const LINES: Lines<ClLane> = {
   gate: (lane) => lane.unsetGate,
 };
 
-/** The driver of one `cl_context`. Its lines wait for each other by events. For authors of mappers. */
+/** The driver of one `cl_context`. Its lines wait for each other by events. For those who write mappers. */
 export class OpenCLDriver implements Driver<ClLane> {
   /** The API's name. */
   readonly api = "opencl";

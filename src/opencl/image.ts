@@ -31,9 +31,9 @@ export interface OpenCLImageInit extends TensorInit<ClMem> {
 export class OpenCLImage extends Tensor<ClMem> {
   /** The format of its pixels. */
   readonly format: PixelFormat;
-  /** The size and pitches of its pixels. For authors of mappers. */
+  /** The size and pitches of its pixels. For those who write mappers. */
   readonly image: ImageShape;
-  /** The `cl_mem` that its maps share: the image itself, or the buffer under it. For authors of mappers. */
+  /** The `cl_mem` that its maps share: the image itself, or the buffer under it. For those who write mappers. */
   readonly root: RootBuffer;
   /** Its offset in that buffer, in bytes; undefined for an image without a buffer. */
   readonly bufferOffset: number | undefined;

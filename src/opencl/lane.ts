@@ -41,7 +41,7 @@ interface WaitList {
  * The lane of a line: a ring of the events of unfinished commands. PoCL 3.1 aborts the process when a command fails and
  * nobody holds its event.
  *
- * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. For authors of mappers.
+ * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. For those who write mappers.
  */
 export class ClLane {
   /** The queue that takes its commands. */

@@ -43,7 +43,7 @@ export function mapFlags(access: Access, exact: boolean): bigint {
   return exact ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
 }
 
-/** A range of memory mapped for the host. For authors of mappers. */
+/** A range of memory mapped for the host. For those who write mappers. */
 export class MappedRange {
   /** The host address that the driver returned. */
   readonly address: Address;
@@ -77,7 +77,7 @@ export interface MapCall extends Call<ClLane> {
   unmap?: Call<ClLane>;
 }
 
-/** The memory of one context: buffers over host memory, maps, and tensors over either. For authors of mappers. */
+/** The memory of one context: buffers over host memory, maps, and tensors over either. For those who write mappers. */
 export class OpenCLMemory {
   /** Its buffers over host memory. */
   readonly hostBuffers: HostBuffers;

@@ -46,7 +46,7 @@ export class OpenCLProgram extends NativeObject {
   readonly options: string;
   /** Its end of life. */
   readonly resource: Resource;
-  /** The sizes of the types it declares. For authors of mappers. */
+  /** The sizes of the types it declares. For those who write mappers. */
   readonly sizes: TypeSizes;
   readonly #handle: ClProgram;
   readonly #kept: KeptKernels;

@@ -30,7 +30,7 @@ export class OpenCLQueue extends NativeObject {
   readonly device: OpenCLDevice;
   /** True if it keeps the {@link times} of its commands. */
   readonly profiling: boolean;
-  /** Its line of work. For authors of mappers. */
+  /** Its line of work. For those who write mappers. */
   readonly line: Line<ClLane>;
   readonly #isShared: boolean;
   readonly #log: CommandLog | undefined;
@@ -57,7 +57,7 @@ export class OpenCLQueue extends NativeObject {
     joinQueue(queue, this.line);
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
   static owns(value: object): boolean {
     return #isShared in value;
   }

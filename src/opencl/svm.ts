@@ -45,7 +45,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   override readonly kind = "opencl.svm";
   /** The capabilities that all devices of the context have (CL_DEVICE_SVM_CAPABILITIES). */
   readonly capabilities: DeviceSvm;
-  /** Its maps for the host. For authors of mappers. */
+  /** Its maps for the host. For those who write mappers. */
   readonly maps: SvmMaps;
 
   /** Made by the context. */
@@ -92,12 +92,12 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     return this.own(svmBlock(this.context, { byteLength, grain, atomics, align }), at);
   }
 
-  /** The block of an allocation of this context; undefined for other memory. For authors of mappers. */
+  /** The block of an allocation of this context; undefined for other memory. For those who write mappers. */
   blockOf(allocation: Allocation): SvmBlock | undefined {
     return svmBlockOf(allocation, this.context);
   }
 
-  /** The class of an allocation used by pointer, or by a buffer over it. For authors of mappers. */
+  /** The class of an allocation used by pointer, or by a buffer over it. For those who write mappers. */
   classOf(allocation: Allocation, by: "pointer" | "buffer" = "pointer"): MemoryClass<OpenCLContext> {
     const block = this.blockOf(allocation);
     if (block === undefined) return SYSTEM_MEMORY;

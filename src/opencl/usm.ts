@@ -93,18 +93,18 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     return this.own(usmBlock(this.context, kind, at.byteOffset + at.byteLength, multiple), at);
   }
 
-  /** The block of an allocation of this context; undefined for other memory. For authors of mappers. */
+  /** The block of an allocation of this context; undefined for other memory. For those who write mappers. */
   blockOf(allocation: Allocation): UsmBlock | undefined {
     return usmBlockOf(allocation, this.context);
   }
 
-  /** The class of memory that the host reaches. For authors of mappers. */
+  /** The class of memory that the host reaches. For those who write mappers. */
   classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
     return USM_MEMORY[kind];
   }
 
   /**
-   * Copies bytes between two addresses (clEnqueueMemcpyINTEL); blocks. For authors of mappers.
+   * Copies bytes between two addresses (clEnqueueMemcpyINTEL); blocks. For those who write mappers.
    *
    * @throws {AccessError} if it would wait for an unsettled promise.
    */
@@ -112,7 +112,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     this.context.queue.line.submitRaw(this.copying(to, from, byteLength, true));
   }
 
-  /** The call that {@link copy} makes. For authors of mappers. */
+  /** The call that {@link copy} makes. For those who write mappers. */
   copying(to: Address, from: Address, byteLength: number, blocks = false): Call<ClLane> {
     const { context } = this;
     const usm = usmOf(context.device);

@@ -47,7 +47,7 @@ export class Fence {
     this.mark = mark;
   }
 
-  /** True for an instance that this class made. For authors of mappers. */
+  /** True for an instance that this class made. For those who write mappers. */
   static owns(value: object): boolean {
     return #made in value;
   }

@@ -31,7 +31,7 @@ export interface PortInit {
 
 /**
  * A handle of memory, or of a point of a line, on its way from one driver to another. It owns its fd until the other side
- * takes that. For authors of backends.
+ * takes that. For those who write backends.
  */
 export class Port<K extends string = string> implements Disposable {
   /** Its kind, which both sides name. */

@@ -25,7 +25,7 @@ let classes = 0;
 
 /**
  * A class of memory. A device uses all memory of one class in place, or none of it, and an experiment on a sample tells
- * which. For authors of backends.
+ * which. For those who write backends.
  */
 export class MemoryClass<C> {
   /** What its memory has in common: `"address % 64 = 0, any length"`. */

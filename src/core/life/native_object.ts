@@ -4,7 +4,7 @@ import type { Work } from "../device/work.ts";
 import type { Resource } from "./resource.ts";
 
 /**
- * A disposable object that is not memory: a context, a queue, a program, a kernel. For authors of mappers.
+ * A disposable object that is not memory: a context, a queue, a program, a kernel. For those who write mappers.
  */
 export abstract class NativeObject implements Usable, Disposable, AsyncDisposable {
   /** Its end of life. */

@@ -88,7 +88,7 @@ const NO_PARTS: readonly Resource[] = [];
 /**
  * The end of life of every owner of native objects, as one state machine: dependents × lends × work in flight × release.
  * `dispose`, `disposeAsync`, `disposeAfter` and the finalizer all drive the same {@link #advance}; they differ only in how
- * they wait. For authors of mappers.
+ * they wait. For those who write mappers.
  */
 export class Resource {
   /** Its name, for messages. */

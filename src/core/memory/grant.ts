@@ -99,7 +99,7 @@ export class Grant {
     return this.#lends.size === 0;
   }
 
-  /** Its lends; facets of one grant share them. For authors of mappers. */
+  /** Its lends; facets of one grant share them. For those who write mappers. */
   get lends(): Iterable<Grant> {
     return this.#lends;
   }

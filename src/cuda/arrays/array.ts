@@ -98,7 +98,7 @@ export class CudaArray extends NativeObject {
     this.resource = new Resource({ name, owners: [context.resource], undo });
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
   static owns(value: object): boolean {
     return #handle in value;
   }
@@ -115,7 +115,7 @@ export class CudaArray extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check. For authors of mappers. */
+  /** The same without a check. For those who write mappers. */
   get rawHandle(): ArrayHandle {
     return this.#handle;
   }

@@ -72,7 +72,7 @@ export class CudaMemoryPool extends NativeObject {
     this.resource = new Resource({ name: `cuda memory pool (${context.name})`, owners: [context.resource], undo });
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For authors of mappers. */
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
   static owns(value: object): boolean {
     return #handle in value;
   }
@@ -83,7 +83,7 @@ export class CudaMemoryPool extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check. For authors of mappers. */
+  /** The same without a check. For those who write mappers. */
   get rawHandle(): CudaMemPool {
     return this.#handle;
   }

@@ -45,7 +45,7 @@ export abstract class CudaMemory implements Target<CudaTensor> {
     return value instanceof CudaTensor && value.target === this;
   }
 
-  /** The tensor that owns a new block. For authors of mappers. */
+  /** The tensor that owns a new block. For those who write mappers. */
   own(block: CudaBlock, at: Layout): CudaTensor {
     return ownedTensor(this, block, at);
   }

@@ -67,7 +67,7 @@ export function assertAllowed(
 /** The blocks that were warned of. */
 const warned = new WeakSet<CudaBlock>();
 
-/** Warns, once a block, before the CPU reads memory that it does not cache. For authors of mappers. */
+/** Warns, once a block, before the CPU reads memory that it does not cache. For those who write mappers. */
 export function warnWriteCombined(block: CudaBlock): void {
   if (!block.flags.includes("cudaHostAllocWriteCombined") || warned.has(block)) return;
   warned.add(block);

@@ -111,7 +111,7 @@ export class CudaVirtual extends CudaMemory {
     return this.#fdOf(block);
   }
 
-  /** The block of an allocation; undefined for other memory. For authors of mappers. */
+  /** The block of an allocation; undefined for other memory. For those who write mappers. */
   blockOf(allocation: Allocation): VirtualBlock | undefined {
     return virtualBlockOf(allocation);
   }

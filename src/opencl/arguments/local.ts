@@ -23,7 +23,7 @@ export class LocalMemory {
     return this.#byteLength;
   }
 
-  /** The size of a LocalMemory; undefined for anything else. For authors of mappers. */
+  /** The size of a LocalMemory; undefined for anything else. For those who write mappers. */
   static sizeOf(value: unknown): number | undefined {
     return typeof value === "object" && value !== null && #byteLength in value ? value.#byteLength : undefined;
   }

@@ -60,7 +60,7 @@ const spaces = new Map<bigint, WeakRef<object>>();
 /**
  * The buffers and images of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL
  * (clCreateBuffer, CL_MEM_USE_HOST_PTR). So a map within a live buffer shares it; a map that overlaps it in part, or as an
- * image, is impossible. Maps of a whole image share it. For authors of mappers.
+ * image, is impossible. Maps of a whole image share it. For those who write mappers.
  */
 export class HostBuffers {
   readonly #context: OpenCLContext;

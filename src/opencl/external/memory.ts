@@ -30,7 +30,7 @@ export class OpenCLExternalMemory {
     this.#context = context;
   }
 
-  /** Why the context cannot take such memory; undefined if it can. For authors of mappers. */
+  /** Why the context cannot take such memory; undefined if it can. For those who write mappers. */
   get problem(): string | undefined {
     const { devices, name } = this.#context;
     if (devices.length > 1) return `${name} are several devices, of which not all can have the memory.`;
@@ -39,19 +39,19 @@ export class OpenCLExternalMemory {
     return lacks === undefined ? undefined : `${platform} has no ${lacks} on ${name}.`;
   }
 
-  /** Notes that an allocation of another API comes here by its fd. For authors of mappers. */
+  /** Notes that an allocation of another API comes here by its fd. For those who write mappers. */
   expect(allocation: Allocation): void {
     allocation.attachment(EXPECTED, () => true);
   }
 
-  /** True for a range of another API's memory that comes here by its fd. For authors of mappers. */
+  /** True for a range of another API's memory that comes here by its fd. For those who write mappers. */
   has({ allocation, address }: ByteRange): boolean {
     return address === undefined && allocation.findAttachment(EXPECTED) === true;
   }
 
   /**
-   * A buffer over the memory of an fd, which it takes over even if it fails. Its release goes on the undo list. For authors
-   * of mappers.
+   * A buffer over the memory of an fd, which it takes over even if it fails. Its release goes on the undo list. For
+   * those who write mappers.
    *
    * @throws {NativeCallError} if the driver refuses it.
    */
@@ -63,7 +63,7 @@ export class OpenCLExternalMemory {
   /**
    * Acquires the buffer for OpenCL after the other API's work (clEnqueueAcquireExternalMemObjectsKHR). The result has the
    * command that returns it (clEnqueueReleaseExternalMemObjectsKHR). The undo list has it too, in case of a failure:
-   * NVIDIA's driver (580.159) hangs when it releases a context that holds such a buffer. For authors of mappers.
+   * NVIDIA's driver (580.159) hangs when it releases a context that holds such a buffer. For those who write mappers.
    */
   acquire(root: RootBuffer, undo: Undo): Acquired {
     const { line } = this.#context.queue;

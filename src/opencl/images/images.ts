@@ -33,7 +33,7 @@ export interface ImageOptions {
 
 const OPTIONS: Names<ImageOptions> = { type: true };
 
-/** The images of one context: targets, maps, and tensors over either. For authors of mappers. */
+/** The images of one context: targets, maps, and tensors over either. For those who write mappers. */
 export class OpenCLImages {
   /** Its images over buffers. */
   readonly overBuffers: BufferImages;

@@ -90,7 +90,7 @@ export class ImageTarget implements Target<OpenCLImage> {
     return new OpenCLImage({ target: this, handle: root.mem, layout: at, resource, image, root });
   }
 
-  /** A layout as an image of this target, or why it cannot be one. No native call. For authors of mappers. */
+  /** A layout as an image of this target, or why it cannot be one. No native call. For those who write mappers. */
   fit(at: Layout): ImageShape | ImageProblem {
     const { device } = this.context;
     const { limits, formats } = this.#abilities;
@@ -108,7 +108,7 @@ export class ImageTarget implements Target<OpenCLImage> {
     };
   }
 
-  /** Why an image cannot be over host memory, if it cannot. No native call. For authors of mappers. */
+  /** Why an image cannot be over host memory, if it cannot. No native call. For those who write mappers. */
   hostProblem(image: ImageShape, place: HostPlace): ImageProblem | undefined {
     return addressProblem(place.address, this.format.bytesPerPixel) ?? pitchProblem(image, this.format) ??
       tailProblem(image, place) ?? sliceProblem(image, this.context.device);

@@ -47,12 +47,12 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> impleme
     return this.make({ target: this, handle: block.address, layout: at, resource });
   }
 
-  /** A tensor over memory of another owner. For authors of mappers. */
+  /** A tensor over memory of another owner. For those who write mappers. */
   tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): T {
     return this.make({ target: this, handle, layout: at, resource, parent });
   }
 
-  /** A frame of planes; one resource holds their bytes. For authors of mappers. */
+  /** A frame of planes; one resource holds their bytes. For those who write mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,

@@ -7,7 +7,7 @@ const PROBE = "samepage_type_sizes";
 
 /**
  * The sizes of the types that a program declares; no query reports them. If a driver does not check values of such types, a
- * kernel added to the same source reports the sizes of all wanted types at once. For authors of mappers.
+ * kernel added to the same source reports the sizes of all wanted types at once. For those who write mappers.
  */
 export class TypeSizes {
   readonly #context: OpenCLContext;

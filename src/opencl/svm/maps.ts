@@ -17,7 +17,7 @@ interface LiveMap {
 
 /**
  * The maps of one context's coarse-grained memory. Drivers know a map by its address and do not count maps (Intel's refuses
- * a second unmap), so readers that begin at the same byte share one. For authors of mappers.
+ * a second unmap), so readers that begin at the same byte share one. For those who write mappers.
  */
 export class SvmMaps {
   readonly #context: OpenCLContext;
@@ -28,7 +28,7 @@ export class SvmMaps {
   }
 
   /**
-   * Maps a range for the host (clEnqueueSVMMap); blocks. For authors of mappers.
+   * Maps a range for the host (clEnqueueSVMMap); blocks. For those who write mappers.
    *
    * @param exact see {@link mapFlags}
    * @throws {AccessError} if it would wait for an unsettled promise.

@@ -18,12 +18,12 @@ const SYSTEM: ExecInfo = { flag: CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM };
  * memory if a device shares all of that.
  */
 export class OpenCLSvmTensor extends OpenCLPointerTensor {
-  /** Announces it to a kernel that finds its address in memory. For authors of mappers. */
+  /** Announces it to a kernel that finds its address in memory. For those who write mappers. */
   override get execInfo(): ExecInfo {
     return svmBlockOf(this.grant.allocation, this.context) === undefined ? SYSTEM : OWN;
   }
 
-  /** Passes it to a kernel. For authors of mappers. */
+  /** Passes it to a kernel. For those who write mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setSvmPointer(kernel, index, this.address);
   }

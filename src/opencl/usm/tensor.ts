@@ -21,12 +21,12 @@ const FLAGS: { readonly [K in UsmKind]: number } = {
 
 /** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
 export class OpenCLUsmTensor extends OpenCLPointerTensor {
-  /** Announces it to a kernel that finds its address in memory. For authors of mappers. */
+  /** Announces it to a kernel that finds its address in memory. For those who write mappers. */
   override get execInfo(): ExecInfo {
     return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
   }
 
-  /** Passes it to a kernel. For authors of mappers. */
+  /** Passes it to a kernel. For those who write mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
   }
