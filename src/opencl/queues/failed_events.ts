@@ -12,19 +12,19 @@ interface Failed {
   readonly behind: readonly ClEvent[];
 }
 
-/** Events that nobody counts any more, and when they may be released. */
+/** Events that the ledger no longer counts, and the time of their release. */
 interface Resting {
   readonly events: readonly ClEvent[];
   readonly until: number;
 }
 
 /**
- * How long events are held after all is over, in milliseconds: PoCL 3.1 says of a command that it is over, and only then
- * looks at what waits for it. That takes its thread some microseconds, once it runs.
+ * How long events are held after all is over, in milliseconds. PoCL 3.1 reports the end of a command before its thread
+ * visits the commands that wait for it, some microseconds later.
  */
 const REST_MS = 20;
 
-/** Those of contexts that have ended, behind what others have submitted: it goes on. */
+/** The failed events of ended contexts that still wait for others' work. */
 let left: readonly Failed[] = [];
 
 /**
@@ -47,7 +47,7 @@ export class FailedEvents {
     while (this.#resting.length > 0 && this.#resting[0].until <= now) release(this.#resting.shift()!.events);
   }
 
-  /** The context ends, and no work of its own is left. What still waits for others' work is released once that is over. */
+  /** The context ends, and its own work is over. Events that wait for others' work are released once that is over. */
   close(): void {
     left = [...left, ...this.#held];
     this.#held = [];
@@ -57,7 +57,7 @@ export class FailedEvents {
     release(this.#resting.splice(0).flatMap(({ events }) => events));
   }
 
-  /** Sees which of them have nothing left that they wait for. */
+  /** Moves the events whose wait lists are over to rest. */
   #rest(): void {
     const past = [...this.#held, ...left].filter(({ behind }) => behind.every((event) => statusOf(event) <= 0));
     if (past.length === 0) return;
