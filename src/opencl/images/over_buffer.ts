@@ -18,7 +18,7 @@ const FIRST_SOUND_POCL = 7;
 
 /**
  * Images over buffers: 1D ones (OpenCL 1.2), and 2D ones with cl_khr_image2d_from_buffer or OpenCL 2.0's form of it. For
- * authors of mappers.
+ * those who write mappers.
  */
 export class BufferImages {
   readonly #context: OpenCLContext;

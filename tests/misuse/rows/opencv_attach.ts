@@ -122,7 +122,10 @@ export default table(import.meta, {
   ),
   "a Mat whose step is shorter than its row": changed(
     (at) => at.setBigUint64(STEP, 3n, true),
-    { error: LayoutError, api: "core", argument: "strides[0]", message: /3 is less than/ },
+    {
+      ...{ error: LayoutError, api: "core", argument: "strides[0]" },
+      ...{ message: /3 is less than/, hint: /Strides are in bytes/ },
+    },
   ),
   "a UMat as a Mat, and the reverse": {
     opencl: true,

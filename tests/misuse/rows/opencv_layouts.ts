@@ -163,7 +163,10 @@ export default table(import.meta, {
       using e = eye();
       part(e, { shape: [4, 4], dtype: "u8", strides: [0, 1] });
     },
-    fails: { error: LayoutError, api: "core", argument: "strides[0]", message: /0 is less than the 1 bytes/ },
+    fails: {
+      ...{ error: LayoutError, api: "core", argument: "strides[0]" },
+      ...{ message: /0 is less than the 1 bytes/, hint: /Strides are in bytes/ },
+    },
   },
   "columns before rows": {
     run() {
