@@ -375,7 +375,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     const { handle } = object(given, "device");
     const device = this.devices.find((each) => each.handle === handle);
     if (device !== undefined) return device;
-    throw new ArgumentError(`device: ${shown(given)} is none of ${this.name}.`, {
+    throw new ArgumentError(`device: expected a device of ${this.name}, got ${shown(given)}.`, {
       api: "opencl",
       argument: "device",
       hint: "Pass one of cl.devices.",

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { type Names, object, shown } from "../core/argument.ts";
+import { literal, type Names, object, shown } from "../core/argument.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -113,9 +113,9 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   #asked(init: SvmAllocation): { grain: SvmGrain; atomics: boolean; align: number } {
     const { grain = "coarse", atomics = false, align } = object(init, "init");
     if (grain !== "coarse" && grain !== "fine") {
-      throw this.#refused("grain", `${shown(grain)} is none.`, 'Use "coarse" or "fine".');
+      throw this.#refused("grain", `expected "coarse" or "fine", got ${literal(grain)}.`);
     }
-    if (typeof atomics !== "boolean") throw this.#refused("atomics", `${shown(atomics)} is neither true nor false.`);
+    if (typeof atomics !== "boolean") throw this.#refused("atomics", `expected a boolean, got ${shown(atomics)}.`);
     const { ability, name } = ABILITIES[grain];
     const { capabilities } = this;
     if (!capabilities[ability]) {

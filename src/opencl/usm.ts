@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { CL_FALSE, CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { type Names, object, shown } from "../core/argument.ts";
+import { literal, type Names, object } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Call } from "../core/device/driver.ts";
@@ -77,7 +77,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   allocate(init: UsmAllocation): OpenCLUsmTensor {
     const { kind, align } = object(init, "init");
     if (kind !== "host" && kind !== "device" && kind !== "shared") {
-      throw refused("kind", `${shown(kind)} is none.`, 'Use "host", "shared" or "device".');
+      throw refused("kind", `expected "host", "shared" or "device", got ${literal(kind)}.`);
     }
     const { platform, name } = this.context.device;
     if (this.capabilities === undefined) {
@@ -135,6 +135,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   }
 }
 
-function refused(argument: string, what: string, hint: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, { api: "opencl", fn: "cl.usm.allocate", argument, hint });
+function refused(argument: string, what: string, hint?: string): ArgumentError {
+  const fields = { api: "opencl", fn: "cl.usm.allocate", argument, ...(hint === undefined ? {} : { hint }) };
+  return new ArgumentError(`${argument}: ${what}`, fields);
 }

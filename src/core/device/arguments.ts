@@ -117,7 +117,7 @@ export function assertArguments(
 ): void {
   if (Array.isArray(args) && args.length === types.length) return;
   const what = Array.isArray(args)
-    ? `it takes ${types.length} arguments (${types.join(", ")}); got ${args.length}.`
+    ? `expected ${types.length} arguments (${types.join(", ")}), got ${args.length}.`
     : `expected an array, got ${kindOf(args)}.`;
   throw new ArgumentError(`${kernel}: args: ${what}`, { api, fn, argument: "args" });
 }

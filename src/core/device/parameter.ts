@@ -109,16 +109,16 @@ export class ValueParameter<C = unknown> extends Parameter<C> {
   #packBytes(value: ArrayBufferView, view: DataView<ArrayBuffer>, offset: number): void {
     const bytes = bytesIn(value, (what, hint) => this.wrong(what, hint))!;
     const { byteLength } = bytes;
-    if (byteLength === 0) throw this.wrong("it takes bytes; got none.");
+    if (byteLength === 0) throw this.wrong("expected bytes, got none.");
     if (this.size === 0) return;
-    if (byteLength !== this.size) throw this.wrong(`it takes ${this.size} bytes; got ${byteLength}.`);
+    if (byteLength !== this.size) throw this.wrong(`expected ${this.size} bytes, got ${byteLength}.`);
     new Uint8Array(view.buffer, offset, this.size).set(bytes);
   }
 
   #packVector(element: Element, value: unknown, view: DataView<ArrayBuffer>, offset: number): void {
     const { lanes, numbers } = element;
     if (!Array.isArray(value)) throw this.wrong(`expected an array of ${lanes} numbers, got ${kindOf(value)}.`);
-    if (value.length !== lanes) throw this.wrong(`it has ${lanes} elements; got ${value.length}.`);
+    if (value.length !== lanes) throw this.wrong(`expected ${lanes} elements, got ${value.length}.`);
     for (let i = 0; i < lanes; i++) this.#packNumber(element, value[i], view, offset + i * numbers.size);
   }
 

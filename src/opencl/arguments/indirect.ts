@@ -23,13 +23,13 @@ export function acceptIndirect(
   context: OpenCLContext,
 ): readonly OpenCLPointerTensor[] | undefined {
   if (given === undefined) return undefined;
-  if (!Array.isArray(given)) throw wrong(kernel, "indirect", `it is no array; got ${kindOf(given)}.`);
+  if (!Array.isArray(given)) throw wrong(kernel, "indirect", `expected an array, got ${kindOf(given)}.`);
   const tensors = new Set(
     itemsIn<unknown>(given, "indirect").map((tensor, i) => {
       const argument = `indirect[${i}]`;
       if (!isMade(tensor, OpenCLPointerTensor)) {
         const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";
-        throw wrong(kernel, argument, `it is to be a tensor of cl.svm or cl.usm; got ${kindOf(tensor)}.`, hint);
+        throw wrong(kernel, argument, `expected a tensor of cl.svm or cl.usm, got ${kindOf(tensor)}.`, hint);
       }
       tensor.resource.assertLive();
       if (tensor.context !== context) {

@@ -42,7 +42,7 @@ export class ImageParameter extends Parameter<OpenCLContext> {
       throw this.wrong(
         `expected an image, got ${kindOf(value)}.`,
         value instanceof OpenCLTensor
-          ? "A buffer is no image. Map its source, or the buffer, to cl.image(format)."
+          ? "A buffer is not an image. Map its source, or the buffer, to cl.image(format)."
           : "Map a tensor to it: graph.map(tensor, cl.image({ order, type })).",
       );
     }

@@ -118,7 +118,7 @@ function tellOf(mem: ClMem, context: OpenCLContext): Told {
   const fn = "clGetMemObjectInfo";
   const query: Query = (name, size, value, written) => opencl().clGetMemObjectInfo(mem, name, size, value, written);
   if (infoU32(fn, query, CL_MEM_TYPE) !== CL_MEM_OBJECT_BUFFER) {
-    throw unfit("it is no buffer.", "An image is no linear memory: it needs a format.");
+    throw unfit("expected a buffer, got another memory object.", "An image is not linear memory: it needs a format.");
   }
   if (infoU64(fn, query, CL_MEM_CONTEXT) !== context.rawHandle) {
     throw unfit("the buffer is of another context.", "Attach its own: OpenCLContext.attach(handle).");

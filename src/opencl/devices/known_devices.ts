@@ -24,7 +24,8 @@ export function knownDevices(given: readonly unknown[], argument: (index: number
 
 /** The devices of a new context. @throws {ArgumentError} for no device, a device twice, or several platforms. */
 export function devicesIn(given: readonly OpenCLDevice[]): OpenCLDevice[] {
-  if (!Array.isArray(given) || given.length === 0) throw wrong("devices", "it is no list of devices.");
+  if (!Array.isArray(given)) throw wrong("devices", `expected an array of devices, got ${shown(given)}.`);
+  if (given.length === 0) throw wrong("devices", "expected at least one device, got none.");
   const devices = knownDevices(itemsIn<OpenCLDevice>(given, "devices"), (i) => `devices[${i}]`);
   devices.forEach((device, i) => {
     if (devices.indexOf(device) < i) throw wrong(`devices[${i}]`, `${device.name} is there already.`);

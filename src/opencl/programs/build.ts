@@ -50,7 +50,7 @@ export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): 
   const isNone = (word: string) => !/^-[^\0"']/.test(word) || /^-[DI]$|\0/.test(word);
   const wrong = words.find((word) => isNone(word) || (passesOn && !STANDARD.test(word)));
   if (wrong === undefined) return [ALWAYS, ...words.filter((word) => word !== ALWAYS)].join(" ");
-  throw new ArgumentError(`options: "${shown(wrong)}" is no option of the compiler's, or lacks its operand.`, {
+  throw new ArgumentError(`options: "${shown(wrong)}" is not a compiler option, or lacks its operand.`, {
     api: "opencl",
     fn: "clBuildProgram",
     argument: "options",

@@ -1,4 +1,4 @@
-import { shown } from "../../core/argument.ts";
+import { literal, shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts";
 import { isMissing, readRegularFile } from "../../core/files.ts";
 import { warn } from "../../core/warn.ts";
@@ -60,7 +60,7 @@ export function isWhole(options: string, source: string): boolean {
 export function directoryCache(path: string): ProgramCache {
   assertText(path, "path");
   if (path === "" || path.includes("\0")) {
-    throw new ArgumentError("path: it is none.", { api: "opencl", argument: "path" });
+    throw new ArgumentError(`path: expected a path, got ${literal(path)}.`, { api: "opencl", argument: "path" });
   }
   return {
     get: (key) => {
@@ -95,7 +95,8 @@ export function directoryCache(path: string): ProgramCache {
 function fileIn(path: string, key: string): string {
   assertText(key, "key");
   if (/^[\w-]+$/.test(key)) return `${path}/${key}.clbin`;
-  throw new ArgumentError("key: it is to be letters, digits and dashes.", { api: "opencl", argument: "key" });
+  const what = `expected letters, digits and dashes, got ${literal(key)}.`;
+  throw new ArgumentError(`key: ${what}`, { api: "opencl", argument: "key" });
 }
 
 /** A folder that fails only slows the start, so it is warned of; a missing permission is thrown. */

@@ -43,7 +43,7 @@ function transfer(
   const { tensor: image } = use;
   const length = pixelBytes(image);
   if (view.byteLength !== length) {
-    throw unfit("bytes", `${view.byteLength} bytes were given, the pixels of ${image.name} have ${length}.`, fn);
+    throw unfit("bytes", `expected the ${length} bytes of ${image.name}'s pixels, got ${view.byteLength}.`, fn);
   }
   const region = regionOf(image.image.extent);
   runBlocking(
@@ -178,7 +178,7 @@ export function fillImage(queue: OpenCLQueue, image: OpenCLImage, colour: Colour
   const isValue = (value: unknown) =>
     typeof value === "number" && value >= least && value <= most && (access === "f" || Number.isInteger(value));
   if (given.length !== 4 || !given.every(isValue)) {
-    throw new ArgumentError(`colour: ${shown(colour)} is no array of four numbers from ${least} to ${most}.`, {
+    throw new ArgumentError(`colour: expected four numbers from ${least} to ${most}, got ${shown(colour)}.`, {
       api: "opencl",
       fn,
       argument: "colour",

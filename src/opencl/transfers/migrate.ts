@@ -48,9 +48,9 @@ export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], op
 }
 
 function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use<OpenCLTensor>[] {
-  if (!Array.isArray(given)) throw wrong("tensors", `${shown(given)} is no array.`);
+  if (!Array.isArray(given)) throw wrong("tensors", `expected an array, got ${shown(given)}.`);
   const { length } = given;
-  if (length < 1 || length > MOST_TENSORS) throw wrong("tensors", `${length} are not between 1 and ${MOST_TENSORS}.`);
+  if (length < 1 || length > MOST_TENSORS) throw wrong("tensors", `expected 1 to ${MOST_TENSORS}, got ${length}.`);
   const uses: Use<OpenCLTensor>[] = [];
   for (let i = 0; i < length; i++) {
     const tensor: OpenCLTensor = given[i];

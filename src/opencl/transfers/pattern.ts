@@ -15,13 +15,13 @@ export function patternBytes(pattern: FillPattern, dtype: DType): Uint8Array<Arr
     encoded(Array.isArray(pattern) ? values(pattern) : [pattern], dtype);
   const { length } = bytes;
   if (length >= 1 && length <= MOST_BYTES && Number.isInteger(Math.log2(length))) return bytes;
-  throw wrong(`it has ${length} bytes; it can have 1, 2, 4, 8, 16, 32, 64 or ${MOST_BYTES}.`);
+  throw wrong(`expected 1, 2, 4, 8, 16, 32, 64 or ${MOST_BYTES} bytes, got ${length}.`);
 }
 
 function values(given: readonly unknown[]): unknown[] {
   const { length } = given;
   if (length <= MOST_BYTES) return Array.from({ length }, (_, i) => given[i]);
-  throw wrong(`${length} values are more than the ${MOST_BYTES} bytes that it can have.`);
+  throw wrong(`expected at most ${MOST_BYTES} bytes, got ${length} values.`);
 }
 
 /** The bytes of values of a dtype. */

@@ -27,7 +27,7 @@ function transfer(
   const { tensor } = use;
   const { byteOffset, byteLength } = tensor.layout;
   if (view.byteLength !== byteLength) {
-    throw new LayoutError(`bytes: ${view.byteLength} bytes were given, ${tensor.name} has ${byteLength}.`, {
+    throw new LayoutError(`bytes: expected the ${byteLength} bytes of ${tensor.name}, got ${view.byteLength}.`, {
       api: "opencl",
       fn,
       argument: "bytes",

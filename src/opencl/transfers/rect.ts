@@ -36,7 +36,7 @@ function transfer(
   assertSameElements(tensor.layout, inHost, { api: "opencl", fn: fn, argument: "at" });
   const end = inHost.byteOffset + inHost.byteLength;
   if (at === undefined ? view.byteLength !== end : view.byteLength < end) {
-    throw new LayoutError(`bytes: ${view.byteLength} bytes were given; ${describeLayout(inHost)} takes ${end}.`, {
+    throw new LayoutError(`bytes: expected the ${end} bytes of ${describeLayout(inHost)}, got ${view.byteLength}.`, {
       api: "opencl",
       fn,
       argument: "bytes",

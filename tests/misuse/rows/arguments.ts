@@ -81,7 +81,7 @@ export default table(import.meta, {
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "args" },
-      message: /it takes 4 arguments \(int\* o, int n, float4 v, int\* l\); got 3/,
+      message: /expected 4 arguments \(int\* o, int n, float4 v, int\* l\), got 3/,
     },
   },
   "no array": {
@@ -122,8 +122,8 @@ export default table(import.meta, {
   "2^31 for an int": refused("n", () => 2 ** 31, /expected a whole number from .*, got 2147483648/),
   "2^64 for an int": refused("n", () => 2n ** 64n, /expected a whole number from .*, got 18446744073709551616/),
   "NaN for an int": refused("n", () => NaN, /expected a whole number from .*, got NaN/),
-  "too few elements for a vector": refused("v", () => [1, 2, 3], /4 elements; got 3/),
-  "too many bytes for a vector": refused("v", () => new Float32Array(8), /it takes 16 bytes; got 32/),
+  "too few elements for a vector": refused("v", () => [1, 2, 3], /expected 4 elements, got 3/),
+  "too many bytes for a vector": refused("v", () => new Float32Array(8), /expected 16 bytes, got 32/),
   "more local memory than the device has": {
     opencl: true,
     run: withKernel(({ k, good }) => k.run([1], good.with(3, any(new LocalMemory(2 ** 40))))),

@@ -103,6 +103,6 @@ export default table(import.meta, {
   },
   "a folder that is none": {
     run: () => directoryCache(""),
-    fails: { error: ArgumentError, api: "opencl", argument: "path", message: /it is none/ },
+    fails: { error: ArgumentError, api: "opencl", argument: "path", message: /expected a path, got ""/ },
   },
 });

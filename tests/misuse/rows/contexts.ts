@@ -82,7 +82,7 @@ export default table(import.meta, {
   "bytes of another length": copies(
     "bytes",
     () => new Uint8Array(16),
-    wrong(LayoutError, "bytes", /16 bytes were given/),
+    wrong(LayoutError, "bytes", /expected the \d+ bytes of .*, got 16\./),
   ),
   "bytes that were moved away": copies("bytes", () => {
     const bytes = new Uint8Array(1 << 20);

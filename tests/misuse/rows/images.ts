@@ -60,7 +60,7 @@ const refused = (argument: string, message: RegExp) => ({
 export default table(import.meta, {
   "a buffer where a kernel takes an image": {
     ...onBench(({ get, out }) => get.run([1], [out, out])),
-    fails: { ...refused("from", /expected an image, got OpenCLTensor/), hint: /A buffer is no image/ },
+    fails: { ...refused("from", /expected an image, got OpenCLTensor/), hint: /A buffer is not an image/ },
   },
   "an image where a kernel takes a buffer": {
     ...onBench(({ get, image }) => get.run([1], [image, image])),

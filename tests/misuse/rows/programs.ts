@@ -81,7 +81,7 @@ export default table(import.meta, {
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", fn: "clBuildProgram", argument: "options" },
-      message: /"-fprofile-instrument=clang" is no option/,
+      message: /"-fprofile-instrument=clang" is not a compiler option/,
       hint: /rusticl takes those of OpenCL/,
     },
   },

@@ -21,11 +21,11 @@ function refused(init: Partial<Record<keyof SvmAllocation, unknown>>, failure: O
 const wrong = (argument: string, message: RegExp) => ({ error: ArgumentError, fn: "clSVMAlloc", argument, message });
 
 export default table(import.meta, {
-  "a grain that there is not": refused({ grain: "finest" }, {
-    ...wrong("grain", /finest is none/),
-    hint: /Use "coarse" or "fine"/,
-  }),
-  "atomics that are neither": refused({ atomics: 1 }, wrong("atomics", /1 is neither true nor false/)),
+  "a grain that there is not": refused(
+    { grain: "finest" },
+    wrong("grain", /expected "coarse" or "fine", got "finest"/),
+  ),
+  "atomics that are neither": refused({ atomics: 1 }, wrong("atomics", /expected a boolean, got 1/)),
   "atomics on coarse memory": refused({ atomics: true }, {
     ...wrong("atomics", /only fine-grained memory/),
     hint: /Ask for grain: "fine"/,
