@@ -67,9 +67,11 @@ export function cudaDevices(): CudaDevice[] {
 /** The device of a choice. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   const { ordinal, uuid, name } = object(choice, "device");
-  if (ordinal !== undefined && !Number.isInteger(ordinal)) throw wrong(`ordinal ${shown(ordinal)} is no integer.`);
+  if (ordinal !== undefined && !Number.isInteger(ordinal)) {
+    throw wrong(`ordinal: expected an integer, got ${shown(ordinal)}.`);
+  }
   for (const text of [uuid, name]) {
-    if (text !== undefined && typeof text !== "string") throw wrong(`${shown(text)} is no string.`);
+    if (text !== undefined && typeof text !== "string") throw wrong(`expected a string, got ${shown(text)}.`);
   }
   const devices = cudaDevices();
   const plain = uuid === undefined ? undefined : plainUuid(uuid);

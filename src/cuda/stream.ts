@@ -204,7 +204,7 @@ function createStream(
   const { least, greatest } = context.priorities;
   checks.assertBoolean(nonBlocking, "nonBlocking");
   if (!Number.isInteger(priority) || priority > least || priority < greatest) {
-    throw checks.wrong("priority", `${shown(priority)} is none of ${greatest} (soonest) to ${least}.`);
+    throw checks.wrong("priority", `expected ${greatest} (first) to ${least}, got ${shown(priority)}.`);
   }
   const flags = nonBlocking ? cudaStreamNonBlocking : cudaStreamDefault;
   const out = new BigUint64Array(1);

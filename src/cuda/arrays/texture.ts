@@ -113,5 +113,5 @@ export function textureBytes(options: TextureOptions, dtype: CudaArrayDType): Ui
 function borderIn(border: unknown): number[] {
   const edge = Array.isArray(border) ? checks.itemsIn<unknown>(border, "border") : [];
   if (edge.length === 4 && edge.every((value) => Number.isFinite(value))) return edge as number[];
-  throw checks.wrong("border", "it is to be four numbers.");
+  throw checks.wrong("border", "expected four numbers.");
 }

@@ -82,7 +82,7 @@ function layoutIn(given: Header["layout"]): Layout {
   try {
     return layout(given);
   } catch (error) {
-    throw damaged(`its layout is none: ${messageOf(error)}`);
+    throw damaged(`its layout is wrong: ${messageOf(error)}`);
   }
 }
 

@@ -11,7 +11,7 @@ export function copied(given: ArrayBufferView, argument: string): Uint8Array<Arr
 export function handleOf(given: ArrayBufferView): Uint8Array<ArrayBuffer> {
   const handle = copied(given, "handle");
   if (handle.length === HANDLE_BYTES) return handle;
-  throw checks.wrong("handle", `it has ${handle.length} bytes; CUDA's have ${HANDLE_BYTES}.`);
+  throw checks.wrong("handle", `expected ${HANDLE_BYTES} bytes, got ${handle.length}.`);
 }
 
 /** Throws unless an envelope comes from elsewhere, and is of this device. @throws {ArgumentError} that says which. */

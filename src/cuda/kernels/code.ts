@@ -15,7 +15,7 @@ const BEFORE_PTX = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[^]*?\*\/)*/;
 export function ptxIn(text: string): Code {
   checks.assertText(text, "text");
   const directive = text.slice(BEFORE_PTX.exec(text)![0].length, -1).slice(0, 9);
-  if (!/^\.version\s/.test(directive)) throw checks.wrong("text", "it is no PTX, which begins with .version.");
+  if (!/^\.version\s/.test(directive)) throw checks.wrong("text", "expected PTX, which begins with .version.");
   if (text.includes("\0")) throw checks.wrong("text", "it has a zero inside, where C would take it to end.");
   return { isPtx: true, bytes: new TextEncoder().encode(`${text}\0`) };
 }

@@ -75,7 +75,7 @@ function typed(given: string, place: (type: string) => ParameterPlace, argument:
   if (element !== undefined) return new ValueParameter(place(value), element);
   throw checks.wrong(
     argument,
-    `"${shown(given)}" is no type of a number, a vector or a pointer.`,
+    `"${shown(given)}" is not the type of a number, a vector or a pointer.`,
     withoutName(type) ?? "Is it misspelt? A struct is declared by its size: { bytes: 16 }.",
   );
 }

@@ -55,10 +55,10 @@ export function sourceIn(text: string, given: ProgramOptions): Source {
 function definesIn(defines: NonNullable<ProgramOptions["defines"]>): string[] {
   return Object.entries(object(defines, "defines")).flatMap(([name, value]) => {
     const argument = `defines.${shown(name)}`;
-    if (!/^[A-Za-z_]\w*$/.test(name)) throw checks.wrong(argument, "it is no name of a macro.");
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw checks.wrong(argument, "expected the name of a macro.");
     if (value === false) return [];
     const isValue = value === true || typeof value === "string" || (typeof value === "number" && isFinite(value));
-    if (!isValue) throw checks.wrong(argument, `${shown(value)} is no text, no finite number, true or false.`);
+    if (!isValue) throw checks.wrong(argument, `expected a string, a finite number or a boolean, got ${shown(value)}.`);
     const option = value === true ? `-D${name}` : `-D${name}=${value}`;
     if (/[\0\n]/.test(option)) throw checks.wrong(argument, "it has a line break or a zero in it.");
     if (option.length > LONGEST_OPTION) throw tooLong(argument);
@@ -72,10 +72,12 @@ function definesIn(defines: NonNullable<ProgramOptions["defines"]>): string[] {
  */
 function checkedOption(option: string, i: number): string {
   const argument = `options[${i}]`;
-  if (!/^-[^\0]+$/s.test(option)) throw checks.wrong(argument, `"${shown(option)}" is no option: each begins with -.`);
+  if (!/^-[^\0]+$/s.test(option)) {
+    throw checks.wrong(argument, `"${shown(option)}" is not an option: each begins with -.`);
+  }
   if (option.length > LONGEST_OPTION) throw tooLong(argument);
   if (OWN_WORDS.test(option)) return option;
-  if (/^--?fdevice-time-trace/.test(option)) throw checks.wrong(argument, "a trace is none of NVRTC's to write here.");
+  if (/^--?fdevice-time-trace/.test(option)) throw checks.wrong(argument, "NVRTC may not write a trace.");
   const [, value] = /^[^=]*=(.*)$/s.exec(option) ?? [];
   if (value !== undefined && !/\w/.test(value)) throw checks.wrong(argument, `"${shown(option)}" lacks its value.`);
   if (/\d{10}/.test(option)) throw checks.wrong(argument, `"${shown(option)}" has a number beyond 32 bits.`);

@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
@@ -30,7 +30,7 @@ export interface PlacedBlock {
 /** Device memory, not initialised, aligned to at least 256 bytes. */
 export function deviceMemory(context: CudaContext, init: DeviceAllocation): PlacedBlock {
   const { pitch = false, shape, dtype, strides, rowAlign, byteOffset } = optionsIn(init, NAMES, "init");
-  if (typeof pitch !== "boolean") throw checks.wrong("pitch", `${shown(pitch)} is no boolean.`);
+  checks.assertBoolean(pitch, "pitch");
   const given = Object.entries({ strides, rowAlign, byteOffset }).filter(([, value]) => value !== undefined);
   const at = layout({ shape, dtype, ...Object.fromEntries(given) });
   if (!pitch) {

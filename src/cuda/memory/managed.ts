@@ -5,7 +5,7 @@ import {
   cudaStreamLegacy,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
-import { isMade, type Names, object, optionsIn, shown } from "../../core/argument.ts";
+import { isMade, literal, type Names, object, optionsIn } from "../../core/argument.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
@@ -86,7 +86,7 @@ export class CudaManaged extends CudaMemory {
   allocate(init: ManagedAllocation): CudaTensor {
     const { attach = "global" } = object(init, "init");
     if (attach !== "global" && attach !== "host") {
-      throw checks.wrong("attach", `${shown(attach)} is none.`, 'Use "global" or "host".');
+      throw checks.wrong("attach", `expected "global" or "host", got ${literal(attach)}.`);
     }
     assertAllowed("managed", "kernel-write", this.context.device, "device");
     const at = layoutIn(init, NAMES);
@@ -106,7 +106,7 @@ export class CudaManaged extends CudaMemory {
    */
   attach(tensor: CudaTensor, to: ManagedAttachment, stream?: CudaStream): void {
     if (typeof to !== "string" || !Object.hasOwn(ATTACH, to)) {
-      throw checks.wrong("to", `${shown(to)} is none.`, 'Use "global", "host" or "single".');
+      throw checks.wrong("to", `expected "global", "host" or "single", got ${literal(to)}.`);
     }
     if (to === "single" && stream === undefined) throw checks.wrong("stream", "which one is it to be attached to?");
     const { context: { device, stream: ours } } = this;
@@ -193,7 +193,7 @@ export class CudaManaged extends CudaMemory {
     if (to === "device") return this.context;
     const managed: unknown = (to as Partial<CudaContext> | null)?.managed;
     if (!(managed instanceof CudaManaged) || managed.context !== to) {
-      throw checks.wrong("to", `${shown(to)} is none.`, 'Use "device", "host" or a CudaContext.');
+      throw checks.wrong("to", `expected "device", "host" or a CudaContext, got ${literal(to)}.`);
     }
     assertAllowed("managed", operation, to.device, "to");
     return to;

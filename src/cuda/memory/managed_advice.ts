@@ -15,7 +15,6 @@ import {
   CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
 } from "../../../ffi/cuda_driver/constants.ts";
 import { CUmemLocation, writeCUmemLocation } from "../../../ffi/cuda_driver/structs.ts";
-import { shown } from "../../core/argument.ts";
 import { checks } from "../check.ts";
 import type { CudaContext } from "../context.ts";
 import { checkDriver } from "../errors.ts";
@@ -71,11 +70,9 @@ export function setAdvice(
   place: CudaContext | "host",
   unset: boolean,
 ): void {
-  if (typeof advice !== "string" || !Object.hasOwn(ADVICE, advice)) {
-    throw checks.wrong("advice", `${shown(advice)} is none.`, `Use ${Object.keys(ADVICE).join(", ")}.`);
-  }
+  const codes = ADVICE[checks.nameIn(advice, ADVICE, "advice")];
   const call = newerDriver("cuMemAdvise_v2");
-  const number = ADVICE[advice][unset ? 1 : 0];
+  const number = codes[unset ? 1 : 0];
   within(() => checkDriver(call(address, BigInt(byteLength), number, locationOf(place)), "cuMemAdvise"));
 }
 

@@ -1,6 +1,6 @@
 import { reads } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import { isMade, type Names, object, shown } from "../../core/argument.ts";
+import { isMade, literal, type Names, object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
@@ -61,7 +61,7 @@ export class CudaVirtual extends CudaMemory {
   allocate(init: VirtualAllocation): CudaTensor {
     const { location = "device", sharable = true, devices = [] } = object(init, "init");
     if (location !== "device" && location !== "host") {
-      throw checks.wrong("location", `${shown(location)} is none.`, 'Use "device" or "host".');
+      throw checks.wrong("location", `expected "device" or "host", got ${literal(location)}.`);
     }
     checks.assertBoolean(sharable, "sharable");
     const at = layoutIn(init, NAMES);
@@ -84,7 +84,9 @@ export class CudaVirtual extends CudaMemory {
    * @throws {NativeCallError} if the fd is not of such memory, or the memory is shorter than the layout.
    */
   import(fd: number, init: VirtualImport): CudaTensor {
-    if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) throw checks.wrong("fd", `${shown(fd)} is none.`);
+    if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) {
+      throw checks.wrong("fd", `expected an fd, got ${shown(fd)}.`);
+    }
     const { devices = [] } = object(init, "init");
     const at = layoutIn(init, IMPORT_NAMES);
     const others = this.#contextsIn(devices);
@@ -105,7 +107,7 @@ export class CudaVirtual extends CudaMemory {
     if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of cuda.virtual", tensor);
     const block = virtualBlockOf(tensor.grant.allocation);
     if (block === undefined || tensor.parent !== undefined) {
-      throw checks.wrong("tensor", `${tensor.name} is no virtual memory that owns its block.`);
+      throw checks.wrong("tensor", `${tensor.name} is not a tensor of virtual memory that owns its block.`);
     }
     tensor.assertUsable(reads(tensor.access) ? "read" : "write");
     return this.#fdOf(block);

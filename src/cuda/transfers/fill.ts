@@ -15,7 +15,9 @@ export function fill(stream: CudaStream, tensor: CudaTensor, byte: number): void
   const uses: CudaUse[] = [{ tensor, access: "write", argument: "tensor" }];
   stream.assertTakes(uses);
   assertReachable(tensor, stream.context, "tensor");
-  if (!Number.isInteger(byte) || byte < 0 || byte > 255) throw checks.wrong("byte", `${shown(byte)} is no byte.`);
+  if (!Number.isInteger(byte) || byte < 0 || byte > 255) {
+    throw checks.wrong("byte", `expected 0 to 255, got ${shown(byte)}.`);
+  }
   const place = { api: "cuda", fn: FN, argument: "tensor" };
   const { length, rows, rowPitches: [rowPitch] } = boxOf(runsOf([tensor.layout]), 2, place);
   const { address } = tensor;

@@ -35,7 +35,7 @@ function transfer(
   const { byteLength } = tensor.layout;
   if (!isContiguous(tensor.layout)) throw unfit("tensor", `${tensor.name} has gaps between its elements.`);
   if (view.byteLength !== byteLength) {
-    throw unfit("bytes", `${view.byteLength} bytes were given, ${tensor.name} has ${byteLength}.`);
+    throw unfit("bytes", `expected the ${byteLength} bytes of ${tensor.name}, got ${view.byteLength}.`);
   }
   const size = BigInt(byteLength);
   // This blocks, so the program's memory outlives the copy.
