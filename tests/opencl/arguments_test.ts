@@ -170,7 +170,7 @@ testEach("the number of arguments has to be right", (platform) => {
   for (const args of [[], [mapped], [mapped, 1, 2]] as KernelArgument[][]) {
     const error = thrown(ArgumentError, () => b.kernels.add.run([64], args));
     assertEquals(error.argument, "args");
-    assert(error.message.includes("takes 2 arguments"), error.message);
+    assert(error.message.includes("expected 2 arguments"), error.message);
   }
 });
 
