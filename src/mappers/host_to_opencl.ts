@@ -45,7 +45,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     if ("reason" in room) return room;
     const { address, byteLength } = range;
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.memory.classOf(address, byteLength));
-    const hostWait = room.length > 0 || waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
+    const hostWait = room.length > 0 || !cl.queue.line.canWaitForAll(waits);
     const { start } = (room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
     return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, start));
   },

@@ -55,11 +55,11 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const { image, copied } = way;
     const layout = moved(plane.layout, 0);
     if (copied !== undefined) {
-      const hostWait = waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
+      const hostWait = !cl.queue.line.canWaitForAll(waits);
       return plannedCopy(EDGE, copied, hostWait, new Described(target, access, [{ layout, allocation, start }]));
     }
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.images.classOf({ format, image, address }));
-    const hostWait = way.hostWait || waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
+    const hostWait = way.hostWait || !cl.queue.line.canWaitForAll(waits);
     return planned(EDGE, verdict, hostWait, new Described(target, access, [{ ...plane, layout }]));
   },
 

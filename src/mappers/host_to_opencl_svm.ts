@@ -36,7 +36,7 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
     return planned(
       EDGE,
       verdict,
-      waits.some((fence) => !svm.context.queue.line.canWaitFor(fence.line)),
+      !svm.context.queue.line.canWaitForAll(waits),
       source.as(target, access),
     );
   },

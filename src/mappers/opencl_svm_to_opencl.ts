@@ -39,7 +39,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     // What commands have yet to write there, the buffer would not have: a driver that moves bytes may copy them as it makes
     // the buffer, which is no command that stands behind those.
     const early = !verdict.aliases && waits.length > 0;
-    const hostWait = room.length > 0 || early || waits.some((fence) => !cl.queue.line.canWaitFor(fence.line));
+    const hostWait = room.length > 0 || early || !cl.queue.line.canWaitForAll(waits);
     return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, wholeOf(source).start));
   },
 
