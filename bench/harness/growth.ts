@@ -43,8 +43,8 @@ export function growth(growth: Growth): void {
 }
 
 /**
- * Repeats it `count` times, after a tenth as many to warm up. Garbage is collected before each look, without leaving the
- * loop: what V8 keeps for as long as a job runs is counted.
+ * Repeats it `count` times, after as many to warm up: V8's heap grows for so long. Garbage is collected before each look,
+ * without leaving the loop: what V8 keeps for as long as a job runs is counted.
  */
 export function measureGrowth({ id, title, repeat, gauges }: Growth, count: number): GrowthResult {
   const run = repeat();
@@ -52,7 +52,7 @@ export function measureGrowth({ id, title, repeat, gauges }: Growth, count: numb
     (globalThis as { gc?: () => void }).gc?.();
     return gauges.map((gauge) => gauge.read());
   };
-  run(count / 10);
+  run(count);
   const before = look();
   run(count);
   const after = look();
