@@ -73,8 +73,8 @@ export interface FunctionEntry {
    */
   readonly sret?: true;
   /**
-   * A variadic function's arguments after the named ones: parameter name to C type, integers only. Linux on x86-64
-   * and on aarch64 passes them as it passes named ones.
+   * A variadic function's arguments after the named ones: parameter name to C type, integers and pointers only.
+   * Linux on x86-64 and on aarch64 passes them as it passes named ones.
    */
   readonly variadic?: Readonly<Record<string, string>>;
   /** Whether it runs on another thread and returns a promise. */

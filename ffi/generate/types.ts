@@ -37,6 +37,9 @@ export const SCALARS: Readonly<Record<string, FieldType>> = {
   "double": "f64",
 };
 
+/** glibc's unions of pointers to every kind of socket address: C passes them as the pointer that they hold. */
+const TRANSPARENT_UNIONS: readonly string[] = ["__SOCKADDR_ARG", "__CONST_SOCKADDR_ARG"];
+
 /**
  * Says how the C type of `where` crosses the FFI; `pointer` is what a pointer becomes unless it points to an opaque
  * struct (a handle) or to a function (an address).
@@ -48,6 +51,7 @@ export function foreignType(
   declarations: Declarations,
 ): ForeignType {
   const resolved = unqualified(type);
+  if (TRANSPARENT_UNIONS.includes(type.written)) return pointer;
   if (resolved === "void") return { native: "void", type: "void" };
   if (resolved.includes("(*)(")) return ADDRESS;
   if (resolved.endsWith("*")) {

@@ -38,9 +38,9 @@ export interface PrefetchEffect {
  */
 export function prefetchOf(previous: AttachFlag, current: AttachFlag): PrefetchEffect {
   const [from, to] = [FLAG(previous, "previous"), FLAG(current, "current")];
-  const row = (Object.keys(TABLE_2) as Table2Id[])
-    .find((id) => TABLE_2[id].previous === from && TABLE_2[id].current === to);
-  return row === undefined ? { to: "none", row: "own/rule/attach-unchanged" } : { to: TABLE_2[row].prefetch, row };
+  if (from === to) return { to: "none", row: "own/rule/attach-unchanged" };
+  const row = `003/table-2/${ATTACHMENTS[from]}-${ATTACHMENTS[to]}` as Table2Id;
+  return { to: TABLE_2[row], row };
 }
 
 /** How unified memory is used around kernels. */

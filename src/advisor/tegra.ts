@@ -50,7 +50,7 @@ export function tegraReach(
   const place = by === "cpu" ? "cpu" : facts.has("igpu") ? "igpu" : "dgpu";
   const coherency = memory === "pinned" && place === "cpu" ? facts.has("coherent") ? "/coherent" : "/incoherent" : "";
   const row = `003/table-1/${memory}/${place}${coherency}` as Table1Id;
-  return { reach: TABLE_1[row].reach, row };
+  return { reach: TABLE_1[row], row };
 }
 
 /** A feature of CUDA that some Tegras lack. */

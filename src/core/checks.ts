@@ -91,7 +91,7 @@ export class Checks {
 
   /** The error of an argument; `what` is the rest of the sentence. */
   wrong(argument: string, what: string, hint?: string): ArgumentError {
-    const fields = { api: this.#api, argument, ...(hint === undefined ? {} : { hint }) };
+    const fields = { api: this.#api, argument, hint };
     return new ArgumentError(`${argument}: ${what}`, fields);
   }
 }

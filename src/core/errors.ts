@@ -11,7 +11,7 @@ export interface ErrorFields {
   /** The argument at fault, by the name that the documentation gives it: `"strides[0]"`. */
   readonly argument?: string;
   /** What to do about it. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** What caused it. */
   readonly cause?: unknown;
   /** The parts, where one operation failed in several ways. */
@@ -119,7 +119,7 @@ export function ofArgument(error: unknown, where: string, argument: string): unk
   const isOfTensor = error instanceof AccessError || error instanceof DisposedError;
   if (!isOfTensor || error.argument !== undefined) return error;
   const { message, api = "core", hint } = error;
-  const fields = { api, argument, cause: error, ...(hint === undefined ? {} : { hint }) };
+  const fields = { api, argument, cause: error, hint };
   return new (error.constructor as typeof AccessError)(`${where}: ${message}`, fields);
 }
 

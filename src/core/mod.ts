@@ -20,7 +20,7 @@ export type { Call, Driver, LineEvents, Lines, Sync } from "./device/driver.ts";
 export { Fence, type WaitOptions } from "./device/fence.ts";
 export type { Gate } from "./device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
-export type { Crossing, Exported, Imported, Memory, MemoryTarget, Offer } from "./device/memory.ts";
+export type { Crossing, Exported, Imported, KnownObject, Memory, MemoryTarget, Offer } from "./device/memory.ts";
 export { type MemoryKind, Port, type PortInit, type SyncKind } from "./device/port.ts";
 export type { Work, WorkEntry } from "./device/work.ts";
 export { Frame, type FrameInit, type PlacedPlane } from "./tensors/frame.ts";
@@ -28,11 +28,12 @@ export {
   type AudioInfo,
   type Colour,
   type FrameInfo,
-  type ImageFormat,
   type ImageInfo,
   imageInfo,
   type ImageInit,
+  type PlanePlace,
 } from "./layout/frame_info.ts";
+export type { ImageFormat } from "./layout/pixel_formats.ts";
 export type { Grant, GrantState } from "./memory/grant.ts";
 export type { Placed, Ranges } from "./memory/ranges.ts";
 export { Graph, type MapOptions, type TensorOf } from "./graph/graph.ts";
@@ -44,7 +45,7 @@ export { type ByteRange, Described, type DescribedPlane } from "./tensors/descri
 export type { MapJob, Mapper, Plan } from "./graph/mapper.ts";
 export { MemoryClass, Proofs, type Verdict } from "./device/proofs.ts";
 export { portMapper, portMappers } from "./graph/port_mapper.ts";
-export { allocateFrame, allocateTensor } from "./tensors/over.ts";
+export { allocateFrame, allocateTensor, importAs, type Received } from "./tensors/over.ts";
 export { Metadata, type MetadataFields } from "./tensors/metadata.ts";
 export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./life/resource.ts";
 export { type Undo } from "./life/undo.ts";

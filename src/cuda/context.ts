@@ -5,50 +5,39 @@ import { type Names, object, optionsIn } from "../core/argument.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
-import type { Context, DeviceId, Target } from "../core/graph/context.ts";
-import { throwAll } from "../core/errors.ts";
+import type { Target } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { forgotten } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
+import type { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
+import { CudaPrimaryContext } from "./base.ts";
 import { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import { chosenDevice, type CudaDevice, type CudaDeviceChoice } from "./device.ts";
-import {
-  assertMapsHost,
-  type CudaDeviceFlag,
-  type CudaSchedule,
-  currentFlags,
-  scheduleIn,
-  setSchedule,
-} from "./device_flags.ts";
-import { check } from "./errors.ts";
+import { assertMapsHost, type CudaSchedule, scheduleIn, setSchedule } from "./device_flags.ts";
 import { CudaDmaBuf } from "./dmabuf.ts";
-import type { LaneDevice } from "./driver.ts";
 import { assertOwnStream } from "./foreign_stream.ts";
 import { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory } from "./ipc/memory.ts";
 import { cudart } from "./library.ts";
-import { CudaHostMemory } from "./host_memory.ts";
-import { type DeviceAllocation, deviceMemory } from "./memory/device.ts";
+import { CudaHostMemory, hostPorts } from "./host_memory.ts";
+import { type DeviceAllocation, deviceTensor } from "./memory/device.ts";
 import { CudaMemoryPool, type MemoryPoolOptions } from "./memory/device_pool.ts";
 import { CudaRegistration } from "./memory/keep.ts";
 import { CudaManaged } from "./memory/managed.ts";
-import { type CudaPlace, framed, ownedTensor } from "./memory/memory.ts";
+import { type CudaPlace, framed } from "./memory/memory.ts";
 import { CudaPinned } from "./memory/pinned.ts";
 import type { RegisterOptions } from "./memory/register_flags.ts";
 import type { ProgramOptions } from "./kernels/source.ts";
 import { CudaVirtual } from "./memory/virtual.ts";
 import { CudaPeers } from "./peer.ts";
-import { callsTo, retainPrimary, type Within } from "./primary_context.ts";
+import { retainPrimary } from "./primary_context.ts";
 import { type CudaProgram, programFromCubin, programFromPtx, programFromSource } from "./program.ts";
 import { CudaStream, type StreamOptions } from "./stream.ts";
 import { onStream, type StreamLane } from "./stream_lane.ts";
-import { hostPorts } from "./memory/host_ports.ts";
 import { CudaTensor } from "./tensor.ts";
 import { CudaTimer } from "./timer.ts";
 
@@ -81,25 +70,11 @@ const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, sch
  * console.log(cuda.name, cuda.device.computeCapability);
  * ```
  */
-export class CudaContext extends NativeObject implements Context, LaneDevice, Target<CudaTensor> {
-  /** The API's name. */
-  readonly api = "cuda";
-  /** The kind of memory: any that kernels reach. Its own allocations are device memory. */
-  readonly kind = "cuda";
-  /** Itself. */
-  readonly context: this = this;
+export class CudaContext extends CudaPrimaryContext {
   /** Its targets in routes. */
   readonly targets: readonly Target[];
   /** Its ports to and from the host. For those who write mappers. */
   readonly ports: Memory<CudaTensor> = hostPorts(this);
-  /** The device's name. */
-  readonly name: string;
-  /** UUID and PCI address. */
-  readonly id: DeviceId;
-  /** The device. */
-  readonly device: CudaDevice;
-  /** Its end of life: streams, programs and tensors end first. */
-  readonly resource: Resource;
   /** The default stream of samepage; it does not wait for the legacy default stream. */
   readonly stream: CudaStream;
   /** Pinned memory of the host. */
@@ -108,36 +83,15 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   readonly managed: CudaManaged;
   /** Virtual memory: with an fd, and for several devices. */
   readonly virtual: CudaVirtual;
-  /** The priorities of streams: `greatest` is the smaller number. */
-  readonly priorities: { readonly least: number; readonly greatest: number };
-  /** True if its device is the thread's current one. For those who write mappers. */
-  readonly isCurrent: () => boolean;
-  /** True for device 0. */
-  readonly isFirst: boolean;
-  /** Makes a call with its device as the thread's current one. For those who write mappers. */
-  readonly within: Within;
-  /** Makes a call that takes its device from an event or a stream. For those who write mappers. */
-  readonly near: Within;
   /** The proofs of which memory its kernels use in place. */
   readonly proofs: Proofs<CudaContext>;
   /** Its kernels' access to host memory. For those who write mappers. */
   readonly hostMemory: CudaHostMemory;
   /** Its kernels' access to memory of other devices. For those who write mappers. */
   readonly peers: CudaPeers;
-  #bytesCopied = 0;
 
   private constructor(device: CudaDevice, handle: bigint, undo: Undo) {
-    super();
-    this.device = device;
-    this.name = device.name;
-    this.id = device.id;
-    const calls = callsTo(handle, device.ordinal === 0);
-    this.isCurrent = calls.isCurrent;
-    this.isFirst = calls.isFirst;
-    this.within = calls.within;
-    this.near = calls.near;
-    this.priorities = calls.within(priorityRange);
-    this.resource = new Resource({ name: `cuda context (${device.name})`, undo });
+    super(device, handle, undo);
     this.pinned = new CudaPinned(this);
     this.managed = new CudaManaged(this);
     this.virtual = new CudaVirtual(this);
@@ -177,25 +131,6 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
     }
   }
 
-  /** The number of bytes copied between host and device on request. */
-  get bytesCopied(): number {
-    return this.#bytesCopied;
-  }
-
-  /** The flags of the device's context, by CUDA's names (cudaGetDeviceFlags). */
-  get flags(): readonly CudaDeviceFlag[] {
-    this.resource.assertLive();
-    return this.within(currentFlags);
-  }
-
-  /** The free and the total memory of the device, in bytes (cudaMemGetInfo). */
-  memory(): { readonly free: number; readonly total: number } {
-    this.resource.assertLive();
-    const [free, total] = [new BigUint64Array(1), new BigUint64Array(1)];
-    this.within(() => check(cudart().cudaMemGetInfo(free, total), "cudaMemGetInfo"));
-    return { free: Number(free[0]), total: Number(total[0]) };
-  }
-
   /** True for tensors of this target. */
   is(value: Mapped): value is CudaTensor {
     return value instanceof CudaTensor && value.target === this;
@@ -208,8 +143,7 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
    * @throws {NativeCallError} if there is not enough memory.
    */
   allocate(init: DeviceAllocation): CudaTensor {
-    const { block, at } = deviceMemory(this, init);
-    return ownedTensor(this, block, at);
+    return deviceTensor(this, init);
   }
 
   /**
@@ -447,22 +381,4 @@ export class CudaContext extends NativeObject implements Context, LaneDevice, Ta
   register(tensor: Mapped, options: RegisterOptions = {}): CudaRegistration {
     return new CudaRegistration(this, tensor, options);
   }
-
-  /** Retains the device's primary context until the returned function is called. For those who write mappers. */
-  keepPrimary(): () => void {
-    const undo: Undo = [];
-    retainPrimary(this.device.ordinal, undo);
-    return () => throwAll(unwind(undo), "letting the device go");
-  }
-
-  /** Counts bytes copied on request. For those who write mappers. */
-  countCopied(bytes: number): void {
-    this.#bytesCopied += bytes;
-  }
-}
-
-function priorityRange(): { least: number; greatest: number } {
-  const [least, greatest] = [new Int32Array(1), new Int32Array(1)];
-  check(cudart().cudaDeviceGetStreamPriorityRange(least, greatest), "cudaDeviceGetStreamPriorityRange");
-  return { least: least[0], greatest: greatest[0] };
 }

@@ -71,8 +71,8 @@ export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknow
   checks.assertBoolean(mapHost, "mapHost");
   const can = attributes.canMapHostMemory === 1;
   if (mapHost === can) return;
-  if (can) throw checks.wrong("mapHost", `every context of ${name} maps memory of the host: none can do without.`);
-  throw checks.wrong("mapHost", `${name} maps no memory of the host (canMapHostMemory is 0).`, "Copy instead.");
+  if (can) throw checks.wrong("mapHost", `every context of ${name} maps host memory.`);
+  throw checks.wrong("mapHost", `${name} cannot map host memory (canMapHostMemory is 0).`, "Copy instead.");
 }
 
 /** The flags of the current device's context (cudaGetDeviceFlags), by CUDA's names. */

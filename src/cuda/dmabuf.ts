@@ -1,5 +1,6 @@
 import { CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD } from "../../ffi/cuda_driver/constants.ts";
 import { isMade } from "../core/argument.ts";
+import type { Offer } from "../core/device/memory.ts";
 import { PAGE } from "../core/native/blocks.ts";
 import { LayoutError } from "../core/errors.ts";
 import { closedOnExec, closeFd } from "../core/native/fd.ts";
@@ -8,11 +9,11 @@ import { ledger } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
-import type { CudaContext } from "./context.ts";
+import type { CudaPrimaryContext } from "./base.ts";
 import { checkDriver } from "./errors.ts";
 import { cudaDriver } from "./library.ts";
-import { isPooled } from "./memory/block.ts";
-import { assertAllowed } from "./memory/rules.ts";
+import { cudaBlockOf, isPooled } from "./memory/block.ts";
+import { assertAllowed, refusalOf } from "./memory/rules.ts";
 import { CudaTensor } from "./tensor.ts";
 
 const FN = "cuMemGetHandleForAddressRange";
@@ -29,15 +30,11 @@ export class CudaDmaBuf extends NativeObject {
   readonly #fd: number;
 
   /** Made by `cuda.exportDmaBuf()`. */
-  constructor(context: CudaContext, tensor: CudaTensor) {
+  constructor(context: CudaPrimaryContext, tensor: CudaTensor) {
     super();
     assertExportable(context, tensor);
-    const { address, layout: { byteLength } } = tensor;
-    const fd = context.within(() => {
-      const fn = cudaDriver()[FN];
-      checkDriver(fn(out, address, BigInt(byteLength), CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0n), FN);
-      return closedOnExec(out[0]);
-    });
+    const { layout: { byteLength } } = tensor;
+    const fd = dmaBufFd(context, tensor, byteLength);
     ledger.add(KIND);
     this.#fd = fd;
     this.byteLength = byteLength;
@@ -57,14 +54,48 @@ export class CudaDmaBuf extends NativeObject {
   }
 }
 
+/** A new fd of a tensor's first bytes. */
+export function dmaBufFd(context: CudaPrimaryContext, { address }: CudaTensor, byteLength: number): number {
+  return context.within(() => {
+    const fn = cudaDriver()[FN];
+    checkDriver(fn(out, address, BigInt(byteLength), CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0n), FN);
+    return closedOnExec(out[0]);
+  });
+}
+
+/** Device memory as a dma-buf, for any API that imports those. */
+export function dmaBufOffer({ device }: CudaPrimaryContext): Offer {
+  return {
+    kind: "dma-buf",
+    refuse({ allocation, start, byteLength }) {
+      const block = cudaBlockOf(allocation);
+      if (block === undefined || isPooled(allocation) || block.ordinal !== device.ordinal) return NOT_OWN;
+      const refusal = refusalOf(block.memory, "export-dma-buf", device);
+      if (refusal !== undefined) return refusal;
+      const first = (block.deviceAddress ?? 0n) + BigInt(start);
+      return first % BigInt(PAGE) === 0n && byteLength % PAGE === 0 ? undefined : NOT_PAGES;
+    },
+  };
+}
+
+const NOT_OWN = {
+  reason: "it is no allocation of its own on this device.",
+  remedy: "Allocate it by cuda.allocate() or cuda.virtual.allocate().",
+};
+
+const NOT_PAGES = {
+  reason: `it is not whole pages, and a dma-buf has pages of ${PAGE} bytes.`,
+  remedy: `Make its length a multiple of ${PAGE}, and its offset.`,
+};
+
 /** The rules of cuMemGetHandleForAddressRange: device memory in whole pages. */
-function assertExportable(context: CudaContext, tensor: CudaTensor): void {
+function assertExportable(context: CudaPrimaryContext, tensor: CudaTensor): void {
   if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of memory of the device", tensor);
   context.resource.assertLive();
   tensor.assertUsable(tensor.access);
   assertAllowed(tensor.memory, "export-dma-buf", context.device);
   if (tensor.hostHandle !== undefined || tensor.context !== context || isPooled(tensor.grant.allocation)) {
-    const what = `${tensor.name} is no memory of ${context.name} that has been allocated for itself.`;
+    const what = `${tensor.name} is not an allocation of its own on ${context.name}.`;
     throw checks.wrong("tensor", what, "Allocate it by cuda.allocate() or cuda.virtual.allocate().");
   }
   const { address, layout: { byteLength } } = tensor;

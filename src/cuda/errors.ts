@@ -15,7 +15,7 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [cuda.cudaErrorNoDevice, "This machine has no GPU that CUDA can use; CUDA_VISIBLE_DEVICES may hide it."],
   [cuda.cudaErrorNoKernelImageForDevice, "The program was compiled for another architecture: compile it for this one."],
   [cuda.cudaErrorInvalidResourceHandle, "The object was destroyed, or belongs to another device."],
-  [cuda.cudaErrorHostMemoryAlreadyRegistered, "Somebody else has registered these pages."],
+  [cuda.cudaErrorHostMemoryAlreadyRegistered, "Other code has registered these pages."],
   [cuda.cudaErrorUnsupportedPtxVersion, "The driver is older than the compiler of this PTX: update it."],
   [
     cuda.cudaErrorSystemDriverMismatch,
@@ -88,7 +88,7 @@ function failed(code: number, fn: string, name: string | undefined, fields: Erro
     fn,
     code,
     codeName,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
     ...fields,
   });
 }

@@ -2,7 +2,7 @@ import { cudaStreamPerThread } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import { addressOf } from "../core/native/pin.ts";
 import { checks } from "./check.ts";
-import type { CudaContext } from "./context.ts";
+import type { CudaPrimaryContext } from "./base.ts";
 import { cudaDevices, numbered } from "./device.ts";
 import { checkDriver } from "./errors.ts";
 import { cudaDriver } from "./library.ts";
@@ -15,7 +15,7 @@ import { callsTo } from "./primary_context.ts";
  * @param handle a live `cudaStream_t`
  * @throws {ArgumentError} if it does not; the message names both devices.
  */
-export function assertOwnStream(handle: StreamHandle, context: CudaContext): void {
+export function assertOwnStream(handle: StreamHandle, context: CudaPrimaryContext): void {
   if (handle <= cudaStreamPerThread) return;
   const its = contextOf(handle);
   if (its === context.within(currentContext)) return;

@@ -1,22 +1,27 @@
 import type { Address } from "../../ffi/address.ts";
-import type { MemoryClass } from "../core/device/proofs.ts";
-import type { Access } from "../core/memory/access.ts";
+import type { Memory, Offer } from "../core/device/memory.ts";
+import { Port } from "../core/device/port.ts";
+import type { MemoryClass, Proofs } from "../core/device/proofs.ts";
+import { type Access, reads } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { cudaMemoryClass } from "./alias/classes.ts";
-import type { CudaContext } from "./context.ts";
+import type { SampleContext } from "./alias/samples.ts";
+import type { CudaPrimaryContext } from "./base.ts";
 import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
+import { dmaBufFd, dmaBufOffer } from "./dmabuf.ts";
 import { deviceAddressOf, refuseRegister, refuseRegistered, register } from "./memory/registered.ts";
 import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
 import { refuseReach } from "./reach.ts";
+import type { CudaTensor } from "./tensor.ts";
 
 /** The access of a context's kernels to host memory, which depends on its owner. For those who write mappers. */
 export class CudaHostMemory {
-  readonly #context: CudaContext;
+  readonly #context: CudaPrimaryContext;
 
   /** Made by the context. */
-  constructor(context: CudaContext) {
+  constructor(context: CudaPrimaryContext) {
     this.#context = context;
   }
 
@@ -47,7 +52,7 @@ export class CudaHostMemory {
     if (kind === "pageable" || device.attributes.unifiedAddressing === 1) return undefined;
     if (cudaBlockOf(allocation)!.flags.includes("cudaHostAllocMapped") || kind === "managed") return undefined;
     return {
-      reason: "it is pinned memory that was not mapped for kernels (cudaHostAllocMapped).",
+      reason: "it is pinned memory without a mapping for kernels (cudaHostAllocMapped).",
       remedy: "Allocate it by cuda.pinned.allocate({ mapped: true, … }).",
     };
   }
@@ -60,8 +65,8 @@ export class CudaHostMemory {
     return refuseReach(block.memory, allocation, device);
   }
 
-  /** The class of an allocation, for {@link CudaContext.proofs}. */
-  classOf(allocation: Allocation): MemoryClass<CudaContext> {
+  /** The class of an allocation, for `cuda.proofs`. */
+  classOf(allocation: Allocation): MemoryClass<SampleContext> {
     return cudaMemoryClass(this.kindOf(allocation), this.#context.device);
   }
 
@@ -81,4 +86,36 @@ export class CudaHostMemory {
     if (this.kindOf(allocation) === "pageable") return host;
     return deviceAddressOf(this.#context, allocation, host);
   }
+}
+
+const UNREACHABLE = {
+  reason: "it is memory of a GPU, which the CPU cannot reach.",
+  remedy: 'Allocate it with { location: "host" }, or copy it: stream.read(tensor, bytes).',
+};
+
+/**
+ * The port to the host of memory that it reaches: its host address, without a native call. It is an alias if that was proven
+ * on this device; else the driver moves the pages to their current user (managed memory).
+ */
+export function hostPorts<C extends SampleContext>(
+  context: CudaPrimaryContext & { readonly proofs: Proofs<C>; readonly hostMemory: CudaHostMemory },
+): Memory<CudaTensor> {
+  const byAddress: Offer = {
+    kind: "host-pointer",
+    refuse: ({ address }) => address === undefined ? UNREACHABLE : undefined,
+    tryToProve: ({ allocation }) => context.proofs.tryToProve(context.hostMemory.classOf(allocation)),
+    judge: ({ allocation }) => context.proofs.judge(context.hostMemory.classOf(allocation)),
+  };
+  return {
+    exports: [byAddress, dmaBufOffer(context)],
+    imports: [],
+    export(tensor, kind, byteLength, access) {
+      if (kind === "dma-buf") {
+        return { port: new Port(kind, { fd: dmaBufFd(context, tensor, byteLength), byteLength }) };
+      }
+      const { hostHandle, layout, grant } = tensor;
+      if (reads(access)) context.hostMemory.warnOfReading(grant.allocation);
+      return { port: new Port(kind, { value: hostHandle! + BigInt(layout.byteOffset), byteLength }) };
+    },
+  };
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { CudaPrimaryContext } from "./base.ts";
 export { CudaContext, type CudaOptions } from "./context.ts";
 export type { CudaDeviceFlag, CudaSchedule } from "./device_flags.ts";
 export { type CudaDevice, type CudaDeviceChoice, cudaDevices, type CudaVersions, cudaVersions } from "./device.ts";
@@ -19,7 +20,7 @@ export type {
   CudaStream as CudaStreamHandle,
 } from "../../ffi/cuda_runtime/handles.ts";
 export { MemoryClass, Proofs, type Verdict } from "../core/device/proofs.ts";
-export { CudaStream, type CudaUse, type StreamOptions } from "./stream.ts";
+export { CudaStream, type CudaStreamContext, type CudaUse, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";
 export type { PinnedFlags } from "./memory/pinned_block.ts";
@@ -31,8 +32,7 @@ export type { OrderedAllocation } from "./memory/ordered.ts";
 export { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
 export type { ArrayExtent } from "./arrays/extent.ts";
 export type { CudaArrayDType } from "./arrays/format.ts";
-export { OverArray } from "./arrays/over_array.ts";
-export { CudaSurface } from "./arrays/surface.ts";
+export { CudaSurface, OverArray } from "./arrays/over_array.ts";
 export {
   CudaTexture,
   type TextureAddress,
@@ -59,11 +59,12 @@ export { CudaRegistration } from "./memory/keep.ts";
 export type { RegisterOptions } from "./memory/register_flags.ts";
 export type { CudaBlock, CudaMemoryKind } from "./memory/block.ts";
 export { CudaMemory, type CudaPlace } from "./memory/memory.ts";
+export type { SampleContext } from "./alias/samples.ts";
 export { CudaHostMemory } from "./host_memory.ts";
 export type { CudaMemoryExport, CudaMemoryHandle } from "./ipc/memory.ts";
 export { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 export { CudaPeers } from "./peer.ts";
-export type { PeerBandwidth } from "./peer/bandwidth.ts";
+export type { PeerBandwidth, PeerOrdinals } from "./peer/bandwidth.ts";
 export type { VirtualBlock } from "./memory/virtual/block.ts";
 export { CudaDmaBuf } from "./dmabuf.ts";
 export { CudaTimer } from "./timer.ts";

@@ -5,14 +5,13 @@ import type { Call } from "../core/device/driver.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { messageOf, type Refusal } from "../core/errors.ts";
 import { warn } from "../core/warn.ts";
-import type { CudaContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { cudart } from "./library.ts";
-import { onStream, type StreamLane } from "./stream_lane.ts";
+import { canAccess } from "./reach.ts";
+import type { CudaStreamContext } from "./stream.ts";
+import type { StreamLane } from "./stream_lane.ts";
 import { cudaBlockOf, isPooled } from "./memory/block.ts";
-import { bandwidth, type PeerBandwidth } from "./peer/bandwidth.ts";
-
-const out = new Int32Array(1);
+import { bandwidth, copyBetween, type PeerBandwidth, type PeerOrdinals } from "./peer/bandwidth.ts";
 
 /** The measured bandwidths, by the UUIDs of reader and owner. */
 const MEASURED = new Map<string, PeerBandwidth | undefined>();
@@ -22,24 +21,19 @@ const MEASURED = new Map<string, PeerBandwidth | undefined>();
  * before any use: a kernel that touches it without access destroys both devices' contexts. For those who write mappers.
  */
 export class CudaPeers {
-  readonly #context: CudaContext;
+  readonly #context: CudaStreamContext;
   readonly #reachable = new Map<number, boolean>();
-  readonly #open = new WeakSet<CudaContext>();
+  readonly #open = new WeakSet<CudaStreamContext>();
 
   /** Made by the context. */
-  constructor(context: CudaContext) {
+  constructor(context: CudaStreamContext) {
     this.#context = context;
   }
 
   /** True if its kernels can reach memory of a device (cudaDeviceCanAccessPeer), or it is their own. */
   canReach(ordinal: number): boolean {
-    const own = this.#context.device.ordinal;
-    if (ordinal === own) return true;
     let known = this.#reachable.get(ordinal);
-    if (known === undefined) {
-      check(cudart().cudaDeviceCanAccessPeer(out, own, ordinal), "cudaDeviceCanAccessPeer");
-      this.#reachable.set(ordinal, known = out[0] === 1);
-    }
+    if (known === undefined) this.#reachable.set(ordinal, known = canAccess(this.#context.device.ordinal, ordinal));
     return known;
   }
 
@@ -61,12 +55,12 @@ export class CudaPeers {
   }
 
   /** True if access to a context's memory is enabled. No native call. */
-  isOpen(owner: CudaContext): boolean {
+  isOpen(owner: CudaStreamContext): boolean {
     return owner.device.ordinal === this.#context.device.ordinal || this.#open.has(owner);
   }
 
   /** Enables access to a context's memory (cudaDeviceEnablePeerAccess), once. */
-  open(owner: CudaContext): void {
+  open(owner: CudaStreamContext): void {
     if (this.isOpen(owner)) return;
     this.#context.within(() => {
       const code = cudart().cudaDeviceEnablePeerAccess(owner.device.ordinal, cudaPeerAccessDefault);
@@ -77,7 +71,7 @@ export class CudaPeers {
   }
 
   /** Measures how fast it reads a context's memory, once; warns if that fails. Enables access. */
-  tryToMeasure(owner: CudaContext): void {
+  tryToMeasure(owner: CudaStreamContext): void {
     const key = this.#key(owner);
     if (MEASURED.has(key)) return;
     MEASURED.set(key, undefined); // one try only
@@ -90,7 +84,7 @@ export class CudaPeers {
   }
 
   /** The measured bandwidth, if any. No native call. */
-  measured(owner: CudaContext): PeerBandwidth | undefined {
+  measured(owner: CudaStreamContext): PeerBandwidth | undefined {
     return MEASURED.get(this.#key(owner));
   }
 
@@ -99,14 +93,12 @@ export class CudaPeers {
     to: Address,
     from: Address,
     byteLength: number,
-    ordinals: { readonly to: number; readonly from: number },
+    ordinals: PeerOrdinals,
   ): Call<StreamLane> {
-    const fn = "cudaMemcpyPeerAsync";
-    const length = BigInt(byteLength);
-    return onStream(fn, (on) => cudart()[fn](to, ordinals.to, from, ordinals.from, length, on));
+    return copyBetween(to, from, byteLength, ordinals);
   }
 
-  #key(owner: CudaContext): string {
+  #key(owner: CudaStreamContext): string {
     return `${this.#context.id.uuid} ${owner.id.uuid}`;
   }
 }

@@ -58,6 +58,15 @@ export interface DeviceCalls {
   readonly near: Within;
 }
 
+/** Takes over a native object of the device: the ledger counts it until the undo list releases it. */
+export function owned({ within }: Pick<DeviceCalls, "within">, kind: string, undo: Undo, release: () => void): void {
+  ledger.add(kind);
+  undo.push(() => {
+    ledger.remove(kind);
+    within(release);
+  });
+}
+
 /** The calls to the device of a primary context; `isFirst` for device 0. */
 export function callsTo(context: Handle, isFirst: boolean): DeviceCalls {
   const driver = cudaDriver();

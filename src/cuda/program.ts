@@ -6,7 +6,6 @@ import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { checks } from "./check.ts";
-import type { CudaContext } from "./context.ts";
 import { CudaKernel } from "./kernel.ts";
 import { type Code, cubinIn, ptxIn } from "./kernels/code.ts";
 import { compile } from "./kernels/compile.ts";
@@ -14,6 +13,7 @@ import { parametersIn, type ParameterType } from "./kernels/declared.ts";
 import { LoadedCode } from "./kernels/loaded.ts";
 import { type ProgramOptions, sourceIn } from "./kernels/source.ts";
 import { newerRuntime } from "./library.ts";
+import type { CudaStreamContext } from "./stream.ts";
 
 /** The parts of a program. */
 interface ProgramInit {
@@ -31,7 +31,7 @@ interface ProgramInit {
  */
 export class CudaProgram extends NativeObject {
   /** Its context. */
-  readonly context: CudaContext;
+  readonly context: CudaStreamContext;
   /** The compiler's warnings. */
   readonly log: string;
   /** Its end of life: it waits for the launches of its kernels. */
@@ -40,7 +40,7 @@ export class CudaProgram extends NativeObject {
   readonly #lowered: ReadonlyMap<string, string>;
 
   /** Made by `cuda.program()`, `cuda.programFromPtx()` and `cuda.programFromCubin()`. */
-  constructor(context: CudaContext, { code, lowered = new Map(), log = "" }: ProgramInit) {
+  constructor(context: CudaStreamContext, { code, lowered = new Map(), log = "" }: ProgramInit) {
     super();
     this.context = context;
     this.log = log;
@@ -124,7 +124,7 @@ export class CudaProgram extends NativeObject {
 }
 
 /** A program of CUDA C++. */
-export function programFromSource(context: CudaContext, source: string, options: ProgramOptions): CudaProgram {
+export function programFromSource(context: CudaStreamContext, source: string, options: ProgramOptions): CudaProgram {
   const checked = sourceIn(source, options);
   context.resource.assertLive();
   newerRuntime("cudaLibraryLoadData"); // before compiling for nothing
@@ -132,14 +132,14 @@ export function programFromSource(context: CudaContext, source: string, options:
 }
 
 /** A program of PTX. */
-export function programFromPtx(context: CudaContext, text: string): CudaProgram {
+export function programFromPtx(context: CudaStreamContext, text: string): CudaProgram {
   const code = ptxIn(text);
   context.resource.assertLive();
   return new CudaProgram(context, { code });
 }
 
 /** A program of a cubin or a fatbin. */
-export function programFromCubin(context: CudaContext, bytes: Uint8Array): CudaProgram {
+export function programFromCubin(context: CudaStreamContext, bytes: Uint8Array): CudaProgram {
   const code = cubinIn(bytes);
   context.resource.assertLive();
   return new CudaProgram(context, { code });

@@ -1,12 +1,22 @@
 import type { Allocation } from "../core/memory/allocation.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { CudaContext } from "./context.ts";
-import { numbered } from "./device.ts";
-import type { CudaDevice } from "./device.ts";
+import type { CudaPrimaryContext } from "./base.ts";
+import { type CudaDevice, numbered } from "./device.ts";
+import { check } from "./errors.ts";
+import { cudart } from "./library.ts";
 import type { CudaMemoryKind } from "./memory/block.ts";
 import { refusalOf } from "./memory/rules.ts";
 import { virtualBlockOf } from "./memory/virtual/block.ts";
 import type { CudaTensor } from "./tensor.ts";
+
+const out = new Int32Array(1);
+
+/** True if kernels of one device can reach memory of another (cudaDeviceCanAccessPeer), or it is their own. */
+export function canAccess(reader: number, owner: number): boolean {
+  if (reader === owner) return true;
+  check(cudart().cudaDeviceCanAccessPeer(out, reader, owner), "cudaDeviceCanAccessPeer");
+  return out[0] === 1;
+}
 
 /** Why a tensor is out of reach. */
 export interface Unreachable {
@@ -23,7 +33,7 @@ export interface Unreachable {
  * @param argument the tensor's argument name
  * @throws {ArgumentError} if it does not; the message names both devices.
  */
-export function assertReachable(tensor: CudaTensor, context: CudaContext, argument: string): void {
+export function assertReachable(tensor: CudaTensor, context: CudaPrimaryContext, argument: string): void {
   const { context: home } = tensor;
   if (home === context || home.device.ordinal === context.device.ordinal) return;
   const refused = unreachable(tensor, context);
@@ -39,7 +49,10 @@ export function assertReachable(tensor: CudaTensor, context: CudaContext, argume
 }
 
 /** Why memory that was made for another device is out of reach; undefined if it is not. */
-function unreachable({ memory, context: home, grant }: CudaTensor, { device }: CudaContext): Unreachable | undefined {
+function unreachable(
+  { memory, context: home, grant }: CudaTensor,
+  { device }: CudaPrimaryContext,
+): Unreachable | undefined {
   return refusalOf(memory, "kernel-on-another-device", home.device) ?? refuseReach(memory, grant.allocation, device);
 }
 

@@ -10,11 +10,12 @@ import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { CudaArray } from "./arrays/array.ts";
 import { checks } from "./check.ts";
-import type { CudaContext } from "./context.ts";
+import type { CudaPrimaryContext } from "./base.ts";
 import { cudaLines } from "./driver.ts";
 import { check, checkRelease } from "./errors.ts";
 import { cudart } from "./library.ts";
 import { allocateInOrder, type OrderedAllocation } from "./memory/ordered.ts";
+import { type ManagedTurns, turnsOf } from "./memory/managed_turns.ts";
 import { MARK, StreamLane } from "./stream_lane.ts";
 import { CudaTensor } from "./tensor.ts";
 import { copy } from "./transfers/copy.ts";
@@ -32,6 +33,12 @@ export interface StreamOptions {
 
 const OPTIONS: Names<StreamOptions> = { nonBlocking: true, priority: true };
 
+/** A context with a default stream. */
+export interface CudaStreamContext extends CudaPrimaryContext {
+  /** The stream of commands that name none. */
+  readonly stream: CudaStream;
+}
+
 /** A tensor that a command uses, with access and name. */
 export type CudaUse = Use<CudaTensor>;
 
@@ -41,15 +48,16 @@ export type CudaUse = Use<CudaTensor>;
  */
 export class CudaStream extends NativeObject {
   /** Its context. */
-  readonly context: CudaContext;
+  readonly context: CudaPrimaryContext;
   /** Its line of work. For those who write mappers. */
   readonly line: Line<StreamLane>;
   /** Its end of life. */
   readonly resource: Resource;
-  readonly #made = true;
+  /** Managed memory that the device and the host use in turns. */
+  readonly #turns: ManagedTurns | undefined;
 
   /** Made by `cuda.createStream()`, `cuda.attachStream()`, and once by the context. */
-  constructor(context: CudaContext, from: StreamOptions | bigint = {}) {
+  constructor(context: CudaPrimaryContext, from: StreamOptions | bigint = {}) {
     super();
     this.context = context;
     const made = typeof from === "bigint"
@@ -62,13 +70,13 @@ export class CudaStream extends NativeObject {
       owners: [context.resource],
     });
     this.resource = this.line.resource;
-    const { turns } = context.managed;
-    if (turns !== undefined) this.line.lane.takeTurns(turns, this.line);
+    this.#turns = turnsOf(context.device);
+    if (this.#turns !== undefined) this.line.lane.takeTurns(this.#turns, this.line);
   }
 
   /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
   static owns(value: object): boolean {
-    return #made in value;
+    return #turns in value;
   }
 
   /** The `cudaStream_t`. Declare work that you submit to it yourself with `tensor.usedBy(stream.fence())`. */
@@ -184,8 +192,7 @@ export class CudaStream extends NativeObject {
    * mark. For those who write mappers.
    */
   submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
-    const { turns } = this.context.managed;
-    if (turns !== undefined) turns.assertReachable(uses, this.line.lane);
+    this.#turns?.assertReachable(uses, this.line.lane);
     return this.line.submit(uses, call, after);
   }
 
@@ -197,7 +204,7 @@ export class CudaStream extends NativeObject {
 }
 
 function createStream(
-  context: CudaContext,
+  context: CudaPrimaryContext,
   options: StreamOptions,
 ): { readonly stream: StreamHandle; readonly destroy: () => void } {
   const { nonBlocking = true, priority = 0 } = optionsIn(options, OPTIONS);

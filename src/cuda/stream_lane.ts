@@ -62,10 +62,8 @@ export class StreamLane extends CudaLane {
   readonly #destroy: (() => void) | undefined;
   /** True if calls that take their device from the stream work with any current device of the thread. */
   readonly #isAnywhere: boolean;
-  /** The unfinished events, oldest first. */
-  readonly #recorded: Recorded[] = [];
-  /** Finished events, for later marks. */
-  readonly #free: Recorded[] = [];
+  /** The events by their marks, oldest first. Those of marks that are over are recorded again. */
+  readonly #events: Recorded[] = [];
   #isClosed = false;
   #turns: Turns | undefined;
   #lost: { readonly error: unknown } | undefined;
@@ -93,7 +91,7 @@ export class StreamLane extends CudaLane {
 
   /** Records an event behind all that was submitted, by any user of the stream, as the next mark. Answers a code. */
   mark(): number {
-    return this.#record(this.#take(), this.newest + 1);
+    return this.#record(this.newest + 1);
   }
 
   /** A call was accepted as this mark. */
@@ -107,7 +105,7 @@ export class StreamLane extends CudaLane {
     if (mark <= this.over) return this.over;
     try {
       const event = this.#at(mark);
-      if (isReached(event.handle)) this.#complete(event.mark);
+      if (isReached(event.handle)) this.over = event.mark;
     } catch (error) {
       this.failed(error);
     }
@@ -117,13 +115,13 @@ export class StreamLane extends CudaLane {
   /** Blocks until a mark is over. It asks an event that stands there first: a wait that finds it over costs more. */
   block(mark: number): void {
     if (mark <= this.over) return;
-    const last = this.#recorded.at(-1);
+    const last = this.#events.at(-1);
     if (last !== undefined && last.mark >= mark && mark <= this.poll(mark)) return;
     if (mark === this.newest) return this.#finish(); // by the schedule of the device's context, without an event
     try {
       const event = this.#at(mark);
       synchronize(event.handle);
-      this.#complete(event.mark);
+      this.over = event.mark;
     } catch (error) {
       this.failed(error);
     }
@@ -159,20 +157,21 @@ export class StreamLane extends CudaLane {
 
   /** Releases what it holds. */
   close(): void {
-    this.#complete(Infinity);
+    this.over = Infinity;
     this.#isClosed = true;
     const undo: Undo = [];
     if (this.#destroy !== undefined) undo.push(this.#destroy);
-    for (const { handle } of this.#free) undo.push(() => destroyEvent(this.device, handle));
+    for (const { handle, waiters } of this.#events) {
+      if (waiters === 0) undo.push(() => destroyEvent(this.device, handle)); // else the last thread that waits does
+    }
     undo.push(() => this.#turns?.turns.streamEnds(this, this.#destroy !== undefined));
     throwAll(unwind(undo), "ending a stream");
   }
 
-  /** Frees its events: they are not asked again. */
+  /** Keeps the error, which {@link finish} throws. */
   protected override failed(error: unknown): void {
     super.failed(error);
     this.#lost = { error };
-    this.#complete(Infinity);
   }
 
   /** Waits on another thread for the earliest event at or behind a mark. */
@@ -183,7 +182,7 @@ export class StreamLane extends CudaLane {
       await synchronizeAsync(event.handle);
     } finally {
       event.waiters--;
-      if (event.waiters === 0 && !this.#recorded.includes(event)) this.#give(event);
+      if (event.waiters === 0 && this.#isClosed) destroyEvent(this.device, event.handle);
     }
   }
 
@@ -191,7 +190,7 @@ export class StreamLane extends CudaLane {
     const { newest } = this;
     try {
       check(this.#call(SYNCHRONIZE, NO_EVENT), "cudaStreamSynchronize");
-      this.#complete(newest);
+      this.over = newest;
     } catch (error) {
       this.failed(error);
     }
@@ -212,44 +211,35 @@ export class StreamLane extends CudaLane {
     return this.device.within(() => run(this.stream, event));
   }
 
-  /** The earliest event at or behind a mark; recorded now if there is none. */
+  /** The earliest event at or behind a mark that is not over; recorded now if there is none. */
   #at(mark: number): Recorded {
-    const recorded = this.#recorded;
-    for (let i = 0; i < recorded.length; i++) if (recorded[i].mark >= mark) return recorded[i];
+    const events = this.#events;
+    for (let i = 0; i < events.length; i++) if (events[i].mark >= mark) return events[i];
+    check(this.#record(this.newest), "cudaEventRecord");
+    return events[events.length - 1];
+  }
+
+  /** Records an event as this mark. Returns a code. */
+  #record(mark: number): number {
     const event = this.#take();
-    check(this.#record(event, this.newest), "cudaEventRecord");
-    return event;
-  }
-
-  #take(): Recorded {
-    return this.#free.pop() ?? { handle: createEvent(this.device, FLAGS), mark: 0, waiters: 0 };
-  }
-
-  #give(event: Recorded): void {
-    if (this.#isClosed) destroyEvent(this.device, event.handle);
-    else this.#free.push(event);
-  }
-
-  #record(event: Recorded, mark: number): number {
     const { handle } = event;
     const code = this.#isHere() ? cudart().cudaEventRecord(handle, this.stream) : this.#switched(RECORD, handle);
     if (code !== 0) {
-      this.#give(event);
+      this.#events.unshift(event); // its mark is still the old one
       return code;
     }
     event.mark = mark;
-    this.#recorded.push(event);
+    this.#events.push(event);
     return code;
   }
 
-  /** All work up to a mark is over: frees its events. */
-  #complete(mark: number): void {
-    if (mark > this.over) this.over = mark;
-    const recorded = this.#recorded;
-    while (recorded.length > 0 && recorded[0].mark <= mark) {
-      const event = recorded.length === 1 ? recorded.pop()! : recorded.shift()!; // pop() is faster
-      if (event.waiters === 0) this.#give(event);
+  /** Takes an event out of the list that is over and that no thread waits for; makes one if there is none. */
+  #take(): Recorded {
+    const events = this.#events;
+    for (let i = 0; i < events.length && events[i].mark <= this.over; i++) {
+      if (events[i].waiters === 0) return events.length === 1 ? events.pop()! : events.splice(i, 1)[0]; // pop() is faster
     }
+    return { handle: createEvent(this.device, FLAGS), mark: 0, waiters: 0 };
   }
 }
 

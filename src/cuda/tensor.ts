@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { Layout, LayoutInit } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
-import type { CudaContext } from "./context.ts";
+import type { CudaPrimaryContext } from "./base.ts";
 import type { CudaMemoryKind } from "./memory/block.ts";
 
 /** The parts of a CUDA tensor. */
@@ -28,8 +28,8 @@ export class CudaTensor extends Tensor<Address> {
   }
 
   /** The context whose kernels use this address. */
-  get context(): CudaContext {
-    return this.target.context as CudaContext;
+  get context(): CudaPrimaryContext {
+    return this.target.context as CudaPrimaryContext;
   }
 
   /** The address of its first element, which kernels get. */

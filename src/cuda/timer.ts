@@ -6,11 +6,10 @@ import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
-import type { CudaContext } from "./context.ts";
 import { check } from "./errors.ts";
 import { createEvent, destroyEvent } from "./events.ts";
 import { cudart } from "./library.ts";
-import { CudaStream } from "./stream.ts";
+import { CudaStream, type CudaStreamContext } from "./stream.ts";
 
 /**
  * Measures work of a stream by the device's clock, with two timing events. Made by `cuda.timer()`.
@@ -32,14 +31,14 @@ import { CudaStream } from "./stream.ts";
 export class CudaTimer extends NativeObject {
   /** Its end of life. */
   readonly resource: Resource;
-  readonly #context: CudaContext;
+  readonly #context: CudaStreamContext;
   readonly #begin: EventHandle;
   readonly #end: EventHandle;
   #started = false;
   #stopped: Fence | undefined;
 
   /** Made by the context. */
-  constructor(context: CudaContext) {
+  constructor(context: CudaStreamContext) {
     super();
     this.#context = context;
     const begin = this.#begin = createEvent(context, cudaEventDefault);

@@ -7,12 +7,13 @@ import { examineEdges } from "./edges.ts";
 import { type ApiReport, attempt, type Finding, type Report, type Versions } from "./report.ts";
 import { permissionsOf } from "./permissions.ts";
 import { CUDA } from "./cuda/mod.ts";
+import { DMABUF } from "./dmabuf/mod.ts";
 import { HOST } from "./host/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
 
 /** The examiners. A new API gets a folder here, and a place in this list. */
-const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV];
+const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV, DMABUF];
 
 /** Options of {@link doctor}. */
 export interface DoctorOptions {

@@ -3,7 +3,7 @@ import type { Refusal } from "../core/errors.ts";
 import { Graph } from "../core/graph/graph.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { edgeOf, type Mapper } from "../core/graph/mapper.ts";
-import { Route, type Transfer } from "../core/graph/route.ts";
+import { mostOf, Route } from "../core/graph/route.ts";
 import type { Examination, Node } from "./api.ts";
 import {
   type ApiReport,
@@ -14,9 +14,6 @@ import {
   type RouteReport,
   type TargetReport,
 } from "./report.ts";
-
-/** The transfers, the worst last. */
-const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
 
 /** A little memory of some kind, or why none could be made. */
 type Sample = { readonly memory: Mapped } | { readonly problem: Finding };
@@ -112,8 +109,14 @@ function routesOf(mappers: readonly Mapper[], sources: readonly Source[]): Route
   using graph = new Graph(sources.map(({ target }) => target.context), mappers);
   return pairs(sources).map(([from, to]) => {
     const { open, steps, refused } = explain(graph, from, to, `${from.target.kind}→${to.target.kind}`);
-    const worst = Math.max(...steps.map(({ transfer }) => TRANSFERS.indexOf(transfer)));
-    return { from: from.id, to: to.id, open, ...(open ? { transfer: TRANSFERS[worst] } : {}), steps, refused };
+    return {
+      from: from.id,
+      to: to.id,
+      open,
+      ...(open ? { transfer: mostOf(steps.map(({ transfer }) => transfer)) } : {}),
+      steps,
+      refused,
+    };
   });
 }
 

@@ -8,12 +8,7 @@ import { type Fact, type Finding, findingOf, type LibraryReport } from "./report
  *
  * @param symbol one of its functions, by whose address the file is found
  */
-export function examineLibrary(
-  api: string,
-  open: () => unknown,
-  symbol: string,
-  findings: Finding[],
-): LibraryReport {
+export function examineLibrary(api: string, open: () => unknown, symbol: string, findings: Finding[]): LibraryReport {
   let attempts: readonly LibraryAttempt[] = [];
   try {
     open();

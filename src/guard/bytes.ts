@@ -1,3 +1,5 @@
+import { cString } from "../core/native/text.ts";
+
 /** Bytes that are written one after the other, little-endian. */
 export class Bytes {
   #bytes = new Uint8Array(64);
@@ -24,6 +26,13 @@ export class Bytes {
     }
     this.#bytes.set(bytes, at);
     return this;
+  }
+
+  /** A text as UTF-8 with a zero at the end. Returns where it begins. */
+  cString(text: string): number {
+    const at = this.#length;
+    this.add(cString(text));
+    return at;
   }
 
   /** A number of 16 bits. */

@@ -67,15 +67,10 @@ export interface DynamicInit {
 /** Adds the tables of an object, and writes .dynamic, which says where they are. */
 export function addDynamicTables(image: SharedObject, dynamic: Uint8Array, init: DynamicInit): void {
   const names = new Bytes().raw(0);
-  const nameOf = (name: string) => {
-    const at = names.length;
-    names.add(new TextEncoder().encode(`${name}\0`));
-    return at;
-  };
-  const soname = nameOf(init.soname);
-  const needed = nameOf(init.needed);
+  const soname = names.cString(init.soname);
+  const needed = names.cString(init.needed);
   const imports = init.relocations.flatMap(({ symbol }) => symbol ?? []);
-  const symbols = symbolTable(imports, init.exports, init.text.index, nameOf);
+  const symbols = symbolTable(imports, init.exports, init.text.index, names);
 
   const dynstr = image.add({ name: ".dynstr", type: SHT_STRTAB, align: 1, bytes: () => names.done() });
   const dynsym = image.add({
@@ -123,14 +118,14 @@ function symbolTable(
   imports: readonly string[],
   exports: readonly Export[],
   section: number,
-  nameOf: (name: string) => number,
+  names: Bytes,
 ): Uint8Array {
   const table = new Uint8Array((1 + imports.length + exports.length) * Elf64_Sym.size);
   const view = new DataView(table.buffer);
   let index = 1;
   const write = (name: string, type: number, place: { shndx: number; at: number; size: number }) =>
     writeElf64Sym(view, index++ * Elf64_Sym.size, {
-      st_name: nameOf(name),
+      st_name: names.cString(name),
       st_info: STB_GLOBAL << 4 | type,
       st_other: 0, // visible
       st_shndx: place.shndx,

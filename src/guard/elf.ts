@@ -116,13 +116,8 @@ export class SharedObject {
   /** The whole file. */
   write(): Uint8Array<ArrayBuffer> {
     const names = new Bytes().raw(0);
-    const nameOf = (name: string) => {
-      const at = names.length;
-      names.add(new TextEncoder().encode(`${name}\0`));
-      return at;
-    };
-    const named = this.#sections.map((section) => ({ ...section, nameAt: nameOf(section.name) }));
-    const namesName = nameOf(".shstrtab");
+    const named = this.#sections.map((section) => ({ ...section, nameAt: names.cString(section.name) }));
+    const namesName = names.cString(".shstrtab");
     const namesAt = this.#end;
     const headersAt = alignUp(namesAt + names.length, 8);
     const count = named.length + 2; // one that is null, and the names

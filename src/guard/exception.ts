@@ -1,8 +1,18 @@
 import { type Address, NULL } from "../../ffi/address.ts";
+import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
+import { SYMBOLS } from "../../ffi/cxxabi/symbols.ts";
 import { NativeCallError } from "../core/errors.ts";
 import { libc } from "../core/native/libc.ts";
-import { cxxabi } from "./cxxabi.ts";
+import { lazyLibrary } from "../core/native/library.ts";
 import { CAUGHT, type Taken } from "./record.ts";
+
+/** The C++ runtime, the same that the guard's images need: its handlers of exceptions, opened on the first call. */
+const cxxabi = lazyLibrary<CxxAbi>({
+  api: "cxxabi",
+  candidates: ["libstdc++.so.6"],
+  symbols: SYMBOLS,
+  hint: "Install it: apt install libstdc++6.",
+});
 
 /** The most bytes that are read of a text: a type's name, or what an exception says. */
 const LONGEST_TEXT = 65536;
@@ -10,14 +20,14 @@ const LONGEST_TEXT = 65536;
 /** Where `std::type_info` keeps the type's name, behind its table of virtual functions. */
 const NAME_OF_TYPE = 8n;
 
-/** It stands before the name of a type that no other library can have. */
+/** The first character of the name of a type that is local to its library. */
 const ASTERISK = 42;
 
 /** In a table of virtual functions: how far the whole object begins from this part of it; `what`, behind two destructors. */
 const OFFSET_TO_TOP = -16;
 const WHAT = 16;
 
-/** What an exception tells of itself. It is there only until the reader that gets it returns. */
+/** What is known of an exception. Its object lives only until the {@link ErrorOf} that gets it returns. */
 export interface Thrown {
   /** The API whose function has thrown it. */
   readonly api: string;
@@ -25,9 +35,9 @@ export interface Thrown {
   readonly fn: string;
   /** Its type, as C++ writes it: `"std::runtime_error"`. */
   readonly type: string;
-  /** What it says, where it is a std::exception. */
+  /** Its text, if it is a std::exception. */
   readonly what?: string;
-  /** Where the whole object lies; NULL where it is none of C++. */
+  /** The address of the whole object; NULL if C++ did not throw it. */
   readonly object: Address;
 }
 
@@ -43,7 +53,7 @@ export const nativeCallErrorOf: ErrorOf = ({ api, fn, type, what }) =>
   });
 
 /**
- * Handles an exception as C++ does, so that it is destroyed, and answers the error that is made of it.
+ * Handles an exception as C++ does, so that it is destroyed, and returns the error that is made of it.
  *
  * @param taken where it is, as the unwinder knows it, and how it was caught
  */

@@ -22,14 +22,14 @@ import { addressOfSymbol, loadImage, openLibrary } from "./load.ts";
 import { ThrowRecord } from "./record.ts";
 import { argumentsOnStack } from "./x86_64.ts";
 
-/** Whether an API's functions are guarded; where not, an exception ends the process. */
+/** Whether an API's functions are guarded. If not, an exception ends the process. */
 export type GuardState =
   | { readonly guarded: true }
   | { readonly guarded: false; /** Why not, in one sentence. */ readonly reason: string };
 
 const states = new Map<string, GuardState>();
 
-/** Whether an API's functions are guarded; undefined where none are to be, or its library is not open. */
+/** Whether an API's functions are guarded; undefined if none should be, or its library is not open. */
 export function guardOf(api: string): GuardState | undefined {
   return states.get(api);
 }
@@ -38,10 +38,10 @@ type Symbols = Deno.ForeignLibraryInterface;
 type Functions = Record<string, (...args: unknown[]) => unknown>;
 
 /**
- * Opens a C++ library so that what its functions throw is a typed error. Where no guard can be had, they are called as
- * they are, and {@link guardOf} says why.
+ * Opens a C++ library so that an exception of its functions is a typed error. Where there can be no guard, the functions are
+ * called directly, and {@link guardOf} says why.
  *
- * @param errorOf makes an error of an exception; one of any C++ library unless given
+ * @param errorOf makes an error of an exception; {@link nativeCallErrorOf} by default
  */
 export function guarded(errorOf: ErrorOf = nativeCallErrorOf): Link {
   return (path, symbols, api) => {
@@ -95,10 +95,13 @@ function targetsIn(path: string, symbols: Symbols, api: string): GuardTarget[] {
 function argumentsOf(symbol: Symbols[string], key: string, api: string): number {
   const onStack = "type" in symbol || symbol.nonblocking ? undefined : argumentsOnStack(symbol);
   if (onStack !== undefined) return onStack;
-  throw new InteropError(`${key} is none that a thunk can call: a function of this thread, without structs by value.`, {
-    api,
-    fn: key,
-  });
+  throw new InteropError(
+    `A thunk cannot call ${key}: it runs on another thread, is a variable, or takes or returns a struct by value.`,
+    {
+      api,
+      fn: key,
+    },
+  );
 }
 
 /** The thunks of an image, each in a wrapper that throws what it has caught. */

@@ -28,13 +28,13 @@ export interface GuardTarget {
   readonly onStack: number;
 }
 
-/** The image's own function: it answers the address of the calling thread's record. */
+/** The image's own function, which returns the address of the calling thread's record. */
 export const RECORD_FUNCTION = "samepage_guard_record";
 
 /** The C++ runtime. */
 const RUNTIME = "libstdc++.so.6";
 
-/** How many words the loader fills in; the last one belongs to the one before. */
+/** How many words the loader fills in. The last two are one `tls_index`. */
 const WORDS = 5;
 
 /** The file. */

@@ -3,7 +3,7 @@ import { MFD_CLOEXEC, RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../ffi/lib
 import { crc32, fnv1a } from "../envelope/checksum.ts";
 import { InteropError, NativeCallError } from "../core/errors.ts";
 import { libc, libcError } from "../core/native/libc.ts";
-import { textAt } from "../core/native/text.ts";
+import { cString, textAt } from "../core/native/text.ts";
 
 /**
  * Loads an image under a name that is made of what is in it, unless the process has it already. It is never unloaded,
@@ -59,8 +59,4 @@ export function addressOfSymbol(library: Address, name: string): Address | undef
 function pathOf(fd: number, fingerprint: string): string {
   const bits = BigInt(`0x${fingerprint}`).toString(2);
   return `/proc/self/fd${bits.replaceAll("0", "/").replaceAll("1", "/.")}/${fd}`;
-}
-
-function cString(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(`${text}\0`);
 }

@@ -23,7 +23,7 @@ const POP_AT_RAX = [0x8f, 0x00]; // pop qword ptr [rax]
 const POP_AT_RAX_8 = [0x8f, 0x40, 0x08]; // pop qword ptr [rax + 8]
 const XOR_EAX_EAX = [0x31, 0xc0]; // xor eax, eax
 
-/** `int3`: what lies between functions, where nobody is to go. */
+/** `int3`, the filling between functions: running into it is a trap. */
 export const INT3 = 0xcc;
 
 /** Integers (pointers are some) and floats that travel in registers; the others lie on the stack, eight bytes each. */
@@ -57,7 +57,7 @@ export function argumentsOnStack({ parameters, result }: Deno.ForeignFunction): 
 export interface CodeWords {
   /** Two words, a `tls_index`: they say which of a thread's variables the record is. */
   readonly recordIndex: number;
-  /** The word that holds the address of `__tls_get_addr`, which answers where it is in this thread. */
+  /** The word that holds the address of `__tls_get_addr`, which returns the address of the record in this thread. */
   readonly tlsGetAddr: number;
 }
 
@@ -103,7 +103,7 @@ export function thunk(target: bigint, onStack: number, at: number, words: CodeWo
   return { bytes: code.done(), landingPad, frame };
 }
 
-/** A function that answers the address of its thread's record. */
+/** A function that returns the address of its thread's record. */
 export function recordFunction(at: number, words: CodeWords): Code {
   const code = new Bytes();
   ripRelative(code, LEA_RDI_RIP, at, words.recordIndex);

@@ -3,7 +3,6 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Port } from "../core/device/port.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/layout/alignment.ts";
-import { Allocation } from "../core/memory/allocation.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layout/dtype.ts";
 import { Checks } from "../core/checks.ts";
@@ -17,6 +16,15 @@ import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { own } from "../core/memory/own.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../core/native/blocks.ts";
+import {
+  allocationOf,
+  attachMemfd,
+  type AttachOptions,
+  exportMemfd,
+  type FrameInMemfd,
+  importMemfd,
+  refuseAsMemfd,
+} from "./memfd.ts";
 import { ownedTensor } from "./owned.ts";
 import { signal } from "./signal.ts";
 import { HostTensor } from "./tensor.ts";
@@ -89,12 +97,14 @@ export class HostContext implements Context, Target<HostTensor> {
   /** It never ends. */
   readonly resource: undefined = undefined;
 
-  /** It shows its memory, and takes others', by address. */
+  /** It shows its memory, and takes others', by address; or by an fd, where it lies in a memfd. */
   readonly ports: Memory<HostTensor, Address> = {
-    exports: [{ kind: "host-pointer" }],
-    imports: [{ kind: "host-pointer" }],
-    export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
-    import: ({ value }) => ({ handle: value as Address }),
+    exports: [{ kind: "host-pointer" }, { kind: "memfd", refuse: refuseAsMemfd }],
+    imports: [{ kind: "host-pointer" }, { kind: "memfd" }],
+    export: (tensor, kind, byteLength) => ({
+      port: kind === "memfd" ? exportMemfd(tensor, byteLength) : new Port(kind, { value: tensor.address, byteLength }),
+    }),
+    import: (port, access) => port.kind === "memfd" ? importMemfd(port, access) : { handle: port.value as Address },
     tensor: (init) => new HostTensor(init),
   };
 
@@ -125,7 +135,8 @@ export class HostContext implements Context, Target<HostTensor> {
   allocate<D extends DType>(init: HostAllocation<D>): HostTensor<D> {
     const made = layoutIn(init, NAMES);
     const block = mapped(endOf(made), sizeOf(made.dtype), init);
-    return ownedTensor(this, new Allocation(block), startOf(block), made, "read-write", block);
+    const abilities = block.memfd === undefined ? {} : { duplicateFd: block.memfd.duplicate };
+    return ownedTensor(this, allocationOf(block), startOf(block), made, "read-write", abilities);
   }
 
   /**
@@ -148,7 +159,7 @@ export class HostContext implements Context, Target<HostTensor> {
     const layouts = planeLayouts(checked, rowAlign);
     const last = layouts[layouts.length - 1];
     const block = mapped(endOf(last), Math.max(...layouts.map(({ dtype }) => sizeOf(dtype))), placement);
-    const allocation = new Allocation(block);
+    const allocation = allocationOf(block);
     const end = block.start + last.byteOffset + last.byteLength;
     const resource = own({ name: `host frame ${checked.format}`, allocation, start: block.start, end });
     return this.frame(resource, checked, layouts.map((l) => ({ handle: startOf(block), layout: l })), {
@@ -196,6 +207,35 @@ export class HostContext implements Context, Target<HostTensor> {
     if (isArrayBuffer(memory) || ArrayBuffer.isView(memory)) return wrapBuffer(this, memory, init);
     if (typeof memory === "bigint") return wrapPointer(this, memory as Address, init, options);
     return wrapPointer(this, addressIn(memory), init, options);
+  }
+
+  /**
+   * A tensor over a memfd of another process or library. You keep your fd, and may close it. `byteOffset` counts from the
+   * beginning of the memfd. Tensors over one memfd are peers, whatever fd they came by, the first owner's included.
+   *
+   * The memfd has to be sealed against shrinking (`F_SEAL_SHRINK`). If the fd was opened for reading only, or the memfd is
+   * sealed against writers, the tensor is for `"read"`, and a write into its view ends the process.
+   *
+   * @throws {ArgumentError} for an fd that is no such memfd, is too short, or must not be written.
+   * @throws {LayoutError} for a wrong layout.
+   * @throws {NativeCallError} EBADF if the fd is not open.
+   *
+   * @example
+   * ```ts
+   * import { host } from "@samepage/interop";
+   *
+   * using tensor = host.allocate({ shape: [480, 640, 4], dtype: "u8", sharable: true });
+   * const fd = tensor.exportFd(); // for another process, which attaches it:
+   * using same = host.attach(fd, { shape: [480, 640, 4], dtype: "u8" }, { access: "read" });
+   * tensor.view()[5] = 9;
+   * console.log(same.view()[5]); // 9
+   * ```
+   */
+  attach<D extends DType>(fd: number, init: LayoutInit<D>, options?: AttachOptions): HostTensor<D>;
+  /** A frame in a memfd. */
+  attach(fd: number, frame: FrameInMemfd, options?: AttachOptions): Frame<HostTensor>;
+  attach(fd: number, what: LayoutInit | FrameInMemfd, options: AttachOptions = {}): HostTensor | Frame<HostTensor> {
+    return attachMemfd(this, fd, what, options);
   }
 
   /**

@@ -12,6 +12,7 @@ import { closedAt, findAllocation } from "../core/memory/peers.ts";
 import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
 import { ownedTensor } from "./owned.ts";
+import { MEMFD } from "../core/native/blocks.ts";
 import { probePages, probeWritable } from "../core/native/probe.ts";
 import type { HostTensor } from "./tensor.ts";
 
@@ -27,6 +28,9 @@ const OPTIONS: Names<WrapOptions> = { access: true, keepAlive: true };
 
 /** The kind of a block that samepage does not own. */
 const FOREIGN = "host.foreign";
+
+/** Blocks that may be read-only. */
+const OF_OTHERS = new Set([FOREIGN, MEMFD]);
 
 /** Owners of memory that is kept for good, because a view of it has escaped. */
 const keptForGood: unknown[] = [];
@@ -105,7 +109,7 @@ export function wrapPointer(
   if (closed !== undefined) throw refused(closed.reason, closed.remedy);
   const known = findAllocation(start, made.byteLength);
   if (known === undefined) probePages(start, made.byteLength);
-  if (writes(access) && (known === undefined || known.block.kind === FOREIGN)) probeWritable(start, made.byteLength);
+  if (writes(access) && (known === undefined || OF_OTHERS.has(known.block.kind))) probeWritable(start, made.byteLength);
   const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, keepAlive));
   return ownedTensor(target, allocation, address, made, access, {}, keepAlive);
 }
@@ -148,6 +152,6 @@ function refused(what: string, hint?: string, argument: string = "memory"): Argu
     api: "host",
     fn: "wrap",
     argument,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   });
 }

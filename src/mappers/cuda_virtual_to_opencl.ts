@@ -4,7 +4,7 @@ import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaVirtual } from "../cuda/memory/virtual.ts";
@@ -12,7 +12,6 @@ import type { CudaTensor } from "../cuda/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { IMPORTED, importProofs } from "./shared/cuda_virtual_proof.ts";
-import { resourceOf } from "./shared/job.ts";
 import { planesOf } from "./shared/planes.ts";
 import { refused, refuseDisposed, refuseEnded } from "./shared/refusals.ts";
 
@@ -69,7 +68,7 @@ function locationOf({ target, range }: Described): "device" | "host" {
 
 function refuse(source: Described, cl: OpenCLContext): Refusal | undefined {
   const virtual = source.target as CudaVirtual;
-  const cuda = virtual.context;
+  const cuda = virtual.context as CudaContext;
   const ended = refuseDisposed(EDGE, cuda) ?? refuseEnded(EDGE, cl);
   if (ended !== undefined) return ended;
   const { problem } = cl.external;

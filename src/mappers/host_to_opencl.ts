@@ -4,19 +4,19 @@ import type { ByteRange, Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned, UNMAPPED } from "../core/graph/plan.ts";
 import type { GiveBack } from "../core/life/resource.ts";
 import { noRoute } from "../core/graph/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
+import type { BufferPart } from "../opencl/buffers/native.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { resourceOf } from "./shared/job.ts";
-import { inBuffer, planesOf } from "./shared/planes.ts";
+import { inBuffer } from "./shared/planes.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
-import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
+import { FREE, makeRoom, roomFor } from "./shared/room.ts";
 
 const EDGE = "host→opencl";
 
@@ -46,7 +46,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const { address, byteLength } = range;
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.memory.classOf(address, byteLength));
     const hostWait = room.length > 0 || !cl.queue.line.canWaitForAll(waits);
-    const { start } = (room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
+    const { start } = (room === FREE || room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
     return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, start));
   },
 
@@ -62,13 +62,13 @@ export function mapBuffer(
   job: MapJob,
   whole: ByteRange,
 ): OpenCLTensor | Frame<OpenCLTensor> {
-  const refusal = makeRoom(whole, cl, besideBuffers(source.described, whole, cl));
+  const refusal = makeRoom(whole, cl, refuseBeside, source.described);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
   const share = cl.memory.hostBuffers.acquire(whole, job.undo);
   const root = share.buffer;
-  const parts = planesOf(source).map((plane) =>
-    cl.memory.part(root, plane.grant.start - root.start, plane.layout, job.undo)
-  );
+  const parts = source instanceof Frame
+    ? source.planes.map((plane) => partOf(plane, root, cl, job))
+    : [partOf(source, root, cl, job)];
   const written = writes(job.grants[0].access);
   const giveBack = written ? giveBackOf(cl, root, source.described.range) : undefined;
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
@@ -77,6 +77,10 @@ export function mapBuffer(
   resource.inherit(job.waits);
   if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
   return cl.memory.tensor(resource, root, parts[0], source);
+}
+
+function partOf({ grant, layout }: Addressed, root: HostBuffer, { memory }: OpenCLContext, job: MapJob): BufferPart {
+  return memory.part(root, grant.start - root.start, layout, job.undo);
 }
 
 /** What was written has to be published before the host may look. */
@@ -91,7 +95,7 @@ export function roomForBuffer(
   range: ByteRange,
   cl: OpenCLContext,
 ): Refusal | readonly HostBuffer[] {
-  return refuseBuffer(source, range, cl) ?? roomFor(range, cl, besideBuffers(source, range, cl));
+  return refuseBuffer(source, range, cl) ?? roomFor(range, cl, refuseBeside, source);
 }
 
 /** Why there can be none, apart from live buffers over these bytes. */
@@ -105,12 +109,8 @@ function refuseTooLarge({ byteLength }: ByteRange, { maxAllocation, name }: Open
   return refused(EDGE, reason, "Map it in slices.");
 }
 
-function besideBuffers(source: Described, range: ByteRange, cl: OpenCLContext): RefuseBeside {
-  return (live) => refuseBeside(live, source, range, cl);
-}
-
 /** Why a live object over some of the bytes excludes a buffer. */
-function refuseBeside(live: HostBuffer, source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
+function refuseBeside(live: HostBuffer, range: ByteRange, cl: OpenCLContext, source: Described): Refusal | undefined {
   const moved = !cl.proofs.judge(cl.memory.classOf(live.hostAddress, live.byteLength)).aliases;
   if (moved && live.hostWriters > 0) return refuseBehindHost(EDGE, cl);
   if (live.limits !== undefined) {
@@ -130,9 +130,11 @@ function refuseBeside(live: HostBuffer, source: Described, range: ByteRange, cl:
       "Dispose the maps that are left of that memory first.",
     );
   }
+  // Of an image that is yet to be mapped for the host, nobody knows where the driver will show it.
+  const at = range.address === undefined ? "" : ` at 0x${range.address.toString(16)}`;
   return refused(
     EDGE,
-    `${range.byteLength} bytes at 0x${range.address!.toString(16)} overlap a live map in ${cl.name} in part, or as ` +
+    `${range.byteLength} bytes${at} overlap a live map in ${cl.name} in part, or as ` +
       `something else: it is ${live.what} of ${live.byteLength} bytes at 0x${live.hostAddress.toString(16)}, and two ` +
       "objects over the same bytes are undefined in OpenCL.",
     "Dispose that map first, or map the whole range first.",

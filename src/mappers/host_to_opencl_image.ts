@@ -4,17 +4,17 @@ import { type ByteRange, Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { moved } from "../core/layout/layout.ts";
-import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned, plannedCopy, UNMAPPED } from "../core/graph/plan.ts";
 import { noRoute } from "../core/graph/route.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
+import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
-import type { ImageTarget } from "../opencl/images/target.ts";
-import { resourceOf } from "./shared/job.ts";
+import type { ImageTarget } from "../opencl/image.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./shared/refusals.ts";
-import { makeRoom, type RefuseBeside, roomFor } from "./shared/room.ts";
+import { makeRoom, roomFor } from "./shared/room.ts";
 
 const EDGE = "host→opencl.image";
 
@@ -77,7 +77,7 @@ function mapInPlace(source: HostTensor, target: ImageTarget, image: ImageShape, 
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
   const { range } = source.described;
-  const refusal = makeRoom(range, cl, besideImages(range, target, image)) ?? refuseEnded(EDGE, cl);
+  const refusal = makeRoom(range, cl, refuseBeside, { target, image }) ?? refuseEnded(EDGE, cl);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
   const share = cl.memory.hostBuffers.acquire(range, job.undo, {
     what: whatOf(target, image),
@@ -122,22 +122,18 @@ function wayFor(source: Described, target: ImageTarget): Way | Refusal {
   if (copied !== undefined) return { image: fit, copied, hostWait: false };
   const coarse = refuseMappedCoarse(EDGE, source, cl);
   if (coarse !== undefined) return coarse;
-  const room = roomFor(source.range, cl, besideImages(source.range, target, fit));
+  const room = roomFor(source.range, cl, refuseBeside, { target, image: fit });
   return "reason" in room ? room : { image: fit, hostWait: room.length > 0 };
-}
-
-function besideImages(range: ByteRange, target: ImageTarget, image: ImageShape): RefuseBeside {
-  return (live) => refuseBeside(live, range, target, image);
 }
 
 /** Two objects over the same bytes are undefined in OpenCL. */
 function refuseBeside(
   live: HostBuffer,
   range: ByteRange,
-  target: ImageTarget,
-  image: ImageShape,
+  cl: OpenCLContext,
+  { target, image }: { readonly target: ImageTarget; readonly image: ImageShape },
 ): Refusal | undefined {
-  const { context: cl, format } = target;
+  const { format } = target;
   const { memory: { hostBuffers }, images, name } = cl;
   if (!hostBuffers.shares(live, range, whatOf(target, image))) {
     return refused(

@@ -4,12 +4,11 @@ import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
-import { resourceOf } from "./shared/job.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm.ts";
 import { refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
 
 const EDGE = "host→opencl.svm";

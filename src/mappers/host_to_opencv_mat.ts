@@ -4,12 +4,11 @@ import { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { moved } from "../core/layout/layout.ts";
-import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned, SAME_ADDRESS } from "../core/graph/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
 import type { MatTarget } from "../opencv/mats/target.ts";
-import { resourceOf } from "./shared/job.ts";
 import { planesFromZero } from "./shared/planes.ts";
 import { refuseFrame, refuseUnfit } from "./shared/refusals.ts";
 

@@ -4,13 +4,12 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageTarget } from "../opencl/images/target.ts";
-import { resourceOf } from "./shared/job.ts";
+import type { ImageTarget } from "../opencl/image.ts";
 import { refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.image→host";

@@ -9,7 +9,7 @@ import { planned } from "../core/graph/plan.ts";
 import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm/tensor.ts";
+import type { OpenCLSvmTensor } from "../opencl/svm.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
 import { inBuffer } from "./shared/planes.ts";

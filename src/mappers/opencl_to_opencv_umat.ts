@@ -6,14 +6,13 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Verdict } from "../core/device/proofs.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { moved } from "../core/layout/layout.ts";
-import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { DeviceContext } from "../opencv/execution.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
-import { resourceOf } from "./shared/job.ts";
 import { planesFromZero } from "./shared/planes.ts";
 import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./shared/refusals.ts";
 

@@ -1,51 +1,22 @@
-import type { Maker } from "../core/argument.ts";
-import { Checks, kindOf } from "../core/checks.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { type ArgumentError, LayoutError } from "../core/errors.ts";
-import type { OpenCLContext } from "./context.ts";
-
-export { kindOf };
+import { Checks } from "../core/checks.ts";
+import { ArgumentError, LayoutError } from "../core/errors.ts";
 
 /** The checks of arguments to OpenCL. */
 export const checks: Checks = new Checks("opencl");
 
-/** Throws unless a value is an instance of one of our classes. */
-export function assertInstance<T>(value: unknown, type: Maker<T>, argument: string): asserts value is T {
-  checks.assertInstance(value, type, argument);
+/** The error of an argument that a native function refuses, or would. */
+export function refused(fn: string, argument: string, what: string, hint?: string): ArgumentError {
+  const fields = { api: "opencl", fn, argument, hint };
+  return new ArgumentError(`${argument}: ${what}`, fields);
 }
 
-/** Throws unless a value is a string. */
-export function assertText(value: unknown, argument: string): asserts value is string {
-  checks.assertText(value, argument);
-}
-
-/** @see {@link Checks.fencesIn} */
-export function fencesIn(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
-  return checks.fencesIn(given, argument);
-}
-
-/** @see {@link Checks.handleIn} */
-export function handleIn<H extends bigint>(given: unknown, argument: string): H {
-  return checks.handleIn(given, argument);
-}
-
-/** @see {@link Checks.itemsIn} */
-export function itemsIn<T>(given: readonly T[], argument: string): T[] {
-  return checks.itemsIn(given, argument);
-}
-
-/** @see {@link Checks.bytesIn} */
-export function bytesIn(given: unknown, argument: string, expected?: string): Uint8Array<ArrayBuffer> {
-  return checks.bytesIn(given, argument, expected);
-}
-
-/** @see {@link Checks.wrongKind} */
-export function wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
-  return checks.wrongKind(argument, expected, value);
+/** What has a name for messages. */
+interface Named {
+  readonly name: string;
 }
 
 /** The message for an object and a user of different contexts, which may have the same device. */
-export function ofAnother(name: string, at: OpenCLContext, user: string, home: OpenCLContext): string {
+export function ofAnother(name: string, at: Named, user: string, home: Named): string {
   if (at.name === home.name) return `${name} belongs to another context of ${at.name} than ${user}.`;
   return `${name} belongs to ${at.name}, ${user} to ${home.name}.`;
 }
@@ -55,7 +26,7 @@ export function ofAnother(name: string, at: OpenCLContext, user: string, home: O
  * (CL_DEVICE_MAX_MEM_ALLOC_SIZE).
  */
 export function assertInOnePiece(
-  { name, maxAllocation }: OpenCLContext,
+  { name, maxAllocation }: Named & { readonly maxAllocation: number },
   fn: string,
   byteLength: number,
   slack: number = 0,

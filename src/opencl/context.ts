@@ -4,33 +4,33 @@ import type { AlignmentRule } from "../core/layout/alignment.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
-import { ArgumentError } from "../core/errors.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { forgotten } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
+import type { BaseContext } from "./base_context.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";
 import { attachedEvent } from "./queues/attached_event.ts";
-import { handleIn } from "./check.ts";
+import { checks } from "./check.ts";
 import { OpenCLDriver } from "./driver.ts";
 import { chosenDevice, type DeviceChoice } from "./devices/choice.ts";
 import { createContext, devicesOf, retainContext, shareContext } from "./context_handle.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLImageFormat, PixelFormat } from "./images/format.ts";
-import type { ImageTarget } from "./images/target.ts";
 import { type ImageType, imageTypeOf } from "./images/type.ts";
 import { type ImageOptions, OpenCLImages } from "./images/images.ts";
 import { devicesIn } from "./devices/known_devices.ts";
-import { OpenCLExternalMemory } from "./external/memory.ts";
+import { OpenCLExternalMemory } from "./external.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { allocatedTensor } from "./buffers/own_tensor.ts";
 import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./programs/sources.ts";
 import { OpenCLQueue } from "./queue.ts";
 import type { QueueOptions } from "./queues/handle.ts";
-import { OpenCLSampler, type SamplerInit } from "./sampler.ts";
+import { type ImageTarget, OpenCLSampler } from "./image.ts";
+import type { SamplerInit } from "./images/sampler.ts";
 import { OpenCLSvm } from "./svm.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { OpenCLUsm } from "./usm.ts";
@@ -46,7 +46,7 @@ import { OpenCLUsm } from "./usm.ts";
  * console.log(cl.device.name, cl.device.platform);
  * ```
  */
-export class OpenCLContext extends NativeObject implements Context, Target<OpenCLTensor> {
+export class OpenCLContext extends NativeObject implements BaseContext, Target<OpenCLTensor> {
   /** The API's name. */
   readonly api = "opencl";
   /** The kind of memory: buffers. */
@@ -145,7 +145,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
    * @throws {NativeCallError} if the driver does not know it.
    */
   static attach(handle: bigint): OpenCLContext {
-    const context = handleIn<ClContext>(handle, "handle");
+    const context = checks.handleIn<ClContext>(handle, "handle");
     const devices = devicesOf(context);
     return OpenCLContext.#made(devices, (undo) => retainContext(context, undo));
   }
@@ -195,7 +195,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
    * @throws {NativeCallError} if there is too little memory.
    */
   allocate(init: LayoutInit): OpenCLTensor {
-    return allocatedTensor(this, init);
+    return new OpenCLTensor(allocatedTensor(this, init));
   }
 
   /**
@@ -261,7 +261,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
    * @throws {NativeCallError} if the driver does not know it.
    */
   attachBuffer(handle: bigint, init: LayoutInit, options: AttachBufferOptions = {}): OpenCLTensor {
-    return attachedBuffer(this, handle, init, options);
+    return new OpenCLTensor(attachedBuffer(this, handle, init, options));
   }
 
   /**
@@ -292,7 +292,7 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
    * @throws {ArgumentError} if it is of another context, runs commands out of order, or is not a handle.
    */
   attachQueue(handle: bigint): OpenCLQueue {
-    return new OpenCLQueue(this, handleIn(handle, "handle"));
+    return new OpenCLQueue(this, checks.handleIn(handle, "handle"));
   }
 
   /**
@@ -375,11 +375,8 @@ export class OpenCLContext extends NativeObject implements Context, Target<OpenC
     const { handle } = object(given, "device");
     const device = this.devices.find((each) => each.handle === handle);
     if (device !== undefined) return device;
-    throw new ArgumentError(`device: expected a device of ${this.name}, got ${shown(given)}.`, {
-      api: "opencl",
-      argument: "device",
-      hint: "Pass one of cl.devices.",
-    });
+    const what = `expected a device of ${this.name}, got ${shown(given)}.`;
+    throw checks.wrong("device", what, "Pass one of cl.devices.");
   }
 
   /** Counts bytes copied on request. For those who write mappers. */

@@ -19,7 +19,7 @@ export function openclError(code: number, fn: string, fields: ErrorFields = {}):
     fn,
     code,
     codeName,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
     ...fields,
   });
 }

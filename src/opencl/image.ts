@@ -1,24 +1,37 @@
-import type { ClMem } from "../../ffi/opencl/handles.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import { LayoutError } from "../core/errors.ts";
+import type { Target } from "../core/graph/context.ts";
+import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Part, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { Allocation } from "../core/memory/allocation.ts";
+import { own } from "../core/memory/own.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import type { Part } from "../core/tensors/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
+import { type ImageAbilities, limitProblem, nearestTo } from "./images/abilities.ts";
 import type { PixelFormat } from "./images/format.ts";
-import type { ImageShape } from "./images/shape.ts";
-import type { ImageTarget } from "./images/target.ts";
+import { ownImage } from "./images/native.ts";
+import { ImageSampler } from "./images/sampler.ts";
+import {
+  addressProblem,
+  type HostPlace,
+  type ImageProblem,
+  type ImageShape,
+  isProblem,
+  pitchProblem,
+  problemError,
+  shapeOf,
+  sliceProblem,
+  tailProblem,
+} from "./images/shape.ts";
+import { ImageTensor, type ImageTensorInit } from "./images/tensor.ts";
 import type { ImageType } from "./images/type.ts";
-import type { RootBuffer } from "./tensor.ts";
 
 /** What an image is made of. */
-export interface OpenCLImageInit extends TensorInit<ClMem> {
+export interface OpenCLImageInit extends ImageTensorInit {
   /** The target that `cl.image(format)` returned. */
   readonly target: ImageTarget;
-  /** The size and pitches of its pixels. */
-  readonly image: ImageShape;
-  /** The `cl_mem` that its maps share: the image itself, or the buffer under it. */
-  readonly root: RootBuffer;
-  /** Its offset in that buffer; undefined for an image without a buffer. */
-  readonly bufferOffset?: number;
 }
 
 /**
@@ -28,50 +41,15 @@ export interface OpenCLImageInit extends TensorInit<ClMem> {
  * `layout` is that of the pixels in the memory it was made over. In driver memory the real layout is unknown: `layout` has
  * no gaps there, and a map to the host has the driver's pitches.
  */
-export class OpenCLImage extends Tensor<ClMem> {
-  /** The format of its pixels. */
-  readonly format: PixelFormat;
-  /** The size and pitches of its pixels. For those who write mappers. */
-  readonly image: ImageShape;
-  /** The `cl_mem` that its maps share: the image itself, or the buffer under it. For those who write mappers. */
-  readonly root: RootBuffer;
-  /** Its offset in that buffer, in bytes; undefined for an image without a buffer. */
-  readonly bufferOffset: number | undefined;
-  readonly #own = true;
-
-  /** Takes the resource over. */
-  constructor(init: OpenCLImageInit) {
-    super(init);
-    this.format = init.target.format;
-    this.image = init.image;
-    this.root = init.root;
-    this.bufferOffset = init.bufferOffset;
-  }
-
+export class OpenCLImage extends ImageTensor {
   /** True for an image, and not for a proxy of one. */
-  static isImage(value: unknown): value is OpenCLImage {
-    return typeof value === "object" && value !== null && #own in value;
+  static override isImage(value: unknown): value is OpenCLImage {
+    return super.isImage(value);
   }
 
   /** Its context. */
-  get context(): OpenCLContext {
+  override get context(): OpenCLContext {
     return this.target.context as OpenCLContext;
-  }
-
-  /** The kind of image. */
-  get type(): ImageType {
-    return this.image.type;
-  }
-
-  /** Pixels along x. */
-  get width(): number {
-    return this.image.extent[0];
-  }
-
-  /** The host address of its first pixel, if it lies in host memory (CL_MEM_USE_HOST_PTR). */
-  protected override get hostAddress(): bigint | undefined {
-    const { hostAddress } = this.root;
-    return hostAddress === undefined ? undefined : hostAddress + BigInt(this.bufferOffset ?? 0);
   }
 
   /** Lends the whole image again; OpenCL has no parts of images. @throws {LayoutError} for a part. */
@@ -98,5 +76,111 @@ export class OpenCLImage extends Tensor<ClMem> {
       root,
       ...over,
     });
+  }
+}
+
+/** Options of {@link ImageTarget.allocate}. */
+export interface ImageInit {
+  /** Pixels along each dimension, outermost first, then the channels, if a pixel has several: `[480, 640, 4]`. */
+  readonly shape: readonly number[];
+}
+
+const NAMES: Names<ImageInit> = { shape: true };
+
+/**
+ * Images of one format in one context, as a node of the graph. `cl.image(format)` returns the same object each time.
+ */
+export class ImageTarget implements Target<OpenCLImage> {
+  /** The kind of memory. */
+  readonly kind = "opencl.image";
+  /** The context. */
+  readonly context: OpenCLContext;
+  /** The format of the pixels. */
+  readonly format: PixelFormat;
+  /** The kind of image; undefined if the shape decides. */
+  readonly type: ImageType | undefined;
+  readonly #abilities: ImageAbilities;
+
+  /** Made by `cl.image()`. */
+  constructor(context: OpenCLContext, format: PixelFormat, type: ImageType | undefined, abilities: ImageAbilities) {
+    this.context = context;
+    this.format = format;
+    this.type = type;
+    this.#abilities = abilities;
+  }
+
+  /** True for images that were mapped to this target or allocated by it. */
+  is(value: Mapped): value is OpenCLImage {
+    return OpenCLImage.isImage(value) && value.target === this;
+  }
+
+  /**
+   * Allocates an image in driver memory, not initialised. The device chooses the layout of its pixels.
+   *
+   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes.
+   * @throws {NativeCallError} if there is too little memory.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using image = cl.image({ order: "RGBA", type: "UNORM_INT8" }).allocate({ shape: [480, 640, 4] });
+   * console.log(image.type, image.width); // 2D 640
+   * ```
+   */
+  allocate(init: ImageInit): OpenCLImage {
+    const at = layout({ shape: optionsIn(init, NAMES, "init").shape, dtype: this.format.dtype });
+    const image = this.fit(at);
+    if (isProblem(image)) throw problemError(this.format.name, image);
+    const undo: Undo = [];
+    this.context.resource.assertLive();
+    const root = ownImage(this.context, this.format, image, undo);
+    const allocation = new Allocation({
+      kind: "opencl.image",
+      byteLength: at.byteLength,
+      free: () => undo[0](),
+    });
+    const name = `opencl image ${describeLayout(at)}`;
+    const resource = own({ name, allocation, owners: [this.context.resource] });
+    return new OpenCLImage({ target: this, handle: root.mem, layout: at, resource, image, root });
+  }
+
+  /** A layout as an image of this target, or why it cannot be one. No native call. For those who write mappers. */
+  fit(at: Layout): ImageShape | ImageProblem {
+    const { device } = this.context;
+    const { limits, formats } = this.#abilities;
+    if (!limits.support) return { argument: "target", problem: `${device.name} has no images.` };
+    const image = shapeOf(at, this.format, this.type);
+    if (isProblem(image)) return image;
+    const there = formats[image.type];
+    if (there.includes(this.format)) return limitProblem(limits, image) ?? image;
+    return {
+      argument: "format",
+      problem: `${device.name} has no ${image.type} images of ${this.format.name}.`,
+      ...(there.length === 0
+        ? {}
+        : { remedy: `It has ${nearestTo(this.format, there).map(({ name }) => name).join(", ")}.` }),
+    };
+  }
+
+  /** Why an image cannot be over host memory, if it cannot. No native call. For those who write mappers. */
+  hostProblem(image: ImageShape, place: HostPlace): ImageProblem | undefined {
+    return addressProblem(place.address, this.format.bytesPerPixel) ?? pitchProblem(image, this.format) ??
+      tailProblem(image, place) ?? sliceProblem(image, this.context.device);
+  }
+}
+
+/**
+ * How a kernel reads an image: an argument for its `sampler_t`. Its dispose waits for the kernels that use it, because
+ * PoCL 3.1 does not retain it for them.
+ */
+export class OpenCLSampler extends ImageSampler {
+  /** Its context. */
+  declare readonly context: OpenCLContext;
+
+  /** True for a sampler, and not for a proxy of one. */
+  static override isSampler(value: unknown): value is OpenCLSampler {
+    return super.isSampler(value);
   }
 }

@@ -12,18 +12,38 @@ import { type Undo, unwind } from "../core/life/undo.ts";
 import { acceptIndirect, tellIndirect } from "./arguments/indirect.ts";
 import { KernelArguments } from "./arguments/arguments.ts";
 import { infosOf, type ParameterInfo } from "./arguments/info.ts";
-import { type KernelArgument, parametersOf, withSizes } from "./arguments/mod.ts";
-import { assertInstance, fencesIn } from "./check.ts";
+import type { LocalMemory } from "./arguments/local.ts";
+import { parametersOf, withSizes } from "./arguments/mod.ts";
+import type { BaseOf } from "./arguments/pointer.ts";
+import { checks } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
+import type { OpenCLImage, OpenCLSampler } from "./image.ts";
 import { createKernel, withOwnKernel } from "./kernels/handle.ts";
 import type { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
 import type { OpenCLProgram } from "./program.ts";
 import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
 import { OpenCLQueue } from "./queue.ts";
+import type { OpenCLTensor } from "./tensor.ts";
 import { WorkRange } from "./kernels/work_range.ts";
 
 const FN = "clEnqueueNDRangeKernel";
+
+/**
+ * A kernel argument: a tensor for a pointer; a number or bigint for a scalar; an array of them for a vector;
+ * {@link LocalMemory} for `local` memory; bytes for any other value (a struct).
+ */
+export type KernelArgument =
+  | OpenCLTensor
+  | OpenCLPointerTensor
+  | BaseOf
+  | OpenCLImage
+  | OpenCLSampler
+  | LocalMemory
+  | number
+  | bigint
+  | readonly number[]
+  | ArrayBufferView<ArrayBuffer>;
 
 /** Options of {@link OpenCLKernel.run}. */
 export interface RunOptions {
@@ -154,7 +174,7 @@ export class OpenCLKernel extends NativeObject {
     const range = this.#rangeOn(queue.device);
     range.take(global, local, offset, this.#arguments.localBytes(args));
     const hidden = acceptIndirect(indirect, this.name, context);
-    const waits = fencesIn(after, "after");
+    const waits = checks.fencesIn(after, "after");
     if (hidden === undefined && !this.#arguments.isSpoiltFor(args)) {
       if (!this.#remembers) this.#arguments.forget();
       this.#call.range = range;
@@ -184,7 +204,7 @@ export class OpenCLKernel extends NativeObject {
   }
 
   #checkQueue(queue: OpenCLQueue): void {
-    assertInstance(queue, OpenCLQueue, "queue");
+    checks.assertInstance(queue, OpenCLQueue, "queue");
     if (queue.context !== this.program.context) throw wrongLaunch(this.#launch, "queue", "it is of another context.");
   }
 

@@ -7,10 +7,9 @@ import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";
 import { check, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
-import { checkWait, releaseEvent, statusOf, UserEvent } from "./queues/event.ts";
+import { checkWait, releaseEvent, statusOf, UserEvent, Words } from "./queues/event.ts";
 import type { FailedEvents } from "./queues/failed_events.ts";
 import type { CommandLog } from "./queues/profiling.ts";
-import { Words } from "./queues/words.ts";
 
 /** So many new commands trigger a search for finished ones. */
 const SWEEP = 64;

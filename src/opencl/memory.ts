@@ -1,18 +1,8 @@
-import { type Address, NULL } from "../../ffi/address.ts";
-import {
-  CL_FALSE,
-  CL_MAP_READ,
-  CL_MAP_WRITE,
-  CL_MAP_WRITE_INVALIDATE_REGION,
-  CL_TRUE,
-} from "../../ffi/opencl/constants.ts";
-import { CL_INVALID_VALUE } from "../../ffi/opencl/errors.ts";
+import { CL_MAP_READ } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import type { Call } from "../core/device/driver.ts";
-import type { Line } from "../core/device/line.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
@@ -20,71 +10,24 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import { type GiveBack, Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import type { OpenCLContext } from "./context.ts";
-import { errcode } from "./errors.ts";
 import { classAt } from "./alias/memory.ts";
+import type { BaseContext } from "./base_context.ts";
 import { adoptedBuffer } from "./buffers/attached.ts";
 import { driverBufferOf } from "./buffers/driver_buffers.ts";
-import { MARKER } from "./driver.ts";
 import { type HostBuffer, HostBuffers } from "./buffers/host_buffers.ts";
-import type { ClLane } from "./lane.ts";
-import { opencl } from "./library.ts";
-import { type BufferPart, OpenCLTensor, partOf, retainBuffer, type RootBuffer } from "./tensor.ts";
-
-/**
- * The flags of clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueSVMMap.
- *
- * @param exact true if the range has no gaps, so that every byte will be written. Gaps have to be fetched, because the
- * unmap writes them back.
- */
-export function mapFlags(access: Access, exact: boolean): bigint {
-  if (access === "read") return CL_MAP_READ;
-  if (access === "read-write") return CL_MAP_READ | CL_MAP_WRITE;
-  return exact ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
-}
-
-/** A range of memory mapped for the host. For those who write mappers. */
-export class MappedRange {
-  /** The host address that the driver returned. */
-  readonly address: Address;
-  readonly #line: Line<ClLane>;
-  readonly #unmap: () => Call<ClLane> | undefined;
-
-  /** `unmap` returns the call that ends it, once; undefined if another map shares the range. */
-  constructor(line: Line<ClLane>, address: Address, unmap: () => Call<ClLane> | undefined) {
-    this.address = address;
-    this.#line = line;
-    this.#unmap = unmap;
-  }
-
-  /** The commands that return it to the device. */
-  get giveBack(): GiveBack {
-    return { line: this.#line, step: (step) => step === 0 ? this.#unmap() : undefined };
-  }
-
-  /** Returns it to the device, and blocks until that is done. */
-  end(): void {
-    const call = this.#unmap();
-    if (call !== undefined) this.#line.submitRaw(call).waitSync();
-  }
-}
-
-/** A call that maps memory. */
-export interface MapCall extends Call<ClLane> {
-  /** The host address, once the call was made. */
-  address: Address;
-  /** The call that unmaps it, once the call was made. */
-  unmap?: Call<ClLane>;
-}
+import { mapBuffer, mapped, type MappedRange, Publication } from "./buffers/map.ts";
+import { type BufferPart, partOf, retainBuffer } from "./buffers/native.ts";
+import type { RootBuffer } from "./buffers/tensor.ts";
+import { OpenCLTensor } from "./tensor.ts";
 
 /** The memory of one context: buffers over host memory, maps, and tensors over either. For those who write mappers. */
 export class OpenCLMemory {
   /** Its buffers over host memory. */
   readonly hostBuffers: HostBuffers;
-  readonly #context: OpenCLContext;
+  readonly #context: BaseContext;
 
   /** Made by the context. */
-  constructor(context: OpenCLContext) {
+  constructor(context: BaseContext) {
     this.#context = context;
     this.hostBuffers = new HostBuffers(context);
   }
@@ -94,7 +37,7 @@ export class OpenCLMemory {
    *
    * @throws {ArgumentError} for an address that is no bigint, or a length that is no whole number.
    */
-  classOf(address: bigint | undefined, byteLength: number): MemoryClass<OpenCLContext> {
+  classOf(address: bigint | undefined, byteLength: number): MemoryClass<BaseContext> {
     return classAt(address, byteLength);
   }
 
@@ -119,7 +62,8 @@ export class OpenCLMemory {
 
   /** The commands that return a range which the device wrote. @see {@link publication} */
   publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
-    return publication(this.#context, aliases, () => mapBuffer(mem, false, CL_MAP_READ, offset, length));
+    const { line } = this.#context.queue;
+    return new Publication(line, aliases, () => mapBuffer(mem, false, CL_MAP_READ, offset, length));
   }
 
   /**
@@ -130,10 +74,7 @@ export class OpenCLMemory {
    * @throws {NativeCallError} clEnqueueMapBuffer's.
    */
   map(mem: ClMem, access: Access, offset: number, length: number, exact = false): MappedRange {
-    const map = mapBuffer(mem, true, mapFlags(access, exact), offset, length);
-    const { line } = this.#context.queue;
-    line.submitRaw(map);
-    return new MappedRange(line, map.address, () => map.unmap);
+    return mapped(this.#context, mem, access, offset, length, exact);
   }
 
   /** The offset in its own `cl_mem` of a part that begins `begin` bytes into a root buffer: see {@link part}. */
@@ -182,92 +123,4 @@ export class OpenCLMemory {
         }),
     });
   }
-}
-
-/** The call that maps a range of a buffer. */
-export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: number, length: number): MapCall {
-  const [begin, size] = [BigInt(offset), BigInt(length)];
-  const map: MapCall = {
-    fn: "clEnqueueMapBuffer",
-    blocks,
-    address: NULL,
-    call({ queue, waitCount, waitList, slot }) {
-      const blocking = blocks ? CL_TRUE : CL_FALSE;
-      const { clEnqueueMapBuffer } = opencl();
-      map.address = clEnqueueMapBuffer(queue, mem, blocking, flags, begin, size, waitCount, waitList, slot, errcode);
-      if (errcode[0] === 0) map.unmap = unmapOf(mem, map.address);
-      return errcode[0];
-    },
-  };
-  return map;
-}
-
-/**
- * Publishes what the device wrote: by OpenCL's rule the host sees it once it is mapped. The unmap follows when the map is
- * done, because rusticl 22.3 refuses it earlier. Memory that `aliases` the host's and was never used has nothing to
- * publish.
- *
- * A map fails with what it stands behind (a promise that rejects). What the device had written by then comes back all the
- * same: both are submitted once more, when there is nothing left to wait for.
- */
-export function publication({ queue: { line } }: OpenCLContext, aliases: boolean, map: () => MapCall): GiveBack {
-  let mapped: MapCall | undefined;
-  let mark = 0;
-  const hasFailed = () => line.failureAt(mark) !== undefined;
-  return {
-    line,
-    step(step, used) {
-      const isUnmap = step % 2 === 1;
-      if (isUnmap) return hasFailed() ? unmapOfFailed(mapped?.unmap) : mapped?.unmap;
-      if (step === 0 ? !used && aliases : step > 2 || !hasFailed()) return undefined;
-      mark = line.submitted + 1;
-      return mapped = map();
-    },
-  };
-}
-
-/** To rusticl 22.3 a map that failed is none, and its unmap CL_INVALID_VALUE. */
-function unmapOfFailed(unmap: Call<ClLane> | undefined): Call<ClLane> | undefined {
-  if (unmap === undefined) return undefined;
-  const call = (lane: ClLane) => {
-    const code = unmap.call(lane);
-    return code === CL_INVALID_VALUE ? MARKER.call(lane) : code;
-  };
-  return { fn: unmap.fn, call };
-}
-
-/** A live map at an address. */
-interface MappedAt {
-  readonly mem: ClMem;
-  /** True once another map of the same memory at the same address was unmapped. */
-  overtaken: boolean;
-}
-
-const mappedAt = new Map<Address, MappedAt[]>();
-
-/**
- * The call that unmaps the range just mapped at an address, once.
- *
- * Several maps of one `cl_mem` may begin at the same byte. To NVIDIA's driver (580.159) they are one: the first unmap ends
- * them all, and it refuses the next with CL_INVALID_VALUE. At most one of them writes, so nothing is lost: a marker
- * replaces the refused call.
- */
-export function unmapOf(mem: ClMem, address: Address): Call<ClLane> {
-  const own: MappedAt = { mem, overtaken: false };
-  const there = mappedAt.get(address);
-  if (there === undefined) mappedAt.set(address, [own]);
-  else there.push(own);
-  return {
-    fn: "clEnqueueUnmapMemObject",
-    call(lane) {
-      const others = mappedAt.get(address)!.filter((one) => one !== own);
-      if (others.length === 0) mappedAt.delete(address);
-      else mappedAt.set(address, others);
-      const { queue, waitCount, waitList, slot } = lane;
-      const code = opencl().clEnqueueUnmapMemObject(queue, mem, address, waitCount, waitList, slot);
-      if (code === CL_INVALID_VALUE && own.overtaken) return MARKER.call(lane);
-      if (code === 0) { for (const other of others) other.overtaken ||= other.mem === mem; }
-      return code;
-    },
-  };
 }

@@ -8,7 +8,7 @@ import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { ParameterInfo } from "./arguments/info.ts";
-import { assertText } from "./check.ts";
+import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { pack } from "./programs/envelope.ts";
 import { openclError } from "./errors.ts";
@@ -81,7 +81,7 @@ export class OpenCLProgram extends NativeObject {
   /** A kernel by its name. @throws {ArgumentError} if there is none. */
   kernel(name: string): OpenCLKernel {
     this.resource.assertLive();
-    assertText(name, "name");
+    checks.assertText(name, "name");
     try {
       // C would end the name at the zero.
       if (name.includes("\0")) throw openclError(CL_INVALID_KERNEL_NAME, "clCreateKernel");

@@ -4,7 +4,7 @@ import { Line } from "../core/device/line.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
-import { fencesIn } from "./check.ts";
+import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
@@ -14,13 +14,11 @@ import { opencl } from "./library.ts";
 import { attachedQueue, createdQueue, joinQueue, linesOn, type QueueOptions, releaseQueue } from "./queues/handle.ts";
 import { CommandLog, type CommandTimes, notTimed } from "./queues/profiling.ts";
 import type { OpenCLTensor } from "./tensor.ts";
+import { moveBytes, moveElements } from "./transfers/bytes.ts";
 import { copy } from "./transfers/copy.ts";
-import { fill } from "./transfers/fill.ts";
-import { type Colour, copyImage, fillImage, readImage, writeImage } from "./transfers/image.ts";
+import { fill, type FillPattern } from "./transfers/fill.ts";
+import { type Colour, copyImage, fillImage, movePixels } from "./transfers/image.ts";
 import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
-import type { FillPattern } from "./transfers/pattern.ts";
-import { read, write } from "./transfers/read_write.ts";
-import { readRect, writeRect } from "./transfers/rect.ts";
 
 /** A command queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
 export class OpenCLQueue extends NativeObject {
@@ -99,7 +97,7 @@ export class OpenCLQueue extends NativeObject {
    * ```
    */
   waitFor(after: Fence | readonly Fence[]): Fence {
-    return this.line.waitFor(fencesIn(after, "after"));
+    return this.line.waitFor(checks.fencesIn(after, "after"));
   }
 
   /** Hands all commands to the device. Every wait does this itself. */
@@ -164,12 +162,12 @@ export class OpenCLQueue extends NativeObject {
    * @throws {AccessError} if the tensor's bytes are lent, or the queue waits for an unsettled promise.
    */
   write(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
-    write(this, tensor, bytes);
+    moveBytes(this, "clEnqueueWriteBuffer", tensor, bytes);
   }
 
   /** Copies the tensor to `bytes`; blocks. Counted in `cl.bytesCopied`. @throws like {@link write}. */
   read(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
-    read(this, tensor, bytes);
+    moveBytes(this, "clEnqueueReadBuffer", tensor, bytes);
   }
 
   /**
@@ -181,7 +179,7 @@ export class OpenCLQueue extends NativeObject {
    * @throws {AccessError} like {@link write}.
    */
   writeRect(tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
-    writeRect(this, tensor, bytes, at);
+    moveElements(this, "clEnqueueWriteBufferRect", tensor, bytes, at);
   }
 
   /**
@@ -204,7 +202,7 @@ export class OpenCLQueue extends NativeObject {
    * ```
    */
   readRect(tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
-    readRect(this, tensor, bytes, at);
+    moveElements(this, "clEnqueueReadBufferRect", tensor, bytes, at);
   }
 
   /**
@@ -250,12 +248,12 @@ export class OpenCLQueue extends NativeObject {
    * @throws {AccessError} like {@link write}.
    */
   writeImage(image: OpenCLImage, bytes: ArrayBufferView): void {
-    writeImage(this, image, bytes);
+    movePixels(this, "clEnqueueWriteImage", image, bytes);
   }
 
   /** Copies an image's pixels to `bytes` (clEnqueueReadImage). @see {@link writeImage} */
   readImage(image: OpenCLImage, bytes: ArrayBufferView): void {
-    readImage(this, image, bytes);
+    movePixels(this, "clEnqueueReadImage", image, bytes);
   }
 
   /**

@@ -1,19 +1,21 @@
 import type { Address } from "../../ffi/address.ts";
+import { CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, CL_KERNEL_EXEC_INFO_SVM_PTRS } from "../../ffi/opencl/constants.ts";
+import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { literal, type Names, object, shown } from "../core/argument.ts";
+import { type Names, object } from "../core/argument.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import { ArgumentError } from "../core/errors.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
+import { checks, refused } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { DeviceSvm } from "./devices/features.ts";
 import { OpenCLPointerMemory } from "./pointers/memory.ts";
-import { type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm/block.ts";
+import { setSvmPointer, type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm/block.ts";
 import { SvmMaps } from "./svm/maps.ts";
 import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm/memory.ts";
-import { OpenCLSvmTensor } from "./svm/tensor.ts";
+import { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
 
 /** Options of {@link OpenCLSvm.allocate}. */
 export interface SvmAllocation<D extends DType = DType> extends LayoutInit<D> {
@@ -36,6 +38,33 @@ const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm
   fine: { ability: "fineGrainBuffer", name: "CL_DEVICE_SVM_FINE_GRAIN_BUFFER" },
 };
 
+const OWN: ExecInfo = { pointers: CL_KERNEL_EXEC_INFO_SVM_PTRS };
+const SYSTEM: ExecInfo = { flag: CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM };
+
+/**
+ * Shared virtual memory. Host and device use the same address, which is its handle. Made by `cl.svm.allocate()`, or of host
+ * memory if a device shares all of that.
+ */
+export class OpenCLSvmTensor extends OpenCLPointerTensor {
+  /** Its context. */
+  declare readonly context: OpenCLContext;
+
+  /** Announces it to a kernel that finds its address in memory. For those who write mappers. */
+  override get execInfo(): ExecInfo {
+    return svmBlockOf(this.grant.allocation, this.context) === undefined ? SYSTEM : OWN;
+  }
+
+  /** Passes it to a kernel. For those who write mappers. */
+  override setArgument(kernel: ClKernel, index: number): void {
+    setSvmPointer(kernel, index, this.address);
+  }
+
+  /** A tensor over a part of its bytes. */
+  protected override another(init: TensorInit<Address>): OpenCLSvmTensor {
+    return new OpenCLSvmTensor(init);
+  }
+}
+
 /**
  * Shared virtual memory of one context: `cl.svm`. A kernel gets its tensors as pointers, and may find more pointers in
  * their memory.
@@ -43,6 +72,8 @@ const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm
 export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   /** The kind of memory. */
   override readonly kind = "opencl.svm";
+  /** Its context. */
+  declare readonly context: OpenCLContext;
   /** The capabilities that all devices of the context have (CL_DEVICE_SVM_CAPABILITIES). */
   readonly capabilities: DeviceSvm;
   /** Its maps for the host. For those who write mappers. */
@@ -112,31 +143,24 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   /** The options with defaults, checked against the device. */
   #asked(init: SvmAllocation): { grain: SvmGrain; atomics: boolean; align: number } {
     const { grain = "coarse", atomics = false, align } = object(init, "init");
-    if (grain !== "coarse" && grain !== "fine") {
-      throw this.#refused("grain", `expected "coarse" or "fine", got ${literal(grain)}.`);
-    }
-    if (typeof atomics !== "boolean") throw this.#refused("atomics", `expected a boolean, got ${shown(atomics)}.`);
+    checks.nameIn(grain, ABILITIES, "grain");
+    checks.assertBoolean(atomics, "atomics");
     const { ability, name } = ABILITIES[grain];
     const { capabilities } = this;
     if (!capabilities[ability]) {
       const hint = capabilities.coarseGrainBuffer ? 'Ask for grain: "coarse".' : "cl.allocate() has buffers.";
-      throw this.#refused("grain", `${this.context.name} shares no ${grain}-grained memory (${name}).`, hint);
+      throw refused("clSVMAlloc", "grain", `${this.context.name} shares no ${grain}-grained memory (${name}).`, hint);
     }
     if (atomics && grain !== "fine") {
-      throw this.#refused("atomics", "only fine-grained memory can have them.", 'Ask for grain: "fine".');
+      throw refused("clSVMAlloc", "atomics", "only fine-grained memory can have them.", 'Ask for grain: "fine".');
     }
     if (atomics && !capabilities.atomics) {
-      throw this.#refused("atomics", `${this.context.name} has none across host and device (CL_DEVICE_SVM_ATOMICS).`);
+      throw refused(
+        "clSVMAlloc",
+        "atomics",
+        `${this.context.name} has none across host and device (CL_DEVICE_SVM_ATOMICS).`,
+      );
     }
     return { grain, atomics, align: align === undefined ? 0 : powerOfTwo(align, "align") };
-  }
-
-  #refused(argument: string, what: string, hint?: string): ArgumentError {
-    return new ArgumentError(`${argument}: ${what}`, {
-      api: "opencl",
-      fn: "clSVMAlloc",
-      argument,
-      ...(hint === undefined ? {} : { hint }),
-    });
   }
 }

@@ -1,22 +1,36 @@
 import type { Address } from "../../ffi/address.ts";
 import { CL_FALSE, CL_TRUE } from "../../ffi/opencl/constants.ts";
+import type { ClKernel } from "../../ffi/opencl/handles.ts";
+import {
+  CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+  CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
+  CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+  CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL,
+} from "../../ffi/opencl_usm/constants.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { literal, type Names, object } from "../core/argument.ts";
+import { type Names, object } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import { ArgumentError } from "../core/errors.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
 import type { ClLane } from "./lane.ts";
+import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { OpenCLPointerMemory } from "./pointers/memory.ts";
-import { type UsmBlock, usmBlock, usmBlockOf, type UsmKind } from "./usm/block.ts";
+import { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
+import {
+  setUsmPointer,
+  USM,
+  USM_MEMORY,
+  type UsmBlock,
+  usmBlock,
+  usmBlockOf,
+  type UsmKind,
+  usmOf,
+} from "./usm/block.ts";
 import { type UsmCapabilities, usmCapabilities } from "./usm/capabilities.ts";
-import { USM, usmOf } from "./usm/library.ts";
-import { USM_MEMORY } from "./usm/memory.ts";
-import { OpenCLUsmTensor } from "./usm/tensor.ts";
 
 /** Options of {@link OpenCLUsm.allocate}. */
 export interface UsmAllocation<D extends DType = DType> extends LayoutInit<D> {
@@ -28,6 +42,42 @@ export interface UsmAllocation<D extends DType = DType> extends LayoutInit<D> {
 
 const NAMES: Names<UsmAllocation & Layout> = { ...LAYOUT_NAMES, kind: true, align: true };
 
+const FLAGS: { readonly [K in UsmKind]: number } = {
+  host: CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
+  device: CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+  shared: CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+};
+
+/** Unified shared memory (cl_intel_unified_shared_memory). Made by `cl.usm.allocate()`; its handle is its address. */
+export class OpenCLUsmTensor extends OpenCLPointerTensor {
+  /** Its context. */
+  declare readonly context: OpenCLContext;
+
+  /** Announces it to a kernel that finds its address in memory. For those who write mappers. */
+  override get execInfo(): ExecInfo {
+    return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
+  }
+
+  /** Passes it to a kernel. For those who write mappers. */
+  override setArgument(kernel: ClKernel, index: number): void {
+    setUsmPointer(this.context, kernel, index, this.address);
+  }
+
+  /** Its address, if the host reaches it. */
+  protected override get hostAddress(): bigint | undefined {
+    return this.#kind === "device" ? undefined : this.address;
+  }
+
+  /** A tensor over a part of its bytes. */
+  protected override another(init: TensorInit<Address>): OpenCLUsmTensor {
+    return new OpenCLUsmTensor(init);
+  }
+
+  get #kind(): UsmKind {
+    return usmBlockOf(this.grant.allocation, this.context)!.usm;
+  }
+}
+
 /**
  * Unified shared memory of one context, if its driver has cl_intel_unified_shared_memory: `cl.usm`. A kernel gets its
  * tensors as pointers, and may find more pointers in their memory.
@@ -35,6 +85,8 @@ const NAMES: Names<UsmAllocation & Layout> = { ...LAYOUT_NAMES, kind: true, alig
 export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   /** The kind of memory. */
   override readonly kind = "opencl.usm";
+  /** Its context. */
+  declare readonly context: OpenCLContext;
   #capabilities: UsmCapabilities | undefined;
 
   /** True if every device of the context has the extension. */
@@ -76,16 +128,14 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
    */
   allocate(init: UsmAllocation): OpenCLUsmTensor {
     const { kind, align } = object(init, "init");
-    if (kind !== "host" && kind !== "device" && kind !== "shared") {
-      throw refused("kind", `expected "host", "shared" or "device", got ${literal(kind)}.`);
-    }
+    checks.nameIn(kind, FLAGS, "kind");
     const { platform, name } = this.context.device;
     if (this.capabilities === undefined) {
       const hint = "PoCL from version 5 on has it, and Intel's drivers; cl.svm and cl.allocate() have other memory.";
-      throw refused("kind", `${platform} has no ${USM} on ${name}.`, hint);
+      throw checks.wrong("kind", `${platform} has no ${USM} on ${name}.`, hint);
     }
     if (!this.capabilities[kind].access) {
-      throw refused("kind", `${name} has no ${kind} memory.`, "cl.usm.capabilities says what it has.");
+      throw checks.wrong("kind", `${name} has no ${kind} memory.`, "cl.usm.capabilities says what it has.");
     }
     const multiple = align === undefined ? 0 : powerOfTwo(align, "align");
     const at = layoutIn(init, NAMES);
@@ -133,9 +183,4 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   protected override make(init: TensorInit<Address>): OpenCLUsmTensor {
     return new OpenCLUsmTensor(init);
   }
-}
-
-function refused(argument: string, what: string, hint?: string): ArgumentError {
-  const fields = { api: "opencl", fn: "cl.usm.allocate", argument, ...(hint === undefined ? {} : { hint }) };
-  return new ArgumentError(`${argument}: ${what}`, fields);
 }

@@ -1,10 +1,7 @@
 import { object } from "../core/argument.ts";
-import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import type { Target } from "../core/graph/context.ts";
 import { whole } from "../core/layout/layout.ts";
-import { reasonOf, type Refusal } from "../core/errors.ts";
-import { Resource } from "../core/life/resource.ts";
 import { PageAllocator } from "./allocator/page_allocator.ts";
-import { type DeviceContext, Execution } from "./execution.ts";
 import { MatTarget } from "./mats/target.ts";
 import { ImgcodecsOperations } from "./operations/imgcodecs.ts";
 import { currentContext } from "./thread_state.ts";
@@ -35,34 +32,17 @@ export interface MatKind {
  * console.log(mat.type, mat.address === photo.address); // CV_8UC3 true
  * ```
  */
-export class OpenCVContext extends ImgcodecsOperations implements Context {
-  /** The API's name. */
-  readonly api = "opencv";
-  /** For messages: `"OpenCV 4.6.0"`. */
-  readonly name: string;
-  /** Empty: Mats have no device, and a UMat's device is that of its OpenCL context. */
-  readonly id: DeviceId = {};
+export class OpenCVContext extends ImgcodecsOperations {
   /** {@link mat} and {@link umat}. */
   readonly targets: readonly Target[];
-  /** Its end of life: Mats and UMats end first. */
-  readonly resource: Resource;
-  /** OpenCV's version: `"4.6.0"`. */
-  readonly version: string;
   /** Mats. */
   readonly mat: MatTarget;
   /** UMats. */
   readonly umat: UMatTarget;
   readonly #kinds = new Map<string, MatTarget | UMatTarget>();
-  /** One for each `cl_context` whose buffers were mapped. */
-  #executions: Execution[] = [];
-  /** The reasons why OpenCV did not take other contexts. */
-  readonly #problems = new Map<bigint, Omit<Refusal, "edge">>();
 
   private constructor(version: string) {
-    super();
-    this.version = version;
-    this.name = `OpenCV ${version}`;
-    this.resource = new Resource({ name: this.name });
+    super(version);
     this.mat = new MatTarget(this);
     this.umat = new UMatTarget(this);
     this.targets = [this.mat, this.umat];
@@ -145,40 +125,6 @@ export class OpenCVContext extends ImgcodecsOperations implements Context {
   get openCLContext(): bigint | undefined {
     this.resource.assertLive();
     return currentContext();
-  }
-
-  /**
-   * Makes OpenCV's state for a `cl_context`, if it does not exist and OpenCV takes that context; {@link executionProblem}
-   * says why not. For those who write mappers.
-   *
-   * @param device returns what OpenCV needs to know; called only if it is needed
-   */
-  tryExecution(clContext: bigint, device: () => DeviceContext): void {
-    if (this.executionIn(clContext) !== undefined || this.resource.state !== "live") return;
-    try {
-      const made = new Execution(device(), this.resource);
-      this.#executions = [...this.#executions.filter(({ live }) => live), made];
-      this.#problems.delete(clContext);
-    } catch (error) {
-      this.#problems.set(clContext, reasonOf(error));
-    }
-  }
-
-  /** Why OpenCV cannot use a `cl_context`; undefined if it can: for those who write mappers. */
-  executionProblem(clContext: bigint): Omit<Refusal, "edge"> | undefined {
-    if (this.resource.state !== "live") return { reason: `${this.name} was disposed.` };
-    if (this.executionIn(clContext) !== undefined) return undefined;
-    return this.#problems.get(clContext) ?? { reason: "OpenCV was not told of this cl_context." };
-  }
-
-  /** What {@link tryExecution} made, if it did: for those who write mappers. */
-  executionIn(clContext: bigint): Execution | undefined {
-    return this.#executions.find(({ live, device }) => live && device.handle === clContext);
-  }
-
-  /** Disposes everything in it. OpenCV itself stays loaded. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
   }
 
   #kind<T extends MatTarget | UMatTarget>(key: string, make: () => T): T {

@@ -4,9 +4,9 @@ import type { Unfit } from "./shape.ts";
 /** What `cv::Exception` says. */
 export interface OpenCVErrorFields extends ErrorFields {
   /** The function of OpenCV that threw (`func`), if it says so. */
-  readonly thrownBy?: string;
+  readonly thrownBy?: string | undefined;
   /** The source file of OpenCV (`file`). */
-  readonly file?: string;
+  readonly file?: string | undefined;
   /** The line in that file (`line`). */
   readonly line?: number;
 }
@@ -31,15 +31,10 @@ export class OpenCVError extends NativeCallError {
 
 /** The error of a layout that OpenCV cannot have. */
 export function unfitError({ argument, problem, remedy }: Unfit): LayoutError {
-  const hint = remedy === undefined ? {} : { hint: remedy };
-  return new LayoutError(`${argument}: ${problem}`, { api: "opencv", argument, ...hint });
+  return new LayoutError(`${argument}: ${problem}`, { api: "opencv", argument, hint: remedy });
 }
 
 /** The error of a wrong argument; `what` is the rest of the sentence. */
 export function wrong(argument: string, what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, {
-    api: "opencv",
-    argument,
-    ...(hint === undefined ? {} : { hint }),
-  });
+  return new ArgumentError(`${argument}: ${what}`, { api: "opencv", argument, hint });
 }

@@ -26,22 +26,13 @@ export const openCVErrorOf: ErrorOf = (thrown) => {
   if (thrown.type !== "cv::Exception") return nativeCallErrorOf(thrown);
   const { code, line, ...texts } = readException(viewAt(thrown.object, Exception.size), 0);
   const codeName = ERROR_NAMES.get(code) ?? "a code that OpenCV does not know";
-  const thrownBy = textOf(texts.func_pointer, texts.func_length);
-  const file = textOf(texts.file_pointer, texts.file_length);
-  const hint = HINTS.get(thrownBy) ?? HINTS.get(codeName);
-  const where = thrownBy === "" ? "" : ` in ${thrownBy}`;
+  const thrownBy = textOf(texts.func_pointer, texts.func_length) || undefined;
+  const file = textOf(texts.file_pointer, texts.file_length) || undefined;
+  const hint = HINTS.get(thrownBy ?? "") ?? HINTS.get(codeName);
+  const where = thrownBy === undefined ? "" : ` in ${thrownBy}`;
   return new OpenCVError(
     `${thrown.fn} failed with ${codeName} (${code})${where}: ${textOf(texts.err_pointer, texts.err_length)}`,
-    {
-      api: "opencv",
-      fn: thrown.fn,
-      code,
-      codeName,
-      line,
-      ...(thrownBy === "" ? {} : { thrownBy }),
-      ...(file === "" ? {} : { file }),
-      ...(hint === undefined ? {} : { hint }),
-    },
+    { api: "opencv", fn: thrown.fn, code, codeName, line, thrownBy, file, hint },
   );
 };
 

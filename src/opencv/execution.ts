@@ -80,7 +80,7 @@ export class Execution {
     return this.resource.state === "live";
   }
 
-  /** Calls OpenCV with this as the thread's state, and puts back what that was. */
+  /** Calls OpenCV with this as the thread's state, and puts the thread's own back. */
   run<R>(call: () => R): R {
     this.resource.assertLive();
     return this.#run(call);

@@ -3,12 +3,11 @@ import { CV_CN_MAX, MAT_CONTINUOUS_FLAG, MAT_MAGIC_VAL } from "../../ffi/opencv_
 import { GpuMat, writeGpuMat } from "../../ffi/opencv_core/structs.ts";
 import { object } from "../core/argument.ts";
 import { type DType, sizeOf } from "../core/layout/dtype.ts";
-import { LayoutError } from "../core/errors.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import { Mapped } from "../core/tensors/mapped.ts";
 import { unfitError, wrong } from "./errors.ts";
 import { isContinuous } from "./extents.ts";
-import { MOST_INT } from "./limits.ts";
+import { MOST_INT } from "./type.ts";
 import { int } from "./operations/values.ts";
 import { addressIn } from "./memory.ts";
 import { shapeOf } from "./shape.ts";
@@ -91,7 +90,7 @@ function ofParts(init: GpuMatInit): Uint8Array<ArrayBuffer> {
   const { pointer, rows: givenRows, cols: givenCols, dtype, channels = 1, step, allocator } = init;
   const [rows, cols] = [int(givenRows, "rows", 1, MOST_INT), int(givenCols, "cols", 1, MOST_INT)];
   const depth = typeof dtype === "string" ? depthOf(dtype) : undefined;
-  if (depth === undefined) throw unfit("dtype", `a GpuMat holds ${DTYPE_NAMES}.`);
+  if (depth === undefined) throw unfitError({ argument: "dtype", problem: `a GpuMat holds ${DTYPE_NAMES}.` });
   const type = typeOf(depth, int(channels, "channels", 1, CV_CN_MAX));
   const element = sizeOf(dtype) * channels;
   const stride = strideOf(step, rows, cols * element, sizeOf(dtype));
@@ -104,13 +103,15 @@ function ofParts(init: GpuMatInit): Uint8Array<ArrayBuffer> {
 function overLayout(over: GpuMatOver): Uint8Array<ArrayBuffer> {
   if (over instanceof Mapped && over.target.context.api !== "cuda") {
     const hint = "Map it to a device first: graph.map(tensor, cuda).";
-    throw wrong("init", `${over.name} is out of a CUDA device's reach.`, hint);
+    throw wrong("init", `a CUDA device cannot reach ${over.name}.`, hint);
   }
   const { address, layout: at, allocator } = over;
   const shape = shapeOf(layout(at));
   if ("problem" in shape) throw unfitError(shape);
   const { type, sizes, steps } = shape;
-  if (sizes.length > 2) throw unfit("shape", `a GpuMat has two dimensions, and this is of ${sizes.length}.`);
+  if (sizes.length > 2) {
+    throw unfitError({ argument: "shape", problem: `expected two dimensions, got ${sizes.length}.` });
+  }
   const [[rows, cols], [stride, element]] = [sizes, steps];
   const data = addressIn(address, "address");
   return header({ rows, cols, type, element, stride, data, argument: "address" }, allocator);
@@ -135,7 +136,9 @@ function header(
   allocator: GpuMatInit["allocator"],
 ): Uint8Array<ArrayBuffer> {
   const end = data + BigInt(stride * (rows - 1) + cols * element);
-  if (end > 2n ** 64n) throw wrong(argument, `0x${data.toString(16)} leaves no room for it in the address space.`);
+  if (end > 2n ** 64n) {
+    throw wrong(argument, `the GpuMat at 0x${data.toString(16)} reaches past the end of the address space.`);
+  }
   const bytes = new Uint8Array(GpuMat.size);
   writeGpuMat(new DataView(bytes.buffer), 0, {
     flags: MAT_MAGIC_VAL | type | (isContinuous(type, [rows, cols], [stride, element]) ? MAT_CONTINUOUS_FLAG : 0),
@@ -155,16 +158,19 @@ function header(
 function strideOf(given: number | undefined, rows: number, row: number, size: number): number {
   if (given === undefined) return inRange(row, rows);
   const step = int(given, "step", 1, Number.MAX_SAFE_INTEGER);
-  if (step < row) throw unfit("step", `${step} is less than the ${row} bytes of a row.`);
-  if (step % size !== 0) throw unfit("step", `${step} is no multiple of the ${size} bytes of a channel.`);
+  if (step < row) {
+    throw unfitError({ argument: "step", problem: `expected at least ${row}, the bytes of a row, got ${step}.` });
+  }
+  if (step % size !== 0) {
+    throw unfitError({
+      argument: "step",
+      problem: `expected a multiple of the ${size} bytes of a channel, got ${step}.`,
+    });
+  }
   return rows === 1 ? row : inRange(step, rows);
 }
 
 function inRange(step: number, rows: number): number {
   if (Number.isSafeInteger(step * rows)) return step;
-  throw unfit("step", `${rows} rows of ${step} bytes are more than there can be.`);
-}
-
-function unfit(argument: string, what: string): LayoutError {
-  return new LayoutError(`${argument}: ${what}`, { api: "opencv", argument });
+  throw unfitError({ argument: "step", problem: `${rows} rows of ${step} bytes are more than 2^53 bytes.` });
 }

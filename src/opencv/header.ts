@@ -212,7 +212,7 @@ export function probeOwners(u: Address, count: "refcount" | "urefcount"): void {
   probePages(u, UMatData.size, "opencv", "handle");
   const { prevAllocator, currAllocator, [count]: owners } = readUMatData(viewAt(u, UMatData.size), 0);
   const name = NAMES[count === "refcount" ? "mat" : "umat"];
-  if (owners < 1 || (prevAllocator || currAllocator) === NULL) throw noHeader(name, "nobody owns its memory");
+  if (owners < 1 || (prevAllocator || currAllocator) === NULL) throw noHeader(name, "its memory has no owner");
 }
 
 const NAMES = { mat: "cv::Mat", umat: "cv::UMat" } as const;
@@ -240,5 +240,5 @@ function notThere(kind: "mat" | "umat", found: "mat" | "umat" | "unknown"): Argu
 }
 
 function noHeader(name: string, what: string): ArgumentError {
-  return wrong("handle", `it is no ${name} of use: ${what}.`);
+  return wrong("handle", `the ${name} cannot be used: ${what}.`);
 }

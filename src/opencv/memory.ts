@@ -1,6 +1,15 @@
 import { type Address, NULL } from "../../ffi/address.ts";
+import { shown } from "../core/argument.ts";
+import { aKind } from "../core/checks.ts";
 import { permitted } from "../core/native/library.ts";
-import { std_string, writeStdString } from "../../ffi/opencv_core/structs.ts";
+import {
+  readStdVector,
+  std_string,
+  std_vector,
+  writeStdString,
+  writeStdVector,
+} from "../../ffi/opencv_core/structs.ts";
+import { libc } from "../core/native/libc.ts";
 import { addressInPointer, pinned } from "../core/native/pin.ts";
 import { wrong } from "./errors.ts";
 
@@ -23,11 +32,39 @@ export function withString<R>(text: string, use: (string: Address) => R): R {
   });
 }
 
+/** Calls `use` with a `const std::vector<int>&` of numbers. */
+export function withInts<R>(numbers: Int32Array<ArrayBuffer>, use: (vector: Address) => R): R {
+  const vector = new DataView(new ArrayBuffer(std_vector.size));
+  return pinned(numbers, "opencv", (begin) => {
+    const end = begin + BigInt(numbers.byteLength) as Address;
+    writeStdVector(vector, 0, { begin, end, capacity: end });
+    return pinned(vector, "opencv", use);
+  });
+}
+
+/** The bytes that `fill` puts into a `std::vector<uchar>&`, copied: their memory is C++'s, and is given back. */
+export function bytesFrom(fill: (vector: Address) => void): Uint8Array<ArrayBuffer> {
+  const vector = new DataView(new ArrayBuffer(std_vector.size)); // three null pointers: what its constructor makes
+  try {
+    pinned(vector, "opencv", fill);
+    const { begin, end } = readStdVector(vector, 0);
+    if (begin === end) return new Uint8Array(0);
+    return new Uint8Array(viewAt(begin, Number(end - begin)).buffer as ArrayBuffer).slice();
+  } finally {
+    const { begin } = readStdVector(vector, 0);
+    if (begin !== NULL) libc().free(begin); // what operator delete does, in GNU's C++ library
+  }
+}
+
 /** The address that a program gave for an object of OpenCV's. @throws {ArgumentError} for anything else, and null. */
 export function addressIn(given: bigint | Deno.PointerValue, argument: string = "handle"): Address {
   if (typeof given === "bigint" && given > 0n && given < 2n ** 64n) return given as Address;
   const pointed = addressInPointer(given, "opencv");
   if (pointed !== undefined && pointed !== NULL) return pointed;
-  const what = given === null || given === 0n ? "it is null" : `${typeof given} is no address`;
-  throw wrong(argument, `${what}.`, "Pass the address of the object, as a bigint or a Deno pointer.");
+  const got = given === null || given === 0n ? "null" : typeof given === "bigint" ? shown(given) : aKind(given);
+  throw wrong(
+    argument,
+    `expected an address, got ${got}.`,
+    "Pass the address of the object, as a bigint or a Deno pointer.",
+  );
 }

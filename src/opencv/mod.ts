@@ -4,6 +4,7 @@
  * @module
  */
 export { PageAllocator } from "./allocator/page_allocator.ts";
+export { OpenCVBase } from "./base.ts";
 export { type MatKind, OpenCVContext } from "./context.ts";
 export { OpenCVError, type OpenCVErrorFields } from "./errors.ts";
 export { type DeviceContext, type DeviceQueue, Execution } from "./execution.ts";
@@ -18,22 +19,20 @@ export { OpenCVUMat, type OpenCVUMatInit, type UMatBuffer, type UMatPlace } from
 export type { UMatInit, UMatOver } from "./umats/over.ts";
 export { UMatTarget } from "./umats/target.ts";
 export type { OperationOptions } from "./operate.ts";
-export type { Border } from "./operations/values.ts";
-export type { CannyOptions } from "./operations/canny.ts";
-export type { ColorCode } from "./operations/color_code.ts";
-export type { ConvertToOptions } from "./operations/convert_to.ts";
-export type { CopyToOptions } from "./operations/copy_to.ts";
+export type { ColorCode } from "./operations/color_codes.ts";
 export { CoreOperations } from "./operations/core.ts";
-export type { FlipCode } from "./operations/flip.ts";
-export type { BlurBorder, GaussianBlurOptions } from "./operations/gaussian_blur.ts";
+export type { ConvertToOptions, CopyToOptions, FlipCode } from "./operations/core_table.ts";
+export type {
+  BlurBorder,
+  CannyOptions,
+  GaussianBlurOptions,
+  ThresholdOptions,
+  ThresholdSearch,
+  ThresholdType,
+} from "./operations/filters.ts";
+export type { Interpolation, ResizeOptions, WarpAffineOptions, WarpInterpolation } from "./operations/geometry.ts";
 export { ImgcodecsOperations } from "./operations/imgcodecs.ts";
 export { ImgprocOperations } from "./operations/imgproc.ts";
-export type { Interpolation, WarpInterpolation } from "./operations/interpolation.ts";
-export type { AffineMatrix } from "./operations/values.ts";
 export type { ReadMode, ReadOptions } from "./operations/read_mode.ts";
-export type { ResizeOptions } from "./operations/resize.ts";
-export type { Scalar } from "./operations/values.ts";
-export type { Size } from "./operations/values.ts";
-export type { ThresholdOptions, ThresholdSearch, ThresholdType } from "./operations/threshold.ts";
-export type { WarpAffineOptions } from "./operations/warp_affine.ts";
+export type { AffineMatrix, Border, Scalar, Size } from "./operations/values.ts";
 export type { WriteOptions } from "./operations/write_params.ts";

@@ -1,11 +1,12 @@
-import { isMade, type Names } from "../core/argument.ts";
+import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { aKind } from "../core/checks.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Call as DeviceCall } from "../core/device/driver.ts";
-import { readyForHost } from "../core/device/host_use.ts";
+import { readyForHost } from "../core/device/uses.ts";
 import type { Use } from "../core/device/line.ts";
 import { throwAll } from "../core/errors.ts";
 import { unwind } from "../core/life/undo.ts";
-import type { OpenCVContext } from "./context.ts";
+import type { OpenCVBase } from "./base.ts";
 import { wrong } from "./errors.ts";
 import type { Execution } from "./execution.ts";
 import { setReallocation } from "./header.ts";
@@ -18,24 +19,21 @@ import { OpenCVUMat } from "./umat.ts";
 /** What every operation can be told. */
 export interface OperationOptions {
   /**
-   * Lets OpenCV give an output other memory where the result does not fit, as it does in C++: the end of its map then
-   * throws a {@link ReallocatedError} that has the result. Without it, that is an error before anything is written.
+   * Lets OpenCV reallocate an output that the result does not fit, as in C++. The end of its map then throws a
+   * {@link ReallocatedError} that has the result. Without it, that is an error before anything is written.
    */
   readonly reallocate?: boolean;
 }
 
-/** Those of an operation that has no others. */
-export const OPERATION_OPTIONS: Names<OperationOptions> = { reallocate: true };
-
-/** A function, and what it works on by the names of its arguments. */
+/** A function, and its tensors by the names of the arguments. */
 interface Call<R> {
-  /** The function of OpenCV's. */
+  /** OpenCV's function. */
   readonly fn: string;
   /** What it reads. */
   readonly inputs: Readonly<Record<string, OpenCVTensor>>;
   /**
-   * Does it take more than two dimensions? OpenCV's functions for images do not look: they take the first two for rows
-   * and columns, and give the output other memory, whatever it says of that.
+   * Does it take more than two dimensions? OpenCV's functions for images do not check: they take the first two for rows and
+   * columns, and reallocate the output, even where it forbids that.
    */
   readonly anyRank?: boolean;
   /** Calls it. */
@@ -44,7 +42,7 @@ interface Call<R> {
 
 /** A function that only reads. */
 export interface Reading<R> extends Call<R> {
-  /** Throws where it does not take its inputs: called once all are live Mats or UMats. */
+  /** Throws if it does not take its inputs: called once all are live Mats or UMats. */
   accepts(): void;
 }
 
@@ -52,23 +50,71 @@ export interface Reading<R> extends Call<R> {
 export interface Operation<R> extends Call<R> {
   /** What it writes. */
   readonly dst: OpenCVTensor;
-  /** What it is going to write, or throws where it does not take its inputs: called once all are live Mats or UMats. */
+  /** The result, or throws if it does not take its inputs: called once all are live Mats or UMats. */
   makes(): Result;
   /** @see {@link OperationOptions.reallocate} */
   readonly reallocate: boolean | undefined;
 }
 
+/** The tensors of an operation that makes one of another. */
+export interface Ends {
+  /** What it reads. */
+  readonly src: OpenCVTensor;
+  /** What it writes. */
+  readonly dst: OpenCVTensor;
+}
+
+/** An operation in a table. `O` are its options, `A` its other arguments, `V` the checked values of both. */
+export interface Row<O extends OperationOptions, A extends readonly unknown[], V, R> {
+  /** OpenCV's function. */
+  readonly fn: string;
+  /** The names of its options, but for those of every operation. */
+  readonly options: Names<Omit<O, keyof OperationOptions>>;
+  /** @see {@link Call.anyRank} */
+  readonly anyRank?: true;
+  /** Reads options and arguments. @throws {ArgumentError} where one is wrong. */
+  read(options: O, ...args: A): V;
+  /** What it reads besides `src`, by the names of the arguments. */
+  readonly besides?: (values: V) => Readonly<Record<string, OpenCVTensor>>;
+  /** @see {@link Operation.makes}; without it, the size and the type of `src` */
+  readonly makes?: (ends: Ends, values: V) => Result;
+  /** Calls it. */
+  call(ends: Ends, values: V): R;
+}
+
+/** Makes an operation of a row. */
+export function operation<O extends OperationOptions, A extends readonly unknown[], V, R>(
+  row: Row<O, A, V, R>,
+): (cv: OpenCVBase, ends: Ends, options: O, ...args: A) => R {
+  const { fn, anyRank, besides, makes } = row;
+  const names = { ...row.options, reallocate: true } as unknown as Names<O>;
+  return (cv, ends, options, ...args) => {
+    const { src, dst } = ends;
+    const { reallocate } = optionsIn(options, names);
+    const values = row.read(options, ...args);
+    return operate(cv, {
+      fn,
+      inputs: besides === undefined ? { src } : { src, ...besides(values) },
+      dst,
+      makes: () => makes === undefined ? src.shape : makes(ends, values),
+      reallocate,
+      anyRank: anyRank ?? false,
+      call: () => row.call(ends, values),
+    });
+  };
+}
+
 /**
- * Calls a function of OpenCV's: for operations. It returns when OpenCV does: Mats are done then, of UMats the work is
- * submitted, behind what was submitted for them before, and recorded on them.
+ * Calls a function of OpenCV's: for operations. It returns when OpenCV does. Work on Mats is done then. Work on UMats is
+ * submitted, behind earlier work on them, and recorded.
  *
- * @throws {AccessError} where something is lent, or may not be used so.
- * @throws {ArgumentError} where something is no Mat or UMat of this context, UMats are of several, or the output overlaps
- * an input in part.
- * @throws {LayoutError} where the output has not the size and type of the result, or an input is none that it takes.
- * @throws {OpenCVError} where OpenCV throws.
+ * @throws {AccessError} if a tensor is lent, or its access does not allow the use.
+ * @throws {ArgumentError} for anything but a Mat or UMat of this context, UMats of several OpenCL contexts, and an output
+ * that overlaps an input in part.
+ * @throws {LayoutError} if the output has another size or type than the result, or the function does not take an input.
+ * @throws {OpenCVError} if OpenCV throws.
  */
-export function operate<R>(cv: OpenCVContext, operation: Operation<R> | Reading<R>): R {
+export function operate<R>(cv: OpenCVBase, operation: Operation<R> | Reading<R>): R {
   const { fn, call } = operation;
   const uses = accepted(cv, operation);
   const reallocate = "dst" in operation ? reallocatable(operation) : operation.accepts();
@@ -105,7 +151,7 @@ function isOfUMat(use: Use<OpenCVTensor>): use is Use<OpenCVUMat> {
   return use.tensor instanceof OpenCVUMat;
 }
 
-/** Nobody orders the queue that OpenCV uses by itself: its work is done when this returns. */
+/** OpenCV's own queue has no line that orders it: its work is done when this returns. */
 function finished<R>(fn: string, call: () => R): R {
   let result: R;
   const failures = unwind([() => void core().ocl_finish(), () => void (result = call())]);
@@ -113,7 +159,7 @@ function finished<R>(fn: string, call: () => R): R {
   return result!;
 }
 
-/** Whether OpenCV may give the output other memory; if not, the result fits. */
+/** Returns whether OpenCV may reallocate the output; if not, the result fits. */
 function reallocatable({ fn, dst, makes, reallocate = false }: Operation<unknown>): boolean {
   const result = makes();
   if (flag(reallocate, "reallocate")) assertReallocatable(fn, dst, result);
@@ -122,7 +168,7 @@ function reallocatable({ fn, dst, makes, reallocate = false }: Operation<unknown
 }
 
 /** Checks all, before any native call. Each tensor is used once; an output that is an input is written. */
-function accepted(cv: OpenCVContext, operation: Operation<unknown> | Reading<unknown>): Use<OpenCVTensor>[] {
+function accepted(cv: OpenCVBase, operation: Operation<unknown> | Reading<unknown>): Use<OpenCVTensor>[] {
   cv.resource.assertLive();
   const { inputs, anyRank = false } = operation;
   const uses = new Map<OpenCVTensor, Use<OpenCVTensor>>();
@@ -134,22 +180,20 @@ function accepted(cv: OpenCVContext, operation: Operation<unknown> | Reading<unk
   const written = acceptedOne(cv, "dst", operation.dst, "write", anyRank);
   const across = [...uses.keys()].find((input) => input !== written && input.grant.overlaps(written.grant));
   if (across !== undefined) {
-    const what = `${written.name} and ${across.name} have bytes in common.`;
+    const what = `${written.name} and ${across.name} overlap.`;
     throw wrong("dst", what, "Pass the same tensor to work in place.");
   }
   uses.set(written, { tensor: written, access: uses.has(written) ? "read-write" : "write", argument: "dst" });
   return [...uses.values()];
 }
 
-function acceptedOne(
-  cv: OpenCVContext,
-  name: string,
-  value: unknown,
-  access: Access,
-  anyRank: boolean,
-): OpenCVTensor {
+function acceptedOne(cv: OpenCVBase, name: string, value: unknown, access: Access, anyRank: boolean): OpenCVTensor {
   if (!isMade(value, OpenCVTensor)) {
-    throw wrong(name, "it is no Mat or UMat of samepage's.", "Map it first: graph.map(tensor, cv.mat).");
+    throw wrong(
+      name,
+      `expected a Mat or UMat, got ${aKind(value)}.`,
+      "Map it first: graph.map(tensor, cv.mat).",
+    );
   }
   value.resource.assertLive();
   if (value.context !== cv) {

@@ -1,7 +1,7 @@
 import { CV_CN_MAX, CV_MAX_DIM } from "../../ffi/opencv_core/constants.ts";
 import { type DType, sizeOf } from "../core/layout/dtype.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
-import { MOST_INT } from "./limits.ts";
+import { MOST_INT } from "./type.ts";
 import { channelsIn, depthOf, DTYPE_NAMES, dtypeIn, remedyOf, typeOf } from "./type.ts";
 
 /** How a Mat or UMat describes its elements. */
@@ -21,7 +21,7 @@ export interface Unfit {
   /** What is wrong with it. */
   readonly problem: string;
   /** What to do about it. */
-  readonly remedy?: string;
+  readonly remedy?: string | undefined;
 }
 
 /**
@@ -119,5 +119,5 @@ export function layoutOf({ type, sizes, steps }: MatShape): Layout {
 }
 
 function unfit(argument: string, problem: string, remedy?: string): Unfit {
-  return { argument, problem, ...(remedy === undefined ? {} : { remedy }) };
+  return { argument, problem, remedy };
 }

@@ -25,7 +25,7 @@ export interface Grid {
   readonly step_p: Address;
 }
 
-/** All bytes of a slot: for this room alone. What a program wrote there, OpenCV would follow anywhere. */
+/** All bytes of a slot: for this room alone, because OpenCV follows every pointer in them. */
 export let viewOf: (slot: Slot) => DataView;
 
 /**
@@ -119,7 +119,7 @@ function addSlab(): void {
 
 let none: Slot | undefined;
 
-/** `cv::noArray()`: what a function takes for an argument that is left out. */
+/** `cv::noArray()`: stands for an argument that is left out. */
 export function noArray(): Address {
   if (none === undefined) {
     none = takeSlot();

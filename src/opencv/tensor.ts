@@ -3,7 +3,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { Access } from "../core/memory/access.ts";
 import { AccessError, InteropError } from "../core/errors.ts";
 import { Tensor, type TensorInit } from "../core/tensors/tensor.ts";
-import type { OpenCVContext } from "./context.ts";
+import type { OpenCVBase } from "./base.ts";
 import type { MatShape } from "./shape.ts";
 import type { Slot } from "./slots.ts";
 import { channelsIn, typeName } from "./type.ts";
@@ -17,7 +17,7 @@ export interface AttachOptions {
 /** The names of the options of `attach`. */
 export const ATTACH_OPTIONS: Names<AttachOptions> = { access: true };
 
-/** What a Mat's or UMat's tensor is made of. */
+/** The parts of a Mat's or UMat's tensor. */
 export interface OpenCVTensorInit extends Omit<TensorInit<Address>, "handle"> {
   /** The header. */
   readonly slot: Slot;
@@ -62,8 +62,8 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   }
 
   /** The context whose memory it is. */
-  get context(): OpenCVContext {
-    return this.target.context as OpenCVContext;
+  get context(): OpenCVBase {
+    return this.target.context as OpenCVBase;
   }
 
   /** The number of rows (`Mat::rows`); -1 if it has more than two dimensions: `shape.sizes` has them all. */

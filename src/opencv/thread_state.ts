@@ -28,14 +28,14 @@ function state(): State {
   return current = new BigUint64Array(buffer as ArrayBuffer, byteOffset, WORDS);
 }
 
-/** The state that `attach` leaves behind, where the thread had none; what the thread had is put back. */
+/** The state that `attach` makes in a thread without one; the thread's own is put back. */
 export function stateMadeBy(attach: () => void): State {
   const made = new BigUint64Array(WORDS);
   withState(made, attach);
   return checked(made);
 }
 
-/** Runs something with `own` as the thread's state, and puts back what that was. What becomes of `own` is kept in it. */
+/** Runs something with `own` as the thread's state, and puts the thread's back. `own` keeps what becomes of it. */
 export function withState<R>(own: State, run: () => R): R {
   const now = state();
   const before = now.slice();
@@ -48,7 +48,7 @@ export function withState<R>(own: State, run: () => R): R {
   }
 }
 
-/** Runs something as in a thread that has not used OpenCL yet; what this thread has is left as it is. */
+/** Runs something as in a thread that has not used OpenCL yet; this thread's state does not change. */
 export function withFreshState<R>(run: () => R): R {
   const fresh = new BigUint64Array(WORDS);
   try {
@@ -71,13 +71,13 @@ export function currentContext(): bigint | undefined {
 
 /**
  * Lets OpenCV choose its own OpenCL context, unless it has: it does so once a process, and by the name "" that means the
- * first of all that it knows. What it is told of before would become its own. Where it finds none, that is its matter.
+ * first of all that it knows. A context attached before that would become its own. It may find none.
  */
 export function chooseOwnContext(): void {
   try {
     withFreshState(currentContext);
   } catch {
-    // What is asked of it next says what is wrong, if it concerns that.
+    // The next call that needs it says what is wrong.
   }
 }
 

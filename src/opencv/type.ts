@@ -12,6 +12,9 @@ import {
 } from "../../ffi/opencv_core/constants.ts";
 import type { DType } from "../core/layout/dtype.ts";
 
+/** The greatest `int`. */
+export const MOST_INT: number = 2 ** 31 - 1;
+
 /** The depths of OpenCV 4: what one element is. It has none for 64-bit integers, nor for unsigned 32-bit ones. */
 const DEPTHS: Readonly<Partial<Record<DType, number>>> = {
   u8: CV_8U,

@@ -1,7 +1,9 @@
 import type { Library } from "../library.ts";
+import { channel } from "./channel.ts";
 import { cudaDriver } from "./cuda_driver.ts";
 import { cudaRuntime } from "./cuda_runtime.ts";
 import { cxxabi } from "./cxxabi.ts";
+import { dmabuf } from "./dmabuf.ts";
 import { elf } from "./elf.ts";
 import { libc } from "./libc.ts";
 import { nvrtc } from "./nvrtc.ts";
@@ -15,8 +17,10 @@ import { opencvImgproc } from "./opencv_imgproc.ts";
 /** Every library that is generated: one folder of `ffi/` each. */
 export const LIBRARIES: readonly Library[] = [
   cxxabi,
+  dmabuf,
   elf,
   libc,
+  channel,
   opencl,
   openclExternal,
   openclUsm,

@@ -1,11 +1,12 @@
 import { type Access, writes } from "../memory/access.ts";
-import { AccessError, ofArgument, throwAll } from "../errors.ts";
+import { AccessError, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
 import { unwind } from "../life/undo.ts";
 import type { Call, Driver, LineEvents, Lines } from "./driver.ts";
 import { Fence } from "./fence.ts";
 import { type Gate, Passage } from "./gate.ts";
 import type { SyncKind } from "./port.ts";
+import { assertUsable, eachConflict, revokeViews } from "./uses.ts";
 import type { Work } from "./work.ts";
 
 /** An object that a command can use: a tensor, an image, a sampler. */
@@ -112,8 +113,7 @@ export class Line<L = any> {
       name,
       owners,
       undo: [() => this.#lines.close(this.lane), () => this.#releaseImports()],
-      giveUp: () => this.#abandon(),
-      endsAfter: () => this.fence(),
+      hooks: { giveUp: () => this.#abandon(), lastWork: () => this.fence() },
     });
   }
 
@@ -171,10 +171,7 @@ export class Line<L = any> {
   isOver(mark: number): boolean {
     if (mark <= this.#over) return true;
     this.#assertOpen();
-    if (this.gatesAt(mark) !== undefined) return false;
-    this.#over = Math.max(this.#over, this.#lines.poll(this.lane, mark));
-    if (this.#once !== undefined) this.#releaseOnce((mark) => mark <= this.#over);
-    return mark <= this.#over;
+    return this.gatesAt(mark) === undefined && this.#poll(mark);
   }
 
   /** The same as far as is known, without a poll. */
@@ -201,7 +198,7 @@ export class Line<L = any> {
       if (this.isOver(mark)) return; // only a line beside this one is gated
       this.#assertUngated("this wait", mark);
     }
-    do this.#lines.block(this.lane, mark); while (!this.isOver(mark));
+    do this.#lines.block(this.lane, mark); while (!this.#poll(mark));
   }
 
   /** One nonblocking native wait; none where somebody has seen the mark over, and perhaps closed the line. */
@@ -215,6 +212,7 @@ export class Line<L = any> {
   gatesAt(mark: number): Gate[] | undefined {
     const own = this.#lines.gate?.(this.lane, mark);
     if (own !== undefined) return [own];
+    if (this.#gated === undefined) return undefined;
     this.#forgetGates();
     const gates = this.#gated?.filter((gated) => gated.mark <= mark).map(({ gate }) => gate);
     return gates === undefined || gates.length === 0 ? undefined : gates;
@@ -243,31 +241,28 @@ export class Line<L = any> {
     return other.driver === this.driver;
   }
 
+  /** Asks the driver whether a mark is over; no gate is in front of it. */
+  #poll(mark: number): boolean {
+    const over = this.#lines.poll(this.lane, mark);
+    if (over > this.#over) this.#over = over;
+    if (this.#once !== undefined) this.#releaseOnce((mark) => mark <= this.#over);
+    return mark <= this.#over;
+  }
+
   /** The slow path of {@link submit}: checks with their errors, waits, views. */
   #prepare(uses: readonly Use[], after: readonly Fence[], blocks: boolean): void {
     this.resource.assertLive();
-    for (const { tensor, access, argument } of uses) {
-      try {
-        tensor.assertUsable(access);
-      } catch (error) {
-        throw ofArgument(error, argument, argument);
-      }
-    }
+    assertUsable(uses);
     for (const { line, mark } of after) {
       if (!line.isOver(mark)) this.#waitFor(line, mark);
       if (line.wasOver(mark)) line.raise(mark);
     }
-    for (const { tensor, access } of uses) {
-      const writing = writes(access);
-      for (const work of tensor.works) {
-        work.eachBefore(writing, (line, mark) => {
-          if (line !== this as Line && !this.#isBehind(line, mark) && !line.isOver(mark)) this.#waitFor(line, mark);
-        });
-      }
-    }
+    eachConflict(uses, (line, mark) => {
+      if (line !== this as Line && !this.#isBehind(line, mark) && !line.isOver(mark)) this.#waitFor(line, mark);
+    });
     // A blocking call waits for the whole line: PoCL 3.1 finishes the queue in one.
     if (blocks) this.#assertUngated("a blocking call", this.#submitted + 1);
-    for (const { tensor, access } of uses) tensor.revokeViews(access);
+    revokeViews(uses);
   }
 
   /** Makes the call, and records it unless it submitted nothing. */
@@ -404,8 +399,9 @@ export class Line<L = any> {
 
   /** True if a gate is in front of a mark, or anywhere on a line of the same native queue. */
   #isGated(mark: number): boolean {
-    const isGatedBeside = (line: Line) => line !== this as Line && line.gatesAt(Infinity) !== undefined;
-    return this.gatesAt(mark) !== undefined || (this.#beside?.().some(isGatedBeside) ?? false);
+    if (this.gatesAt(mark) !== undefined) return true;
+    if (this.#beside === undefined) return false;
+    return this.#beside().some((line) => line !== this as Line && line.gatesAt(Infinity) !== undefined);
   }
 
   #assertUngated(what: string, mark: number): void {

@@ -2,9 +2,11 @@ import type { Refusal } from "../errors.ts";
 import type { DeviceId, Target } from "../graph/context.ts";
 import type { Transfer } from "../graph/route.ts";
 import type { Access } from "../memory/access.ts";
+import type { Allocation } from "../memory/allocation.ts";
 import type { ByteRange, Described } from "../tensors/described.ts";
 import type { Tensor, TensorInit } from "../tensors/tensor.ts";
 import type { Call } from "./driver.ts";
+import type { Fence } from "./fence.ts";
 import type { Line } from "./line.ts";
 import type { MemoryKind, Port } from "./port.ts";
 import type { Verdict } from "./proofs.ts";
@@ -17,6 +19,8 @@ export interface Offer {
   readonly device?: DeviceId;
   /** How the bytes cross on this side; `"alias"` if left out. */
   readonly transfer?: Transfer;
+  /** Why these bytes cannot go this way; they may go another. No native call. */
+  refuse?(range: ByteRange): Omit<Refusal, "edge"> | undefined;
   /** Runs the experiment that shows whether the device uses these bytes in place, once: {@link Proofs.tryToProve}. */
   tryToProve?(range: ByteRange): void;
   /** The verdict on these bytes; leave it out if `transfer` tells enough. No native call. */
@@ -37,12 +41,37 @@ export interface Crossing {
 export interface Exported extends Crossing {
   /** The port that the other side imports. */
   readonly port: Port;
+  /** Work on the bytes that samepage did not submit, such as fences of the kernel's: the other side waits for it. */
+  readonly waits?: readonly Fence[];
+}
+
+/** A native object that may come again under another handle, as a dma-buf does under another fd. */
+export interface KnownObject {
+  /** What is counted as one: handles of different kinds may be equal. */
+  readonly kind: string;
+  /** What tells it from all others of its kind that are alive. */
+  readonly handle: bigint;
+  /** Its length in bytes. */
+  readonly byteLength: number;
+  /** Where the port's bytes begin in it. */
+  readonly start: number;
 }
 
 /** The same memory in another kind. */
 export interface Imported<H = unknown> extends Crossing {
   /** The handle that its tensors are made with. */
   readonly handle: H;
+  /** The host address of the port's first byte, if the CPU sees the memory. */
+  readonly address?: bigint;
+  /** The block that the bytes lie in, if the API tells blocks apart by itself: one that it knew, or a new one. */
+  readonly allocation?: Allocation;
+  /** Where the port begins in that block; 0 if left out. */
+  readonly start?: number;
+  /**
+   * The object that the bytes are a part of, where the handle is the whole object: tensors count from its beginning, and
+   * whoever brings the object again finds the same allocation.
+   */
+  readonly object?: KnownObject;
 }
 
 /**

@@ -33,6 +33,11 @@ export class Work {
   /** Work that a writer waited for on the device. A semaphore does not report failures: the line is asked later. */
   #unsure: WorkEntry[] | undefined;
 
+  /** True if a command of this line has nothing to wait for here. */
+  isClearFor(line: Line): boolean {
+    return (this.line === undefined || this.line === line) && this.others === undefined;
+  }
+
   /** Records one more command, which waits for all conflicting ones. */
   record(line: Line, mark: number, writes: boolean): void {
     this.used = true;

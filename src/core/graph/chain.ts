@@ -7,13 +7,10 @@ import type { Mapped } from "../tensors/mapped.ts";
 import type { Described } from "../tensors/described.ts";
 import { ask, edgeOf, isPlan, make, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
 import type { Access } from "../memory/access.ts";
-import type { Transfer } from "./route.ts";
+import { mostOf } from "./route.ts";
 
 /** One mapper of a chain, and its target; the last one leads to the target of the map. */
 export type Link = readonly [mapper: Mapper, target: Target] | Mapper;
-
-/** Transfers in order, from the least that happens to the bytes to the most. */
-const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
 
 /**
  * Makes one mapper of several, taken in this order. (`graph.map` searches for a route instead.)
@@ -93,7 +90,7 @@ class Chain implements Mapper {
     }
     return {
       edge,
-      transfer: TRANSFERS[Math.max(...plans.map((plan) => TRANSFERS.indexOf(plan.transfer)))],
+      transfer: mostOf(plans.map((plan) => plan.transfer)),
       hostWait: plans.some((plan) => plan.hostWait),
       bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
       result: at,

@@ -1,5 +1,5 @@
 import type { Mapped } from "../tensors/mapped.ts";
-import type { Resource } from "../life/resource.ts";
+import type { Kind, Resource } from "../life/resource.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 
 /** Identifies a device: two contexts with the same `uuid` (or `pci`) are on the same one. */
@@ -35,7 +35,7 @@ export interface Target<T extends Tensor = Tensor> {
 }
 
 /** `opencl (NVIDIA H200)`: how a target is named in messages. */
-export function nameOf(target: Target): string {
+export function nameOf(target: Kind): string {
   return target.kind === target.context.name ? target.kind : `${target.kind} (${target.context.name})`;
 }
 

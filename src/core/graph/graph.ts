@@ -9,7 +9,7 @@ import { Frame } from "../tensors/frame.ts";
 import { Mapped } from "../tensors/mapped.ts";
 import { ask, isPlan, make, type Mapper } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
-import { type Undo, unwind } from "../life/undo.ts";
+import { newUndo, unwind } from "../life/undo.ts";
 import { noRoute, Route, type Step } from "./route.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import { type Found, type Hop, search } from "./search.ts";
@@ -159,7 +159,7 @@ export class Graph implements Disposable {
       frame.arrivedBy(joined(planes.map((plane) => plane.route)));
       return frame;
     } catch (error) {
-      const failures = planes.reverse().flatMap((plane) => unwind([() => plane[Symbol.dispose]()]));
+      const failures = planes.reverse().flatMap(disposed);
       throwAll([error, ...failures], `mapping ${source.name}`);
       throw error;
     }
@@ -173,7 +173,8 @@ export class Graph implements Disposable {
       return this.#borrowed(source, access);
     }
     // The host waits first of all, whichever hop it is for: if that is refused, no hop has been taken.
-    const waited = hops.some((hop) => hop.plan.hostWait);
+    let waited = false;
+    for (const { plan } of hops) waited ||= plan.hostWait;
     if (waited) waitFor(ready);
     let at = takeStep(hops[0].mapper, source, hops[0].target, access, waited ? NOTHING : ready);
     try {
@@ -183,7 +184,7 @@ export class Graph implements Disposable {
         at.resource.dependOn(this.#resource);
       }
     } catch (error) {
-      throwAll([error, ...unwind([() => at[Symbol.dispose]()])], `mapping ${source.name}`);
+      throwAll([error, ...disposed(at)], `mapping ${source.name}`);
       throw error;
     }
     return at;
@@ -231,23 +232,38 @@ export function takeStep(
   pending: Pending,
 ): Mapped {
   // Asked again: a wait may have seen bytes come back.
-  const returning = source.usable(access);
-  const back = returning.length === 0 ? undefined : returning.find((grant) => !pending.returning.includes(grant));
-  if (back !== undefined) throw new AccessError(`${source.name} has been lent to ${back.holder}.`, { api: "core" });
-  const name = `${nameOf(target)} map of ${source.name}`;
+  for (const grant of source.usable(access)) {
+    if (pending.returning.includes(grant)) continue;
+    throw new AccessError(`${source.name} has been lent to ${grant.holder}.`, { api: "core" });
+  }
+  const name = `${mapOf(target)}${source.name}`;
   const grants = lentBy(source, access, name);
-  const undo: Undo = [];
+  const undo = newUndo();
   let mapped: Mapped | undefined;
   try {
     mapped = make(mapper, source, target, { grants, waits: pending.waits, undo, name });
     for (const grant of grants) grant.revokeConflicting();
     return mapped;
   } catch (error) {
-    const errors = [error, ...(mapped === undefined ? unwind(undo) : unwind([() => mapped![Symbol.dispose]()]))];
+    const failures = mapped === undefined ? unwind(undo) : disposed(mapped);
     for (const grant of grants) grant.finish();
-    throwAll(errors, `mapping ${source.name}`);
+    throwAll([error, ...failures], `mapping ${source.name}`);
     throw error;
   }
+}
+
+/** Disposes a map; returns what fails. A function of its own, so that a map that succeeds makes no closure. */
+function disposed(mapped: Mapped): readonly unknown[] {
+  return unwind([() => mapped[Symbol.dispose]()]);
+}
+
+const PREFIXES = new WeakMap<Target, string>();
+
+/** How the names of maps to a target begin. */
+function mapOf(target: Target): string {
+  let prefix = PREFIXES.get(target);
+  if (prefix === undefined) PREFIXES.set(target, prefix = `${nameOf(target)} map of `);
+  return prefix;
 }
 
 /**

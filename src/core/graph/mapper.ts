@@ -6,6 +6,7 @@ import { ArgumentError, type Refusal } from "../errors.ts";
 import type { Fence } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Mapped } from "../tensors/mapped.ts";
+import { type GiveBack, Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Step } from "./route.ts";
 
@@ -94,12 +95,20 @@ export function ask(
  */
 export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob): Mapped {
   const mapped: unknown = mapper.map(source, target, job);
-  if (!(mapped instanceof Mapped) || job.grants.some((grant) => grant.resource === undefined)) {
-    throw rubbish(mapper, "map", mapped);
-  }
+  if (!(mapped instanceof Mapped)) throw rubbish(mapper, "map", mapped);
+  for (const grant of job.grants) if (grant.resource === undefined) throw rubbish(mapper, "map", mapped);
   mapped.resource.dependOn(source.resource);
   if (target.context.resource !== undefined) mapped.resource.dependOn(target.context.resource);
   return mapped;
+}
+
+/**
+ * The resource of a job's result; it ends before its parent and its owner. For those who write mappers: this function and
+ * those that make a `giveBack` are separate from `map`, so that no closure of the resource reaches the source.
+ */
+export function resourceOf(owner: Resource | undefined, job: MapJob, parent: Resource, giveBack?: GiveBack): Resource {
+  const { name, undo, grants } = job;
+  return new Resource({ name, undo, grants, owners: [parent, owner], giveBack });
 }
 
 function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {

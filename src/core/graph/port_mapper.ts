@@ -1,4 +1,11 @@
-import { type Crossing, type Imported, type Memory, type MemoryTarget, type Offer, portsOf } from "../device/memory.ts";
+import {
+  type Crossing,
+  type KnownObject,
+  type Memory,
+  type MemoryTarget,
+  type Offer,
+  portsOf,
+} from "../device/memory.ts";
 import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import type { Port } from "../device/port.ts";
@@ -6,15 +13,16 @@ import type { Refusal } from "../errors.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
 import { moved } from "../layout/layout.ts";
 import { ledger } from "../life/ledger.ts";
+import { tellPlace } from "../memory/peers.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
 import { Described, type DescribedPlane } from "../tensors/described.ts";
 import { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
-import { tensorOver } from "../tensors/over.ts";
+import { tensorOver, within } from "../tensors/over.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import { type Context, type DeviceId, nameOf, type Target } from "./context.ts";
 import { edgeOf, type MapJob, type Mapper, type Plan } from "./mapper.ts";
-import { noRoute, type Transfer } from "./route.ts";
+import { mostOf, type Transfer } from "./route.ts";
 
 /** How bytes cross from one kind of memory to another. */
 interface Way {
@@ -23,9 +31,6 @@ interface Way {
   /** By which port the target takes them in: of the same kind. */
   readonly into: Offer;
 }
-
-/** From the least to the most that can happen to the bytes. */
-const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
 
 /**
  * The edge from one kind of memory to another that imports what the first exports. It refuses what either side refuses, has
@@ -48,7 +53,7 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
   const edges = new Map<string, Mapper>();
   for (const from of targets) {
     for (const to of targets) {
-      if (from === to || wayBetween(from, to) === undefined) continue;
+      if (from === to || waysBetween(from, to).length === 0) continue;
       const mapper = portMapper(from.kind, to.kind);
       edges.set(edgeOf(mapper), mapper);
     }
@@ -58,8 +63,8 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
 }
 
 function prepare(source: Described, target: Target): void {
-  const way = wayBetween(source.target, target);
-  if (way === undefined || refuse(source, target, source.access) !== undefined) return;
+  if (refuse(source, target, source.access) !== undefined) return;
+  const way = wayOf(source, target)!;
   way.out.tryToProve?.(source.range);
   way.into.tryToProve?.(source.range);
 }
@@ -67,9 +72,9 @@ function prepare(source: Described, target: Target): void {
 function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
   const refusal = refuse(source, target, access);
   if (refusal !== undefined) return refusal;
-  const way = wayBetween(source.target, target)!;
+  const way = wayOf(source, target)!;
   const sides = sidesOf(way, source);
-  const transfer = sides.map((side) => side.transfer).reduce(worse);
+  const transfer = mostOf(sides.map((side) => side.transfer));
   const moves = sides.filter((side) => side.transfer !== "alias").length;
   return {
     edge: edgeBetween(source, target),
@@ -84,22 +89,24 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
 function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
-  const refusal = refuse(described, target, access); // asked again: a hop of the same route may have come between
-  if (refusal !== undefined) throw noRoute(source.name, nameOf(target), [refusal]);
   const [from, to] = [portsOf(source.target)!, portsOf(target)!];
-  const { out } = wayBetween(source.target, target)!;
+  const { out } = wayOf(described, target)!;
   const fetches = reads(access) || described.hasGaps;
   const exported = from.export!(firstPlane(source), out.kind, described.range.byteLength, access);
-  const brought = hold(exported, from.line, job, fetches, job.waits, `${source.target.kind} export`);
-  const imported = importOf(to, exported.port, access);
+  const first = exported.waits === undefined ? job.waits : [...job.waits, ...exported.waits];
+  const { brought, imported } = closing(exported.port, (port) => ({
+    brought: hold(exported, from.line, job, fetches, first, `${source.target.kind} export`),
+    imported: to.import!(port, access),
+  }));
   const waits = hold(imported, to.line, job, fetches, brought, `${target.kind} import`);
   if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
   const back = writes(access) ? wayBack(imported, to.line, wayBack(exported, from.line)) : undefined;
+  if (imported.object !== undefined) tell(imported.object, source, job);
   const resource = resourceOf(job, [source.resource, from.line?.resource, to.line?.resource], back);
   resource.inherit(waits);
   return tensorOver(target as MemoryTarget, {
     handle: imported.handle,
-    layouts: planesIn(described, "copy").map(({ layout }) => layout),
+    layouts: planesIn(described, "copy").map(({ layout }) => within(imported.object, layout)),
     resource,
     ...(source instanceof Frame ? { info: source.info, metadata: source.metadata } : {}),
     parent: source,
@@ -109,7 +116,8 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
 /** Why the edge is closed. */
 function refuse(source: Described, target: Target, access: Access): Refusal | undefined {
   const edge = edgeBetween(source, target);
-  if (wayBetween(source.target, target) === undefined) {
+  const ways = waysBetween(source.target, target);
+  if (ways.length === 0) {
     return { edge, reason: `${nameOf(target)} imports nothing that ${nameOf(source.target)} exports to it.` };
   }
   for (const at of [source.target, target]) {
@@ -120,6 +128,13 @@ function refuse(source: Described, target: Target, access: Access): Refusal | un
     const refusal = portsOf(at)!.refuse?.(source, access);
     if (refusal !== undefined) return { edge, ...refusal };
   }
+  const [first, ...others] = ways.map((way) => refusalOf(way, source));
+  if (first !== undefined && !others.includes(undefined)) return { edge, ...first };
+}
+
+/** Why one way is closed to these bytes. */
+function refusalOf({ out, into }: Way, { range }: Described): Omit<Refusal, "edge"> | undefined {
+  return out.refuse?.(range) ?? into.refuse?.(range);
 }
 
 /** The function that the edge would call and its backend has left out. */
@@ -129,13 +144,20 @@ function lackingOf(ports: Memory, imports: boolean): keyof Memory | undefined {
   return ports.tensor === undefined ? "tensor" : undefined;
 }
 
-/** The best way: the first that the source exports and the target imports, where both hold for the other's device. */
-function wayBetween(from: Target, to: Target): Way | undefined {
+/** The best way for these bytes: the first that is open to them. */
+function wayOf(source: Described, target: Target): Way | undefined {
+  return waysBetween(source.target, target).find((way) => refusalOf(way, source) === undefined);
+}
+
+/** What the source exports and the target imports, where both hold for the other's device; the best first. */
+function waysBetween(from: Target, to: Target): Way[] {
+  const ways: Way[] = [];
   for (const out of portsOf(from)?.exports ?? []) {
     if (!holdsFor(out, to.context.id)) continue;
     const into = portsOf(to)?.imports.find((offer) => offer.kind === out.kind && holdsFor(offer, from.context.id));
-    if (into !== undefined) return { out, into };
+    if (into !== undefined) ways.push({ out, into });
   }
+  return ways;
 }
 
 function holdsFor({ device }: Offer, other: DeviceId): boolean {
@@ -173,10 +195,6 @@ function evidenceOf(
   return `${does} ${kind} by a ${transfer === "copy" ? "copy" : "migration"}`;
 }
 
-function worse(a: Transfer, b: Transfer): Transfer {
-  return TRANSFERS.indexOf(a) < TRANSFERS.indexOf(b) ? b : a;
-}
-
 /** Can the first command that touches the bytes wait for other work? The host touches them by none, and at once. */
 function canWait(out: Transfer, from: Target, to: Target, waits: readonly Fence[]): boolean {
   const { line } = portsOf(to)!;
@@ -198,12 +216,18 @@ function firstPlane(source: Mapped): Tensor {
   return planes.reduce((first, plane) => plane.grant.start < first.grant.start ? plane : first);
 }
 
-function importOf(memory: Memory, port: Port, access: Access): Imported {
+/** Closes the port's fd in the end, unless the import has taken it. */
+function closing<R>(port: Port, use: (port: Port) => R): R {
   try {
-    return memory.import!(port, access);
+    return use(port);
   } finally {
     port[Symbol.dispose]();
   }
+}
+
+/** While the map lasts, whoever brings the imported object finds the source's allocation. */
+function tell({ kind, handle, start }: KnownObject, { described: { range } }: Mapped, { undo }: MapJob): void {
+  undo.push(tellPlace(kind, handle, range.allocation, range.start - start));
 }
 
 /** Takes over what one side holds, and has it bring the bytes; answers what the next command has to wait for. */

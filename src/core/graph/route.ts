@@ -6,6 +6,14 @@ import { NoRouteError, type Refusal } from "../errors.ts";
  */
 export type Transfer = "alias" | "migrate" | "copy";
 
+/** From the least to the most that can happen to the bytes. */
+const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
+
+/** The most that several steps, or both sides of one, do with the bytes: `"alias"` for none. */
+export function mostOf(transfers: readonly Transfer[]): Transfer {
+  return TRANSFERS[Math.max(0, ...transfers.map((transfer) => TRANSFERS.indexOf(transfer)))];
+}
+
 /** One edge of a route. */
 export interface Step {
   /** The edge: `"host→opencl"`. */

@@ -2,36 +2,7 @@ import { literal, type Names, object, optionsIn } from "../argument.ts";
 import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 import { type Layout, layout, moved, whole } from "./layout.ts";
-
-/** A pixel format, by its common name; `GRAY8`, `RGB`, … are in the order of the bytes in memory. */
-export type ImageFormat = "GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "NV12" | "I420" | "P010";
-
-/** One plane of a pixel format: elements per pixel, and its subsampling in x and y. */
-interface PlaneFormat {
-  readonly channels: number;
-  readonly dtype: DType;
-  readonly xStep: number;
-  readonly yStep: number;
-}
-
-const packed = (channels: number): readonly PlaneFormat[] => [{ channels, dtype: "u8", xStep: 1, yStep: 1 }];
-const luma = (dtype: DType): PlaneFormat => ({ channels: 1, dtype, xStep: 1, yStep: 1 });
-const chroma = (dtype: DType, channels: number): PlaneFormat => ({ channels, dtype, xStep: 2, yStep: 2 });
-
-/**
- * The pixel formats, with the DRM name of each (drm_fourcc.h). DRM names the channels of a little-endian word from its
- * high byte down, so bytes R, G, B, A in memory are `DRM_FORMAT_ABGR8888`, `AB24`.
- */
-const IMAGE_FORMATS: { readonly [F in ImageFormat]: { fourcc: string; planes: readonly PlaneFormat[] } } = {
-  GRAY8: { fourcc: "R8  ", planes: packed(1) },
-  RGB: { fourcc: "BG24", planes: packed(3) },
-  BGR: { fourcc: "RG24", planes: packed(3) },
-  RGBA: { fourcc: "AB24", planes: packed(4) },
-  BGRA: { fourcc: "AR24", planes: packed(4) },
-  NV12: { fourcc: "NV12", planes: [luma("u8"), chroma("u8", 2)] },
-  I420: { fourcc: "YU12", planes: [luma("u8"), chroma("u8", 1), chroma("u8", 1)] },
-  P010: { fourcc: "P010", planes: [luma("u16"), chroma("u16", 2)] },
-};
+import { IMAGE_FORMATS, type ImageFormat } from "./pixel_formats.ts";
 
 /** How an image's numbers encode colours. */
 export interface Colour {
@@ -97,11 +68,6 @@ export interface ImageInit {
 
 const NAMES: Names<ImageInit> = { format: true, width: true, height: true, modifier: true, colour: true };
 
-/** The DRM code of four characters, first character in the low byte (`fourcc_code` of drm_fourcc.h). */
-export function fourccOf(characters: string): number {
-  return [...characters].reduceRight((code, c) => code * 256 + c.charCodeAt(0), 0);
-}
-
 /**
  * Checks the description of an image, and fills in its fourcc.
  *
@@ -120,11 +86,11 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
     });
   }
   const format = IMAGE_FORMATS[name];
-  for (const [argument, pixels, step] of [["width", width, "xStep"], ["height", height, "yStep"]] as const) {
+  for (const [argument, pixels] of [["width", width], ["height", height]] as const) {
     whole(pixels, argument, 1);
-    const odd = format.planes.find((plane) => pixels % plane[step] !== 0);
+    const odd = format.planes.find(({ step }) => pixels % step !== 0);
     if (odd !== undefined) {
-      throw new LayoutError(`${argument}: ${name} needs a multiple of ${odd[step]}, got ${pixels}.`, {
+      throw new LayoutError(`${argument}: ${name} needs a multiple of ${odd.step}, got ${pixels}.`, {
         api: "core",
         argument,
       });
@@ -135,7 +101,7 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
     format: name,
     width,
     height,
-    fourcc: fourccOf(format.fourcc),
+    fourcc: format.fourcc,
     modifier,
     ...(colour === undefined ? {} : { colour }),
   });
@@ -181,10 +147,46 @@ export function planeLayouts(info: FrameInfo, rowAlign: number = 1): readonly La
   });
 }
 
+/** Where somebody else has put a plane. */
+export interface PlanePlace {
+  /** Where it begins, in bytes; 0 by default. */
+  readonly offset?: number;
+  /** Bytes from a row to the next; no padding by default. */
+  readonly stride?: number;
+}
+
+/**
+ * The planes of a frame (as {@link frameInfo} checked it) that lie where somebody says.
+ *
+ * @throws {LayoutError} for another number of planes, or a stride or offset that cannot be.
+ */
+export function planesAt(info: FrameInfo, places: readonly PlanePlace[]): readonly Layout[] {
+  const planes = planeLayouts(info);
+  if (places.length !== planes.length) {
+    const what = `expected ${planes.length} of ${info.format}, got ${places.length}.`;
+    throw new LayoutError(`planes: ${what}`, { api: "core", argument: "planes" });
+  }
+  return planes.map(({ shape, dtype, strides: [row, ...rest] }, i) => {
+    const { offset = 0, stride = row } = places[i];
+    return layout({ shape, dtype, strides: [stride, ...rest], byteOffset: offset });
+  });
+}
+
+/** Throws a {@link LayoutError} if two planes of one block share bytes. */
+export function assertApart(planes: readonly Layout[]): void {
+  const sorted = planes.toSorted((a, b) => a.byteOffset - b.byteOffset);
+  const overlap = sorted.some((plane, i) => i > 0 && endOf(sorted[i - 1]) > plane.byteOffset);
+  if (overlap) throw new LayoutError("planes: two of them overlap.", { api: "core", argument: "planes" });
+}
+
+function endOf({ byteOffset, byteLength }: Layout): number {
+  return byteOffset + byteLength;
+}
+
 function imagePlanes(info: ImageInfo, rowAlign: number): Layout[] {
-  return IMAGE_FORMATS[info.format].planes.map(({ channels, dtype, xStep, yStep }) => {
-    const size = [info.height / yStep, info.width / xStep];
-    return layout({ shape: channels === 1 ? size : [...size, channels], dtype, rowAlign });
+  return IMAGE_FORMATS[info.format].planes.map(({ elements, dtype, step }) => {
+    const size = [info.height / step, info.width / step];
+    return layout({ shape: elements === 1 ? size : [...size, elements], dtype, rowAlign });
   });
 }
 

@@ -191,7 +191,7 @@ function wholes(given: unknown, argument: string, least: number): number[] {
 
 /** The error of an argument; `what` is the rest of the sentence. */
 function bad(argument: string, what: string, hint?: string): LayoutError {
-  return new LayoutError(`${argument}: ${what}`, { api: "core", argument, ...(hint === undefined ? {} : { hint }) });
+  return new LayoutError(`${argument}: ${what}`, { api: "core", argument, hint });
 }
 
 function safe(bytes: number, argument: string): number {

@@ -18,7 +18,7 @@ export abstract class NativeObject implements Usable, Disposable, AsyncDisposabl
   /** True if a line can use it at once. */
   isReadyFor(line: Line): boolean {
     const { isLive, work } = this.resource;
-    return isLive && (work.line === undefined || work.line === line) && work.others === undefined;
+    return isLive && work.isClearFor(line);
   }
 
   /** Throws a {@link DisposedError} once it was disposed. */

@@ -70,6 +70,8 @@ export class Allocation {
   liveViews = 0;
   /** True once a view was found moved away. */
   escaped = false;
+  /** True once a tensor was collected before its views were revoked: they may have been moved away. */
+  unseen = false;
   /** The number of tensors and frames that own these bytes. */
   peers = 0;
   /** True if work on any byte is work on all, as with managed memory that host and device use in turns. */

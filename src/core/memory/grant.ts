@@ -36,8 +36,10 @@ export class Grant {
   readonly holder: string;
   /** The resource whose end returns the bytes; set when the holder is made. */
   resource: Resource | undefined;
-  /** Its lends. Facets (the peers of an allocation, the planes of a frame) share one list. */
-  readonly #lends: Ranges<Grant>;
+  /** Of memory that came from elsewhere: what to do where it does not cover an access. */
+  remedy: string | undefined;
+  /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
+  #lends: Ranges<Grant> | undefined;
   readonly #siblings: Ranges<Grant> | undefined;
   readonly #place: Placed<Grant> | undefined;
   #ended = false;
@@ -49,7 +51,7 @@ export class Grant {
     access: Access,
     holder: string,
     parent: Grant | undefined,
-    lends: Ranges<Grant>,
+    lends: Ranges<Grant> | undefined,
     siblings: Ranges<Grant> | undefined,
   ) {
     this.allocation = allocation;
@@ -70,7 +72,7 @@ export class Grant {
 
   /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
   facet(start: number, end: number, holder: string): Grant {
-    return new Grant(this.allocation, start, end, this.access, holder, this, this.#lends, undefined);
+    return new Grant(this.allocation, start, end, this.access, holder, this, this.#shared, undefined);
   }
 
   /**
@@ -84,24 +86,24 @@ export class Grant {
 
   /** Lends a range to a new holder. Call {@link conflicts} first. */
   lend(access: Access, start: number, end: number, holder: string): Grant {
-    return new Grant(this.allocation, start, end, access, holder, this, new Ranges(), this.#lends);
+    return new Grant(this.allocation, start, end, access, holder, this, undefined, this.#shared);
   }
 
   /** Its state. */
   get state(): GrantState {
     if (this.#ended) return "ended";
     if (this.returning) return "returning";
-    return this.#lends.some(this.start, this.end, "all", () => true) ? "lent" : "live";
+    return this.#lends?.some(this.start, this.end, "all", () => true) ? "lent" : "live";
   }
 
   /** True if neither it nor a facet lends anything. */
   get lendsNothing(): boolean {
-    return this.#lends.size === 0;
+    return this.#lends === undefined || this.#lends.size === 0;
   }
 
   /** Its lends; facets of one grant share them. For those who write mappers. */
   get lends(): Iterable<Grant> {
-    return this.#lends;
+    return this.#shared;
   }
 
   /** The grants of other owners whose work this one has to wait for; none for a borrower. */
@@ -133,10 +135,10 @@ export class Grant {
       throw new AccessError(`${this.holder} was lent for "${this.access}" and cannot be used for "${access}".`, {
         api: "core",
         argument: "access",
-        hint: `Ask for it when it is made: { access: "read-write" }.`,
+        hint: this.#origin.remedy ?? 'Ask for it when it is made: { access: "read-write" }.',
       });
     }
-    if (this.#lends.size === 0) return NONE;
+    if (this.#lends === undefined || this.#lends.size === 0) return NONE;
     let returning: Grant[] | undefined;
     this.#lends.some(start, end, writes(access) ? "all" : "writers", (lent) => {
       if (!lent.returning) throw lent.#refusal(access, this.holder);
@@ -173,6 +175,15 @@ export class Grant {
     if (this.#ended) return;
     this.#ended = true;
     if (this.#place !== undefined) this.#siblings!.delete(this.#place);
+  }
+
+  /** The grant that its bytes came with. */
+  get #origin(): Grant {
+    return this.parent === undefined ? this : this.parent.#origin;
+  }
+
+  get #shared(): Ranges<Grant> {
+    return this.#lends ??= new Ranges();
   }
 
   #refusal(access: Access, user: string): AccessError {

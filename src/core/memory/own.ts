@@ -1,4 +1,4 @@
-import { Resource } from "../life/resource.ts";
+import { type GiveBack, Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Access } from "./access.ts";
 import { Allocation, type Block } from "./allocation.ts";
@@ -20,15 +20,25 @@ export interface Owning {
   readonly owners?: readonly (Resource | undefined)[];
   /** Its other native objects; taken over. Released before it leaves the block. */
   readonly undo?: Undo;
+  /** The commands that its end makes, if any. The last of them may call `leave`, which frees the block if no peer is left. */
+  readonly giveBack?: ((leave: () => void) => GiveBack) | undefined;
 }
 
 /** The end of life of a tensor or frame that owns its bytes, alone or with peers. The last one frees the block. */
-export function own({ name, allocation, access = "read-write", owners = [], undo = [], ...range }: Owning): Resource {
+export function own(
+  { name, allocation, access = "read-write", owners = [], undo = [], giveBack, ...range }: Owning,
+): Resource {
   const { start = 0, end = allocation.block.byteLength } = range;
   join(allocation);
-  undo.unshift(() => leave(allocation));
+  let isOwner = true;
+  const leaveOnce = () => {
+    if (!isOwner) return;
+    isOwner = false;
+    leave(allocation);
+  };
+  undo.unshift(leaveOnce);
   const grants = [Grant.root(allocation, start, end, access, name)];
-  return new Resource({ name, grants, owners, undo });
+  return new Resource({ name, grants, owners, undo, giveBack: giveBack?.(leaveOnce) });
 }
 
 /** The block at an address: a known one, or a new one. */

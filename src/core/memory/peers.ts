@@ -61,6 +61,8 @@ interface Told {
   readonly kind: string;
   readonly handle: bigint;
   readonly allocation: Allocation;
+  /** Where the object's first byte lies in the allocation. */
+  readonly start: number;
   /** Its index in the list. */
   place: number;
 }
@@ -70,14 +72,24 @@ const told: Told[] = [];
 
 /** The allocation of a native object's memory, if samepage knows it. */
 export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
-  return told.find((one) => one.handle === handle && one.kind === kind)?.allocation;
+  return findPlace(kind, handle)?.allocation;
+}
+
+/** The same, and where the object begins in it. */
+export function findPlace(kind: string, handle: bigint): Pick<Told, "allocation" | "start"> | undefined {
+  return told.find((one) => one.handle === handle && one.kind === kind);
 }
 
 /** Makes an allocation known by a native object's handle, until it is freed. */
 export function tellByHandle(kind: string, handle: bigint, allocation: Allocation): void {
-  const one: Told = { kind, handle, allocation, place: told.length };
+  allocation.beforeFree(tellPlace(kind, handle, allocation, 0));
+}
+
+/** Makes a part of an allocation known by a native object's handle, until the returned function is called. */
+export function tellPlace(kind: string, handle: bigint, allocation: Allocation, start: number): () => void {
+  const one: Told = { kind, handle, allocation, start, place: told.length };
   told.push(one);
-  allocation.beforeFree(() => takeOut(told, one));
+  return () => takeOut(told, one);
 }
 
 /** Removes an item from a list; the last one takes its place. */

@@ -17,9 +17,12 @@ interface Node<T> extends Placed<T> {
   right: Node<T> | undefined;
   /** The greatest end in this subtree. */
   reach: number;
-  /** The same for the ranges that write. */
+  /** The same for the ranges that write; -1 if there are none. */
   writersReach: number;
 }
+
+/** Below every byte. Not -Infinity, because V8 allocates room for a number that is no small integer. */
+const NO_REACH = -1;
 
 let orders = 0;
 
@@ -49,7 +52,7 @@ export class Ranges<T> implements Iterable<T> {
       left: undefined,
       right: undefined,
       reach: end,
-      writersReach: writes ? end : -Infinity,
+      writersReach: writes ? end : NO_REACH,
     };
     this.#root = this.#root === undefined ? node : inserted(this.#root, node);
     this.#size++;
@@ -134,9 +137,9 @@ function joined<T>(first: Node<T> | undefined, second: Node<T> | undefined): Nod
   return measured(second);
 }
 
-/** A number in no visible order: Knuth's multiplicative hash. */
+/** A small integer in no visible order: Knuth's multiplicative hash. */
 function scattered(order: number): number {
-  return Math.imul(order, 0x9e3779b1) >>> 0;
+  return Math.imul(order, 0x9e3779b1);
 }
 
 function isBefore<T>(one: Node<T>, other: Node<T>): boolean {
@@ -147,7 +150,7 @@ function isBefore<T>(one: Node<T>, other: Node<T>): boolean {
 function measured<T>(at: Node<T>): Node<T> {
   const { left, right } = at;
   let reach = at.end;
-  let writersReach = at.writes ? at.end : -Infinity;
+  let writersReach = at.writes ? at.end : NO_REACH;
   if (left !== undefined) {
     if (left.reach > reach) reach = left.reach;
     if (left.writersReach > writersReach) writersReach = left.writersReach;

@@ -12,12 +12,30 @@ interface Handed {
   readonly lent: Grant | undefined;
 }
 
-/** A buffer keeps its tensor alive. */
-const keepers = new WeakMap<ArrayBuffer, object>();
+/** Its constructor returns the buffer that it is given, so that a class derived from it adds a private field to that. */
+const Given = function (buffer: ArrayBuffer) {
+  return buffer;
+} as unknown as new (buffer: ArrayBuffer) => object;
+
+const NONE: readonly Handed[] = [];
+
+/** A buffer that keeps its tensor alive, in a private field: a WeakMap takes longer, and longer still to collect. */
+class Keeper extends Given {
+  readonly #keeper: object;
+
+  constructor(buffer: ArrayBuffer, keeper: object) {
+    super(buffer);
+    this.#keeper = keeper;
+  }
+
+  static owns(buffer: object): boolean {
+    return #keeper in buffer;
+  }
+}
 
 /** True for a buffer that samepage handed out, revoked or not. */
 export function isOurs(buffer: ArrayBufferLike): boolean {
-  return keepers.has(buffer as ArrayBuffer);
+  return Keeper.owns(buffer);
 }
 
 /** Those with a live buffer that was handed out since the last garbage collection. */
@@ -36,7 +54,7 @@ let awaited = false;
 export class TensorViews {
   readonly #grant: Grant;
   readonly #all: Views;
-  #handed: Handed[] = [];
+  #handed: Handed[] | undefined;
 
   /** The buffers of the tensor with this grant; none yet. */
   constructor(grant: Grant) {
@@ -57,8 +75,9 @@ export class TensorViews {
       const pointer = Deno.UnsafePointer.create(address)!;
       return Deno.UnsafePointerView.getArrayBuffer(pointer, end - start) as ArrayBuffer;
     });
-    keepers.set(buffer, keeper);
-    if (this.#handed.push({ buffer, writable, lent }) === 1) this.#all.add(this.#grant, this);
+    new Keeper(buffer, keeper);
+    if (this.#handed === undefined) this.#all.add(this.#grant, this);
+    this.#handed = added(this.#handed, { buffer, writable, lent });
     allocation.liveViews++;
     return buffer;
   }
@@ -71,11 +90,11 @@ export class TensorViews {
   /** Revokes the chosen buffers; returns the last error of those that cannot be revoked. For {@link Views}. */
   revoke(chosen: (writable: boolean, lent: Grant | undefined) => boolean): unknown {
     const { allocation } = this.#grant;
-    const kept: Handed[] = [];
+    let kept: Handed[] | undefined;
     let refused: unknown;
-    for (const handed of this.#handed) {
+    for (const handed of this.#handed ?? NONE) {
       if (!chosen(handed.writable, handed.lent)) {
-        kept.push(handed);
+        kept = added(kept, handed);
         continue;
       }
       try {
@@ -85,12 +104,12 @@ export class TensorViews {
         allocation.liveViews--;
       } catch (error) {
         allocation.markEscaped("cannot be detached");
-        kept.push(handed);
+        kept = added(kept, handed);
         refused = error;
       }
     }
     this.#handed = kept;
-    if (kept.length === 0) this.#all.remove(this.#grant, this);
+    if (kept === undefined) this.#all.remove(this.#grant, this);
     return refused;
   }
 
@@ -143,11 +162,12 @@ export class Views {
    * @throws {AccessError} if one cannot be detached; all others were.
    */
   revokeRange(start: number, end: number, onlyWritable: boolean): void {
-    const chosen: Entry[] = [];
+    let chosen: Entry[] | undefined;
     this.#byRange.some(start, end, "all", (entry) => {
-      chosen.push(entry); // revoking one changes the tree
+      chosen = added(chosen, entry); // revoking one changes the tree
       return false;
     });
+    if (chosen === undefined) return;
     let refused: unknown;
     for (const { views } of chosen) refused = held(views)?.revoke((writable) => writable || !onlyWritable) ?? refused;
     throwRefused(refused);
@@ -162,8 +182,9 @@ export class Views {
     const entry = this.#byGrant.get(grant);
     if (entry === undefined) return;
     const there = held(entry.views);
-    if (there === undefined) this.#forget(grant); // collected, and its buffers with it
-    else throwRefused(there.revoke((_, lent) => lent === undefined));
+    if (there !== undefined) return throwRefused(there.revoke((_, lent) => lent === undefined));
+    this.#forget(grant); // collected, and its buffers with it, unless they were moved away
+    grant.allocation.unseen = true;
   }
 
   #forget(grant: Grant): void {
@@ -172,6 +193,13 @@ export class Views {
     this.#byGrant.delete(grant);
     this.#byRange.delete(entry.place);
   }
+}
+
+/** The list with one more. A new one has room for one: a push to an empty list makes room for seventeen. */
+function added<T>(list: T[] | undefined, item: T): T[] {
+  if (list === undefined) return [item];
+  list.push(item);
+  return list;
 }
 
 function held(views: TensorViews | WeakRef<TensorViews>): TensorViews | undefined {

@@ -1,19 +1,10 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
-import {
-  F_ADD_SEALS,
-  F_SEAL_GROW,
-  F_SEAL_SHRINK,
-  MFD_ALLOW_SEALING,
-  MFD_CLOEXEC,
-} from "../../../ffi/libc/constants.ts";
 import type { Block, Fate } from "../memory/allocation.ts";
 import { throwAll } from "../errors.ts";
-import { closeFd, duplicateFd } from "./fd.ts";
-import { ledger } from "../life/ledger.ts";
 import { type Undo, unwind } from "../life/undo.ts";
-import { libc, libcError } from "./libc.ts";
+import { createMemfd, holdFd, type Memfd } from "./memfd.ts";
 import { mappingCount } from "./mapping_count.ts";
-import { mapPages, PAGE, reservePages, unmapPages } from "./pages.ts";
+import { mapPages, mapReadOnlyPages, PAGE, reservePages, unmapPages } from "./pages.ts";
 import { LONGEST_IN_SLAB, takeFromSlab } from "./slabs.ts";
 
 export { PAGE } from "./pages.ts";
@@ -21,14 +12,19 @@ export { PAGE } from "./pages.ts";
 /** Lengths of blocks are multiples of this: a cache line, and what GPUs that share the CPU's memory want. */
 export const LENGTH_MULTIPLE = 64;
 
-/** A block of anonymous or memfd memory, and how to hand out its fd. */
+/** The kind of a block that somebody else has made, in a memfd. */
+export const MEMFD = "host.memfd";
+
+/** A block of anonymous or memfd memory. */
 export interface MappedBlock extends Block {
   /** The address of its first byte; it begins a page. */
   readonly address: Address;
   /** Where the requested bytes begin in it: 0, unless they end at a guard page. */
   readonly start: number;
-  /** A new fd of the same memory, which the caller owns; undefined for anonymous memory. */
-  readonly duplicateFd?: () => number;
+  /** The file that it is; undefined for anonymous memory. */
+  readonly memfd?: Memfd;
+  /** Memory that could only be read can be written from now on, by another fd of its file, which it takes over. */
+  allowWrites?(fd: number, memfd: Memfd): void;
 }
 
 /** The properties of a new block. */
@@ -63,30 +59,57 @@ function ownMapping(init: BlockInit, rounded: number): MappedBlock {
   const byteLength = init.guard ? pages : rounded;
   const span = pages + (init.guard ? PAGE : 0);
   const count = init.guard ? 2 : 1;
-  const undo: Undo = [];
+  const [undo, file]: [Undo, Undo] = [[], []];
   try {
     mappingCount.take(count);
     undo.push(() => mappingCount.giveBack(count));
-    const fd = init.sharable ? openMemfd(byteLength, undo) : undefined;
-    const address = reserve(init, pages, span, fd, undo);
+    const made = init.sharable ? createMemfd(pages, file) : undefined;
+    const address = reserve(init, pages, span, made?.fd, undo);
     return {
       kind: "host.block",
       address,
       byteLength,
       start: init.guard ? Math.floor((pages - init.byteLength) / init.align) * init.align : 0,
-      ...(fd === undefined ? {} : { duplicateFd: () => duplicateFd(fd) }),
-      free: (fate) => free(fate, address, pages, span, fd, count),
+      ...(made === undefined ? {} : { memfd: made.memfd }),
+      free: (fate) => free(fate, address, pages, span, file, count),
     };
   } catch (error) {
-    throwAll([error, ...unwind(undo)], "allocating host memory");
+    throwAll([error, ...unwind(undo), ...unwind(file)], "allocating host memory");
     throw error;
   }
 }
 
-/** Closes an fd that samepage owns. */
-function closeOwn(fd: number): void {
-  ledger.remove("host.fd");
-  closeFd(fd);
+/**
+ * Maps a memfd that somebody else has made, all of it. Takes the fd over, even if it fails.
+ *
+ * @throws like {@link mapBlock}.
+ */
+export function mapMemfd(fd: number, memfd: Memfd): MappedBlock {
+  const { byteLength, mode } = memfd;
+  const pages = Math.ceil(byteLength / PAGE) * PAGE;
+  const [undo, file]: [Undo, Undo] = [[], []];
+  try {
+    holdFd(fd, file);
+    mappingCount.take(1);
+    undo.push(() => mappingCount.giveBack(1));
+    const address = mode === "read-write" ? mapPages(NULL, pages, fd) : mapReadOnlyPages(pages, fd, mode === "read");
+    let current = memfd;
+    return {
+      ...{ kind: MEMFD, address, byteLength, start: 0 },
+      get memfd() {
+        return current;
+      },
+      allowWrites(other, writable) {
+        holdFd(other, file);
+        mapPages(address, pages, other);
+        current = writable;
+      },
+      free: (fate) => free(fate, address, pages, pages, file, 1),
+    };
+  } catch (error) {
+    throwAll([error, ...unwind(undo), ...unwind(file)], "mapping a memfd");
+    throw error;
+  }
 }
 
 /** Addresses for the block, with memory behind them. */
@@ -121,11 +144,10 @@ function free(
   address: Address,
   pages: number,
   span: number,
-  fd: number | undefined,
+  file: Undo,
   count: number,
 ): void {
-  const undo: Undo = [];
-  if (fd !== undefined) undo.push(() => closeOwn(fd));
+  const undo: Undo = [...file];
   if (fate === "unknown") undo.push(() => void mapPages(address, pages));
   if (fate === "unused") {
     undo.push(() => {
@@ -134,15 +156,4 @@ function free(
     });
   }
   throwAll(unwind(undo), "giving host memory back");
-}
-
-function openMemfd(byteLength: number, undo: Undo): number {
-  const fd = libc().memfd_create(new TextEncoder().encode("samepage\0"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) throw libcError("memfd_create", "Close fds, or raise the limit (ulimit -n).");
-  ledger.add("host.fd");
-  undo.push(() => closeOwn(fd));
-  if (libc().ftruncate(fd, BigInt(byteLength)) !== 0) throw libcError("ftruncate");
-  // The owner of a duplicate must not shrink it under us: touching pages that are gone ends the process.
-  if (libc().fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) !== 0) throw libcError("fcntl");
-  return fd;
 }

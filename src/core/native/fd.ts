@@ -1,7 +1,9 @@
-import { F_DUPFD_CLOEXEC, F_SETFD, FD_CLOEXEC } from "../../../ffi/libc/constants.ts";
+import { AT_EMPTY_PATH, F_DUPFD_CLOEXEC, F_SETFD, FD_CLOEXEC, STATX_BASIC_STATS } from "../../../ffi/libc/constants.ts";
+import { readStatx, statx } from "../../../ffi/libc/structs.ts";
 import { throwAll } from "../errors.ts";
 import { unwind } from "../life/undo.ts";
 import { libc, libcError } from "./libc.ts";
+import { cString } from "./text.ts";
 
 /**
  * Duplicates an fd. The caller owns the new one, and child processes do not inherit it.
@@ -27,4 +29,30 @@ export function closedOnExec(fd: number): number {
   const error = libcError("fcntl");
   throwAll([error, ...unwind([() => closeFd(fd)])], "keeping an fd from other programs");
   throw error;
+}
+
+/** What the kernel says of the file behind an fd. */
+export interface FileStatus {
+  /** Device and inode: equal for two fds of one file, and for no others while it is open. */
+  readonly identity: bigint;
+  /** The type of file and its permissions: `S_IFREG | 0o600`. */
+  readonly mode: number;
+  /** The length in bytes. */
+  readonly byteLength: bigint;
+}
+
+/**
+ * Asks the kernel what an fd is.
+ *
+ * @throws {NativeCallError} EBADF if it is not open.
+ */
+export function statusOf(fd: number): FileStatus {
+  // Not fstat: its struct differs between x86-64 and aarch64.
+  const answer = new DataView(new ArrayBuffer(statx.size));
+  if (libc().statx(fd, cString(""), AT_EMPTY_PATH, STATX_BASIC_STATS, answer) !== 0) {
+    throw libcError("statx", "Is the fd still open?");
+  }
+  const { stx_mode, stx_ino, stx_size, stx_dev_major, stx_dev_minor } = readStatx(answer, 0);
+  const device = BigInt(stx_dev_major) << 32n | BigInt(stx_dev_minor);
+  return { identity: device << 64n | stx_ino, mode: stx_mode, byteLength: stx_size };
 }

@@ -35,15 +35,15 @@ function codeAt(location: Address): Int32Array {
 }
 
 /** The error of a libc function that has just answered -1. To be made before any other native call. */
-export function libcError(fn: string, hint?: string): NativeCallError {
+export function libcError(fn: string, hint?: string, api: string = "libc"): NativeCallError {
   const left = errno();
   const codeName = ERROR_NAMES.get(left) ?? "unknown error";
   return new NativeCallError(`${fn} failed with ${codeName} (${left}).`, {
-    api: "libc",
+    api,
     fn,
     code: left,
     codeName,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   });
 }
 

@@ -27,6 +27,11 @@ export function mapPages(address: Address, byteLength: number, fd?: number): Add
   return map(address, byteLength, PROT_READ | PROT_WRITE, kind | fixed, fd ?? -1);
 }
 
+/** Maps pages of a memfd that may only be read: a write to them ends the process. */
+export function mapReadOnlyPages(byteLength: number, fd: number, shared: boolean): Address {
+  return map(NULL, byteLength, PROT_READ, shared ? MAP_SHARED : MAP_PRIVATE, fd);
+}
+
 /** Reserves addresses without memory. */
 export function reservePages(byteLength: number): Address {
   return map(NULL, byteLength, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);

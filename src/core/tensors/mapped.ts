@@ -89,31 +89,36 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
 
   /** Its work, that of its parts, of what it is a part of, and of its peers: for those who write mappers. */
   get works(): readonly Work[] {
-    const works = [this.resource.work];
-    for (const part of this.parts) works.push(...part.works);
-    for (let at = this.parent; at?.target === this.target; at = at.parent) works.push(at.resource.work);
-    for (const { resource } of peersOf(this)) if (resource !== undefined) works.push(resource.work);
+    const works: Work[] = [];
+    this.#eachWork((work, works) => works.push(work), works);
     return works;
   }
 
   /** The work in flight that the next user of its bytes has to wait for. */
   get work(): Fence[] {
-    const { parts } = this;
-    const fences = this.resource.work.fences;
-    for (let i = 0; i < parts.length; i++) fences.push(...parts[i].work);
-    for (let at = this.parent; at?.target === this.target; at = at.parent) fences.push(...at.resource.work.fences);
-    const peers = peersOf(this);
-    for (let i = 0; i < peers.length; i++) fences.push(...peers[i].resource?.work.fences ?? []);
+    const fences: Fence[] = [];
+    this.#eachWork(addFences, fences);
     return fences;
   }
 
   /** What to wait for next, of all that work. */
   protected get unfinished(): Fence | undefined {
-    let found = this.resource.work.next();
-    for (const part of this.parts) found ??= part.unfinished;
-    for (let at = this.parent; at?.target === this.target; at = at.parent) found ??= at.resource.work.next();
-    for (const { resource } of peersOf(this)) found ??= resource?.work.next();
-    return found;
+    const fences: Fence[] = [];
+    this.#eachWork((work, found) => {
+      const next = found.length === 0 ? work.next() : undefined;
+      if (next !== undefined) found.push(next);
+    }, fences);
+    return fences[0];
+  }
+
+  /** Visits all works with `to`, so that no visitor has to be a closure. */
+  #eachWork<T>(visit: (work: Work, to: T) => unknown, to: T): void {
+    visit(this.resource.work, to);
+    const { parts } = this;
+    for (let i = 0; i < parts.length; i++) parts[i].#eachWork(visit, to);
+    for (let at = this.parent; at?.target === this.target; at = at.parent) visit(at.resource.work, to);
+    const peers = peersOf(this);
+    for (let i = 0; i < peers.length; i++) if (peers[i].resource !== undefined) visit(peers[i].resource!.work, to);
   }
 
   /** For those who write mappers. @see {@link Usable.isReadyFor} */
@@ -121,9 +126,9 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
     const { resource } = this;
     const { grants, work } = resource;
     if (!resource.isLive || grants.length !== 1 || this.parts.length > 0) return false;
-    if ((work.line !== undefined && work.line !== line) || work.others !== undefined) return false;
     const { allocation } = grants[0];
-    return allocation.liveViews === 0 && allocation.roots.size < 2 && this.parent?.target !== this.target &&
+    return work.isClearFor(line) && allocation.liveViews === 0 && allocation.roots.size < 2 &&
+      this.parent?.target !== this.target &&
       covers(grants[0].access, access) && grants[0].lendsNothing;
   }
 
@@ -177,11 +182,11 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
 
   /** Throws, once, all that failed on these bytes after its dispose had returned: for those who write mappers. */
   raiseKept(): void {
-    const errors: unknown[] = [];
+    let errors: unknown[] | undefined;
     for (const { allocation, start, end } of this.grants) {
-      for (let kept; (kept = allocation.takeFailure(start, end));) errors.push(kept.error);
+      for (let kept; (kept = allocation.takeFailure(start, end));) (errors ??= []).push(kept.error);
     }
-    throwAll(errors, `${this.name} was on its way back`);
+    if (errors !== undefined) throwAll(errors, `${this.name} was on its way back`);
   }
 
   /** The weakest access that it offers: what a look at its handle needs. */
@@ -216,6 +221,7 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
    */
   async finished(): Promise<void> {
     this.resource.assertLive();
+    for (const part of this.parts) await part.finished(); // a part may know of work that samepage did not submit
     for (let fence = this.unfinished; fence !== undefined; fence = this.unfinished) await fence.wait();
   }
 
@@ -254,6 +260,10 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
     unregister(this.#registration);
     await this.resource.disposeAsync();
   }
+}
+
+function addFences(work: Work, fences: Fence[]): void {
+  if (work.line !== undefined) fences.push(...work.fences);
 }
 
 /** The grants of those who own the same bytes as a tensor: as what it is a part of, where that was not lent either. */

@@ -1,11 +1,15 @@
-import type { MemoryTarget } from "../device/memory.ts";
+import type { KnownObject, MemoryTarget } from "../device/memory.ts";
+import type { Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
 import { ArgumentError } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
-import { describeLayout, type Layout, layout, type LayoutInit } from "../layout/layout.ts";
+import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
+import type { Undo } from "../life/undo.ts";
+import type { Access } from "../memory/access.ts";
 import { Allocation, type Block } from "../memory/allocation.ts";
 import { own } from "../memory/own.ts";
+import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
 import { Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
@@ -55,6 +59,91 @@ export function allocateTensor<T extends Tensor>(target: MemoryTarget<T>, init: 
 export function allocateFrame<T extends Tensor>(target: MemoryTarget<T>, given: FrameInfo): Frame<T> {
   const info = frameInfo(given);
   return owned(target, `frame ${info.format}`, planeLayouts(info), info) as Frame<T>;
+}
+
+/** What is known of memory that comes from outside. */
+export interface Received {
+  /** Where each plane lies, counted from the port's first byte; of a tensor there is one. They lie within the port. */
+  readonly layouts: readonly Layout[];
+  /** How it may be used. */
+  readonly access: Access;
+  /** Of a frame: what it is. */
+  readonly info?: FrameInfo | undefined;
+  /** Of a frame: what is known of it. */
+  readonly metadata?: Metadata | undefined;
+}
+
+/**
+ * Memory that a port brings from another process, or from a program's own fd, as a tensor or a frame that owns it: for
+ * those who write backends. The port is over afterwards, also if that fails.
+ */
+export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, received: Received): T | Frame<T> {
+  using from = port;
+  const { kind, byteLength } = from;
+  const { ports, context } = target;
+  const { layouts, access, info, metadata } = received;
+  context.resource?.assertLive();
+  const { handle, address, release, object, ...found } = ports.import!(from, access);
+  const known = found.allocation ?? placeOf(object)?.allocation;
+  const begin = found.start ?? (placeOf(object)?.start ?? 0) + (object?.start ?? 0);
+  const letGo = () => release?.();
+  const block: Block = {
+    kind: `${target.kind}.${kind}`,
+    byteLength: object?.byteLength ?? byteLength,
+    free: (fate) => {
+      if (fate === "unused") letGo(); // else a view that was moved away may still look at it
+    },
+    ...(address === undefined ? {} : { address }),
+  };
+  const start = begin + Math.min(...layouts.map(({ byteOffset }) => byteOffset));
+  const end = begin + Math.max(...layouts.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
+  if (known !== undefined && end > known.block.byteLength) {
+    letGo();
+    const what = `it ends at byte ${end} of memory that is known with ${known.block.byteLength}.`;
+    throw new ArgumentError(`description: ${what}`, { api: context.api, argument: "description" });
+  }
+  const allocation = known ?? new Allocation(block);
+  if (known === undefined && object !== undefined) tellByHandle(object.kind, object.handle, allocation);
+  const undo: Undo = [];
+  if (found.allocation !== undefined) undo.push(letGo); // its block knows whether it may be freed
+  else if (known !== undefined) {
+    undo.push(
+      () => void (allocation.escaped || allocation.unseen || letGo()),
+      tellPlace(object!.kind, object!.handle, allocation, begin - object!.start), // whoever told of it may end before
+    );
+  }
+  const resource = own({
+    name: `${target.kind} ${info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`}`,
+    ...{ allocation, start, end, access },
+    owners: [context.resource],
+    undo,
+  });
+  return tensorOver(target, { handle, layouts: layouts.map((one) => within(object, one)), resource, info, metadata });
+}
+
+/** The same for a frame whose planes may lie in memory of their own: one port for all of them, or one for each. */
+export function importFrame<T extends Tensor>(
+  target: MemoryTarget<T>,
+  ports: readonly Port[],
+  received: Received & { readonly info: FrameInfo },
+): Frame<T> {
+  const { layouts, access, info, metadata } = received;
+  if (ports.length === 1) return importAs(target, ports[0], received) as Frame<T>;
+  using made = new DisposableStack();
+  for (const port of ports) made.use(port);
+  const planes = ports.map((port, i) => made.use(importAs(target, port, { layouts: [layouts[i]], access }) as T));
+  const frame = Frame.of(planes, info, metadata);
+  made.move();
+  return frame;
+}
+
+function placeOf(object: KnownObject | undefined): ReturnType<typeof findPlace> {
+  return object && findPlace(object.kind, object.handle);
+}
+
+/** Where a plane of a port lies, counted from the beginning of the object that the port is a part of. */
+export function within(object: KnownObject | undefined, at: Layout): Layout {
+  return object === undefined ? at : moved(at, at.byteOffset + object.start);
 }
 
 function owned<T extends Tensor>(

@@ -1,30 +1,29 @@
 import { MemoryClass, settled, UNPROVEN } from "../../core/device/proofs.ts";
-import type { CudaContext } from "../context.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaMemoryKind } from "../memory/block.ts";
-import { type MakeSample, SAMPLES } from "./samples.ts";
+import { type MakeSample, type SampleContext, SAMPLES } from "./samples.ts";
 import { trial, TRIAL_BYTES } from "./trial.ts";
 
-/** An experiment would see what it looks for, and not that the pages go to and fro. */
-const MOVES = settledAs("managed memory that moves", "the driver moves managed memory to whoever touches it");
+/** An experiment would succeed, and not notice that the pages move. */
+const MOVES = settledAs("managed memory that moves", "the driver moves managed memory to its current user");
 
 /** A GPU without the host's page tables may have the driver bring it whole pages (HMM), and the CPU fetch them back. */
 const MAY_MOVE = settledAs(
   "pageable memory that may move",
-  "the driver may move pageable memory to whoever touches it",
+  "the driver may move pageable memory to its current user",
 );
 
-/** An experiment would end the process: it has the CPU look while a kernel runs. */
+/** An experiment would crash the process: the CPU reads while a kernel runs. */
 const TURNS = settledAs("managed memory in turns", "host and device take turns at managed memory");
 
 /** Memory that host and kernels cannot both reach, or that cannot be made for a sample. */
 const UNTRIED = settledAs("memory without a sample", UNPROVEN.evidence);
 
-/** The classes that an experiment tells about. */
+/** The classes that an experiment decides. */
 const TRIED = new Map(Object.entries(SAMPLES).map(([kind, make]) => [kind, classOf(kind, make)]));
 
 /** The class that a kind of memory is of on a device: by rule, where the device's attributes tell. */
-export function cudaMemoryClass(kind: CudaMemoryKind, { attributes }: CudaDevice): MemoryClass<CudaContext> {
+export function cudaMemoryClass(kind: CudaMemoryKind, { attributes }: CudaDevice): MemoryClass<SampleContext> {
   const { integrated, concurrentManagedAccess, pageableMemoryAccessUsesHostPageTables: ats } = attributes;
   if (kind === "pageable" && integrated !== 1 && ats !== 1) return MAY_MOVE;
   if (kind === "managed" && integrated !== 1) return MOVES;
@@ -32,11 +31,11 @@ export function cudaMemoryClass(kind: CudaMemoryKind, { attributes }: CudaDevice
   return TRIED.get(kind) ?? UNTRIED;
 }
 
-function settledAs(name: string, evidence: string): MemoryClass<CudaContext> {
+function settledAs(name: string, evidence: string): MemoryClass<SampleContext> {
   return settled(name, { aliases: false, evidence });
 }
 
-function classOf(kind: string, make: MakeSample): MemoryClass<CudaContext> {
+function classOf(kind: string, make: MakeSample): MemoryClass<SampleContext> {
   return new MemoryClass(`${kind} memory`, (context, undo) => {
     const sample = make(context, TRIAL_BYTES, undo);
     const missed = trial(context, sample, undo);

@@ -3,10 +3,23 @@ import { Allocation } from "../../core/memory/allocation.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import { throwAll } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
-import type { CudaContext } from "../context.ts";
 import type { CudaMemoryKind } from "../memory/block.ts";
+import type { CudaManaged } from "../memory/managed.ts";
+import type { CudaPinned } from "../memory/pinned.ts";
 import { aliasOf } from "../memory/pinned_block.ts";
 import { register } from "../memory/registered.ts";
+import type { CudaVirtual } from "../memory/virtual.ts";
+import type { CudaStreamContext } from "../stream.ts";
+
+/** A context whose kinds of memory are tried. */
+export interface SampleContext extends CudaStreamContext {
+  /** Pinned memory. */
+  readonly pinned: CudaPinned;
+  /** Managed memory. */
+  readonly managed: CudaManaged;
+  /** Virtual memory. */
+  readonly virtual: CudaVirtual;
+}
 
 /** Memory to experiment on. */
 export interface Sample {
@@ -22,7 +35,7 @@ export interface Sample {
 const REGISTERED_BYTES = 4 * 1024 * 1024;
 
 /** Makes a sample of so many bytes; what has to be released goes on the undo list. */
-export type MakeSample = (context: CudaContext, bytes: number, undo: Undo) => Sample;
+export type MakeSample = (context: SampleContext, bytes: number, undo: Undo) => Sample;
 
 /** How each kind of memory is made that host and kernels reach at once. */
 export const SAMPLES: { readonly [K in CudaMemoryKind]?: MakeSample } = {

@@ -1,7 +1,8 @@
 import { until } from "../../core/device/proofs.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { bytesAt } from "../../core/native/pin.ts";
-import type { CudaContext } from "../context.ts";
+import { programFromPtx } from "../program.ts";
+import { CudaStream, type CudaStreamContext } from "../stream.ts";
 import { ANSWER } from "./answer_ptx.ts";
 import type { Sample } from "./samples.ts";
 
@@ -26,16 +27,16 @@ const PATIENCE_MS = 500;
 const TRIES = 3;
 
 /**
- * What kept memory from being an alias; undefined where nothing did. While one kernel runs, it is asked and answers: it
- * says that it has started, the host writes fresh random bytes and says so, the kernel writes what it makes of them, and
- * the host sees that. Between them nobody calls CUDA.
+ * Why the memory is not an alias; undefined if it is one. Host and kernel talk while the kernel runs, without any call of
+ * CUDA: the kernel says that it has started, the host writes random bytes and says so, and the kernel writes an answer,
+ * which the host has to see.
  */
-export function trial(context: CudaContext, sample: Sample, undo: Undo): string | undefined {
-  const program = context.programFromPtx(ANSWER);
+export function trial(context: CudaStreamContext, sample: Sample, undo: Undo): string | undefined {
+  const program = programFromPtx(context, ANSWER);
   undo.push(() => program[Symbol.dispose]());
   const types = ["unsigned long long", "unsigned int", "unsigned int", "unsigned int"] as const;
   const kernel = program.kernel("samepage_answer", types);
-  const stream = context.createStream();
+  const stream = new CudaStream(context);
   undo.push(() => stream[Symbol.dispose]());
   const { buffer } = bytesAt(sample.host, TRIAL_BYTES, "cuda", undo);
   const launch = (token: number, patience: number) =>
@@ -51,7 +52,7 @@ export function trial(context: CudaContext, sample: Sample, undo: Undo): string 
   return missed;
 }
 
-/** One question, and what was missed of the answer. */
+/** One question. Returns what was not seen; undefined if everything was. */
 function ask(buffer: ArrayBuffer, launch: (token: number, patience: number) => void): string | undefined {
   const words = new Int32Array(buffer, 0, 2);
   const question = new Uint8Array(buffer, QUESTION, LENGTH);
@@ -69,5 +70,5 @@ function ask(buffer: ArrayBuffer, launch: (token: number, patience: number) => v
   question.set(fresh);
   Atomics.store(words, GO, token);
   const seen = until(() => answer.every((byte, i) => byte === expected[i]), PATIENCE_MS);
-  return seen ? undefined : "the CPU did not see what a running kernel made of bytes that it had written";
+  return seen ? undefined : "the CPU did not see a running kernel's answer to the bytes that it wrote";
 }

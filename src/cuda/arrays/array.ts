@@ -8,17 +8,17 @@ import { cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { whole } from "../../core/layout/layout.ts";
-import { ledger } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
+import { owned } from "../primary_context.ts";
 import { type ArrayExtent, assertWithin, extentBytes } from "./extent.ts";
 import { assertFormat, type CudaArrayDType, formatBytes } from "./format.ts";
-import { CudaSurface } from "./surface.ts";
+import { CudaSurface } from "./over_array.ts";
 import { CudaTexture, type TextureOptions } from "./texture.ts";
 
 /** Options of {@link CudaContext.array}. */
@@ -54,7 +54,7 @@ const NAMES: Names<CudaArrayInit> = {
  */
 export class CudaArray extends NativeObject {
   /** Its context. */
-  readonly context: CudaContext;
+  readonly context: CudaPrimaryContext;
   /** Its end of life: textures and surfaces end first. */
   readonly resource: Resource;
   /** Its size; a missing dimension is 0. */
@@ -68,7 +68,7 @@ export class CudaArray extends NativeObject {
   readonly #handle: ArrayHandle;
 
   /** Made by `cuda.array()`. */
-  constructor(context: CudaContext, init: CudaArrayInit) {
+  constructor(context: CudaPrimaryContext, init: CudaArrayInit) {
     super();
     const { width, height, depth, channels = 1, dtype, surface = true } = optionsIn(init, NAMES, "init");
     assertFormat(dtype, channels);
@@ -151,19 +151,15 @@ export class CudaArray extends NativeObject {
 }
 
 function createArray(
-  { within }: CudaContext,
+  context: CudaPrimaryContext,
   format: Uint8Array<ArrayBuffer>,
   extent: Uint8Array<ArrayBuffer>,
   flags: number,
   undo: Undo,
 ): ArrayHandle {
   const out = new BigUint64Array(1);
-  within(() => check(cudart().cudaMalloc3DArray(out, format, extent, flags), "cudaMalloc3DArray"));
+  context.within(() => check(cudart().cudaMalloc3DArray(out, format, extent, flags), "cudaMalloc3DArray"));
   const handle = out[0] as ArrayHandle;
-  ledger.add("cuda.cudaArray_t");
-  undo.push(() => {
-    ledger.remove("cuda.cudaArray_t");
-    within(() => checkRelease(cudart().cudaFreeArray(handle), "cudaFreeArray"));
-  });
+  owned(context, "cuda.cudaArray_t", undo, () => checkRelease(cudart().cudaFreeArray(handle), "cudaFreeArray"));
   return handle;
 }

@@ -1,9 +1,11 @@
 import type { Fence } from "../../core/device/fence.ts";
-import { ledger } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
+import { checks } from "../check.ts";
 import { check, checkRelease } from "../errors.ts";
+import { cudart } from "../library.ts";
+import { owned } from "../primary_context.ts";
 import type { CudaArray } from "./array.ts";
 
 /** The functions of an object over an array. */
@@ -27,16 +29,13 @@ export abstract class OverArray extends NativeObject {
   /** Made by an array. */
   constructor(array: CudaArray, { type, create, destroy }: Made) {
     super();
-    const { context: { within } } = array;
+    const { context } = array;
     array.resource.assertLive();
     const out = new BigUint64Array(1);
-    within(() => check(create[1](out), create[0]));
+    context.within(() => check(create[1](out), create[0]));
     const handle = this.#handle = out[0];
-    ledger.add(`cuda.${type}`);
-    const undo: Undo = [() => {
-      ledger.remove(`cuda.${type}`);
-      within(() => checkRelease(destroy[1](handle), destroy[0]));
-    }];
+    const undo: Undo = [];
+    owned(context, `cuda.${type}`, undo, () => checkRelease(destroy[1](handle), destroy[0]));
     this.array = array;
     this.resource = new Resource({ name: `${type} of ${array.resource.name}`, owners: [array.resource], undo });
   }
@@ -56,5 +55,21 @@ export abstract class OverArray extends NativeObject {
   usedBy(fence: Fence): void {
     this.resource.usedBy(fence);
     this.array.usedBy(fence);
+  }
+}
+
+/** A surface object, by which kernels read and write an array; x counts bytes. Made by `array.surface()`. */
+export class CudaSurface extends OverArray {
+  /** Made by an array. */
+  constructor(array: CudaArray) {
+    if (!array.writable) {
+      throw checks.wrong("array", "it was made without surfaces.", "Make it by cuda.array({ surface: true, … }).");
+    }
+    const description = array.describe();
+    super(array, {
+      type: "cudaSurfaceObject_t",
+      create: ["cudaCreateSurfaceObject", (out) => cudart().cudaCreateSurfaceObject(out, description)],
+      destroy: ["cudaDestroySurfaceObject", (handle) => cudart().cudaDestroySurfaceObject(handle)],
+    });
   }
 }

@@ -81,7 +81,7 @@ export function textureBytes(options: TextureOptions, dtype: CudaArrayDType): Ui
   }
   if (filter === "linear" && read === "element" && !dtype.startsWith("f")) {
     const hint = /^[ui](8|16)$/.test(dtype) ? 'Read it as floats: { read: "normalized" }.' : undefined;
-    throw checks.wrong("filter", `"linear" is for what is read as floats; the array has ${dtype}.`, hint);
+    throw checks.wrong("filter", `"linear" needs elements that are read as floats; the array has ${dtype}.`, hint);
   }
   if (!normalized && (address === "wrap" || address === "mirror")) {
     throw checks.wrong("address", `"${address}" is for coordinates from 0 to 1.`, "Ask for { normalized: true }.");

@@ -11,15 +11,13 @@ import type { Resource } from "../../core/life/resource.ts";
 import { unwind } from "../../core/life/undo.ts";
 import { throwAll } from "../../core/errors.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
 import { cudaLines } from "../driver.ts";
 import { check } from "../errors.ts";
 import { createEvent, destroyEvent } from "../events.ts";
 import { cudart } from "../library.ts";
-import { CudaStream } from "../stream.ts";
-import { HANDLE_BYTES, packEvent, THIS_ISOLATE, unpackEvent } from "./envelope.ts";
+import { CudaStream, type CudaStreamContext } from "../stream.ts";
+import { assertFits, copied, HANDLE_BYTES, handleOf, packEvent, THIS_ISOLATE, unpackEvent } from "./envelope.ts";
 import { EventLane } from "./event_lane.ts";
-import { assertFits, copied, handleOf } from "./given.ts";
 
 /** A handle of another program. */
 export interface CudaEventHandle {
@@ -33,7 +31,7 @@ export interface CudaEventHandle {
  */
 export class CudaSharedEvent extends NativeObject {
   /** Its context. */
-  readonly context: CudaContext;
+  readonly context: CudaStreamContext;
   /** Its end of life. */
   readonly resource: Resource;
   /** The bytes for `cuda.openEvent` in another process; undefined if it was opened here. */
@@ -43,7 +41,7 @@ export class CudaSharedEvent extends NativeObject {
   readonly #line: Line<EventLane>;
 
   /** Made by `cuda.exportEvent()` and `cuda.openEvent()`. */
-  constructor(context: CudaContext, given?: ArrayBufferView | CudaEventHandle) {
+  constructor(context: CudaStreamContext, given?: ArrayBufferView | CudaEventHandle) {
     super();
     this.context = context;
     const { event, handle } = given === undefined ? exported(context) : opened(context, given);
@@ -91,7 +89,7 @@ interface Made {
   readonly handle?: Uint8Array<ArrayBuffer>;
 }
 
-function exported(context: CudaContext): Made {
+function exported(context: CudaStreamContext): Made {
   context.resource.assertLive();
   const event = createEvent(context, cudaEventInterprocess | cudaEventDisableTiming);
   const handle = new Uint8Array(HANDLE_BYTES);
@@ -104,7 +102,7 @@ function exported(context: CudaContext): Made {
   }
 }
 
-function opened(context: CudaContext, given: ArrayBufferView | CudaEventHandle): Made {
+function opened(context: CudaStreamContext, given: ArrayBufferView | CudaEventHandle): Made {
   const handle = ArrayBuffer.isView(given) ? sealedHandle(context, given) : handleOf(object(given, "given").handle);
   context.resource.assertLive();
   const out = new BigUint64Array(1);
@@ -117,7 +115,7 @@ function opened(context: CudaContext, given: ArrayBufferView | CudaEventHandle):
   return { event: out[0] as EventHandle };
 }
 
-function sealedHandle(context: CudaContext, given: ArrayBufferView): Uint8Array<ArrayBuffer> {
+function sealedHandle(context: CudaStreamContext, given: ArrayBufferView): Uint8Array<ArrayBuffer> {
   const envelope = unpackEvent(copied(given, "bytes"));
   assertFits(envelope, context.id);
   return envelope.handle;

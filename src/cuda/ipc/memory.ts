@@ -1,13 +1,13 @@
 import type { Address } from "../../../ffi/address.ts";
 import { cudaIpcMemLazyEnablePeerAccess } from "../../../ffi/cuda_runtime/constants.ts";
-import { Allocation } from "../../core/memory/allocation.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, object } from "../../core/argument.ts";
 import { LayoutError, throwAll } from "../../core/errors.ts";
 import { type Layout, layout, type LayoutInit, moved } from "../../core/layout/layout.ts";
-import { findAllocation } from "../../core/memory/peers.ts";
+import { adopt } from "../../core/memory/own.ts";
 import { unwind } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkDriver } from "../errors.ts";
 import { cudaDriver, cudart } from "../library.ts";
 import { closeImported } from "../memory/allocate.ts";
@@ -15,8 +15,7 @@ import { type CudaBlock, cudaBlockOf, isPooled } from "../memory/block.ts";
 import { tensorOver } from "../memory/memory.ts";
 import { assertAllowed } from "../memory/rules.ts";
 import { CudaTensor } from "../tensor.ts";
-import { HANDLE_BYTES, packMemory, THIS_ISOLATE, unpackMemory } from "./envelope.ts";
-import { assertFits, copied, handleOf } from "./given.ts";
+import { assertFits, copied, HANDLE_BYTES, handleOf, packMemory, THIS_ISOLATE, unpackMemory } from "./envelope.ts";
 
 /** Memory exported to other processes. */
 export interface CudaMemoryExport {
@@ -42,7 +41,7 @@ const base = new BigUint64Array(1);
 const size = new BigUint64Array(1);
 
 /** Exports memory to other processes (cudaIpcGetMemHandle). */
-export function exportMemory(context: CudaContext, tensor: CudaTensor): CudaMemoryExport {
+export function exportMemory(context: CudaPrimaryContext, tensor: CudaTensor): CudaMemoryExport {
   if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of cuda.allocate()", tensor);
   context.resource.assertLive();
   assertExportable(context, tensor);
@@ -61,7 +60,7 @@ export function exportMemory(context: CudaContext, tensor: CudaTensor): CudaMemo
 }
 
 /** Opens memory that another process exported (cudaIpcOpenMemHandle). */
-export function openMemory(context: CudaContext, given: ArrayBufferView | CudaMemoryHandle): CudaTensor {
+export function openMemory(context: CudaPrimaryContext, given: ArrayBufferView | CudaMemoryHandle): CudaTensor {
   const { handle, at, length } = ArrayBuffer.isView(given) ? sealedMemory(context, given) : plainMemory(given);
   context.resource.assertLive();
   const address = opened(context, handle);
@@ -84,7 +83,7 @@ interface Wanted {
   readonly length?: number;
 }
 
-function sealedMemory(context: CudaContext, given: ArrayBufferView): Wanted {
+function sealedMemory(context: CudaPrimaryContext, given: ArrayBufferView): Wanted {
   const envelope = unpackMemory(copied(given, "bytes"));
   assertFits(envelope, context.id);
   return { handle: envelope.handle, at: envelope.layout, length: envelope.allocation };
@@ -95,7 +94,7 @@ function plainMemory(given: CudaMemoryHandle): Wanted {
   return { handle: handleOf(handle), at: layout(init) };
 }
 
-function opened({ within }: CudaContext, handle: Uint8Array<ArrayBuffer>): Address {
+function opened({ within }: CudaPrimaryContext, handle: Uint8Array<ArrayBuffer>): Address {
   const hint =
     "Is the memory still there, and its process? A handle is of no use once it is freed, nor in the process " +
     "that made it.";
@@ -122,18 +121,18 @@ function assertFitsIn({ byteOffset, byteLength }: Layout, length: number, told =
   });
 }
 
-/** CUDA opens a handle at the same address each time: all who opened it are peers. */
+/**
+ * CUDA opens a handle at the same address each time: all who opened it are peers.
+ *
+ * @throws {ArgumentError} if another kind of tensor is there: its memory was freed by others, or the driver could not have
+ * taken the address.
+ */
 function allocationOf(
-  context: CudaContext,
+  context: CudaPrimaryContext,
   address: Address,
   byteLength: number,
   free: CudaBlock["free"],
 ): Allocation {
-  const known = findAllocation(address, byteLength);
-  if (known !== undefined && known.block.kind === "cuda.imported") {
-    free("unused"); // CUDA counts: it stays open for its peers
-    return known;
-  }
   const block: CudaBlock = {
     kind: "cuda.imported",
     memory: "imported",
@@ -149,16 +148,26 @@ function allocationOf(
     },
     free,
   };
-  return new Allocation(block);
+  const allocation = adopt(address, byteLength, () => block);
+  if (allocation.block === block) return allocation;
+  if (allocation.block.kind !== block.kind) {
+    throw checks.wrong(
+      "handle",
+      `CUDA opened it at 0x${address.toString(16)}, and a tensor is there, of memory that others have freed.`,
+      "Dispose that tensor first.",
+    );
+  }
+  free("unused"); // CUDA counts: it stays open for its peers
+  return allocation;
 }
 
 /** Only memory of cudaMalloc has such a handle, of the whole allocation. */
-function assertExportable({ device }: CudaContext, tensor: CudaTensor): void {
+function assertExportable({ device }: CudaPrimaryContext, tensor: CudaTensor): void {
   tensor.assertUsable(tensor.access);
   assertAllowed(tensor.memory, "export-ipc", device);
   const { allocation } = tensor.grant;
   if (isPooled(allocation)) {
-    const hint = "Allocate it by cuda.allocate(): CUDA gives out what cudaMalloc has made.";
+    const hint = "Allocate it by cuda.allocate(): CUDA IPC exports only memory of cudaMalloc.";
     throw checks.wrong("tensor", `${tensor.name} is of a memory pool.`, hint);
   }
   if (cudaBlockOf(allocation)?.ordinal === device.ordinal) return;

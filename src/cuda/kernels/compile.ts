@@ -114,7 +114,7 @@ function codeOf(program: NvrtcProgram): Code {
     api: "nvrtc",
     fn: "nvrtcGetPTX",
     argument: "options",
-    hint: "What is to be linked later cannot be loaded: leave -dlto and -optix-ir away.",
+    hint: "Leave -dlto and -optix-ir out: their output has to be linked first.",
   });
 }
 

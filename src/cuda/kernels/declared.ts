@@ -1,8 +1,11 @@
+import { NULL } from "../../../ffi/address.ts";
 import { shown } from "../../core/argument.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../../core/device/parameter.ts";
-import type { CudaContext } from "../context.ts";
+import { PointerParameter } from "../../core/device/pointer.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { checks } from "../check.ts";
-import { DeviceParameter } from "./pointer.ts";
+import { assertReachable } from "../reach.ts";
+import { CudaTensor } from "../tensor.ts";
 import { elementOf } from "./types.ts";
 
 /**
@@ -29,7 +32,38 @@ export interface Declared {
   /** The declaration. */
   readonly info: ParameterInfo;
   /** The parameter that checks and packs arguments. */
-  readonly parameter: Parameter<CudaContext>;
+  readonly parameter: Parameter<CudaPrimaryContext>;
+}
+
+/** A pointer: its argument is a tensor, whose first element it points to, or null. */
+class DeviceParameter extends PointerParameter<CudaTensor, CudaPrimaryContext> {
+  protected override readonly mapping = "graph.map(tensor, cuda)";
+
+  /** @see {@link PointerParameter} */
+  override pack(
+    value: unknown,
+    view: DataView<ArrayBuffer>,
+    at: number,
+    context: CudaPrimaryContext,
+  ): CudaTensor | undefined {
+    if (value !== null) return super.pack(value, view, at, context);
+    view.setBigUint64(at, NULL, true);
+  }
+
+  /** @see {@link PointerParameter} */
+  protected override tensorIn(value: unknown): CudaTensor | undefined {
+    return value instanceof CudaTensor && CudaTensor.owns(value) ? value : undefined;
+  }
+
+  /** @see {@link PointerParameter} */
+  protected override checkPlace(tensor: CudaTensor, _value: unknown, context: CudaPrimaryContext): void {
+    assertReachable(tensor, context, this.argument);
+  }
+
+  /** @see {@link PointerParameter} */
+  protected override addressOf(tensor: CudaTensor): bigint {
+    return tensor.address;
+  }
 }
 
 /** The parameters of a kernel's declaration. @throws {ArgumentError} for a type that cannot be passed. */
@@ -58,7 +92,11 @@ function struct(given: unknown, place: (type: string) => ParameterPlace, argumen
   throw checks.wrong(`${argument}.bytes`, `${expected}, got ${shown(bytes)}.`);
 }
 
-function typed(given: string, place: (type: string) => ParameterPlace, argument: string): Parameter<CudaContext> {
+function typed(
+  given: string,
+  place: (type: string) => ParameterPlace,
+  argument: string,
+): Parameter<CudaPrimaryContext> {
   const type = plain(given);
   const [, before, base, after] = POINTER.exec(type) ?? [];
   if (base !== undefined) {

@@ -3,7 +3,7 @@ import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handl
 import { cudaLaunchConfig_t } from "../../../ffi/cuda_runtime/structs.ts";
 import { Arguments } from "../../core/device/arguments.ts";
 import type { Parameter } from "../../core/device/parameter.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import type { CudaTensor } from "../tensor.ts";
 import type { LaunchSizes } from "./limits.ts";
 
@@ -13,12 +13,12 @@ const CONFIG = cudaLaunchConfig_t.fields;
  * The input of cudaLaunchKernelExC: the configuration, the addresses of the arguments' values, and the values. It is passed
  * by address, which is faster than a buffer, so the caller keeps this until the call is over.
  */
-export class LaunchMemory extends Arguments<CudaContext, CudaTensor> {
+export class LaunchMemory extends Arguments<CudaPrimaryContext, CudaTensor> {
   /** The address of the `void *args[]`. */
   readonly args: Address;
 
   /** Lays the values out, each aligned for its type. */
-  constructor(parameters: readonly Parameter<CudaContext>[]) {
+  constructor(parameters: readonly Parameter<CudaPrimaryContext>[]) {
     const { size } = cudaLaunchConfig_t;
     super(parameters, "cuda", size + 8 * parameters.length);
     this.args = (this.address + BigInt(size)) as Address;

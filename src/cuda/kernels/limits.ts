@@ -3,7 +3,7 @@ import { cudaFuncAttributeMaxDynamicSharedMemorySize } from "../../../ffi/cuda_r
 import { cudaFuncAttributes, readCudaFuncAttributes } from "../../../ffi/cuda_runtime/structs.ts";
 import { shown } from "../../core/argument.ts";
 import { type Launch, Sizes, wrongLaunch } from "../../core/device/grid.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
 
@@ -44,7 +44,7 @@ export class LaunchLimits implements LaunchSizes {
   readonly #mostDynamic: number;
 
   /** Asks CUDA. The thread's current device is the context's. */
-  constructor(launch: Launch, handle: Address, { device: { attributes } }: CudaContext) {
+  constructor(launch: Launch, handle: Address, { device: { attributes } }: CudaPrimaryContext) {
     const bytes = new Uint8Array(cudaFuncAttributes.size);
     check(cudart().cudaFuncGetAttributes(bytes, handle), "cudaFuncGetAttributes");
     const told = readCudaFuncAttributes(new DataView(bytes.buffer), 0);

@@ -3,12 +3,12 @@ import { CUDA_ERROR_INVALID_VALUE } from "../../../ffi/cuda_driver/errors.ts";
 import type { CUkernel, CUlibrary } from "../../../ffi/cuda_driver/handles.ts";
 import { cudaErrorInvalidDeviceFunction, cudaErrorSymbolNotFound } from "../../../ffi/cuda_runtime/errors.ts";
 import type { CudaLibrary } from "../../../ffi/cuda_runtime/handles.ts";
-import { ledger } from "../../core/life/ledger.ts";
 import { textAt } from "../../core/native/text.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkDriver, checkRelease } from "../errors.ts";
 import { cudaDriver, cudart, newerDriver, newerRuntime } from "../library.ts";
+import { owned } from "../primary_context.ts";
 import type { Code } from "./code.ts";
 import { MOST_PARAMETER_BYTES } from "./declared.ts";
 import { JitLog } from "./jit_log.ts";
@@ -17,7 +17,7 @@ import { JitLog } from "./jit_log.ts";
 export class LoadedCode {
   /** The library. */
   readonly handle: CudaLibrary;
-  readonly #within: CudaContext["within"];
+  readonly #within: CudaPrimaryContext["within"];
   readonly #log: JitLog | undefined;
 
   /**
@@ -26,10 +26,10 @@ export class LoadedCode {
    * @throws {CudaBuildError} for PTX that does not compile.
    * @throws {InteropError} if libcudart is older than 12.8.
    */
-  constructor({ within }: CudaContext, { isPtx, bytes }: Code, undo: Undo) {
+  constructor(context: CudaPrimaryContext, { isPtx, bytes }: Code, undo: Undo) {
     const load = newerRuntime("cudaLibraryLoadData");
     const unload = newerRuntime("cudaLibraryUnload");
-    this.#within = within;
+    this.#within = context.within;
     this.#log = isPtx ? new JitLog() : undefined;
     const { options = null, values = null } = this.#log ?? {};
     const out = new BigUint64Array(1);
@@ -37,11 +37,7 @@ export class LoadedCode {
       check(load(out, bytes, options, values, options?.length ?? 0, null, null, 0), "cudaLibraryLoadData")
     );
     this.handle = out[0] as CudaLibrary;
-    ledger.add("cuda.cudaLibrary_t");
-    undo.push(() => {
-      ledger.remove("cuda.cudaLibrary_t");
-      within(() => checkRelease(unload(this.handle), "cudaLibraryUnload"));
-    });
+    owned(context, "cuda.cudaLibrary_t", undo, () => checkRelease(unload(this.handle), "cudaLibraryUnload"));
     if (isPtx) this.#compile();
   }
 

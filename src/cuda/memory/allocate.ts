@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Fate } from "../../core/memory/allocation.ts";
 import { throwAll } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 
@@ -10,7 +10,7 @@ const out = new BigUint64Array(1);
 
 /** The pointer that a CUDA function writes to its output argument. @throws {NativeCallError} if it fails. */
 export function allocatedBy(
-  { within }: CudaContext,
+  { within }: CudaPrimaryContext,
   fn: string,
   call: (out: BigUint64Array<ArrayBuffer>) => number,
 ): Address {
@@ -19,17 +19,17 @@ export function allocatedBy(
 }
 
 /** How device memory and managed memory are freed: by cudaFree. */
-export function freeDevice(context: CudaContext, address: Address): (fate: Fate) => void {
+export function freeDevice(context: CudaPrimaryContext, address: Address): (fate: Fate) => void {
   return freeBy(context, "cudaFree", () => cudart().cudaFree(address));
 }
 
 /** How pinned memory is freed: by cudaFreeHost. */
-export function freeHost(context: CudaContext, address: Address): (fate: Fate) => void {
+export function freeHost(context: CudaPrimaryContext, address: Address): (fate: Fate) => void {
   return freeBy(context, "cudaFreeHost", () => cudart().cudaFreeHost(address));
 }
 
 /** How memory of another process is closed: by cudaIpcCloseMemHandle. */
-export function closeImported(context: CudaContext, address: Address): (fate: Fate) => void {
+export function closeImported(context: CudaPrimaryContext, address: Address): (fate: Fate) => void {
   return freeBy(context, "cudaIpcCloseMemHandle", () => cudart().cudaIpcCloseMemHandle(address));
 }
 
@@ -37,7 +37,7 @@ export function closeImported(context: CudaContext, address: Address): (fate: Fa
  * Frees by a CUDA function, unless a view has escaped and may still be used. Retains the device's primary context until
  * then, because its end frees all its memory, and the host may hold this memory for longer than our context is open.
  */
-function freeBy(context: CudaContext, fn: string, call: () => number): (fate: Fate) => void {
+function freeBy(context: CudaPrimaryContext, fn: string, call: () => number): (fate: Fate) => void {
   const { within } = context;
   const free = () => within(() => checkRelease(call(), fn));
   let letGo: () => void;

@@ -110,10 +110,10 @@ export class BlockPool {
     const { lent, idle } = this.#counts;
     if (lent.bytes + idle.bytes + byteLength > mostBytes) this.trim();
     if (lent.bytes + byteLength > mostBytes) {
-      throw new AccessError(`The pool may hold ${mostBytes} bytes at most, and ${lent.bytes} are handed out.`, {
+      throw new AccessError(`The pool may hold ${mostBytes} bytes, and ${lent.bytes} are in use.`, {
         api: "cuda",
         argument: "mostBytes",
-        hint: "Dispose what was taken first, or make the pool greater.",
+        hint: "Dispose some of its tensors, or make the pool larger.",
       });
     }
     const block = make(byteLength);

@@ -3,10 +3,12 @@ import { type Names, optionsIn } from "../../core/argument.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { cudart } from "../library.ts";
 import { allocatedBy, freeDevice } from "./allocate.ts";
+import type { CudaTensor } from "../tensor.ts";
 import type { CudaBlock } from "./block.ts";
+import { ownedTensor } from "./memory.ts";
 
 /** Options of {@link CudaContext.allocate}. */
 export interface DeviceAllocation extends LayoutInit {
@@ -20,15 +22,18 @@ export interface DeviceAllocation extends LayoutInit {
 const NAMES: Names<DeviceAllocation & Layout> = { ...LAYOUT_NAMES, pitch: true };
 
 /** A new block, and the layout of the elements in it. */
-export interface PlacedBlock {
-  /** The memory. */
+interface PlacedBlock {
   readonly block: CudaBlock;
-  /** The elements. */
   readonly at: Layout;
 }
 
-/** Device memory, not initialised, aligned to at least 256 bytes. */
-export function deviceMemory(context: CudaContext, init: DeviceAllocation): PlacedBlock {
+/** A tensor of device memory, not initialised, aligned to at least 256 bytes. */
+export function deviceTensor(context: CudaPrimaryContext, init: DeviceAllocation): CudaTensor {
+  const { block, at } = deviceMemory(context, init);
+  return ownedTensor(context, block, at);
+}
+
+function deviceMemory(context: CudaPrimaryContext, init: DeviceAllocation): PlacedBlock {
   const { pitch = false, shape, dtype, strides, rowAlign, byteOffset } = optionsIn(init, NAMES, "init");
   checks.assertBoolean(pitch, "pitch");
   const given = Object.entries({ strides, rowAlign, byteOffset }).filter(([, value]) => value !== undefined);
@@ -37,20 +42,20 @@ export function deviceMemory(context: CudaContext, init: DeviceAllocation): Plac
     context.resource.assertLive();
     return { block: deviceBlock(context, at.byteOffset + at.byteLength), at };
   }
-  if (given.length > 0) throw unfit(given[0][0], "it is the device that chooses where rows lie.", "Leave it out.");
-  if (at.shape.length < 2) throw unfit("shape", "there are no rows in less than two dimensions.");
+  if (given.length > 0) throw unfit(given[0][0], "the device chooses the pitch of rows.", "Leave it out.");
+  if (at.shape.length < 2) throw unfit("shape", "rows need at least two dimensions.");
   context.resource.assertLive();
   return pitchedMemory(context, at);
 }
 
 /** Plain device memory (cudaMalloc). */
-function deviceBlock(context: CudaContext, byteLength: number): CudaBlock {
+function deviceBlock(context: CudaPrimaryContext, byteLength: number): CudaBlock {
   const address = allocatedBy(context, "cudaMalloc", (out) => cudart().cudaMalloc(out, BigInt(byteLength)));
   return { ...onDevice(context, address, byteLength, []), free: freeDevice(context, address) };
 }
 
 /** Rows at a pitch that the device chooses (cudaMallocPitch). */
-function pitchedMemory(context: CudaContext, { shape, dtype, strides }: Layout): PlacedBlock {
+function pitchedMemory(context: CudaPrimaryContext, { shape, dtype, strides }: Layout): PlacedBlock {
   const [[rows], [rowBytes]] = [shape, strides];
   const pitch = new BigUint64Array(1);
   const address = allocatedBy(
@@ -71,7 +76,7 @@ function pitchedMemory(context: CudaContext, { shape, dtype, strides }: Layout):
 
 /** The common part of all blocks of device memory. */
 export function onDevice(
-  { name, device: { ordinal } }: CudaContext,
+  { name, device: { ordinal } }: CudaPrimaryContext,
   address: Address,
   byteLength: number,
   flags: readonly string[],
@@ -93,6 +98,6 @@ export function onDevice(
 }
 
 function unfit(argument: string, what: string, hint?: string): LayoutError {
-  const fields = { api: "cuda", fn: "cudaMallocPitch", argument, ...(hint === undefined ? {} : { hint }) };
+  const fields = { api: "cuda", fn: "cudaMallocPitch", argument, hint };
   return new LayoutError(`${argument}: ${what}`, fields);
 }

@@ -14,13 +14,13 @@ import { NULL } from "../../../ffi/address.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { whole } from "../../core/layout/layout.ts";
-import { ledger } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
+import { owned } from "../primary_context.ts";
 
 /** Options of {@link CudaContext.createPool}. */
 export interface MemoryPoolOptions {
@@ -47,13 +47,13 @@ export interface MemoryPoolStatistics {
 /** A pool of device memory for `stream.allocate()`: made by `cuda.createPool()`. */
 export class CudaMemoryPool extends NativeObject {
   /** Its context. */
-  readonly context: CudaContext;
+  readonly context: CudaPrimaryContext;
   /** Its end of life: its tensors end first. */
   readonly resource: Resource;
   readonly #handle: CudaMemPool;
 
   /** Made by the context. */
-  constructor(context: CudaContext, options: MemoryPoolOptions = {}) {
+  constructor(context: CudaPrimaryContext, options: MemoryPoolOptions = {}) {
     super();
     const { maxBytes = 0, releaseThreshold = 0 } = optionsIn(options, OPTIONS);
     whole(maxBytes, "maxBytes", 0);
@@ -124,7 +124,7 @@ export class CudaMemoryPool extends NativeObject {
 }
 
 /** Throws if a device has no stream-ordered allocation. */
-export function assertPools({ name, device: { attributes } }: CudaContext): void {
+export function assertPools({ name, device: { attributes } }: CudaPrimaryContext): void {
   if (attributes.memoryPoolsSupported === 1) return;
   throw new ArgumentError(`${name} has no memory pools (memoryPoolsSupported is 0).`, {
     api: "cuda",
@@ -134,24 +134,21 @@ export function assertPools({ name, device: { attributes } }: CudaContext): void
   });
 }
 
-function createPool({ device: { ordinal }, within }: CudaContext, maxBytes: number, undo: Undo): CudaMemPool {
+function createPool(context: CudaPrimaryContext, maxBytes: number, undo: Undo): CudaMemPool {
   const properties = new Uint8Array(cudaMemPoolProps.size);
   writeCudaMemPoolProps(new DataView(properties.buffer), 0, {
     allocType: cudaMemAllocationTypePinned,
     handleTypes: cudaMemHandleTypeNone,
     location_type: cudaMemLocationTypeDevice,
-    location_id: ordinal,
+    location_id: context.device.ordinal,
     win32SecurityAttributes: NULL,
     maxSize: BigInt(maxBytes),
     usage: 0,
   });
   const out = new BigUint64Array(1);
-  within(() => check(cudart().cudaMemPoolCreate(out, properties), "cudaMemPoolCreate"));
+  context.within(() => check(cudart().cudaMemPoolCreate(out, properties), "cudaMemPoolCreate"));
   const handle = out[0] as CudaMemPool;
-  ledger.add("cuda.cudaMemPool_t");
-  undo.push(() => {
-    ledger.remove("cuda.cudaMemPool_t");
-    within(() => checkRelease(cudart().cudaMemPoolDestroy(handle), "cudaMemPoolDestroy"));
-  });
+  const destroy = () => checkRelease(cudart().cudaMemPoolDestroy(handle), "cudaMemPoolDestroy");
+  owned(context, "cuda.cudaMemPool_t", undo, destroy);
   return handle;
 }

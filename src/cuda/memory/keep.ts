@@ -6,7 +6,7 @@ import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { registerFlags, type RegisterOptions } from "./register_flags.ts";
 import { refuseRegister, register } from "./registered.ts";
 
@@ -16,7 +16,7 @@ export class CudaRegistration extends NativeObject {
   readonly resource: Resource;
 
   /** Registers all of the tensor's block. */
-  constructor(context: CudaContext, tensor: Mapped, options: RegisterOptions) {
+  constructor(context: CudaPrimaryContext, tensor: Mapped, options: RegisterOptions) {
     super();
     if (!isMade(tensor, Mapped)) throw checks.wrongKind("tensor", "a tensor of the host", tensor);
     const flags = registerFlags(options, context.device);
@@ -24,7 +24,7 @@ export class CudaRegistration extends NativeObject {
     context.resource.assertLive();
     const [grant] = tensor.resource.grants;
     if (grant === undefined) {
-      throw checks.wrong("tensor", "its planes are of several blocks.", "Register each of them.");
+      throw checks.wrong("tensor", "its planes lie in several blocks.", "Register each of them.");
     }
     const { allocation } = grant;
     const refusal = refuseRegister(context, allocation);

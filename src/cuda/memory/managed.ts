@@ -8,10 +8,10 @@ import type { Address } from "../../../ffi/address.ts";
 import { isMade, literal, type Names, object, optionsIn } from "../../core/argument.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { checkDriver } from "../errors.ts";
 import { cudart, newerDriver } from "../library.ts";
-import { CudaStream } from "../stream.ts";
+import { CudaStream, type CudaStreamContext } from "../stream.ts";
 import { onStream } from "../stream_lane.ts";
 import { CudaTensor } from "../tensor.ts";
 import { allocatedBy, freeDevice } from "./allocate.ts";
@@ -24,7 +24,7 @@ import {
   type ManagedPlace,
   setAdvice,
 } from "./managed_advice.ts";
-import { type ManagedTurns, managedTurns } from "./managed_turns.ts";
+import { type ManagedTurns, turnsOf } from "./managed_turns.ts";
 import { CudaMemory } from "./memory.ts";
 import { assertAllowed } from "./rules.ts";
 
@@ -65,16 +65,15 @@ const ATTACH: { readonly [A in ManagedAttachment]: number } = {
 export class CudaManaged extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.managed";
+  /** Its context. */
+  declare readonly context: CudaStreamContext;
   /** The turns of host and device, on a device without concurrentManagedAccess. */
   readonly turns: ManagedTurns | undefined;
 
   /** Made by the context. */
-  constructor(context: CudaContext) {
+  constructor(context: CudaStreamContext) {
     super(context);
-    const { managedMemory, concurrentManagedAccess } = context.device.attributes;
-    if (managedMemory === 1 && concurrentManagedAccess !== 1) {
-      this.turns = managedTurns;
-    }
+    this.turns = turnsOf(context.device);
   }
 
   /**
@@ -108,17 +107,22 @@ export class CudaManaged extends CudaMemory {
     if (typeof to !== "string" || !Object.hasOwn(ATTACH, to)) {
       throw checks.wrong("to", `expected "global", "host" or "single", got ${literal(to)}.`);
     }
-    if (to === "single" && stream === undefined) throw checks.wrong("stream", "which one is it to be attached to?");
+    if (to === "single" && stream === undefined) throw checks.wrong("stream", "expected the stream to attach it to.");
     const { context: { device, stream: ours } } = this;
     const order = stream ?? ours;
     this.#assertOurs(order);
     if (to === "single" && order.rawHandle === cudaStreamLegacy) {
-      throw checks.wrong("stream", "the default stream is all streams: memory cannot be attached to it alone.");
+      throw checks.wrong(
+        "stream",
+        "the legacy default stream stands for all streams: memory cannot be attached to it alone.",
+      );
     }
     this.#assertManaged(tensor, "attach");
     const { grant: { allocation } } = tensor;
     assertAllowed("managed", "attach", device);
-    if (tensor.parent !== undefined) throw checks.wrong("tensor", "it is a part: a block is attached as a whole.");
+    if (tensor.parent !== undefined) {
+      throw checks.wrong("tensor", "it is a part, and only whole blocks can be attached.");
+    }
     const attachment = onStream("cudaStreamAttachMemAsync", (handle) => {
       if (to !== "host") this.turns?.takeViews(allocation);
       return cudart().cudaStreamAttachMemAsync(handle, tensor.rawHandle, 0n, ATTACH[to]);
@@ -185,13 +189,13 @@ export class CudaManaged extends CudaMemory {
   }
 
   /** The context of a place that managed memory can move to. */
-  #placed(tensor: CudaTensor, to: ManagedPlace, operation: "prefetch" | "advise"): CudaContext | "host" {
+  #placed(tensor: CudaTensor, to: ManagedPlace, operation: "prefetch" | "advise"): CudaPrimaryContext | "host" {
     this.#assertManaged(tensor, operation);
     tensor.resource.assertLive();
     assertAllowed("managed", operation, this.context.device);
     if (to === "host") return to;
     if (to === "device") return this.context;
-    const managed: unknown = (to as Partial<CudaContext> | null)?.managed;
+    const managed: unknown = (to as { readonly managed?: unknown } | null)?.managed;
     if (!(managed instanceof CudaManaged) || managed.context !== to) {
       throw checks.wrong("to", `expected "device", "host" or a CudaContext, got ${literal(to)}.`);
     }
@@ -212,7 +216,7 @@ export class CudaManaged extends CudaMemory {
   }
 }
 
-function managedBlock(context: CudaContext, byteLength: number, attach: "global" | "host"): CudaBlock {
+function managedBlock(context: CudaPrimaryContext, byteLength: number, attach: "global" | "host"): CudaBlock {
   const address: Address = allocatedBy(
     context,
     "cudaMallocManaged",

@@ -16,13 +16,13 @@ import {
 } from "../../../ffi/cuda_driver/constants.ts";
 import { CUmemLocation, writeCUmemLocation } from "../../../ffi/cuda_driver/structs.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { checkDriver } from "../errors.ts";
 import { cudaDriver, newerDriver } from "../library.ts";
 import type { CudaTensor } from "../tensor.ts";
 
 /** A place of managed memory: the context's device, the host, or another device. */
-export type ManagedPlace = "device" | "host" | CudaContext;
+export type ManagedPlace = "device" | "host" | CudaPrimaryContext;
 
 /** Advice to the driver about managed memory, by its CU_MEM_ADVISE. */
 export type ManagedAdvice = "read-mostly" | "preferred-location" | "accessed-by";
@@ -50,7 +50,7 @@ const ADVICE: { readonly [A in ManagedAdvice]: readonly [set: number, unset: num
 const MOST_PROCESSORS = 65;
 
 /** A place as a `CUmemLocation`. */
-export function locationOf(place: CudaContext | "host"): Uint8Array<ArrayBuffer> {
+export function locationOf(place: CudaPrimaryContext | "host"): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(CUmemLocation.size);
   writeCUmemLocation(
     new DataView(bytes.buffer),
@@ -64,10 +64,10 @@ export function locationOf(place: CudaContext | "host"): Uint8Array<ArrayBuffer>
 
 /** Sets or unsets advice. */
 export function setAdvice(
-  { within }: CudaContext,
+  { within }: CudaPrimaryContext,
   { address, layout: { byteLength } }: CudaTensor,
   advice: ManagedAdvice,
-  place: CudaContext | "host",
+  place: CudaPrimaryContext | "host",
   unset: boolean,
 ): void {
   const codes = ADVICE[checks.nameIn(advice, ADVICE, "advice")];
@@ -77,7 +77,7 @@ export function setAdvice(
 }
 
 /** The driver's advice for a range. */
-export function hintsOn(context: CudaContext, { address, layout: { byteLength } }: CudaTensor): ManagedHints {
+export function hintsOn(context: CudaPrimaryContext, { address, layout: { byteLength } }: CudaTensor): ManagedHints {
   const told = (attribute: number, count: number): number[] => {
     const data = new Int32Array(count);
     context.within(() =>

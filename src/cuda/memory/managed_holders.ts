@@ -16,17 +16,17 @@ export function unstoppable(allocation: Allocation): AccessError | undefined {
   const holders = holdersOf(allocation);
   const lent = holders.find(({ held }) => held);
   if (lent !== undefined) {
-    return new AccessError(`${lent.name} is lent to a promise: the device cannot run anything until that settles.`, {
+    return new AccessError(`${lent.name} is lent to a promise: the device cannot run until it settles.`, {
       api: "cuda",
-      hint: "Await that first; or attach the memory to the host for as long as it lasts.",
+      hint: "Await it first, or attach the memory to the host until then.",
     });
   }
   for (const { target, purpose } of holders) {
     if (target === undefined || target.context.api === "cuda" || target.context.api === "host") continue;
     const whose = `${purpose.name} may be used by ${nameOf(target)} at any time`;
-    return new AccessError(`${whose}: the device cannot run anything as long as it lives.`, {
+    return new AccessError(`${whose}: the device cannot run until it is disposed.`, {
       api: "cuda",
-      hint: "Dispose it first; or attach the memory to the host before it is mapped.",
+      hint: "Dispose it first, or attach the memory to the host before mapping it.",
     });
   }
   return undefined;

@@ -2,6 +2,7 @@ import type { Allocation } from "../../core/memory/allocation.ts";
 import { AccessError } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Line, Use } from "../../core/device/line.ts";
+import type { CudaDevice } from "../device.ts";
 import { holdersOf, unstoppable } from "./managed_holders.ts";
 
 /** A stream, known by its `cudaStream_t` in all contexts. */
@@ -145,7 +146,14 @@ export class ManagedTurns {
 }
 
 /** The turns of this isolate, for all devices. */
-export const managedTurns: ManagedTurns = new ManagedTurns();
+const TURNS = new ManagedTurns();
+
+/** The turns of a device and the host at managed memory; undefined if they can use it at once, or the device has none. */
+export function turnsOf(
+  { attributes: { managedMemory, concurrentManagedAccess } }: CudaDevice,
+): ManagedTurns | undefined {
+  return managedMemory === 1 && concurrentManagedAccess !== 1 ? TURNS : undefined;
+}
 
 /** True if the commands of a stream may touch a block that the host may use. */
 function concerns({ user, left }: Tracked, { stream }: StreamCommands): boolean {

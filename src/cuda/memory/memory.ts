@@ -4,15 +4,13 @@ import { Allocation } from "../../core/memory/allocation.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
-import { Grant } from "../../core/memory/grant.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Metadata } from "../../core/tensors/metadata.ts";
-import { join, leave } from "../../core/memory/peers.ts";
-import { type GiveBack, Resource } from "../../core/life/resource.ts";
-import type { CudaContext } from "../context.ts";
+import { own, type Owning } from "../../core/memory/own.ts";
+import type { Resource } from "../../core/life/resource.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { CudaTensor } from "../tensor.ts";
-import { hostPorts } from "./host_ports.ts";
 import type { CudaBlock, CudaMemoryKind } from "./block.ts";
 
 /** The place of a tensor's elements, for kernels and for the host. */
@@ -30,14 +28,14 @@ export abstract class CudaMemory implements Target<CudaTensor> {
   /** The kind of memory. */
   abstract readonly kind: string;
   /** Its context. */
-  readonly context: CudaContext;
+  readonly context: CudaPrimaryContext;
   /** Its ports to and from the host. */
   readonly ports: Memory<CudaTensor>;
 
   /** Made by the context. */
-  constructor(context: CudaContext) {
+  constructor(context: CudaPrimaryContext) {
     this.context = context;
-    this.ports = hostPorts(context);
+    this.ports = context.ports;
   }
 
   /** True for tensors of this memory. */
@@ -51,17 +49,12 @@ export abstract class CudaMemory implements Target<CudaTensor> {
   }
 }
 
-/** The owners of a new block besides its context. */
-export interface BlockOwners {
-  /** The resources that outlive it. */
-  readonly owners?: readonly Resource[];
-  /** How it is freed in the order of a stream: `leave` frees the block. */
-  readonly giveBack?: (leave: () => void) => GiveBack;
-}
+/** The owners of a new block besides its context, and how it is freed in the order of a stream. */
+export type BlockOwners = Pick<Owning, "owners" | "giveBack">;
 
 /** The tensor that owns a new block. */
 export function ownedTensor(
-  target: Target & { readonly context: CudaContext },
+  target: Target & { readonly context: CudaPrimaryContext },
   block: CudaBlock,
   at: Layout,
   about: BlockOwners = {},
@@ -71,27 +64,20 @@ export function ownedTensor(
 
 /** A tensor that owns the block of a CUDA allocation, together with its peers. */
 export function tensorOver(
-  target: Target & { readonly context: CudaContext },
+  target: Target & { readonly context: CudaPrimaryContext },
   allocation: Allocation,
   at: Layout,
   { owners = [], giveBack }: BlockOwners = {},
 ): CudaTensor {
   const { memory, deviceAddress: handle, hostAddress: hostHandle } = allocation.block as CudaBlock;
-  join(allocation);
-  const name = `${target.kind} tensor ${describeLayout(at)}`;
-  const grant = Grant.root(allocation, at.byteOffset, at.byteOffset + at.byteLength, "read-write", name);
-  let left = false;
-  const leaveOnce = () => {
-    if (left) return;
-    left = true;
-    leave(allocation);
-  };
-  const resource = new Resource({
-    name,
-    grants: [grant],
+  const { byteOffset: start, byteLength } = at;
+  const resource = own({
+    name: `${target.kind} tensor ${describeLayout(at)}`,
+    allocation,
+    start,
+    end: start + byteLength,
     owners: [target.context.resource, ...owners],
-    undo: [leaveOnce],
-    giveBack: giveBack?.(leaveOnce),
+    giveBack,
   });
   return new CudaTensor({ target, memory, handle, hostHandle, layout: at, resource });
 }

@@ -5,7 +5,7 @@ import { type Names, optionsIn } from "../../core/argument.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream } from "../stream.ts";
@@ -80,6 +80,6 @@ function orderedBlock(
 }
 
 /** Frees a block whose work is over. */
-function freeNow({ within }: CudaContext, address: Address): void {
+function freeNow({ within }: CudaPrimaryContext, address: Address): void {
   within(() => checkRelease(cudart().cudaFree(address), "cudaFree"));
 }

@@ -6,7 +6,7 @@ import {
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { cudart } from "../library.ts";
 import { allocatedBy, freeHost } from "./allocate.ts";
 import type { CudaBlock } from "./block.ts";
@@ -41,7 +41,7 @@ export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
 
 /** A page-locked block of host memory. */
 export function pinnedBlock(
-  context: CudaContext,
+  context: CudaPrimaryContext,
   byteLength: number,
   asked: Readonly<Record<keyof typeof FLAGS, boolean>>,
 ): CudaBlock {
@@ -71,6 +71,6 @@ export function pinnedBlock(
 }
 
 /** The device address of host memory that is mapped for kernels (cudaHostGetDevicePointer). */
-export function aliasOf(context: CudaContext, host: Address): Address {
+export function aliasOf(context: CudaPrimaryContext, host: Address): Address {
   return allocatedBy(context, "cudaHostGetDevicePointer", (out) => cudart().cudaHostGetDevicePointer(out, host, 0));
 }

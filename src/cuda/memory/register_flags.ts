@@ -38,10 +38,10 @@ export function registerFlags(given: RegisterOptions, { name, attributes }: Cuda
   const { portable = true, mapped = true, readOnly = false, ioMemory = false } = optionsIn(given, OPTIONS);
   checks.assertBooleans({ portable, mapped, readOnly, ioMemory });
   if (mapped && attributes.canMapHostMemory !== 1) {
-    throw unsupported("mapped", `${name} maps no memory of the host (canMapHostMemory is 0).`);
+    throw unsupported("mapped", `${name} cannot map host memory (canMapHostMemory is 0).`);
   }
   if (readOnly && attributes.hostRegisterReadOnlySupported !== 1) {
-    throw unsupported("readOnly", `${name} registers no memory to be only read (hostRegisterReadOnlySupported is 0).`);
+    throw unsupported("readOnly", `${name} cannot register memory as read-only (hostRegisterReadOnlySupported is 0).`);
   }
   return (portable ? cudaHostRegisterPortable : cudaHostRegisterDefault) | (mapped ? cudaHostRegisterMapped : 0) |
     (readOnly ? cudaHostRegisterReadOnly : 0) | (ioMemory ? cudaHostRegisterIoMemory : 0);

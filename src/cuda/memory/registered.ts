@@ -11,7 +11,7 @@ import { ArgumentError, type Refusal, throwAll } from "../../core/errors.ts";
 import { fileBehind } from "../../core/native/mappings.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { cudaBlockOf } from "./block.ts";
@@ -35,7 +35,10 @@ interface Registered {
 }
 
 /** Why an allocation cannot be registered, as far as is known before the call. */
-export function refuseRegister({ device }: CudaContext, allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+export function refuseRegister(
+  { device }: CudaPrimaryContext,
+  allocation: Allocation,
+): Omit<Refusal, "edge"> | undefined {
   const refusal = refusalOf(cudaBlockOf(allocation)?.memory ?? "pageable", "register", device);
   if (refusal !== undefined) return refusal;
   const { block } = allocation;
@@ -50,7 +53,7 @@ export function refuseRegister({ device }: CudaContext, allocation: Allocation):
   const file = fileOf(allocation);
   if (file === undefined) return undefined;
   return {
-    reason: `its bytes are the file ${file}: its pages cannot be locked.`,
+    reason: `its bytes are the file ${file}, whose pages cannot be locked.`,
     remedy: "Map the file privately (MAP_PRIVATE), or copy it into host.allocate().",
   };
 }
@@ -65,7 +68,7 @@ function fileOf(allocation: Allocation): string | undefined {
 
 /** Why an allocation's registration forbids an access by kernels of a context, if it does. */
 export function refuseRegistered(
-  { device: { ordinal, name, attributes } }: CudaContext,
+  { device: { ordinal, name, attributes } }: CudaPrimaryContext,
   allocation: Allocation,
   access: Access,
 ): Omit<Refusal, "edge"> | undefined {
@@ -73,7 +76,7 @@ export function refuseRegistered(
   if (registered === undefined) return undefined;
   if (writes(access) && (registered.flags & cudaHostRegisterReadOnly) !== 0) {
     const remedy = 'Map it for reading, { access: "read" }; or end that registration first.';
-    return { reason: "it is registered to be only read (cudaHostRegisterReadOnly).", remedy };
+    return { reason: "it is registered as read-only (cudaHostRegisterReadOnly).", remedy };
   }
   // With unified addressing all that is registered is mapped and portable.
   if (attributes.unifiedAddressing === 1 || attributes.canUseHostPointerForRegisteredMem === 1) return undefined;
@@ -95,7 +98,7 @@ export function refuseRegistered(
  * @throws {ArgumentError} if it is registered with other flags.
  * @throws {NativeCallError} if the driver refuses: other code has registered the pages.
  */
-export function register(context: CudaContext, allocation: Allocation, undo: Undo, flags?: number): void {
+export function register(context: CudaPrimaryContext, allocation: Allocation, undo: Undo, flags?: number): void {
   const registered = allocation.attachment<Registered>(
     REGISTERED,
     () => ({ users: 0, flags: 0, ordinal: 0, undo: [] }),
@@ -128,7 +131,7 @@ function liveOf(allocation: Allocation): Registered | undefined {
 }
 
 /** The device address for a host address of registered memory, or of CUDA's own. */
-export function deviceAddressOf(context: CudaContext, allocation: Allocation, host: Address): Address {
+export function deviceAddressOf(context: CudaPrimaryContext, allocation: Allocation, host: Address): Address {
   const block = cudaBlockOf(allocation);
   if (block !== undefined) return block.deviceAddress + (host - block.hostAddress!) as Address;
   const flags = liveOf(allocation)?.flags ?? FOR_MAPS;
@@ -138,15 +141,20 @@ export function deviceAddressOf(context: CudaContext, allocation: Allocation, ho
   return aliasOf(context, begin) + (host - begin) as Address;
 }
 
-function registerPages(context: CudaContext, { block }: Allocation, registered: Registered, flags: number): void {
+function registerPages(
+  context: CudaPrimaryContext,
+  { block }: Allocation,
+  registered: Registered,
+  flags: number,
+): void {
   const address = block.address as Address;
   // Our own blocks have whole pages; other memory is registered exactly.
   const byteLength = block.kind === "host.block" ? Math.ceil(block.byteLength / PAGE) * PAGE : block.byteLength;
   const letGo = context.keepPrimary();
   registered.undo.push(letGo);
   try {
-    const hint = "Pages that somebody else has registered cannot be, nor what is no plain memory: copy them, by " +
-      "stream.write().";
+    const hint =
+      "Other code may have registered these pages, or they are not ordinary memory: copy them, by stream.write().";
     context.within(() =>
       check(cudart().cudaHostRegister(address, BigInt(byteLength), flags), "cudaHostRegister", { hint })
     );

@@ -4,7 +4,8 @@ import { isMade, literal, type Names, object, shown } from "../../core/argument.
 import { ArgumentError } from "../../core/errors.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
-import type { CudaContext } from "../context.ts";
+import type { CudaPrimaryContext } from "../base.ts";
+import { canAccess } from "../reach.ts";
 import { CudaTensor } from "../tensor.ts";
 import { CudaMemory } from "./memory.ts";
 import { type VirtualBlock, virtualBlock, virtualBlockOf } from "./virtual/block.ts";
@@ -15,7 +16,7 @@ import { createPhysical, importPhysical, type VirtualWish } from "./virtual/phys
 /** Options of {@link CudaVirtual.import}. */
 export interface VirtualImport extends LayoutInit {
   /** Contexts of other devices whose kernels will reach it too. */
-  readonly devices?: readonly CudaContext[];
+  readonly devices?: readonly CudaPrimaryContext[];
 }
 
 /** Options of {@link CudaVirtual.allocate}. */
@@ -139,9 +140,9 @@ export class CudaVirtual extends CudaMemory {
   }
 
   /** Returns `given` if it is an array of contexts. */
-  #contextsIn(given: readonly CudaContext[]): readonly CudaContext[] {
+  #contextsIn(given: readonly CudaPrimaryContext[]): readonly CudaPrimaryContext[] {
     if (!Array.isArray(given)) throw checks.wrongKind("devices", "an array of CUDA contexts", given);
-    const contexts = checks.itemsIn<CudaContext>(given, "devices");
+    const contexts = checks.itemsIn<CudaPrimaryContext>(given, "devices");
     contexts.forEach((context, i) => {
       if (object(context, `devices[${i}]`).api !== "cuda") {
         throw checks.wrongKind(`devices[${i}]`, "a CUDA context", context);
@@ -152,10 +153,10 @@ export class CudaVirtual extends CudaMemory {
   }
 
   /** Throws unless the devices of these contexts can reach memory of this device. */
-  #assertReached(contexts: readonly CudaContext[]): void {
+  #assertReached(contexts: readonly CudaPrimaryContext[]): void {
     const { device: { ordinal }, name } = this.context;
     contexts.forEach((context, i) => {
-      if (context.peers.canReach(ordinal)) return;
+      if (canAccess(context.device.ordinal, ordinal)) return;
       const what =
         `${context.name} (device ${context.device.ordinal}) cannot reach memory of ${name} (device ${ordinal}).`;
       throw checks.wrong(`devices[${i}]`, what, 'Allocate it on the host: { location: "host" }.');

@@ -1,9 +1,13 @@
+import type { Address } from "../../../ffi/address.ts";
+import type { Call } from "../../core/device/driver.ts";
 import { throwAll } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
-import type { CudaContext } from "../context.ts";
-import type { CudaStream } from "../stream.ts";
+import { cudart } from "../library.ts";
+import { deviceTensor } from "../memory/device.ts";
+import { CudaStream, type CudaStreamContext } from "../stream.ts";
+import { onStream, type StreamLane } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
-import type { CudaTimer } from "../timer.ts";
+import { CudaTimer } from "../timer.ts";
 
 /** A device's bandwidths in GB/s. */
 export interface PeerBandwidth {
@@ -17,8 +21,23 @@ export interface PeerBandwidth {
 const BYTES = 64 * 1024 * 1024;
 const TIMES = 4;
 
+/** The device of each end of a copy. */
+export interface PeerOrdinals {
+  /** Of the target. */
+  readonly to: number;
+  /** Of the source. */
+  readonly from: number;
+}
+
+/** A copy between devices (cudaMemcpyPeerAsync), by a stream of either. */
+export function copyBetween(to: Address, from: Address, byteLength: number, ordinals: PeerOrdinals): Call<StreamLane> {
+  const fn = "cudaMemcpyPeerAsync";
+  const length = BigInt(byteLength);
+  return onStream(fn, (on) => cudart()[fn](to, ordinals.to, from, ordinals.from, length, on));
+}
+
 /** Measures copies of 64 MiB between events. Access is enabled already. */
-export function bandwidth(reader: CudaContext, owner: CudaContext): PeerBandwidth {
+export function bandwidth(reader: CudaStreamContext, owner: CudaStreamContext): PeerBandwidth {
   const undo: Undo = [];
   const made = <T extends Disposable>(object: T): T => {
     undo.push(() => object[Symbol.dispose]());
@@ -27,8 +46,8 @@ export function bandwidth(reader: CudaContext, owner: CudaContext): PeerBandwidt
   let measured: PeerBandwidth;
   try {
     const block = { shape: [BYTES], dtype: "u8" } as const;
-    const [to, own, theirs] = [reader, reader, owner].map((context) => made(context.allocate(block)));
-    const [stream, timer] = [made(reader.createStream()), made(reader.timer())];
+    const [to, own, theirs] = [reader, reader, owner].map((context) => made(deviceTensor(context, block)));
+    const [stream, timer] = [made(new CudaStream(reader)), made(new CudaTimer(reader))];
     measured = { peer: rate(stream, timer, to, theirs), own: 2 * rate(stream, timer, to, own) };
   } catch (error) {
     throwAll([error, ...unwind(undo)], "measuring bandwidth");
@@ -41,7 +60,7 @@ export function bandwidth(reader: CudaContext, owner: CudaContext): PeerBandwidt
 /** The bandwidth of copies from one tensor to another, in GB/s. */
 function rate(stream: CudaStream, timer: CudaTimer, to: CudaTensor, from: CudaTensor): number {
   const ends = { to: to.context.device.ordinal, from: from.context.device.ordinal };
-  const call = stream.context.peers.copy(to.address, from.address, BYTES, ends);
+  const call = copyBetween(to.address, from.address, BYTES, ends);
   const copy = () => stream.line.submitRaw(call);
   copy();
   timer.start(stream);

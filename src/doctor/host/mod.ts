@@ -16,7 +16,7 @@ export const HOST: ApiExaminer = {
   examine(): Examined {
     const findings: Finding[] = [];
     const library = examineLibrary("libc", libc, "getpid", findings);
-    const make = () => host.allocate(LITTLE);
+    const make = () => host.allocate({ ...LITTLE, sharable: sharingProblem() === undefined });
     const id = "host";
     if (library.opened === undefined) {
       return { report: { api: id, library, modules: [], drivers: [], devices: [], findings }, nodes: [] };
@@ -40,9 +40,14 @@ export const HOST: ApiExaminer = {
   },
 };
 
-/** Other processes and APIs can take a memfd; a sandbox may forbid it. */
 function sharable(): string {
+  const problem = sharingProblem();
+  return problem === undefined ? "as a memfd too, for other processes and APIs" : `not as a memfd: ${problem}`;
+}
+
+/** Other processes and APIs can take a memfd; a sandbox may forbid it. */
+function sharingProblem(): string | undefined {
   const findings: Finding[] = [];
   attempt(findings, () => host.allocate({ ...LITTLE, sharable: true })[Symbol.dispose]());
-  return findings.length === 0 ? "as a memfd too, for other processes and APIs" : `not as a memfd: ${findings[0].what}`;
+  return findings[0]?.what;
 }

@@ -1,15 +1,15 @@
 import type { ClDeviceId, ClPlatformId } from "../../../ffi/opencl/handles.ts";
+import { PAGE } from "../../core/native/blocks.ts";
 import { fileAt } from "../../host/loaded.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import { deviceHandles, deviceOf, platformHandles } from "../../opencl/device.ts";
 import { chosenDevice } from "../../opencl/devices/choice.ts";
 import { opencl } from "../../opencl/library.ts";
 import { addressInDriver } from "../../opencl/loader.ts";
-import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
+import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
 import { attempt, type DeviceReport, type DriverReport, type Finding } from "../report.ts";
 import { examineLibrary, located, told } from "../library.ts";
 import { deviceFacts, loaderFacts, platformFacts } from "./facts.ts";
-import { imageNodesOf, nodesOf } from "./nodes.ts";
 import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./remedies.ts";
 import { traitsOf, unread, verdictsOf } from "./traits.ts";
 
@@ -94,4 +94,26 @@ function examineDevice(handle: ClDeviceId, how: Examination, found: Found): stri
   });
   if (cl !== undefined) found.nodes.push(...nodesOf(cl, id), ...attempt(findings, () => imageNodesOf(cl, id)) ?? []);
   return id;
+}
+
+/** The kinds of memory of a device, with samples, aligned: the report does not depend on where a driver puts them. */
+function nodesOf(cl: OpenCLContext, device: string): Node[] {
+  const made: Node[] = [
+    { device, target: cl, make: () => cl.allocate(LITTLE) },
+    { device, target: cl.svm, make: () => cl.svm.allocate({ ...LITTLE, align: PAGE }) },
+    { device, target: cl.usm, make: () => cl.usm.allocate({ ...LITTLE, kind: "shared", align: PAGE }) },
+  ];
+  const others = cl.targets.filter((target) => made.every((node) => node.target !== target));
+  return [...made, ...others.map((target) => ({ device, target, make: undefined }))];
+}
+
+/**
+ * One image format stands for all: every device with images has it.
+ *
+ * @throws {NativeCallError} if the query for image formats fails.
+ */
+function imageNodesOf(cl: OpenCLContext, device: string): Node[] {
+  if (cl.device.images === undefined) return [];
+  const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });
+  return [{ device, target, make: () => target.allocate({ shape: LITTLE.shape }) }];
 }

@@ -1,11 +1,20 @@
+import { SYMBOLS as CORE } from "../../../ffi/opencv_core/symbols.ts";
+import { SYMBOLS as IMGCODECS } from "../../../ffi/opencv_imgcodecs/symbols.ts";
+import { SYMBOLS as IMGPROC } from "../../../ffi/opencv_imgproc/symbols.ts";
+import type { Context } from "../../core/graph/context.ts";
+import { Graph } from "../../core/graph/graph.ts";
+import type { Mapper } from "../../core/graph/mapper.ts";
+import type { Mapped } from "../../core/tensors/mapped.ts";
+import { guardOf } from "../../guard/guard.ts";
+import { openCLToOpenCVUMat } from "../../mappers/mod.ts";
+import { OpenCLContext } from "../../opencl/context.ts";
 import { OpenCVContext } from "../../opencv/context.ts";
-import { core } from "../../opencv/library.ts";
-import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
-import { attempt, type DeviceReport, type Fact, type Finding } from "../report.ts";
-import { factOf, told } from "../library.ts";
+import { assertOpenCL } from "../../opencv/execution.ts";
+import { core, imgcodecs, imgproc } from "../../opencv/library.ts";
+import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
+import { examineLibrary, factOf, told } from "../library.ts";
+import { attempt, type DeviceReport, type Fact, type Finding, type ModuleReport, type Trait } from "../report.ts";
 import { ownDeviceOf } from "./device.ts";
-import { examineModules, guardTrait } from "./modules.ts";
-import { openCVNodesOf } from "./nodes.ts";
 
 /** The variables that name its modules, and configure its OpenCL. */
 const VARIABLES = [
@@ -49,4 +58,57 @@ export const OPENCV: ApiExaminer = {
 function versionFacts(): readonly Fact[] {
   const ask = () => [core().getVersionMajor(), core().getVersionMinor(), core().getVersionRevision()].join(".");
   return factOf("CV_VERSION", ask);
+}
+
+/** Each module, with one of its functions. */
+const MODULES = [
+  { name: "core", open: core, symbol: CORE.getVersionMajor.name },
+  { name: "imgproc", open: imgproc, symbol: IMGPROC.cvtColor.name },
+  { name: "imgcodecs", open: imgcodecs, symbol: IMGCODECS.imread.name },
+] as const;
+
+/** Opens every module, the core first; a missing one is a finding. */
+function examineModules(findings: Finding[]): ModuleReport[] {
+  return MODULES.map(({ name, open, symbol }) => {
+    const api = `opencv_${name}`;
+    const library = examineLibrary(api, open, symbol, findings);
+    const guard = guardOf(api);
+    return { name, ...library, ...(guard === undefined ? {} : { guard }) };
+  });
+}
+
+/** Whether the open modules' C++ exceptions are caught. */
+export function guardTrait(modules: readonly ModuleReport[]): Trait {
+  const open = modules.flatMap(({ name, guard }) => guard === undefined ? [] : [{ name, guard }]);
+  const names = (guarded: boolean) => open.filter(({ guard }) => guard.guarded === guarded).map(({ name }) => name);
+  const [safe, unsafe] = [names(true).join(", "), names(false).join(", ")];
+  const reasons = new Set(open.flatMap(({ guard }) => guard.guarded ? [] : [guard.reason]));
+  const parts = [
+    ...(safe === "" ? [] : [`of ${safe} are caught: each is a typed error`]),
+    ...(unsafe === "" ? [] : [`of ${unsafe} are not caught: each ends the process. ${[...reasons].join(" ")}`]),
+  ];
+  return { label: "exceptions", text: parts.join("; ") };
+}
+
+/** Mats, and UMats over a buffer of each OpenCL device. */
+function openCVNodesOf(
+  cv: OpenCVContext,
+  device: string,
+  { opened }: Examination,
+  before: readonly Node[],
+): Node[] {
+  const contexts = before.flatMap(({ target }) => target instanceof OpenCLContext ? [target] : []);
+  const homes = contexts.map((cl): [Context, () => Mapped] => [cl, () => umatIn(cl, cv, opened)]);
+  return [
+    { device, target: cv.mat, make: () => cv.mat.create(LITTLE) },
+    { device, target: cv.umat, make: undefined, homes: new Map(homes) },
+  ];
+}
+
+/** A UMat mapped from a buffer. */
+function umatIn(cl: OpenCLContext, cv: OpenCVContext, opened: DisposableStack): Mapped {
+  assertOpenCL();
+  const buffer = opened.use(cl.allocate(LITTLE));
+  const graph = opened.use(new Graph([cl, cv], [openCLToOpenCVUMat as unknown as Mapper]));
+  return graph.map(buffer, cv.umat);
 }

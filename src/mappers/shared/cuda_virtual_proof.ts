@@ -5,6 +5,7 @@ import { MemoryClass, Proofs, verdictOf } from "../../core/device/proofs.ts";
 import { takeStep } from "../../core/graph/graph.ts";
 import type { Mapper } from "../../core/graph/mapper.ts";
 import type { Undo } from "../../core/life/undo.ts";
+import type { CudaContext } from "../../cuda/context.ts";
 import type { CudaVirtual } from "../../cuda/memory/virtual.ts";
 import type { CudaTensor } from "../../cuda/tensor.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
@@ -72,7 +73,7 @@ function experiment({ mapper, virtual, cl }: Pair, location: Location, undo: Und
   const at = { shape: [LENGTH], dtype: "u8" } as const;
   const tensor = made(virtual.allocate({ ...at, location }));
   const other = made(importedAgain(virtual, tensor, at));
-  const { stream } = virtual.context;
+  const { stream } = virtual.context as CudaContext;
   const mapped = made(takeStep(mapper, tensor, cl, "read-write", { waits: [], returning: [] })) as OpenCLTensor;
   const seen = new Uint8Array(LENGTH);
   const differs = (wrote: Uint8Array) => wrote.some((byte, i) => byte !== seen[i]);

@@ -47,8 +47,16 @@ export function planesFromZero({ planes }: Described): readonly DescribedPlane[]
 /** A tensor or frame in a buffer that begins at byte `start` of the allocation. */
 export function inBuffer(source: Described, cl: OpenCLContext, access: Access, start: number): Described {
   const { planes, info } = source;
-  const offsetOf = (plane: DescribedPlane) => cl.memory.offsetOf(plane.start - start);
-  if (planes.every((plane) => plane.layout.byteOffset === offsetOf(plane))) return source.as(cl, access);
-  const placed = planes.map((plane) => ({ ...plane, layout: moved(plane.layout, offsetOf(plane)) }));
+  if (areInPlace(planes, cl, start)) return source.as(cl, access);
+  const placed = planes.map((plane) => ({ ...plane, layout: moved(plane.layout, offsetIn(cl, plane, start)) }));
   return new Described(cl, access, placed, info);
+}
+
+function areInPlace(planes: readonly DescribedPlane[], cl: OpenCLContext, start: number): boolean {
+  for (const plane of planes) if (plane.layout.byteOffset !== offsetIn(cl, plane, start)) return false;
+  return true;
+}
+
+function offsetIn(cl: OpenCLContext, plane: DescribedPlane, start: number): number {
+  return cl.memory.offsetOf(plane.start - start);
 }

@@ -3,21 +3,31 @@ import type { ByteRange } from "../../core/tensors/described.ts";
 import type { HostBuffer } from "../../opencl/buffers/host_buffers.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 
-/** Why a live object excludes a new one over some of its bytes; undefined if it does not. */
-export type RefuseBeside = (live: HostBuffer) => Refusal | undefined;
+/**
+ * Why a live object excludes a new one over some of its bytes; undefined if it does not. `asked` says what the new one
+ * is: a parameter, because most maps find no live object, and a closure would be made for nothing.
+ */
+export type RefuseBeside<T> = (live: HostBuffer, range: ByteRange, cl: OpenCLContext, asked: T) => Refusal | undefined;
+
+/** Nothing is in the way. */
+export const FREE: readonly HostBuffer[] = [];
 
 /**
  * Looks for room for a native object over a range; two over the same bytes are undefined in OpenCL. Returns the
- * refusal, or the objects on their way back that the host has to wait for.
+ * refusal, or the objects on their way back that the host has to wait for: {@link FREE} if no object shares any bytes.
  */
-export function roomFor(
+export function roomFor<T>(
   range: ByteRange,
-  { memory: { hostBuffers } }: OpenCLContext,
-  refuse: RefuseBeside,
+  cl: OpenCLContext,
+  refuse: RefuseBeside<T>,
+  asked: T,
 ): Refusal | readonly HostBuffer[] {
+  const { hostBuffers } = cl.memory;
+  const there = hostBuffers.overlapping(range);
+  if (there.length === 0) return FREE;
   const returning: HostBuffer[] = [];
-  for (const live of hostBuffers.overlapping(range)) {
-    const refusal = refuse(live);
+  for (const live of there) {
+    const refusal = refuse(live, range, cl, asked);
     if (refusal === undefined) continue;
     if (!hostBuffers.isReturning(live)) return refusal;
     returning.push(live);
@@ -30,11 +40,20 @@ export function roomFor(
  *
  * @throws {AccessError} if the wait could never end.
  */
-export function makeRoom(range: ByteRange, cl: OpenCLContext, refuse: RefuseBeside): Refusal | undefined {
+export function makeRoom<T>(
+  range: ByteRange,
+  cl: OpenCLContext,
+  refuse: RefuseBeside<T>,
+  asked: T,
+): Refusal | undefined {
   const { hostBuffers } = cl.memory;
-  const room = roomFor(range, cl, refuse);
+  const room = roomFor(range, cl, refuse, asked);
   if ("reason" in room) return room;
   if (room.length === 0) return undefined;
   hostBuffers.settle(room);
-  return hostBuffers.overlapping(range).map(refuse).find((refusal) => refusal !== undefined);
+  for (const live of hostBuffers.overlapping(range)) {
+    const refusal = refuse(live, range, cl, asked);
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
 }

@@ -1,14 +1,13 @@
 import { NULL } from "../../../ffi/address.ts";
 import type { ClKernel, ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Fence } from "../../core/device/fence.ts";
-import type { Undo } from "../../core/life/undo.ts";
-import { pinned } from "../../core/native/pin.ts";
-import type { OpenCLContext } from "../context.ts";
+import { throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+import { bytesAt, pinned } from "../../core/native/pin.ts";
+import type { BaseContext, BaseKernel, BaseProgram, BaseQueue } from "../base_context.ts";
+import { mapped } from "../buffers/map.ts";
 import { check } from "../errors.ts";
-import type { OpenCLKernel } from "../kernel.ts";
 import { opencl } from "../library.ts";
-import type { OpenCLProgram } from "../program.ts";
-import type { OpenCLQueue } from "../queue.ts";
 import type { UserEvent } from "../queues/event.ts";
 
 /** Passes an argument to a kernel. */
@@ -28,14 +27,14 @@ export function bound(mem: ClMem): Bind {
 }
 
 /** Builds a program for an experiment. */
-export function programFor(context: OpenCLContext, source: string, undo: Undo): OpenCLProgram {
+export function programFor(context: BaseContext, source: string, undo: Undo): BaseProgram {
   const program = context.program(source);
   undo.push(() => program[Symbol.dispose]());
   return program;
 }
 
 /** A queue for each device of a context. */
-export function queuesFor(context: OpenCLContext, undo: Undo): readonly OpenCLQueue[] {
+export function queuesFor(context: BaseContext, undo: Undo): readonly BaseQueue[] {
   return context.devices.map((device) => {
     const queue = context.createQueue({ device });
     undo.push(() => queue[Symbol.dispose]());
@@ -45,8 +44,8 @@ export function queuesFor(context: OpenCLContext, undo: Undo): readonly OpenCLQu
 
 /** Submits a kernel of an experiment, behind an event if one is given. */
 export function submit(
-  queue: OpenCLQueue,
-  kernel: OpenCLKernel,
+  queue: BaseQueue,
+  kernel: BaseKernel,
   items: readonly number[],
   args: readonly Bind[],
   behind?: UserEvent,
@@ -63,4 +62,21 @@ export function submit(
         return clEnqueueNDRangeKernel(queue, kernel.handle, dimensions, NULL, global, NULL, waitCount, waitList, slot);
       },
     }));
+}
+
+/** Maps a buffer while `use` looks at its bytes. */
+export function look<R>(
+  at: Pick<BaseContext, "queue">,
+  mem: ClMem,
+  access: "read" | "write",
+  byteLength: number,
+  use: (bytes: Uint8Array<ArrayBuffer>) => R,
+): R {
+  const range = mapped(at, mem, access, 0, byteLength);
+  const undo: Undo = [() => range.end()];
+  try {
+    return use(bytesAt(range.address, byteLength, "opencl", undo));
+  } finally {
+    throwAll(unwind(undo), "looking at a buffer");
+  }
 }

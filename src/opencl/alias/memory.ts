@@ -5,8 +5,9 @@ import { MemoryClass, verdictOf } from "../../core/device/proofs.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { addressOf, bytesAt } from "../../core/native/pin.ts";
 import { checks } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
-import { createBuffer } from "../tensor.ts";
+import type { BaseContext } from "../base_context.ts";
+import { mapped } from "../buffers/map.ts";
+import { createBuffer } from "../buffers/native.ts";
 import { type Bind, bound } from "./kernels.ts";
 import { Trial } from "./trial.ts";
 
@@ -19,7 +20,7 @@ export interface Block {
 }
 
 /** Makes a block of at least so many bytes; what has to be released goes on the undo list. */
-export type MakeBlock = (context: OpenCLContext, byteLength: number, undo: Undo) => Block;
+export type MakeBlock = (context: BaseContext, byteLength: number, undo: Undo) => Block;
 
 /** Bytes that the device reads, and as many that it writes. */
 const HALF = 4096;
@@ -35,7 +36,7 @@ const BYTES = `
 `;
 
 /** A class of plain memory, by how a block of it is made. */
-export function blockClass(name: string, make: MakeBlock): MemoryClass<OpenCLContext> {
+export function blockClass(name: string, make: MakeBlock): MemoryClass<BaseContext> {
   return new MemoryClass(name, (context, undo) => {
     const { bytes, bind } = make(context, 2 * HALF, undo);
     const specimen = {
@@ -51,10 +52,10 @@ export function blockClass(name: string, make: MakeBlock): MemoryClass<OpenCLCon
 }
 
 /** Memory of the driver's own that it was asked to share with the host (CL_MEM_ALLOC_HOST_PTR). */
-const DRIVER_MEMORY = blockClass("memory of the driver's own", mapped(CL_MEM_ALLOC_HOST_PTR));
+const DRIVER_MEMORY = blockClass("memory of the driver's own", ofDriver(CL_MEM_ALLOC_HOST_PTR));
 
 /** Memory of the driver's own that it may keep from the host. */
-export const DEVICE_MEMORY: MemoryClass<OpenCLContext> = blockClass("memory of the device's own", mapped(0n));
+export const DEVICE_MEMORY: MemoryClass<BaseContext> = blockClass("memory of the device's own", ofDriver(0n));
 
 /** Host memory behind a buffer (CL_MEM_USE_HOST_PTR): for each power of two up to 4096, of any length, and of 64 bytes. */
 const HOST_MEMORY = Array.from({ length: 26 }, (_, i) => hostMemory(2 ** (i >> 1), i % 2 === 0 ? 1 : 64));
@@ -68,7 +69,7 @@ const last = { address: -1n, index: 0 };
  *
  * @throws {ArgumentError} for anything else.
  */
-export function classAt(address: bigint | undefined, byteLength: number): MemoryClass<OpenCLContext> {
+export function classAt(address: bigint | undefined, byteLength: number): MemoryClass<BaseContext> {
   if (address === undefined) return DRIVER_MEMORY;
   if (typeof address !== "bigint") throw checks.wrongKind("address", "a bigint", address);
   if (!Number.isSafeInteger(byteLength)) {
@@ -92,7 +93,7 @@ export function multiple(what: string, of: number): string {
   return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
 }
 
-function hostMemory(address: number, length: 1 | 64): MemoryClass<OpenCLContext> {
+function hostMemory(address: number, length: 1 | 64): MemoryClass<BaseContext> {
   const name = `${multiple("address", address)}, ${multiple("length", length)}`;
   return blockClass(name, (context, atLeast, undo) => {
     const byteLength = atLeast + (length === 64 ? 0 : 1);
@@ -103,10 +104,10 @@ function hostMemory(address: number, length: 1 | 64): MemoryClass<OpenCLContext>
 }
 
 /** A buffer, mapped. It stays mapped while the device writes: else its address would be stale. */
-function mapped(flags: bigint): MakeBlock {
+function ofDriver(flags: bigint): MakeBlock {
   return (context, byteLength, undo) => {
     const mem = createBuffer(context, flags, byteLength, NULL, undo);
-    const range = context.memory.map(mem, "read-write", 0, byteLength);
+    const range = mapped(context, mem, "read-write", 0, byteLength);
     undo.push(() => range.end());
     return { bytes: bytesAt(range.address, byteLength, "opencl", undo), bind: bound(mem) };
   };

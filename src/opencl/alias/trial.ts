@@ -1,9 +1,7 @@
 import type { Fence } from "../../core/device/fence.ts";
 import { until } from "../../core/device/proofs.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { OpenCLContext } from "../context.ts";
-import type { OpenCLKernel } from "../kernel.ts";
-import type { OpenCLQueue } from "../queue.ts";
+import type { BaseContext, BaseKernel, BaseQueue } from "../base_context.ts";
 import { UserEvent } from "../queues/event.ts";
 import { type Bind, programFor, queuesFor, submit, value } from "./kernels.ts";
 
@@ -91,13 +89,13 @@ export interface Specimen {
  * A constant, a pointer that equals the one passed in, or anything seen after a finish, is no evidence.
  */
 export class Trial {
-  readonly #context: OpenCLContext;
+  readonly #context: BaseContext;
   readonly #specimen: Specimen;
-  readonly #queues: readonly OpenCLQueue[];
-  readonly #answer: OpenCLKernel;
-  readonly #earlyLate: OpenCLKernel;
+  readonly #queues: readonly BaseQueue[];
+  readonly #answer: BaseKernel;
+  readonly #earlyLate: BaseKernel;
 
-  constructor(context: OpenCLContext, specimen: Specimen, undo: Undo) {
+  constructor(context: BaseContext, specimen: Specimen, undo: Undo) {
     this.#context = context;
     this.#specimen = specimen;
     const program = programFor(context, specimen.definitions + KERNELS, undo);
@@ -116,14 +114,14 @@ export class Trial {
   }
 
   /** Runs each kernel once: the device has read the bytes then, and nothing is left to compile. */
-  warmUp(queue: OpenCLQueue): void {
+  warmUp(queue: BaseQueue): void {
     this.#ask();
     this.#submitAnswer(queue);
     this.#submitEarlyLate(queue, 1);
     queue.finish();
   }
 
-  #runOn(queue: OpenCLQueue): string | undefined {
+  #runOn(queue: BaseQueue): string | undefined {
     this.warmUp(queue);
     if (!PATIENCE_MS.some((patience) => this.#answersDirectly(queue, patience))) {
       return "the CPU did not see what the device wrote, before a finish or map";
@@ -137,12 +135,12 @@ export class Trial {
     return undefined;
   }
 
-  #answersDirectly(queue: OpenCLQueue, patience: number): boolean {
+  #answersDirectly(queue: BaseQueue, patience: number): boolean {
     const there = this.#ask();
     return sees(queue, there, this.#submitAnswer(queue), patience);
   }
 
-  #answersBehindGate(queue: OpenCLQueue, patience: number): boolean {
+  #answersBehindGate(queue: BaseQueue, patience: number): boolean {
     const gate = new UserEvent(this.#context.handle);
     let there: () => boolean;
     let fence: Fence;
@@ -159,7 +157,7 @@ export class Trial {
   }
 
   /** Is there a time while the kernel runs when its first pixel is seen, and the second is not? */
-  #showsWhileRunning(queue: OpenCLQueue): boolean {
+  #showsWhileRunning(queue: BaseQueue): boolean {
     let turns = TURNS.first;
     for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {
       const { early, late } = this.#submitEarlyLate(queue, turns);
@@ -194,13 +192,13 @@ export class Trial {
   }
 
   /** Submits the kernel that answers, behind an event if one is given. */
-  #submitAnswer(queue: OpenCLQueue, behind?: UserEvent): Fence {
+  #submitAnswer(queue: BaseQueue, behind?: UserEvent): Fence {
     const { extent, from, to } = this.#specimen;
     return submit(queue, this.#answer, extent, [from.bind, to.bind], behind);
   }
 
   /** Submits the kernel that writes a pixel, works for so many turns, and writes the next; how each of them is seen. */
-  #submitEarlyLate(queue: OpenCLQueue, turns: number): { early(): boolean; late(): boolean } {
+  #submitEarlyLate(queue: BaseQueue, turns: number): { early(): boolean; late(): boolean } {
     const { from, to, pixel, random } = this.#specimen;
     const pixels = random(2 * pixel);
     const [row] = to.rows;
@@ -220,7 +218,7 @@ function turned(row: Uint8Array, pixel: number): Uint8Array {
 }
 
 /** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
-function sees(queue: OpenCLQueue, there: () => boolean, fence: Fence, patience: number): boolean {
+function sees(queue: BaseQueue, there: () => boolean, fence: Fence, patience: number): boolean {
   queue.flush();
   const end = performance.now() + LATEST_MS;
   do {

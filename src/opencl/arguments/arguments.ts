@@ -4,14 +4,14 @@ import { Arguments } from "../../core/device/arguments.ts";
 import type { Usable } from "../../core/device/line.ts";
 import type { Parameter } from "../../core/device/parameter.ts";
 import { pinned } from "../../core/native/pin.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 import { check } from "../errors.ts";
 import { opencl } from "../library.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { LocalMemory, LocalParameter } from "./local.ts";
 
 /** The arguments of one `cl_kernel`. */
-export class KernelArguments extends Arguments<OpenCLContext> {
+export class KernelArguments extends Arguments<BaseContext> {
   readonly #kernel: ClKernel;
   readonly #sizes: readonly bigint[];
   readonly #addresses: readonly Address[];
@@ -20,7 +20,7 @@ export class KernelArguments extends Arguments<OpenCLContext> {
   readonly #addressed = new Set<number>();
 
   /** Assumes nothing about the arguments that the kernel may have. */
-  constructor(kernel: ClKernel, parameters: readonly Parameter<OpenCLContext>[]) {
+  constructor(kernel: ClKernel, parameters: readonly Parameter<BaseContext>[]) {
     super(parameters, "opencl");
     this.#kernel = kernel;
     this.#sizes = parameters.map(({ size }) => BigInt(size));

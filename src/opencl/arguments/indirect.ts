@@ -2,8 +2,9 @@ import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { isMade, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { itemsIn, kindOf } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
+import { kindOf } from "../../core/checks.ts";
+import { checks } from "../check.ts";
+import type { BaseContext } from "../base_context.ts";
 import { check } from "../errors.ts";
 import { newer } from "../library.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
@@ -20,12 +21,12 @@ const FN = "clSetKernelExecInfo";
 export function acceptIndirect(
   given: unknown,
   kernel: string,
-  context: OpenCLContext,
+  context: BaseContext,
 ): readonly OpenCLPointerTensor[] | undefined {
   if (given === undefined) return undefined;
   if (!Array.isArray(given)) throw wrong(kernel, "indirect", `expected an array, got ${kindOf(given)}.`);
   const tensors = new Set(
-    itemsIn<unknown>(given, "indirect").map((tensor, i) => {
+    checks.itemsIn<unknown>(given, "indirect").map((tensor, i) => {
       const argument = `indirect[${i}]`;
       if (!isMade(tensor, OpenCLPointerTensor)) {
         const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";
@@ -66,6 +67,6 @@ function wrong(kernel: string, argument: string, what: string, hint?: string): A
     api: "opencl",
     fn: FN,
     argument,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   });
 }

@@ -1,7 +1,7 @@
 import { shown } from "../../core/argument.ts";
 import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
-import { ArgumentError } from "../../core/errors.ts";
-import { kindOf } from "../check.ts";
+import { kindOf } from "../../core/checks.ts";
+import { checks } from "../check.ts";
 
 /** Local memory of a work-group, as a kernel argument. */
 export class LocalMemory {
@@ -10,10 +10,7 @@ export class LocalMemory {
   /** `byteLength` bytes for each work-group. @throws {ArgumentError} unless that is a whole number above 0. */
   constructor(byteLength: number) {
     if (!Number.isSafeInteger(byteLength) || byteLength <= 0) {
-      throw new ArgumentError(`byteLength: ${shown(byteLength)} is not a whole number above 0.`, {
-        api: "opencl",
-        argument: "byteLength",
-      });
+      throw checks.wrong("byteLength", `${shown(byteLength)} is not a whole number above 0.`);
     }
     this.#byteLength = byteLength;
   }

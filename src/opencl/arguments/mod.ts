@@ -10,36 +10,16 @@ import {
   CL_KERNEL_ARG_ADDRESS_PRIVATE,
 } from "../../../ffi/opencl/constants.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../../core/device/parameter.ts";
-import type { OpenCLContext } from "../context.ts";
-import type { OpenCLImage } from "../image.ts";
-import type { OpenCLPointerTensor } from "../pointers/tensor.ts";
+import type { BaseContext } from "../base_context.ts";
 import type { TypeSizes } from "../programs/type_sizes.ts";
-import type { OpenCLSampler } from "../sampler.ts";
-import type { OpenCLTensor } from "../tensor.ts";
 import type { ParameterInfo } from "./info.ts";
-import { type LocalMemory, LocalParameter } from "./local.ts";
+import { LocalParameter } from "./local.ts";
 import { IMAGE_TYPE, ImageParameter, RefusedParameter, SamplerParameter } from "./objects.ts";
-import { type BaseOf, GlobalParameter } from "./pointer.ts";
+import { GlobalParameter } from "./pointer.ts";
 import { elementOf } from "./types.ts";
 
-/**
- * A kernel argument: a tensor for a pointer; a number or bigint for a scalar; an array of them for a vector;
- * {@link LocalMemory} for `local` memory; bytes for any other value (a struct).
- */
-export type KernelArgument =
-  | OpenCLTensor
-  | OpenCLPointerTensor
-  | BaseOf
-  | OpenCLImage
-  | OpenCLSampler
-  | LocalMemory
-  | number
-  | bigint
-  | readonly number[]
-  | ArrayBufferView<ArrayBuffer>;
-
 /** Makes a parameter of its information. */
-type Make = (place: ParameterPlace, info: ParameterInfo) => Parameter<OpenCLContext>;
+type Make = (place: ParameterPlace, info: ParameterInfo) => Parameter<BaseContext>;
 
 /** An object of the driver that samepage cannot make, or whose type the compiler does not report. */
 const opaque: Make = (place) =>
@@ -71,7 +51,7 @@ const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|
 const SAMPLER_TYPE = /\bsampler_t\b/;
 
 /** The parameters of a kernel, in order. */
-export function parametersOf(kernel: string, infos: readonly ParameterInfo[]): Parameter<OpenCLContext>[] {
+export function parametersOf(kernel: string, infos: readonly ParameterInfo[]): Parameter<BaseContext>[] {
   return infos.map((info, index) => {
     const { type, name } = info;
     return kindOf(info)({ api: "opencl", fn: "clSetKernelArg", kernel, index, type, name }, info);

@@ -6,12 +6,13 @@ import {
 import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
 import { AccessError } from "../../core/errors.ts";
 import { type Access, covers } from "../../core/memory/access.ts";
-import { kindOf, ofAnother } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
-import { OpenCLImage } from "../image.ts";
+import { kindOf } from "../../core/checks.ts";
+import { ofAnother } from "../check.ts";
+import type { BaseContext } from "../base_context.ts";
+import { BufferTensor } from "../buffers/tensor.ts";
 import { kernelTypeOf } from "../images/type.ts";
-import { OpenCLSampler } from "../sampler.ts";
-import { OpenCLTensor } from "../tensor.ts";
+import { ImageSampler } from "../images/sampler.ts";
+import { ImageTensor } from "../images/tensor.ts";
 import type { ParameterInfo } from "./info.ts";
 
 /** A kernel's access to an image, by its qualifier. */
@@ -25,7 +26,7 @@ const ACCESSES: { readonly [qualifier: number]: Access } = {
 export const IMAGE_TYPE = /\bimage(?:1d|2d|3d)\w*_t\b/;
 
 /** An `image2d_t` or the like: its argument is an image. */
-export class ImageParameter extends Parameter<OpenCLContext> {
+export class ImageParameter extends Parameter<BaseContext> {
   readonly #imageType: string;
   readonly #access: Access;
 
@@ -37,11 +38,11 @@ export class ImageParameter extends Parameter<OpenCLContext> {
   }
 
   /** @see {@link Parameter.pack} */
-  override pack(value: unknown, view: DataView, offset: number, context: OpenCLContext): OpenCLImage {
-    if (!OpenCLImage.isImage(value)) {
+  override pack(value: unknown, view: DataView, offset: number, context: BaseContext): ImageTensor {
+    if (!ImageTensor.isImage(value)) {
       throw this.wrong(
         `expected an image, got ${kindOf(value)}.`,
-        value instanceof OpenCLTensor
+        value instanceof BufferTensor
           ? "A buffer is not an image. Map its source, or the buffer, to cl.image(format)."
           : "Map a tensor to it: graph.map(tensor, cl.image({ order, type })).",
       );
@@ -72,15 +73,15 @@ export class ImageParameter extends Parameter<OpenCLContext> {
 }
 
 /** A `sampler_t`: its argument is a sampler. */
-export class SamplerParameter extends Parameter<OpenCLContext> {
+export class SamplerParameter extends Parameter<BaseContext> {
   /** @see {@link Parameter} */
   constructor(place: ParameterPlace) {
     super(place, 8, 8);
   }
 
   /** @see {@link Parameter.pack} */
-  override pack(value: unknown, view: DataView, offset: number, context: OpenCLContext): OpenCLSampler {
-    if (!OpenCLSampler.isSampler(value)) {
+  override pack(value: unknown, view: DataView, offset: number, context: BaseContext): ImageSampler {
+    if (!ImageSampler.isSampler(value)) {
       throw this.wrong(`expected a sampler, got ${kindOf(value)}.`, "Pass cl.sampler({ filter, addressing }).");
     }
     if (value.context !== context) throw this.wrong(ofAnother("the sampler", value.context, "the kernel", context));
@@ -90,7 +91,7 @@ export class SamplerParameter extends Parameter<OpenCLContext> {
 }
 
 /** A parameter that takes no argument: its kernel cannot run. */
-export class RefusedParameter extends Parameter<OpenCLContext> {
+export class RefusedParameter extends Parameter<BaseContext> {
   readonly #why: readonly [what: string, hint: string];
 
   /** `why` is the reason and the hint. */

@@ -5,28 +5,28 @@ import { PointerParameter } from "../../core/device/pointer.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
 import { ofAnother } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
-import { OpenCLTensor } from "../tensor.ts";
+import { BufferTensor } from "../buffers/tensor.ts";
 import type { ParameterInfo } from "./info.ts";
 import { elementOf, LARGEST_TYPE } from "./types.ts";
 
 /** A tensor whose `layout.byteOffset` the kernel gets as a separate argument. */
-export class BaseOf {
+export class BaseOf<T extends BufferTensor = BufferTensor> {
   /** The tensor. */
-  readonly tensor: OpenCLTensor;
+  readonly tensor: T;
 
   /** Passes the tensor's handle as it is. */
-  constructor(tensor: OpenCLTensor) {
+  constructor(tensor: T) {
     this.tensor = tensor;
   }
 }
 
 /** An argument for a pointer: a buffer by its `cl_mem`, or memory by its address. */
-type Pointee = OpenCLTensor | OpenCLPointerTensor;
+type Pointee = BufferTensor | OpenCLPointerTensor;
 
 /** A pointer to global or constant memory. */
-export class GlobalParameter extends PointerParameter<Pointee, OpenCLContext> {
+export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
   protected override readonly mapping = "graph.map(tensor, cl)";
 
   /** @see {@link PointerParameter} */
@@ -41,13 +41,13 @@ export class GlobalParameter extends PointerParameter<Pointee, OpenCLContext> {
   /** @see {@link PointerParameter} */
   protected override tensorIn(value: unknown): Pointee | undefined {
     const tensor = value instanceof BaseOf ? value.tensor : value;
-    return isMade<Pointee>(tensor, OpenCLTensor) || isMade<Pointee>(tensor, OpenCLPointerTensor) ? tensor : undefined;
+    return isMade<Pointee>(tensor, BufferTensor) || isMade<Pointee>(tensor, OpenCLPointerTensor) ? tensor : undefined;
   }
 
   /** @see {@link PointerParameter} */
-  protected override checkPlace(tensor: Pointee, value: unknown, context: OpenCLContext, access: Access): void {
+  protected override checkPlace(tensor: Pointee, value: unknown, context: BaseContext, access: Access): void {
     if (tensor.context !== context) throw this.wrong(ofAnother(tensor.name, tensor.context, "the kernel", context));
-    if (!(tensor instanceof OpenCLTensor)) return;
+    if (!(tensor instanceof BufferTensor)) return;
     this.#checkLimits(tensor, access);
     const { byteOffset } = tensor.layout;
     if (byteOffset === 0 || value instanceof BaseOf) return;
@@ -61,17 +61,17 @@ export class GlobalParameter extends PointerParameter<Pointee, OpenCLContext> {
 
   /** @see {@link PointerParameter} */
   protected override addressOf(tensor: Pointee): bigint {
-    if (!(tensor instanceof OpenCLTensor)) return tensor.address;
+    if (!(tensor instanceof BufferTensor)) return tensor.address;
     return (tensor.root.hostAddress ?? 0n) + BigInt(tensor.origin);
   }
 
   /** @see {@link PointerParameter} */
   protected override handleOf(tensor: Pointee): bigint {
-    return tensor instanceof OpenCLTensor ? tensor.rawHandle : tensor.address;
+    return tensor instanceof BufferTensor ? tensor.rawHandle : tensor.address;
   }
 
   /** Throws if the flags of an attached buffer forbid the kernel's access. */
-  #checkLimits({ name, limits }: OpenCLTensor, access: Access): void {
+  #checkLimits({ name, limits }: BufferTensor, access: Access): void {
     if (limits === undefined || limits.kernel !== (writes(access) ? "read" : "write")) return;
     const what = writes(access) ? "may be written" : "is read";
     throw new AccessError(

@@ -16,21 +16,22 @@ import type { Allocation } from "../../core/memory/allocation.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { MemoryClass } from "../../core/device/proofs.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
-import { ArgumentError, LayoutError } from "../../core/errors.ts";
+import { type ArgumentError, LayoutError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
-import { adopt } from "../../core/memory/own.ts";
-import { findByHandle, join, leave } from "../../core/memory/peers.ts";
+import { adopt, adoptHandle } from "../../core/memory/own.ts";
+import { join, leave } from "../../core/memory/peers.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { DEVICE_MEMORY } from "../alias/memory.ts";
 import type { Share } from "./host_buffers.ts";
 import { limitsIn } from "./limits.ts";
-import { handleIn } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
-import { addDriverBuffer, adoptDriverBuffer, type DriverBuffer } from "./driver_buffers.ts";
+import { checks, refused } from "../check.ts";
+import type { BaseContext } from "../base_context.ts";
+import { adoptDriverBuffer, driverBlock } from "./driver_buffers.ts";
 import { infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import { ownTensor, type OwnTensorInit } from "./own_tensor.ts";
-import { type OpenCLTensor, retainBuffer, type RootBuffer } from "../tensor.ts";
+import { retainBuffer } from "./native.ts";
+import type { OpenCLTensorInit, RootBuffer } from "./tensor.ts";
 
 /** Options of {@link OpenCLContext.attachBuffer}. */
 export interface AttachBufferOptions {
@@ -58,14 +59,14 @@ interface Place extends Pick<OwnTensorInit, "allocation" | "start" | "root"> {
   readonly share?: Share;
 }
 
-/** A tensor over a `cl_mem` that other code made. */
+/** What a tensor is made of that lies in a `cl_mem` of other code. */
 export function attachedBuffer(
-  context: OpenCLContext,
+  context: BaseContext,
   given: bigint,
   init: LayoutInit,
   options: AttachBufferOptions,
-): OpenCLTensor {
-  const mem = handleIn<ClMem>(given, "handle");
+): OpenCLTensorInit {
+  const mem = checks.handleIn<ClMem>(given, "handle");
   const at = layout(init);
   const access = accessOf(optionsIn(options, OPTIONS).access, "read-write");
   context.resource.assertLive();
@@ -107,21 +108,21 @@ export function attachedBuffer(
 }
 
 /** The buffer of another API's allocation. */
-export function adoptedBuffer(context: OpenCLContext, allocation: Allocation, mem: ClMem): RootBuffer {
+export function adoptedBuffer(context: BaseContext, allocation: Allocation, mem: ClMem): RootBuffer {
   const { flags, parent, hostAddress } = tellOf(mem, context);
   if (parent === undefined && hostAddress === undefined) return adoptDriverBuffer(knownOf(mem, flags), allocation);
   throw unfit("its memory is that of another buffer, or the host's.", "Map that instead.");
 }
 
 /** Describes a buffer. @throws {ArgumentError} for an image or pipe, and for a buffer of another context. */
-function tellOf(mem: ClMem, context: OpenCLContext): Told {
+function tellOf(mem: ClMem, context: BaseContext): Told {
   const fn = "clGetMemObjectInfo";
   const query: Query = (name, size, value, written) => opencl().clGetMemObjectInfo(mem, name, size, value, written);
   if (infoU32(fn, query, CL_MEM_TYPE) !== CL_MEM_OBJECT_BUFFER) {
     throw unfit("expected a buffer, got another memory object.", "An image is not linear memory: it needs a format.");
   }
   if (infoU64(fn, query, CL_MEM_CONTEXT) !== context.rawHandle) {
-    throw unfit("the buffer is of another context.", "Attach its own: OpenCLContext.attach(handle).");
+    throw unfit("the buffer is of another context.", "Attach its own: BaseContext.attach(handle).");
   }
   const flags = infoU64(fn, query, CL_MEM_FLAGS);
   const parent = infoU64(fn, query, CL_MEM_ASSOCIATED_MEMOBJECT);
@@ -137,23 +138,18 @@ function tellOf(mem: ClMem, context: OpenCLContext): Told {
 }
 
 /** Joins the owners of a root buffer's bytes; the undo list leaves them again. */
-function placeOf(root: Told, context: OpenCLContext, undo: Undo): Place {
+function placeOf(root: Told, context: BaseContext, undo: Undo): Place {
   return root.hostAddress === undefined ? inDriver(root, undo) : inHost(root, root.hostAddress, context, undo);
 }
 
 /** Driver memory is known by its `cl_mem`. */
-function inDriver(told: Told, undo: Undo): Place {
-  const known = findByHandle("cl_mem", told.mem);
-  const root = known === undefined ? newDriverBuffer(told) : adoptDriverBuffer(knownOf(told.mem, told.flags), known);
-  const { allocation } = root;
-  allocation.joinUntil(undo);
-  return { allocation, start: 0, root };
-}
-
-function newDriverBuffer({ mem, byteLength, flags }: Told): DriverBuffer {
-  const release: Undo = [];
-  retainBuffer(mem, release);
-  return addDriverBuffer({ byteLength, ...knownOf(mem, flags) }, release);
+function inDriver({ mem, byteLength, flags }: Told, undo: Undo): Place {
+  const allocation = adoptHandle("cl_mem", mem, () => {
+    const release: Undo = [];
+    retainBuffer(mem, release);
+    return driverBlock(byteLength, release);
+  }).joinUntil(undo);
+  return { allocation, start: 0, root: adoptDriverBuffer(knownOf(mem, flags), allocation) };
 }
 
 function knownOf(mem: ClMem, flags: bigint) {
@@ -161,12 +157,12 @@ function knownOf(mem: ClMem, flags: bigint) {
 }
 
 /** The class of memory that the host may not reach; undefined for other memory of the driver. */
-function classOf(flags: bigint): MemoryClass<OpenCLContext> | undefined {
+function classOf(flags: bigint): MemoryClass<BaseContext> | undefined {
   return (flags & CL_MEM_ALLOC_HOST_PTR) === 0n ? DEVICE_MEMORY : undefined;
 }
 
 /** Host memory and shared virtual memory (CL_MEM_USES_SVM_POINTER) are known by their address. */
-function inHost({ mem, byteLength, flags }: Told, address: bigint, context: OpenCLContext, undo: Undo): Place {
+function inHost({ mem, byteLength, flags }: Told, address: bigint, context: BaseContext, undo: Undo): Place {
   const block = { kind: "opencl.host_ptr", address, byteLength, free() {} };
   const allocation = adopt(address, byteLength, () => block);
   const start = Number(address - allocation.block.address!);
@@ -181,5 +177,5 @@ function inHost({ mem, byteLength, flags }: Told, address: bigint, context: Open
 }
 
 function unfit(what: string, hint: string): ArgumentError {
-  return new ArgumentError(`handle: ${what}`, { api: "opencl", fn: "clRetainMemObject", argument: "handle", hint });
+  return refused("clRetainMemObject", "handle", what, hint);
 }

@@ -1,8 +1,7 @@
-import { Allocation } from "../../core/memory/allocation.ts";
+import type { Allocation, Block } from "../../core/memory/allocation.ts";
 import { throwAll } from "../../core/errors.ts";
-import { tellByHandle } from "../../core/memory/peers.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
-import type { RootBuffer } from "../tensor.ts";
+import type { RootBuffer } from "./tensor.ts";
 
 /** A `cl_mem` whose memory is the driver's own, and the block that it is to all tensors over it. */
 export interface DriverBuffer extends RootBuffer {
@@ -21,17 +20,14 @@ export function driverBufferOf(allocation: Allocation): DriverBuffer | undefined
   return allocation.findAttachment<DriverBuffer>(KNOWN);
 }
 
-/** A buffer without tensors yet. Its allocation takes `undo` over, and runs it when the last tensor ends. */
-export function addDriverBuffer(known: Known & { readonly byteLength: number }, undo: Undo): DriverBuffer {
-  const { byteLength, ...rest } = known;
-  const allocation = new Allocation({
+/** The block of a `cl_mem`. It takes `undo` over, and runs it when the last tensor ends. */
+export function driverBlock(byteLength: number, undo: Undo): Block {
+  return {
     kind: "opencl.buffer",
     byteLength,
     // An escaped view may be used for ever: then the memory must not be freed.
     free: (fate) => fate === "unused" ? throwAll(unwind(undo), "releasing a buffer") : undefined,
-  });
-  tellByHandle("cl_mem", known.mem, allocation);
-  return adoptDriverBuffer(rest, allocation);
+  };
 }
 
 /** The buffer of an allocation of any owner. */

@@ -2,14 +2,17 @@ import type { Address } from "../../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
-import { ArgumentError, throwAll } from "../../core/errors.ts";
+import { throwAll } from "../../core/errors.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { Grant } from "../../core/memory/grant.ts";
 import { takeOut } from "../../core/memory/peers.ts";
-import { Ranges } from "../../core/memory/ranges.ts";
+import { type Placed, Ranges } from "../../core/memory/ranges.ts";
 import type { BufferLimits } from "./limits.ts";
-import type { OpenCLContext } from "../context.ts";
-import { createBuffer, newBuffer, releaseBuffer, retainBuffer, type RootBuffer } from "../tensor.ts";
+import type { BaseContext } from "../base_context.ts";
+import { checks } from "../check.ts";
+import { createBuffer, newBuffer, releaseBuffer, retainBuffer } from "./native.ts";
+import type { RootBuffer } from "./tensor.ts";
 
 /** An image over host memory. */
 export interface HostImage {
@@ -35,8 +38,12 @@ export interface HostBuffer extends RootBuffer {
   returned: { readonly start: number; readonly end: number } | undefined;
   /** The maps that write through it. */
   writers: Resource[];
-  /** Its release. */
-  readonly undo: Undo;
+  /** Its release; undefined for a buffer made here, which is a `cl_mem` and nothing else. */
+  readonly release: Undo | undefined;
+  /** The live buffers of its allocation. */
+  readonly live: Ranges<HostBuffer>;
+  /** Its place among them. */
+  place: Placed<HostBuffer> | undefined;
 }
 
 /** One map's share of a live `cl_mem`. */
@@ -50,6 +57,7 @@ export interface Share {
 }
 
 const NONE: readonly HostBuffer[] = [];
+const NO_GRANTS: readonly Grant[] = [];
 
 /** The description of a buffer. */
 const BUFFER = "a buffer";
@@ -63,11 +71,11 @@ const spaces = new Map<bigint, WeakRef<object>>();
  * image, is impossible. Maps of a whole image share it. For those who write mappers.
  */
 export class HostBuffers {
-  readonly #context: OpenCLContext;
+  readonly #context: Pick<BaseContext, "rawHandle">;
   readonly #space: object;
 
   /** Made by the context. */
-  constructor(context: OpenCLContext) {
+  constructor(context: Pick<BaseContext, "rawHandle">) {
     this.#context = context;
     this.#space = spaces.get(context.rawHandle)?.deref() ?? {};
     spaces.set(context.rawHandle, new WeakRef(this.#space));
@@ -75,22 +83,13 @@ export class HostBuffers {
 
   /** A live buffer that shares bytes with a range, if any. If one covers the range, there is no other. */
   find(range: ByteRange): HostBuffer | undefined {
-    let found: HostBuffer | undefined;
-    this.#look(range, (buffer) => {
-      found = buffer;
-      return true;
-    });
-    return found;
+    return this.overlapping(range)[0];
   }
 
   /** All live buffers that share bytes with a range. */
   overlapping(range: ByteRange): readonly HostBuffer[] {
-    let found: HostBuffer[] | undefined;
-    this.#look(range, (buffer) => {
-      (found ??= []).push(buffer);
-      return false;
-    });
-    return found ?? NONE;
+    const live = range.allocation.findAttachment<Ranges<HostBuffer>>(this.#space);
+    return live === undefined || live.size === 0 ? NONE : overlappingOf(live, range);
   }
 
   /** True if all maps of a buffer are on their way back: the buffer will end without help. */
@@ -139,13 +138,10 @@ export class HostBuffers {
     this.settle(this.overlapping(range).filter((buffer) => buffer.mem !== mem && this.isReturning(buffer)));
     const known = this.find(range);
     if (known !== undefined && known.mem !== mem) {
-      throw new ArgumentError(
-        `handle: another buffer is in use over the same host memory: that is undefined in OpenCL.`,
-        {
-          api: "opencl",
-          argument: "handle",
-          hint: "Dispose what is mapped of that memory first.",
-        },
+      throw checks.wrong(
+        "handle",
+        "another buffer is in use over the same host memory: that is undefined in OpenCL.",
+        "Dispose what is mapped of that memory first.",
       );
     }
     if (known !== undefined) return share(known, undo);
@@ -177,12 +173,6 @@ export class HostBuffers {
     return createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address, undo);
   }
 
-  /** Calls `look` for the live buffers that share bytes with a range, until it returns true. */
-  #look({ allocation, start, address, byteLength }: ByteRange, look: (buffer: HostBuffer) => boolean): void {
-    allocation.findAttachment<Ranges<HostBuffer>>(this.#space)
-      ?.some(start, start + byteLength, "all", (buffer) => isAt(buffer, start, address) && look(buffer));
-  }
-
   #live(range: ByteRange): Ranges<HostBuffer> {
     return range.allocation.attachment<Ranges<HostBuffer>>(this.#space, () => new Ranges());
   }
@@ -191,7 +181,7 @@ export class HostBuffers {
     const address = range.address as Address;
     if (image === undefined) {
       const mem = newBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, address);
-      return added(range, mem, undefined, live, [() => releaseBuffer(mem)]);
+      return added(range, mem, undefined, live);
     }
     const undo: Undo = [];
     return added(range, image.create(address, undo), undefined, live, undo, image.what);
@@ -204,7 +194,7 @@ function added(
   mem: ClMem,
   limits: BufferLimits | undefined,
   live: Ranges<HostBuffer>,
-  release: Undo,
+  release?: Undo,
   what: string = BUFFER,
 ): HostBuffer {
   const buffer: HostBuffer = {
@@ -218,10 +208,29 @@ function added(
     shares: [],
     returned: undefined,
     writers: [],
-    undo: [...release, () => live.delete(place)],
+    release,
+    live,
+    place: undefined,
   };
-  const place = live.add(buffer, start, start + byteLength, false);
+  buffer.place = live.add(buffer, start, start + byteLength, false);
   return buffer;
+}
+
+/** Ends a buffer that has no shares. */
+function end({ mem, live, place, release }: HostBuffer): void {
+  live.delete(place!);
+  if (release === undefined) releaseBuffer(mem);
+  else throwAll(unwind(release), "releasing a buffer over host memory");
+}
+
+/** The live buffers that share bytes with a range. */
+function overlappingOf(live: Ranges<HostBuffer>, { start, address, byteLength }: ByteRange): readonly HostBuffer[] {
+  const found: HostBuffer[] = [];
+  live.some(start, start + byteLength, "all", (buffer) => {
+    if (isAt(buffer, start, address)) found.push(buffer);
+    return false;
+  });
+  return found;
 }
 
 /** Adds a share; the last one to end releases the buffer. */
@@ -231,12 +240,11 @@ function share(buffer: HostBuffer, undo: Undo): Share {
   else buffer.shares.push(share);
   undo.push(() => {
     takeOut(buffer.shares, share);
-    for (const { start, end } of share.holder?.grants ?? []) {
+    for (const { start, end } of share.holder?.grants ?? NO_GRANTS) {
       const { returned = { start, end } } = buffer;
       buffer.returned = { start: Math.min(returned.start, start), end: Math.max(returned.end, end) };
     }
-    if (buffer.shares.length > 0 || buffer.kept) return;
-    throwAll(unwind(buffer.undo), "releasing a buffer over host memory");
+    if (buffer.shares.length === 0 && !buffer.kept) end(buffer);
   });
   return share;
 }

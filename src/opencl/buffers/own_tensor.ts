@@ -3,17 +3,19 @@ import { NULL } from "../../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
-import type { Allocation } from "../../core/memory/allocation.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
+import { tellByHandle } from "../../core/memory/peers.ts";
 import { Grant } from "../../core/memory/grant.ts";
 import { describeLayout, type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { BufferLimits } from "./limits.ts";
-import type { OpenCLContext } from "../context.ts";
-import { addDriverBuffer } from "./driver_buffers.ts";
-import { createBuffer, OpenCLTensor, type RootBuffer } from "../tensor.ts";
+import type { BaseContext } from "../base_context.ts";
+import { adoptDriverBuffer, driverBlock } from "./driver_buffers.ts";
+import { createBuffer } from "./native.ts";
+import type { OpenCLTensorInit, RootBuffer } from "./tensor.ts";
 
-/** A tensor that owns its bytes, alone or with peers, as {@link ownTensor} makes it. */
+/** What {@link ownTensor} needs. */
 export interface OwnTensorInit {
   /** The block that it shares with its peers. */
   readonly allocation: Allocation;
@@ -35,32 +37,32 @@ export interface OwnTensorInit {
   readonly undo: Undo;
 }
 
-/** A tensor that owns its bytes, alone or with peers. */
-export function ownTensor(target: OpenCLContext, init: OwnTensorInit): OpenCLTensor {
+/** What a tensor is made of that owns its bytes, alone or with peers. */
+export function ownTensor(target: BaseContext, init: OwnTensorInit): OpenCLTensorInit {
   const { allocation, start, access, undo, ...rest } = init;
   const name = `opencl tensor ${describeLayout(init.layout)}`;
   const begin = start + init.layout.byteOffset;
   const grant = Grant.root(allocation, begin, begin + init.layout.byteLength, access, name);
   const resource = new Resource({ name, grants: [grant], owners: [target.resource], undo });
-  return new OpenCLTensor({ target, resource, ...rest });
+  return { target, resource, ...rest };
 }
 
-/** A tensor of the driver's own memory (CL_MEM_ALLOC_HOST_PTR), not initialised. */
-export function allocatedTensor(context: OpenCLContext, init: LayoutInit): OpenCLTensor {
+/** What a tensor is made of that has memory of its own (CL_MEM_ALLOC_HOST_PTR), not initialised. */
+export function allocatedTensor(context: BaseContext, init: LayoutInit): OpenCLTensorInit {
   const at = layout(init);
   context.resource.assertLive();
   const undo: Undo = [];
   const byteLength = at.byteOffset + at.byteLength;
   assertInOnePiece(context, "clCreateBuffer", byteLength);
   const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
-  const root = addDriverBuffer({ mem, byteLength }, undo);
-  const { allocation } = root;
+  const allocation = new Allocation(driverBlock(byteLength, undo));
+  tellByHandle("cl_mem", mem, allocation);
   allocation.join();
   return ownTensor(context, {
     allocation,
     start: 0,
     handle: mem,
-    root,
+    root: adoptDriverBuffer({ mem }, allocation),
     origin: 0,
     layout: at,
     access: "read-write",

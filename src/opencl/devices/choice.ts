@@ -2,7 +2,7 @@ import { type Names, optionsIn, shown, shownFields } from "../../core/argument.t
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
 import { plainUuid } from "../../core/graph/context.ts";
 import { environment } from "../../core/native/library.ts";
-import { assertText } from "../check.ts";
+import { checks } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 import type { DeviceType } from "./info.ts";
 
@@ -26,7 +26,9 @@ const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, 
 /** The first GPU that fits a choice, else the first device that fits. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
   const asked = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
-  for (const [name, value] of Object.entries(asked)) if (value !== undefined) assertText(value, `choice.${name}`);
+  for (const [name, value] of Object.entries(asked)) {
+    if (value !== undefined) checks.assertText(value, `choice.${name}`);
+  }
   const named = Object.keys(asked).length > 0 ? undefined : environment(VARIABLE);
   const wanted = named === undefined ? asked : choiceIn(named);
   const devices = openclDevices();

@@ -1,6 +1,5 @@
 import { object, shown } from "../../core/argument.ts";
-import { ArgumentError } from "../../core/errors.ts";
-import { itemsIn } from "../check.ts";
+import { checks } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 
 /**
@@ -14,7 +13,7 @@ export function knownDevices(given: readonly unknown[], argument: (index: number
     const { handle } = object(named as OpenCLDevice, argument(i));
     const device = listed.find((each) => each.handle === handle);
     if (device !== undefined) return device;
-    throw wrong(
+    throw checks.wrong(
       argument(i),
       `expected an OpenCL device of this machine, got ${shown(named)}.`,
       "Pass a device that openclDevices() returned.",
@@ -24,25 +23,17 @@ export function knownDevices(given: readonly unknown[], argument: (index: number
 
 /** The devices of a new context. @throws {ArgumentError} for no device, a device twice, or several platforms. */
 export function devicesIn(given: readonly OpenCLDevice[]): OpenCLDevice[] {
-  if (!Array.isArray(given)) throw wrong("devices", `expected an array of devices, got ${shown(given)}.`);
-  if (given.length === 0) throw wrong("devices", "expected at least one device, got none.");
-  const devices = knownDevices(itemsIn<OpenCLDevice>(given, "devices"), (i) => `devices[${i}]`);
+  if (!Array.isArray(given)) throw checks.wrong("devices", `expected an array of devices, got ${shown(given)}.`);
+  if (given.length === 0) throw checks.wrong("devices", "expected at least one device, got none.");
+  const devices = knownDevices(checks.itemsIn<OpenCLDevice>(given, "devices"), (i) => `devices[${i}]`);
   devices.forEach((device, i) => {
-    if (devices.indexOf(device) < i) throw wrong(`devices[${i}]`, `${device.name} is there already.`);
+    if (devices.indexOf(device) < i) throw checks.wrong(`devices[${i}]`, `${device.name} is there already.`);
     if (device.platformHandle === devices[0].platformHandle) return;
-    throw wrong(
+    throw checks.wrong(
       `devices[${i}]`,
       `${device.name} is of ${device.platform}, devices[0] of ${devices[0].platform}.`,
       "Open a context for each platform.",
     );
   });
   return devices;
-}
-
-function wrong(argument: string, what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, {
-    api: "opencl",
-    argument,
-    ...(hint === undefined ? {} : { hint }),
-  });
 }

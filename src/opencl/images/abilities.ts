@@ -1,7 +1,7 @@
 import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
 import { CL_INVALID_OPERATION } from "../../../ffi/opencl/errors.ts";
 import { cl_image_format, readClImageFormat } from "../../../ffi/opencl/structs.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 import type { OpenCLDevice } from "../device.ts";
 import type { DeviceImages } from "../devices/features.ts";
 import { check } from "../errors.ts";
@@ -33,7 +33,7 @@ export interface ImageAbilities {
 }
 
 /** Asks the devices of a context. @throws {NativeCallError} if a query fails. */
-export function imageAbilitiesOf(context: OpenCLContext): ImageAbilities {
+export function imageAbilitiesOf(context: Pick<BaseContext, "handle" | "devices">): ImageAbilities {
   const limits = limitsOf(context.devices);
   const types = Object.keys(IMAGE_TYPES) as ImageType[];
   const formats = types.map((type) => [type, limits.support ? formatsOf(context, type) : []]);
@@ -66,7 +66,7 @@ function limitsOf(all: readonly OpenCLDevice[]): ImageLimits {
 }
 
 /** The formats that kernels can read and write, as far as our table has them. */
-function formatsOf(context: OpenCLContext, type: ImageType): readonly PixelFormat[] {
+function formatsOf(context: Pick<BaseContext, "handle" | "devices">, type: ImageType): readonly PixelFormat[] {
   const count = new Uint32Array(1);
   const ask = (most: number, formats: DataView<ArrayBuffer> | null, found: Uint32Array<ArrayBuffer> | null) =>
     opencl().clGetSupportedImageFormats(

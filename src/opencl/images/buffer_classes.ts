@@ -3,14 +3,13 @@ import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/
 import { CL_INVALID_OPERATION } from "../../../ffi/opencl/errors.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { type MemoryClass, verdictOf } from "../../core/device/proofs.ts";
-import { NativeCallError, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
-import { addressOf, bytesAt } from "../../core/native/pin.ts";
-import { bound, programFor, queuesFor, submit, value } from "../alias/kernels.ts";
+import { NativeCallError } from "../../core/errors.ts";
+import type { Undo } from "../../core/life/undo.ts";
+import { addressOf } from "../../core/native/pin.ts";
+import { bound, look, programFor, queuesFor, submit, value } from "../alias/kernels.ts";
 import { hostBytes } from "../alias/memory.ts";
-import type { OpenCLContext } from "../context.ts";
-import type { OpenCLQueue } from "../queue.ts";
-import { createBuffer } from "../tensor.ts";
+import type { BaseContext, BaseQueue } from "../base_context.ts";
+import { createBuffer } from "../buffers/native.ts";
 import { named } from "./classes.ts";
 import type { PixelFormat } from "./format.ts";
 import { createImage } from "./native.ts";
@@ -44,7 +43,7 @@ kernel void through(
  * buffer, reads them as pixels of the image over it, writes them as pixels of another image, and reads them as bytes of the
  * buffer under that. No driver can copy in between.
  */
-export function bufferImageClass(type: ImageType, format: PixelFormat, host: boolean): MemoryClass<OpenCLContext> {
+export function bufferImageClass(type: ImageType, format: PixelFormat, host: boolean): MemoryClass<BaseContext> {
   const name = `${type} ${format.name} over a buffer ${host ? "over host memory" : "of the driver's own"}`;
   return named(name, (context, undo) => {
     let passes: () => boolean;
@@ -64,7 +63,7 @@ export function bufferImageClass(type: ImageType, format: PixelFormat, host: boo
 
 /** Two buffers with an image over each. The function it returns tells whether random bytes come through on every device. */
 function passage(
-  context: OpenCLContext,
+  context: BaseContext,
   type: ImageType,
   format: PixelFormat,
   host: boolean,
@@ -82,7 +81,7 @@ function passage(
   const args = [...[...images, ...below, question, answer].map(bound), size];
   const items = type === "2D" ? [WIDTH, rows] : [WIDTH];
   const queues = queuesFor(context, undo);
-  const passesOn = (queue: OpenCLQueue) => {
+  const passesOn = (queue: BaseQueue) => {
     const asked = randomPixels(byteLength, format);
     look(context, question, "write", byteLength, (bytes) => bytes.set(asked));
     submit(queue, kernel, items, args);
@@ -92,28 +91,11 @@ function passage(
   return () => queues.every(passesOn);
 }
 
-/** Maps a buffer while `use` looks at its bytes. */
-function look<R>(
-  context: OpenCLContext,
-  mem: ClMem,
-  access: "read" | "write",
-  byteLength: number,
-  use: (bytes: Uint8Array<ArrayBuffer>) => R,
-): R {
-  const range = context.memory.map(mem, access, 0, byteLength);
-  const undo: Undo = [() => range.end()];
-  try {
-    return use(bytesAt(range.address, byteLength, "opencl", undo));
-  } finally {
-    throwAll(unwind(undo), "looking at a buffer");
-  }
-}
-
-function ofDriver(context: OpenCLContext, byteLength: number, undo: Undo): ClMem {
+function ofDriver(context: BaseContext, byteLength: number, undo: Undo): ClMem {
   return createBuffer(context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
 }
 
-function overHost(context: OpenCLContext, byteLength: number, undo: Undo): ClMem {
+function overHost(context: BaseContext, byteLength: number, undo: Undo): ClMem {
   const address = addressOf(hostBytes(4096, byteLength, undo), "opencl");
   return createBuffer(context, CL_MEM_USE_HOST_PTR, byteLength, address, undo);
 }

@@ -2,7 +2,7 @@ import { MemoryClass, type Verdict, verdictOf } from "../../core/device/proofs.t
 import type { Undo } from "../../core/life/undo.ts";
 import { divisorOf, multiple } from "../alias/memory.ts";
 import { Trial } from "../alias/trial.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 import type { OpenCLDevice } from "../device.ts";
 import type { PixelFormat } from "./format.ts";
 import type { ImageShape } from "./shape.ts";
@@ -46,13 +46,13 @@ export interface ImagePlace {
 
 const BEST = { address: 4096, row: { divisor: 4096, padded: false }, paddedSlices: false };
 
-const CLASSES = new Map<string, MemoryClass<OpenCLContext>>();
+const CLASSES = new Map<string, MemoryClass<BaseContext>>();
 
 /** The class that a name tells from all others, made when it is first asked for. */
 export function named(
   name: string,
-  experiment: (context: OpenCLContext, undo: Undo) => Verdict,
-): MemoryClass<OpenCLContext> {
+  experiment: (context: BaseContext, undo: Undo) => Verdict,
+): MemoryClass<BaseContext> {
   let known = CLASSES.get(name);
   if (known === undefined) CLASSES.set(name, known = new MemoryClass(name, experiment));
   return known;
@@ -69,7 +69,7 @@ export function traitsOf({ format, image: { type, extent: [x, y], pitch }, addre
  * The class of memory as an image. The experiment is that of buffers, with the pixels of two images. A device that does
  * not use memory in place that is as well aligned as can be is taken to use none: a "no" takes a second.
  */
-export function imageClass(traits: ImageTraits): MemoryClass<OpenCLContext> {
+export function imageClass(traits: ImageTraits): MemoryClass<BaseContext> {
   const name = describe(traits);
   return named(name, (context, undo) => verdictOf(experiment(context, traits, undo), name));
 }
@@ -85,7 +85,7 @@ function describe({ type, format, host }: ImageTraits): string {
 }
 
 /** What kept the images from being the memory; undefined where nothing did. */
-function experiment(context: OpenCLContext, traits: ImageTraits, undo: Undo): string | undefined {
+function experiment(context: BaseContext, traits: ImageTraits, undo: Undo): string | undefined {
   const { host, format, type } = traits;
   if (host !== undefined && Math.min(host.address, host.row.divisor) < format.bytesPerPixel) {
     return `pixels of ${format.bytesPerPixel} bytes do not lie at multiples of that, so none is tried`;

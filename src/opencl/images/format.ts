@@ -1,7 +1,12 @@
 import * as cl from "../../../ffi/opencl/constants.ts";
 import { object } from "../../core/argument.ts";
 import type { DType } from "../../core/layout/dtype.ts";
-import { sizeOf } from "../../core/layout/dtype.ts";
+import {
+  type ChannelKind,
+  type ChannelOrder as Order,
+  type Encoding,
+  pixelFormat,
+} from "../../core/layout/pixel_formats.ts";
 import { checks } from "../check.ts";
 
 /** How a kernel reads and writes the channels: `read_imagef`, `read_imagei` or `read_imageui`. */
@@ -46,44 +51,39 @@ export type ChannelOrder =
   | "sRGBA"
   | "sBGRA";
 
-interface TypeRow {
-  readonly code: number;
-  /** The dtype of a channel, or of a whole pixel of a packed type. */
-  readonly dtype: DType;
-  readonly access: ChannelAccess;
-  /** All channels of a pixel lie in one element. */
-  readonly packed?: true;
-}
+/** How kernels read each kind of channel. */
+const ACCESS: { readonly [K in ChannelKind]: ChannelAccess } = { float: "f", sint: "i", uint: "ui" };
 
 /** Channel data types (OpenCL 3.0, "Image Channel Data Type"), by their CL_ names. CL_UNORM_INT24 is a part of others. */
-const TYPES: { readonly [T in ChannelType]: TypeRow } = {
-  SNORM_INT8: { code: cl.CL_SNORM_INT8, dtype: "i8", access: "f" },
-  SNORM_INT16: { code: cl.CL_SNORM_INT16, dtype: "i16", access: "f" },
-  UNORM_INT8: { code: cl.CL_UNORM_INT8, dtype: "u8", access: "f" },
-  UNORM_INT16: { code: cl.CL_UNORM_INT16, dtype: "u16", access: "f" },
-  UNORM_SHORT_565: { code: cl.CL_UNORM_SHORT_565, dtype: "u16", access: "f", packed: true },
-  UNORM_SHORT_555: { code: cl.CL_UNORM_SHORT_555, dtype: "u16", access: "f", packed: true },
-  UNORM_INT_101010: { code: cl.CL_UNORM_INT_101010, dtype: "u32", access: "f", packed: true },
-  UNORM_INT_101010_2: { code: cl.CL_UNORM_INT_101010_2, dtype: "u32", access: "f", packed: true },
-  SIGNED_INT8: { code: cl.CL_SIGNED_INT8, dtype: "i8", access: "i" },
-  SIGNED_INT16: { code: cl.CL_SIGNED_INT16, dtype: "i16", access: "i" },
-  SIGNED_INT32: { code: cl.CL_SIGNED_INT32, dtype: "i32", access: "i" },
-  UNSIGNED_INT8: { code: cl.CL_UNSIGNED_INT8, dtype: "u8", access: "ui" },
-  UNSIGNED_INT16: { code: cl.CL_UNSIGNED_INT16, dtype: "u16", access: "ui" },
-  UNSIGNED_INT32: { code: cl.CL_UNSIGNED_INT32, dtype: "u32", access: "ui" },
-  HALF_FLOAT: { code: cl.CL_HALF_FLOAT, dtype: "f16", access: "f" },
-  FLOAT: { code: cl.CL_FLOAT, dtype: "f32", access: "f" },
+const TYPES: { readonly [T in ChannelType]: { readonly code: number; readonly encoding: Encoding } } = {
+  SNORM_INT8: { code: cl.CL_SNORM_INT8, encoding: "snorm8" },
+  SNORM_INT16: { code: cl.CL_SNORM_INT16, encoding: "snorm16" },
+  UNORM_INT8: { code: cl.CL_UNORM_INT8, encoding: "unorm8" },
+  UNORM_INT16: { code: cl.CL_UNORM_INT16, encoding: "unorm16" },
+  UNORM_SHORT_565: { code: cl.CL_UNORM_SHORT_565, encoding: "unorm565" },
+  UNORM_SHORT_555: { code: cl.CL_UNORM_SHORT_555, encoding: "unorm555" },
+  UNORM_INT_101010: { code: cl.CL_UNORM_INT_101010, encoding: "unorm101010" },
+  UNORM_INT_101010_2: { code: cl.CL_UNORM_INT_101010_2, encoding: "unorm1010102" },
+  SIGNED_INT8: { code: cl.CL_SIGNED_INT8, encoding: "sint8" },
+  SIGNED_INT16: { code: cl.CL_SIGNED_INT16, encoding: "sint16" },
+  SIGNED_INT32: { code: cl.CL_SIGNED_INT32, encoding: "sint32" },
+  UNSIGNED_INT8: { code: cl.CL_UNSIGNED_INT8, encoding: "uint8" },
+  UNSIGNED_INT16: { code: cl.CL_UNSIGNED_INT16, encoding: "uint16" },
+  UNSIGNED_INT32: { code: cl.CL_UNSIGNED_INT32, encoding: "uint32" },
+  HALF_FLOAT: { code: cl.CL_HALF_FLOAT, encoding: "float16" },
+  FLOAT: { code: cl.CL_FLOAT, encoding: "float32" },
 };
 
-const PLAIN = (Object.keys(TYPES) as ChannelType[]).filter((type) => !TYPES[type].packed);
+const PACKED = ["UNORM_SHORT_565", "UNORM_SHORT_555", "UNORM_INT_101010"] as const;
+const NOT_PLAIN: readonly ChannelType[] = [...PACKED, "UNORM_INT_101010_2"];
+const PLAIN = (Object.keys(TYPES) as ChannelType[]).filter((type) => !NOT_PLAIN.includes(type));
 const BYTES = ["UNORM_INT8", "SNORM_INT8", "SIGNED_INT8", "UNSIGNED_INT8"] as const;
 const NORMALIZED = ["UNORM_INT8", "UNORM_INT16", "SNORM_INT8", "SNORM_INT16", "HALF_FLOAT", "FLOAT"] as const;
-const PACKED = ["UNORM_SHORT_565", "UNORM_SHORT_555", "UNORM_INT_101010"] as const;
 
 interface OrderRow {
   readonly code: number;
-  /** The number of channels in memory. */
-  readonly channels: number;
+  /** The channels in memory: `x` of Rx and RGx is in none. */
+  readonly order: Order;
   /** The channel types that OpenCL allows. */
   readonly types: readonly ChannelType[];
 }
@@ -93,23 +93,23 @@ interface OrderRow {
  * out: three channels of 8 bits make no pixel of a power of two.
  */
 const ORDERS: { readonly [O in ChannelOrder]: OrderRow } = {
-  R: { code: cl.CL_R, channels: 1, types: PLAIN },
-  A: { code: cl.CL_A, channels: 1, types: PLAIN },
-  Rx: { code: cl.CL_Rx, channels: 1, types: PLAIN },
-  INTENSITY: { code: cl.CL_INTENSITY, channels: 1, types: NORMALIZED },
-  LUMINANCE: { code: cl.CL_LUMINANCE, channels: 1, types: NORMALIZED },
-  DEPTH: { code: cl.CL_DEPTH, channels: 1, types: ["UNORM_INT16", "FLOAT"] },
-  RG: { code: cl.CL_RG, channels: 2, types: PLAIN },
-  RA: { code: cl.CL_RA, channels: 2, types: PLAIN },
-  RGx: { code: cl.CL_RGx, channels: 2, types: PLAIN },
-  RGB: { code: cl.CL_RGB, channels: 3, types: PACKED },
-  RGBx: { code: cl.CL_RGBx, channels: 3, types: PACKED },
-  RGBA: { code: cl.CL_RGBA, channels: 4, types: [...PLAIN, "UNORM_INT_101010_2"] },
-  BGRA: { code: cl.CL_BGRA, channels: 4, types: BYTES },
-  ARGB: { code: cl.CL_ARGB, channels: 4, types: BYTES },
-  ABGR: { code: cl.CL_ABGR, channels: 4, types: BYTES },
-  sRGBA: { code: cl.CL_sRGBA, channels: 4, types: ["UNORM_INT8"] },
-  sBGRA: { code: cl.CL_sBGRA, channels: 4, types: ["UNORM_INT8"] },
+  R: { code: cl.CL_R, order: "r", types: PLAIN },
+  A: { code: cl.CL_A, order: "a", types: PLAIN },
+  Rx: { code: cl.CL_Rx, order: "r", types: PLAIN },
+  INTENSITY: { code: cl.CL_INTENSITY, order: "i", types: NORMALIZED },
+  LUMINANCE: { code: cl.CL_LUMINANCE, order: "l", types: NORMALIZED },
+  DEPTH: { code: cl.CL_DEPTH, order: "d", types: ["UNORM_INT16", "FLOAT"] },
+  RG: { code: cl.CL_RG, order: "rg", types: PLAIN },
+  RA: { code: cl.CL_RA, order: "ra", types: PLAIN },
+  RGx: { code: cl.CL_RGx, order: "rg", types: PLAIN },
+  RGB: { code: cl.CL_RGB, order: "rgb", types: PACKED },
+  RGBx: { code: cl.CL_RGBx, order: "rgbx", types: PACKED },
+  RGBA: { code: cl.CL_RGBA, order: "rgba", types: [...PLAIN, "UNORM_INT_101010_2"] },
+  BGRA: { code: cl.CL_BGRA, order: "bgra", types: BYTES },
+  ARGB: { code: cl.CL_ARGB, order: "argb", types: BYTES },
+  ABGR: { code: cl.CL_ABGR, order: "abgr", types: BYTES },
+  sRGBA: { code: cl.CL_sRGBA, order: "rgba", types: ["UNORM_INT8"] },
+  sBGRA: { code: cl.CL_sBGRA, order: "bgra", types: ["UNORM_INT8"] },
 };
 
 /** A `cl_image_format`, by OpenCL's own names. */
@@ -138,26 +138,26 @@ export interface PixelFormat extends OpenCLImageFormat {
   readonly access: ChannelAccess;
 }
 
-function pixelFormat(order: ChannelOrder, type: ChannelType): PixelFormat {
-  const { dtype, access, packed, code: typeCode } = TYPES[type];
-  const elements = packed ? 1 : ORDERS[order].channels;
+function openclFormat(order: ChannelOrder, type: ChannelType): PixelFormat {
+  const [{ code: orderCode, order: channels }, { code: typeCode, encoding }] = [ORDERS[order], TYPES[type]];
+  const { dtype, elements, bytesPerPixel, kind } = pixelFormat(channels, encoding);
   return Object.freeze({
     order,
     type,
     name: `${order} ${type}`,
-    orderCode: ORDERS[order].code,
+    orderCode,
     typeCode,
     dtype,
     elements,
-    bytesPerPixel: elements * sizeOf(dtype),
-    access,
+    bytesPerPixel,
+    access: ACCESS[kind],
   });
 }
 
 /** Every format that OpenCL allows, by its name: `"RGBA UNORM_INT8"`. */
 export const PIXEL_FORMATS: ReadonlyMap<string, PixelFormat> = new Map(
   (Object.keys(ORDERS) as ChannelOrder[])
-    .flatMap((order) => ORDERS[order].types.map((type) => pixelFormat(order, type)))
+    .flatMap((order) => ORDERS[order].types.map((type) => openclFormat(order, type)))
     .map((format) => [format.name, format]),
 );
 

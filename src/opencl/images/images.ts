@@ -1,5 +1,5 @@
-import { type Address, NULL } from "../../../ffi/address.ts";
-import { CL_MAP_READ, CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
+import type { Address } from "../../../ffi/address.ts";
+import { CL_MAP_READ, CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
@@ -8,19 +8,17 @@ import type { Described } from "../../core/tensors/described.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
-import { OpenCLImage, type OpenCLImageInit } from "../image.ts";
+import { ImageTarget, OpenCLImage, type OpenCLImageInit } from "../image.ts";
 import { type ImageAbilities, imageAbilitiesOf } from "./abilities.ts";
 import { imageClass, type ImagePlace, traitsOf } from "./classes.ts";
 import { formatOf, type OpenCLImageFormat } from "./format.ts";
-import { mapImage, mapImageCall, type MappedImage, type MappedTensor, mapTensor } from "./map.ts";
-import { createImage } from "./native.ts";
+import { type ImageCopy, imageCopy, mapImageCall, type MappedTensor, mapTensor } from "./map.ts";
+import { createImage, ownImage } from "./native.ts";
 import { BufferImages } from "./over_buffer.ts";
 import type { ImageShape } from "./shape.ts";
-import { ImageTarget } from "./target.ts";
-import { type ImageCopy, imageCopy } from "./copy.ts";
 import { type ImageType, imageTypeOf } from "./type.ts";
-import { mapFlags, publication } from "../memory.ts";
-import type { RootBuffer } from "../tensor.ts";
+import { Publication } from "../buffers/map.ts";
+import type { RootBuffer } from "../buffers/tensor.ts";
 
 /** Options of `cl.image`. */
 export interface ImageOptions {
@@ -66,23 +64,9 @@ export class OpenCLImages {
     return this.#abilities ??= imageAbilitiesOf(this.#context);
   }
 
-  /**
-   * Maps an image for the host; blocks.
-   *
-   * @throws {AccessError} if it would wait for an unsettled promise.
-   * @throws {NativeCallError} clEnqueueMapImage's.
-   */
-  map(mem: ClMem, image: ImageShape, access: Access): MappedImage {
-    return mapImage(this.#context, mem, image, mapFlags(access, true));
-  }
-
   /** A new image in the driver's own memory; its release goes on the undo list. */
   createOwn({ format }: ImageTarget, image: ImageShape, undo: Undo): RootBuffer {
-    const made: Undo = [];
-    const mem = createImage(this.#context, format, image, { flags: CL_MEM_ALLOC_HOST_PTR, address: NULL }, made);
-    const root: RootBuffer = { mem, hostAddress: undefined, hostWriters: 0 };
-    undo.push(() => root.kept ? undefined : made[0]());
-    return root;
+    return ownImage(this.#context, format, image, undo);
   }
 
   /** A new image over host memory. */
@@ -122,7 +106,7 @@ export class OpenCLImages {
 
   /** The commands that return an image which the device wrote. @see {@link OpenCLMemory.publish} */
   publish(mem: ClMem, image: ImageShape, aliases: boolean): GiveBack {
-    return publication(this.#context, aliases, () => mapImageCall(mem, image, false, CL_MAP_READ));
+    return new Publication(this.#context.queue.line, aliases, () => mapImageCall(mem, image, false, CL_MAP_READ));
   }
 
   /** The tensor of an image. */

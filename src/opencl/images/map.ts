@@ -4,19 +4,22 @@ import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import type { Grant } from "../../core/memory/grant.ts";
+import type { Call } from "../../core/device/driver.ts";
+import type { Line } from "../../core/device/line.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 import { errcode } from "../errors.ts";
-import type { OpenCLImage } from "../image.ts";
-import { ORIGIN, pitchesOf, regionOf } from "./native.ts";
+import type { ClLane } from "../lane.ts";
+import type { ImageTensor } from "./tensor.ts";
+import { nativePitches, ORIGIN, pitchesOf, regionOf } from "./native.ts";
 import { type ImageShape, pitched, type Pitches } from "./shape.ts";
 import { opencl } from "../library.ts";
-import { type MapCall, MappedRange, unmapOf } from "../memory.ts";
-import type { RootBuffer } from "../tensor.ts";
+import { type MapCall, mapFlags, mapped, MappedRange, unmapOf } from "../buffers/map.ts";
+import type { RootBuffer } from "../buffers/tensor.ts";
 
 /** An image that is mapped for the host. */
-export interface MappedImage {
+interface MappedImage {
   /** The mapped range. */
   readonly range: MappedRange;
   /** The driver's pitches. */
@@ -77,7 +80,7 @@ export function mapImageCall(mem: ClMem, image: ImageShape, blocks: boolean, fla
 
 /** Maps all of an image for the host; blocks. */
 export function mapImage(
-  { queue: { line } }: OpenCLContext,
+  line: Line<ClLane>,
   mem: ClMem,
   image: ImageShape,
   flags: bigint,
@@ -88,13 +91,13 @@ export function mapImage(
 }
 
 /** Maps an image, or the buffer under it, for the host; blocks. */
-export function mapTensor(context: OpenCLContext, source: OpenCLImage, access: Access, exact: boolean): MappedTensor {
+export function mapTensor(context: BaseContext, source: ImageTensor, access: Access, exact: boolean): MappedTensor {
   const { root, bufferOffset, image, layout, format } = source;
   if (bufferOffset !== undefined) {
-    const range = context.memory.map(root.mem, access, bufferOffset, layout.byteLength, exact);
+    const range = mapped(context, root.mem, access, bufferOffset, layout.byteLength, exact);
     return { range, layout, grantsFor: (lent) => lent };
   }
-  const { range, pitch } = context.images.map(root.mem, image, access);
+  const { range, pitch } = mapImage(context.queue.line, root.mem, image, mapFlags(access, true));
   const { address } = range;
   const inPlace = address === root.hostAddress && pitch.row === image.pitch.row && pitch.slice === image.pitch.slice;
   if (inPlace) return { range, layout, grantsFor: (lent) => lent };
@@ -125,4 +128,34 @@ function elsewhere(
   });
   allocation.joinUntil(undo);
   return [lent[0].elsewhere(allocation), ...lent];
+}
+
+/** A driver image that is a copy of host memory. */
+export interface ImageCopy {
+  /** The call that copies to the image. The host's bytes must not change before it is done. */
+  write(): Call<ClLane>;
+  /** The call that copies back. The host's bytes must not be read before it is done. */
+  read(): Call<ClLane>;
+}
+
+/** Copies between an image and host memory with the image's pitches; counted in `cl.bytesCopied`. */
+export function imageCopy(
+  context: BaseContext,
+  mem: ClMem,
+  image: ImageShape,
+  address: Address,
+  byteLength: number,
+): ImageCopy {
+  const [row, length] = nativePitches(image);
+  const region = regionOf(image.extent);
+  const copy = (fn: "clEnqueueReadImage" | "clEnqueueWriteImage"): Call<ClLane> => ({
+    fn,
+    call({ queue, waitCount, waitList, slot }) {
+      const enqueue = opencl()[fn];
+      const code = enqueue(queue, mem, CL_FALSE, ORIGIN, region, row, length, address, waitCount, waitList, slot);
+      if (code === 0) context.countCopied(byteLength);
+      return code;
+    },
+  });
+  return { write: () => copy("clEnqueueWriteImage"), read: () => copy("clEnqueueReadImage") };
 }

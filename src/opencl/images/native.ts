@@ -1,15 +1,16 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
-import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
+import { CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { cl_image_desc, cl_image_format, writeClImageDesc, writeClImageFormat } from "../../../ffi/opencl/structs.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 import { errcode, made } from "../errors.ts";
 import type { PixelFormat } from "./format.ts";
 import type { Extent, ImageShape, Pitches } from "./shape.ts";
 import { IMAGE_TYPES, type ImageType } from "./type.ts";
 import { opencl } from "../library.ts";
-import { own } from "../tensor.ts";
+import { own } from "../buffers/native.ts";
+import type { RootBuffer } from "../buffers/tensor.ts";
 
 /** The memory under an image: none (`address` is null), host memory, or a buffer. */
 export interface ImageMemory {
@@ -41,7 +42,7 @@ export function nativePitches({ type, pitch }: ImageShape): readonly [row: bigin
 
 /** A new image, whose release goes on the undo list. Kernels can read and write it; the grants limit access. */
 export function createImage(
-  context: OpenCLContext,
+  context: BaseContext,
   format: PixelFormat,
   image: ImageShape,
   memory: ImageMemory,
@@ -72,6 +73,15 @@ export function createImage(
   const flags = memory.buffer === undefined ? memory.flags | CL_MEM_READ_WRITE : memory.flags;
   const mem = opencl().clCreateImage!(context.rawHandle, flags, pixels, desc, memory.address, errcode);
   return own(made(mem, "clCreateImage"), undo);
+}
+
+/** A new image in the driver's own memory; its release goes on the undo list, unless a view of it was kept. */
+export function ownImage(context: BaseContext, format: PixelFormat, image: ImageShape, undo: Undo): RootBuffer {
+  const made: Undo = [];
+  const mem = createImage(context, format, image, { flags: CL_MEM_ALLOC_HOST_PTR, address: NULL }, made);
+  const root: RootBuffer = { mem, hostAddress: undefined, hostWriters: 0 };
+  undo.push(() => root.kept ? undefined : made[0]());
+  return root;
 }
 
 /**

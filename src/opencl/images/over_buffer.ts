@@ -3,14 +3,14 @@ import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { MemoryClass } from "../../core/device/proofs.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 import { isPoCL } from "../devices/identity.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { bufferImageClass } from "./buffer_classes.ts";
 import type { PixelFormat } from "./format.ts";
 import { createImage } from "./native.ts";
 import { addressProblem, type ImageProblem, type ImageShape, isProblem } from "./shape.ts";
-import type { ImageTarget } from "./target.ts";
+import type { BaseImageTarget } from "./tensor.ts";
 import type { ImageType } from "./type.ts";
 
 /** Older versions of PoCL crash when a kernel's only memory is an image over a buffer. */
@@ -21,15 +21,15 @@ const FIRST_SOUND_POCL = 7;
  * those who write mappers.
  */
 export class BufferImages {
-  readonly #context: OpenCLContext;
+  readonly #context: BaseContext;
 
   /** Made by the context. */
-  constructor(context: OpenCLContext) {
+  constructor(context: BaseContext) {
     this.#context = context;
   }
 
   /** The image over a buffer's bytes, or why there is none. No native call. */
-  fit(target: ImageTarget, at: Layout, address: bigint | undefined): ImageShape | ImageProblem {
+  fit(target: BaseImageTarget, at: Layout, address: bigint | undefined): ImageShape | ImageProblem {
     const { device, images } = this.#context;
     const image = target.fit(at);
     if (isProblem(image)) return image;
@@ -59,12 +59,12 @@ export class BufferImages {
   }
 
   /** Makes the image over a buffer; its release goes on the undo list. */
-  create(target: ImageTarget, image: ImageShape, buffer: ClMem, undo: Undo): ClMem {
-    return createImage(this.#context, target.format, image, { flags: 0n, address: NULL, buffer }, undo);
+  create({ format }: BaseImageTarget, image: ImageShape, buffer: ClMem, undo: Undo): ClMem {
+    return createImage(this.#context, format, image, { flags: 0n, address: NULL, buffer }, undo);
   }
 
   /** The class of images over a buffer; `host` is true for a buffer in host memory. */
-  classOf(type: ImageType, format: PixelFormat, host: boolean): MemoryClass<OpenCLContext> {
+  classOf(type: ImageType, format: PixelFormat, host: boolean): MemoryClass<BaseContext> {
     return bufferImageClass(type, format, host);
   }
 }

@@ -7,9 +7,11 @@ import { addressOf, bytesAt } from "../../core/native/pin.ts";
 import { bound } from "../alias/kernels.ts";
 import { hostBytes } from "../alias/memory.ts";
 import type { Sample, Specimen } from "../alias/trial.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
+import { mapFlags } from "../buffers/map.ts";
 import type { ImageTraits } from "./classes.ts";
 import type { PixelFormat } from "./format.ts";
+import { mapImage } from "./map.ts";
 import { createImage } from "./native.ts";
 import { footprintOf, type ImageShape } from "./shape.ts";
 import { definitionsOf, IMAGE_TYPES } from "./type.ts";
@@ -25,7 +27,7 @@ const PARAMETERS = `
 const LEAST_ROW = 256;
 
 /** Two images in memory of one class: the device reads one, and writes the other. A string says why there are none. */
-export function imageSpecimen(context: OpenCLContext, traits: ImageTraits, undo: Undo): Specimen | string {
+export function imageSpecimen(context: BaseContext, traits: ImageTraits, undo: Undo): Specimen | string {
   const { type, format, host } = traits;
   const tight = shapeFor(traits);
   const make = () =>
@@ -67,7 +69,7 @@ function shapeFor({ type, format, host }: ImageTraits): ImageShape {
 
 /** An image over host memory at a multiple of `align`. */
 function inHost(
-  context: OpenCLContext,
+  context: BaseContext,
   format: PixelFormat,
   image: ImageShape,
   align: number,
@@ -81,16 +83,16 @@ function inHost(
 }
 
 /** By OpenCL's own rule a map of such an image lies in the memory that it was made over. */
-function mapsInPlace(context: OpenCLContext, mem: ClMem, image: ImageShape, address: Address): boolean {
-  const { range, pitch } = context.images.map(mem, image, "read");
+function mapsInPlace(context: BaseContext, mem: ClMem, image: ImageShape, address: Address): boolean {
+  const { range, pitch } = mapImage(context.queue.line, mem, image, mapFlags("read", true));
   range.end();
   return range.address === address && pitch.row === image.pitch.row && pitch.slice === image.pitch.slice;
 }
 
 /** An image of the driver's own, mapped. It stays mapped while the device writes: else its address would be stale. */
-function inDriver(context: OpenCLContext, format: PixelFormat, tight: ImageShape, undo: Undo): Sample {
+function inDriver(context: BaseContext, format: PixelFormat, tight: ImageShape, undo: Undo): Sample {
   const mem = createImage(context, format, tight, { flags: CL_MEM_ALLOC_HOST_PTR, address: NULL }, undo);
-  const { range, pitch } = context.images.map(mem, tight, "read-write");
+  const { range, pitch } = mapImage(context.queue.line, mem, tight, mapFlags("read-write", true));
   undo.push(() => range.end());
   const image = { ...tight, pitch };
   const bytes = bytesAt(range.address, spanOf(image, format), "opencl", undo);

@@ -5,10 +5,10 @@ import { ledger } from "../../core/life/ledger.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";
-import type { OpenCLProgram } from "../program.ts";
+import type { BaseProgram } from "../base_context.ts";
 
 /** A new `cl_kernel`, whose release goes on the undo list. */
-export function createKernel(program: OpenCLProgram, name: string, undo: Undo): ClKernel {
+export function createKernel(program: BaseProgram, name: string, undo: Undo): ClKernel {
   const text = new TextEncoder().encode(`${name}\0`);
   const kernel = made(opencl().clCreateKernel(program.handle, text, errcode), "clCreateKernel");
   ledger.add("opencl.cl_kernel");
@@ -23,7 +23,7 @@ export function createKernel(program: OpenCLProgram, name: string, undo: Undo): 
  * Calls `use` with a separate kernel, and releases it. The list of announced pointers can be replaced, but not emptied: a
  * kernel would keep pointers to freed memory.
  */
-export function withOwnKernel(program: OpenCLProgram, name: string, use: (kernel: ClKernel) => void): void {
+export function withOwnKernel(program: BaseProgram, name: string, use: (kernel: ClKernel) => void): void {
   const undo: Undo = [];
   const errors: unknown[] = [];
   try {

@@ -11,7 +11,12 @@ import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Metadata } from "../../core/tensors/metadata.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { TensorInit } from "../../core/tensors/tensor.ts";
-import type { OpenCLContext } from "../context.ts";
+import { throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+import { check } from "../errors.ts";
+import { opencl } from "../library.ts";
+import type { ClContext } from "../../../ffi/opencl/handles.ts";
+import type { BaseContext } from "../base_context.ts";
 import type { OpenCLPointerTensor } from "./tensor.ts";
 
 /** A block that has an address. */
@@ -25,10 +30,10 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> impleme
   /** The kind of memory. */
   abstract readonly kind: string;
   /** Its context. */
-  readonly context: OpenCLContext;
+  readonly context: BaseContext;
 
   /** Made by the context. */
-  constructor(context: OpenCLContext) {
+  constructor(context: BaseContext) {
     this.context = context;
   }
 
@@ -64,6 +69,69 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> impleme
   }
 }
 
+/** A block that keeps its `cl_context`: the host may hold it for longer than the context is open. */
+export interface ContextBlock extends PointerBlock {
+  /** The `cl_context` that it belongs to. */
+  readonly owner: bigint;
+}
+
+/** How a block is allocated. */
+export interface Allocating {
+  /** The function that allocates it. */
+  readonly fn: string;
+  /** Its length in bytes. */
+  readonly byteLength: number;
+  /** The alignment of its address, a power of two; 0 is the driver's choice. */
+  readonly align: number;
+  /** Allocates it. */
+  allocate(owner: ClContext, place: Placement): Address;
+  /** Frees what {@link allocate} returned. */
+  free(owner: ClContext, begin: Address): void;
+}
+
+/**
+ * Allocates a block; `about` says of which kind.
+ *
+ * @throws {LayoutError} if it is more than the device takes in one piece.
+ * @throws {NativeCallError} if there is too little memory.
+ */
+export function contextBlock<A extends Pick<Block, "kind" | "closed">>(
+  context: BaseContext,
+  { fn, byteLength, align, allocate, free }: Allocating,
+  about: A,
+): A & ContextBlock {
+  const owner = context.rawHandle;
+  const place = placement(context, fn, byteLength, align);
+  const undo: Undo = [];
+  try {
+    // The ledger counts the block, and this share of the context with it.
+    check(opencl().clRetainContext(owner), "clRetainContext");
+    undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
+    const begin = allocate(owner, place);
+    undo.push(() => free(owner, begin));
+    return {
+      ...about,
+      address: place.begin(begin),
+      byteLength,
+      owner,
+      // An escaped view may be used for ever: then the memory must not be freed.
+      free: (fate) => fate === "unused" ? throwAll(unwind(undo), `freeing ${about.kind} memory`) : undefined,
+    };
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], `allocating ${about.kind} memory`);
+    throw error;
+  }
+}
+
+/** The block of an allocation; undefined for other memory, or another context's. */
+export function blockIn<B extends ContextBlock>(
+  { block }: Allocation,
+  kind: string,
+  { rawHandle }: BaseContext,
+): B | undefined {
+  return block.kind === kind && (block as B).owner === rawHandle ? block as B : undefined;
+}
+
 /** The plan for a block of a function that may align to less than the block needs. */
 export interface Placement {
   /** The bytes to allocate. */
@@ -80,7 +148,7 @@ export interface Placement {
  *
  * @throws {LayoutError} if that is more than the device takes in one piece.
  */
-export function placement(context: OpenCLContext, fn: string, byteLength: number, align: number): Placement {
+function placement(context: BaseContext, fn: string, byteLength: number, align: number): Placement {
   // OpenCL's allocating functions align to no more than the largest type.
   const slack = align > LARGEST_TYPE ? align : 0;
   assertInOnePiece(context, fn, byteLength, slack);

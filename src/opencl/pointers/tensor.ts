@@ -3,7 +3,7 @@ import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import type { Layout, LayoutInit } from "../../core/layout/layout.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../../core/tensors/tensor.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 
 /** The CL_KERNEL_EXEC_INFO_… values that announce memory which a kernel reaches by a pointer in memory. */
 export interface ExecInfo {
@@ -19,8 +19,12 @@ export interface ExecInfo {
  */
 export abstract class OpenCLPointerTensor extends Tensor<Address> {
   /** Its context. */
-  get context(): OpenCLContext {
-    return this.target.context as OpenCLContext;
+  readonly context: BaseContext;
+
+  /** Takes the resource over. */
+  constructor(init: TensorInit<Address>) {
+    super(init);
+    this.context = init.target.context as BaseContext;
   }
 
   /** The address of its first element, which kernels get. */

@@ -2,17 +2,16 @@ import { CL_PROGRAM_BINARIES, CL_PROGRAM_BINARY_SIZES, CL_PROGRAM_DEVICES } from
 import { CL_INVALID_PROGRAM_EXECUTABLE } from "../../../ffi/opencl/errors.ts";
 import type { ClDeviceId, ClProgram } from "../../../ffi/opencl/handles.ts";
 import { pinned } from "../../core/native/pin.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext, BaseProgram } from "../base_context.ts";
 import { describeIdentity, identityOf, isSame } from "../devices/identity.ts";
 import type { DeviceBinary, Envelope } from "./envelope.ts";
 import { BinaryError, check, openclError } from "../errors.ts";
 import { infoU64s } from "../info.ts";
 import { opencl } from "../library.ts";
-import type { OpenCLProgram } from "../program.ts";
 import { programQuery } from "./build.ts";
 
 /** The content of a program's binary. */
-export function contentOf(program: OpenCLProgram, source: string | undefined): Envelope {
+export function contentOf(program: BaseProgram, source: string | undefined): Envelope {
   const { context, options } = program;
   const binaries = binariesOf(program.handle);
   const devices = context.devices.map((device) => {
@@ -30,7 +29,7 @@ export function contentOf(program: OpenCLProgram, source: string | undefined): E
 }
 
 /** The binary for each device of a context. @throws {BinaryError} if there is none for one of them. */
-export function binariesFor(context: OpenCLContext, made: readonly DeviceBinary[]): Uint8Array<ArrayBuffer>[] {
+export function binariesFor(context: BaseContext, made: readonly DeviceBinary[]): Uint8Array<ArrayBuffer>[] {
   return context.devices.map((device) => {
     const mine = identityOf(device);
     const fitting = made.find(({ identity }) => isSame(identity, mine));

@@ -7,8 +7,8 @@ import { ArgumentError, messageOf } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { pinned } from "../../core/native/pin.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import { assertText } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
+import { checks } from "../check.ts";
+import type { BaseContext } from "../base_context.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { BinaryError, BuildError, check, errcode, made, openclError } from "../errors.ts";
 import { infoString, infoU32, type Query } from "../info.ts";
@@ -42,7 +42,7 @@ const STANDARD = /^-(?:[DIOW]|[gw]$|cl-)[^"']*$/;
  * clang that it passes on: `-triple=`, `-fsanitize=address`).
  */
 export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): string {
-  assertText(given, "options");
+  checks.assertText(given, "options");
   const words = given.trim().replaceAll(/(?<!\S)(-[DI])\s+(?=[^\s-])/g, "$1").split(/\s+/).filter((word) =>
     word !== ""
   );
@@ -61,7 +61,7 @@ export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): 
 }
 
 /** A program of OpenCL C, not built yet; its release goes on the undo list. */
-export function programWithSource(context: OpenCLContext, source: string, undo: Undo): ClProgram {
+export function programWithSource(context: BaseContext, source: string, undo: Undo): ClProgram {
   const text = new TextEncoder().encode(source);
   const lengths = BigUint64Array.of(BigInt(text.length));
   const program = made(
@@ -80,7 +80,7 @@ export function programWithSource(context: OpenCLContext, source: string, undo: 
  * @throws {BinaryError} if the driver refuses one.
  */
 export function programWithBinaries(
-  context: OpenCLContext,
+  context: BaseContext,
   binaries: readonly Uint8Array[],
   undo: Undo,
 ): ClProgram {
@@ -97,7 +97,7 @@ export function programWithBinaries(
   const [code] = errcode;
   if (code === 0) own(program, undo);
   const wrong = code === 0 ? status.find((each) => each !== 0) : code;
-  if (wrong !== undefined) throw refused(wrong, "clCreateProgramWithBinary");
+  if (wrong !== undefined) throw refusedBinary(wrong, "clCreateProgramWithBinary");
   return program;
 }
 
@@ -108,7 +108,7 @@ export function retainProgram(program: ClProgram, undo: Undo): ClProgram {
 }
 
 /** Builds a program for every device of its context. @throws {BuildError} with the compiler's log. */
-export function build(context: OpenCLContext, program: ClProgram, options: string): void {
+export function build(context: BaseContext, program: ClProgram, options: string): void {
   const { devices } = context;
   const handles = BigUint64Array.from(devices, (device) => device.handle);
   const text = new TextEncoder().encode(`${options}\0`);
@@ -127,7 +127,7 @@ export function build(context: OpenCLContext, program: ClProgram, options: strin
 }
 
 /** The error of a driver that refuses an unchanged binary. */
-export function refused(code: number, fn: string): BinaryError {
+export function refusedBinary(code: number, fn: string): BinaryError {
   const { message, codeName } = openclError(code, fn);
   return new BinaryError(`bytes: the driver refuses the binary: ${message}`, "refused", {
     api: "opencl",

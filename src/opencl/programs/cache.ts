@@ -1,8 +1,8 @@
 import { literal, shown } from "../../core/argument.ts";
-import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts";
+import { messageOf, PermissionError } from "../../core/errors.ts";
 import { isMissing, readRegularFile } from "../../core/files.ts";
 import { warn } from "../../core/warn.ts";
-import { assertText } from "../check.ts";
+import { checks } from "../check.ts";
 import { crc32, fnv1a } from "../../envelope/checksum.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { identityOf } from "../devices/identity.ts";
@@ -58,9 +58,9 @@ export function isWhole(options: string, source: string): boolean {
  * ```
  */
 export function directoryCache(path: string): ProgramCache {
-  assertText(path, "path");
+  checks.assertText(path, "path");
   if (path === "" || path.includes("\0")) {
-    throw new ArgumentError(`path: expected a path, got ${literal(path)}.`, { api: "opencl", argument: "path" });
+    throw checks.wrong("path", `expected a path, got ${literal(path)}.`);
   }
   return {
     get: (key) => {
@@ -93,10 +93,10 @@ export function directoryCache(path: string): ProgramCache {
 }
 
 function fileIn(path: string, key: string): string {
-  assertText(key, "key");
+  checks.assertText(key, "key");
   if (/^[\w-]+$/.test(key)) return `${path}/${key}.clbin`;
   const what = `expected letters, digits and dashes, got ${literal(key)}.`;
-  throw new ArgumentError(`key: ${what}`, { api: "opencl", argument: "key" });
+  throw checks.wrong("key", what);
 }
 
 /** A folder that fails only slows the start, so it is warned of; a missing permission is thrown. */

@@ -8,10 +8,10 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
 import { type Names, object, optionsIn, shown } from "../../core/argument.ts";
-import { ArgumentError, messageOf, NativeCallError } from "../../core/errors.ts";
+import { type ArgumentError, messageOf, NativeCallError } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
-import { assertText, bytesIn, handleIn } from "../check.ts";
+import { checks, refused } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { type Envelope, pack, unpack } from "./envelope.ts";
 import { BinaryError, BuildError } from "../errors.ts";
@@ -26,7 +26,7 @@ import {
   programQuery,
   programWithBinaries,
   programWithSource,
-  refused,
+  refusedBinary,
   retainProgram,
 } from "./build.ts";
 import { cacheKey, isWhole, type ProgramCache } from "./cache.ts";
@@ -46,11 +46,11 @@ const OPTIONS: Names<ProgramOptions> = { options: true, cache: true };
 
 /** A program of OpenCL C. */
 export function programFromSource(context: OpenCLContext, source: string, given: ProgramOptions): OpenCLProgram {
-  assertText(source, "source");
-  if (source === "") throw new ArgumentError("source: it is empty.", { api: "opencl", argument: "source" });
-  const { options: asked, cache: kept } = optionsIn(given, OPTIONS);
-  const options = buildOptions(asked ?? "", context.devices);
-  const cache = kept === undefined ? undefined : cacheIn(kept);
+  checks.assertText(source, "source");
+  if (source === "") throw checks.wrong("source", "it is empty.");
+  const { options: asked = "", cache } = optionsIn(given, OPTIONS);
+  const options = buildOptions(asked, context.devices);
+  if (cache !== undefined) assertCache(cache);
   context.resource.assertLive();
   const fromSource = () =>
     made(context, (undo) => {
@@ -65,7 +65,7 @@ export function programFromSource(context: OpenCLContext, source: string, given:
 
 /** A program of the bytes that {@link OpenCLProgram.binary} made. */
 export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): OpenCLProgram {
-  const given = bytesIn(bytes, "bytes", "a Uint8Array");
+  const given = checks.bytesIn(bytes, "bytes", "a Uint8Array");
   context.resource.assertLive();
   // A copy cannot change between the check and the driver.
   return fromEnvelope(context, unpack(given.slice()));
@@ -73,7 +73,7 @@ export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): Op
 
 /** A program that other code made and built. */
 export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLProgram {
-  const handle = handleIn<ClProgram>(given, "handle");
+  const handle = checks.handleIn<ClProgram>(given, "handle");
   context.resource.assertLive();
   const fn = "clGetProgramInfo";
   if (infoU64(fn, programQuery(handle), CL_PROGRAM_CONTEXT) !== context.rawHandle) {
@@ -105,7 +105,7 @@ function cached(
   const key = cacheKey(context.devices, options, source);
   const bytes: unknown = cache.get(key);
   const expected = "one whose get() answers a Uint8Array, or undefined";
-  const kept = bytes === undefined ? undefined : bytesIn(bytes, "cache", expected);
+  const kept = bytes === undefined ? undefined : checks.bytesIn(bytes, "cache", expected);
   context.resource.assertLive(); // the cache's own code may have ended it
   const found = kept === undefined ? undefined : fromKept(context, kept.slice(), options, source);
   if (found !== undefined) return found;
@@ -155,7 +155,7 @@ function fromEnvelope(context: OpenCLContext, { options: kept, source, devices, 
     try {
       build(context, handle, options);
     } catch (error) {
-      if (error instanceof BuildError) throw refused(error.code!, "clBuildProgram");
+      if (error instanceof BuildError) throw refusedBinary(error.code!, "clBuildProgram");
       throw error;
     }
     return { handle, undo, options, kernels, ...(source === undefined ? {} : { source }) };
@@ -173,18 +173,13 @@ function made(context: OpenCLContext, make: (undo: Undo) => ProgramInit): OpenCL
   }
 }
 
-/** Returns `cache` if it has both methods. @throws {ArgumentError} otherwise. */
-function cacheIn(cache: ProgramCache): ProgramCache {
+/** @throws {ArgumentError} unless the cache has both methods. */
+function assertCache(cache: ProgramCache): void {
   const { get, set } = object(cache, "cache");
-  if (typeof get === "function" && typeof set === "function") {
-    return {
-      get: (key) => Reflect.apply(get, cache, [key]),
-      set: (key, binary) => Reflect.apply(set, cache, [key, binary]),
-    };
-  }
-  throw new ArgumentError(`cache: ${shown(cache)} has no get and set.`, { api: "opencl", argument: "cache" });
+  if (typeof get === "function" && typeof set === "function") return;
+  throw checks.wrong("cache", `${shown(cache)} has no get and set.`);
 }
 
 function unfit(what: string, hint: string): ArgumentError {
-  return new ArgumentError(`handle: ${what}`, { api: "opencl", fn: "clRetainProgram", argument: "handle", hint });
+  return refused("clRetainProgram", "handle", what, hint);
 }

@@ -1,5 +1,10 @@
-import { InteropError } from "../../core/errors.ts";
-import type { OpenCLContext } from "../context.ts";
+import { NULL } from "../../../ffi/address.ts";
+import { CL_MEM_ALLOC_HOST_PTR } from "../../../ffi/opencl/constants.ts";
+import { InteropError, throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+import { bound, look, submit } from "../alias/kernels.ts";
+import type { BaseContext } from "../base_context.ts";
+import { createBuffer } from "../buffers/native.ts";
 import { isPoCL } from "../devices/identity.ts";
 
 /** The name of the kernel that is added to a source. */
@@ -10,13 +15,13 @@ const PROBE = "samepage_type_sizes";
  * kernel added to the same source reports the sizes of all wanted types at once. For those who write mappers.
  */
 export class TypeSizes {
-  readonly #context: OpenCLContext;
+  readonly #context: BaseContext;
   readonly #source: string | undefined;
   readonly #options: string;
   readonly #known = new Map<string, number>();
 
   /** Without a source it knows no sizes. */
-  constructor(context: OpenCLContext, source: string | undefined, options: string) {
+  constructor(context: BaseContext, source: string | undefined, options: string) {
     this.#context = context;
     this.#source = source;
     this.#options = options;
@@ -37,19 +42,22 @@ export class TypeSizes {
     if (this.#source === undefined || types.length === 0) return;
     const lines = types.map((type, i) => `  samepage_sizes[${i}] = sizeof(${type});`);
     const source = `${this.#source}\nkernel void ${PROBE}(global ulong *samepage_sizes) {\n${lines.join("\n")}\n}\n`;
+    const undo: Undo = [];
     try {
       using program = this.#context.program(source, { options: this.#options });
       using kernel = program.kernel(PROBE);
       using queue = this.#context.createQueue(); // the context's own may wait for an event that is not set
-      using sizes = this.#context.allocate({ shape: [types.length], dtype: "u64" });
-      kernel.run([1], [sizes], { queue });
-      const told = new BigUint64Array(types.length);
-      queue.read(sizes, told);
+      const byteLength = types.length * 8;
+      const sizes = createBuffer(this.#context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
+      submit(queue, kernel, [1], [bound(sizes)]);
+      const told = look({ queue }, sizes, "read", byteLength, (bytes) => new BigUint64Array(bytes.slice().buffer));
       types.forEach((type, i) => this.#known.set(type, Number(told[i])));
     } catch (error) {
       // One type has no name, or the source is open at its end: types with names are asked for one by one.
       if (!(error instanceof InteropError)) throw error;
       if (types.length > 1) { for (const type of types) this.#ask([type]); }
+    } finally {
+      throwAll(unwind(undo), "releasing a buffer");
     }
   }
 }

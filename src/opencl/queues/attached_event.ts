@@ -5,10 +5,9 @@ import type { Call, LineEvents } from "../../core/device/driver.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Gate } from "../../core/device/gate.ts";
 import { Line } from "../../core/device/line.ts";
-import { ArgumentError } from "../../core/errors.ts";
 import { warn } from "../../core/warn.ts";
-import { handleIn } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
+import { checks } from "../check.ts";
+import type { BaseContext } from "../base_context.ts";
 import { check, openclError, workError } from "../errors.ts";
 import { ClLane, type LaneInit } from "../lane.ts";
 import { opencl } from "../library.ts";
@@ -35,10 +34,10 @@ function release(retained: Retained): void {
 }
 
 /** Retains an event that other code made: a line of one mark. @throws {ArgumentError} if it is of another context. */
-export function attachedEvent({ handle: context, driver }: OpenCLContext, given: bigint): Fence {
-  const event = handleIn<ClEvent>(given, "handle");
+export function attachedEvent({ handle: context, driver }: BaseContext, given: bigint): Fence {
+  const event = checks.handleIn<ClEvent>(given, "handle");
   if (ownerOf(event, CL_EVENT_CONTEXT) !== context) {
-    throw new ArgumentError("handle: the event is of another cl_context.", { api: "opencl", argument: "handle" });
+    throw checks.wrong("handle", "the event is of another cl_context.");
   }
   const isSetByHand = isUserEvent(event);
   if (!isSetByHand) flushQueueOf(event);

@@ -11,7 +11,7 @@ import type { ClContext, ClEvent } from "../../../ffi/opencl/handles.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";
-import { Words } from "./words.ts";
+import { addressOf } from "../../core/native/pin.ts";
 
 let scratch: { readonly address: Address; readonly word: BigUint64Array; readonly halves: Int32Array } | undefined;
 
@@ -73,5 +73,20 @@ export class UserEvent {
     if (code !== 0) clSetUserEventStatus(this.event, failure); // or it would never end
     releaseEvent(this.event);
     check(code, "clSetUserEventStatus");
+  }
+}
+
+/** 64-bit words for a driver. Their addresses are made once: a new bigint costs as much as a native call. */
+export class Words {
+  /** The words. */
+  readonly words: BigUint64Array<ArrayBuffer>;
+  /** Their addresses. */
+  readonly addresses: readonly Address[];
+
+  /** `length` words, all 0. */
+  constructor(length: number) {
+    this.words = new BigUint64Array(length);
+    const base = addressOf(this.words, "opencl");
+    this.addresses = Array.from(this.words, (_, i) => base + BigInt(8 * i) as Address);
   }
 }

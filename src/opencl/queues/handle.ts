@@ -6,12 +6,11 @@ import {
   CL_QUEUE_PROPERTIES,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
-import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Line } from "../../core/device/line.ts";
-import { ArgumentError } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { handleIn } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
+import { checks } from "../check.ts";
+import type { BaseContext } from "../base_context.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { check, errcode, made } from "../errors.ts";
 import { infoU64, type Query } from "../info.ts";
@@ -40,14 +39,12 @@ export interface QueueHandle {
 }
 
 /** A new queue. @throws {ArgumentError} if the device is not the context's, or cannot profile. */
-export function createdQueue(context: OpenCLContext, options: QueueOptions): QueueHandle {
+export function createdQueue(context: BaseContext, options: QueueOptions): QueueHandle {
   const { profiling = false, device: wanted = context.device } = optionsIn(options, OPTIONS);
-  if (typeof profiling !== "boolean") {
-    throw wrong("profiling", `expected true or false, got ${shown(profiling)}.`);
-  }
+  checks.assertBoolean(profiling, "profiling");
   const device = context.deviceIn(wanted);
   if (profiling && !device.queues.profiling) {
-    throw wrong("profiling", `${device.name} keeps no times of commands.`);
+    throw checks.wrong("profiling", `${device.name} keeps no times of commands.`);
   }
   const properties = profiling ? CL_QUEUE_PROFILING_ENABLE : 0n;
   const { clCreateCommandQueueWithProperties: create, clCreateCommandQueue } = opencl();
@@ -63,19 +60,19 @@ export function createdQueue(context: OpenCLContext, options: QueueOptions): Que
 }
 
 /** One that other code made, retained. @throws {ArgumentError} if it is of another context, or out of order. */
-export function attachedQueue(context: OpenCLContext, given: bigint): QueueHandle {
-  const handle = handleIn<ClCommandQueue>(given, "handle");
+export function attachedQueue(context: BaseContext, given: bigint): QueueHandle {
+  const handle = checks.handleIn<ClCommandQueue>(given, "handle");
   const { handle: owner } = context;
   const query: Query = (name, size, value, written) =>
     opencl().clGetCommandQueueInfo(handle, name, size, value, written);
   const info = (name: number) => infoU64("clGetCommandQueueInfo", query, name);
-  if (info(CL_QUEUE_CONTEXT) !== owner) throw wrong("handle", "the queue is of another cl_context.");
+  if (info(CL_QUEUE_CONTEXT) !== owner) throw checks.wrong("handle", "the queue is of another cl_context.");
   const deviceHandle = info(CL_QUEUE_DEVICE);
   const device = context.devices.find((each) => each.handle === deviceHandle);
-  if (device === undefined) throw wrong("handle", `the queue is not one of ${context.name}.`);
+  if (device === undefined) throw checks.wrong("handle", `the queue is not one of ${context.name}.`);
   const properties = info(CL_QUEUE_PROPERTIES);
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
-    throw wrong(
+    throw checks.wrong(
       "handle",
       "the queue runs commands out of order; samepage submits to queues that run them in order.",
       "Make it without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE. Several queues in order overlap as well.",
@@ -105,12 +102,4 @@ export function releaseQueue(handle: ClCommandQueue): void {
   if (linesOn(handle).length === 1) lines.delete(handle);
   ledger.remove("opencl.cl_command_queue");
   check(opencl().clReleaseCommandQueue(handle), "clReleaseCommandQueue");
-}
-
-function wrong(argument: string, what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, {
-    api: "opencl",
-    argument,
-    ...(hint === undefined ? {} : { hint }),
-  });
 }

@@ -3,10 +3,10 @@ import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Call } from "../../core/device/driver.ts";
-import type { OpenCLContext } from "../context.ts";
+import type { BaseContext } from "../base_context.ts";
 import type { ClLane } from "../lane.ts";
 import { newer } from "../library.ts";
-import { mapFlags, MappedRange } from "../memory.ts";
+import { mapFlags, MappedRange } from "../buffers/map.ts";
 
 /** A range mapped for the host, and the number of maps that share it. */
 interface LiveMap {
@@ -20,10 +20,10 @@ interface LiveMap {
  * a second unmap), so readers that begin at the same byte share one. For those who write mappers.
  */
 export class SvmMaps {
-  readonly #context: OpenCLContext;
+  readonly #context: Pick<BaseContext, "queue">;
 
   /** Made by `cl.svm`. */
-  constructor(context: OpenCLContext) {
+  constructor(context: Pick<BaseContext, "queue">) {
     this.#context = context;
   }
 

@@ -6,10 +6,9 @@ import { addressOf, bytesAt } from "../../core/native/pin.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { bound } from "../alias/kernels.ts";
 import { type Block, blockClass, hostBytes } from "../alias/memory.ts";
-import type { OpenCLContext } from "../context.ts";
-import { svmBlock, type SvmGrain } from "./block.ts";
-import { setSvmPointer } from "./tensor.ts";
-import { createBuffer } from "../tensor.ts";
+import type { BaseContext } from "../base_context.ts";
+import { setSvmPointer, svmBlock, type SvmGrain } from "./block.ts";
+import { createBuffer } from "../buffers/native.ts";
 
 /** A block of shared virtual memory that the CPU reads; a coarse-grained one stays mapped while the device writes. */
 interface SvmSample extends Block {
@@ -19,9 +18,9 @@ interface SvmSample extends Block {
 /** The classes of a kind of shared virtual memory: used by its pointer, and by a buffer over it. */
 interface SvmClasses {
   /** Kernels get the pointer. */
-  readonly byPointer: MemoryClass<OpenCLContext>;
+  readonly byPointer: MemoryClass<BaseContext>;
   /** Kernels get a `cl_mem` over it (CL_MEM_USE_HOST_PTR). */
-  readonly byBuffer: MemoryClass<OpenCLContext>;
+  readonly byBuffer: MemoryClass<BaseContext>;
 }
 
 /** Memory of clSVMAlloc, by its grain. */
@@ -31,7 +30,7 @@ export const SVM_MEMORY: { readonly [G in SvmGrain]: SvmClasses } = {
 };
 
 /** Any host memory, for a device that shares all of it. */
-export const SYSTEM_MEMORY: MemoryClass<OpenCLContext> = blockClass(
+export const SYSTEM_MEMORY: MemoryClass<BaseContext> = blockClass(
   "memory of the host, shared by its address",
   (_, byteLength, undo) => {
     const bytes = hostBytes(64, byteLength, undo);
@@ -42,7 +41,7 @@ export const SYSTEM_MEMORY: MemoryClass<OpenCLContext> = blockClass(
 
 function classes(
   name: string,
-  make: (context: OpenCLContext, byteLength: number, undo: Undo) => SvmSample,
+  make: (context: BaseContext, byteLength: number, undo: Undo) => SvmSample,
 ): SvmClasses {
   return {
     byPointer: blockClass(name, make),
@@ -53,7 +52,7 @@ function classes(
   };
 }
 
-function svmBlockFor(grain: SvmGrain, context: OpenCLContext, byteLength: number, undo: Undo): SvmSample {
+function svmBlockFor(grain: SvmGrain, context: BaseContext, byteLength: number, undo: Undo): SvmSample {
   const block = svmBlock(context, { byteLength, grain, atomics: false, align: 0 });
   const { address } = block;
   const allocation = new Allocation(block).joinUntil(undo);

@@ -4,8 +4,8 @@ import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
 import { opencl } from "../library.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { ClLane } from "../lane.ts";
-import type { OpenCLQueue } from "../queue.ts";
-import type { OpenCLTensor } from "../tensor.ts";
+import type { BaseQueue } from "../base_context.ts";
+import type { BufferTensor } from "../buffers/tensor.ts";
 import { type Part, partsOf, sizes, withOnePitch } from "./parts.ts";
 import { assertUsable, type Use } from "./use.ts";
 
@@ -19,7 +19,7 @@ const PLACE: BoxPlace = { api: "opencl", fn: RECT, argument: "to" };
  * It uses whole buffers, never sub-buffers: PoCL 3.1 crashes when rows of a sub-buffer are copied
  * (clEnqueueCopyBufferRect).
  */
-export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): void {
+export function copy(queue: BaseQueue, from: BufferTensor, to: BufferTensor): void {
   const uses: Use[] = [
     { tensor: from, access: "read", argument: "from" },
     { tensor: to, access: "write", argument: "to" },
@@ -40,7 +40,7 @@ export function copy(queue: OpenCLQueue, from: OpenCLTensor, to: OpenCLTensor): 
   for (const part of parts) queue.line.submit(uses, commandFor(from, to, part));
 }
 
-function commandFor(from: OpenCLTensor, to: OpenCLTensor, { begins, runs }: Part): Call<ClLane> {
+function commandFor(from: BufferTensor, to: BufferTensor, { begins, runs }: Part): Call<ClLane> {
   const offsets = [from, to].map(({ rootOffset }, i) => rootOffset + begins[i]);
   const [source, target] = [from.root.mem, to.root.mem];
   if (runs.dimensions.length === 0) {

@@ -1,16 +1,25 @@
-import { LayoutError } from "../../core/errors.ts";
+import { bytesIn } from "../../core/checks.ts";
+import { type ArgumentError, LayoutError } from "../../core/errors.ts";
+import { refused } from "../check.ts";
 import { opencl } from "../library.ts";
-import type { OpenCLQueue } from "../queue.ts";
-import type { OpenCLTensor } from "../tensor.ts";
+import type { BaseQueue } from "../base_context.ts";
+import type { BufferTensor } from "../buffers/tensor.ts";
+import type { DType } from "../../core/layout/dtype.ts";
+import { NUMBERS } from "../../core/layout/numbers.ts";
 import { type Runs, runsOf } from "../../core/layout/runs.ts";
-import { type FillPattern, patternBytes } from "./pattern.ts";
 import { MOST_COMMANDS, placesOf } from "./parts.ts";
 import { assertUsable, type Use } from "./use.ts";
 
 const FN = "clEnqueueFillBuffer";
 
+/** A pattern to fill a tensor with: a value of its dtype, or several in turn; or bytes, as a typed array. */
+export type FillPattern = number | bigint | readonly number[] | readonly bigint[] | ArrayBufferView;
+
+/** The longest pattern of clEnqueueFillBuffer: a double16. A length is a power of two. */
+const MOST_BYTES = 128;
+
 /** Fills a tensor's elements; row by row, if there are gaps. */
-export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPattern): void {
+export function fill(queue: BaseQueue, tensor: BufferTensor, pattern: FillPattern): void {
   const uses: Use[] = [{ tensor, access: "write", argument: "tensor" }];
   assertUsable(queue, uses);
   const bytes = patternBytes(pattern, tensor.layout.dtype);
@@ -27,7 +36,7 @@ export function fill(queue: OpenCLQueue, tensor: OpenCLTensor, pattern: FillPatt
 }
 
 /** OpenCL fills whole patterns, at multiples of their size. */
-function assertFits({ name, layout }: OpenCLTensor, { length, dimensions }: Runs, size: number): void {
+function assertFits({ name, layout }: BufferTensor, { length, dimensions }: Runs, size: number): void {
   const rows = dimensions.reduce((product, { count }) => product * count, 1);
   if (rows > MOST_COMMANDS) {
     throw unfit(`${name} has ${rows} rows of ${length} bytes, with gaps between them: more than ${MOST_COMMANDS}.`);
@@ -40,4 +49,36 @@ function assertFits({ name, layout }: OpenCLTensor, { length, dimensions }: Runs
 
 function unfit(what: string): LayoutError {
   return new LayoutError(`tensor: ${what}`, { api: "opencl", fn: FN, argument: "tensor" });
+}
+
+/** A copy of a pattern's bytes. @throws {ArgumentError} if its kind, size or range is wrong. */
+function patternBytes(pattern: FillPattern, dtype: DType): Uint8Array<ArrayBuffer> {
+  const bytes = bytesIn(pattern, wrong)?.slice() ??
+    encoded(Array.isArray(pattern) ? values(pattern) : [pattern], dtype);
+  const { length } = bytes;
+  if (length >= 1 && length <= MOST_BYTES && Number.isInteger(Math.log2(length))) return bytes;
+  throw wrong(`expected 1, 2, 4, 8, 16, 32, 64 or ${MOST_BYTES} bytes, got ${length}.`);
+}
+
+function values(given: readonly unknown[]): unknown[] {
+  const { length } = given;
+  if (length <= MOST_BYTES) return Array.from({ length }, (_, i) => given[i]);
+  throw wrong(`expected at most ${MOST_BYTES} bytes, got ${length} values.`);
+}
+
+/** The bytes of values of a dtype. */
+function encoded(given: readonly unknown[], dtype: DType): Uint8Array<ArrayBuffer> {
+  const numbers = NUMBERS[dtype];
+  const bytes = new Uint8Array(given.length * numbers.size);
+  const view = new DataView(bytes.buffer);
+  given.forEach((value, i) => {
+    const refusal = numbers.refusal(value);
+    if (refusal !== undefined) throw wrong(refusal);
+    numbers.write(view, i * numbers.size, value as number | bigint);
+  });
+  return bytes;
+}
+
+function wrong(what: string, hint?: string): ArgumentError {
+  return refused(FN, "pattern", what, hint);
 }

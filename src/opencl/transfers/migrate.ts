@@ -5,14 +5,14 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import { reads } from "../../core/memory/access.ts";
 import { type Names, optionsIn, shown } from "../../core/argument.ts";
-import { ArgumentError, LayoutError } from "../../core/errors.ts";
+import { LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
-import { assertInstance, checks } from "../check.ts";
+import { checks, refused } from "../check.ts";
 import { infoU64 } from "../info.ts";
 import { opencl } from "../library.ts";
-import type { OpenCLQueue } from "../queue.ts";
-import { OpenCLTensor } from "../tensor.ts";
-import { assertUsable, type Use } from "./use.ts";
+import type { BaseQueue } from "../base_context.ts";
+import type { BufferTensor } from "../buffers/tensor.ts";
+import { assertBuffer, assertUsable, type Use } from "./use.ts";
 
 /** Options of {@link OpenCLQueue.migrate}. */
 export interface MigrateOptions {
@@ -32,7 +32,7 @@ const FLAGS: { readonly [To in MigrateOptions["to"]]: bigint } = { device: 0n, h
 const MOST_TENSORS = 65_536;
 
 /** Moves the buffers of tensors to the device or the host. */
-export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], options: MigrateOptions): void {
+export function migrate(queue: BaseQueue, tensors: readonly BufferTensor[], options: MigrateOptions): void {
   const { to, contentUndefined = false } = optionsIn(options, OPTIONS);
   checks.nameIn(to, FLAGS, "to");
   checks.assertBoolean(contentUndefined, "contentUndefined");
@@ -47,15 +47,17 @@ export function migrate(queue: OpenCLQueue, tensors: readonly OpenCLTensor[], op
   });
 }
 
-function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use<OpenCLTensor>[] {
-  if (!Array.isArray(given)) throw wrong("tensors", `expected an array, got ${shown(given)}.`);
+function usesOf(given: readonly BufferTensor[], contentUndefined: boolean): Use<BufferTensor>[] {
+  if (!Array.isArray(given)) throw refused(FN, "tensors", `expected an array, got ${shown(given)}.`);
   const { length } = given;
-  if (length < 1 || length > MOST_TENSORS) throw wrong("tensors", `expected 1 to ${MOST_TENSORS}, got ${length}.`);
-  const uses: Use<OpenCLTensor>[] = [];
+  if (length < 1 || length > MOST_TENSORS) {
+    throw refused(FN, "tensors", `expected 1 to ${MOST_TENSORS}, got ${length}.`);
+  }
+  const uses: Use<BufferTensor>[] = [];
   for (let i = 0; i < length; i++) {
-    const tensor: OpenCLTensor = given[i];
+    const tensor: BufferTensor = given[i];
     const argument = `tensors[${i}]`;
-    assertInstance(tensor, OpenCLTensor, argument);
+    assertBuffer(tensor, argument);
     const access = !contentUndefined && reads(tensor.access) ? "read" : "write";
     uses.push({ tensor, access, argument });
   }
@@ -63,7 +65,7 @@ function usesOf(given: readonly OpenCLTensor[], contentUndefined: boolean): Use<
 }
 
 /** A buffer moves whole. Its contents may be lost only if the tensor covers all of it. */
-function assertWhole({ name, layout, rawHandle }: OpenCLTensor, argument: string): void {
+function assertWhole({ name, layout, rawHandle }: BufferTensor, argument: string): void {
   const size = infoU64(
     "clGetMemObjectInfo",
     (query, length, value, written) => opencl().clGetMemObjectInfo(rawHandle, query, length, value, written),
@@ -76,8 +78,4 @@ function assertWhole({ name, layout, rawHandle }: OpenCLTensor, argument: string
     argument,
     hint: "Migrate it with its contents.",
   });
-}
-
-function wrong(argument: string, what: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, { api: "opencl", fn: FN, argument });
 }

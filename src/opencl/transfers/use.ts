@@ -1,31 +1,35 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Use as LineUse } from "../../core/device/line.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import { isMade } from "../../core/argument.ts";
 import { pinned } from "../../core/native/pin.ts";
 import { assertHostMay } from "../buffers/limits.ts";
-import { assertInstance, ofAnother, wrongKind } from "../check.ts";
-import { OpenCLImage } from "../image.ts";
+import { checks, ofAnother } from "../check.ts";
+import { ImageTensor } from "../images/tensor.ts";
 import type { ClLane } from "../lane.ts";
-import type { OpenCLQueue } from "../queue.ts";
-import { OpenCLTensor } from "../tensor.ts";
+import type { BaseQueue } from "../base_context.ts";
+import { BufferTensor } from "../buffers/tensor.ts";
 
 /** A tensor or an image that a transfer uses. */
-export interface Use<T extends OpenCLTensor | OpenCLImage = OpenCLTensor | OpenCLImage> extends LineUse<T> {
+export interface Use<T extends BufferTensor | ImageTensor = BufferTensor | ImageTensor> extends LineUse<T> {
   /** The expected kind; a buffer's tensor by default. */
   readonly type?: "image";
 }
 
 /** Throws unless a queue can use these tensors. Makes no native call. */
-export function assertUsable(queue: OpenCLQueue, uses: readonly Use[]): void {
+export function assertUsable(queue: BaseQueue, uses: readonly Use[]): void {
   queue.resource.assertLive();
   for (const { tensor, type, access, argument } of uses) {
-    if (type === undefined) assertInstance<unknown>(tensor, OpenCLTensor, argument);
-    else if (!OpenCLImage.isImage(tensor)) throw wrongKind(argument, "an OpenCLImage", tensor);
+    if (type === undefined) assertBuffer(tensor, argument);
+    else if (!ImageTensor.isImage(tensor)) throw checks.wrongKind(argument, "an OpenCLImage", tensor);
     tensor.assertUsable(access);
     if (tensor.context === queue.context) continue;
-    const what = ofAnother(tensor.name, tensor.context, "the queue", queue.context);
-    throw new ArgumentError(`${argument}: ${what}`, { api: "opencl", argument });
+    throw checks.wrong(argument, ofAnother(tensor.name, tensor.context, "the queue", queue.context));
   }
+}
+
+/** Throws unless a value is a buffer's tensor. */
+export function assertBuffer(value: unknown, argument: string): asserts value is BufferTensor {
+  if (!isMade(value, BufferTensor)) throw checks.wrongKind(argument, "an OpenCLTensor", value);
 }
 
 /** A command, with the address of the host's bytes. */
@@ -33,7 +37,7 @@ export type EnqueueBlocking = (lane: ClLane, address: Address) => number;
 
 /** Runs a command between a tensor and the program's bytes, and blocks until it is done. `copied` bytes are counted. */
 export function runBlocking(
-  { line, context }: OpenCLQueue,
+  { line, context }: BaseQueue,
   fn: string,
   use: Use,
   bytes: Uint8Array<ArrayBuffer>,
@@ -41,7 +45,7 @@ export function runBlocking(
   enqueue: EnqueueBlocking,
 ): void {
   const { tensor, access, argument } = use;
-  const limits = tensor instanceof OpenCLTensor ? tensor.limits : tensor.root.limits;
+  const limits = tensor instanceof BufferTensor ? tensor.limits : tensor.root.limits;
   assertHostMay(access, limits, tensor.name, argument);
   const mark = line.submit([use], {
     fn,

@@ -1,14 +1,26 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { ClContext, ClDeviceId } from "../../../ffi/opencl/handles.ts";
+import type { ClContext, ClDeviceId, ClKernel } from "../../../ffi/opencl/handles.ts";
 import type { Usm } from "../../../ffi/opencl_usm/functions.ts";
-import type { Allocation } from "../../core/memory/allocation.ts";
-import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
-import type { OpenCLContext } from "../context.ts";
+import { SYMBOLS } from "../../../ffi/opencl_usm/symbols.ts";
+import type { MemoryClass } from "../../core/device/proofs.ts";
+import { bytesAt } from "../../core/native/pin.ts";
+import { blockClass } from "../alias/memory.ts";
+import type { OpenCLDevice } from "../device.ts";
+import { extensionFunctions } from "../extension.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
+import type { BaseContext } from "../base_context.ts";
 import { check, errcode, made } from "../errors.ts";
-import { opencl } from "../library.ts";
-import { type Placement, placement, type PointerBlock } from "../pointers/memory.ts";
-import { usmOf } from "./library.ts";
+import { type Allocating, blockIn, type ContextBlock, contextBlock, type Placement } from "../pointers/memory.ts";
+
+/** The extension. */
+export const USM = "cl_intel_unified_shared_memory";
+
+/**
+ * The functions of cl_intel_unified_shared_memory in a device's driver, looked up once.
+ *
+ * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
+ */
+export const usmOf: (device: OpenCLDevice) => Usm = extensionFunctions<Usm>("opencl_usm", USM, SYMBOLS);
 
 /**
  * The place of a block: `"host"`, in host memory that the device reaches; `"device"`, in device memory that the host cannot
@@ -16,12 +28,12 @@ import { usmOf } from "./library.ts";
  */
 export type UsmKind = "host" | "device" | "shared";
 
+const UNIFIED = "opencl.usm";
+
 /** A block of unified shared memory. */
-export interface UsmBlock extends PointerBlock {
+export interface UsmBlock extends ContextBlock {
   /** Where it lies. */
   readonly usm: UsmKind;
-  /** The `cl_context` that it belongs to. */
-  readonly owner: bigint;
 }
 
 /** How each kind is allocated. */
@@ -48,48 +60,60 @@ const ALLOCATORS: { readonly [K in UsmKind]: Allocator } = {
 };
 
 /**
- * Allocates a block. It retains its `cl_context`, because the host may hold it for longer than the context is open.
+ * Allocates a block.
  *
  * @param align a power of two, or 0 for the driver's choice
  * @throws {LayoutError} if it is more than the device takes in one piece.
  * @throws {NativeCallError} if there is too little memory.
  */
-export function usmBlock(context: OpenCLContext, kind: UsmKind, byteLength: number, align: number): UsmBlock {
+export function usmBlock(context: BaseContext, kind: UsmKind, byteLength: number, align: number): UsmBlock {
   const { fn, allocate } = ALLOCATORS[kind];
-  const place = placement(context, fn, byteLength, align);
   const usm = usmOf(context.device);
-  const owner = context.rawHandle;
-  const undo: Undo = [];
-  try {
-    // The ledger counts the block, and this share of the context with it.
-    check(opencl().clRetainContext(owner), "clRetainContext");
-    undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
-    const begin = made(allocate(usm, owner, context.device.handle, place), fn);
-    undo.push(() => check(usm.clMemFreeINTEL(owner, begin), "clMemFreeINTEL"));
-    return {
-      kind: "opencl.usm",
-      address: place.begin(begin),
-      byteLength,
-      usm: kind,
-      owner,
-      ...(kind === "device" ? { closed: closedTo(context) } : {}),
-      // An escaped view may be used for ever: then the memory must not be freed.
-      free: (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing unified shared memory") : undefined,
-    };
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "allocating unified shared memory");
-    throw error;
-  }
+  const allocating: Allocating = {
+    fn,
+    byteLength,
+    align,
+    allocate: (owner, place) => made(allocate(usm, owner, context.device.handle, place), fn),
+    free: (owner, begin) => check(usm.clMemFreeINTEL(owner, begin), "clMemFreeINTEL"),
+  };
+  return contextBlock(context, allocating, {
+    kind: UNIFIED,
+    usm: kind,
+    ...(kind === "device" ? { closed: closedTo(context) } : {}),
+  });
 }
 
 /** The block of an allocation; undefined for other memory, or another context's. */
-export function usmBlockOf({ block }: Allocation, context: OpenCLContext): UsmBlock | undefined {
-  return block.kind === "opencl.usm" && (block as UsmBlock).owner === context.rawHandle ? block as UsmBlock : undefined;
+export function usmBlockOf(allocation: Allocation, context: BaseContext): UsmBlock | undefined {
+  return blockIn(allocation, UNIFIED, context);
 }
 
-function closedTo(context: OpenCLContext) {
+function closedTo(context: BaseContext) {
   return {
     reason: `it is memory of ${context.name}, which the CPU cannot reach.`,
     remedy: 'Copy it: graph.map(tensor, host, { copy: "allow" }).',
   };
+}
+
+/** Passes an address to a kernel. @throws {NativeCallError} if the driver refuses. */
+export function setUsmPointer({ device }: BaseContext, kernel: ClKernel, index: number, address: Address): void {
+  check(usmOf(device).clSetKernelArgMemPointerINTEL(kernel, index, address), "clSetKernelArgMemPointerINTEL");
+}
+
+/** The classes of unified shared memory that the host reaches. */
+export const USM_MEMORY: { readonly [K in Exclude<UsmKind, "device">]: MemoryClass<BaseContext> } = {
+  host: classOf("host"),
+  shared: classOf("shared"),
+};
+
+function classOf(usm: Exclude<UsmKind, "device">): MemoryClass<BaseContext> {
+  return blockClass(`${usm} memory, unified`, (context, byteLength, undo) => {
+    const block = usmBlock(context, usm, byteLength, 0);
+    new Allocation(block).joinUntil(undo);
+    const { address } = block;
+    return {
+      bytes: bytesAt(address, byteLength, "opencl", undo),
+      bind: (kernel, index) => setUsmPointer(context, kernel, index, address),
+    };
+  });
 }

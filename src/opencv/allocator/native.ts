@@ -2,11 +2,14 @@ import type { Address } from "../../../ffi/address.ts";
 import { RTLD_NOLOAD } from "../../../ffi/libc/constants.ts";
 import { InteropError } from "../../core/errors.ts";
 import { openingOf } from "../../core/native/library.ts";
+import { addDynamicTables } from "../../guard/dynamic.ts";
+import { SharedObject } from "../../guard/elf.ts";
 import { addressOfSymbol, loadImage, openLibrary } from "../../guard/load.ts";
+import { addDynamicSection, addText } from "../../guard/sections.ts";
+import { addUnwindTables } from "../../guard/unwind.ts";
 import { core } from "../library.ts";
 import { viewAt } from "../memory.ts";
-import type { Callees } from "./code.ts";
-import { allocatorImage, FUNCTIONS } from "./image.ts";
+import { allocateCode, type Callees, deallocateCode } from "./code.ts";
 
 /** The virtual functions of `cv::MatAllocator`, in the order of their declaration. A destructor counts as two. */
 export const VIRTUAL = [
@@ -29,6 +32,9 @@ const EXPORTED: Readonly<Partial<Record<Virtual, string>>> = {
 
 /** The typeinfo of `cv::MatAllocator`. */
 const TYPE_INFO = "_ZTIN2cv12MatAllocatorE";
+
+/** The names of the image's functions. */
+const FUNCTIONS = { allocate: "samepage_allocate", deallocate: "samepage_deallocate" } as const;
 
 /** What a class of allocators is made of. */
 export interface AllocatorClass {
@@ -87,6 +93,22 @@ export function allocatorClass(blocks: Blocks): AllocatorClass {
       deallocate: symbolIn(image, FUNCTIONS.deallocate),
     },
   };
+}
+
+/** A shared object of the two functions. What OpenCV throws passes through them. */
+function allocatorImage(soname: string, callees: Callees): Uint8Array<ArrayBuffer> {
+  const image = new SharedObject();
+  const dynamic = addDynamicSection(image);
+  const { text, codes } = addText(image, [() => allocateCode(callees), () => deallocateCode(callees)]);
+  addUnwindTables(image, codes);
+  addDynamicTables(image, dynamic.bytes, {
+    soname,
+    needed: "libc.so.6",
+    text,
+    exports: Object.values(FUNCTIONS).map((name, i) => ({ name, at: codes[i].at, size: codes[i].bytes.length })),
+    relocations: [],
+  });
+  return image.write();
 }
 
 /** A library that is open already: it stays so. */

@@ -1,8 +1,11 @@
 import type { Address } from "../../../ffi/address.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { Resource } from "../../core/life/resource.ts";
-import type { OpenCVContext } from "../context.ts";
-import { holdDefault, leaveDefault } from "./default.ts";
+import { alone } from "../../core/native/process_lock.ts";
+import type { OpenCVBase } from "../base.ts";
+import { core } from "../library.ts";
+import { pageAllocatorClass } from "./native.ts";
+import { allocatorAt, type AllocatorObject, makeAllocator } from "./object.ts";
 
 /**
  * While it lives, the Mats that OpenCV itself creates lie in memory that any other API can use in place: at a multiple
@@ -15,7 +18,7 @@ export class PageAllocator {
   readonly resource: Resource;
 
   /** Made by the context. */
-  constructor(context: OpenCVContext) {
+  constructor(context: OpenCVBase) {
     const object = holdDefault();
     ledger.add("opencv.allocator");
     this.address = object.address;
@@ -29,8 +32,40 @@ export class PageAllocator {
     });
   }
 
-  /** OpenCV's default is again what it was, unless another one holds this. Mats that were made meanwhile stay. */
+  /** Restores OpenCV's default after the last holder. Mats that were made meanwhile stay. */
   [Symbol.dispose](): void {
     this.resource.dispose();
   }
+}
+
+/** The allocators of this isolate without a holder. They are never freed, and used again. */
+const idle: AllocatorObject[] = [];
+
+/** Makes a page allocator OpenCV's default, unless one is already, and adds a holder. */
+function holdDefault(): AllocatorObject {
+  return alone(() => {
+    const pages = pageAllocatorClass();
+    const previous = core().Mat_getDefaultAllocator();
+    const known = allocatorAt(previous, pages);
+    if (known !== undefined) {
+      known.holders++;
+      return known;
+    }
+    const object = idle.at(-1) ?? makeAllocator(pages);
+    object.previous = previous;
+    core().Mat_setDefaultAllocator(object.address);
+    object.holders = 1;
+    if (idle.at(-1) === object) idle.pop();
+    return object;
+  });
+}
+
+/** Removes a holder. After the last, the default is what it was, unless somebody has set another one since. */
+function leaveDefault(object: AllocatorObject): void {
+  alone(() => {
+    if (--object.holders > 0) return;
+    if (core().Mat_getDefaultAllocator() !== object.address) return; // whoever did that may come back to it
+    core().Mat_setDefaultAllocator(object.previous);
+    idle.push(object);
+  });
 }

@@ -1,7 +1,6 @@
 import { NativeCallError } from "../../core/errors.ts";
 import { imgcodecs } from "../library.ts";
-import { bytesFrom, withInts } from "../operations/vector.ts";
-import { withString } from "../memory.ts";
+import { bytesFrom, withInts, withString } from "../memory.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { withMemoryFile } from "./memory_file.ts";
 
@@ -32,7 +31,7 @@ export function encode(ending: string, img: OpenCVTensor, params: Int32Array<Arr
       throw new NativeCallError(`OpenCV could not encode ${img.name} as ${ending}.`, {
         api: "opencv",
         fn: "imwrite",
-        hint: "OpenCV says more on standard error, where it knows more.",
+        hint: "OpenCV may say more on standard error.",
       });
     });
   });

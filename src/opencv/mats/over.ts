@@ -8,11 +8,11 @@ import { filledSlot, giveSlot, type Slot } from "../slots.ts";
 import { ReallocatedError } from "../tensor.ts";
 import type { MatTarget } from "./target.ts";
 
-/** A header, and what it says. */
+/** A header over memory. */
 export interface MatOver {
   /** Where it lies. */
   readonly slot: Slot;
-  /** What it says of its elements. */
+  /** Its description of the elements. */
   readonly shape: MatShape;
 }
 

@@ -1,21 +1,24 @@
+import { NULL } from "../../../ffi/address.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Block } from "../../core/memory/allocation.ts";
 import { adopt, own } from "../../core/memory/own.ts";
 import { describeLayout } from "../../core/layout/layout.ts";
 import { closedAt } from "../../core/memory/peers.ts";
+import { probePages } from "../../core/native/probe.ts";
 import { wrong } from "../errors.ts";
-import { matIn } from "../header.ts";
+import { fillEmpty, headerAt, matIn, probeOwners } from "../header.ts";
 import { core } from "../library.ts";
 import { OpenCVMat } from "../mat.ts";
+import { addressIn } from "../memory.ts";
 import { layoutOf } from "../shape.ts";
-import { giveSlot, type Slot, viewOf } from "../slots.ts";
+import { filledSlot, giveSlot, type Slot, viewOf } from "../slots.ts";
 import type { MatTarget } from "./target.ts";
 
 /**
- * A tensor over the Mat in a slot, whose memory OpenCV counts the owners of: this is one more. What has the same bytes is
- * its peer. Takes the slot over where it succeeds.
+ * A tensor over the Mat in a slot, whose memory OpenCV reference-counts: this is one more owner. Tensors over the same bytes
+ * are its peers. Takes the slot over if it succeeds.
  *
- * @throws {ArgumentError} where its memory overlaps that of a tensor in part, or is none that the CPU may use.
+ * @throws {ArgumentError} if its memory overlaps that of a tensor in part, or the CPU may not use it.
  */
 export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-write"): OpenCVMat {
   const { shape, data } = matIn(viewOf(slot));
@@ -36,7 +39,26 @@ export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-wri
   return new OpenCVMat({ target, resource, layout, slot, shape, address: data, ownsMemory: true });
 }
 
-/** What OpenCV has put into a slot, as a tensor of its own; undefined where the context has ended: then it is released. */
+/** A tensor over a `cv::Mat` that somebody else made. */
+export function attachedMat(target: MatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVMat {
+  const handle = addressIn(given);
+  const header = headerAt(handle, "mat");
+  if (header.data === 0n) throw wrong("handle", "the Mat is empty.");
+  probePages(header.data, layoutOf(header.shape).byteLength, "opencv", "handle");
+  if (header.u !== NULL) probeOwners(header.u, "refcount");
+  const slot = filledSlot((slot) => {
+    fillEmpty(slot, "mat");
+    core().Mat_copy(slot.header, handle);
+  });
+  try {
+    return ownMat(target, slot, access);
+  } catch (error) {
+    endHeader(slot);
+    throw error;
+  }
+}
+
+/** OpenCV's result in a slot, as a tensor of its own; released, and undefined, if the context has ended. */
 export function resultIn(target: MatTarget, slot: Slot): OpenCVMat | undefined {
   if (target.context.resource.state !== "live") {
     endHeader(slot);

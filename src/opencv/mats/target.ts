@@ -21,17 +21,16 @@ import {
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { OpenCVContext } from "../context.ts";
+import type { OpenCVBase } from "../base.ts";
 import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
 import { unfitError } from "../errors.ts";
 import { OpenCVMat } from "../mat.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import type { Slot } from "../slots.ts";
-import { attachedMat } from "./attached.ts";
 import { type MatOver, matOver } from "./over.ts";
-import { resultIn } from "./own.ts";
+import { attachedMat, resultIn } from "./own.ts";
 
-/** What {@link MatTarget.create} makes. */
+/** The Mat for {@link MatTarget.create}. */
 export interface MatInit extends LayoutInit {
   /** The address will be a multiple of this power of two; the page size (4096) by default, and at least. */
   readonly align?: number;
@@ -45,17 +44,17 @@ const PORTS: Memory<OpenCVMat> = {
   export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
 };
 
-/** What maps to Mats, as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
+/** Mats as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
 export class MatTarget implements Target<OpenCVMat> {
   /** The kind of memory. */
   readonly kind = "opencv.mat";
   /** The context whose memory it is. */
-  readonly context: OpenCVContext;
+  readonly context: OpenCVBase;
   /** How many channels its Mats have; undefined where their shape tells. */
   readonly channels: number | undefined;
 
   /** Made by the context. */
-  constructor(context: OpenCVContext, channels?: number) {
+  constructor(context: OpenCVBase, channels?: number) {
     this.context = context;
     this.channels = channels;
   }
@@ -72,7 +71,9 @@ export class MatTarget implements Target<OpenCVMat> {
   fit(at: Layout, address?: bigint): MatShape | Unfit {
     const size = sizeOf(at.dtype);
     if (address === undefined || address % BigInt(size) === 0n) return shapeOf(at, this.channels);
-    const problem = `the address 0x${address.toString(16)} is no multiple of the ${size} bytes of ${at.dtype}.`;
+    const problem = `expected a multiple of the ${size} bytes of ${at.dtype}, got the address 0x${
+      address.toString(16)
+    }.`;
     return { argument: "byteOffset", problem };
   }
 
@@ -93,8 +94,8 @@ export class MatTarget implements Target<OpenCVMat> {
   }
 
   /**
-   * A Mat in zeroed memory of its own, page-aligned, its length rounded up to a multiple of 64 bytes: what any other API
-   * can use in place.
+   * A Mat in zeroed memory of its own, page-aligned, its length rounded up to a multiple of 64 bytes: any other API can
+   * use it in place.
    *
    * @throws {LayoutError} for a layout that OpenCV cannot have.
    * @throws {NativeCallError} where there is not enough memory.
@@ -131,8 +132,8 @@ export class MatTarget implements Target<OpenCVMat> {
   }
 
   /**
-   * Attaches to a `cv::Mat` that somebody else made. What has the same bytes is its peer: another tensor over that Mat, and
-   * a host tensor over its memory.
+   * Attaches to a `cv::Mat` that somebody else made. Other tensors over that Mat, and host tensors over its memory, are its
+   * peers.
    *
    * The header is copied during the call, as `cv::Mat(const Mat &)` does, and may go away afterwards; whoever made it still
    * deletes it. The elements stay: OpenCV counts the tensor as one more owner of them. Only where OpenCV does not own the
@@ -142,8 +143,8 @@ export class MatTarget implements Target<OpenCVMat> {
    * `"pointer"` `Deno.UnsafePointer.create(mat.handle)`.
    *
    * @param handle the address of a live `cv::Mat`, as a bigint or a Deno pointer: of the object, and not of its pixels.
-   * Header and elements are probed, but what another thread takes away meanwhile ends the process
-   * @throws {ArgumentError} for what is no Mat, or an empty one.
+   * Header and elements are probed, but if another thread frees them meanwhile, the process ends
+   * @throws {ArgumentError} if there is no Mat, or an empty one.
    *
    * @example
    * ```ts
@@ -151,7 +152,7 @@ export class MatTarget implements Target<OpenCVMat> {
    *
    * using cv = OpenCVContext.open();
    * const photo = cv.imread("examples/edges/photo.jpg");
-   * const pointer = Deno.UnsafePointer.create(photo.handle); // what a library of your own answers, or takes
+   * const pointer = Deno.UnsafePointer.create(photo.handle); // your own library's result, or argument
    * using mat = cv.mat.attach(pointer);
    * photo[Symbol.dispose]();
    * console.log(mat.rows, mat.cols, mat.type); // its elements are still there

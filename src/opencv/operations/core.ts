@@ -1,26 +1,31 @@
 import type { DType } from "../../core/layout/dtype.ts";
-import type { OpenCVContext } from "../context.ts";
+import { OpenCVBase } from "../base.ts";
 import type { OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { bitwiseNot } from "./bitwise_not.ts";
-import { convertTo, type ConvertToOptions } from "./convert_to.ts";
-import { copyTo, type CopyToOptions } from "./copy_to.ts";
-import { flip, type FlipCode } from "./flip.ts";
+import {
+  bitwiseNot,
+  convertTo,
+  type ConvertToOptions,
+  copyTo,
+  type CopyToOptions,
+  flip,
+  type FlipCode,
+} from "./core_table.ts";
 
 /**
- * The functions of OpenCV's core module, as methods of {@link OpenCVContext}. Like all operations they take Mats and UMats
- * alike, and throw an {@link AccessError} for what is lent, an {@link ArgumentError} for what is no Mat or UMat of the
- * context, a {@link LayoutError} for one that the function does not take or that the result does not fit into, and an
- * {@link OpenCVError} where OpenCV throws.
+ * The functions of OpenCV's core module, as methods of {@link OpenCVContext}. Like all operations, they take Mats and UMats
+ * alike. They throw an {@link AccessError} if a tensor is lent, an {@link ArgumentError} for anything but a Mat or UMat of
+ * this context, a {@link LayoutError} if the function does not take the tensor or the result does not fit, and an
+ * {@link OpenCVError} if OpenCV throws.
  */
-export abstract class CoreOperations {
+export abstract class CoreOperations extends OpenCVBase {
   /**
-   * Copies the elements of `src` to `dst` (`Mat::copyTo`, `UMat::copyTo`): the copy that has a name. From a Mat to a UMat
-   * it writes into OpenCL's memory, the other way it reads from there, and waits.
+   * Copies the elements of `src` to `dst` (`Mat::copyTo`, `UMat::copyTo`). From a Mat to a UMat it writes to OpenCL memory.
+   * From a UMat to a Mat it reads from there, and waits.
    *
-   * @param src any type and number of dimensions; where a UMat is one of both and there are gaps in either, three at most,
-   * unless there is a mask
-   * @param dst of the same size and type; what the mask leaves out keeps its bytes
+   * @param src any type and number of dimensions; at most three if one of both is a UMat, either has gaps, and there is no
+   * mask
+   * @param dst of the same size and type; elements outside of the mask keep their bytes
    *
    * @example
    * ```ts
@@ -34,8 +39,8 @@ export abstract class CoreOperations {
    * cv.copyTo(image, copy, { mask });
    * ```
    */
-  copyTo(this: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: CopyToOptions = {}): void {
-    copyTo(this, src, dst, options);
+  copyTo(src: OpenCVTensor, dst: OpenCVTensor, options: CopyToOptions = {}): void {
+    copyTo(this, { src, dst }, options);
   }
 
   /**
@@ -43,7 +48,7 @@ export abstract class CoreOperations {
    * the new depth (`Mat::convertTo`, `UMat::convertTo`); to integers what an int cannot hold is any number. In place where
    * the depth stays.
    *
-   * @param src any type and number of dimensions; what is a mere copy as {@link copyTo} has it
+   * @param src any type and number of dimensions; a conversion that only copies has the limits of {@link copyTo}
    * @param dst of the same size, with as many channels
    * @param rtype the depth of `dst`; its channels are those of `src`
    *
@@ -57,14 +62,8 @@ export abstract class CoreOperations {
    * cv.convertTo(bytes, unit, "f32", { alpha: 1 / 255 }); // 0 to 255 becomes 0 to 1
    * ```
    */
-  convertTo(
-    this: OpenCVContext,
-    src: OpenCVTensor,
-    dst: OpenCVTensor,
-    rtype: DType,
-    options: ConvertToOptions = {},
-  ): void {
-    convertTo(this, src, dst, rtype, options);
+  convertTo(src: OpenCVTensor, dst: OpenCVTensor, rtype: DType, options: ConvertToOptions = {}): void {
+    convertTo(this, { src, dst }, options, rtype);
   }
 
   /**
@@ -88,8 +87,8 @@ export abstract class CoreOperations {
    * console.log(image.view()); // Uint8Array(4) [ 255, 255, 255, 255 ]
    * ```
    */
-  bitwise_not(this: OpenCVContext, src: OpenCVTensor, dst: OpenCVTensor, options: OperationOptions = {}): void {
-    bitwiseNot(this, src, dst, options);
+  bitwise_not(src: OpenCVTensor, dst: OpenCVTensor, options: OperationOptions = {}): void {
+    bitwiseNot(this, { src, dst }, options);
   }
 
   /**
@@ -109,13 +108,7 @@ export abstract class CoreOperations {
    * cv.flip(image, image, "x-axis");
    * ```
    */
-  flip(
-    this: OpenCVContext,
-    src: OpenCVTensor,
-    dst: OpenCVTensor,
-    flipCode: FlipCode,
-    options: OperationOptions = {},
-  ): void {
-    flip(this, src, dst, flipCode, options);
+  flip(src: OpenCVTensor, dst: OpenCVTensor, flipCode: FlipCode, options: OperationOptions = {}): void {
+    flip(this, { src, dst }, options, flipCode);
   }
 }

@@ -2,7 +2,7 @@ import { literal, shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf, PermissionError } from "../../core/errors.ts";
 import { readRegularFile, writeRegularFile } from "../../core/files.ts";
 import { wrong } from "../errors.ts";
-import { MOST_INT } from "../limits.ts";
+import { MOST_INT } from "../type.ts";
 
 /**
  * The bytes of an image file. Deno reads it, and not OpenCV, because native code ignores Deno's permissions.

@@ -5,7 +5,7 @@ import type { MatShape } from "../shape.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, dtypeIn, typeName, typeOf } from "../type.ts";
 
-/** What an operation makes of one of its arguments; what is left out does not matter to it. */
+/** The depths and channels that an operation takes; all of them where none are named. */
 export interface Accepted {
   /** The depths that it knows. */
   readonly dtypes?: readonly DType[];
@@ -27,13 +27,13 @@ export interface Image {
   readonly type: number;
 }
 
-/** The image that a Mat or UMat is, whose dimensions were counted. @throws {LayoutError} where it is none to take. */
+/** A Mat or UMat of two dimensions as an image. @throws {LayoutError} if the operation does not take it. */
 export function imageIn(fn: string, argument: string, tensor: OpenCVTensor, accepted: Accepted = {}): Image {
   const [rows, columns] = tensor.shape.sizes;
   return { rows, columns, ...elementsOf(fn, argument, tensor, accepted) };
 }
 
-/** What the elements of a Mat or UMat are, whatever its dimensions. @throws {LayoutError} like {@link imageIn}. */
+/** The elements of a Mat or UMat of any dimensions. @throws {LayoutError} like {@link imageIn}. */
 export function elementsOf(fn: string, argument: string, tensor: OpenCVTensor, accepted: Accepted) {
   const { type } = tensor.shape;
   const [dtype, channels] = [dtypeIn(type), channelsIn(type)];
@@ -48,7 +48,7 @@ export function elementsOf(fn: string, argument: string, tensor: OpenCVTensor, a
   return { dtype, channels, type };
 }
 
-/** The shape of an image like one that is there. */
+/** The shape of an image of the same depth. */
 export function imageLike(
   { type }: Pick<MatShape, "type">,
   rows: number,
@@ -58,12 +58,7 @@ export function imageLike(
   return { sizes: [rows, columns], type: typeOf(type & CV_MAT_DEPTH_MASK, channels) };
 }
 
-/** The error of a Mat or UMat that an operation has no use for. */
+/** The error of a Mat or UMat that an operation does not take. */
 export function unfit(fn: string, argument: string, what: string, hint?: string): LayoutError {
-  return new LayoutError(`${argument}: ${what}`, {
-    api: "opencv",
-    fn,
-    argument,
-    ...(hint === undefined ? {} : { hint }),
-  });
+  return new LayoutError(`${argument}: ${what}`, { api: "opencv", fn, argument, hint });
 }

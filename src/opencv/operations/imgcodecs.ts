@@ -1,13 +1,11 @@
-import type { OpenCVContext } from "../context.ts";
 import type { OpenCVMat } from "../mat.ts";
+import type { MatTarget } from "../mats/target.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { imdecode } from "./imdecode.ts";
-import { imencode } from "./imencode.ts";
 import { ImgprocOperations } from "./imgproc.ts";
-import { imread } from "./imread.ts";
-import { imwrite } from "./imwrite.ts";
 import type { ReadMode, ReadOptions } from "./read_mode.ts";
+import { imdecode, imread } from "./reading.ts";
 import type { WriteOptions } from "./write_params.ts";
+import { imencode, imwrite } from "./writing.ts";
 
 /**
  * The functions of OpenCV's imgcodecs module, as methods of {@link OpenCVContext}. Images in files are grey, BGR or BGRA:
@@ -18,13 +16,16 @@ import type { WriteOptions } from "./write_params.ts";
  * is refused. A picture that cannot be written leaves what was there before, or no file, and the error says which.
  *
  * Decoders are native code too. OpenCV refuses images of more than 2^20 pixels a side or 2^30 in all before it makes memory
- * for them; `OPENCV_IO_MAX_IMAGE_WIDTH`, `…_HEIGHT` and `…_PIXELS`, set before the program starts, say otherwise. Of what
- * is in a file that somebody else made no more can be promised than in C++.
+ * for them; `OPENCV_IO_MAX_IMAGE_WIDTH`, `…_HEIGHT` and `…_PIXELS`, set before the program starts, change that. A malicious
+ * file is as dangerous as in C++.
  *
- * A file that ends early is an error, unless all pixels are there. JPEG is the exception: its decoder fills up what is
- * missing, as in C++, and does not say so.
+ * A file that ends early is an error, unless all pixels are there. JPEG is the exception: its decoder fills in the missing
+ * pixels, as in C++, and does not say so.
  */
 export abstract class ImgcodecsOperations extends ImgprocOperations {
+  /** Mats. */
+  abstract readonly mat: MatTarget;
+
   /**
    * Reads an image file (`cv::imread`) into memory of OpenCV's own, which lives as long as the tensor, and can be mapped
    * as any other. On x86-64 only.
@@ -33,11 +34,11 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * @param mode `"color"`: u8, BGR. `"grayscale"`: u8, one channel. `"unchanged"`: as in the file, with its alpha and depth.
    * `"anydepth"` keeps 16 and 32 bits a channel, and makes them grey; `"anycolor"` keeps grey or BGR; the reduced ones
    * are a half, a quarter or an eighth as wide and high
-   * @throws {PermissionError} where Deno may not read the file.
-   * @throws {ArgumentError} where there is no such regular file, or it has more than 2^31 - 1 bytes.
-   * @throws {NativeCallError} where it is no image, or only a part of one: but a JPEG that ends early is filled up.
-   * @throws {OpenCVError} where it is too large.
-   * @throws {InteropError} where this is no x86-64.
+   * @throws {PermissionError} if Deno may not read the file.
+   * @throws {ArgumentError} if there is no such regular file, or it has more than 2^31 - 1 bytes.
+   * @throws {NativeCallError} if it is no image, or only a part of one; a JPEG that ends early is filled in.
+   * @throws {OpenCVError} if the image is too large.
+   * @throws {InteropError} on processors other than x86-64.
    *
    * @example
    * ```ts
@@ -48,8 +49,8 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * console.log(photo.type); // CV_8UC3
    * ```
    */
-  imread(this: OpenCVContext, filename: string, mode: ReadMode = "color", options: ReadOptions = {}): OpenCVMat {
-    return imread(this, filename, mode, options);
+  imread(filename: string, mode: ReadMode = "color", options: ReadOptions = {}): OpenCVMat {
+    return imread(this.mat, filename, mode, options);
   }
 
   /**
@@ -59,9 +60,9 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    *
    * @param filename a path; the bytes of a file that is there are replaced, and a symbolic link is followed
    * @param img one channel (grey), three (BGR) or four (BGRA), of u8, u16 or f32
-   * @throws {PermissionError} where Deno may not write the file.
-   * @throws {ArgumentError} where it cannot be written, or OpenCV knows no such format. The message says what is left of it.
-   * @throws {NativeCallError} where OpenCV cannot encode the image.
+   * @throws {PermissionError} if Deno may not write the file.
+   * @throws {ArgumentError} if it cannot be written (the message says what is left of it), or OpenCV knows no such format.
+   * @throws {NativeCallError} if OpenCV cannot encode the image.
    *
    * @example
    * ```ts
@@ -74,19 +75,19 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * await Deno.remove(filename);
    * ```
    */
-  imwrite(this: OpenCVContext, filename: string, img: OpenCVTensor, options: WriteOptions = {}): void {
+  imwrite(filename: string, img: OpenCVTensor, options: WriteOptions = {}): void {
     imwrite(this, filename, img, options);
   }
 
   /**
    * Reads an image file that is in memory (`cv::imdecode`). On x86-64 only.
    *
-   * @param buf the file's bytes; not needed any more afterwards
+   * @param buf the file's bytes; not needed after the call
    * @param mode as {@link imread} has it
    * @throws {ArgumentError} for no bytes, more than 2^31 - 1, and shared ones.
-   * @throws {NativeCallError} where they are no image, or only a part of one: but a JPEG that ends early is filled up.
-   * @throws {OpenCVError} where it is too large.
-   * @throws {InteropError} where this is no x86-64.
+   * @throws {NativeCallError} if they are no image, or only a part of one; a JPEG that ends early is filled in.
+   * @throws {OpenCVError} if the image is too large.
+   * @throws {InteropError} on processors other than x86-64.
    *
    * @example
    * ```ts
@@ -98,13 +99,8 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * console.log(grey.type); // CV_8UC1
    * ```
    */
-  imdecode(
-    this: OpenCVContext,
-    buf: Uint8Array<ArrayBuffer>,
-    mode: ReadMode = "color",
-    options: ReadOptions = {},
-  ): OpenCVMat {
-    return imdecode(this, buf, mode, options);
+  imdecode(buf: Uint8Array<ArrayBuffer>, mode: ReadMode = "color", options: ReadOptions = {}): OpenCVMat {
+    return imdecode(this.mat, buf, mode, options);
   }
 
   /**
@@ -113,8 +109,8 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * @param ext the ending that says the format: `".png"`
    * @param img as {@link imwrite} has it
    * @returns a copy that is yours
-   * @throws {ArgumentError} where OpenCV knows no such format.
-   * @throws {NativeCallError} where OpenCV cannot encode the image.
+   * @throws {ArgumentError} if OpenCV knows no such format.
+   * @throws {NativeCallError} if OpenCV cannot encode the image.
    *
    * @example
    * ```ts
@@ -126,12 +122,7 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * console.log(file.subarray(0, 2)); // Uint8Array(2) [ 255, 216 ]
    * ```
    */
-  imencode(
-    this: OpenCVContext,
-    ext: string,
-    img: OpenCVTensor,
-    options: WriteOptions = {},
-  ): Uint8Array<ArrayBuffer> {
+  imencode(ext: string, img: OpenCVTensor, options: WriteOptions = {}): Uint8Array<ArrayBuffer> {
     return imencode(this, ext, img, options);
   }
 }

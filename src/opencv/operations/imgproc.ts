@@ -1,20 +1,24 @@
-import type { OpenCVContext } from "../context.ts";
 import type { OperationOptions } from "../operate.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { canny, type CannyOptions } from "./canny.ts";
-import type { ColorCode } from "./color_code.ts";
+import type { ColorCode } from "./color_codes.ts";
 import { CoreOperations } from "./core.ts";
 import { cvtColor } from "./cvt_color.ts";
-import { gaussianBlur, type GaussianBlurOptions } from "./gaussian_blur.ts";
+import {
+  canny,
+  type CannyOptions,
+  gaussianBlur,
+  type GaussianBlurOptions,
+  threshold,
+  type ThresholdOptions,
+  type ThresholdType,
+} from "./filters.ts";
+import { resize, type ResizeOptions, warpAffine, type WarpAffineOptions } from "./geometry.ts";
 import type { AffineMatrix, Size } from "./values.ts";
-import { resize, type ResizeOptions } from "./resize.ts";
-import { threshold, type ThresholdOptions, type ThresholdType } from "./threshold.ts";
-import { warpAffine, type WarpAffineOptions } from "./warp_affine.ts";
 
 /**
  * The functions of OpenCV's imgproc module, as methods of {@link OpenCVContext}. They take images: Mats and UMats of two
- * dimensions, `[rows, columns]` or `[rows, columns, channels]`. What a channel means is up to the program, but for
- * {@link cvtColor}; OpenCV's own order is blue, green, red. They throw what {@link CoreOperations} do.
+ * dimensions, `[rows, columns]` or `[rows, columns, channels]`. Only {@link cvtColor} knows what a channel means; OpenCV's
+ * own order is blue, green, red. They throw like those of {@link CoreOperations}.
  */
 export abstract class ImgprocOperations extends CoreOperations {
   /**
@@ -47,22 +51,15 @@ export abstract class ImgprocOperations extends CoreOperations {
    * cv.cvtColor(image, grey, "BGR2GRAY");
    * ```
    */
-  cvtColor(
-    this: OpenCVContext,
-    src: OpenCVTensor,
-    dst: OpenCVTensor,
-    code: ColorCode,
-    options: OperationOptions = {},
-  ): void {
-    cvtColor(this, src, dst, code, options);
+  cvtColor(src: OpenCVTensor, dst: OpenCVTensor, code: ColorCode, options: OperationOptions = {}): void {
+    cvtColor(this, { src, dst }, options, code);
   }
 
   /**
    * Blurs an image (`cv::GaussianBlur`), in place where `dst` is `src`. Not on Intel's GPUs: for one channel of u8 and a
-   * kernel of 3×3 or 5×5 OpenCV 4.6 reads there what it has written already.
+   * kernel of 3×3 or 5×5, OpenCV 4.6 reads pixels there that it has overwritten.
    *
-   * A Mat or UMat is an image by itself: what lies beyond its edge is what `border` says, though it be a part of a larger
-   * one (BORDER_ISOLATED).
+   * `border` gives the pixels beyond the edge, even if the Mat or UMat is a part of a larger one (BORDER_ISOLATED).
    *
    * @param src u8, u16, i16, f32 or f64, any number of channels
    * @param dst of the same size and type
@@ -77,20 +74,14 @@ export abstract class ImgprocOperations extends CoreOperations {
    * cv.GaussianBlur(image, image, [5, 5], { sigmaX: 1.5 });
    * ```
    */
-  GaussianBlur(
-    this: OpenCVContext,
-    src: OpenCVTensor,
-    dst: OpenCVTensor,
-    ksize: Size,
-    options: GaussianBlurOptions = {},
-  ): void {
-    gaussianBlur(this, src, dst, ksize, options);
+  GaussianBlur(src: OpenCVTensor, dst: OpenCVTensor, ksize: Size, options: GaussianBlurOptions = {}): void {
+    gaussianBlur(this, { src, dst }, options, ksize);
   }
 
   /**
    * Finds edges (`cv::Canny`): 255 on an edge, 0 elsewhere. In place where `dst` is `src`, for one channel.
    *
-   * @param src u8, any number of channels: of several the one whose gradient is steepest counts
+   * @param src u8, any number of channels: of several channels, the one with the steepest gradient counts
    * @param dst u8, one channel, of the same size
    * @param threshold1 a gradient above the lower one of both is an edge where it touches one; 0 to 2^31 - 1
    * @param threshold2 a gradient above the higher one is an edge by itself
@@ -106,14 +97,13 @@ export abstract class ImgprocOperations extends CoreOperations {
    * ```
    */
   Canny(
-    this: OpenCVContext,
     src: OpenCVTensor,
     dst: OpenCVTensor,
     threshold1: number,
     threshold2: number,
     options: CannyOptions = {},
   ): void {
-    canny(this, src, dst, threshold1, threshold2, options);
+    canny(this, { src, dst }, options, threshold1, threshold2);
   }
 
   /**
@@ -134,14 +124,8 @@ export abstract class ImgprocOperations extends CoreOperations {
    * cv.resize(image, small, [160, 120], { interpolation: "area" });
    * ```
    */
-  resize(
-    this: OpenCVContext,
-    src: OpenCVTensor,
-    dst: OpenCVTensor,
-    dsize: Size,
-    options: ResizeOptions = {},
-  ): void {
-    resize(this, src, dst, dsize, options);
+  resize(src: OpenCVTensor, dst: OpenCVTensor, dsize: Size, options: ResizeOptions = {}): void {
+    resize(this, { src, dst }, options, dsize);
   }
 
   /**
@@ -165,14 +149,13 @@ export abstract class ImgprocOperations extends CoreOperations {
    * ```
    */
   warpAffine(
-    this: OpenCVContext,
     src: OpenCVTensor,
     dst: OpenCVTensor,
     M: AffineMatrix,
     dsize: Size,
     options: WarpAffineOptions = {},
   ): void {
-    warpAffine(this, src, dst, M, dsize, options);
+    warpAffine(this, { src, dst }, options, M, dsize);
   }
 
   /**
@@ -184,7 +167,7 @@ export abstract class ImgprocOperations extends CoreOperations {
    * @param dst of the same size and type
    * @param thresh of integers its whole part (floor) counts
    * @param maxval rounded, and held within the range of the depth
-   * @returns the threshold that was used: the one that was found, where OpenCV was to search it
+   * @returns the threshold that was used; with `search`, the one that OpenCV found
    *
    * @example
    * ```ts
@@ -197,7 +180,6 @@ export abstract class ImgprocOperations extends CoreOperations {
    * ```
    */
   threshold(
-    this: OpenCVContext,
     src: OpenCVTensor,
     dst: OpenCVTensor,
     thresh: number,
@@ -205,6 +187,6 @@ export abstract class ImgprocOperations extends CoreOperations {
     type: ThresholdType,
     options: ThresholdOptions = {},
   ): number {
-    return threshold(this, src, dst, thresh, maxval, type, options);
+    return threshold(this, { src, dst }, options, thresh, maxval, type);
   }
 }

@@ -1,13 +1,13 @@
 import { sizeOf } from "../../core/layout/dtype.ts";
-import { LayoutError } from "../../core/errors.ts";
+import { unfitError } from "../errors.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { channelsIn, dtypeIn, typeName } from "../type.ts";
-import { MOST_INT } from "../limits.ts";
+import { channelsIn, dtypeIn, MOST_INT, typeName } from "../type.ts";
+import { unfit } from "./image.ts";
 
 /** Each may take eight bytes, in one sum. */
 const MOST_IN_ROW = 2 ** 28 - 1;
 
-/** What an operation is going to make: sizes and type. */
+/** The sizes and type of the result of an operation. */
 export interface Result {
   /** The extent of each dimension. */
   readonly sizes: readonly number[];
@@ -15,18 +15,18 @@ export interface Result {
   readonly type: number;
 }
 
-/** Throws a {@link LayoutError} unless an output has the size and type of the result: it says what that is. */
+/** Throws a {@link LayoutError} unless an output has the size and type of the result. */
 export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void {
   const { sizes, type } = dst.shape;
   if (type === result.type && sizes.length === result.sizes.length && sizes.every((n, i) => n === result.sizes[i])) {
     return;
   }
-  throw new LayoutError(`dst: ${fn} makes ${inWords(result)}; ${dst.name} is ${inWords(dst.shape)}.`, {
-    api: "opencv",
+  throw unfit(
     fn,
-    argument: "dst",
-    hint: "Map memory of that size and type; or pass { reallocate: true }, and take the result from the error.",
-  });
+    "dst",
+    `${fn} makes ${inWords(result)}; ${dst.name} is ${inWords(dst.shape)}.`,
+    "Map memory of that size and type; or pass { reallocate: true }, and take the result from the error.",
+  );
 }
 
 /**
@@ -34,8 +34,7 @@ export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void 
  * floats, the Bayer patterns) multiply rows by bytes, or values of a row by bytes, with an int.
  */
 export function assertImage(argument: string, { name, shape: { sizes, type }, layout }: OpenCVTensor): void {
-  const fault = (what: string, hint: string) =>
-    new LayoutError(`${argument}: ${name} ${what}`, { api: "opencv", argument, hint });
+  const fault = (what: string, remedy: string) => unfitError({ argument, problem: `${name} ${what}`, remedy });
   if (sizes.length > 2) {
     throw fault(
       `has ${sizes.length} dimensions; an image has rows, columns and channels.`,
@@ -52,33 +51,29 @@ export function assertImage(argument: string, { name, shape: { sizes, type }, la
 }
 
 /**
- * Throws a {@link LayoutError} where OpenCV cannot give an output memory for the result. It does not look whether the
- * product of its extents fits into 64 bits, either.
+ * Throws a {@link LayoutError} if OpenCV cannot allocate memory for the result. OpenCV does not check that the product of the
+ * extents fits into 64 bits.
  */
 export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Result): void {
   if (dst.ownsMemory) {
-    throw new LayoutError(`dst: ${dst.name} is memory of OpenCV's own, which would be freed if it were reallocated.`, {
-      api: "opencv",
+    throw unfit(
       fn,
-      argument: "dst",
-      hint: "Pass an output that was mapped, or that cv.mat.create() has made.",
-    });
+      "dst",
+      `${dst.name} is memory of OpenCV's own, which would be freed if it were reallocated.`,
+      "Pass an output that was mapped, or that cv.mat.create() has made.",
+    );
   }
   const channels = channelsIn(result.type);
   const bytes = result.sizes.reduce((product, extent) => product * extent, channels * sizeOf(dtypeIn(result.type)));
   if (bytes <= MOST_INT && result.sizes[result.sizes.length - 1] * channels <= MOST_IN_ROW) return;
-  throw new LayoutError(`dst: ${fn} makes ${inWords(result)}, and OpenCV counts ${MOST_INT} bytes.`, {
-    api: "opencv",
-    fn,
-    argument: "dst",
-  });
+  throw unfit(fn, "dst", `${fn} makes ${inWords(result)}, and OpenCV counts ${MOST_INT} bytes.`);
 }
 
 function inWords({ sizes, type }: Result): string {
   return `${sizesInWords(sizes)} of ${typeName(type)}`;
 }
 
-/** The extents of a Mat, for messages: of two each by its name, for their order is not everywhere the same. */
+/** The extents of a Mat, for messages. Two have names, because their order differs between APIs. */
 export function sizesInWords(sizes: readonly number[]): string {
   if (sizes.length > 2) return sizes.join("×");
   return sizes.map((extent, i) => `${extent} ${i === 0 ? "row" : "column"}${extent === 1 ? "" : "s"}`).join(" × ");

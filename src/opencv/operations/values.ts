@@ -1,7 +1,7 @@
 import { literal } from "../../core/argument.ts";
 import { wrong } from "../errors.ts";
 import { namesNear, withoutPrefix } from "./names.ts";
-import { MOST_INT } from "../limits.ts";
+import { MOST_INT } from "../type.ts";
 import {
   BORDER_CONSTANT,
   BORDER_ISOLATED,
@@ -62,7 +62,7 @@ export function scalarIn(given: Scalar, argument: string): Float64Array<ArrayBuf
   const values = new Float64Array(4);
   if (!Array.isArray(given)) return values.fill(number(given, argument));
   const { length } = given;
-  if (length > 4) throw wrong(argument, `${length} values are more than the 4 of a cv::Scalar.`);
+  if (length > 4) throw wrong(argument, `expected at most 4 values (cv::Scalar), got ${length}.`);
   for (let i = 0; i < length; i++) values[i] = number(given[i], `${argument}[${i}]`);
   return values;
 }
@@ -72,7 +72,7 @@ export type Size = readonly [width: number, height: number];
 
 /** A size that a program gave. @throws {ArgumentError} */
 export function sizeIn(given: Size, argument: string, least = 1, most: number = MOST_INT): Size {
-  if (!Array.isArray(given) || given.length !== 2) throw wrong(argument, "it is to be [width, height].");
+  if (!Array.isArray(given) || given.length !== 2) throw wrong(argument, "expected [width, height].");
   const [width, height] = given;
   return [int(width, `${argument}[0]`, least, most), int(height, `${argument}[1]`, least, most)];
 }
@@ -91,17 +91,17 @@ export type AffineMatrix =
 export function matrixIn(given: AffineMatrix, argument: string): Float64Array<ArrayBuffer> {
   const rows = firstOf(given, 7);
   const numbers = rows.length === 2 ? rows.flatMap((row) => firstOf(row, 4)) : rows;
-  if (numbers.length !== 6) throw wrong(argument, "it is to be six numbers, or two rows of three.");
+  if (numbers.length !== 6) throw wrong(argument, "expected six numbers, or two rows of three.");
   return Float64Array.from(numbers, (value, i) => number(value, `${argument}[${i}]`));
 }
 
-/** The first items of an array, by their indices: it may say that it has billions. */
+/** The first items of an array, which may be billions long. */
 function firstOf(given: unknown, most: number): unknown[] {
   if (!Array.isArray(given)) return [];
   return Array.from({ length: Math.min(given.length, most) }, (_, i) => given[i]);
 }
 
-/** What lies beyond an image's edge, for those who look there; OpenCV's default is `"reflect-101"`. */
+/** The pixels beyond an image's edge; OpenCV's default is `"reflect-101"`. */
 export type Border = "constant" | "replicate" | "reflect" | "wrap" | "reflect-101";
 
 /** OpenCV's numbers of them (BorderTypes). */
@@ -113,5 +113,5 @@ export const BORDERS: Readonly<Record<Border, number>> = {
   "reflect-101": BORDER_REFLECT_101,
 };
 
-/** A Mat or UMat is an image by itself: what lies around it in memory is somebody else's. */
+/** Operations do not read memory around a Mat or UMat: it belongs to somebody else. */
 export const ISOLATED: number = BORDER_ISOLATED;

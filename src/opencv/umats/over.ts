@@ -16,17 +16,17 @@ import type { UMatBuffer } from "../umat.ts";
 import { ReallocatedError } from "../tensor.ts";
 import type { UMatTarget } from "./target.ts";
 
-/** A header, and what it says. */
+/** A header over a buffer. */
 export interface UMatOver {
   /** Where it lies. */
   readonly slot: Slot;
-  /** What it says of its elements. */
+  /** Its description of the elements. */
   readonly shape: MatShape;
   /** The UMatData that it leads to. */
   readonly u: Address;
 }
 
-/** What a UMat over somebody's buffer is to be. */
+/** A UMat to be made over a buffer. */
 export interface UMatInit {
   /** Where its elements lie, counted from `buffer.offset`. */
   readonly at: Layout;
@@ -42,10 +42,10 @@ const DATA = UMatData.fields;
 const LET_GO_MS = 1000;
 
 /**
- * A UMat over a buffer that OpenCV does not own; its end goes on the undo list. What convertFromBuffer makes is made here,
- * without a native call, and with what convertFromBuffer of OpenCV 4.6 leaves out: the offset, and the step of its rows.
+ * A UMat over a buffer that OpenCV does not own; its end goes on the undo list. It is made like convertFromBuffer does, but
+ * without a native call, and with the offset and the row step that convertFromBuffer of OpenCV 4.6 ignores.
  *
- * @param grants what is kept for good where somebody in OpenCV does not let go of the buffer
+ * @param grants the grants to keep for good if OpenCV does not release the buffer
  * @throws {LayoutError} where OpenCV cannot have that layout.
  */
 export function umatOver(target: UMatTarget, init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
@@ -121,7 +121,7 @@ function endOver(target: UMatTarget, slot: Slot, { buffer, name }: UMatInit, gra
   const u = umatDataIn(slot);
   const isOurs = u === slot.data;
   if (!letGo(slot, isOurs ? 2 : 1)) {
-    warn(`somebody in OpenCV still has ${name}; its memory is kept for good. Release every copy of a cv::UMat.`);
+    warn(`OpenCV still uses ${name}; its memory is kept for good. Release every copy of the cv::UMat.`);
     for (const { allocation } of grants) allocation.escaped = true;
     buffer.execution?.device.keep(buffer.mem);
     return;

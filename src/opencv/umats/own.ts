@@ -4,18 +4,20 @@ import type { Access } from "../../core/memory/access.ts";
 import type { Block, Fate } from "../../core/memory/allocation.ts";
 import { adoptHandle, own } from "../../core/memory/own.ts";
 import { describeLayout } from "../../core/layout/layout.ts";
+import { wrong } from "../errors.ts";
 import type { Execution } from "../execution.ts";
-import { umatDataIn, umatIn } from "../header.ts";
+import { fillEmpty, headerAt, probeOwners, umatDataIn, umatIn } from "../header.ts";
 import { core } from "../library.ts";
-import { viewAt } from "../memory.ts";
+import { addressIn, viewAt } from "../memory.ts";
 import { layoutOf } from "../shape.ts";
-import { giveSlot, type Slot, viewOf } from "../slots.ts";
+import { filledSlot, giveSlot, isInSlot, type Slot, viewOf } from "../slots.ts";
+import { currentContext } from "../thread_state.ts";
 import { OpenCVUMat, type UMatBuffer } from "../umat.ts";
 import type { UMatTarget } from "./target.ts";
 
 /**
- * A tensor over the UMat in a slot, whose buffer OpenCV counts the owners of: this is one more. Who has the same `cl_mem` is
- * its peer. Takes the slot over.
+ * A tensor over the UMat in a slot, whose buffer OpenCV reference-counts: this is one more owner. Tensors over the same
+ * `cl_mem` are its peers. Takes the slot over.
  */
 export function ownUMat(
   target: UMatTarget,
@@ -39,6 +41,38 @@ export function ownUMat(
   return new OpenCVUMat({ target, resource, layout, slot, shape, ...place, ownsMemory: true });
 }
 
+/** A tensor over a `cv::UMat` that somebody else made. */
+export function attachedUMat(target: UMatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVUMat {
+  const handle = addressIn(given);
+  const { u } = headerAt(handle, "umat");
+  if (isInSlot(u)) throw wrong("handle", "the UMat is a tensor's of samepage's.", "Slice that tensor, or map it.");
+  probeOwners(u, "urefcount");
+  if (readUMatData(viewAt(u, UMatData.size), 0).handle === 0n) {
+    throw wrong(
+      "handle",
+      "the UMat has no cl_mem: OpenCV made it where it could not use OpenCL.",
+      "Use cv.mat instead.",
+    );
+  }
+  const clContext = currentContext();
+  if (clContext === undefined) {
+    throw wrong("handle", "OpenCV uses no OpenCL in this thread.", "Set OPENCV_OPENCL_DEVICE.");
+  }
+  core().ocl_finish();
+  const slot = filledSlot((slot) => {
+    fillEmpty(slot, "umat");
+    core().UMat_copy(slot.header, handle);
+  });
+  const execution = target.context.executionIn(clContext);
+  try {
+    const mem = core().UMat_handle(slot.header, ACCESS_RW);
+    return ownUMat(target, slot, { mem, clContext, execution }, access);
+  } catch (error) {
+    endHeader(slot, execution);
+    throw error;
+  }
+}
+
 /** All of a buffer of OpenCV's: whoever maps it on to the host makes the views of it. */
 function blockOf(slot: Slot, execution: Execution | undefined): Block {
   const byteLength = Number(readUMatData(viewAt(umatDataIn(slot), UMatData.size), 0).size);
@@ -46,7 +80,7 @@ function blockOf(slot: Slot, execution: Execution | undefined): Block {
   return { kind: "opencv.umat", byteLength, free };
 }
 
-/** What OpenCV has put into a slot, as a tensor of its own; undefined where its context has ended: then it is released. */
+/** OpenCV's result in a slot, as a tensor of its own; released, and undefined, if its context has ended. */
 export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution }: UMatBuffer): OpenCVUMat | undefined {
   if (target.context.resource.state !== "live" || (execution !== undefined && !execution.live)) {
     endHeader(slot, execution);

@@ -7,27 +7,26 @@ import type { Layout } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { OpenCVContext } from "../context.ts";
-import { MOST_INT } from "../limits.ts";
+import type { OpenCVBase } from "../base.ts";
+import { MOST_INT } from "../type.ts";
 import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import type { Slot } from "../slots.ts";
 import { OpenCVUMat, type UMatBuffer, type UMatPlace } from "../umat.ts";
-import { attachedUMat } from "./attached.ts";
 import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
-import { resultIn } from "./own.ts";
+import { attachedUMat, resultIn } from "./own.ts";
 
-/** What maps to UMats, as a target of the graph. Made by the context: `cv.umat`, `cv.umatOf({ channels })`. */
+/** UMats as a target of the graph. Made by the context: `cv.umat`, `cv.umatOf({ channels })`. */
 export class UMatTarget implements Target<OpenCVUMat> {
   /** The kind of memory. */
   readonly kind = "opencv.umat";
   /** The context whose memory it is. */
-  readonly context: OpenCVContext;
+  readonly context: OpenCVBase;
   /** How many channels its UMats have; undefined where their shape tells. */
   readonly channels: number | undefined;
 
   /** Made by the context. */
-  constructor(context: OpenCVContext, channels?: number) {
+  constructor(context: OpenCVBase, channels?: number) {
     this.context = context;
     this.channels = channels;
   }
@@ -46,7 +45,10 @@ export class UMatTarget implements Target<OpenCVUMat> {
     }
     const size = sizeOf(at.dtype);
     if (offset % size === 0) return onGrid(shapeOf(at, this.channels), offset);
-    return { argument: "byteOffset", problem: `${offset} is no multiple of the ${size} bytes of ${at.dtype}.` };
+    return {
+      argument: "byteOffset",
+      problem: `expected a multiple of the ${size} bytes of ${at.dtype}, got ${offset}.`,
+    };
   }
 
   /** Fills a header in over a buffer; its end goes on the undo list: for those who write mappers. @throws {LayoutError} */
@@ -76,9 +78,9 @@ export class UMatTarget implements Target<OpenCVUMat> {
    * The other way, a native function with a parameter `cv::UMat *` takes `umat.handle`: a bigint for `"u64"`, and for
    * `"pointer"` `Deno.UnsafePointer.create(umat.handle)`.
    *
-   * @param handle the address of a live `cv::UMat`, as a bigint or a Deno pointer. The header is probed, but what another
-   * thread takes away meanwhile ends the process
-   * @throws {ArgumentError} for what is no UMat, an empty one, and one that has no `cl_mem`.
+   * @param handle the address of a live `cv::UMat`, as a bigint or a Deno pointer. The header is probed, but if another
+   * thread frees it meanwhile, the process ends
+   * @throws {ArgumentError} if there is no UMat, an empty one, or one without a `cl_mem`.
    *
    * @example
    * ```ts ignore
@@ -106,8 +108,7 @@ function onGrid(shape: MatShape | Unfit, offset: number): MatShape | Unfit {
   return {
     argument: "byteOffset",
     problem:
-      `${offset} bytes are no whole number of pixels (${pixel} bytes) behind whole rows (${row} bytes), as OpenCV ` +
-      "counts them.",
+      `OpenCV's filters expect whole rows (${row} bytes) and whole pixels (${pixel} bytes), got ${offset} bytes.`,
     remedy: "Begin at a whole pixel; or slice the host's tensor, and map that.",
   };
 }

@@ -1,162 +1,115 @@
-import {
-  allowed,
-  CLOSED_TO_THE_HOST,
-  COPIES,
-  MOVED_BY_NOBODY,
-  never,
-  NO_HANDLE,
-  NOT_REGISTERED,
-  rules,
-} from "./shared.ts";
-import type { CudaRule } from "./rule.ts";
+import { always, never, onlyIf } from "./rule.ts";
+import { byKernels, byTheHost, notExported, ON_A_DEVICE, rules } from "./shared.ts";
 
-const ANOTHER = "a touch by another device without peer access ends the contexts of both";
+const EXPORT_DMA_BUF = {
+  reason: "this device or its driver cannot export a dma-buf",
+  by: ["cuMemGetHandleForAddressRange"],
+};
 
-/** Memory of the device: cudaMalloc, cudaMallocPitch, cudaMallocAsync. */
+/** Device memory: cudaMalloc, cudaMallocPitch, cudaMallocAsync. */
 export const DEVICE = rules({
-  "kernel-read": allowed("cudaMalloc"),
-  "kernel-write": allowed("cudaMalloc"),
-  "kernel-on-another-device": never("cudaDeviceEnablePeerAccess", ANOTHER, "Map it: graph.map(tensor, otherContext)."),
-  ...CLOSED_TO_THE_HOST,
-  copy: COPIES,
-  ...NOT_REGISTERED,
-  free: allowed("cudaFree", { by: ["cudaFree", "cudaFreeAsync"] }),
-  ...MOVED_BY_NOBODY,
-  "export-ipc": {
-    allowed: "if",
-    attributes: { unifiedAddressing: 1, integrated: 0 },
-    by: ["cudaIpcGetMemHandle"],
+  ...ON_A_DEVICE,
+  ...byKernels(always("cudaMalloc")),
+  "kernel-on-another-device": never(
+    "cudaDeviceEnablePeerAccess",
+    "an access by another device without peer access destroys the contexts of both",
+    "Map it: graph.map(tensor, otherContext).",
+  ),
+  free: always("cudaFree", { by: ["cudaFree", "cudaFreeAsync"] }),
+  "export-ipc": onlyIf({ unifiedAddressing: 1, integrated: 0 }, "003/3.6/ipc", {
     reason: "CUDA IPC is not supported on a Tegra",
-    remedy: "Allocate it by cuda.virtual, and pass the fd on.",
-    source: "003/3.6/ipc",
-  },
-  "export-fd": NO_HANDLE,
-  "export-dma-buf": {
-    allowed: "if",
-    attributes: { dmaBufSupported: 1 },
-    by: ["cuMemGetHandleForAddressRange"],
-    reason: "this device or its driver exports no dma-buf",
-    source: "cuMemGetHandleForAddressRange",
-  },
+    remedy: "Allocate it by cuda.virtual, and send the fd.",
+    by: ["cudaIpcGetMemHandle"],
+  }),
+  "export-dma-buf": onlyIf({ dmaBufSupported: 1 }, "cuMemGetHandleForAddressRange", EXPORT_DMA_BUF),
   "share-opencl": never(
     "cuMemExportToShareableHandle",
-    "OpenCL imports memory by an fd, which cudaMalloc's has not",
+    "OpenCL imports memory by an fd, and memory of cudaMalloc has none",
     "Allocate it by cuda.virtual.",
   ),
 });
 
-const VIRTUAL: CudaRule = {
-  allowed: "if",
-  attributes: { virtualMemoryManagementSupported: 1 },
+const IS_VIRTUAL = { virtualMemoryManagementSupported: 1 };
+
+const NO_VIRTUAL = {
   reason: "the device has no virtual memory management",
   remedy: "Allocate it by cuda.allocate().",
-  source: "cuMemCreate",
 };
 
-const ON_THE_HOST: CudaRule = {
-  allowed: "if",
-  attributes: { virtualMemoryManagementSupported: 1, hostNumaVirtualMemoryManagementSupported: 1 },
-  reason: "the CPU does not reach it unless it was made on the host, which this device cannot",
-  remedy: "Allocate it by cuda.pinned.allocate().",
-  source: "cuMemCreate",
+const NO_FD = {
+  reason: "the device cannot export memory as a file descriptor",
 };
 
-const BY_FD: CudaRule = {
-  allowed: "if",
-  attributes: { handleTypePosixFileDescriptorSupported: 1 },
-  reason: "the device exports no memory as a file descriptor",
-  source: "cuMemExportToShareableHandle",
-};
-
-/** Memory that was made and mapped in two steps: cuMemCreate and cuMemMap; of a device, or of the host. */
+/** Virtual memory, on the device or on the host: cuMemCreate and cuMemMap. */
 export const VIRTUAL_MEMORY = rules({
-  "kernel-read": VIRTUAL,
-  "kernel-write": VIRTUAL,
-  "kernel-on-another-device": { ...VIRTUAL, by: ["cuMemSetAccess"], source: "cuMemSetAccess" },
-  "host-read": ON_THE_HOST,
-  "host-write": ON_THE_HOST,
-  "host-view-while-a-kernel-runs": ON_THE_HOST,
-  copy: COPIES,
-  ...NOT_REGISTERED,
-  free: { ...VIRTUAL, by: ["cuMemUnmap", "cuMemRelease", "cuMemAddressFree"], source: "cuMemUnmap" },
-  ...MOVED_BY_NOBODY,
+  ...ON_A_DEVICE,
+  ...byKernels(onlyIf(IS_VIRTUAL, "cuMemCreate", NO_VIRTUAL)),
+  "kernel-on-another-device": onlyIf(IS_VIRTUAL, "cuMemSetAccess", { ...NO_VIRTUAL, by: ["cuMemSetAccess"] }),
+  ...byTheHost(
+    onlyIf({ ...IS_VIRTUAL, hostNumaVirtualMemoryManagementSupported: 1 }, "cuMemCreate", {
+      reason: "the CPU reaches it only if it was made on the host, which this device does not support",
+      remedy: "Allocate it by cuda.pinned.allocate().",
+    }),
+  ),
+  free: onlyIf(IS_VIRTUAL, "cuMemUnmap", { ...NO_VIRTUAL, by: ["cuMemUnmap", "cuMemRelease", "cuMemAddressFree"] }),
   "export-ipc": never(
     "cudaIpcGetMemHandle",
-    "CUDA IPC exports what cudaMalloc has made",
+    "CUDA IPC exports only memory of cudaMalloc",
     "Export its fd, and send that to the other process.",
   ),
-  "export-fd": { ...BY_FD, by: ["cuMemExportToShareableHandle"] },
-  "export-dma-buf": {
-    allowed: "if",
-    attributes: { virtualMemoryManagementSupported: 1, dmaBufSupported: 1 },
-    by: ["cuMemGetHandleForAddressRange"],
-    reason: "this device or its driver exports no dma-buf",
-    source: "cuMemGetHandleForAddressRange",
-  },
-  "share-opencl": BY_FD,
+  "export-fd": onlyIf({ handleTypePosixFileDescriptorSupported: 1 }, "cuMemExportToShareableHandle", {
+    ...NO_FD,
+    by: ["cuMemExportToShareableHandle"],
+  }),
+  "export-dma-buf": onlyIf({ ...IS_VIRTUAL, dmaBufSupported: 1 }, "cuMemGetHandleForAddressRange", EXPORT_DMA_BUF),
+  "share-opencl": onlyIf({ handleTypePosixFileDescriptorSupported: 1 }, "cuMemExportToShareableHandle", NO_FD),
 });
-
-const ANOTHERS = "it is another process's memory";
-const ASK_THAT_PROCESS = "Ask that process to export it.";
 
 /** Memory of another process: cudaIpcOpenMemHandle. */
 export const IMPORTED = rules({
-  "kernel-read": allowed("cudaIpcOpenMemHandle"),
-  "kernel-write": allowed("cudaIpcOpenMemHandle"),
+  ...ON_A_DEVICE,
+  ...byKernels(always("cudaIpcOpenMemHandle")),
   "kernel-on-another-device": never(
     "cudaIpcOpenMemHandle",
     "it was opened for one device",
     "Open the handle in the other device's context.",
   ),
-  ...CLOSED_TO_THE_HOST,
-  copy: COPIES,
-  ...NOT_REGISTERED,
-  free: allowed("cudaIpcCloseMemHandle", { by: ["cudaIpcCloseMemHandle"] }),
-  ...MOVED_BY_NOBODY,
-  "export-ipc": never("cudaIpcGetMemHandle", ANOTHERS, "Pass the handle on that it was opened by."),
-  "export-fd": NO_HANDLE,
-  "export-dma-buf": never("cuMemGetHandleForAddressRange", ANOTHERS, ASK_THAT_PROCESS),
-  "share-opencl": never("cuMemExportToShareableHandle", ANOTHERS, ASK_THAT_PROCESS),
+  free: always("cudaIpcCloseMemHandle", { by: ["cudaIpcCloseMemHandle"] }),
+  ...notExported(
+    "it belongs to another process",
+    "Ask that process to export it.",
+    "Pass on the handle that it was opened by.",
+  ),
 });
 
-const OWNERS = "it is another device's memory";
-const IN_ITS_CONTEXT = "Do it in the context that allocated it.";
+const NOT_ITS_OWN = "it belongs to another device";
 
-/** Memory of another device, once this one has access to it: cudaDeviceEnablePeerAccess. */
+/** Memory of another device, to which this device has access: cudaDeviceEnablePeerAccess. */
 export const PEER = rules({
-  "kernel-read": allowed("cudaDeviceEnablePeerAccess"),
-  "kernel-write": allowed("cudaDeviceEnablePeerAccess"),
+  ...ON_A_DEVICE,
+  ...byKernels(always("cudaDeviceEnablePeerAccess")),
   "kernel-on-another-device": never(
     "cudaDeviceEnablePeerAccess",
-    "each device has to be given access of its own",
-    "Map it from where it was allocated.",
+    "each device needs access of its own",
+    "Map the tensor of the context that allocated it.",
   ),
-  ...CLOSED_TO_THE_HOST,
-  copy: COPIES,
-  ...NOT_REGISTERED,
-  free: never("cudaFree", OWNERS, "Dispose the tensor that it was mapped from."),
-  ...MOVED_BY_NOBODY,
-  "export-ipc": never("cudaIpcGetMemHandle", OWNERS, IN_ITS_CONTEXT),
-  "export-fd": NO_HANDLE,
-  "export-dma-buf": never("cuMemGetHandleForAddressRange", OWNERS, IN_ITS_CONTEXT),
-  "share-opencl": never("cuMemExportToShareableHandle", OWNERS, IN_ITS_CONTEXT),
+  free: never("cudaFree", NOT_ITS_OWN, "Dispose the tensor that it was mapped from."),
+  ...notExported(NOT_ITS_OWN, "Do it in the context that allocated it."),
 });
 
-const OPAQUE = "how an array lies in memory is the driver's own affair: it has no address";
-const LINEAR = "Copy it to a tensor: stream.copyFromArray(array, tensor).";
+const COPY_IT = "Copy it to a tensor: stream.copyFromArray(array, tensor).";
 
-/** Arrays, which kernels see through textures and surfaces: cudaMalloc3DArray. */
+/** Arrays, which kernels access through textures and surfaces: cudaMalloc3DArray. */
 export const ARRAY = rules({
-  "kernel-read": allowed("cudaCreateTextureObject", { by: ["cudaCreateTextureObject", "cudaCreateSurfaceObject"] }),
-  "kernel-write": allowed("cudaCreateSurfaceObject", { by: ["cudaCreateSurfaceObject"] }),
-  "kernel-on-another-device": never("cudaCreateTextureObject", "textures and surfaces are of one device", LINEAR),
-  ...CLOSED_TO_THE_HOST,
-  copy: allowed("cudaMemcpy3DAsync", { by: ["cudaMemcpy3DAsync"] }),
-  ...NOT_REGISTERED,
-  free: allowed("cudaFreeArray", { by: ["cudaFreeArray"] }),
-  ...MOVED_BY_NOBODY,
-  "export-ipc": never("cudaIpcGetMemHandle", OPAQUE, LINEAR),
-  "export-fd": NO_HANDLE,
-  "export-dma-buf": never("cuMemGetHandleForAddressRange", OPAQUE, LINEAR),
-  "share-opencl": never("cuMemExportToShareableHandle", OPAQUE, LINEAR),
+  ...ON_A_DEVICE,
+  "kernel-read": always("cudaCreateTextureObject", { by: ["cudaCreateTextureObject", "cudaCreateSurfaceObject"] }),
+  "kernel-write": always("cudaCreateSurfaceObject", { by: ["cudaCreateSurfaceObject"] }),
+  "kernel-on-another-device": never(
+    "cudaCreateTextureObject",
+    "textures and surfaces belong to one device",
+    COPY_IT,
+  ),
+  copy: always("cudaMemcpy3DAsync", { by: ["cudaMemcpy3DAsync"] }),
+  free: always("cudaFreeArray", { by: ["cudaFreeArray"] }),
+  ...notExported("only the driver knows its layout, and it has no address", COPY_IT),
 });

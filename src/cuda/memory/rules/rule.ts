@@ -34,9 +34,9 @@ export interface SourcedRule {
 export interface AllowedRule extends SourcedRule {
   /** Always. */
   readonly allowed: true;
-  /** The functions of CUDA's that do it, where only they may. */
+  /** The only functions that may do it, if there are such. */
   readonly by?: readonly string[];
-  /** What is slow about it, where something is. */
+  /** Why it is slow, if it is. */
   readonly warns?: string;
 }
 
@@ -44,7 +44,7 @@ export interface AllowedRule extends SourcedRule {
 export interface RefusedRule extends SourcedRule {
   /** Never. */
   readonly allowed: false;
-  /** Why, as a clause: "the CPU does not reach it". */
+  /** Why, as a clause: "the CPU cannot reach it". */
   readonly reason: string;
   /** What to do instead. */
   readonly remedy?: string;
@@ -56,11 +56,11 @@ export interface ConditionalRule extends SourcedRule {
   readonly allowed: "if";
   /** CUDA's attributes of a device, with their required values. */
   readonly attributes: Readonly<Partial<Record<CudaAttribute, number>>>;
-  /** The functions of CUDA's that do it, where only they may. */
+  /** The only functions that may do it, if there are such. */
   readonly by?: readonly string[];
-  /** Why not, elsewhere. */
+  /** Why other devices refuse it. */
   readonly reason: string;
-  /** What to do instead, elsewhere. */
+  /** What to do instead on those. */
   readonly remedy?: string;
 }
 
@@ -69,3 +69,22 @@ export type CudaRule = AllowedRule | RefusedRule | ConditionalRule;
 
 /** The rules of one kind. */
 export type CudaKindRules = Readonly<Record<CudaOperation, CudaRule>>;
+
+/** An operation that is always allowed. */
+export function always(source: string, about: { by?: readonly string[]; warns?: string } = {}): AllowedRule {
+  return { allowed: true, ...about, source };
+}
+
+/** An operation that is never allowed. */
+export function never(source: string, reason: string, remedy?: string): RefusedRule {
+  return { allowed: false, reason, ...(remedy === undefined ? {} : { remedy }), source };
+}
+
+/** An operation that devices with these attributes allow. */
+export function onlyIf(
+  attributes: ConditionalRule["attributes"],
+  source: string,
+  about: { reason: string; remedy?: string; by?: readonly string[] },
+): ConditionalRule {
+  return { allowed: "if", attributes, ...about, source };
+}

@@ -1,77 +1,89 @@
-import type { AllowedRule, CudaKindRules, CudaRule, RefusedRule } from "./rule.ts";
+import { always, type CudaKindRules, type CudaOperation, type CudaRule, never } from "./rule.ts";
 
-/** It may always be done. */
-export function allowed(source: string, about: { by?: readonly string[]; warns?: string } = {}): AllowedRule {
-  return { allowed: true, ...about, source };
+/** Rules for some operations. */
+type Rules<O extends CudaOperation> = Readonly<Record<O, CudaRule>>;
+
+/** One rule for kernels of the memory's own device. */
+export function byKernels(rule: CudaRule): Rules<"kernel-read" | "kernel-write"> {
+  return { "kernel-read": rule, "kernel-write": rule };
 }
 
-/** It may never be done. */
-export function never(source: string, reason: string, remedy?: string): RefusedRule {
-  return { allowed: false, reason, ...(remedy === undefined ? {} : { remedy }), source };
+/** One rule for every use by the CPU. */
+export function byTheHost(rule: CudaRule): Rules<"host-read" | "host-write" | "host-view-while-a-kernel-runs"> {
+  return { "host-read": rule, "host-write": rule, "host-view-while-a-kernel-runs": rule };
 }
 
-const COPY = 'Copy it: graph.map(tensor, host, { copy: "allow" }).';
+/** Memory that leaves neither the process nor CUDA, for one reason. */
+export function notExported(
+  reason: string,
+  remedy: string,
+  remedyForIpc: string = remedy,
+): Rules<"export-ipc" | "export-fd" | "export-dma-buf" | "share-opencl"> {
+  return {
+    "export-ipc": never("cudaIpcGetMemHandle", reason, remedyForIpc),
+    "export-fd": NO_HANDLE,
+    "export-dma-buf": never("cuMemGetHandleForAddressRange", reason, remedy),
+    "share-opencl": never("cuMemExportToShareableHandle", reason, remedy),
+  };
+}
 
-/** Memory that lies on a device. */
-export const NOT_ON_THE_HOST: RefusedRule = never("003/table-1", "the CPU does not reach memory of a device", COPY);
-
-/** The three ways in which the CPU might use memory of a device. */
-export const CLOSED_TO_THE_HOST = {
-  "host-read": NOT_ON_THE_HOST,
-  "host-write": NOT_ON_THE_HOST,
-  "host-view-while-a-kernel-runs": NOT_ON_THE_HOST,
-} as const;
-
-/** The same memory under OpenCL is one thing, and bytes that OpenCL's driver moves to and fro are another. */
-export const OPENCL_MIGRATES: RefusedRule = never(
-  "clCreateBuffer",
-  "NVIDIA's OpenCL uses memory of the host by moving it to the device and back at each map",
-  "Allocate it by cuda.virtual, which OpenCL imports; or map it by way of the host, with what that moves.",
-);
-
-/** What only memory of cuMemCreate can be. */
-export const NO_HANDLE: RefusedRule = never(
+/** Only memory of cuMemCreate has an fd. */
+export const NO_HANDLE: CudaRule = never(
   "cuMemExportToShareableHandle",
-  "only what cuMemCreate has made for it has a handle to export",
+  "only memory of cuMemCreate has a handle to export",
   "Allocate it by cuda.virtual.",
 );
 
-/** What only managed memory is moved by. */
-export const MOVED_BY_NOBODY = {
-  prefetch: never("cuMemPrefetchAsync", "only managed memory moves", "Allocate it by cuda.managed."),
-  advise: never("cuMemAdvise", "only managed memory moves", "Allocate it by cuda.managed."),
-  attach: never(
-    "cudaStreamAttachMemAsync",
-    "only managed memory is attached to anybody",
-    "Allocate it by cuda.managed.",
-  ),
-} as const;
+/** Only pageable host memory is registered. */
+export const NOT_REGISTERED: Rules<"register" | "unregister"> = {
+  register: never("cudaHostRegister", "only host memory that CUDA did not allocate can be registered"),
+  unregister: never("cudaHostUnregister", "it was not registered by cudaHostRegister"),
+};
 
-/** Memory that is no plain memory of the host. */
-export const NOT_REGISTERED = {
-  register: never("cudaHostRegister", "only plain memory of the host is registered"),
-  unregister: never("cudaHostUnregister", "only what cudaHostRegister was given is unregistered"),
-} as const;
+const USE_MANAGED = "Allocate it by cuda.managed.";
 
-/** Memory of the host leaves the process by what the host knows. */
-export const EXPORTED_BY_NOBODY = {
-  "export-ipc": never(
-    "cudaIpcGetMemHandle",
-    "CUDA IPC exports memory of a device that cudaMalloc has made",
-    "Allocate it by cuda.allocate().",
+/** Copies go by the address. Only managed memory moves. */
+const EVERYWHERE = {
+  copy: always("cudaMemcpyAsync"),
+  prefetch: never("cuMemPrefetchAsync", "only managed memory can be prefetched", USE_MANAGED),
+  advise: never("cuMemAdvise", "only managed memory takes advice", USE_MANAGED),
+  attach: never("cudaStreamAttachMemAsync", "only managed memory can be attached", USE_MANAGED),
+};
+
+/** The rules for most memory on a device. */
+export const ON_A_DEVICE = {
+  ...EVERYWHERE,
+  ...NOT_REGISTERED,
+  ...byTheHost(
+    never(
+      "003/table-1",
+      "the CPU cannot reach device memory",
+      'Copy it: graph.map(tensor, host, { copy: "allow" }).',
+    ),
   ),
+  "export-fd": NO_HANDLE,
+};
+
+const USE_DEVICE = "Allocate it by cuda.allocate().";
+
+/** The rules for most host memory. */
+export const ON_THE_HOST = {
+  ...EVERYWHERE,
+  "export-ipc": never("cudaIpcGetMemHandle", "CUDA IPC exports only device memory of cudaMalloc", USE_DEVICE),
   "export-fd": NO_HANDLE,
   "export-dma-buf": never(
     "cuMemGetHandleForAddressRange",
-    "only memory of a device is exported as a dma-buf",
-    "Allocate it by cuda.allocate().",
+    "only device memory can be exported as a dma-buf",
+    USE_DEVICE,
   ),
-} as const;
+  "share-opencl": never(
+    "clCreateBuffer",
+    "NVIDIA's OpenCL copies host memory to the device and back at each map",
+    "Allocate it by cuda.virtual, which OpenCL imports. Or map it to the host, and from there to OpenCL, with those copies.",
+  ),
+};
 
-/** Everywhere alike: copies are asked for, and go by the address. */
-export const COPIES: CudaRule = allowed("cudaMemcpyAsync");
-
-/** All of a kind's rules. */
+/** All rules of one kind. */
 export function rules(of: CudaKindRules): CudaKindRules {
   return Object.freeze(of);
 }

@@ -2,7 +2,7 @@ import { CU_MEM_LOCATION_TYPE_DEVICE } from "../../../../ffi/cuda_driver/constan
 import type { Allocation } from "../../../core/memory/allocation.ts";
 import { type ErrorFields, throwAll } from "../../../core/errors.ts";
 import { type Undo, unwind } from "../../../core/life/undo.ts";
-import type { CudaContext } from "../../context.ts";
+import type { CudaPrimaryContext } from "../../base.ts";
 import type { CudaBlock } from "../block.ts";
 import { mapPhysical } from "./mapping.ts";
 import type { PhysicalMemory } from "./physical.ts";
@@ -27,8 +27,8 @@ export function virtualBlockOf({ block }: Allocation): VirtualBlock | undefined 
  * @param about the fields of the error if the driver does not map it
  */
 export function virtualBlock(
-  context: CudaContext,
-  others: readonly CudaContext[],
+  context: CudaPrimaryContext,
+  others: readonly CudaPrimaryContext[],
   make: (undo: Undo) => PhysicalMemory,
   about?: ErrorFields,
 ): VirtualBlock {

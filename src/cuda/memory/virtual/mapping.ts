@@ -5,15 +5,12 @@ import {
 } from "../../../../ffi/cuda_driver/constants.ts";
 import { CUmemAccessDesc, type CUmemLocation, writeCUmemAccessDesc } from "../../../../ffi/cuda_driver/structs.ts";
 import type { ErrorFields } from "../../../core/errors.ts";
-import { ledger } from "../../../core/life/ledger.ts";
 import type { Undo } from "../../../core/life/undo.ts";
-import type { CudaContext } from "../../context.ts";
+import type { CudaPrimaryContext } from "../../base.ts";
 import { checkDriver, checkDriverRelease } from "../../errors.ts";
 import { cudaDriver } from "../../library.ts";
+import { owned } from "../../primary_context.ts";
 import type { PhysicalMemory } from "./physical.ts";
-
-const RANGE = "cuda.address_range";
-const MAPPING = "cuda.mapping";
 
 const out = new BigUint64Array(1);
 
@@ -24,7 +21,7 @@ const out = new BigUint64Array(1);
  * @param about the fields of the error if the driver does not map it
  */
 export function mapPhysical(
-  context: CudaContext,
+  context: CudaPrimaryContext,
   { handle, location, byteLength }: PhysicalMemory,
   ordinals: readonly number[],
   undo: Undo,
@@ -35,26 +32,19 @@ export function mapPhysical(
   const driver = cudaDriver();
   const { within } = context;
   within(() => checkDriver(driver.cuMemMap(address, size, 0n, handle, 0n), "cuMemMap", about));
-  ledger.add(MAPPING);
-  undo.push(() => {
-    ledger.remove(MAPPING);
-    within(() => checkDriverRelease(driver.cuMemUnmap(address, size), "cuMemUnmap"));
-  });
+  owned(context, "cuda.mapping", undo, () => checkDriverRelease(driver.cuMemUnmap(address, size), "cuMemUnmap"));
   const devices = ordinals.map((id) => ({ type: CU_MEM_LOCATION_TYPE_DEVICE, id }));
   const all = location.type === CU_MEM_LOCATION_TYPE_DEVICE ? devices : [...devices, location];
   within(() => checkDriver(driver.cuMemSetAccess(address, size, accessOf(all), BigInt(all.length)), "cuMemSetAccess"));
   return address;
 }
 
-function reserve({ within }: CudaContext, size: bigint, undo: Undo): Address {
+function reserve(context: CudaPrimaryContext, size: bigint, undo: Undo): Address {
   const driver = cudaDriver();
-  within(() => checkDriver(driver.cuMemAddressReserve(out, size, 0n, 0n, 0n), "cuMemAddressReserve"));
+  context.within(() => checkDriver(driver.cuMemAddressReserve(out, size, 0n, 0n, 0n), "cuMemAddressReserve"));
   const address = out[0] as Address;
-  ledger.add(RANGE);
-  undo.push(() => {
-    ledger.remove(RANGE);
-    within(() => checkDriverRelease(driver.cuMemAddressFree(address, size), "cuMemAddressFree"));
-  });
+  const free = () => checkDriverRelease(driver.cuMemAddressFree(address, size), "cuMemAddressFree");
+  owned(context, "cuda.address_range", undo, free);
   return address;
 }
 

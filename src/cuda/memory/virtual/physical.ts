@@ -17,9 +17,10 @@ import { throwAll } from "../../../core/errors.ts";
 import { closedOnExec, closeFd, duplicateFd } from "../../../core/native/fd.ts";
 import { ledger } from "../../../core/life/ledger.ts";
 import { type Undo, unwind } from "../../../core/life/undo.ts";
-import type { CudaContext } from "../../context.ts";
+import type { CudaPrimaryContext } from "../../base.ts";
 import { checkDriver, checkDriverRelease } from "../../errors.ts";
 import { cudaDriver } from "../../library.ts";
+import { owned } from "../../primary_context.ts";
 
 const HANDLE = "cuda.CUmemGenericAllocationHandle";
 const FD = "cuda.memory_fd";
@@ -49,7 +50,7 @@ export interface PhysicalMemory {
 
 /** New memory (cuMemCreate), of at least so many bytes; its release goes on the undo list. */
 export function createPhysical(
-  context: CudaContext,
+  context: CudaPrimaryContext,
   atLeast: number,
   { location: asked, sharable }: VirtualWish,
   undo: Undo,
@@ -61,7 +62,7 @@ export function createPhysical(
   const byteLength = rounded(context, atLeast, properties);
   const driver = cudaDriver();
   context.within(() => checkDriver(driver.cuMemCreate(out, BigInt(byteLength), properties, 0n), "cuMemCreate"));
-  const handle = owned(context, out[0], undo);
+  const handle = released(context, out[0], undo);
   return { handle, location, byteLength, duplicateFd: sharable ? fdOf(context, handle, undo) : undefined };
 }
 
@@ -69,10 +70,10 @@ export function createPhysical(
  * The memory of an fd of other code (cuMemImportFromShareableHandle); the fd stays the caller's. Its length is unknown:
  * `atLeast` bytes of it will be mapped, rounded up to its granularity.
  */
-export function importPhysical(context: CudaContext, fd: number, atLeast: number, undo: Undo): PhysicalMemory {
+export function importPhysical(context: CudaPrimaryContext, fd: number, atLeast: number, undo: Undo): PhysicalMemory {
   const own = duplicateFd(fd); // so that the driver never closes the caller's
   keepFd(own, undo);
-  const handle = owned(context, imported(context, own), undo);
+  const handle = released(context, imported(context, own), undo);
   const told = new DataView(new ArrayBuffer(CUmemAllocationProp.size));
   const fn = "cuMemGetAllocationPropertiesFromHandle";
   context.within(() => checkDriver(cudaDriver()[fn](told, handle), fn));
@@ -82,7 +83,7 @@ export function importPhysical(context: CudaContext, fd: number, atLeast: number
   return { handle, location, byteLength, duplicateFd: () => duplicateFd(own) };
 }
 
-function imported({ within }: CudaContext, fd: number): bigint {
+function imported({ within }: CudaPrimaryContext, fd: number): bigint {
   const fn = "cuMemImportFromShareableHandle";
   const hint = "Is it an fd of cuda.virtual.exportFd(), or of another program's cuMemExportToShareableHandle?";
   const about = { argument: "fd", hint };
@@ -92,7 +93,7 @@ function imported({ within }: CudaContext, fd: number): bigint {
 }
 
 /** The node of host memory nearest to a device; 0 if the system has no nodes. */
-function nodeOf({ device: { attributes } }: CudaContext): number {
+function nodeOf({ device: { attributes } }: CudaPrimaryContext): number {
   return Math.max(0, attributes.hostNumaId ?? 0);
 }
 
@@ -112,7 +113,7 @@ function propertiesOf({ type, id }: CUmemLocation, sharable: boolean): DataView<
 }
 
 /** A length, rounded up to the granularity of memory with these properties: 2 MiB on an H200. */
-function rounded(context: CudaContext, byteLength: number, properties: DataView<ArrayBuffer>): number {
+function rounded(context: CudaPrimaryContext, byteLength: number, properties: DataView<ArrayBuffer>): number {
   const fn = "cuMemGetAllocationGranularity";
   context.within(() => checkDriver(cudaDriver()[fn](out, properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), fn));
   const granularity = Number(out[0]);
@@ -120,12 +121,8 @@ function rounded(context: CudaContext, byteLength: number, properties: DataView<
 }
 
 /** Takes a handle over: its release goes on the undo list. */
-function owned({ within }: CudaContext, handle: bigint, undo: Undo): bigint {
-  ledger.add(HANDLE);
-  undo.push(() => {
-    ledger.remove(HANDLE);
-    within(() => checkDriverRelease(cudaDriver().cuMemRelease(handle), "cuMemRelease"));
-  });
+function released(context: CudaPrimaryContext, handle: bigint, undo: Undo): bigint {
+  owned(context, HANDLE, undo, () => checkDriverRelease(cudaDriver().cuMemRelease(handle), "cuMemRelease"));
   return handle;
 }
 
@@ -133,7 +130,7 @@ function owned({ within }: CudaContext, handle: bigint, undo: Undo): bigint {
  * Makes fds of a handle. The handle is exported once, at the first request, and that fd is kept and duplicated: an export
  * costs a millisecond, a duplicate nothing.
  */
-function fdOf(context: CudaContext, handle: bigint, undo: Undo): () => number {
+function fdOf(context: CudaPrimaryContext, handle: bigint, undo: Undo): () => number {
   const kept: Undo = [];
   undo.push(() => throwAll(unwind(kept), "closing an fd"));
   let fd: number | undefined;
@@ -143,7 +140,7 @@ function fdOf(context: CudaContext, handle: bigint, undo: Undo): () => number {
   };
 }
 
-function exported({ within }: CudaContext, handle: bigint): number {
+function exported({ within }: CudaPrimaryContext, handle: bigint): number {
   const fn = "cuMemExportToShareableHandle";
   within(() => checkDriver(cudaDriver()[fn](outFd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0n), fn));
   return closedOnExec(outFd[0]);

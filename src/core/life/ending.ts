@@ -1,0 +1,145 @@
+import type { Call } from "../device/driver.ts";
+import type { Fence } from "../device/fence.ts";
+import { leave, leaveAll } from "./dependents.ts";
+import { failed, takeFailuresOf } from "./failures.ts";
+import type { Resource } from "./resource.ts";
+import { unwind } from "./undo.ts";
+
+/** What holds up the end: work in flight, or a lend, on which no call can block. */
+export type Obstacle = Fence | Promise<void>;
+
+/**
+ * Marks a resource and its dependents as disposed, and revokes their views. False if the end had begun before.
+ *
+ * @param by the resource whose end begins this one
+ */
+export function begin(resource: Resource, by?: Resource): boolean {
+  if (!close(resource, by)) return false;
+  if (resource.newest === undefined) return true;
+  const closed = [resource];
+  for (let i = 0; i < closed.length; i++) {
+    for (let link = closed[i].newest; link !== undefined; link = link.older) {
+      if (close(link.member, closed[i])) closed.push(link.member);
+    }
+  }
+  return true;
+}
+
+/** Marks it alone. */
+function close(resource: Resource, by: Resource | undefined): boolean {
+  if (resource.state !== "live") return false;
+  resource.state = "closing";
+  resource.endedBy = by?.name;
+  resource.ending = by?.ending ?? resource.ending;
+  try {
+    resource.hooks?.giveUp();
+  } catch (error) {
+    failed(resource, [error]);
+  }
+  for (const grant of resource.grants) {
+    try {
+      if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeOf(grant);
+    } catch (error) {
+      failed(resource, [error]);
+    }
+  }
+  return true;
+}
+
+/** Goes towards `freed`, dependents first, until it would have to wait; returns the obstacle. */
+export function advance(resource: Resource): Obstacle | undefined {
+  if (resource.newest === undefined) return advanceAlone(resource);
+  const path = [resource];
+  while (path.length > 0) {
+    const at = path[path.length - 1];
+    if (at.newest !== undefined) {
+      const { member } = at.newest;
+      begin(member, at);
+      path.push(member);
+      continue;
+    }
+    const obstacle = advanceAlone(at);
+    if (obstacle !== undefined) return obstacle;
+    path.pop();
+    if (path.length > 0) takeFailuresOf(at, path[path.length - 1]);
+  }
+  return undefined;
+}
+
+/** The same without dependents. */
+function advanceAlone(resource: Resource): Obstacle | undefined {
+  const { work, holds } = resource;
+  if (holds !== undefined && holds.size > 0) return holds.values().next().value;
+  if (resource.state === "closing") {
+    const foreign = beforeGivingBack(resource);
+    if (foreign !== undefined) return foreign;
+    resource.state = "returning";
+    takeStep(resource);
+  }
+  let next = work.next();
+  while (next === undefined && resource.giveBack !== undefined) {
+    takeStep(resource);
+    next = work.next();
+  }
+  if (next !== undefined) return next;
+  if (resource.state === "returning") free(resource);
+  const obstacle = advanceIntermediate(resource);
+  if (obstacle === undefined) leaveAll(resource);
+  return obstacle;
+}
+
+/** Ends the intermediate, unless its owner has begun to. */
+function advanceIntermediate(resource: Resource): Obstacle | undefined {
+  const { intermediate } = resource;
+  if (intermediate === undefined) return undefined;
+  resource.drivesIntermediate ||= begin(intermediate, resource);
+  if (resource.drivesIntermediate) {
+    const obstacle = advance(intermediate);
+    if (obstacle !== undefined) return obstacle;
+    takeFailuresOf(intermediate, resource);
+  }
+  resource.intermediate = undefined;
+  return undefined;
+}
+
+/** The work to wait for here, because the line that gives the bytes back cannot wait for it. */
+function beforeGivingBack({ hooks, work, giveBack }: Resource): Fence | undefined {
+  if (hooks !== undefined) work.add(hooks.lastWork());
+  if (giveBack === undefined || work.line === undefined) return undefined;
+  const { line, afterWork } = giveBack;
+  return afterWork ? work.next() : work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark));
+}
+
+/** Submits the next command that gives the bytes back. */
+function takeStep(resource: Resource): void {
+  const { work, giveBack } = resource;
+  if (giveBack === undefined) return;
+  const { line } = giveBack;
+  let call: Call | undefined;
+  try {
+    call = giveBack.step(resource.step++, work.used);
+    if (call !== undefined) {
+      // `fences` polls the work first: a driver may never end a command behind work that has failed (PoCL 3.1).
+      work.add(line.submitRaw(call, work.fences));
+      return;
+    }
+    resource.giveBack = giveBack.next;
+    resource.step = 0;
+  } catch (error) {
+    resource.giveBack = undefined;
+    if (call?.partial) work.add(line.fence());
+    failed(resource, [error]);
+  }
+}
+
+/** Releases the native objects, and returns the bytes. */
+function free(resource: Resource): void {
+  for (const { allocation, start, end } of resource.grants) {
+    for (let kept; (kept = allocation.takeFailure(start, end));) failed(resource, [kept.error]);
+  }
+  failed(resource, unwind(resource.undo));
+  for (const grant of resource.grants) grant.finish();
+  // It leaves the intermediates, which must not wait for it. The other owners keep it until those are gone.
+  for (let at = resource.intermediate; at !== undefined; at = at.intermediate) leave(resource, at);
+  resource.state = "freed";
+}

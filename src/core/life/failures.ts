@@ -1,0 +1,64 @@
+import { messageOf, throwAll } from "../errors.ts";
+import type { Failure } from "../memory/allocation.ts";
+import { warn } from "../warn.ts";
+import type { Resource } from "./resource.ts";
+
+/** A failure during the end of a resource. */
+export interface Failed {
+  /** The error. */
+  readonly error: unknown;
+  /** The resource that failed: the one that ends, or one that ended with it. */
+  readonly at: Resource;
+}
+
+/** No failures. */
+export const NONE_FAILED: readonly Failed[] = [];
+
+/** Notes errors until the end is over. */
+export function failed(resource: Resource, errors: readonly unknown[]): void {
+  if (errors.length > 0) resource.failures = [...resource.failures, ...failedAt(resource, errors)];
+}
+
+/** Takes over the failures of a resource that ended with this one. */
+export function takeFailuresOf(ended: Resource, resource: Resource): void {
+  const failures = takeFailures(ended);
+  if (failures.length > 0) resource.failures = [...resource.failures, ...failures];
+}
+
+/** Throws all failures. */
+export function raiseFailures(resource: Resource): void {
+  const failures = takeFailures(resource);
+  if (failures.length > 0) throwAll(failures.map(({ error }) => error), `disposing ${resource.name}`);
+}
+
+/** Keeps all failures on the bytes of the resources that failed, and on this one's, for their next user. */
+export function keepFailures(resource: Resource): void {
+  const kept = new Map<unknown, Failure>(); // an error that several resources share is told once
+  for (const { error, at } of takeFailures(resource)) {
+    const failure = kept.get(error) ?? { error, told: false };
+    kept.set(error, failure);
+    keep(resource, failure, at);
+  }
+}
+
+function keep(resource: Resource, failure: Failure, at: Resource): void {
+  const grants = at === resource ? resource.grants : [...resource.grants, ...at.grants];
+  if (grants.length === 0) warn(`${resource.name} failed after its dispose: ${messageOf(failure.error)}`);
+  // Bytes without an owner will not be asked: they count only if there are no others.
+  const owned = grants.filter(({ allocation }) => allocation.peers > 0);
+  for (const { allocation, start, end } of owned.length > 0 ? owned : grants) {
+    allocation.keepFailure(start, end, failure);
+  }
+}
+
+/** Returns each failure once. */
+function takeFailures(resource: Resource): readonly Failed[] {
+  const ofWork = resource.work.takeFailures();
+  const failures = ofWork.length === 0 ? resource.failures : [...failedAt(resource, ofWork), ...resource.failures];
+  resource.failures = NONE_FAILED;
+  return failures;
+}
+
+function failedAt(at: Resource, errors: readonly unknown[]): Failed[] {
+  return errors.map((error) => ({ error, at }));
+}

@@ -1,0 +1,111 @@
+import type { Fence } from "../device/fence.ts";
+import { AccessError } from "../errors.ts";
+import { sleepSync } from "../native/sleep.ts";
+import { warn } from "../warn.ts";
+import { ownersOf, subtreeOf } from "./dependents.ts";
+import { advance, type Obstacle } from "./ending.ts";
+import { failed, keepFailures, raiseFailures } from "./failures.ts";
+import type { Resource } from "./resource.ts";
+
+/** A wait that has ended. If its work has not, the work is polled. */
+interface EndedWait {
+  readonly fence: Fence;
+  /** The errors of the wait that were not noted yet. */
+  readonly errors: unknown[];
+  /** When to give the work up. */
+  readonly until: number;
+}
+
+/** How long a dispose polls work that goes on after its wait has ended, in milliseconds. Then its memory is given up. */
+const LOST_AFTER_MS = 10_000;
+
+/**
+ * Drives an end that has begun, blocking. It cannot block on a lend, or behind a gate: then the end goes on in the
+ * background.
+ *
+ * @throws all failures.
+ */
+export function driveSync(resource: Resource): void {
+  let ended: EndedWait | undefined;
+  for (let obstacle = advance(resource); obstacle !== undefined; obstacle = advance(resource)) {
+    if (obstacle instanceof Promise) {
+      leaveToBackground(resource);
+      break;
+    }
+    if (isSame(obstacle, ended)) {
+      outlast(resource, ended);
+      sleepSync(1);
+      continue;
+    }
+    ended = endedWait(obstacle);
+    try {
+      obstacle.waitSync();
+    } catch (error) {
+      if (error instanceof AccessError) {
+        leaveToBackground(resource);
+        throw error;
+      }
+      ended.errors.push(error);
+    }
+  }
+  raiseFailures(resource);
+}
+
+/** Drives it without blocking the event loop. */
+export async function drive(resource: Resource): Promise<void> {
+  let ended: EndedWait | undefined;
+  for (let obstacle = advance(resource); obstacle !== undefined; obstacle = advance(resource)) {
+    if (obstacle instanceof Promise) await obstacle;
+    else if (isSame(obstacle, ended)) {
+      outlast(resource, ended);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    } else {
+      ended = endedWait(obstacle);
+      try {
+        await obstacle.wait();
+      } catch (error) {
+        ended.errors.push(error);
+      }
+    }
+  }
+}
+
+/** Drives it in the background. The bytes keep the failures for their next user. */
+export async function driveInBackground(resource: Resource): Promise<void> {
+  await drive(resource);
+  keepFailures(resource);
+}
+
+/** True if a `disposeAsync`, its own or an owner's, drives its end and reports it. */
+export function isAwaited(resource: Resource): boolean {
+  for (const each of ownersOf(resource)) if (each.awaited) return true;
+  return false;
+}
+
+function leaveToBackground(resource: Resource): void {
+  if (!isAwaited(resource)) driveInBackground(resource);
+}
+
+/** The work goes on after its wait has ended: notes the errors, and gives the work up after a while. */
+function outlast(resource: Resource, ended: EndedWait): void {
+  failed(resource, ended.errors.splice(0));
+  if (performance.now() > ended.until) { for (const each of subtreeOf(resource)) abandon(each, ended.fence); }
+}
+
+/** The work may never end: keeps its memory for good, because the work may still write to it. */
+function abandon(resource: Resource, fence: Fence): void {
+  if (resource.work.abandon(fence.line)) {
+    warn(`work on ${resource.name} could not be waited for; its memory is kept for good.`);
+    for (const grant of resource.grants) grant.allocation.escaped = true;
+  }
+  if (resource.intermediate === undefined) return;
+  for (const each of subtreeOf(resource.intermediate)) abandon(each, fence);
+}
+
+function isSame({ line, mark }: Exclude<Obstacle, Promise<void>>, ended: EndedWait | undefined): ended is EndedWait {
+  return ended !== undefined && ended.fence.line === line && ended.fence.mark === mark;
+}
+
+function endedWait(fence: Fence): EndedWait {
+  return { fence, errors: [], until: performance.now() + LOST_AFTER_MS };
+}

@@ -1,0 +1,111 @@
+/**
+ * Memory in an anonymous file (memfd), which other processes and APIs map by its fd.
+ *
+ * @module
+ */
+import {
+  F_ADD_SEALS,
+  F_GET_SEALS,
+  F_GETFL,
+  F_SEAL_FUTURE_WRITE,
+  F_SEAL_GROW,
+  F_SEAL_SHRINK,
+  F_SEAL_WRITE,
+  MFD_ALLOW_SEALING,
+  MFD_CLOEXEC,
+  O_ACCMODE,
+  O_RDONLY,
+  O_RDWR,
+} from "../../../ffi/libc/constants.ts";
+import { EINVAL } from "../../../ffi/libc/errors.ts";
+import { ArgumentError } from "../errors.ts";
+import { ledger } from "../life/ledger.ts";
+import type { Undo } from "../life/undo.ts";
+import { closeFd, duplicateFd, statusOf } from "./fd.ts";
+import { libc, libcError } from "./libc.ts";
+import { cString } from "./text.ts";
+
+/** A memfd, and what may be done with it. */
+export interface Memfd {
+  /** Which file it is: the same for all fds of one. */
+  readonly identity: bigint;
+  /** Its length in bytes; it cannot shrink. */
+  readonly byteLength: number;
+  /** How it can be mapped. A file that nobody can write any more is mapped privately: older kernels demand that. */
+  readonly mode: "read-write" | "read" | "read-private";
+  /** A new fd of it, which the caller owns. */
+  readonly duplicate: () => number;
+}
+
+/** Makes a memfd that neither shrinks nor grows. It is closed when `undo` runs. */
+export function createMemfd(byteLength: number, undo: Undo): { readonly fd: number; readonly memfd: Memfd } {
+  const fd = libc().memfd_create(cString("samepage"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) throw libcError("memfd_create", "Close fds, or raise the limit (ulimit -n).");
+  holdFd(fd, undo);
+  if (libc().ftruncate(fd, BigInt(byteLength)) !== 0) throw libcError("ftruncate");
+  // The owner of a duplicate must not shrink it under us: touching pages that are gone ends the process.
+  addSeals(fd, F_SEAL_SHRINK | F_SEAL_GROW);
+  const { identity } = statusOf(fd);
+  return { fd, memfd: { identity, byteLength, mode: "read-write", duplicate: () => duplicateFd(fd) } };
+}
+
+/** From now on nobody can map a memfd for writing; mappings that exist can be written as before. Does nothing to others. */
+export function sealAgainstWriters(fd: number): void {
+  if (sealsOf(fd) !== undefined) addSeals(fd, F_SEAL_FUTURE_WRITE);
+}
+
+/** Keeps an fd until `undo` runs, and counts it. */
+export function holdFd(fd: number, undo: Undo): void {
+  ledger.add("host.fd");
+  undo.push(() => {
+    ledger.remove("host.fd");
+    closeFd(fd);
+  });
+}
+
+/**
+ * Asks the kernel what another process, or a library, gave.
+ *
+ * @throws {ArgumentError} if it is no memfd, may shrink, or cannot be read.
+ * @throws {NativeCallError} EBADF if it is not open.
+ */
+export function inspectMemfd(fd: number): Memfd {
+  const { identity, byteLength } = statusOf(fd);
+  const seals = sealsOf(fd);
+  if (seals === undefined) {
+    throw refused("expected a memfd, got a file of another kind.", "Make it with memfd_create.");
+  }
+  if ((seals & F_SEAL_SHRINK) === 0) {
+    throw refused(
+      "the memfd can shrink, and reading memory that is gone ends the process.",
+      "Have its owner seal it: memfd_create(…, MFD_ALLOW_SEALING), then fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK).",
+    );
+  }
+  if (byteLength > BigInt(Number.MAX_SAFE_INTEGER)) throw refused(`it has ${byteLength} bytes, which is too long.`);
+  const flags = libc().fcntl(fd, F_GETFL, 0);
+  if (flags < 0) throw libcError("fcntl");
+  const opened = flags & O_ACCMODE;
+  if (opened !== O_RDWR && opened !== O_RDONLY) {
+    throw refused("the fd was opened for writing only.", "Open it for reading too: O_RDWR.");
+  }
+  const sealed = (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) !== 0;
+  const shared = opened === O_RDWR && !sealed ? "read-write" : "read";
+  const mode = (seals & F_SEAL_WRITE) !== 0 ? "read-private" : shared;
+  return { identity, byteLength: Number(byteLength), mode, duplicate: () => duplicateFd(fd) };
+}
+
+/** The seals of a memfd; undefined for other files. */
+function sealsOf(fd: number): number | undefined {
+  const seals = libc().fcntl(fd, F_GET_SEALS, 0);
+  if (seals >= 0) return seals;
+  const error = libcError("fcntl");
+  if (error.code !== EINVAL) throw error;
+}
+
+function addSeals(fd: number, seals: number): void {
+  if (libc().fcntl(fd, F_ADD_SEALS, seals) !== 0) throw libcError("fcntl");
+}
+
+function refused(what: string, hint?: string): ArgumentError {
+  return new ArgumentError(`fd: ${what}`, { api: "host", argument: "fd", hint });
+}

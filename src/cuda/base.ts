@@ -1,0 +1,105 @@
+import type { Memory } from "../core/device/memory.ts";
+import { throwAll } from "../core/errors.ts";
+import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import type { CudaDevice } from "./device.ts";
+import { type CudaDeviceFlag, currentFlags } from "./device_flags.ts";
+import type { LaneDevice } from "./driver.ts";
+import { check } from "./errors.ts";
+import { cudart } from "./library.ts";
+import { callsTo, retainPrimary, type Within } from "./primary_context.ts";
+import type { CudaTensor } from "./tensor.ts";
+
+/**
+ * The primary context of a device, which all users of CUDA's runtime in the process share. Tensors, streams and programs
+ * belong to it. `CudaContext` opens it, and makes them.
+ */
+export abstract class CudaPrimaryContext extends NativeObject implements Context, LaneDevice, Target<CudaTensor> {
+  /** The API's name. */
+  readonly api = "cuda";
+  /** The kind of memory: any that kernels reach. Its own allocations are device memory. */
+  readonly kind = "cuda";
+  /** Itself. */
+  readonly context: this = this;
+  /** Its targets in routes. */
+  abstract readonly targets: readonly Target[];
+  /** Its ports to and from the host. For those who write mappers. */
+  abstract readonly ports: Memory<CudaTensor>;
+  /** The device's name. */
+  readonly name: string;
+  /** UUID and PCI address. */
+  readonly id: DeviceId;
+  /** The device. */
+  readonly device: CudaDevice;
+  /** Its end of life: streams, programs and tensors end first. */
+  readonly resource: Resource;
+  /** The priorities of streams: `greatest` is the smaller number. */
+  readonly priorities: { readonly least: number; readonly greatest: number };
+  /** True if its device is the thread's current one. For those who write mappers. */
+  readonly isCurrent: () => boolean;
+  /** True for device 0. */
+  readonly isFirst: boolean;
+  /** Makes a call with its device as the thread's current one. For those who write mappers. */
+  readonly within: Within;
+  /** Makes a call that takes its device from an event or a stream. For those who write mappers. */
+  readonly near: Within;
+  #bytesCopied = 0;
+
+  /** Takes over the retained context `handle`, and the undo list that releases it. */
+  protected constructor(device: CudaDevice, handle: bigint, undo: Undo) {
+    super();
+    this.device = device;
+    this.name = device.name;
+    this.id = device.id;
+    const calls = callsTo(handle, device.ordinal === 0);
+    this.isCurrent = calls.isCurrent;
+    this.isFirst = calls.isFirst;
+    this.within = calls.within;
+    this.near = calls.near;
+    this.priorities = calls.within(priorityRange);
+    this.resource = new Resource({ name: `cuda context (${device.name})`, undo });
+  }
+
+  /** The number of bytes copied between host and device on request. */
+  get bytesCopied(): number {
+    return this.#bytesCopied;
+  }
+
+  /** The flags of the device's context, by CUDA's names (cudaGetDeviceFlags). */
+  get flags(): readonly CudaDeviceFlag[] {
+    this.resource.assertLive();
+    return this.within(currentFlags);
+  }
+
+  /** The free and the total memory of the device, in bytes (cudaMemGetInfo). */
+  memory(): { readonly free: number; readonly total: number } {
+    this.resource.assertLive();
+    const [free, total] = [new BigUint64Array(1), new BigUint64Array(1)];
+    this.within(() => check(cudart().cudaMemGetInfo(free, total), "cudaMemGetInfo"));
+    return { free: Number(free[0]), total: Number(total[0]) };
+  }
+
+  /** True for tensors of this target. */
+  abstract is(value: Mapped): value is CudaTensor;
+
+  /** Retains the device's primary context until the returned function is called. For those who write mappers. */
+  keepPrimary(): () => void {
+    const undo: Undo = [];
+    retainPrimary(this.device.ordinal, undo);
+    return () => throwAll(unwind(undo), "letting the device go");
+  }
+
+  /** Counts bytes copied on request. For those who write mappers. */
+  countCopied(bytes: number): void {
+    this.#bytesCopied += bytes;
+  }
+}
+
+function priorityRange(): { least: number; greatest: number } {
+  const [least, greatest] = [new Int32Array(1), new Int32Array(1)];
+  check(cudart().cudaDeviceGetStreamPriorityRange(least, greatest), "cudaDeviceGetStreamPriorityRange");
+  return { least: least[0], greatest: greatest[0] };
+}

@@ -1,0 +1,151 @@
+import type { Address } from "../../ffi/address.ts";
+import { literal, type Names, object, optionsIn } from "../core/argument.ts";
+import type { Imported, MemoryTarget } from "../core/device/memory.ts";
+import { Port } from "../core/device/port.ts";
+import { Checks } from "../core/checks.ts";
+import { ArgumentError, type Refusal, throwAll } from "../core/errors.ts";
+import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import { layout, type LayoutInit, whole } from "../core/layout/layout.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, accessOf, writes } from "../core/memory/access.ts";
+import { Allocation } from "../core/memory/allocation.ts";
+import { findByHandle, join, leave, tellByHandle } from "../core/memory/peers.ts";
+import { mapMemfd, type MappedBlock, MEMFD } from "../core/native/blocks.ts";
+import { closeFd, duplicateFd } from "../core/native/fd.ts";
+import { inspectMemfd, type Memfd } from "../core/native/memfd.ts";
+import type { ByteRange } from "../core/tensors/described.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
+import { importAs, type Received } from "../core/tensors/over.ts";
+import type { HostTensor } from "./tensor.ts";
+
+/** Options of {@link HostContext.attach}. */
+export interface AttachOptions {
+  /** How the memory may be used; by default as the fd and its seals permit. */
+  readonly access?: Access;
+}
+
+const OPTIONS: Names<AttachOptions> = { access: true };
+
+/** A frame in a memfd: its planes lie one after the other. */
+export interface FrameInMemfd {
+  /** What it is. */
+  readonly info: FrameInfo;
+  /** Where the first plane begins in the memfd, in bytes; 0 by default. */
+  readonly byteOffset?: number;
+  /** Each row begins at a multiple of this many bytes; 1 by default. */
+  readonly rowAlign?: number;
+  /** The frame's metadata. */
+  readonly metadata?: Metadata;
+}
+
+const FRAME_NAMES: Names<FrameInMemfd> = { info: true, byteOffset: true, rowAlign: true, metadata: true };
+
+const checks = new Checks("host");
+
+/** The highest fd: an int. */
+const MOST_FD = 0x7fff_ffff;
+
+/** The key of an allocation's attachment: its block, which is a memfd. */
+const KEY = {};
+
+type FileBlock = MappedBlock & { readonly memfd: Memfd };
+
+/** The allocation of a new block. If that is a memfd, whoever attaches it gets a peer of its tensors. */
+export function allocationOf(block: MappedBlock): Allocation {
+  const allocation = new Allocation(block);
+  if (block.memfd === undefined) return allocation;
+  allocation.attachment(KEY, () => block);
+  tellByHandle(MEMFD, block.memfd.identity, allocation);
+  return allocation;
+}
+
+/** Why these bytes have no fd; undefined if they have one. */
+export function refuseAsMemfd({ allocation }: ByteRange): Omit<Refusal, "edge"> | undefined {
+  if (allocation.findAttachment(KEY) !== undefined) return undefined;
+  return {
+    reason: "the memory has no fd that another API could take.",
+    remedy: "Allocate it with host.allocate({ sharable: true }), or host.allocateFrame(info, { sharable: true }).",
+  };
+}
+
+/** A port to a tensor's first bytes, which lie in a memfd. */
+export function exportMemfd({ name, grant: { allocation, start } }: HostTensor, byteLength: number): Port {
+  const block = allocation.findAttachment<FileBlock>(KEY);
+  if (block === undefined) {
+    throw new ArgumentError(`${name} has no fd.`, {
+      api: "host",
+      hint: "Allocate it with host.allocate({ sharable: true }).",
+    });
+  }
+  const { memfd } = block;
+  return new Port("memfd", { fd: memfd.duplicate(), offset: start, byteLength });
+}
+
+/**
+ * The memory of a port, mapped: all of its file, once for all of its fds. What is only read is mapped for reading, and for
+ * writing from the first that writes; then it is law 3 that protects it.
+ *
+ * @throws {ArgumentError} if it is no memfd, could shrink, is shorter than the port says, or must not be written.
+ */
+export function importMemfd(port: Port, access: Access): Imported<Address> {
+  const { offset, byteLength } = port;
+  const fd = port.takeFd();
+  const undo: Undo = [() => closeFd(fd)];
+  try {
+    const memfd = inspectMemfd(fd);
+    if (offset + byteLength > memfd.byteLength) {
+      throw checks.wrong("fd", `the memfd has ${memfd.byteLength} bytes, got a layout of ${offset + byteLength}.`);
+    }
+    if (writes(access) && memfd.mode !== "read-write") {
+      throw checks.wrong("access", "the memfd can only be read.", 'Pass { access: "read" }.');
+    }
+    const allocation = findByHandle(MEMFD, memfd.identity) ?? mapped(fd, memfd, access, undo);
+    const block = allocation.findAttachment<FileBlock>(KEY)!;
+    if (writes(access) && block.memfd.mode !== "read-write") {
+      undo.pop(); // the block closes it
+      block.allowWrites!(fd, memfd);
+    }
+    throwAll(unwind(undo), "attaching a memfd");
+    join(allocation);
+    const address = (block.address + BigInt(offset)) as Address;
+    return { handle: address, address, allocation, start: offset, release: () => leave(allocation) };
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "attaching a memfd");
+    throw error;
+  }
+}
+
+function mapped(fd: number, memfd: Memfd, access: Access, undo: Undo): Allocation {
+  undo.pop(); // the block closes the fd
+  const isOnlyRead = !writes(access) && memfd.mode === "read-write";
+  return allocationOf(mapMemfd(fd, isOnlyRead ? { ...memfd, mode: "read" } : memfd));
+}
+
+/** A tensor or a frame over the memfd of another process, or of a library. The caller keeps its own fd. */
+export function attachMemfd(
+  target: MemoryTarget<HostTensor>,
+  fd: number,
+  what: LayoutInit | FrameInMemfd,
+  options: AttachOptions,
+): HostTensor | Frame<HostTensor> {
+  if (!Number.isInteger(fd) || fd < 0 || fd > MOST_FD) throw checks.wrong("fd", `expected an fd, got ${literal(fd)}.`);
+  const { access: asked } = optionsIn(options, OPTIONS);
+  const place = "info" in object(what, "init")
+    ? planesOf(what as FrameInMemfd)
+    : { layouts: [layout(what as LayoutInit)] };
+  const access = accessOf(asked, inspectMemfd(fd).mode === "read-write" ? "read-write" : "read");
+  const byteLength = Math.max(...place.layouts.map((plane) => plane.byteOffset + plane.byteLength));
+  return importAs(target, new Port("memfd", { fd: duplicateFd(fd), byteLength }), { ...place, access });
+}
+
+function planesOf(given: FrameInMemfd): Omit<Received, "access"> {
+  const { info: init, byteOffset = 0, rowAlign, metadata } = optionsIn(given, FRAME_NAMES, "init");
+  const info = frameInfo(init);
+  assertMetadata(metadata);
+  whole(byteOffset, "byteOffset", 0);
+  const layouts = planeLayouts(info, rowAlign).map((plane) =>
+    layout({ ...plane, byteOffset: plane.byteOffset + byteOffset })
+  );
+  return { info, layouts, metadata };
+}

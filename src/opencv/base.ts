@@ -1,0 +1,68 @@
+import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import { reasonOf, type Refusal } from "../core/errors.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type DeviceContext, Execution } from "./execution.ts";
+
+/**
+ * The part of an {@link OpenCVContext} that its tensors, targets and operations need: its name, its end of life, and
+ * OpenCV's state for each `cl_context`. They know no more of the context, so that it can know them all.
+ */
+export abstract class OpenCVBase implements Context {
+  /** The API's name. */
+  readonly api = "opencv";
+  /** For messages: `"OpenCV 4.6.0"`. */
+  readonly name: string;
+  /** Empty: Mats have no device, and a UMat's device is that of its OpenCL context. */
+  readonly id: DeviceId = {};
+  /** Its kinds of memory: Mats and UMats. */
+  abstract readonly targets: readonly Target[];
+  /** Its end of life: Mats and UMats end first. */
+  readonly resource: Resource;
+  /** OpenCV's version: `"4.6.0"`. */
+  readonly version: string;
+  /** One for each `cl_context` whose buffers were mapped. */
+  #executions: Execution[] = [];
+  /** The reasons why OpenCV did not take other contexts. */
+  readonly #problems = new Map<bigint, Omit<Refusal, "edge">>();
+
+  /** Made by `OpenCVContext.open`. */
+  constructor(version: string) {
+    this.version = version;
+    this.name = `OpenCV ${version}`;
+    this.resource = new Resource({ name: this.name });
+  }
+
+  /**
+   * Makes OpenCV's state for a `cl_context`, if it does not exist and OpenCV takes that context; {@link executionProblem}
+   * says why not. For those who write mappers.
+   *
+   * @param device returns what OpenCV needs to know; called only if it is needed
+   */
+  tryExecution(clContext: bigint, device: () => DeviceContext): void {
+    if (this.executionIn(clContext) !== undefined || this.resource.state !== "live") return;
+    try {
+      const made = new Execution(device(), this.resource);
+      this.#executions = [...this.#executions.filter(({ live }) => live), made];
+      this.#problems.delete(clContext);
+    } catch (error) {
+      this.#problems.set(clContext, reasonOf(error));
+    }
+  }
+
+  /** Why OpenCV cannot use a `cl_context`; undefined if it can: for those who write mappers. */
+  executionProblem(clContext: bigint): Omit<Refusal, "edge"> | undefined {
+    if (this.resource.state !== "live") return { reason: `${this.name} was disposed.` };
+    if (this.executionIn(clContext) !== undefined) return undefined;
+    return this.#problems.get(clContext) ?? { reason: "OpenCV was not told of this cl_context." };
+  }
+
+  /** OpenCV's state for a `cl_context`, if {@link tryExecution} made it: for those who write mappers. */
+  executionIn(clContext: bigint): Execution | undefined {
+    return this.#executions.find(({ live, device }) => live && device.handle === clContext);
+  }
+
+  /** Disposes everything in it. OpenCV itself stays loaded. */
+  [Symbol.dispose](): void {
+    this.resource.dispose();
+  }
+}

@@ -1,0 +1,136 @@
+import { literal } from "../../core/argument.ts";
+import type { DType } from "../../core/layout/dtype.ts";
+import { wrong } from "../errors.ts";
+import { core } from "../library.ts";
+import { operation, type OperationOptions } from "../operate.ts";
+import type { MatShape } from "../shape.ts";
+import { noArray } from "../slots.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import { channelsIn, depthOf, DTYPE_NAMES, typeOf } from "../type.ts";
+import { OpenCVUMat } from "../umat.ts";
+import { elementsOf, unfit } from "./image.ts";
+import { sizesInWords } from "./result.ts";
+import { named, number } from "./values.ts";
+
+/** Options of `cv.copyTo`. */
+export interface CopyToOptions extends OperationOptions {
+  /** Which elements are copied: those where it is not 0. CV_8U, of the same size, with one channel or as many. */
+  readonly mask?: OpenCVTensor;
+}
+
+/** `Mat::copyTo`, `UMat::copyTo`. */
+export const copyTo = operation({
+  fn: "copyTo",
+  options: { mask: true },
+  anyRank: true,
+  read: ({ mask }: CopyToOptions) => mask,
+  besides: (mask): Record<string, OpenCVTensor> => mask === undefined ? {} : { mask },
+  makes({ src, dst }, mask) {
+    if (mask === undefined) assertCopied("copyTo", src, dst);
+    else assertMask(mask, src);
+    return src.shape;
+  },
+  call({ src: { slot: { header } }, src, dst: { slot: { output } } }, mask) {
+    const isUMat = src instanceof OpenCVUMat;
+    if (mask === undefined) (isUMat ? core().UMat_copyTo : core().Mat_copyTo)(header, output);
+    else (isUMat ? core().UMat_copyToMasked : core().Mat_copyToMasked)(header, output, mask.slot.input);
+  },
+});
+
+/** Throws a {@link LayoutError} unless a mask has the size of its image. */
+function assertMask(mask: OpenCVTensor, src: OpenCVTensor): void {
+  elementsOf("copyTo's mask", "mask", mask, { dtypes: ["u8"], channels: [1, channelsIn(src.shape.type)] });
+  const [sizes, wanted] = [mask.shape.sizes, src.shape.sizes];
+  if (sizes.length === wanted.length && sizes.every((size, i) => size === wanted[i])) return;
+  const what = `expected ${sizesInWords(wanted)}, the size of src; ${mask.name} is ${sizesInWords(sizes)}.`;
+  throw unfit("copyTo", "mask", what);
+}
+
+/** Options of `cv.convertTo`. */
+export interface ConvertToOptions extends OperationOptions {
+  /** Each value is multiplied by this; 1 by default. */
+  readonly alpha?: number;
+  /** This is added then; 0 by default. */
+  readonly beta?: number;
+}
+
+/** `Mat::convertTo`, `UMat::convertTo`. */
+export const convertTo = operation({
+  fn: "convertTo",
+  options: { alpha: true, beta: true },
+  anyRank: true,
+  read({ alpha = 1, beta = 0 }: ConvertToOptions, rtype: DType) {
+    const scale = [number(alpha, "alpha"), number(beta, "beta")] as const;
+    const depth = typeof rtype === "string" ? depthOf(rtype) : undefined;
+    if (depth === undefined) throw wrong("rtype", `expected one of ${DTYPE_NAMES}, got ${literal(rtype)}.`);
+    return { depth, scale };
+  },
+  makes({ src, dst }, { depth, scale }) {
+    const type = typeOf(depth, channelsIn(src.shape.type));
+    if (type === src.shape.type && isCopy(...scale)) assertCopied("convertTo", src, dst);
+    return { sizes: src.shape.sizes, type };
+  },
+  call({ src, dst }, { depth, scale }) {
+    const convert = src instanceof OpenCVUMat ? core().UMat_convertTo : core().Mat_convertTo;
+    convert(src.slot.header, dst.slot.output, depth, ...scale);
+  },
+});
+
+/** OpenCV's own rule: at the same depth and without scaling, it copies. */
+function isCopy(alpha: number, beta: number): boolean {
+  return Math.abs(alpha - 1) < Number.EPSILON && Math.abs(beta) < Number.EPSILON;
+}
+
+/** `cv::bitwise_not`, without a mask: OpenCV 4.6 takes an image of one column with a mask for a scalar, and throws. */
+export const bitwiseNot = operation({
+  fn: "bitwise_not",
+  options: {},
+  anyRank: true,
+  read: (_: OperationOptions) => undefined,
+  call: ({ src, dst }) => core().bitwise_not(src.slot.input, dst.slot.output, noArray()),
+});
+
+/** The axis to flip an image around: x swaps the rows, y the columns. */
+export type FlipCode = "x-axis" | "y-axis" | "both-axes";
+
+/** OpenCV's number of each. */
+const FLIPS: Readonly<Record<FlipCode, number>> = { "x-axis": 0, "y-axis": 1, "both-axes": -1 };
+
+/** `cv::flip`. */
+export const flip = operation({
+  fn: "flip",
+  options: {},
+  read: (_: OperationOptions, flipCode: FlipCode) => named(FLIPS, flipCode, "flipCode"),
+  makes({ src, dst }) {
+    // Two work-items of OpenCV's kernel swap the same pixels of the middle row.
+    if (src === dst && src instanceof OpenCVUMat) throw unfit("flip", "dst", "a UMat cannot be flipped in place.");
+    return src.shape;
+  },
+  call: ({ src, dst }, code) => core().flip(src.slot.input, dst.slot.output, code),
+});
+
+/** OpenCL's functions for parts of a buffer count three dimensions. */
+const MOST_DIMENSIONS = 3;
+
+/**
+ * Throws a {@link LayoutError} unless OpenCV can copy `src` to `dst`: to and from a UMat, it copies at most three dimensions
+ * if there are gaps between the elements (checkContinuous).
+ */
+function assertCopied(fn: string, src: OpenCVTensor, dst: OpenCVTensor): void {
+  if (!(src instanceof OpenCVUMat) && !(dst instanceof OpenCVUMat)) return;
+  for (const [argument, { name, shape }] of Object.entries({ src, dst })) {
+    const { length } = shape.sizes;
+    if (length <= MOST_DIMENSIONS || !hasGaps(shape)) continue;
+    throw unfit(
+      fn,
+      argument,
+      `${name} has ${length} dimensions and gaps: to and from a UMat, OpenCV copies gaps in at most ${MOST_DIMENSIONS} ` +
+        "dimensions.",
+      "Slice it, or give it a layout without gaps.",
+    );
+  }
+}
+
+function hasGaps({ sizes, steps }: MatShape): boolean {
+  return steps.some((step, i) => i > 0 && steps[i - 1] !== step * sizes[i]);
+}

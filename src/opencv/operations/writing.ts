@@ -1,0 +1,81 @@
+import { shown } from "../../core/argument.ts";
+import type { OpenCVBase } from "../base.ts";
+import { encode } from "../codecs/encode.ts";
+import { wrong } from "../errors.ts";
+import { imgcodecs } from "../library.ts";
+import { withString } from "../memory.ts";
+import { operate } from "../operate.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import { pathIn, writeImage } from "./file.ts";
+import { type Accepted, imageIn } from "./image.ts";
+import { type WriteOptions, writeParams } from "./write_params.ts";
+
+/** `cv::imwrite`, into a file that Deno writes. */
+export function imwrite(cv: OpenCVBase, filename: string, img: OpenCVTensor, options: WriteOptions): void {
+  writeImage(filename, encoded(cv, { fn: "imwrite", img, name: filename, argument: "filename" }, options));
+}
+
+/** `cv::imencode`. */
+export function imencode(
+  cv: OpenCVBase,
+  ext: string,
+  img: OpenCVTensor,
+  options: WriteOptions,
+): Uint8Array<ArrayBuffer> {
+  return encoded(cv, { fn: "imencode", img, name: ext, argument: "ext" }, options);
+}
+
+/** An image that is to be written. */
+interface Written {
+  /** The method, for messages. */
+  readonly fn: string;
+  readonly img: OpenCVTensor;
+  /** A path, or only its ending, which says the format. */
+  readonly name: string;
+  /** The argument that the name came as. */
+  readonly argument: string;
+}
+
+/** The bytes of an image file. */
+function encoded(cv: OpenCVBase, written: Written, options: WriteOptions): Uint8Array<ArrayBuffer> {
+  const { fn, img } = written;
+  const params = writeParams(options);
+  let ending: string;
+  return operate(cv, {
+    fn,
+    inputs: { img },
+    accepts: () => {
+      ending = formatOf(written);
+    },
+    call: () => encode(ending, img, params),
+  });
+}
+
+/** What goes into an image file: grey, BGR or BGRA. A format that lacks the depth gets 8 bits. */
+const WRITTEN = { dtypes: ["u8", "u16", "f32"], channels: [1, 3, 4] } as const satisfies Accepted;
+
+/** Formats that do not take all of it. */
+const CHANNELS: ReadonlyMap<string, readonly number[]> = new Map([
+  [".pbm", [1]],
+  [".pgm", [1]],
+  [".ppm", [3]],
+  [".pnm", [1, 3]],
+  [".pfm", [1, 3]],
+  [".hdr", [1, 3]],
+  [".pic", [1, 3]],
+]);
+
+/**
+ * Checks what is to be written, and returns the ending that says the format.
+ * @throws {ArgumentError} where OpenCV writes no files with that ending.
+ * @throws {LayoutError} where the format cannot hold the image.
+ */
+function formatOf({ fn, img, name, argument }: Written): string {
+  const [ending] = /\.[a-z\d]+$/i.exec(pathIn(name, argument)) ?? [];
+  if (ending === undefined || withString(ending, (text) => imgcodecs().haveImageWriter(text)) === 0) {
+    throw wrong(argument, `OpenCV writes no files whose names end like ${shown(name)}.`, 'Try ".png".');
+  }
+  const channels = CHANNELS.get(ending.toLowerCase()) ?? WRITTEN.channels;
+  imageIn(`${fn} ${shown(ending)}`, "img", img, { ...WRITTEN, channels });
+  return ending;
+}
