@@ -1,0 +1,207 @@
+import { O_RDWR, UDMABUF_FLAGS_CLOEXEC } from "../../ffi/dmabuf/constants.ts";
+import {
+  dma_heap_allocation_data,
+  drm_mode_create_dumb,
+  drm_mode_destroy_dumb,
+  drm_prime_handle,
+  readDrmModeCreateDumb,
+  udmabuf_create,
+  writeDmaHeapAllocationData,
+  writeDrmModeCreateDumb,
+  writeDrmModeDestroyDumb,
+  writeDrmPrimeHandle,
+  writeUdmabufCreate,
+} from "../../ffi/dmabuf/structs.ts";
+import { O_CLOEXEC } from "../../ffi/libc/constants.ts";
+import { ENOENT, ENXIO } from "../../ffi/libc/errors.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { createMemfd } from "../core/native/memfd.ts";
+import { libc, libcError } from "../core/native/libc.ts";
+import { PAGE } from "../core/native/pages.ts";
+import { cString } from "../core/native/text.ts";
+import { checks, ioctl, made, structOf } from "./library.ts";
+
+/** Where dma-bufs can come from. */
+export interface Allocator {
+  /** The device file, which `from` names: `"/dev/udmabuf"`. */
+  readonly node: string;
+  /** What it is: pages of a memfd, a heap, or a display driver's buffers. */
+  readonly kind: "udmabuf" | "dma-heap" | "dumb-buffer";
+  /** May this process use it? */
+  readonly open: boolean;
+  /** Why not. */
+  readonly reason?: string;
+  /** What would open it. */
+  readonly remedy?: string;
+}
+
+/** A kind of allocator. */
+interface Kind {
+  readonly kind: Allocator["kind"];
+  /** The folder of its nodes, and which of its files they are. */
+  readonly folder: string;
+  readonly names: RegExp;
+  /** The nodes that are looked for where the folder may not be read. */
+  readonly usual: readonly string[];
+  /** What makes the node appear. */
+  readonly missing: string;
+  /** The group that Debian's udev gives it to. */
+  readonly group: string;
+  /** Makes a dma-buf by the open node. */
+  allocate(node: number, byteLength: number): number;
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    kind: "udmabuf",
+    folder: "/dev",
+    names: /^udmabuf$/,
+    usual: ["udmabuf"],
+    missing: "Load its module: modprobe udmabuf (a kernel with CONFIG_UDMABUF).",
+    group: "kvm",
+    allocate(node, byteLength) {
+      const undo: Undo = []; // the dma-buf keeps the memfd's pages
+      return made(() => udmabuf(node, createMemfd(byteLength, undo).fd, 0, byteLength), undo);
+    },
+  },
+  {
+    kind: "dma-heap",
+    folder: "/dev/dma_heap",
+    names: /./,
+    usual: ["system"],
+    missing: "It needs a kernel with CONFIG_DMABUF_HEAPS and CONFIG_DMABUF_HEAPS_SYSTEM.",
+    group: "video",
+    allocate(node, byteLength) {
+      const arg = structOf(dma_heap_allocation_data);
+      writeDmaHeapAllocationData(arg, 0, {
+        len: BigInt(byteLength),
+        fd: 0,
+        fd_flags: O_RDWR | O_CLOEXEC,
+        heap_flags: 0n,
+      });
+      ioctl(node, "DMA_HEAP_IOCTL_ALLOC", arg);
+      return arg.getUint32(dma_heap_allocation_data.fields.fd.offset, true);
+    },
+  },
+  {
+    kind: "dumb-buffer",
+    folder: "/dev/dri",
+    names: /^card\d+$/,
+    usual: ["card0"],
+    missing: "It needs a display driver with a card node; modprobe vkms makes one without a display.",
+    group: "video",
+    allocate: dumbBuffer,
+  },
+];
+
+/** A dma-buf of a display driver: rows of a page each, of which it makes no use. */
+function dumbBuffer(card: number, byteLength: number): number {
+  const dumb = structOf(drm_mode_create_dumb);
+  const size = { width: PAGE, height: byteLength / PAGE, bpp: 8 };
+  writeDrmModeCreateDumb(dumb, 0, { ...size, flags: 0, handle: 0, pitch: 0, size: 0n });
+  ioctl(card, "DRM_IOCTL_MODE_CREATE_DUMB", dumb, "The driver has no dumb buffers: use another allocator.");
+  const { handle } = readDrmModeCreateDumb(dumb, 0);
+  const prime = structOf(drm_prime_handle);
+  writeDrmPrimeHandle(prime, 0, { handle, flags: O_RDWR | O_CLOEXEC, fd: -1 });
+  const destroyed = structOf(drm_mode_destroy_dumb); // the fd keeps the memory
+  writeDrmModeDestroyDumb(destroyed, 0, { handle });
+  return made(() => {
+    ioctl(card, "DRM_IOCTL_PRIME_HANDLE_TO_FD", prime);
+    return prime.getInt32(drm_prime_handle.fields.fd.offset, true);
+  }, [() => void ioctl(card, "DRM_IOCTL_MODE_DESTROY_DUMB", destroyed)]);
+}
+
+function udmabuf(node: number, memfd: number, offset: number, size: number): number {
+  const arg = structOf(udmabuf_create);
+  writeUdmabufCreate(arg, 0, { memfd, flags: UDMABUF_FLAGS_CLOEXEC, offset: BigInt(offset), size: BigInt(size) });
+  return ioctl(
+    node,
+    "UDMABUF_CREATE",
+    arg,
+    "It takes a memfd that is sealed against shrinking and not against writing, of at most as many MiB as " +
+      "/sys/module/udmabuf/parameters/size_limit_mb says (64).",
+  );
+}
+
+/** The node of memfds. */
+export const UDMABUF = "/dev/udmabuf";
+
+/** What was found out of a node, for plans, which make no native call: asked once, and by every {@link allocators}. */
+const known = new Map<string, Allocator>();
+
+/** A node, open or closed. */
+export function allocatorAt(node: string, again = false): Allocator | undefined {
+  const kind = KINDS.find(({ folder, names }) => {
+    const name = node.slice(folder.length + 1);
+    return node.startsWith(`${folder}/`) && !name.includes("/") && names.test(name);
+  });
+  if (kind === undefined) return undefined;
+  if (again || !known.has(node)) known.set(node, lookAt(node, kind));
+  return known.get(node);
+}
+
+function lookAt(node: string, { kind, missing, group }: Kind): Allocator {
+  const fd = libc().open(cString(node), O_RDWR | O_CLOEXEC, 0);
+  if (fd >= 0) {
+    closeFd(fd);
+    return { node, kind, open: true };
+  }
+  const { code, codeName } = libcError("open");
+  if (code === ENOENT || code === ENXIO) {
+    return { node, kind, open: false, reason: `there is no ${node}.`, remedy: missing };
+  }
+  const remedy =
+    `Join the group that owns it (ls -l ${node}; ${group} on Debian): usermod -aG ${group} $USER, then log ` +
+    "in again. In a container, pass the node in.";
+  return { node, kind, open: false, reason: `${node} cannot be opened by this user (${codeName}).`, remedy };
+}
+
+/** Every allocator that this machine has or could have, the best first. */
+export function allocators(): Allocator[] {
+  return KINDS.flatMap(({ folder, names, usual }) => {
+    const found = filesIn(folder)?.filter((name) => names.test(name)).sort() ?? [];
+    return (found.length > 0 ? found : usual).map((name) => allocatorAt(`${folder}/${name}`, true)!);
+  });
+}
+
+/** The names in a folder, if Deno may read it. */
+function filesIn(folder: string): string[] | undefined {
+  try {
+    if (Deno.permissions.querySync({ name: "read", path: folder }).state !== "granted") return undefined;
+    return [...Deno.readDirSync(folder)].map(({ name }) => name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The allocator that a program names, or the first that is open. @throws {ArgumentError} where it is closed. */
+function chosen(from: string | undefined): Allocator {
+  if (from !== undefined) checks.assertText(from, "from");
+  const all = from === undefined ? allocators() : [allocatorAt(from, true)];
+  const open = all.find((one) => one?.open);
+  if (open !== undefined) return open;
+  if (all[0] === undefined) {
+    throw checks.wrong("from", `expected the node of an allocator, got "${from}".`, "See dmabuf.allocators().");
+  }
+  const reasons = all.map((one) => one!.reason!.slice(0, -1)).join("; ");
+  throw checks.wrong("from", `no dma-buf can be allocated: ${reasons}.`, all[0].remedy);
+}
+
+/** A new dma-buf of whole pages; the caller owns its fd. */
+export function allocateFd(byteLength: number, from: string | undefined): number {
+  const { node, kind } = chosen(from);
+  const pages = Math.ceil(Math.max(byteLength, 1) / PAGE) * PAGE;
+  return through(node, (fd) => KINDS.find((one) => one.kind === kind)!.allocate(fd, pages));
+}
+
+/** The dma-buf of some pages of a memfd; the caller owns its fd. */
+export function fromMemfd(memfd: number, offset: number, size: number): number {
+  return through(UDMABUF, (node) => udmabuf(node, memfd, offset, size));
+}
+
+function through(path: string, use: (node: number) => number): number {
+  const node = libc().open(cString(path), O_RDWR | O_CLOEXEC, 0);
+  if (node < 0) throw libcError("open", allocatorAt(path, true)?.remedy);
+  return made(() => use(node), [() => closeFd(node)]);
+}

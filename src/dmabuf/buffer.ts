@@ -1,0 +1,126 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import {
+  DMA_BUF_SYNC_END,
+  DMA_BUF_SYNC_READ,
+  DMA_BUF_SYNC_WRITE,
+  POLLIN,
+  POLLOUT,
+} from "../../ffi/dmabuf/constants.ts";
+import {
+  dma_buf_export_sync_file,
+  dma_buf_import_sync_file,
+  dma_buf_sync,
+  writeDmaBufExportSyncFile,
+  writeDmaBufImportSyncFile,
+  writeDmaBufSync,
+} from "../../ffi/dmabuf/structs.ts";
+import { messageOf, throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, reads, writes } from "../core/memory/access.ts";
+import { showAt } from "../core/memory/peers.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { mappingCount } from "../core/native/mapping_count.ts";
+import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/pages.ts";
+import { accessOfFd, describe } from "./descriptor.ts";
+import { ioctl, isReady, structOf } from "./library.ts";
+
+/** The arguments of begins and ends: each map makes one of each. */
+const BEGIN = { read: syncOf("read"), write: syncOf("write"), "read-write": syncOf("read-write") };
+const END = { read: syncOf("read", true), write: syncOf("write", true), "read-write": syncOf("read-write", true) };
+
+/** A dma-buf: an fd of it, and its mapping for the CPU. For those who write backends. */
+export class DmaBuf {
+  /** The inode: equal for all fds of one buffer. */
+  readonly identity: bigint;
+  /** The length in bytes, as the kernel says. */
+  readonly byteLength: number;
+  /** Who made it, where the kernel tells: `"udmabuf"`. */
+  readonly exporter: string | undefined;
+  /** What its fd was opened for. */
+  readonly access: Access;
+  /** The DRM format modifier of the picture in it; 0 is linear. */
+  modifier = 0n;
+  /** Why the CPU cannot map it, once that was tried. */
+  unmappable: string | undefined;
+  /** Its fd, which it closes. */
+  readonly fd: number;
+  #address: Address | undefined;
+  readonly #undo: Undo;
+
+  /** Takes the fd over; closes it where it is no dma-buf. `maker`: who has just made it. */
+  constructor(fd: number, maker?: string) {
+    this.fd = fd;
+    this.#undo = [() => closeFd(fd)];
+    try {
+      const { identity, byteLength, exporter } = describe(fd, maker);
+      this.identity = identity;
+      this.byteLength = byteLength;
+      this.exporter = exporter;
+      this.access = accessOfFd(fd);
+    } catch (error) {
+      throwAll([error, ...unwind(this.#undo)], "looking at an fd");
+      throw error;
+    }
+  }
+
+  /** Its address, mapped the first time it is asked for; undefined if its exporter lets nobody map it. */
+  get address(): Address | undefined {
+    if (this.#address === undefined && this.unmappable === undefined) this.#map();
+    return this.#address;
+  }
+
+  #map(): void {
+    const { byteLength, fd } = this;
+    mappingCount.take(1);
+    try {
+      const address = writes(this.access) ? mapPages(NULL, byteLength, fd) : mapReadOnlyPages(byteLength, fd, true);
+      this.#undo.push(() => unmapPages(address, byteLength), showAt(address, byteLength, "a dma-buf"));
+      this.#address = address;
+    } catch (error) {
+      this.unmappable = messageOf(error);
+      mappingCount.giveBack(1);
+    }
+  }
+
+  /** Begins the CPU's access: waits for the buffer's fences, and brings its caches up to date. */
+  begin(access: Access): void {
+    ioctl(this.fd, "DMA_BUF_IOCTL_SYNC", BEGIN[access]);
+  }
+
+  /** Ends it. */
+  end(access: Access): void {
+    ioctl(this.fd, "DMA_BUF_IOCTL_SYNC", END[access]);
+  }
+
+  /** A sync file of the work that an access has to wait for: that of writers, or of all. Undefined where there is none. */
+  exportSyncFile(access: Access): number | undefined {
+    if (isReady(this.fd, writes(access) ? POLLOUT : POLLIN)) return undefined;
+    const arg = structOf(dma_buf_export_sync_file);
+    writeDmaBufExportSyncFile(arg, 0, { flags: Number(flagsOf(access)), fd: -1 });
+    ioctl(this.fd, "DMA_BUF_IOCTL_EXPORT_SYNC_FILE", arg, "It needs Linux 6.0.");
+    return arg.getInt32(dma_buf_export_sync_file.fields.fd.offset, true);
+  }
+
+  /** Has the next users of the buffer wait for a sync file of an access to it. */
+  importSyncFile(fd: number, access: Access): void {
+    const arg = structOf(dma_buf_import_sync_file);
+    writeDmaBufImportSyncFile(arg, 0, { flags: Number(flagsOf(access)), fd });
+    ioctl(this.fd, "DMA_BUF_IOCTL_IMPORT_SYNC_FILE", arg, "It needs Linux 6.0.");
+  }
+
+  /** Gives mapping and fd back. */
+  free(): void {
+    if (this.#address !== undefined) mappingCount.giveBack(1);
+    throwAll(unwind(this.#undo), "giving a dma-buf back");
+  }
+}
+
+function syncOf(access: Access, ends = false): DataView<ArrayBuffer> {
+  const sync = structOf(dma_buf_sync);
+  writeDmaBufSync(sync, 0, { flags: flagsOf(access) | (ends ? DMA_BUF_SYNC_END : 0n) });
+  return sync;
+}
+
+function flagsOf(access: Access): bigint {
+  return (reads(access) ? DMA_BUF_SYNC_READ : 0n) | (writes(access) ? DMA_BUF_SYNC_WRITE : 0n);
+}

@@ -1,0 +1,215 @@
+import { literal, type Names, object, optionsIn } from "../core/argument.ts";
+import type { Fence } from "../core/device/fence.ts";
+import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import { Port } from "../core/device/port.ts";
+import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import {
+  assertApart,
+  type FrameInfo,
+  frameInfo,
+  planeLayouts,
+  type PlanePlace,
+  planesAt,
+} from "../core/layout/frame_info.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
+import { importAs, importFrame } from "../core/tensors/over.ts";
+import { type Access, accessOf } from "../core/memory/access.ts";
+import { duplicateFd, statusOf } from "../core/native/fd.ts";
+import { allocateFd, type Allocator, allocators } from "./allocators.ts";
+import { accessOfFd, fdIn } from "./descriptor.ts";
+import { checks } from "./library.ts";
+import { ports } from "./memory.ts";
+import { attachFence } from "./sync.ts";
+import type { DmaBufTensor } from "./tensor.ts";
+
+/** Options of {@link DmaBufContext.allocate}. */
+export interface DmaBufAllocation extends LayoutInit {
+  /** The node of an allocator: `"/dev/udmabuf"`. The first that is open by default. */
+  readonly from?: string;
+}
+
+/** Options of {@link DmaBufContext.allocateFrame}. */
+export interface DmaBufFrameAllocation {
+  /** The node of an allocator; the first that is open by default. */
+  readonly from?: string;
+  /** Each row begins at a multiple of this many bytes; 1 by default. */
+  readonly rowAlign?: number;
+  /** The frame's metadata. */
+  readonly metadata?: Metadata;
+}
+
+/** What a dma-buf holds: a tensor. */
+export interface TensorDescription extends LayoutInit {
+  /** How it may be used; as its fd allows by default. */
+  readonly access?: Access;
+}
+
+/** Where a plane of a frame lies. */
+export interface PlaneDescription extends PlanePlace {
+  /** Which of the fds it lies in; 0, the first, by default. */
+  readonly fd?: number;
+}
+
+/** What one or several dma-bufs hold: a frame. */
+export interface FrameDescription {
+  /** Format, size and modifier. */
+  readonly info: FrameInfo;
+  /** Where each plane lies; one after the other in the first buffer by default. */
+  readonly planes?: readonly PlaneDescription[];
+  /** How it may be used; as its fds allow by default. */
+  readonly access?: Access;
+  /** The frame's metadata. */
+  readonly metadata?: Metadata;
+}
+
+const TENSOR: Names<DmaBufAllocation & Layout> = { ...LAYOUT_NAMES, from: true };
+const ATTACHED: Names<TensorDescription & Layout> = { ...LAYOUT_NAMES, access: true };
+const FRAME_ATTACHED: Names<FrameDescription> = { info: true, planes: true, access: true, metadata: true };
+const PLANE: Names<PlaneDescription> = { fd: true, offset: true, stride: true };
+const FRAME: Names<DmaBufFrameAllocation> = { from: true, rowAlign: true, metadata: true };
+
+/**
+ * Memory of the kernel's that devices and processes share: dma-bufs. It is its own only target, and always there; what
+ * can be made depends on the machine ({@link allocators}), what others made is attached.
+ *
+ * @example
+ * ```ts
+ * import { dmabuf } from "@samepage/interop/dmabuf";
+ *
+ * for (const { node, open, reason } of dmabuf.allocators()) console.log(node, open ? "open" : reason);
+ * ```
+ */
+export class DmaBufContext implements Context, MemoryTarget<DmaBufTensor> {
+  /** The API's name. */
+  readonly api = "dmabuf";
+  /** The kind of memory. */
+  readonly kind = "dmabuf";
+  /** For messages. */
+  readonly name = "dmabuf";
+  /** It is of no device. */
+  readonly id: DeviceId = {};
+  /** Itself. */
+  readonly context: Context = this;
+  /** Itself. */
+  readonly targets: readonly Target[] = [this];
+  /** It never ends. */
+  readonly resource: undefined = undefined;
+  /** Its ports: dma-bufs both ways, host pointers out, memfds in. For those who write mappers. */
+  readonly ports: Memory<DmaBufTensor> = ports;
+
+  /** True for every tensor in a dma-buf. */
+  is(value: Mapped): value is DmaBufTensor {
+    return value.target === this;
+  }
+
+  /** Every source of dma-bufs that this machine has or could have: open, or closed with a reason and a remedy. */
+  allocators(): Allocator[] {
+    return allocators();
+  }
+
+  /**
+   * Allocates a dma-buf of whole pages, zeroed.
+   *
+   * @throws {LayoutError} for a wrong shape, dtype or stride.
+   * @throws {ArgumentError} if no allocator is open, or `from` is not; it says what would open it.
+   * @throws {NativeCallError} if the kernel refuses.
+   */
+  allocate(init: DmaBufAllocation): DmaBufTensor {
+    const layouts = [layoutIn(init, TENSOR)];
+    return importAs(this, allocated(layouts, init.from), { layouts, access: "read-write" }) as DmaBufTensor;
+  }
+
+  /** Allocates one buffer for all planes of a frame, one after the other. @throws like {@link allocate}. */
+  allocateFrame(given: FrameInfo, options: DmaBufFrameAllocation = {}): Frame<DmaBufTensor> {
+    const { from, rowAlign, metadata } = optionsIn(options, FRAME);
+    const info = frameInfo(given);
+    assertMetadata(metadata);
+    if (info.type === "image" && info.modifier !== 0n) {
+      throw checks.wrong("modifier", "an allocator makes linear memory only.", "Leave it out.");
+    }
+    const layouts = planeLayouts(info, rowAlign);
+    return importFrame(this, [allocated(layouts, from)], { layouts, access: "read-write", info, metadata });
+  }
+
+  /**
+   * Takes a dma-buf that somebody else made, under a duplicate of its fd: yours stays yours. If samepage knows the buffer,
+   * by whichever fd, the new tensor is a peer of the tensors over it.
+   *
+   * @throws {ArgumentError} for what is no dma-buf; the message says what it is.
+   * @throws {LayoutError} for a description that reaches outside of the buffer.
+   * @throws {AccessError} for an access that the fd does not allow.
+   */
+  attach(fd: number, description: TensorDescription): DmaBufTensor;
+  /** Takes a frame, in one buffer or in several: plane `i` lies in `fds[description.planes[i].fd]`. */
+  attach(fds: number | readonly number[], description: FrameDescription): Frame<DmaBufTensor>;
+  attach(
+    fds: number | readonly number[],
+    description: TensorDescription | FrameDescription,
+  ): DmaBufTensor | Frame<DmaBufTensor> {
+    if ("info" in object(description, "description")) {
+      const { ports, ...frame } = framePorts(fds, description as FrameDescription);
+      return importFrame(this, ports, frame);
+    }
+    const layouts = [layoutIn(description as TensorDescription, ATTACHED)];
+    const fd = fdIn(fds as number, "fd");
+    const access = accessOf(description.access, accessOfFd(fd));
+    return importAs(this, portTo(fd, layouts), { layouts, access }) as DmaBufTensor;
+  }
+
+  /**
+   * A sync file as a fence, under a duplicate of its fd. Waiting for it polls the fd, and blocks nothing.
+   *
+   * @throws {ArgumentError} for what is no sync file.
+   */
+  fence(fd: number): Fence {
+    return attachFence(fd);
+  }
+
+  /** Does nothing: it is always there. */
+  [Symbol.dispose](): void {}
+}
+
+/** A new buffer that holds these planes, with the padding of the last row. */
+function allocated(layouts: readonly Layout[], from: string | undefined): Port {
+  const { byteOffset, byteLength, shape, strides } = layouts[layouts.length - 1];
+  const end = byteOffset + Math.max(byteLength, shape.length === 0 ? 0 : shape[0] * strides[0]);
+  return new Port("dma-buf", { fd: allocateFd(end, from), byteLength: end });
+}
+
+/** A port to planes in a buffer, under a duplicate of its fd. */
+function portTo(fd: number, layouts: readonly Layout[]): Port {
+  const byteLength = Math.max(...layouts.map((plane) => plane.byteOffset + plane.byteLength));
+  return new Port("dma-buf", { fd: duplicateFd(fd), byteLength });
+}
+
+/** One port where all planes lie in one buffer, else one for each. */
+function framePorts(given: number | readonly number[], description: FrameDescription) {
+  const { planes = [], access: asked, metadata, ...about } = optionsIn(description, FRAME_ATTACHED, "description");
+  const info = frameInfo(about.info);
+  assertMetadata(metadata);
+  const list = Array.isArray(given) ? checks.itemsIn<number>(given, "fds") : [given as number];
+  const fds = list.map((fd, i) => fdIn(fd, `fds[${i}]`));
+  if (fds.length === 0) throw checks.wrong("fds", "expected at least one fd.");
+  const places = Array.from(planes, (plane, i) => optionsIn(plane, PLANE, `planes[${i}]`));
+  const layouts = places.length === 0 ? planeLayouts(info) : planesAt(info, places);
+  const fdOf = (i: number) => {
+    const { fd = 0 } = places[i] ?? {};
+    if (fds[fd] !== undefined) return fds[fd];
+    throw checks.wrong(`planes[${i}].fd`, `expected the place of one of ${fds.length} fds, got ${literal(fd)}.`);
+  };
+  const buffers = Map.groupBy(layouts, (_, i) => statusOf(fdOf(i)).identity);
+  for (const shared of buffers.values()) assertApart(shared);
+  const access = accessOf(asked, fds.every((fd) => accessOfFd(fd) === "read-write") ? "read-write" : "read");
+  using made = new DisposableStack();
+  const ports = buffers.size === 1
+    ? [made.use(portTo(fdOf(0), layouts))]
+    : layouts.map((layout, i) => made.use(portTo(fdOf(i), [layout])));
+  made.move();
+  return { ports, layouts, access, info, metadata };
+}
+
+/** The dma-bufs of this machine. */
+export const dmabuf: DmaBufContext = new DmaBufContext();

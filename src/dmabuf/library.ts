@@ -1,0 +1,122 @@
+import {
+  DMA_BUF_IOCTL_EXPORT_SYNC_FILE,
+  DMA_BUF_IOCTL_IMPORT_SYNC_FILE,
+  DMA_BUF_IOCTL_SYNC,
+  DMA_HEAP_IOCTL_ALLOC,
+  DRM_IOCTL_MODE_CREATE_DUMB,
+  DRM_IOCTL_MODE_DESTROY_DUMB,
+  DRM_IOCTL_PRIME_HANDLE_TO_FD,
+  SYNC_IOC_FILE_INFO,
+  SYNC_IOC_MERGE,
+  UDMABUF_CREATE,
+} from "../../ffi/dmabuf/constants.ts";
+import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
+import { pollfd, readPollfd, writePollfd } from "../../ffi/dmabuf/structs.ts";
+import { SYMBOLS } from "../../ffi/dmabuf/symbols.ts";
+import { EAGAIN, EINTR, ERROR_NAMES } from "../../ffi/libc/errors.ts";
+import { Checks } from "../core/checks.ts";
+import { NativeCallError, throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { lazyLibrary } from "../core/native/library.ts";
+import { errno, libc } from "../core/native/libc.ts";
+
+/** Checks whose errors name this API. */
+export const checks: Checks = new Checks("dmabuf");
+
+/** The ioctls, by their names in the kernel's headers. */
+const REQUESTS = {
+  DMA_BUF_IOCTL_SYNC,
+  DMA_BUF_IOCTL_EXPORT_SYNC_FILE,
+  DMA_BUF_IOCTL_IMPORT_SYNC_FILE,
+  DMA_HEAP_IOCTL_ALLOC,
+  UDMABUF_CREATE,
+  SYNC_IOC_FILE_INFO,
+  SYNC_IOC_MERGE,
+  DRM_IOCTL_MODE_CREATE_DUMB,
+  DRM_IOCTL_MODE_DESTROY_DUMB,
+  DRM_IOCTL_PRIME_HANDLE_TO_FD,
+};
+type Request = keyof typeof REQUESTS;
+
+const opened = lazyLibrary<DmaBufKernel>({
+  api: "dmabuf",
+  candidates: ["libc.so.6", "libc.so"],
+  symbols: SYMBOLS,
+  hint: "samepage needs Linux with glibc.",
+});
+
+let functions: DmaBufKernel | undefined;
+
+/** The system calls, opened on the first one. libc knows where they leave their codes. */
+export function kernel(): DmaBufKernel {
+  if (functions !== undefined) return functions;
+  libc();
+  return functions = opened();
+}
+
+/** Makes an ioctl, again where a signal came between. Returns what it answers, or its code below zero. */
+export function tryIoctl(fd: number, request: Request, arg: DataView<ArrayBuffer>): number {
+  const { ioctl } = kernel();
+  for (;;) {
+    const answer = ioctl(fd, REQUESTS[request], arg);
+    if (answer >= 0) return answer;
+    const code = errno();
+    if (code !== EINTR && code !== EAGAIN) return -code;
+  }
+}
+
+/** Makes an ioctl; returns what it answers. @throws {NativeCallError} */
+export function ioctl(fd: number, request: Request, arg: DataView<ArrayBuffer>, hint?: string): number {
+  const answer = tryIoctl(fd, request, arg);
+  if (answer < 0) throw kernelError("ioctl", -answer, hint, request);
+  return answer;
+}
+
+/** The error of a system call; `what` is its request, if it has one. */
+export function kernelError(fn: string, code: number, hint?: string, what?: string): NativeCallError {
+  const codeName = ERROR_NAMES.get(code) ?? "unknown error";
+  const call = what === undefined ? fn : `${fn}(${what})`;
+  return new NativeCallError(`${call} failed with ${codeName} (${code}).`, {
+    api: "dmabuf",
+    fn,
+    code,
+    codeName,
+    hint,
+  });
+}
+
+/** Memory for the argument of an ioctl, or for what poll is asked. */
+export function structOf({ size }: { readonly size: number }): DataView<ArrayBuffer> {
+  return new DataView(new ArrayBuffer(size));
+}
+
+const asked = structOf(pollfd);
+
+/** Is an fd ready for these events? Asks once, or blocks for as long as it takes. */
+export function isReady(fd: number, events: number, wait: "ask" | "block" = "ask"): boolean {
+  writePollfd(asked, 0, { fd, events, revents: 0 });
+  const { poll } = kernel();
+  for (;;) {
+    const count = poll(asked, 1n, wait === "ask" ? 0 : -1);
+    if (count >= 0) return (readPollfd(asked, 0).revents & events) !== 0;
+    const code = errno();
+    if (code !== EINTR && code !== EAGAIN) throw kernelError("poll", code);
+  }
+}
+
+/** Makes an fd, and gives back what that took. If the latter fails, the fd is closed again. */
+export function made(make: () => number, undo: Undo): number {
+  let fd: number | undefined;
+  const errors: unknown[] = [];
+  try {
+    fd = make();
+  } catch (error) {
+    errors.push(error);
+  }
+  errors.push(...unwind(undo));
+  if (fd !== undefined && errors.length === 0) return fd;
+  if (fd !== undefined) errors.push(...unwind([() => closeFd(fd)]));
+  throwAll(errors, "making a dma-buf");
+  throw errors[0];
+}

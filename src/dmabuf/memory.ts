@@ -1,0 +1,122 @@
+import type { Crossing, Exported, Imported, Memory } from "../core/device/memory.ts";
+import { type MemoryKind, Port } from "../core/device/port.ts";
+import { AccessError, LayoutError, type Refusal, throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, covers } from "../core/memory/access.ts";
+import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
+import { PAGE } from "../core/native/pages.ts";
+import type { ByteRange } from "../core/tensors/described.ts";
+import { allocatorAt, fromMemfd, UDMABUF } from "./allocators.ts";
+import { DmaBuf } from "./buffer.ts";
+import { made } from "./library.ts";
+import { isLinear, modifierName } from "./modifiers.ts";
+import { signals } from "./sync.ts";
+import { bufferOf, DmaBufTensor, handOver, pending } from "./tensor.ts";
+
+type Closed = Omit<Refusal, "edge"> | undefined;
+
+/** What dma-bufs give to others, and take from them. For the CPU they are mapped; a memfd's pages become one. */
+export const ports: Memory<DmaBufTensor, DmaBuf> = {
+  line: signals,
+  exports: [{ kind: "dma-buf" }, { kind: "host-pointer", refuse: refuseHost }],
+  imports: [{ kind: "dma-buf" }, { kind: "memfd", refuse: refuseMemfd }],
+  export: exported,
+  import: imported,
+  tensor: (init) => new DmaBufTensor(init),
+};
+
+function refuseMemfd(): Closed {
+  const { open, reason, remedy } = allocatorAt(UDMABUF)!;
+  return open ? undefined : { reason: reason!, remedy: remedy! };
+}
+
+function refuseHost({ allocation }: ByteRange): Closed {
+  const { modifier = 0n, unmappable, exporter } = bufferOf(allocation) ?? {};
+  if (!isLinear(modifier)) {
+    return {
+      reason: `its layout is ${modifierName(modifier)}, in which rows do not lie one after the other.`,
+      remedy: "Have the GPU that knows this layout write it to a linear buffer: ask for modifier 0.",
+    };
+  }
+  if (unmappable === undefined) return undefined;
+  return {
+    reason: `its exporter (${exporter ?? "unknown"}) does not let the CPU map it: ${unmappable}`,
+    remedy: "Import it on the device that made it, or have that copy it to a buffer that the CPU can map.",
+  };
+}
+
+function exported(tensor: DmaBufTensor, kind: MemoryKind, byteLength: number, access: Access): Exported {
+  const { rawHandle: buffer, layout: { byteOffset: offset } } = tensor;
+  if (kind === "host-pointer") {
+    return { port: new Port(kind, { value: tensor.address!, byteLength }), ...used(buffer, access) };
+  }
+  const port = new Port(kind, { fd: duplicateFd(buffer.fd), offset, byteLength });
+  try {
+    return { port, waits: pending(buffer, access), ...fenced(buffer, access) };
+  } catch (error) {
+    throwAll([error, ...unwind([() => port[Symbol.dispose]()])], "exporting a dma-buf");
+    throw error;
+  }
+}
+
+/** The CPU uses it until the map ends. Apart from {@link exported}, so that no closure reaches the tensor. */
+function used(buffer: DmaBuf, access: Access): Crossing {
+  buffer.begin(access);
+  return { release: () => buffer.end(access) };
+}
+
+/** The work of the other side becomes a fence of the buffer's. */
+function fenced(buffer: DmaBuf, access: Access): Crossing {
+  return { takeBack: (step) => step === 0 ? handOver(buffer, access) : undefined };
+}
+
+function imported(port: Port, access: Access): Imported<DmaBuf> {
+  const { kind, offset, byteLength } = port;
+  const buffer = kind === "memfd" ? new DmaBuf(ofPages(port), "udmabuf") : new DmaBuf(port.takeFd());
+  const start = kind === "memfd" ? offset % PAGE : offset;
+  const undo: Undo = [() => buffer.free()];
+  try {
+    if (start + byteLength > buffer.byteLength) throw tooShort(start + byteLength, buffer);
+    if (!covers(buffer.access, access)) throw readOnly(access);
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "importing a dma-buf");
+    throw error;
+  }
+  const object = { kind: "dmabuf", handle: buffer.identity, byteLength: buffer.byteLength, start };
+  return { handle: buffer, object, release: () => buffer.free() };
+}
+
+/** The pages of a memfd that hold a port's bytes, as a dma-buf. */
+function ofPages(port: Port): number {
+  const first = Math.floor(port.offset / PAGE) * PAGE;
+  const end = Math.ceil((port.offset + port.byteLength) / PAGE) * PAGE;
+  const memfd = port.takeFd();
+  return made(() => {
+    if (statusOf(memfd).byteLength < end) throw notInPages();
+    return fromMemfd(memfd, first, end - first);
+  }, [() => closeFd(memfd)]);
+}
+
+function notInPages(): LayoutError {
+  return new LayoutError("source: its memfd ends within a page, and /dev/udmabuf takes only whole ones.", {
+    api: "dmabuf",
+    argument: "source",
+    hint: `Make the memfd's length a multiple of ${PAGE}, as host.allocate({ sharable: true }) does.`,
+  });
+}
+
+function tooShort(end: number, { byteLength }: DmaBuf): LayoutError {
+  return new LayoutError(`description: it ends at byte ${end}, and the buffer has ${byteLength}.`, {
+    api: "dmabuf",
+    argument: "description",
+    hint: "Its length is asked of the kernel: what does its owner say of offset, stride and height?",
+  });
+}
+
+function readOnly(access: Access): AccessError {
+  return new AccessError(`access: the fd is open for reading only, and cannot be used for "${access}".`, {
+    api: "dmabuf",
+    argument: "access",
+    hint: 'Pass { access: "read" }, or ask its owner for an fd that is open for both.',
+  });
+}

@@ -1,0 +1,152 @@
+import { POLLIN } from "../../ffi/dmabuf/constants.ts";
+import { sync_file_info, sync_merge_data } from "../../ffi/dmabuf/structs.ts";
+import type { Driver, LineEvents } from "../core/device/driver.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { Line } from "../core/device/line.ts";
+import { Port } from "../core/device/port.ts";
+import { messageOf, throwAll } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { unwind } from "../core/life/undo.ts";
+import { closeFd, duplicateFd } from "../core/native/fd.ts";
+import { warn } from "../core/warn.ts";
+import { ready } from "../core/native/poller.ts";
+import { fdIn } from "./descriptor.ts";
+import { checks, ioctl, isReady, kernelError, made, structOf, tryIoctl } from "./library.ts";
+
+const OWNED = "dmabuf.sync_file";
+
+/** A sync file that a mark stands for. */
+interface SyncFile {
+  readonly mark: number;
+  readonly fd: number;
+  /** Imports are the line's, which releases them. */
+  readonly owned: boolean;
+}
+
+/** A line whose marks are sync files: a mark is over when they are signalled. */
+export class SyncLane {
+  /** Those that were not seen signalled yet, by mark. */
+  files: readonly SyncFile[] = [];
+  /** What the next command hands to the kernel, and stands for. */
+  waits: readonly number[] = [];
+  readonly events: LineEvents;
+
+  /** Begins with a sync file as its first mark, which it takes over. */
+  constructor(events: LineEvents, first?: number) {
+    this.events = events;
+    if (first === undefined) return;
+    this.files = [{ mark: 1, fd: first, owned: true }];
+    ledger.add(OWNED);
+  }
+
+  /** The files in front of a mark. */
+  before(mark: number): readonly SyncFile[] {
+    return this.files.filter((file) => file.mark <= mark);
+  }
+}
+
+function close(file: SyncFile): void {
+  if (!file.owned) return;
+  forgotten.unregister(file);
+  ledger.remove(OWNED);
+  closeFd(file.fd);
+}
+
+/** A fence needs no dispose: where nobody has seen it over, its sync file is closed once nobody has the fence. */
+const forgotten = new FinalizationRegistry<SyncFile>((file) => {
+  for (const error of unwind([() => close(file)])) warn(`closing a sync file: ${messageOf(error)}`);
+});
+
+/** Forgets files, and closes those that are its own: whatever fails, none is asked about again. */
+function closeAll(lane: SyncLane, files: readonly SyncFile[]): void {
+  lane.files = lane.files.filter((file) => !files.includes(file));
+  throwAll(unwind(files.map((file) => () => close(file))), "closing sync files");
+}
+
+/** Asks the kernel. */
+function isOver(file: SyncFile, events: LineEvents): boolean {
+  const info = structOf(sync_file_info);
+  ioctl(file.fd, "SYNC_IOC_FILE_INFO", info);
+  const status = info.getInt32(sync_file_info.fields.status.offset, true);
+  if (status === 0) return false;
+  if (status < 0) events.failed(file.mark, kernelError("sync_file", -status, "The driver whose fence it is failed."));
+  return true;
+}
+
+/** One sync file for all of them. */
+function merged([first, ...rest]: readonly SyncFile[]): number {
+  return rest.reduce((fd, other) => made(() => merge(fd, other.fd), [() => closeFd(fd)]), duplicateFd(first.fd));
+}
+
+function merge(fd: number, other: number): number {
+  const arg = structOf(sync_merge_data);
+  arg.setInt32(sync_merge_data.fields.fd2.offset, other, true);
+  ioctl(fd, "SYNC_IOC_MERGE", arg);
+  return arg.getInt32(sync_merge_data.fields.fence.offset, true);
+}
+
+const driver: Driver<SyncLane> = {
+  api: "dmabuf",
+  error: (code, fn) => kernelError(fn, code),
+  lines: {
+    close: (lane) => closeAll(lane, lane.files),
+    submitted(lane, mark) {
+      lane.files = [...lane.files, ...lane.waits.map((fd) => ({ mark, fd, owned: false }))];
+      lane.waits = [];
+    },
+    refused: (lane) => void (lane.waits = []),
+    poll(lane, mark) {
+      closeAll(lane, lane.files.filter((file) => isOver(file, lane.events)));
+      return lane.files.length === 0 ? mark : lane.files[0].mark - 1;
+    },
+    block: (lane, mark) => lane.before(mark).forEach(({ fd }) => isReady(fd, POLLIN, "block")),
+    async waitElsewhere(lane, mark) {
+      for (const file of lane.before(mark)) {
+        if (!lane.files.includes(file)) continue; // somebody else saw it over, and has closed it
+        const copy = duplicateFd(file.fd); // or will do so during the wait
+        try {
+          await ready(copy, "read");
+        } finally {
+          closeFd(copy);
+        }
+      }
+    },
+    sync: {
+      exports: ["sync-fd"],
+      imports: ["sync-fd"],
+      export: (lane, mark, kind) => new Port(kind, { fd: merged(lane.before(mark)) }),
+      import: (port) => port.takeFd(),
+      wait: (lane, fd: number) => void (lane.waits = [...lane.waits, fd]),
+      release: closeFd,
+    },
+  },
+};
+
+/** The line of maps that give a buffer their work as its fence. */
+export const signals: Line<SyncLane> = newLine("the fences of dma-bufs");
+
+/** A line of its own: what stands on one line waits for all before it. Its first mark may be a sync file, which it takes over. */
+export function newLine(name: string, first?: number): Line<SyncLane> {
+  const line = new Line<SyncLane>({ driver, name, open: (events) => new SyncLane(events, first) });
+  for (const file of line.lane.files) forgotten.register(line, file, file);
+  return line;
+}
+
+/** A sync file, which it takes over, as a fence. */
+export function fenceOf(fd: number): Fence {
+  const line = newLine("a sync file", fd);
+  line.submit([], { fn: "sync_file", call: () => 0 });
+  return line.fence();
+}
+
+/** A sync file of a program's, under a duplicate of its fd. @throws {ArgumentError} for what is none. */
+export function attachFence(given: number): Fence {
+  const fd = duplicateFd(fdIn(given, "fd"));
+  if (tryIoctl(fd, "SYNC_IOC_FILE_INFO", structOf(sync_file_info)) === 0) return fenceOf(fd);
+  closeFd(fd);
+  throw checks.wrong(
+    "fd",
+    "expected a sync file.",
+    "A driver makes one of a fence: eglDupNativeFenceFDANDROID, vkGetSemaphoreFdKHR.",
+  );
+}
