@@ -1,0 +1,110 @@
+import { SO_PEERCRED, SOL_SOCKET } from "../../ffi/channel/constants.ts";
+import { readUcred, ucred } from "../../ffi/channel/structs.ts";
+import { DisposedError } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { Resource } from "../core/life/resource.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { type Readiness, ready } from "../core/native/poller.ts";
+import { socketError, sockets } from "./library.ts";
+import { type Packet, receivePacket, sendPacket } from "./packet.ts";
+import { Turns } from "./turns.ts";
+
+/** Who is on the other side, as the kernel tells it (SO_PEERCRED): of when the connection was made. */
+export interface Credentials {
+  /** The process. */
+  readonly pid: number;
+  /** The user that it acts for. */
+  readonly uid: number;
+  /** That user's group. */
+  readonly gid: number;
+}
+
+/** A socket that is waited for off the thread, and that ends its waits when it is closed. */
+export class OpenSocket {
+  /** Its end of life: the socket is closed then, and every wait for it rejects. */
+  readonly resource: Resource;
+  /** The fd. */
+  readonly fd: number;
+  readonly #closing: AbortController;
+
+  /** Takes the fd over. `atEnd` runs before it is closed. */
+  constructor(fd: number, name: string, atEnd: () => void = () => {}) {
+    const closing = new AbortController();
+    this.fd = fd;
+    this.#closing = closing;
+    ledger.add("channel.socket");
+    const close = () => {
+      ledger.remove("channel.socket");
+      closeFd(fd);
+    };
+    const endWaits = () => closing.abort(new DisposedError(`${name} was disposed.`, { api: "channel" }));
+    this.resource = new Resource({ name, undo: [close, atEnd, endWaits] });
+  }
+
+  /** A signal that is aborted with the given one, and at the end of this. */
+  untilEnd(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  }
+
+  /** Waits until reading or writing would not block. @throws the signal's reason, or a {@link DisposedError} at its end. */
+  async ready(readiness: Readiness, signal: AbortSignal | undefined): Promise<void> {
+    await ready(this.fd, readiness, { signal: this.untilEnd(signal) });
+  }
+}
+
+/** What is sent as one message. */
+export interface Sendable {
+  /** Its bytes. */
+  readonly bytes: Uint8Array;
+  /** Its fds. */
+  readonly fds: readonly number[];
+}
+
+/** A connection to another process: messages with fds, both ways, in order. */
+export class Connection extends OpenSocket {
+  readonly #sending: Turns = new Turns();
+  readonly #receiving: Turns = new Turns();
+
+  /** Sends one message; waits while the other side does not read. The fds stay the caller's. */
+  async send(bytes: Uint8Array, fds: readonly number[], signal?: AbortSignal): Promise<void> {
+    await this.sendNext({ bytes, fds }, signal);
+  }
+
+  /** The same for a message that is being made: its place among the others is that of this call. */
+  async sendNext(message: Sendable | Promise<Sendable>, signal?: AbortSignal): Promise<void> {
+    await this.#sending.run(async () => {
+      const { bytes, fds } = await message;
+      this.resource.assertLive();
+      while (!sendPacket(this.fd, bytes, fds)) {
+        await this.ready("write", signal);
+        this.resource.assertLive();
+      }
+    }, signal);
+  }
+
+  /**
+   * The next message; undefined once the other side has ended.
+   *
+   * @throws {MessageError} if it is none.
+   */
+  async receive(signal?: AbortSignal): Promise<Packet | undefined> {
+    return await this.#receiving.run(async () => {
+      for (;;) {
+        this.resource.assertLive();
+        const packet = receivePacket(this.fd);
+        if (packet === "ended") return undefined;
+        if (packet !== "later") return packet;
+        await this.ready("read", signal);
+      }
+    }, signal);
+  }
+}
+
+/** Who is on the other side of a socket. */
+export function credentialsOf(fd: number): Credentials {
+  const answer = new DataView(new ArrayBuffer(ucred.size));
+  if (sockets().getsockopt(fd, SOL_SOCKET, SO_PEERCRED, answer, Uint32Array.of(ucred.size)) !== 0) {
+    throw socketError("getsockopt");
+  }
+  return readUcred(answer, 0);
+}

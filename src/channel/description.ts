@@ -1,0 +1,238 @@
+/**
+ * What a message says of the memory that comes with it.
+ *
+ * @module
+ */
+import { ArgumentError } from "../core/errors.ts";
+import { type DType, TYPED_ARRAYS } from "../core/layout/dtype.ts";
+import {
+  assertApart,
+  type Colour,
+  type FrameInfo,
+  frameInfo,
+  imageInfo,
+  planeLayouts,
+} from "../core/layout/frame_info.ts";
+import { type Layout, layout } from "../core/layout/layout.ts";
+import { IMAGE_FORMATS, type ImageFormat } from "../core/layout/pixel_formats.ts";
+import type { Access } from "../core/memory/access.ts";
+import { Metadata, type MetadataFields } from "../core/tensors/metadata.ts";
+import { badMessage } from "./errors.ts";
+import { decimal, list, oneOf, record, text, whole } from "./fields.ts";
+import { MOST_FDS } from "./packet.ts";
+
+/** The kinds of memory that cross, the best first. */
+export const MEMORY_KINDS = ["dma-buf", "memfd"] as const;
+
+/** One of {@link MEMORY_KINDS}. */
+export type SentKind = typeof MEMORY_KINDS[number];
+
+/** The part of one fd's memory that the message is about. */
+export interface SentObject {
+  /** Its first byte, counted from the memory's. */
+  readonly offset: number;
+  /** Its length. */
+  readonly byteLength: number;
+}
+
+/** What a message says. */
+export interface Description {
+  /** What the fds are. */
+  readonly memory: SentKind;
+  /** How the receiver may use it. */
+  readonly access: Access;
+  /** One for each fd, in their order. */
+  readonly objects: readonly SentObject[];
+  /** The planes of a frame, or the one of a tensor: counted from the object's first byte. */
+  readonly planes: readonly Layout[];
+  /** What a frame is; a tensor has none. */
+  readonly info?: FrameInfo;
+  /** What is known of a frame besides. */
+  readonly metadata?: Metadata;
+}
+
+const ACCESSES: readonly Access[] = ["read", "write", "read-write"];
+const DTYPES = Object.keys(TYPED_ARRAYS) as readonly DType[];
+const MATRICES = ["bt601", "bt709", "bt2020"] as const;
+const RANGES = ["limited", "full"] as const;
+
+/** The most dimensions of a plane. */
+const MOST_DIMENSIONS = 32;
+
+/** The most characters of a stream's name. */
+const LONGEST_NAME = 256;
+
+/** The object of which a plane is a part: all lie in one, or each in its own. */
+export function objectOf({ objects }: Pick<Description, "objects">, plane: number): number {
+  return objects.length === 1 ? 0 : plane;
+}
+
+/** What goes into a message's body. @throws {MessageError} if the receiver would refuse it. */
+export function bodyOf(description: Description): unknown {
+  assertConsistent(description);
+  const { memory, access, objects, planes, info, metadata } = description;
+  return {
+    memory,
+    access,
+    sync: "done",
+    objects: objects.map(({ offset, byteLength }) => ({ offset, byteLength })),
+    planes: planes.map(({ dtype, shape, strides, byteOffset }) => ({ dtype, shape, strides, byteOffset })),
+    ...(info === undefined ? {} : bodyOfInfo(info)),
+    ...(metadata === undefined ? {} : { metadata: bodyOfMetadata(metadata) }),
+  };
+}
+
+function bodyOfInfo(info: FrameInfo): object {
+  if (info.type === "audio") {
+    const { format, sampleRate, channels, samples, layout } = info;
+    return { audio: { format, sampleRate, channels, samples, layout } };
+  }
+  const { fourcc, width, height, modifier, colour } = info;
+  const image = { fourcc, width, height, modifier: `${modifier}` };
+  return { image: colour === undefined ? image : { ...image, colour: colourIn(colour) } };
+}
+
+/** The fields that samepage knows: what a program adds stays here. */
+function bodyOfMetadata(metadata: Metadata): object {
+  const fields: Record<string, unknown> = {};
+  for (const name of ["timestamp", "duration", "stream", "sequence"] as const) {
+    const value = metadata.get(name);
+    if (value !== undefined) fields[name] = typeof value === "bigint" ? `${value}` : value;
+  }
+  metadataIn(fields);
+  return fields;
+}
+
+/** The description in a body. @throws {MessageError} if anything in it is wrong. */
+export function descriptionIn(body: unknown): Description {
+  const all = record(body, "body", ["memory", "access", "sync", "objects", "planes"], ["image", "audio", "metadata"]);
+  oneOf(all.sync, "sync", ["done"]);
+  const objects = list(all.objects, "objects", 1, MOST_FDS).map((given, i): SentObject => {
+    const object = record(given, `objects[${i}]`, ["offset", "byteLength"]);
+    return {
+      offset: whole(object.offset, `objects[${i}].offset`),
+      byteLength: whole(object.byteLength, `objects[${i}].byteLength`, 1),
+    };
+  });
+  const info = infoIn(all);
+  if (info === undefined && all.metadata !== undefined) throw badMessage("metadata", "a tensor has none.");
+  const description: Description = {
+    memory: oneOf(all.memory, "memory", MEMORY_KINDS),
+    access: oneOf(all.access, "access", ACCESSES),
+    objects,
+    planes: list(all.planes, "planes", 1, MOST_FDS).map(planeIn),
+    ...(info === undefined ? {} : { info }),
+    ...(all.metadata === undefined ? {} : { metadata: metadataIn(all.metadata) }),
+  };
+  assertConsistent(description);
+  return description;
+}
+
+function planeIn(given: unknown, i: number): Layout {
+  const where = `planes[${i}]`;
+  const plane = record(given, where, ["dtype", "shape", "strides", "byteOffset"]);
+  const numbers = (name: string, least: number) =>
+    list(plane[name], `${where}.${name}`, 0, MOST_DIMENSIONS)
+      .map((value, at) => whole(value, `${where}.${name}[${at}]`, least));
+  const init = {
+    dtype: oneOf(plane.dtype, `${where}.dtype`, DTYPES),
+    shape: numbers("shape", 1),
+    strides: numbers("strides", 0),
+    byteOffset: whole(plane.byteOffset, `${where}.byteOffset`),
+  };
+  return checked(where, () => layout(init));
+}
+
+function infoIn({ image, audio }: Readonly<Record<string, unknown>>): FrameInfo | undefined {
+  if (image !== undefined && audio !== undefined) throw badMessage("body", "expected an image or audio, got both.");
+  if (image !== undefined) return imageIn(image);
+  if (audio === undefined) return undefined;
+  const given = record(audio, "audio", ["format", "sampleRate", "channels", "samples", "layout"]);
+  const info: FrameInfo = {
+    type: "audio",
+    format: oneOf(given.format, "audio.format", DTYPES),
+    sampleRate: whole(given.sampleRate, "audio.sampleRate", 1),
+    channels: whole(given.channels, "audio.channels", 1),
+    samples: whole(given.samples, "audio.samples", 1),
+    layout: oneOf(given.layout, "audio.layout", ["interleaved", "planar"]),
+  };
+  return checked("audio", () => frameInfo(info));
+}
+
+function imageIn(image: unknown): FrameInfo {
+  const given = record(image, "image", ["fourcc", "width", "height", "modifier"], ["colour"]);
+  const fourcc = whole(given.fourcc, "image.fourcc");
+  const format = (Object.keys(IMAGE_FORMATS) as ImageFormat[]).find((name) => IMAGE_FORMATS[name].fourcc === fourcc);
+  if (format === undefined) throw badMessage("image.fourcc", `no format of samepage's has the fourcc ${fourcc}.`);
+  const init = {
+    format,
+    width: whole(given.width, "image.width", 1),
+    height: whole(given.height, "image.height", 1),
+    modifier: decimal(given.modifier, "image.modifier", "unsigned"),
+    ...(given.colour === undefined ? {} : { colour: colourIn(given.colour) }),
+  };
+  return checked("image", () => imageInfo(init));
+}
+
+function colourIn(colour: unknown): Colour {
+  const { matrix, range } = record(colour, "image.colour", [], ["matrix", "range"]);
+  return Object.freeze({
+    ...(matrix === undefined ? {} : { matrix: oneOf(matrix, "image.colour.matrix", MATRICES) }),
+    ...(range === undefined ? {} : { range: oneOf(range, "image.colour.range", RANGES) }),
+  });
+}
+
+function metadataIn(metadata: unknown): Metadata {
+  const given = record(metadata, "metadata", [], ["timestamp", "duration", "stream", "sequence"]);
+  const { timestamp, duration, stream, sequence } = given;
+  const fields: Partial<MetadataFields> = {
+    ...(timestamp === undefined ? {} : { timestamp: decimal(timestamp, "metadata.timestamp", "signed") }),
+    ...(duration === undefined ? {} : { duration: decimal(duration, "metadata.duration", "signed") }),
+    ...(stream === undefined ? {} : { stream: text(stream, "metadata.stream", LONGEST_NAME) }),
+    ...(sequence === undefined ? {} : { sequence: whole(sequence, "metadata.sequence") }),
+  };
+  return new Metadata(fields);
+}
+
+/** Throws unless the planes are those of the frame, lie within their objects, and do not overlap. */
+function assertConsistent(description: Description): void {
+  const { objects, planes, info } = description;
+  if (info === undefined && planes.length !== 1) {
+    throw badMessage("planes", `expected one of a tensor, got ${planes.length}.`);
+  }
+  if (info !== undefined) assertPlanesOf(info, planes);
+  if (objects.length !== 1 && objects.length !== planes.length) {
+    throw badMessage("objects", `expected 1, or one for each of ${planes.length} planes, got ${objects.length}.`);
+  }
+  for (const [i, { offset, byteLength }] of objects.entries()) {
+    if (!Number.isSafeInteger(offset + byteLength)) throw badMessage(`objects[${i}]`, "it reaches past 2^53 bytes.");
+  }
+  for (const [i, { byteOffset, byteLength }] of planes.entries()) {
+    const room = objects[objectOf(description, i)].byteLength;
+    if (byteOffset + byteLength <= room) continue;
+    throw badMessage(`planes[${i}]`, `it ends at byte ${byteOffset + byteLength} of an object that has ${room}.`);
+  }
+  if (objects.length === 1) checked("planes", () => assertApart(planes));
+}
+
+/** The planes that a frame of these properties has, whatever their strides. */
+function assertPlanesOf(info: FrameInfo, planes: readonly Layout[]): void {
+  const wanted = checked("planes", () => planeLayouts(info));
+  if (wanted.length !== planes.length) {
+    throw badMessage("planes", `expected ${wanted.length} of ${info.format}, got ${planes.length}.`);
+  }
+  for (const [i, { dtype, shape }] of wanted.entries()) {
+    if (planes[i].dtype === dtype && `${planes[i].shape}` === `${shape}`) continue;
+    throw badMessage(`planes[${i}]`, `expected [${shape}] ${dtype}, got [${planes[i].shape}] ${planes[i].dtype}.`);
+  }
+}
+
+/** Runs a check of the core's; what it refuses is the message's fault. */
+function checked<T>(where: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof ArgumentError)) throw error;
+    throw badMessage(where, error.message, error);
+  }
+}

@@ -1,0 +1,58 @@
+/** Readers of the parts of a message. `where` names the part in errors. */
+import { literal } from "../core/argument.ts";
+import { badMessage, type MessageError } from "./errors.ts";
+
+/** The properties of an object: all that are required, and no others than the optional ones. */
+export function record(
+  value: unknown,
+  where: string,
+  required: readonly string[],
+  optional: readonly string[] = [],
+): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw unexpected(where, "an object", value);
+  const names = Object.keys(value);
+  const missing = required.find((name) => !names.includes(name));
+  if (missing !== undefined) throw badMessage(`${where}.${missing}`, "it is missing.");
+  const other = names.find((name) => !required.includes(name) && !optional.includes(name));
+  if (other !== undefined) throw badMessage(where, `unknown property ${literal(other)}.`);
+  return value as Record<string, unknown>;
+}
+
+/** An array of so many items. */
+export function list(value: unknown, where: string, least: number, most: number): readonly unknown[] {
+  if (!Array.isArray(value)) throw unexpected(where, "an array", value);
+  const { length } = value;
+  if (length < least || length > most) throw badMessage(where, `expected ${least} to ${most} items, got ${length}.`);
+  return value;
+}
+
+/** A whole number from `least` to 2^53. */
+export function whole(value: unknown, where: string, least: number = 0): number {
+  if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
+  throw unexpected(where, `a whole number from ${least} below 2^53`, value);
+}
+
+/** A string of at most so many characters. */
+export function text(value: unknown, where: string, most: number): string {
+  if (typeof value === "string" && value.length <= most && value.isWellFormed()) return value;
+  throw unexpected(where, `a string of at most ${most} characters`, value);
+}
+
+/** One of some strings. */
+export function oneOf<S extends string>(value: unknown, where: string, all: readonly S[]): S {
+  if (all.includes(value as S)) return value as S;
+  throw unexpected(where, `one of ${all.map(literal).join(", ")}`, value);
+}
+
+/** A whole number as decimal digits, in 64 bits with or without a sign. */
+export function decimal(value: unknown, where: string, kind: "signed" | "unsigned"): bigint {
+  if (typeof value === "string" && /^(0|-?[1-9][0-9]{0,19})$/.test(value)) {
+    const number = BigInt(value);
+    if ((kind === "signed" ? BigInt.asIntN(64, number) : BigInt.asUintN(64, number)) === number) return number;
+  }
+  throw unexpected(where, `the decimal digits of a ${kind} number of 64 bits, as a string`, value);
+}
+
+function unexpected(where: string, expected: string, value: unknown): MessageError {
+  return badMessage(where, `expected ${expected}, got ${literal(value)}.`);
+}

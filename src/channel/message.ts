@@ -1,0 +1,80 @@
+/**
+ * A message's bytes: a header of 16 bytes and a body of canonical JSON. docs/guides/between-processes.md has the format.
+ *
+ * @module
+ */
+import { messageOf } from "../core/errors.ts";
+import { badMessage } from "./errors.ts";
+import { LONGEST, MOST_FDS } from "./packet.ts";
+
+/** What a message is about. */
+export const KINDS = { memory: 1, ring: 2 } as const;
+
+/** `page` in ASCII. */
+const MAGIC = 0x6567_6170;
+
+/** The version of the format. */
+const VERSION = 1;
+
+const HEADER_BYTES = 16;
+
+/** A message that was received. */
+export interface Message {
+  /** One of {@link KINDS}, or a number that nobody knows. */
+  readonly kind: number;
+  /** Its body. */
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+/** The bytes of a message. @throws {MessageError} if they are too many. */
+export function encoded(kind: number, fds: number, body: unknown): Uint8Array<ArrayBuffer> {
+  const text = new TextEncoder().encode(JSON.stringify(body));
+  const byteLength = HEADER_BYTES + text.length;
+  if (byteLength > LONGEST) throw badMessage("body", `expected at most ${LONGEST} bytes, got ${byteLength}.`);
+  const bytes = new Uint8Array(byteLength);
+  const header = new DataView(bytes.buffer);
+  header.setUint32(0, MAGIC, true);
+  header.setUint8(4, VERSION);
+  header.setUint8(5, kind);
+  header.setUint16(6, fds, true);
+  header.setUint32(8, text.length, true);
+  bytes.set(text, HEADER_BYTES);
+  return bytes;
+}
+
+/** The message in bytes that came with so many fds. @throws {MessageError} if its header is wrong. */
+export function decoded(bytes: Uint8Array<ArrayBuffer>, fds: number): Message {
+  if (bytes.length < HEADER_BYTES) {
+    throw badMessage("header", `expected ${HEADER_BYTES} bytes, got ${bytes.length}.`);
+  }
+  const header = new DataView(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
+  expect("magic", MAGIC, header.getUint32(0, true));
+  expect("version", VERSION, header.getUint8(4));
+  const count = header.getUint16(6, true);
+  if (count > MOST_FDS) throw badMessage("fds", `expected at most ${MOST_FDS}, got ${count}.`);
+  expect("fds", count, fds);
+  expect("length", bytes.length - HEADER_BYTES, header.getUint32(8, true));
+  expect("reserved", 0, header.getUint32(12, true));
+  return { kind: header.getUint8(5), body: bytes.subarray(HEADER_BYTES) };
+}
+
+/**
+ * The JSON of a body. It has to be exactly what `JSON.stringify` makes of it: so there are no two properties of one name, no
+ * numbers that JavaScript does not hold, and no white space.
+ *
+ * @throws {MessageError} for anything else.
+ */
+export function jsonIn(body: Uint8Array<ArrayBuffer>): unknown {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+    const value: unknown = JSON.parse(text);
+    if (JSON.stringify(value) === text) return value;
+  } catch (cause) {
+    throw badMessage("body", `expected JSON, got what fails with: ${messageOf(cause).slice(0, 100)}`, cause);
+  }
+  throw badMessage("body", "expected JSON as JSON.stringify writes it: each name once, numbers below 2^53, no spaces.");
+}
+
+function expect(argument: string, expected: number, given: number): void {
+  if (given !== expected) throw badMessage(argument, `expected ${expected}, got ${given}.`);
+}

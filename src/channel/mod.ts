@@ -1,0 +1,15 @@
+/**
+ * Memory that travels between processes: a unix socket on which tensors and frames are sent by their fds, so that both
+ * sides see the same bytes.
+ *
+ * @module
+ */
+export type { Credentials } from "./connection.ts";
+export { MessageError } from "./errors.ts";
+export type { ChannelOptions, SignalOptions } from "./options.ts";
+export { Peer, type SendOptions } from "./peer.ts";
+export { RingReader } from "./ring/reader.ts";
+export { FrameRing, type OpenRingOptions, type RingOptions } from "./ring/ring.ts";
+export type { WhenFull } from "./ring/notice.ts";
+export { type PublishOptions, RingWriter } from "./ring/writer.ts";
+export { connect, listen, Server } from "./server.ts";

@@ -1,0 +1,71 @@
+import { type Names, optionsIn } from "../core/argument.ts";
+import { Checks } from "../core/checks.ts";
+import { ArgumentError } from "../core/errors.ts";
+import type { Context, Target } from "../core/graph/context.ts";
+import type { Credentials } from "./connection.ts";
+import { sockets } from "./library.ts";
+
+/** Checks of what a program passes here. */
+export const checks: Checks = new Checks("channel");
+
+/** Options of whatever waits. */
+export interface SignalOptions {
+  /** Ends the wait, and nothing else: the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Options of {@link listen} and {@link connect}. */
+export interface ChannelOptions {
+  /** Where what is received goes: the first context that imports its kind of memory. None are needed to send. */
+  readonly contexts?: Iterable<Context>;
+  /** Says who may be on the other side; by default only processes of the same user as this one. */
+  readonly allow?: (who: Credentials) => boolean;
+}
+
+const NAMES: Names<ChannelOptions> = { contexts: true, allow: true };
+
+/** {@link ChannelOptions}, checked. */
+export interface Allowed {
+  /** Where what is received goes. */
+  readonly targets: readonly Target[];
+  /** Says who may be on the other side. */
+  readonly allow: (who: Credentials) => boolean;
+}
+
+/** The options that a program gave. @throws {ArgumentError} for others. */
+export function channelOptions(given: ChannelOptions): Allowed {
+  const { contexts = [], allow = isSameUser } = optionsIn(given, NAMES);
+  if (typeof allow !== "function") throw checks.wrongKind("allow", "a function", allow);
+  return { targets: targetsOf(contexts), allow };
+}
+
+/** The signal that a program gave. @throws {ArgumentError} if it is none. */
+export function signalIn(signal: AbortSignal | undefined): SignalOptions {
+  if (signal === undefined) return {};
+  if (!(signal instanceof AbortSignal)) throw checks.wrongKind("signal", "an AbortSignal", signal);
+  return { signal };
+}
+
+function targetsOf(contexts: Iterable<Context>): Target[] {
+  if (typeof (contexts as Partial<Iterable<Context>> | null)?.[Symbol.iterator] !== "function") {
+    throw checks.wrongKind("contexts", "several contexts", contexts);
+  }
+  return [...contexts].flatMap((context, i) => {
+    const { targets } = (context ?? {}) as Partial<Context>;
+    if (!Array.isArray(targets)) throw checks.wrongKind(`contexts[${i}]`, "a context", context);
+    return targets as readonly Target[];
+  });
+}
+
+function isSameUser({ uid }: Credentials): boolean {
+  return uid === sockets().geteuid();
+}
+
+/** The error of a process that may not be on the other side. */
+export function notAllowed({ pid, uid }: Credentials): ArgumentError {
+  return new ArgumentError(`path: process ${pid} of user ${uid} listens there, who is not allowed.`, {
+    api: "channel",
+    argument: "path",
+    hint: "Pass { allow } if you trust it.",
+  });
+}

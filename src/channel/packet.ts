@@ -1,0 +1,196 @@
+/**
+ * One message and its fds, through sendmsg and recvmsg. Nothing here blocks.
+ *
+ * @module
+ */
+import type { Address } from "../../ffi/address.ts";
+import { NULL } from "../../ffi/address.ts";
+import {
+  MSG_CMSG_CLOEXEC,
+  MSG_CTRUNC,
+  MSG_DONTWAIT,
+  MSG_NOSIGNAL,
+  MSG_PEEK,
+  MSG_TRUNC,
+  SCM_RIGHTS,
+  SOL_SOCKET,
+} from "../../ffi/channel/constants.ts";
+import { cmsghdr, msghdr, readCmsghdr, readMsghdr, writeCmsghdr, writeMsghdr } from "../../ffi/channel/structs.ts";
+import { EAGAIN, ECONNRESET, EPIPE, ETOOMANYREFS } from "../../ffi/libc/errors.ts";
+import { iovec, writeIovec } from "../../ffi/libc/structs.ts";
+import { throwAll } from "../core/errors.ts";
+import { unwind } from "../core/life/undo.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { errno } from "../core/native/libc.ts";
+import { addressOf } from "../core/native/pin.ts";
+import { badMessage } from "./errors.ts";
+import { socketError, sockets } from "./library.ts";
+
+/** The longest message: 16 KiB behind a header of 16 bytes. */
+export const LONGEST = 16 * 1024 + 16;
+
+/** The most fds of a message. The kernel carries 253. */
+export const MOST_FDS = 64;
+
+const ENDED = "The other side has ended.";
+
+/** What to do about a failed send. */
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [EPIPE, ENDED],
+  [ECONNRESET, ENDED],
+  [ETOOMANYREFS, "Too many fds of this user are on their way: read them, or raise the limit (ulimit -n)."],
+]);
+
+const FD_BYTES = Int32Array.BYTES_PER_ELEMENT;
+
+/** Where each part lies in the memory that libc reads and fills: one more byte than the longest message shows one that is longer. */
+const IOVEC_AT = msghdr.size;
+const CONTROL_AT = IOVEC_AT + iovec.size;
+const DATA_AT = CONTROL_AT + controlLength(MOST_FDS);
+const END = DATA_AT + LONGEST + 1;
+
+/** Every call is over before the next begins, so all connections share it. */
+const scratch = new DataView(new ArrayBuffer(END));
+const data = new Uint8Array(scratch.buffer, DATA_AT);
+let base: Address | undefined;
+
+/** Fds that came with a message. Those that nobody takes are closed. */
+export class ReceivedFds implements Disposable {
+  #fds: readonly number[];
+
+  /** Takes the fds over. */
+  constructor(fds: readonly number[]) {
+    this.#fds = fds;
+  }
+
+  /** How many are left. */
+  get length(): number {
+    return this.#fds.length;
+  }
+
+  /** All of them, which the caller owns from now on. */
+  takeAll(): readonly number[] {
+    const fds = this.#fds;
+    this.#fds = [];
+    return fds;
+  }
+
+  /** Closes them. */
+  [Symbol.dispose](): void {
+    const closings = this.takeAll().map((fd) => () => closeFd(fd));
+    throwAll(unwind(closings), "closing fds of a message");
+  }
+}
+
+/** A message. */
+export interface Packet {
+  /** Its bytes. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** What came with it. */
+  readonly fds: ReceivedFds;
+}
+
+/**
+ * Sends one message, whole or not at all. The fds stay the caller's. Answers false if it would have to wait.
+ *
+ * @throws {NativeCallError} EPIPE or ECONNRESET if the other side is gone.
+ */
+export function sendPacket(socket: number, bytes: Uint8Array, fds: readonly number[]): boolean {
+  data.set(bytes);
+  const length = FD_BYTES * fds.length;
+  writeCmsghdr(scratch, CONTROL_AT, {
+    cmsg_len: BigInt(cmsghdr.size + length),
+    cmsg_level: SOL_SOCKET,
+    cmsg_type: SCM_RIGHTS,
+  });
+  for (const [i, fd] of fds.entries()) scratch.setInt32(CONTROL_AT + cmsghdr.size + FD_BYTES * i, fd, true);
+  describe(bytes.length, fds.length === 0 ? 0 : controlLength(fds.length));
+  const sent = sockets().sendmsg(socket, scratch, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent >= 0n) return true;
+  const code = errno();
+  if (code === EAGAIN) return false;
+  throw socketError("sendmsg", HINTS.get(code));
+}
+
+/**
+ * Takes the next message, if there is one: `"later"` if none has come yet, `"ended"` if none will.
+ *
+ * @throws {MessageError} if it is empty, too long, or has lost fds on the way.
+ * @throws {NativeCallError} if the connection failed.
+ */
+export function receivePacket(socket: number): Packet | "later" | "ended" {
+  describe(LONGEST + 1, controlLength(MOST_FDS));
+  const count = Number(sockets().recvmsg(socket, scratch, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
+  if (count < 0) {
+    const code = errno();
+    if (code === EAGAIN) return "later";
+    // The other side ended without reading all of ours. That is told once, before what it had sent.
+    if (code === ECONNRESET) return receivePacket(socket);
+    throw socketError("recvmsg");
+  }
+  const { msg_flags, msg_controllen } = readMsghdr(scratch, 0);
+  const fds = new ReceivedFds(fdsIn(Number(msg_controllen)));
+  try {
+    if ((msg_flags & MSG_CTRUNC) !== 0) {
+      throw badMessage(
+        "fds",
+        `some did not arrive: there were more than ${MOST_FDS}, or this process has too many open.`,
+      );
+    }
+    if ((msg_flags & MSG_TRUNC) !== 0 || count > LONGEST) {
+      throw badMessage("message", `expected at most ${LONGEST} bytes, got more.`);
+    }
+    if (count > 0) return { bytes: data.slice(0, count), fds };
+    if (fds.length === 0 && hasEnded(socket)) return "ended";
+    throw badMessage("message", "it is empty.");
+  } catch (error) {
+    throwAll([error, ...unwind([() => fds[Symbol.dispose]()])], "receiving a message");
+    throw error;
+  }
+}
+
+/** Nothing was read: has the other side ended, or was the message empty? */
+function hasEnded(socket: number): boolean {
+  describe(1, 0); // fds would be duplicated by a peek
+  const count = sockets().recvmsg(socket, scratch, MSG_DONTWAIT | MSG_PEEK);
+  if (count < 0n && errno() !== EAGAIN) throw socketError("recvmsg");
+  return count === 0n;
+}
+
+/** The fds in the control messages that recvmsg has left. */
+function fdsIn(length: number): number[] {
+  const fds: number[] = [];
+  for (let at = CONTROL_AT; at + cmsghdr.size <= CONTROL_AT + length;) {
+    const { cmsg_len, cmsg_level, cmsg_type } = readCmsghdr(scratch, at);
+    const end = at + Number(cmsg_len);
+    if (cmsg_level === SOL_SOCKET && cmsg_type === SCM_RIGHTS) {
+      for (let i = at + cmsghdr.size; i + FD_BYTES <= end; i += FD_BYTES) fds.push(scratch.getInt32(i, true));
+    }
+    at += Math.max(aligned(end - at), cmsghdr.size);
+  }
+  return fds;
+}
+
+/** Fills in the header for so many bytes of data and of control messages. */
+function describe(byteLength: number, control: number): void {
+  base ??= addressOf(scratch, "channel");
+  writeIovec(scratch, IOVEC_AT, { iov_base: base + BigInt(DATA_AT) as Address, iov_len: BigInt(byteLength) });
+  writeMsghdr(scratch, 0, {
+    msg_name: NULL,
+    msg_namelen: 0,
+    msg_iov: base + BigInt(IOVEC_AT) as Address,
+    msg_iovlen: 1n,
+    msg_control: control === 0 ? NULL : base + BigInt(CONTROL_AT) as Address,
+    msg_controllen: BigInt(control),
+    msg_flags: 0,
+  });
+}
+
+/** Bytes of a control message with so many fds (CMSG_SPACE). */
+function controlLength(fds: number): number {
+  return aligned(cmsghdr.size + FD_BYTES * fds);
+}
+
+function aligned(length: number): number {
+  return Math.ceil(length / cmsghdr.align) * cmsghdr.align;
+}

@@ -1,0 +1,131 @@
+import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { DisposedError, throwAll } from "../core/errors.ts";
+import type { Target } from "../core/graph/context.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import type { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, accessOf } from "../core/memory/access.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import { Tensor } from "../core/tensors/tensor.ts";
+import { Connection, type Credentials, type Sendable } from "./connection.ts";
+import { checks, signalIn, type SignalOptions } from "./options.ts";
+import type { Packet } from "./packet.ts";
+import { incoming, outgoing } from "./transfer.ts";
+
+/** Options of {@link Peer.send}. */
+export interface SendOptions extends SignalOptions {
+  /** What the other side may do with the memory; `"read"` by default. */
+  readonly access?: Access;
+}
+
+const RECEIVE: Names<SignalOptions> = { signal: true };
+const SEND: Names<SendOptions> = { signal: true, access: true };
+
+/** The socket of a peer, for messages of other kinds. */
+export let connectionOf: (peer: Peer) => Connection;
+
+/**
+ * Another process, which memory is sent to and received from. What was sent lives for as long as either side has it.
+ *
+ * Both sides see the same bytes, and neither knows when the other uses them: agree on who writes when.
+ *
+ * @typeParam T what the other side sends, in the first context that takes it: `Frame<HostTensor>`. Nobody checks that.
+ */
+export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObject implements AsyncIterable<T> {
+  /** Its end of life: the connection is closed. What was received stays. */
+  readonly resource: Resource;
+  /** Who it is, as the kernel tells it. */
+  readonly credentials: Credentials;
+  readonly #connection: Connection;
+  readonly #targets: readonly Target[];
+
+  /** Takes a connected socket over: made by {@link connect} and {@link Server.accept}. */
+  constructor(fd: number, credentials: Credentials, targets: readonly Target[]) {
+    super();
+    this.#connection = new Connection(fd, `channel to process ${credentials.pid}`);
+    this.#targets = targets;
+    this.credentials = Object.freeze(credentials);
+    this.resource = this.#connection.resource;
+    finalizers.register(this, this.resource, this);
+  }
+
+  static {
+    connectionOf = (peer) => peer.#connection;
+  }
+
+  /**
+   * Sends a tensor or a frame: its fds and a description, and no byte of it. Work on it is waited for first. While the other
+   * side does not read, the promise waits. Messages arrive in the order of the calls.
+   *
+   * @throws {ArgumentError} if other processes cannot open its memory.
+   * @throws {AccessError} if it is lent, or `access` exceeds its own.
+   * @throws {NativeCallError} if the other side has ended.
+   */
+  async send(frame: Tensor | Frame, options: SendOptions = {}): Promise<void> {
+    const { signal, access: asked } = optionsIn(options, SEND);
+    const access = accessOf(asked, "read");
+    const wait = { signal: this.#connection.untilEnd(signalIn(signal).signal) };
+    if (!isMade(frame, Tensor) && !isMade(frame, Frame)) throw checks.wrongKind("frame", "a tensor or a frame", frame);
+    const release: Undo = [];
+    const making = this.#message(frame, access, wait, release);
+    const [sent] = await Promise.allSettled([this.#connection.sendNext(making, signal), making]);
+    throwAll([...sent.status === "fulfilled" ? [] : [sent.reason], ...unwind(release)], "sending memory");
+  }
+
+  /**
+   * The next tensor or frame, which is yours; undefined once the other side has ended.
+   *
+   * @typeParam R what it is, where the messages differ
+   * @throws {MessageError} if what came is wrong. The connection is closed then: who lies once is not listened to again.
+   */
+  async receive<R extends Tensor | Frame = T>(options: SignalOptions = {}): Promise<R | undefined> {
+    const { signal } = signalIn(optionsIn(options, RECEIVE).signal);
+    const packet = await this.#packet(signal);
+    return packet && this.#open<R>(packet);
+  }
+
+  /** What comes, until the other side ends or this is disposed. @throws like {@link receive}. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
+    for (;;) {
+      const packet = await this.#packet().catch(unlessDisposed);
+      if (packet === undefined) return;
+      yield this.#open<T>(packet);
+    }
+  }
+
+  /** The message about a frame, once the work on it is over. */
+  async #message(frame: Tensor | Frame, access: Access, wait: SignalOptions, release: Undo): Promise<Sendable> {
+    frame.resource.assertLive();
+    for (const fence of frame.work) await fence.wait(wait);
+    this.resource.assertLive();
+    frame.assertUsable(access);
+    const message = outgoing(frame, access);
+    release.push(...message.release);
+    for (const fence of message.waits) await fence.wait(wait);
+    return message;
+  }
+
+  async #packet(signal?: AbortSignal): Promise<Packet | undefined> {
+    try {
+      return await this.#connection.receive(signal);
+    } catch (error) {
+      if (signal?.aborted !== true || error !== signal.reason) this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  #open<R extends Tensor | Frame>(packet: Packet): R {
+    try {
+      return incoming(packet, this.#targets) as R;
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+}
+
+/** A loop over what comes ends with its object. */
+export function unlessDisposed(error: unknown): undefined {
+  if (!(error instanceof DisposedError)) throw error;
+}

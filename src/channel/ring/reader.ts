@@ -1,0 +1,236 @@
+import { type Names, optionsIn } from "../../core/argument.ts";
+import { AccessError, messageOf } from "../../core/errors.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import { warn } from "../../core/warn.ts";
+import type { Connection, Credentials } from "../connection.ts";
+import { badMessage } from "../errors.ts";
+import { oneOf, record, whole } from "../fields.ts";
+import { decoded, jsonIn, KINDS } from "../message.ts";
+import { signalIn, type SignalOptions } from "../options.ts";
+import { type Packet, receivePacket } from "../packet.ts";
+import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
+import { lend } from "./lend.ts";
+import { encodedNotice, isEnd, mostHeld, type Notice, noticeIn, NOTICES, type WhenFull } from "./notice.ts";
+import { Polling } from "./polling.ts";
+
+/** The most frames of a ring. */
+export const MOST_FRAMES = 1024;
+
+/** What a writer says first. */
+interface Memory<T extends Tensor | Frame> {
+  /** All of its frames. */
+  readonly frames: readonly T[];
+  /** What it does when none is free. */
+  readonly whenFull: WhenFull;
+}
+
+/** A frame that the program has. */
+interface Turn {
+  readonly notice: Notice;
+  readonly resource: Resource;
+}
+
+const WAIT: Names<SignalOptions> = { signal: true };
+
+/** Who gave a frame: the frame keeps it alive, because its end is the frame's. */
+const readers = new WeakMap<Tensor | Frame, RingReader<Tensor | Frame>>();
+
+/**
+ * The side of a ring that reads its frames. Each frame is the writer's memory itself, for reading: a write into a view of it
+ * ends this process.
+ */
+export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject implements AsyncIterable<T> {
+  /** Its end of life: the frames that it gave end, and the writer gets them back. */
+  readonly resource: Resource;
+  /** Kept alive: it would be closed with the last reference to it. */
+  readonly #peer: Peer;
+  readonly #connection: Connection;
+  readonly #frames: readonly T[];
+  readonly #whenFull: WhenFull;
+  readonly #inHand: Map<number, Turn> = new Map();
+  readonly #polling: Polling = new Polling();
+  #last = 0;
+  #missed = 0;
+  #begun = false;
+  /** Does the writer know that this side waits for one more? */
+  #asked = false;
+
+  /** Takes connection and memory over: made by {@link FrameRing.open}. */
+  constructor(peer: Peer, { frames, whenFull }: Memory<T>, name: string) {
+    super();
+    this.#peer = peer;
+    this.#connection = connectionOf(peer);
+    this.#frames = frames;
+    this.#whenFull = whenFull;
+    this.resource = new Resource({ name });
+    peer.resource.dependOn(this.resource);
+    for (const frame of frames) frame.resource.dependOn(this.resource);
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** The process that writes, as the kernel tells it. */
+  get credentials(): Credentials {
+    return this.#peer.credentials;
+  }
+
+  /** The sequence number of the newest frame that it gave; 0 before the first. */
+  get sequence(): number {
+    return this.#last;
+  }
+
+  /** How many frames the writer has dropped since the first that this reader got. */
+  get missed(): number {
+    return this.#missed;
+  }
+
+  /**
+   * The next frame; undefined once the writer has ended. Dispose it: until then the writer cannot fill it again. All frames
+   * can be held at a time, with `"drop-oldest"` all but one.
+   *
+   * @throws {AccessError} if this program holds as many already: that wait would not end.
+   * @throws {MessageError} if what the writer says is wrong. The ring is disposed then.
+   * @throws {DisposedError} if it is disposed, before or during the wait.
+   */
+  async next(options: SignalOptions = {}): Promise<T | undefined> {
+    const { signal } = signalIn(optionsIn(options, WAIT).signal);
+    signal?.throwIfAborted();
+    try {
+      const packet = await this.#polling.until(() => this.#received(), () => this.#connection.ready("read", signal));
+      if (packet === "ended") return undefined;
+      if (packet !== "full") {
+        const notice = noticeIn(packet, [NOTICES.published]);
+        this.#check(notice);
+        return this.#lend(notice);
+      }
+    } catch (error) {
+      if (error !== signal?.reason) this[Symbol.dispose]();
+      throw error;
+    }
+    const { length } = this.#frames;
+    const most = mostHeld(length, this.#whenFull);
+    throw new AccessError(
+      `${this.resource.name} has no further frame: this program holds ${most} of its ${length} frames already.`,
+      {
+        api: "channel",
+        fn: "next",
+        hint: `Dispose one first${most < length ? ": the last is the writer's to fill." : "."}`,
+      },
+    );
+  }
+
+  /**
+   * Each frame, until the writer ends or this is disposed. A frame is released at the next turn of the loop, or when it is
+   * disposed before.
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
+    for (;;) {
+      const frame = await this.next().catch(unlessDisposed);
+      if (frame === undefined) return;
+      try {
+        yield frame;
+      } finally {
+        await frame[Symbol.asyncDispose]();
+      }
+    }
+  }
+
+  #received(): Packet | "ended" | "full" | undefined {
+    this.resource.assertLive();
+    this.#connection.resource.assertLive();
+    const packet = receivePacket(this.#connection.fd);
+    if (packet === "later") return this.#beforeWaiting();
+    this.#asked = false;
+    return packet;
+  }
+
+  /** Lets the writer know of a wait for more than one frame. Answers "full" for a wait that could not end. */
+  #beforeWaiting(): "full" | undefined {
+    if (this.#inHand.size === 0) return undefined;
+    const turns = [...this.#inHand.values()];
+    const most = mostHeld(this.#frames.length, this.#whenFull);
+    if (turns.length >= most && turns.every(({ resource }) => resource.isLive)) return "full";
+    if (this.#asked || this.#whenFull === "wait") return undefined;
+    this.#asked = true;
+    tell(this.#connection, this.resource.name, NOTICES.wanted, turns[0].notice);
+  }
+
+  #check({ index, sequence }: Notice): void {
+    if (index >= this.#frames.length) {
+      throw badMessage("notice", `the ring has ${this.#frames.length} frames, got frame ${index}.`);
+    }
+    if (this.#inHand.has(index)) throw badMessage("notice", `frame ${index} is published while it is being read.`);
+    if (sequence <= this.#last) throw badMessage("sequence", `expected more than ${this.#last}, got ${sequence}.`);
+  }
+
+  #lend(notice: Notice): T {
+    const { index, sequence, timestamp } = notice;
+    if (this.#begun) this.#missed += sequence - this.#last - 1;
+    this.#begun = true;
+    this.#last = sequence;
+    const connection = this.#connection;
+    const inHand = this.#inHand;
+    const { name } = this.resource;
+    const atEnd = () => {
+      inHand.delete(index);
+      tell(connection, name, NOTICES.released, notice);
+    };
+    const frame = lend(this.#frames[index], { access: "read", name: `frame ${index} of ${name}`, atEnd });
+    inHand.set(index, { notice, resource: frame.resource });
+    if (frame instanceof Frame) {
+      frame.metadata.set("sequence", sequence);
+      if (timestamp === undefined) frame.metadata.delete("timestamp");
+      else frame.metadata.set("timestamp", timestamp);
+    }
+    readers.set(frame, this);
+    return frame;
+  }
+}
+
+/** Tells the writer of a ring something. If that fails, this side leaves the ring, so that the writer gets its frames back. */
+function tell(connection: Connection, ring: string, kind: number, notice: Notice): void {
+  connection.send(encodedNotice(kind, notice), []).catch((error) => {
+    if (isEnd(error) || !connection.resource.isLive) return; // what the writer had sent can still be read
+    warn(
+      `${ring}: this side leaves it, because its writer cannot be told of frame ${notice.index}: ${messageOf(error)}`,
+    );
+    connection.resource.dispose();
+  });
+}
+
+/** The memory of a ring, which its writer sends first. */
+export async function memoryOf<T extends Tensor | Frame>(peer: Peer, signal: SignalOptions): Promise<Memory<T>> {
+  using made = new DisposableStack();
+  const frames: T[] = [];
+  const { count, whenFull } = await beginning(peer, signal);
+  for (let i = 0; i < count; i++) {
+    const frame = await peer.receive(signal);
+    if (frame === undefined) throw ended();
+    frames.push(made.use(frame as T));
+    if (frame.access !== "read") throw badMessage("access", `expected "read", got "${frame.access}".`);
+  }
+  made.move();
+  return { frames, whenFull };
+}
+
+async function beginning(peer: Peer, { signal }: SignalOptions): Promise<{ count: number; whenFull: WhenFull }> {
+  const packet = await connectionOf(peer).receive(signal);
+  if (packet === undefined) throw ended();
+  using fds = packet.fds;
+  const { kind, body } = decoded(packet.bytes, fds.length);
+  if (kind === KINDS.memory) {
+    throw badMessage("kind", "this is a channel, not a ring: use connect() and peer.receive().");
+  }
+  if (kind !== KINDS.ring || fds.length > 0) throw badMessage("kind", `expected ${KINDS.ring}, a ring's, got ${kind}.`);
+  const { frames, whenFull } = record(jsonIn(body), "body", ["frames", "whenFull"]);
+  const count = whole(frames, "frames", 1);
+  if (count > MOST_FRAMES) throw badMessage("frames", `expected at most ${MOST_FRAMES}, got ${count}.`);
+  return { count, whenFull: oneOf(whenFull, "whenFull", ["wait", "drop-oldest"]) };
+}
+
+function ended(): Error {
+  return badMessage("ring", "its writer ended before it had sent its memory.");
+}

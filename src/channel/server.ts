@@ -1,0 +1,158 @@
+import { SOCK_CLOEXEC, SOCK_NONBLOCK } from "../../ffi/channel/constants.ts";
+import { EAGAIN, ECONNABORTED } from "../../ffi/libc/errors.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import { throwAll } from "../core/errors.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import type { Resource } from "../core/life/resource.ts";
+import { unwind } from "../core/life/undo.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { errno } from "../core/native/libc.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import { warn } from "../core/warn.ts";
+import { type Credentials, credentialsOf, OpenSocket } from "./connection.ts";
+import { socketError, sockets } from "./library.ts";
+import {
+  type Allowed,
+  type ChannelOptions,
+  channelOptions,
+  notAllowed,
+  signalIn,
+  type SignalOptions,
+} from "./options.ts";
+import { Peer, unlessDisposed } from "./peer.ts";
+import { connectTo, listenAt } from "./socket_file.ts";
+
+const ACCEPT: Names<SignalOptions> = { signal: true };
+
+/**
+ * A socket that other processes connect to.
+ *
+ * @typeParam T what they send: see {@link Peer}
+ */
+export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObject implements AsyncIterable<Peer<T>> {
+  /** Its end of life: the socket is closed, and its file removed. Peers stay. */
+  readonly resource: Resource;
+  /** The socket's file. */
+  readonly path: string;
+  readonly #socket: OpenSocket;
+  readonly #allowed: Allowed;
+
+  /** Made by {@link listen}. */
+  constructor(path: string, options: ChannelOptions) {
+    super();
+    this.#allowed = channelOptions(options);
+    const { fd, unlink } = listenAt(path);
+    this.#socket = new OpenSocket(fd, `channel at ${path}`, unlink);
+    this.path = path;
+    this.resource = this.#socket.resource;
+    finalizers.register(this, this.resource, this);
+  }
+
+  /**
+   * The next process that connects. One that is not allowed is turned away, with a warning.
+   *
+   * @throws {DisposedError} if this is disposed, before or during the wait.
+   */
+  async accept(options: SignalOptions = {}): Promise<Peer<T>> {
+    const { signal } = signalIn(optionsIn(options, ACCEPT).signal);
+    signal?.throwIfAborted();
+    for (;;) {
+      this.resource.assertLive();
+      const fd = sockets().accept4(this.#socket.fd, null, null, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd >= 0) {
+        const peer = this.#admit(fd);
+        if (peer !== undefined) return peer;
+        continue;
+      }
+      const code = errno();
+      if (code === ECONNABORTED) continue; // it has gone again
+      if (code !== EAGAIN) throw socketError("accept4", "Close fds, or raise the limit (ulimit -n).");
+      await this.#socket.ready("read", signal);
+    }
+  }
+
+  /** Each process that connects, until this is disposed. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Peer<T>, void> {
+    for (;;) {
+      const peer = await this.accept().catch(unlessDisposed);
+      if (peer === undefined) return;
+      yield peer;
+    }
+  }
+
+  #admit(fd: number): Peer<T> | undefined {
+    const { targets, allow } = this.#allowed;
+    const who = askedOf(fd, allow);
+    if (who.allowed) return new Peer<T>(fd, who.credentials, targets);
+    closeFd(fd);
+    const { pid, uid } = who.credentials;
+    warn(`process ${pid} of user ${uid} connected to ${this.path} and was turned away. Pass { allow } to admit it.`);
+  }
+}
+
+/**
+ * Listens at a path, to which other processes {@link connect}. The file is made for this user alone (mode 0600), and is
+ * removed at the end. One that a dead process left behind is replaced.
+ *
+ * @typeParam T what the others send: `listen<HostTensor>(path, { contexts: [host] })`
+ * @throws {ArgumentError} if somebody listens there, or the path is longer than 107 bytes.
+ * @throws {NativeCallError} if the file cannot be made.
+ *
+ * @example
+ * ```ts
+ * import { host } from "@samepage/interop";
+ * import { connect, listen } from "@samepage/interop/channel";
+ *
+ * const path = `${await Deno.makeTempDir()}/frames`;
+ * using server = listen(path, { contexts: [host] });
+ * using client = connect(path); // in another process, as a rule
+ * using peer = await server.accept();
+ * using frame = host.allocate({ shape: [1080, 1920, 4], dtype: "u8", sharable: true });
+ * frame.view()[0] = 42;
+ * await client.send(frame);
+ * using received = await peer.receive();
+ * console.log(received?.name); // host tensor [1080,1920,4] u8
+ * ```
+ */
+export function listen<T extends Tensor | Frame = Tensor | Frame>(
+  path: string,
+  options: ChannelOptions = {},
+): Server<T> {
+  return new Server<T>(path, options);
+}
+
+/**
+ * Connects to who listens at a path.
+ *
+ * @typeParam T what the other side sends: `connect<Frame<HostTensor>>(path, { contexts: [host] })`
+ * @throws {NativeCallError} ENOENT or ECONNREFUSED if nobody does.
+ * @throws {ArgumentError} if it is a process of another user, and `allow` does not admit that.
+ */
+export function connect<T extends Tensor | Frame = Tensor | Frame>(
+  path: string,
+  options: ChannelOptions = {},
+): Peer<T> {
+  const { targets, allow } = channelOptions(options);
+  const fd = connectTo(path);
+  const who = askedOf(fd, allow);
+  if (who.allowed) return new Peer<T>(fd, who.credentials, targets);
+  const error = notAllowed(who.credentials);
+  throwAll([error, ...unwind([() => closeFd(fd)])], "connecting");
+  throw error;
+}
+
+/** Who is on the other side, and whether that is allowed. If it cannot be told, the socket is closed. */
+function askedOf(
+  fd: number,
+  allow: (who: Credentials) => boolean,
+): { readonly credentials: Credentials; readonly allowed: boolean } {
+  try {
+    const credentials = credentialsOf(fd);
+    return { credentials, allowed: allow(credentials) };
+  } catch (error) {
+    throwAll([error, ...unwind([() => closeFd(fd)])], "asking who connects");
+    throw error;
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * A socket that has a name in the file system.
+ *
+ * @module
+ */
+import {
+  AF_UNIX,
+  AT_FDCWD,
+  AT_SYMLINK_NOFOLLOW,
+  S_IFDIR,
+  S_IFSOCK,
+  SOCK_CLOEXEC,
+  SOCK_DGRAM,
+  SOCK_NONBLOCK,
+  SOCK_SEQPACKET,
+} from "../../ffi/channel/constants.ts";
+import { sockaddr_un } from "../../ffi/channel/structs.ts";
+import { LOCK_EX, LOCK_NB, O_CLOEXEC, O_RDONLY, S_IFMT, STATX_BASIC_STATS } from "../../ffi/libc/constants.ts";
+import { EACCES, EADDRINUSE, EAGAIN, ECONNREFUSED, ENOENT, EPROTOTYPE } from "../../ffi/libc/errors.ts";
+import { readStatx, type Statx, statx } from "../../ffi/libc/structs.ts";
+import { Checks } from "../core/checks.ts";
+import { ArgumentError, throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { errno, libc, libcError } from "../core/native/libc.ts";
+import { cString } from "../core/native/text.ts";
+import { socketError, sockets } from "./library.ts";
+
+/** Connections that wait to be accepted; the kernel takes no more than net.core.somaxconn. */
+const BACKLOG = 128;
+
+/** Only the owner may connect. */
+const MODE = 0o600;
+
+const checks: Checks = new Checks("channel");
+
+/** A socket that listens, and the way to take its file away. */
+export interface Listening {
+  /** The fd. */
+  readonly fd: number;
+  /** Removes the file, unless another has taken its place. */
+  readonly unlink: () => void;
+}
+
+/**
+ * Listens at a path. A file that was left behind by a process that has ended is replaced.
+ *
+ * @throws {ArgumentError} if the path is none, or another process listens there.
+ * @throws {NativeCallError} if the file cannot be made.
+ */
+export function listenAt(path: string): Listening {
+  const address = addressOf(path);
+  return withSocket(SOCK_SEQPACKET, (fd, undo) => {
+    // Linux gives the file the mode of the socket: it never exists with another one.
+    if (sockets().fchmod(fd, MODE) !== 0) throw socketError("fchmod");
+    if (sockets().bind(fd, address, address.byteLength) !== 0) {
+      if (errno() !== EADDRINUSE) throw socketError("bind", hintForBind(path));
+      replaceStale(path, fd, address);
+    }
+    undo.push(() => remove(path));
+    const made = fileAt(path);
+    if (sockets().listen(fd, BACKLOG) !== 0) throw socketError("listen");
+    const unlink = () => {
+      if (isSame(fileAt(path), made)) remove(path);
+    };
+    return { fd, unlink };
+  });
+}
+
+/**
+ * Connects to who listens at a path.
+ *
+ * @throws {NativeCallError} ENOENT or ECONNREFUSED if nobody does.
+ */
+export function connectTo(path: string): number {
+  const address = addressOf(path);
+  return withSocket(SOCK_SEQPACKET, (fd) => {
+    if (sockets().connect(fd, address, address.byteLength) === 0) return fd;
+    throw socketError("connect", hintForConnect(path));
+  });
+}
+
+/** To be asked before any other native call. */
+function hintForBind(path: string): string {
+  const folder = folderOf(path);
+  switch (errno()) {
+    case ENOENT:
+      return `There is no folder ${folder}: make it first.`;
+    case EACCES:
+      return `This user may not make a file in ${folder}.`;
+    default:
+      return `Can a file be made at ${path}?`;
+  }
+}
+
+/** To be asked before any other native call. */
+function hintForConnect(path: string): string {
+  switch (errno()) {
+    case EAGAIN:
+      return "It is busy: try again.";
+    case EACCES:
+      return `Only the user who listens may connect, and this user may not use ${path}.`;
+    case ECONNREFUSED:
+      return `Does a process listen at ${path}? Nobody does any more, or it is no socket.`;
+    default:
+      return `Does a process listen at ${path}?`;
+  }
+}
+
+/** Takes the place of a file on which nobody listens any more. */
+function replaceStale(path: string, fd: number, address: Uint8Array<ArrayBuffer>): void {
+  // Two processes that find the same file must not both remove it: the second would remove what the first has made.
+  withFolderLocked(path, () => {
+    const obstacle = obstacleAt(path, address);
+    if (obstacle !== undefined) throw checks.wrong("path", `${path} ${obstacle}.`, "Choose another path.");
+    remove(path);
+    if (sockets().bind(fd, address, address.byteLength) !== 0) throw socketError("bind");
+  });
+}
+
+/** What there is, in words; undefined if it is the file of a socket that was closed. */
+function obstacleAt(path: string, address: Uint8Array<ArrayBuffer>): string | undefined {
+  const file = fileAt(path);
+  if (file === undefined) return "was removed just now: try again";
+  const kind = file.stx_mode & S_IFMT;
+  if (kind === S_IFDIR) return "is a folder";
+  if (kind !== S_IFSOCK) return "is a file that is no socket, and is left as it is";
+  return isListening(address) ? "is in use: a process listens there" : undefined;
+}
+
+/** Does somebody listen at the file of a socket? */
+function isListening(address: Uint8Array<ArrayBuffer>): boolean {
+  return withSocket(SOCK_DGRAM, (probe, undo) => {
+    const failed = sockets().connect(probe, address, address.byteLength) !== 0;
+    const code = failed ? errno() : 0;
+    // A socket of another type is told that somebody is there, and nobody has to accept it.
+    if (failed && code !== ECONNREFUSED && code !== EPROTOTYPE) throw socketError("connect");
+    throwAll(unwind(undo), "closing a socket");
+    return code !== ECONNREFUSED;
+  });
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/") + 1) || ".";
+}
+
+function withFolderLocked(path: string, action: () => void): void {
+  const folder = folderOf(path);
+  const lock = libc().open(cString(folder), O_RDONLY | O_CLOEXEC, 0);
+  if (lock < 0) throw libcError("open");
+  const undo: Undo = [() => closeFd(lock)]; // releases the lock
+  try {
+    if (libc().flock(lock, LOCK_EX | LOCK_NB) !== 0) {
+      throw libcError(
+        "flock",
+        `Try again: another process is making a socket in ${folder}, or has locked that folder.`,
+      );
+    }
+    action();
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "replacing the file of a socket");
+  }
+  throwAll(unwind(undo), "unlocking a folder");
+}
+
+/** Makes a socket, which is closed if `use` throws. */
+function withSocket<T>(type: number, use: (fd: number, undo: Undo) => T): T {
+  const fd = sockets().socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) throw socketError("socket", "Close fds, or raise the limit (ulimit -n).");
+  const undo: Undo = [() => closeFd(fd)];
+  try {
+    return use(fd, undo);
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "making a socket");
+    throw error;
+  }
+}
+
+/** What there is at a path, a link itself included; undefined if there is nothing. */
+function fileAt(path: string): Statx | undefined {
+  const answer = new DataView(new ArrayBuffer(statx.size));
+  if (libc().statx(AT_FDCWD, cString(path), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, answer) === 0) {
+    return readStatx(answer, 0);
+  }
+  if (errno() === ENOENT) return undefined;
+  throw libcError("statx");
+}
+
+/** Is it one file, and is there one? */
+function isSame(one: Statx | undefined, other: Statx | undefined): boolean {
+  return one !== undefined && one.stx_ino === other?.stx_ino &&
+    one.stx_dev_major === other.stx_dev_major && one.stx_dev_minor === other.stx_dev_minor;
+}
+
+function remove(path: string): void {
+  if (libc().unlink(cString(path)) !== 0) throw libcError("unlink");
+}
+
+/** The address of a path, as `bind` and `connect` take it. */
+function addressOf(path: string): Uint8Array<ArrayBuffer> {
+  checks.assertText(path, "path");
+  const text = cString(path);
+  const at = sockaddr_un.fields.sun_path.offset;
+  const most = sockaddr_un.size - at;
+  if (path === "" || path.includes("\0")) {
+    throw checks.wrong("path", "expected the path of a file, which has no zeros.");
+  }
+  if (text.length > most) {
+    throw new ArgumentError(`path: expected at most ${most - 1} bytes, got ${text.length - 1}.`, {
+      api: "channel",
+      argument: "path",
+      hint: "Choose a shorter path, or one that counts from the current folder.",
+    });
+  }
+  const address = new Uint8Array(at + text.length);
+  new DataView(address.buffer).setUint16(0, AF_UNIX, true);
+  address.set(text, at);
+  return address;
+}

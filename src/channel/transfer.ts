@@ -1,0 +1,197 @@
+/**
+ * Memory on its way into a message and out of one, by the ports of its kind: no API is known here.
+ *
+ * @module
+ */
+import { EBADF } from "../../ffi/libc/errors.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { type MemoryTarget, type Offer, portsOf } from "../core/device/memory.ts";
+import { Port } from "../core/device/port.ts";
+import { AccessError, ArgumentError, messageOf, NativeCallError, type Refusal, throwAll } from "../core/errors.ts";
+import { nameOf, type Target } from "../core/graph/context.ts";
+import { moved } from "../core/layout/layout.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { closeFd, statusOf } from "../core/native/fd.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { ByteRange } from "../core/tensors/described.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import { importAs, importFrame } from "../core/tensors/over.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import {
+  bodyOf,
+  type Description,
+  descriptionIn,
+  MEMORY_KINDS,
+  type SentKind,
+  type SentObject,
+} from "./description.ts";
+import type { Sendable } from "./connection.ts";
+import { badMessage, MessageError } from "./errors.ts";
+import { decoded, encoded, jsonIn, KINDS } from "./message.ts";
+import type { Packet, ReceivedFds } from "./packet.ts";
+
+/** What to do where a program wants more access than it was sent. */
+const REMEDY = 'Its sender has to pass { access: "read-write" }; a frame of a ring is always for reading.';
+
+/** A message that can be sent. */
+export interface Outgoing extends Sendable {
+  /** Work on the memory that the kernel knows of: to be waited for first. */
+  readonly waits: readonly Fence[];
+  /** Closes the fds, and gives back what the exports hold. */
+  readonly release: Undo;
+}
+
+/**
+ * The message about a tensor or a frame. `argument` is what the program calls it.
+ *
+ * @throws {ArgumentError} if its memory cannot be sent, or no message can describe it.
+ */
+export function outgoing(mapped: Mapped, access: Access, argument = "frame"): Outgoing {
+  const planes = (mapped instanceof Frame ? mapped.planes : [mapped]) as readonly Tensor[];
+  const together = planes.every(({ grant }) => grant.allocation === planes[0].grant.allocation);
+  const parts = (together ? [planes] : planes.map((plane) => [plane])).map(partOf);
+  const memory = kindOf(mapped.target, parts, argument);
+  const release: Undo = [];
+  try {
+    const exported = parts.map((part) => exportOf(part, memory, access, release));
+    const description: Description = {
+      memory,
+      access,
+      objects: exported.map(({ object }) => object),
+      planes: planes.map(({ layout, grant }, i) => moved(layout, grant.start - parts[together ? 0 : i].range.start)),
+      ...(mapped instanceof Frame ? { info: mapped.info, metadata: mapped.metadata } : {}),
+    };
+    const bytes = encoded(KINDS.memory, exported.length, bodyOf(description));
+    return { bytes, fds: exported.map(({ fd }) => fd), waits: exported.flatMap(({ waits }) => waits), release };
+  } catch (error) {
+    throwAll([asArgument(error, mapped, argument), ...unwind(release)], "exporting memory");
+    throw error;
+  }
+}
+
+/** Planes that lie in one allocation. */
+interface Part {
+  /** The one that begins first. */
+  readonly first: Tensor;
+  /** The bytes of all. */
+  readonly range: ByteRange;
+}
+
+function partOf(planes: readonly Tensor[]): Part {
+  const first = planes.reduce((least, plane) => plane.grant.start < least.grant.start ? plane : least);
+  const { allocation, start } = first.grant;
+  const byteLength = Math.max(...planes.map(({ grant }) => grant.end)) - start;
+  return { first, range: { allocation, start, byteLength, address: undefined } };
+}
+
+/** The best kind of port by which all parts go out without a byte being moved. */
+function kindOf(target: Target, parts: readonly Part[], argument: string): SentKind {
+  const refusals: Omit<Refusal, "edge">[] = [];
+  for (const kind of MEMORY_KINDS) {
+    const offer = portsOf(target)?.exports.find((offer) => offer.kind === kind && isOpen(offer));
+    if (offer === undefined) continue;
+    const refusal = parts.map(({ range }) => offer.refuse?.(range)).find((refusal) => refusal !== undefined);
+    if (refusal === undefined) return kind;
+    refusals.push(refusal);
+  }
+  const [{ reason, remedy }] = [...refusals, {
+    reason: `${nameOf(target)} exports nothing that another process could open.`,
+    remedy: "Map it from memory that can be sent: host.allocate({ sharable: true }).",
+  }];
+  throw new ArgumentError(`${argument}: ${reason}`, { api: "channel", argument, hint: remedy });
+}
+
+/** Does it hold for any device, and leave the bytes where they are? */
+function isOpen({ device, transfer = "alias" }: Offer): boolean {
+  return device === undefined && transfer === "alias";
+}
+
+/** What one fd shows. */
+interface ExportedObject {
+  readonly fd: number;
+  readonly object: SentObject;
+  readonly waits: readonly Fence[];
+}
+
+function exportOf(
+  { first, range: { byteLength } }: Part,
+  kind: SentKind,
+  access: Access,
+  release: Undo,
+): ExportedObject {
+  const exported = portsOf(first.target)!.export!(first, kind, byteLength, access);
+  release.push(() => exported.release?.());
+  const fd = exported.port.takeFd();
+  release.push(() => closeFd(fd));
+  return { fd, object: { offset: exported.port.offset, byteLength }, waits: exported.waits ?? [] };
+}
+
+function asArgument(error: unknown, { name }: Mapped, argument: string): unknown {
+  if (!(error instanceof MessageError)) return error;
+  const { message, cause } = error;
+  return new ArgumentError(`${argument}: no message can describe ${name}: ${message}`, {
+    api: "channel",
+    argument,
+    cause: cause ?? error,
+  });
+}
+
+/**
+ * The tensor or the frame that a message brings.
+ *
+ * @throws {MessageError} if the message is wrong, or its memory is not what it says.
+ */
+export function incoming(packet: Packet, targets: readonly Target[]): Tensor | Frame {
+  using fds = packet.fds;
+  const { kind, body } = decoded(packet.bytes, fds.length);
+  if (kind === KINDS.ring) throw badMessage("kind", "this is a ring, not a channel: use FrameRing.open().");
+  if (kind !== KINDS.memory) throw badMessage("kind", `expected ${KINDS.memory}, got ${kind}.`);
+  const description = descriptionIn(jsonIn(body));
+  const { memory, objects, planes: layouts, info, metadata, access } = description;
+  if (objects.length !== fds.length) throw badMessage("objects", `expected ${fds.length}, got ${objects.length}.`);
+  const target = targets.find((target) => takes(target, memory)) as MemoryTarget | undefined;
+  if (target === undefined) {
+    const has = targets.length === 0 ? "pass { contexts: [host] }" : `it has ${targets.map(nameOf).join(", ")}`;
+    throw badMessage("memory", `no context of this side imports "${memory}": ${has}.`);
+  }
+  using ports = new DisposableStack();
+  const all = portsIn(fds, description, ports);
+  try {
+    const made = info === undefined
+      ? importAs(target, all[0], { layouts, access })
+      : importFrame(target, all, { layouts, access, info, metadata });
+    for (const grant of made.grants) grant.remedy = REMEDY;
+    return made;
+  } catch (error) {
+    throw isOfMemory(error) ? badMessage("objects", messageOf(error), error) : error;
+  }
+}
+
+/** Is the memory not what the message says? An fd that only names a file (O_PATH) is told as EBADF. */
+function isOfMemory(error: unknown): boolean {
+  if (error instanceof NativeCallError) return error.code === EBADF;
+  return error instanceof ArgumentError || error instanceof AccessError;
+}
+
+function takes(target: Target, memory: SentKind): boolean {
+  return (portsOf(target)?.imports ?? []).some((offer) => offer.kind === memory && isOpen(offer));
+}
+
+function portsIn(fds: ReceivedFds, { memory, objects }: Description, to: DisposableStack): readonly Port[] {
+  const taken = fds.takeAll();
+  const ports = taken.map((fd, i) => to.use(new Port(memory, { fd, ...objects[i] })));
+  if (objects.length > 1) assertApart(taken, objects);
+  return ports;
+}
+
+/** Two fds may be of one memory: then their objects may not overlap. */
+function assertApart(fds: readonly number[], objects: readonly SentObject[]): void {
+  const placed = fds.map((fd, i) => ({ ...objects[i], of: statusOf(fd).identity }));
+  const overlap = placed.some((one, i) =>
+    placed.slice(i + 1).some((other) =>
+      one.of === other.of && one.offset < other.offset + other.byteLength && other.offset < one.offset + one.byteLength
+    )
+  );
+  if (overlap) throw badMessage("objects", "two of them overlap in one memory.");
+}
