@@ -44,6 +44,7 @@ const FILES = [
   "opencv_wrap",
   "opencv_blur",
   "opencv_call",
+  "ring",
 ];
 
 /** CUDA's, which are measured by themselves: on a machine with a GPU. */

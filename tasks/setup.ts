@@ -1,12 +1,14 @@
-// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|bench|intel]`, `test` when left out.
+// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|intel]`, `test` when left out.
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
-// CPUs, a third platform for the tests and too large for every machine, into .intel. Where it can not
+// CPUs, a third platform for the tests and too large for every machine, into .intel. The kernel of the tests' guest is
+// downloaded through apt and unpacked into .guest. Where it can not
 // install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests count
 // what they skip. Only in CI is that an error, for there a machine without OpenCL must not look like a green run.
 
 import { installPackages } from "./setup/apt.ts";
+import { unpackKernel } from "./setup/kernel.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { CUDA, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
@@ -20,7 +22,11 @@ async function setup(purpose: Purpose): Promise<string[]> {
   const wheels = wanted !== undefined && !await hasWheels(wanted) ? wanted : undefined;
   const packages = PACKAGES.filter((item) => item.for.includes(purpose));
   if (wheels !== undefined && !await hasPip()) packages.push(PIP);
-  const reasons = [await installPackages(title, packages), wheels && await unpack(title, wheels)];
+  const reasons = [
+    await installPackages(title, packages),
+    wheels && await unpack(title, wheels),
+    purpose === "guest" ? await unpackKernel(title) : undefined,
+  ];
   return reasons.filter((reason) => reason !== undefined);
 }
 

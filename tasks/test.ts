@@ -8,15 +8,19 @@
 // `deno task test --without-opencl` runs what says something on a machine without OpenCL, as if this were one, in less
 // than a minute. Types are left to the other run.
 //
+// `deno task test --guest` runs, in a guest, what needs another kernel: tests/guest, and the conformance suite on DMA-BUF.
+//
 // The last line counts tests and steps over all runs; each one that was skipped or failed is named before it.
 
 import { join, relative, resolve } from "@std/path";
 import { openclDevices } from "../src/opencl/mod.ts";
 import type { Report } from "./report.ts";
+import { inGuest } from "./test/guest.ts";
 import { deno, inLanes, type Job, ROOT, type Run } from "./test/job.ts";
 
 const TEST_FILE = /(^|[._])test\.ts$/;
 const DOCUMENT = /\.(ts|md)$/;
+const IN_GUEST = Deno.args.includes("--guest");
 const WITHOUT_OPENCL = Deno.args.includes("--without-opencl");
 /**
  * A machine without OpenCL, as far as variables can make one. Who may read the environment finds no library. Who may not
@@ -38,6 +42,8 @@ if (WITHOUT_OPENCL) {
   for (const [name, value] of Object.entries(NO_OPENCL)) Deno.env.set(name, value);
 }
 const HAS_OPENCL = hasOpenCL();
+/** APIs whose edges are tested in a guest. */
+const GUEST_APIS = ["dmabuf"];
 const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md", "docs"];
 /** Test files that run at a time. */
 const LANES = 2;
@@ -46,7 +52,7 @@ const ALONE = ["tests/opencl/laws_test.ts", "tests/opencl/svm_test.ts", "tests/u
 /** How many of the longest runs `--times` lists. */
 const LONGEST = 20;
 /** Our own options; Deno gets the others. */
-const OPTIONS = ["--without-opencl", "--times"];
+const OPTIONS = ["--guest", "--without-opencl", "--times"];
 
 async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
@@ -118,7 +124,7 @@ const paths = Deno.args.filter((_, i) => isPath[i]).map((arg) => relative(ROOT, 
 const isTest = (path: string) => path === "tests" || path.startsWith("tests/");
 
 const all = WITHOUT_OPENCL ? Object.keys(SELECTED) : ["tests"];
-const wanted = paths.length > 0 ? paths : [...all, ...DOCUMENTED];
+const wanted = paths.length > 0 ? paths : IN_GUEST ? ["tests/guest"] : [...all, ...DOCUMENTED];
 const files = (await Promise.all(wanted.filter(isTest).map((path) => filesBelow(join(ROOT, path), TEST_FILE)))).flat();
 const names = files.map((file) => relative(ROOT, file));
 const documents: string[] = [];
@@ -148,12 +154,19 @@ for (const name of names) {
 const runs: Run[] = [];
 if (jobs.length > 0 && !WITHOUT_OPENCL) {
   // Once for all files, which is far quicker than file by file; and where all are run, as `deno task check` has done it.
-  const types = await deno(["check", "--doc", ...paths.length > 0 ? [...names, ...documents] : ["."]], true);
+  const types = await deno(
+    ["check", "--doc", ...paths.length > 0 || IN_GUEST ? [...names, ...documents] : ["."]],
+    true,
+  );
   if (!types.success) runs.push({ name: "deno check", passed: [], failed: ["the types"], skipped: [], seconds: 0 });
 }
-runs.push(...await inLanes(jobs.filter(({ name }) => !ALONE.includes(name)), LANES));
-runs.push(...await inLanes(jobs.filter(({ name }) => ALONE.includes(name)), 1));
-if (!HAS_OPENCL) {
+if (IN_GUEST) {
+  runs.push(...await inGuest(jobs, paths.length > 0 || givenFilter !== "" ? [] : GUEST_APIS));
+} else {
+  runs.push(...await inLanes(jobs.filter(({ name }) => !ALONE.includes(name)), LANES));
+  runs.push(...await inLanes(jobs.filter(({ name }) => ALONE.includes(name)), 1));
+}
+if (!HAS_OPENCL && !IN_GUEST) {
   const skipped = examples.filter(({ opencl }) => opencl).map(({ name }) => `the example ${name} (no OpenCL device)`);
   runs.push({ name: "documentation", passed: [], failed: [], skipped, seconds: 0 });
 }

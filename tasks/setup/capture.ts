@@ -2,11 +2,12 @@
 export async function capture(
   command: string,
   args: readonly string[],
+  cwd?: string,
 ): Promise<{ success: boolean; text: string } | undefined> {
   try {
     const env = { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" };
-    const { success, stdout, stderr } = await new Deno.Command(command, { args: [...args], env, stdin: "null" })
-      .output();
+    const options: Deno.CommandOptions = { args: [...args], env, stdin: "null", ...(cwd === undefined ? {} : { cwd }) };
+    const { success, stdout, stderr } = await new Deno.Command(command, options).output();
     const decoder = new TextDecoder();
     return { success, text: decoder.decode(stdout) + decoder.decode(stderr) };
   } catch (error) {

@@ -40,6 +40,11 @@ export const PACKAGES: readonly Package[] = [
   { name: "python3-numpy", for: ["bench"], why: "the arrays of that peer" },
   { name: "mesa-vulkan-drivers", for: ["bench"], why: "a peer: Deno's WebGPU, on the CPU (lavapipe)" },
   { name: "libdrm-dev", for: ["test"], why: "drm_fourcc.h: the codes of the pixel formats" },
+  { name: "qemu-system-x86", for: ["guest"], why: "the machine that it is" },
+  { name: "busybox-static", for: ["guest"], why: "the shell of its init" },
+  { name: "cpio", for: ["guest"], why: "packs what it boots" },
+  { name: "kmod", for: ["guest"], why: "finds the modules that a module needs" },
+  { name: "xz-utils", for: ["guest"], why: "unpacks them" },
 ];
 
 /** What downloads the wheels of `wheels.ts`, where there is no pip yet. */

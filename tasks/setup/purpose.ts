@@ -3,6 +3,7 @@ export const NEEDS = {
   demo: "the demo needs",
   test: "the tests need",
   bench: "the bench needs",
+  guest: "the guest of the tests needs",
   intel: "the tests on Intel's OpenCL need",
 } as const;
 

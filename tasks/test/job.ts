@@ -7,7 +7,12 @@ export const ROOT: string = new URL("../../", import.meta.url).pathname;
 /** A run that takes longer hangs, and is ended with SIGTERM. */
 const LIMIT = 10 * 60 * 1000;
 /** rusticl has no device unless it is asked for one. */
-const RUSTICL = { RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe" };
+export const RUSTICL: Readonly<Record<string, string>> = {
+  RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe",
+};
+
+/** Flags of every `deno test`. */
+export const TEST_FLAGS: readonly string[] = ["-A", "--no-check", "--v8-flags=--expose-gc"];
 
 /** One `deno test` to be run. */
 export interface Job {
@@ -36,21 +41,23 @@ export async function inLanes(jobs: readonly Job[], lanes: number): Promise<Run[
   return runs;
 }
 
-/** A run that ends badly with no failed test counts as one failure. */
 async function run({ name, args, wanted }: Job, isShown: boolean): Promise<Run> {
   const file = await Deno.makeTempFile({ prefix: "samepage-junit-", suffix: ".xml" });
-  const flags = ["-A", "--no-check", "--v8-flags=--expose-gc", `--junit-path=${file}`];
   const start = performance.now();
   try {
-    const status = await deno(["test", ...flags, ...args], isShown);
-    const { passed, failed, skipped } = readJUnit(await Deno.readTextFile(file));
-    if (!status.success && failed.length === 0) {
-      failed.push(`the run ended with ${status.signal ?? `code ${status.code}`}`);
-    }
+    const status = await deno(["test", ...TEST_FLAGS, `--junit-path=${file}`, ...args], isShown);
+    const end = status.success ? undefined : status.signal ?? `code ${status.code}`;
+    const { passed, failed, skipped } = withEnd(readJUnit(await Deno.readTextFile(file)), end);
     return { name, passed, failed, skipped: skipped.filter(wanted), seconds: (performance.now() - start) / 1000 };
   } finally {
     await Deno.remove(file);
   }
+}
+
+/** A run that ends badly, by a signal or a code, with no failed test counts as one failure. */
+export function withEnd(report: Report, end: string | undefined): Report {
+  if (end !== undefined && report.failed.length === 0) report.failed.push(`the run ended with ${end}`);
+  return report;
 }
 
 /** Runs Deno. What it prints is shown as it comes, or in one piece when it has ended. */

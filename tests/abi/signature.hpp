@@ -33,10 +33,10 @@ template <class R, class... A, unsigned long N> constexpr bool is(R (*)(A...), c
   return N == sizeof...(A) + 1 && begins<R, A...>(table);
 }
 
-// What follows a variadic function's named parameters has to be an integer.
+// What follows a variadic function's named parameters has to be an integer or a pointer.
 template <class R, class... A, unsigned long N> constexpr bool is(R (*)(A..., ...), const Native (&table)[N]) {
   if (N <= sizeof...(A) + 1 || !begins<R, A...>(table)) return false;
   for (unsigned long i = sizeof...(A) + 1; i < N; i++)
-    if (table[i] < U32 || table[i] > I64) return false;
+    if (table[i] != BUFFER && (table[i] < U32 || table[i] > I64)) return false;
   return true;
 }

@@ -63,7 +63,7 @@ abiTest(
       sysconf: { parameters: ["u32"], result: "i64" },
       close: { parameters: ["buffer"], result: "i32" },
       getpid: { parameters: [], result: "void" },
-      fcntl: { parameters: ["i32", "i32", "buffer"], result: "i32" },
+      fcntl: { parameters: ["i32", "i32", "f64"], result: "i32" },
       ftruncate: { parameters: ["i32", "i64"], result: "i32" }, // right
     };
     const wrong = Object.keys(table).slice(0, -1);

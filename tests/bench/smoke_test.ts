@@ -36,6 +36,10 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   ),
   "opencv-call": ["C++", "samepage", "Deno, without the guard"],
   "opencv-throw": ["C++", "samepage"],
+  "ring-frames": ["a socket's bytes", "samepage", "Python's shared memory"],
+  "ring-python": ["Python's shared memory", "samepage"],
+  "ring-cpu": ["a socket's bytes", "samepage", "Python's shared memory"],
+  "ring-echo": ["a socket's bytes", "samepage", "Python's shared memory"],
 };
 
 /** CUDA's figures of issue 6, and their ways. */

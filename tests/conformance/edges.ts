@@ -5,6 +5,7 @@
  */
 import { installTap } from "../faults/tap.ts";
 import { cuda } from "./cuda.ts";
+import { dmabufs } from "./dmabuf.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
 import { opencv } from "./opencv.ts";
@@ -23,6 +24,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   svm: () => svm(),
   opencv: () => opencv(),
   cuda: () => cuda(),
+  dmabuf: () => dmabufs(),
 };
 
 /** The names of the APIs that have edges. */

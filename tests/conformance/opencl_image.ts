@@ -4,8 +4,7 @@ import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
-import { isProblem } from "../../src/opencl/images/shape.ts";
-import { sliceProblem } from "../../src/opencl/images/slice_pitch.ts";
+import { isProblem, sliceProblem } from "../../src/opencl/images/shape.ts";
 import { definitionsOf } from "../../src/opencl/images/type.ts";
 import {
   type ImageTarget,

@@ -75,7 +75,7 @@ Deno.test("block pool: idle blocks of other sizes make room; what is handed out 
   pool.take(4096).free("unused");
   const large = pool.take(16_000);
   assertEquals([freed.length, pool.statistics.lent.blocks], [1, 1]);
-  assertThrows(() => pool.take(4096), AccessError, "handed out");
+  assertThrows(() => pool.take(4096), AccessError, "in use");
   large.free("unused");
   pool.take(4096).free("unused");
   pool.close();

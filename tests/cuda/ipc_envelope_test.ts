@@ -3,7 +3,9 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, layout } from "@samepage/interop";
 import { sealed } from "../../src/envelope/envelope.ts";
 import {
+  assertFits,
   HANDLE_BYTES,
+  handleOf,
   type MemoryEnvelope,
   packEvent,
   packMemory,
@@ -12,7 +14,6 @@ import {
   unpackMemory,
 } from "../../src/cuda/ipc/envelope.ts";
 import { staleViews } from "../stale_views.ts";
-import { assertFits, handleOf } from "../../src/cuda/ipc/given.ts";
 
 const DEVICE = "0123456789abcdef0123456789abcdef";
 const OTHER = "fedcba9876543210fedcba9876543210";

@@ -36,6 +36,8 @@ let idle = true;
 let failing: string | undefined;
 let next = 0x4000_0000n;
 const copies: Uint8Array<ArrayBuffer>[] = [];
+/** Where memory of another process is opened. */
+const opened = { address: 0x5000_0000n, byteLength: 4096 };
 
 function answered(name: string, out: BigUint64Array, value: bigint): number {
   told.push(name);
@@ -88,6 +90,12 @@ const FAKES: Fakes = {
   cudaMallocManaged: (out: BigUint64Array) => {
     const block = mapBlock({ byteLength: PAGE, align: PAGE, sharable: false, guard: false });
     return answered("cudaMallocManaged", out, block.address);
+  },
+  cudaIpcOpenMemHandle: (out: BigUint64Array) => answered("cudaIpcOpenMemHandle", out, opened.address),
+  cudaIpcCloseMemHandle: plain("cudaIpcCloseMemHandle"),
+  cuMemGetAddressRange_v2: (base: BigUint64Array, size: BigUint64Array, address: bigint) => {
+    [base[0], size[0]] = [address, BigInt(opened.byteLength)];
+    return 0;
   },
   cudaMemset2DAsync: plain("cudaMemset2DAsync"),
   cudaStreamAttachMemAsync: plain("cudaStreamAttachMemAsync"),
@@ -336,4 +344,22 @@ recordedTest("what attaches and advises is text, of a live tensor", (cuda) => {
   assertEquals(told, []);
   tensor[Symbol.dispose]();
   assertThrows(() => cuda.managed.attach(tensor, "global"), DisposedError);
+});
+
+recordedTest("memory of another process is open once for all its peers, and not where a tensor is", (cuda) => {
+  const given = { handle: new Uint8Array(64), layout: INIT };
+  {
+    using first = cuda.openMemory(given);
+    using second = cuda.openMemory(given);
+    assertEquals(first.grant.allocation, second.grant.allocation);
+    assertEquals(told, ["cudaIpcOpenMemHandle", "cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle"]);
+  }
+  assertEquals(told.slice(3), ["cudaIpcCloseMemHandle"]);
+  // Others have freed what they gave, and the driver shows the memory there.
+  const block = mapBlock({ byteLength: PAGE, align: PAGE, sharable: false, guard: false });
+  using _stale = host.wrap(block.address + 1024n, INIT);
+  Object.assign(opened, { address: block.address });
+  told.length = 0;
+  assertThrows(() => cuda.openMemory(given), ArgumentError, "a tensor is there");
+  assertEquals(told, ["cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle"]);
 });

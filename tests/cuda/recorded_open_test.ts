@@ -102,7 +102,7 @@ recordedTest("memory of the host is mapped wherever that can be, and nowhere els
   CudaContext.open({ mapHost: false })[Symbol.dispose]();
   attributes.set(constants.cudaDevAttrCanMapHostMemory, 1);
   CudaContext.open({ mapHost: true })[Symbol.dispose]();
-  assertThrows(() => CudaContext.open({ mapHost: false }), ArgumentError, "none can do without");
+  assertThrows(() => CudaContext.open({ mapHost: false }), ArgumentError, "maps host memory");
 });
 
 recordedTest("a context's flags have CUDA's names", () => {
@@ -152,7 +152,7 @@ recordedTest("a stream of another device, or of another context, is not attached
 });
 
 recordedTest("pageable memory that the driver may move is no alias; coherent memory is left to the proof", () => {
-  const moves = "the driver may move pageable memory to whoever touches it";
+  const moves = "the driver may move pageable memory to its current user";
   attributes.set(constants.cudaDevAttrPageableMemoryAccess, 1);
   {
     using cuda = CudaContext.open(); // a discrete GPU under Linux's HMM

@@ -1,7 +1,8 @@
 /** Virtual memory on a GPU: made, shown to the host, given out by its fd, and taken in by one. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, host, LayoutError, MapperGraph, NativeCallError } from "@samepage/interop";
+import { AccessError, ArgumentError, host, LayoutError, MapperGraph, NativeCallError, region } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
+import { dmabuf } from "@samepage/interop/dmabuf";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { gpuTest, withCuda } from "./help.ts";
 
@@ -163,6 +164,29 @@ gpuTest(
       const left = cuda.exportDmaBuf(held);
       held[Symbol.dispose]();
       assertThrows(() => left.fd);
+    }),
+);
+
+gpuTest(
+  "device memory maps to dmabuf in whole pages, and an attach to its fd finds the same allocation",
+  () =>
+    withCuda((cuda) => {
+      using graph = new MapperGraph([cuda, dmabuf]);
+      using tensor = cuda.allocate({ shape: [2 << 20], dtype: "u8" });
+      {
+        using mapped = graph.map(tensor, dmabuf);
+        assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [["cuda→dmabuf", "alias"]]);
+        assertEquals([mapped.handle.byteLength, mapped.layout.byteOffset], [2 << 20, 0]);
+        const fd = mapped.exportFd();
+        using again = dmabuf.attach(fd, { shape: [4096], dtype: "u8", access: "read" });
+        assert(again.grant.allocation === tensor.grant.allocation);
+        closeFd(fd);
+        assertThrows(() => graph.map(again, dmabuf, { access: "write" }), AccessError);
+      }
+      using part = tensor.slice(region(tensor.layout, [100], [4096]));
+      assert(String(graph.explain(part, dmabuf)).includes("whole pages"));
+      using pinned = cuda.pinned.allocate({ shape: [4096], dtype: "u8" });
+      assert(!graph.explain(pinned, dmabuf).open);
     }),
 );
 

@@ -6,7 +6,7 @@ import { doctor, type EdgeReport, type Report } from "@samepage/interop/doctor";
 import { OpenCLExecutionContext } from "../../ffi/opencv_core/structs.ts";
 import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
-import { guardTrait } from "../../src/doctor/opencv/modules.ts";
+import { guardTrait } from "../../src/doctor/opencv/mod.ts";
 import { present, testMat, testUMat } from "../opencv/help.ts";
 import { exec, temporaryFolder } from "../package/project.ts";
 import { named } from "../package/readme.ts";

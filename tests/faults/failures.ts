@@ -7,10 +7,12 @@ import {
   type OpenCL,
 } from "../../ffi/opencl/mod.ts";
 import { EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
+import type { Sockets } from "../../ffi/channel/functions.ts";
 import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeLibrary } from "../conformance/template/library.ts";
 import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
+import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDART, NVRTC } from "./cuda_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -58,6 +60,11 @@ const LIBC: Failures<LibC> = {
   write: { answer: -1n, errno: ENOSPC },
   symlink: minusOne(ENOSPC),
   unlink: { answer: -1, errno: EIO, release: true },
+  statx: minusOne(EPERM),
+  epoll_create1: minusOne(EMFILE),
+  epoll_ctl: minusOne(ENOSPC),
+  epoll_wait: undefined, // it is called again
+  eventfd: minusOne(EMFILE),
   process_vm_readv: { answer: -1n, errno: EPERM },
   getpid: undefined,
   sched_yield: undefined,
@@ -69,6 +76,12 @@ const LIBC: Failures<LibC> = {
   dlsym: undefined,
   dlerror: undefined,
   gnu_get_libc_version: undefined,
+};
+
+/** The kernel's side of DMA-BUF. */
+const DMABUF: Failures<DmaBufKernel> = {
+  ioctl: minusOne(ENOMEM),
+  poll: minusOne(ENOMEM),
 };
 
 /** The handlers of exceptions: what they do must not fail. */
@@ -188,10 +201,26 @@ const FAKE: Failures<FakeLibrary> = {
   fakeSetEvent: code(FAKE_OUT_OF_RESOURCES),
 };
 
+/** The C library's sockets. */
+const CHANNEL: Failures<Sockets> = {
+  socket: minusOne(EMFILE),
+  bind: minusOne(EPERM),
+  listen: minusOne(EINVAL),
+  accept4: minusOne(EMFILE),
+  connect: minusOne(EPERM),
+  sendmsg: { answer: -1n, errno: ENOMEM },
+  recvmsg: { answer: -1n, errno: ENOMEM },
+  getsockopt: minusOne(EINVAL),
+  fchmod: minusOne(EPERM),
+  geteuid: undefined,
+};
+
 /** How every native function of every API fails. */
 export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failure | undefined } } = {
   libc: LIBC,
+  channel: CHANNEL,
   cxxabi: CXXABI,
+  dmabuf: DMABUF,
   opencl: OPENCL,
   opencl_external: OPENCL_EXTERNAL,
   opencl_usm: OPENCL_USM,

@@ -6,7 +6,21 @@ import { installTap } from "./tap.ts";
 
 installTap();
 
-const libc = Deno.dlopen("libc.so.6", { close: { parameters: ["i32"], result: "i32" } }).symbols;
+const libc = Deno.dlopen("libc.so.6", {
+  close: { parameters: ["i32"], result: "i32" },
+  open: { parameters: ["buffer", "i32"], result: "i32" },
+  memfd_create: { parameters: ["buffer", "u32"], result: "i32" },
+  ftruncate: { parameters: ["i32", "i64"], result: "i32" },
+  fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
+}).symbols;
+
+/** A memfd as another program makes it: by calls that do not fail. */
+function memfd(): number {
+  const fd = libc.memfd_create(new TextEncoder().encode("theirs\0"), 2);
+  libc.ftruncate(fd, 4096n);
+  libc.fcntl(fd, 1033, 2); // F_ADD_SEALS, F_SEAL_SHRINK
+  return fd;
+}
 
 function openFds(): number {
   return [...Deno.readDirSync("/proc/self/fd")].length;
@@ -39,6 +53,35 @@ test("host.allocate with a guard page", () => {
 test("host.allocate, sharable", () => {
   using tensor = host.allocate({ shape: [5000], dtype: "u8", sharable: true, guard: true });
   libc.close(tensor.exportFd());
+});
+
+test("host.attach", () => {
+  const fd = memfd();
+  try {
+    using tensor = host.attach(fd, { shape: [100], dtype: "u8" });
+    tensor.view().fill(1);
+  } finally {
+    libc.close(fd);
+  }
+});
+
+test("host.attach of known memory, which can be written from now on", () => {
+  const fd = memfd();
+  const forReading = libc.open(new TextEncoder().encode(`/proc/self/fd/${fd}\0`), 0);
+  try {
+    using _reader = host.attach(forReading, { shape: [100], dtype: "u8" });
+    using tensor = host.attach(fd, { shape: [100], dtype: "u8" });
+    tensor.view().fill(1);
+  } finally {
+    libc.close(fd);
+    libc.close(forReading);
+  }
+});
+
+test("a port of a memfd, and back", () => {
+  using tensor = host.allocate({ shape: [100], dtype: "u8", sharable: true });
+  const { port } = host.ports.export!(tensor, "memfd", 100, "read");
+  host.ports.import!(port, "read").release!();
 });
 
 test("host.allocateFrame", () => {

@@ -3,9 +3,11 @@
  *
  * @module
  */
+import { SYMBOLS as CHANNEL } from "../../ffi/channel/symbols.ts";
 import { SYMBOLS as CUDA } from "../../ffi/cuda_driver/symbols.ts";
 import { SYMBOLS as CUDART } from "../../ffi/cuda_runtime/symbols.ts";
 import { SYMBOLS as CXXABI } from "../../ffi/cxxabi/symbols.ts";
+import { SYMBOLS as DMABUF } from "../../ffi/dmabuf/symbols.ts";
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
@@ -18,7 +20,9 @@ import { SYMBOLS as OPENCV_IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
 /** What each library has, as it was generated. */
 export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = {
   libc: LIBC,
+  channel: CHANNEL,
   cxxabi: CXXABI,
+  dmabuf: DMABUF,
   opencl: OPENCL,
   opencl_external: OPENCL_EXTERNAL,
   opencl_usm: OPENCL_USM,

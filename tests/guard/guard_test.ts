@@ -109,7 +109,7 @@ guardTest("what a thunk cannot call is called as it is, and that is said", async
   for (const api of ["later", "struct"]) {
     const state = guardOf(api);
     assert(state?.guarded === false);
-    assertStringIncludes(state.reason, "without structs by value");
+    assertStringIncludes(state.reason, "struct by value");
   }
 });
 

@@ -40,7 +40,8 @@ function runsOn(file: string, rows: Rows, driver: Driver | undefined, needs: str
   let outcomes: Promise<Outcome[]> | undefined;
   return Object.entries(rows).flatMap(([name, row]) => {
     if (row.opencl !== driver && !(row.opencl === true && driver !== undefined)) return [];
-    const lacks = needs ?? (driver !== undefined && !hasDevice(driver) ? driver : undefined) ?? lackingOfCuda(row);
+    const lacks = needs ?? row.nodes?.find((node) => !isThere(node)) ??
+      (driver !== undefined && !hasDevice(driver) ? driver : undefined) ?? lackingOfCuda(row);
     const missing = lacks !== undefined;
     const where = missing ? `not here: ${lacks}` : driver;
     const title = where === undefined ? name : `${name} (${where})`;
@@ -54,6 +55,15 @@ function runsOn(file: string, rows: Rows, driver: Driver | undefined, needs: str
     const outcome = async () => (await (alone ??= runRows(file, { [name]: row }, driver)))[0];
     return [{ title, row, driver, missing, outcome }];
   });
+}
+
+function isThere(node: string): boolean {
+  try {
+    Deno.statSync(node);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What a row needs of CUDA and this machine lacks. */
@@ -102,6 +112,9 @@ Deno.test("misuse: at least 60 rows, which expect at least 12 classes of errors 
 /** The entry point whose methods only a machine with a GPU can call. */
 const CUDA = "@samepage/interop/cuda";
 
+/** The one whose methods need dma-bufs, which a guest has. */
+const DMABUF = "@samepage/interop/dmabuf";
+
 /** A test that rows call every public method of some entry points, of those that no other has. */
 function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint: string) => boolean): void {
   Deno.test({
@@ -120,19 +133,25 @@ function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint:
   });
 }
 
-everyMethod("", hasDevice() && hasOpenCV ? undefined : "an OpenCL device and OpenCV", (name) => name !== CUDA);
+everyMethod(
+  "",
+  hasDevice() && hasOpenCV ? undefined : "an OpenCL device and OpenCV",
+  (name) => ![CUDA, DMABUF].includes(name),
+);
 everyMethod("of CUDA", gpus.length > 0 ? undefined : "a GPU", (name) => name === CUDA);
 
-Deno.test("misuse: every public method of CUDA stands in some row", async () => {
-  const texts = topics.filter((topic) => topic.startsWith("cuda")).map((topic) =>
-    Deno.readTextFileSync(new URL(topic, FOLDER))
-  );
-  const words = new Set(texts.join("\n").match(/\w+/g));
-  if (words.has("inspect")) words.add("customInspect"); // which that calls
-  const all = Object.entries(await entryPoints());
-  const others = await publicMethods(Object.fromEntries(all.filter(([name]) => name !== CUDA)));
-  const own = await publicMethods(Object.fromEntries(all.filter(([name]) => name === CUDA)));
-  // What a symbol names is looked for by its last word: dispose, customInspect.
-  const missing = own.filter((name) => !others.includes(name) && !words.has(name.match(/\w+/g)!.at(-1)!));
-  assertEquals(missing, [], "public, and in the text of no row: only a machine with a GPU can tell what is called");
-});
+for (const [api, prefix, name] of [["CUDA", "cuda", CUDA], ["dma-bufs", "dmabuf", DMABUF]]) {
+  Deno.test(`misuse: every public method of ${api} stands in some row`, async () => {
+    const texts = topics.filter((topic) => topic.startsWith(prefix)).map((topic) =>
+      Deno.readTextFileSync(new URL(topic, FOLDER))
+    );
+    const words = new Set(texts.join("\n").match(/\w+/g));
+    if (words.has("inspect")) words.add("customInspect"); // which that calls
+    const all = Object.entries(await entryPoints());
+    const others = await publicMethods(Object.fromEntries(all.filter(([other]) => other !== name)));
+    const own = await publicMethods(Object.fromEntries(all.filter(([other]) => other === name)));
+    // What a symbol names is looked for by its last word: dispose, customInspect.
+    const missing = own.filter((name) => !others.includes(name) && !words.has(name.match(/\w+/g)!.at(-1)!));
+    assertEquals(missing, [], "public, and in the text of no row: only a machine that has it can tell what is called");
+  });
+}

@@ -50,6 +50,8 @@ export interface Row {
   readonly opencl?: true | Driver;
   /** It uses CUDA's devices: how many it needs. */
   readonly gpus?: number;
+  /** It needs these device files. */
+  readonly nodes?: readonly string[];
   /** It uses libraries of CUDA's, and needs no device: files, as the loader knows them. */
   readonly cudaLibraries?: readonly string[];
   /** Permissions and other flags of `deno run`, in place of `--allow-ffi`. `--no-prompt` is always there. */

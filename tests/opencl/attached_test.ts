@@ -22,7 +22,7 @@ import type { ClCommandQueue, ClEvent } from "../../ffi/opencl/handles.ts";
 import { errcode } from "../../src/opencl/errors.ts";
 import { infoU32 } from "../../src/opencl/info.ts";
 import { opencl } from "../../src/opencl/library.ts";
-import { Words } from "../../src/opencl/queues/words.ts";
+import { Words } from "../../src/opencl/queues/event.ts";
 import {
   assertBytes,
   assertHeld,

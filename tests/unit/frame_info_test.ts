@@ -4,13 +4,12 @@ import { sizeOf } from "../../src/core/layout/dtype.ts";
 import { LayoutError } from "../../src/core/errors.ts";
 import {
   type AudioInfo,
-  fourccOf,
   frameInfo,
-  type ImageFormat,
   imageInfo,
   type ImageInit,
   planeLayouts,
 } from "../../src/core/layout/frame_info.ts";
+import { fourccOf, type ImageFormat, pixelFormat } from "../../src/core/layout/pixel_formats.ts";
 
 /** Each format's name in drm_fourcc.h, its bytes for a picture of 4 by 2 pixels, and the shapes of its planes. */
 const FORMATS: Record<ImageFormat, { drm: string; bytes: number; shapes: number[][] }> = {
@@ -24,6 +23,23 @@ const FORMATS: Record<ImageFormat, { drm: string; bytes: number; shapes: number[
   P010: { drm: "P010", bytes: 24, shapes: [[2, 4], [1, 2, 2]] },
 };
 const names = Object.keys(FORMATS) as ImageFormat[];
+
+/** Pixels that are no picture's, with their names in drm_fourcc.h. */
+const PIXELS: readonly (readonly [...Parameters<typeof pixelFormat>, drm: string])[] = [
+  ["r", "unorm16", "R16"],
+  ["rg", "unorm8", "GR88"],
+  ["rg", "unorm16", "GR1616"],
+  ["argb", "unorm8", "BGRA8888"],
+  ["abgr", "unorm8", "RGBA8888"],
+  ["rgbx", "unorm8", "XBGR8888"],
+  ["bgrx", "unorm8", "XRGB8888"],
+  ["rgba", "unorm16", "ABGR16161616"],
+  ["rgba", "float16", "ABGR16161616F"],
+  ["rgb", "unorm565", "RGB565"],
+  ["rgbx", "unorm555", "XRGB1555"],
+  ["rgbx", "unorm101010", "XRGB2101010"],
+  ["rgba", "unorm1010102", "RGBA1010102"],
+];
 
 const headers = ["/usr/include/drm/drm_fourcc.h", "/usr/include/libdrm/drm_fourcc.h"];
 const header = headers.find((path) => {
@@ -39,7 +55,8 @@ Deno.test({
   ignore: header === undefined,
   async fn() {
     const path = await Deno.makeTempFile();
-    const lines = names.map((name) => `printf("%u\\n", (unsigned) DRM_FORMAT_${FORMATS[name].drm});`);
+    const drm = [...names.map((name) => FORMATS[name].drm), ...PIXELS.map(([, , name]) => name)];
+    const lines = drm.map((name) => `printf("%u\\n", (unsigned) DRM_FORMAT_${name});`);
     const source = `#include <stdio.h>\n#include "${header}"\nint main(void) { ${lines.join(" ")} }`;
     await Deno.writeTextFile(`${path}.c`, source);
     const cc = await new Deno.Command("cc", { args: ["-I/usr/include/libdrm", "-o", path, `${path}.c`] }).output();
@@ -47,7 +64,8 @@ Deno.test({
     const { stdout } = await new Deno.Command(path).output();
     await Promise.all([Deno.remove(path), Deno.remove(`${path}.c`)]);
     const codes = new TextDecoder().decode(stdout).trim().split("\n").map(Number);
-    assertEquals(names.map((format) => imageInfo({ format, width: 2, height: 2 }).fourcc), codes);
+    const ours = names.map((format) => imageInfo({ format, width: 2, height: 2 }).fourcc);
+    assertEquals([...ours, ...PIXELS.map(([order, encoding]) => pixelFormat(order, encoding).fourcc)], codes);
   },
 });
 

@@ -3,6 +3,10 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/device/memory.ts";
 import { Port } from "../../src/core/device/port.ts";
+import { importAs } from "../../src/core/tensors/over.ts";
+import { tellPlace } from "../../src/core/memory/peers.ts";
+import { TensorViews } from "../../src/core/memory/view.ts";
+import { collect } from "../gc.ts";
 import type { Context, DeviceId, Target } from "../../src/core/graph/context.ts";
 import { Graph } from "../../src/core/graph/graph.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
@@ -251,6 +255,29 @@ Deno.test(
 );
 
 Deno.test(
+  "ports: an export whose bytes cannot be brought leaves no fd",
+  withEmptyLedger(() => {
+    const failure = new Error("the bytes could not be brought");
+    const bring = () => {
+      throw failure;
+    };
+    using memory = host.allocate({ shape: [64], dtype: "u8", sharable: true });
+    const from = contextOf("one", {
+      exports: [{ kind: "crate" }],
+      export: () => ({ port: new Port("crate", { fd: memory.exportFd() }), bring }),
+    });
+    const to = contextOf("other", { imports: [{ kind: "crate" }], import: ({ value }) => ({ handle: value }) });
+    using graph = graphOf(from, to);
+    using source = ownedBy(from);
+    const fds = () => [...Deno.readDirSync("/proc/self/fd")].length;
+    const before = fds();
+    assertStrictEquals(assertThrows(() => graph.map(source, to.target)), failure);
+    assertEquals(fds(), before);
+    assert(source.grant.lendsNothing);
+  }),
+);
+
+Deno.test(
   "blocks are adopted by address and by handle: who owns the same bytes is a peer",
   withEmptyLedger(() => {
     const never = () => {
@@ -273,3 +300,44 @@ Deno.test(
     assertEquals(freed, 2);
   }),
 );
+
+/** A kind whose memory is one object, and how often it was let go. */
+function objects() {
+  const seen = { released: 0 };
+  const { target } = contextOf("objects", {
+    import: ({ byteLength }) => ({
+      handle: 7n,
+      object: { kind: "object", handle: 7n, byteLength, start: 0 },
+      release: () => void seen.released++,
+    }),
+  });
+  const layouts = [layout({ shape: [64], dtype: "u8" })];
+  const attach = () => importAs(target, new Port("dma-buf", { byteLength: 64 }), { layouts, access: "read" }) as Made;
+  return { attach, seen };
+}
+
+Deno.test(
+  "ports: an object is known for as long as a tensor over it lives, whoever told of it first",
+  withEmptyLedger(() => {
+    const { attach } = objects();
+    using source = bytes();
+    const endOfMap = tellPlace("object", 7n, source.grant.allocation, 0);
+    using second = attach();
+    endOfMap();
+    using third = attach();
+    assertStrictEquals(third.grant.allocation, source.grant.allocation);
+    assertEquals([second.grant.start, third.grant.start], [source.grant.start, source.grant.start]);
+  }),
+);
+
+Deno.test("ports: memory that a moved view of a collected tensor may look at is not let go", async () => {
+  const { attach, seen } = objects();
+  using memory = bytes();
+  using _first = attach();
+  const second = attach();
+  const moved = (() => new TensorViews(second.grant).open(memory.address, false, undefined, {}).transfer())();
+  await collect();
+  second[Symbol.dispose]();
+  assertEquals([moved.byteLength, seen.released], [64, 0]);
+  attach()[Symbol.dispose]();
+});

@@ -201,9 +201,12 @@ Deno.test("what others wait for in vain is given up as the end begins, so that a
   const gate = new Resource({
     name: "gate",
     owners: [owner],
-    giveUp: () => {
-      work.end();
-      throw failure;
+    hooks: {
+      giveUp: () => {
+        work.end();
+        throw failure;
+      },
+      lastWork: () => work.fence,
     },
   });
   const waiting = new Resource({ name: "waiting", owners: [owner] });

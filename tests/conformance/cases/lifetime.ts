@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { DisposedError } from "../../../src/core/errors.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
-import { across, assertFree, type Case, filled, SIZE, sourceOf, warningsOf } from "../case.ts";
+import { across, assertFree, type Case, filled, NotHere, SIZE, sourceOf, warningsOf } from "../case.ts";
 import { assertSame, until } from "../bytes.ts";
 import { collect } from "../../gc.ts";
 import type { Subject } from "../subject.ts";
@@ -95,10 +95,11 @@ export const LIFETIME: readonly Case[] = [
     alone: true,
     async run(subject) {
       const { source: from, target: to } = subject;
+      const context = [to, from].map((end) => end.target.context).find((one) => one.resource !== undefined);
+      if (context === undefined) throw new NotHere("both contexts are always there");
       const { source, bytes } = await filled(from);
       using _ = source;
       const mapped = across(subject, source);
-      const context = [to, from].map((end) => end.target.context).find((one) => one.resource !== undefined)!;
       context[Symbol.dispose]();
       assertThrows(() => mapped.handle, DisposedError);
       mapped[Symbol.dispose]();

@@ -63,7 +63,7 @@ export default table(import.meta, {
       }
       e.cv.mat.attach(any({}));
     },
-    fails: unfit(/object is no address/, /as a bigint or a Deno pointer/),
+    fails: unfit(/expected an address, got an Object/, /as a bigint or a Deno pointer/),
   },
   "addresses where nothing is": {
     run() {
@@ -118,7 +118,7 @@ export default table(import.meta, {
   "a Mat whose owners are not there": changed((at) => at.setBigUint64(U, 0x4141_4141_4141n, true), unreadable),
   "a Mat that nobody owns": changed(
     (at, address) => at.setBigUint64(U, address + 2048n, true),
-    unfit(/nobody owns its memory/),
+    unfit(/its memory has no owner/),
   ),
   "a Mat whose step is shorter than its row": changed(
     (at) => at.setBigUint64(STEP, 3n, true),

@@ -203,7 +203,7 @@ export default table(import.meta, {
       using odd = host.wrap(bytes.handle + 1n, { shape: [8, 8], dtype: "u16" });
       e.graph.map(odd, e.cv.mat);
     },
-    fails: noRoute(/is no multiple of the 2 bytes of u16/),
+    fails: noRoute(/expected a multiple of the 2 bytes of u16/),
   },
   "a UMat that begins within a pixel": {
     opencl: true,
@@ -219,7 +219,7 @@ export default table(import.meta, {
     },
     fails: { error: LayoutError, api: "core", argument: "byteOffset", message: /11/ },
     says: [
-      "byteOffset: 10 bytes are no whole number of pixels (3 bytes) behind whole rows (64 bytes), as OpenCV counts them.",
+      "byteOffset: OpenCV's filters expect whole rows (64 bytes) and whole pixels (3 bytes), got 10 bytes.",
     ],
   },
   "parts of a Mat and a UMat that are not theirs": {
@@ -247,7 +247,7 @@ export default table(import.meta, {
       }
     },
     fails: {
-      ...{ error: ArgumentError, api: "opencv", argument: "src", message: /it is no Mat or UMat of samepage's/ },
+      ...{ error: ArgumentError, api: "opencv", argument: "src", message: /expected a Mat or UMat, got/ },
       hint: /Map it first/,
     },
   },

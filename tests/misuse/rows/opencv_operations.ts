@@ -73,7 +73,7 @@ function argument(
       error: ArgumentError,
       api: name === "options" ? "core" : "opencv",
       argument: name,
-      message: /rubbish|it is/,
+      message: /rubbish|expected/,
       ...(hint === undefined ? {} : { hint }),
     },
   };
@@ -94,7 +94,7 @@ export default table(import.meta, {
       work(e.cv, any(memory));
     },
     fails: {
-      ...{ error: ArgumentError, api: "opencv", argument: "src", message: /it is no Mat or UMat of samepage's/ },
+      ...{ error: ArgumentError, api: "opencv", argument: "src", message: /expected a Mat or UMat, got/ },
       hint: /graph\.map\(tensor, cv\.mat\)/,
     },
   },
@@ -212,7 +212,7 @@ export default table(import.meta, {
     },
     says: ["7"],
     fails: {
-      ...{ error: ArgumentError, api: "opencv", argument: "dst", message: /have bytes in common/ },
+      ...{ error: ArgumentError, api: "opencv", argument: "dst", message: / overlap\./ },
       hint: /Pass the same tensor to work in place/,
     },
   },

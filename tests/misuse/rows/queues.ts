@@ -72,7 +72,7 @@ export default table(import.meta, {
   },
   "profiling that is neither": refused(
     (cl) => cl.createQueue({ profiling: any(1) }),
-    wrong("profiling", /expected true or false, got 1/),
+    wrong("profiling", /expected a boolean, got a number/),
   ),
   "times on a queue that keeps none": {
     opencl: true,

@@ -20,12 +20,14 @@ function refused(init: Partial<Record<keyof SvmAllocation, unknown>>, failure: O
 
 const wrong = (argument: string, message: RegExp) => ({ error: ArgumentError, fn: "clSVMAlloc", argument, message });
 
+const neither = (argument: string, message: RegExp) => ({ error: ArgumentError, argument, message });
+
 export default table(import.meta, {
   "a grain that there is not": refused(
     { grain: "finest" },
-    wrong("grain", /expected "coarse" or "fine", got "finest"/),
+    neither("grain", /expected one of "coarse", "fine", got "finest"/),
   ),
-  "atomics that are neither": refused({ atomics: 1 }, wrong("atomics", /expected a boolean, got 1/)),
+  "atomics that are neither": refused({ atomics: 1 }, neither("atomics", /expected a boolean, got a number/)),
   "atomics on coarse memory": refused({ atomics: true }, {
     ...wrong("atomics", /only fine-grained memory/),
     hint: /Ask for grain: "fine"/,

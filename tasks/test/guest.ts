@@ -1,0 +1,90 @@
+import { join } from "@std/path";
+import type { Row } from "../../tests/conformance/rows.ts";
+import { denoEnv, GuestError, noGuest, quote, runInGuest } from "../../tests/guest/guest.ts";
+import { readJUnit, type Report } from "../report.ts";
+import { type Job, ROOT, type Run, RUSTICL, TEST_FLAGS, withEnd } from "./job.ts";
+
+/** Beside those that every guest has: dumb buffers, and fences that a test can hold back. */
+const MODULES = ["vgem"];
+/** Seconds for all that runs: after a boot that hangs, the task still ends within six minutes. */
+const LIMIT = 240;
+/** Where the guest leaves what came of it: each job's report, and the rows of the conformance suite. */
+const FOLDER = join(ROOT, "out/guest");
+
+/** A command of `sh` that leaves a file, and what that says. */
+interface Step {
+  readonly name: string;
+  readonly file: string;
+  readonly command: string;
+  /** Seconds after which it hangs, and is ended with SIGTERM. */
+  readonly limit: number;
+  readonly read: (text: string) => Report;
+}
+
+/** Runs test files in a guest, one after the other, and the conformance suite on the edges of some APIs. */
+export async function inGuest(jobs: readonly Job[], apis: readonly string[]): Promise<Run[]> {
+  const steps = [...jobs.map(testsOf), ...apis.map(rowsOf)];
+  const missing = await noGuest();
+  if (missing !== undefined) return steps.map(({ name }) => runOf(name, { skipped: [`all of it (needs ${missing})`] }));
+  await Deno.remove(FOLDER, { recursive: true }).catch(() => {}); // what the run before has left
+  await Deno.mkdir(FOLDER, { recursive: true });
+  const options = { modules: MODULES, env: { ...RUSTICL, ...await denoEnv() }, limit: LIMIT };
+  const broken = await runInGuest(steps.map(scriptOf).join(""), FOLDER, options).then(
+    () => "the guest ended",
+    (error) => {
+      if (error instanceof GuestError) return error.message;
+      throw error;
+    },
+  );
+  return await Promise.all(steps.map((step) => runOfStep(step, broken)));
+}
+
+function testsOf({ name, args, wanted }: Job, i: number): Step {
+  const file = join(FOLDER, `${i}.xml`);
+  const read = (text: string) => {
+    const report = readJUnit(text);
+    return { ...report, skipped: report.skipped.filter(wanted) };
+  };
+  const command = ["deno", "test", ...TEST_FLAGS, `--junit-path=${file}`, ...args].map(quote).join(" ");
+  return { name, file, command, limit: 120, read };
+}
+
+function rowsOf(api: string): Step {
+  const file = join(FOLDER, `conformance-${api}.json`);
+  const main = "deno run -A --no-check tests/conformance/main.ts --json --where=guest";
+  return {
+    ...{ name: `the conformance suite on ${api}`, file, limit: 200 },
+    command: `${main} --only=${api} >${quote(file)}`,
+    read: (text) => {
+      const rows: Row[] = JSON.parse(text || "[]");
+      const of = (result: Row["result"]) => rows.filter((row) => row.result === result).map(describe);
+      return { passed: of("pass"), failed: of("fail"), skipped: of("not-here") };
+    },
+  };
+}
+
+function describe({ edge, case: name, reason = "" }: Row): string {
+  return `${edge} ${name}${reason && `: ${reason}`}`;
+}
+
+/** Lines of `sh` that leave a step's exit code, and how many seconds it took, beside its file. */
+function scriptOf({ name, file, command, limit }: Step): string {
+  return `start=$(date +%s)
+echo ${quote(`guest: ${name}`)}
+timeout -k 5 ${limit} ${command}
+echo $? $(($(date +%s) - start)) >${quote(`${file}.end`)}
+`;
+}
+
+async function runOfStep({ name, file, limit, read }: Step, broken: string): Promise<Run> {
+  const end = await Deno.readTextFile(`${file}.end`).catch(() => undefined);
+  if (end === undefined) return runOf(name, { failed: [`it did not end: ${broken}`] });
+  const [code, seconds] = end.split(" ").map(Number);
+  const how = code === 124 ? `SIGTERM, after ${limit} s` : `code ${code}`;
+  const report = read(await Deno.readTextFile(file).catch(() => ""));
+  return { name, seconds, ...withEnd(report, code === 0 ? undefined : how) };
+}
+
+function runOf(name: string, { failed = [], skipped = [] }: Partial<Report>): Run {
+  return { name, passed: [], failed, skipped, seconds: 0 };
+}

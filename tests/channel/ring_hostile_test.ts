@@ -1,0 +1,150 @@
+// What the other side of a ring may say that is wrong.
+
+import { assertEquals, assertRejects } from "@std/assert";
+import { host } from "../../mod.ts";
+import { connect, listen, MessageError } from "../../src/channel/mod.ts";
+import { encoded, KINDS } from "../../src/channel/message.ts";
+import { connectionOf, type Peer } from "../../src/channel/peer.ts";
+import { encodedNotice, NOTICES } from "../../src/channel/ring/notice.ts";
+import { outgoing } from "../../src/channel/transfer.ts";
+import { warningsOf } from "../warnings.ts";
+import { withNothingLeft } from "./help.ts";
+import { create, freshPath, INFO, open, publish, until, valueOf } from "./ring_help.ts";
+
+const published = (index: number, sequence: number) =>
+  encodedNotice(NOTICES.published, { index, sequence, timestamp: undefined });
+const released = (index: number, sequence: number) =>
+  encodedNotice(NOTICES.released, { index, sequence, timestamp: undefined });
+
+function withByte(bytes: Uint8Array, at: number, value: number): Uint8Array {
+  return bytes.with(at, value);
+}
+
+const toWriter: readonly (readonly [what: string, notice: Uint8Array])[] = [
+  ["a frame that it does not have", released(1, 1)],
+  ["a frame that there is not", released(99, 1)],
+  ["a turn that is over", released(0, 0)],
+  ["a turn that is to come", released(0, 2)],
+  ["a sequence beyond 2^53", withByte(released(0, 1), 15, 255)],
+  ["a notice of the writer's", published(0, 1)],
+  [
+    "a wish beside a frame that it does not have",
+    encodedNotice(NOTICES.wanted, { index: 0, sequence: 9, timestamp: undefined }),
+  ],
+  ["a notice of no kind", withByte(released(0, 1), 0, 9)],
+  ["a notice that is too short", released(0, 1).slice(0, 23)],
+  ["a notice that is too long", new Uint8Array(25)],
+  ["a message in place of a notice", encoded(KINDS.ring, 0, { frames: 3, whenFull: "wait" })],
+];
+for (const [what, notice] of toWriter) {
+  Deno.test(`ring: a reader that releases ${what} is turned away, and the others go on`, () =>
+    withNothingLeft(async () => {
+      using ring = create(freshPath());
+      using steady = await open(ring.path);
+      using enemy = connect(ring.path);
+      await until(() => ring.readers === 2, "two readers");
+      await publish(ring, 5);
+      const [warning] = await warningsOf(async () => {
+        await connectionOf(enemy).send(notice, []);
+        await publish(ring, 6);
+        await publish(ring, 7);
+        for (let i = 5; i < 8; i++) {
+          using frame = (await steady.next())!;
+          assertEquals(valueOf(frame), i);
+        }
+        await publish(ring, 8); // all were held by the enemy
+      });
+      assertEquals([/turns a reader away/.test(warning), ring.readers], [true, 1]);
+    }));
+}
+
+Deno.test("ring: fds that come with a notice are closed", () =>
+  withNothingLeft(async () => {
+    using ring = create(freshPath());
+    using enemy = connect(ring.path);
+    await until(() => ring.readers === 1, "a reader");
+    await publish(ring, 5);
+    using tensor = host.allocate({ shape: [8], dtype: "u8", sharable: true });
+    const { fds, release } = outgoing(tensor, "read");
+    await warningsOf(async () => {
+      await connectionOf(enemy).send(released(0, 1), fds);
+      for (let i = 0; i < 4; i++) await publish(ring, i);
+    });
+    assertEquals(ring.readers, 0);
+    release.forEach((step) => step());
+  }));
+
+/** What a writer says, before and after it was joined. */
+type Saying = (say: (bytes: Uint8Array) => Promise<void>, peer: Peer) => Promise<void>;
+
+/** A ring's beginning, as it should be. */
+const begin = async (peer: Peer, frames = 2) => {
+  await connectionOf(peer).send(encoded(KINDS.ring, 0, { frames, whenFull: "wait" }), []);
+  for (let i = 0; i < frames; i++) {
+    using frame = host.allocateFrame(INFO, { sharable: true });
+    await peer.send(frame);
+  }
+};
+
+const toReader: readonly (readonly [what: string, says: Saying])[] = [
+  ["no frames", (say) => say(encoded(KINDS.ring, 0, { frames: 0, whenFull: "wait" }))],
+  ["too many frames", (say) => say(encoded(KINDS.ring, 0, { frames: 1025, whenFull: "wait" }))],
+  ["half a frame", (say) => say(encoded(KINDS.ring, 0, { frames: 1.5, whenFull: "wait" }))],
+  ["no way to wait", (say) => say(encoded(KINDS.ring, 0, { frames: 2 }))],
+  ["another way to wait", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "drop" }))],
+  ["no number of frames", (say) => say(encoded(KINDS.ring, 0, { whenFull: "wait" }))],
+  ["more than it should", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", more: 1 }))],
+  ["a list", (say) => say(encoded(KINDS.ring, 0, [2]))],
+  ["what is no message", (say) => say(new Uint8Array(24))],
+  ["a notice at once", (say) => say(published(0, 1))],
+  ["a notice between its frames", async (say) => {
+    await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait" }));
+    await say(published(0, 1));
+  }],
+  ["memory to write", async (say, peer) => {
+    await say(encoded(KINDS.ring, 0, { frames: 1, whenFull: "wait" }));
+    using frame = host.allocateFrame(INFO, { sharable: true });
+    await peer.send(frame, { access: "read-write" });
+  }],
+  ["nothing more after one frame of two", async (say, peer) => {
+    await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait" }));
+    using frame = host.allocateFrame(INFO, { sharable: true });
+    await peer.send(frame);
+    peer[Symbol.dispose]();
+  }],
+];
+for (const [what, says] of toReader) {
+  Deno.test(`ring: a writer that begins with ${what} is refused`, () =>
+    withNothingLeft(async () => {
+      using server = listen(freshPath());
+      const opening = open(server.path);
+      opening.catch(() => {});
+      using peer = await server.accept();
+      await says((bytes) => connectionOf(peer).send(bytes, []), peer);
+      await assertRejects(() => opening, MessageError);
+    }));
+}
+
+const notices: readonly (readonly [what: string, bytes: readonly Uint8Array[]])[] = [
+  ["a frame that there is not", [published(2, 1)]],
+  ["a frame that is being read", [published(0, 1), published(0, 2)]],
+  ["an old turn", [published(0, 5), published(1, 5)]],
+  ["turn 0", [published(0, 0)]],
+  ["a release", [released(0, 1)]],
+  ["too little", [published(0, 1).slice(0, 20)]],
+];
+for (const [what, bytes] of notices) {
+  Deno.test(`ring: a writer that publishes ${what} is refused`, () =>
+    withNothingLeft(async () => {
+      using server = listen(freshPath());
+      const opening = open(server.path);
+      using peer = await server.accept();
+      await begin(peer);
+      using ring = await opening;
+      for (const notice of bytes) await connectionOf(peer).send(notice, []);
+      const held = [];
+      for (let i = 1; i < bytes.length; i++) held.push(await ring.next());
+      await assertRejects(() => ring.next(), MessageError);
+      assertEquals(ring.resource.isLive, false);
+    }));
+}

@@ -1,0 +1,69 @@
+import { MapperGraph } from "../../mod.ts";
+import { NULL } from "../../ffi/address.ts";
+import { mapPages, unmapPages } from "../../src/core/native/pages.ts";
+import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
+import { host, type HostTensor } from "../../src/host/mod.ts";
+import { bytesAt } from "./bytes.ts";
+import { hostEnd } from "./host_end.ts";
+import type { Candidate, End, Subject } from "./subject.ts";
+
+/** Host memory that has an fd. */
+const sharedEnd: End = {
+  ...hostEnd,
+  allocate: (init) => host.allocate({ ...init, sharable: true }),
+  allocateFrame: (info) => host.allocateFrame(info, { sharable: true }),
+};
+
+/** The edges of dma-bufs, of every allocator that is open here. */
+export function dmabufs(): Candidate[] {
+  const allocators = dmabuf.allocators();
+  const toHost = allocators.map(({ node, open, reason }): Candidate => ({
+    edge: "dmabuf→host",
+    device: node,
+    open: open ? () => opened(endOf(node), hostEnd) : reason!,
+  }));
+  const [{ open, reason }] = allocators;
+  return [{ edge: "host→dmabuf", open: open ? () => opened(sharedEnd, endOf("/dev/udmabuf")) : reason! }, ...toHost];
+}
+
+function opened(source: End, target: End): Subject {
+  const graph = new MapperGraph([host, dmabuf]);
+  return { graph, source, target, expected: "alias", [Symbol.dispose]: () => graph[Symbol.dispose]() };
+}
+
+/** Dma-bufs of one allocator. They have no commands: what writes them is a map of the CPU's. */
+function endOf(from: string): End {
+  const own = new MapperGraph([host, dmabuf]);
+  return {
+    target: dmabuf,
+    allocate: (init) => dmabuf.allocate({ ...init, from }),
+    allocateFrame: (info) => dmabuf.allocateFrame(info, { from }),
+    // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
+    async write(tensor, bytes) {
+      using mapped = own.map(tensor, host, { access: "write" }) as HostTensor;
+      mapped.bytes().set(bytes);
+    },
+    // deno-lint-ignore require-await
+    async read(tensor) {
+      using mapped = own.map(tensor, host, { access: "read" }) as HostTensor;
+      return mapped.bytes().slice();
+    },
+    raw: {
+      write(tensor, bytes) {
+        look(tensor as DmaBufTensor, (own) => own.set(bytes));
+        return () => Promise.resolve();
+      },
+      read: (tensor) => Promise.resolve(look(tensor as DmaBufTensor, (own) => own.slice())),
+    },
+  };
+}
+
+/** Through a mapping of the test's own. */
+function look<R>({ rawHandle, layout: { byteOffset, byteLength } }: DmaBufTensor, use: (bytes: Uint8Array) => R): R {
+  const address = mapPages(NULL, rawHandle.byteLength, rawHandle.fd);
+  try {
+    return use(bytesAt(address + BigInt(byteOffset), byteLength));
+  } finally {
+    unmapPages(address, rawHandle.byteLength);
+  }
+}

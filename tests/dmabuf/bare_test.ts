@@ -1,0 +1,57 @@
+/** What holds of dma-bufs on any machine, also where it can make none. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { host, imageInfo, LayoutError, MapperGraph } from "@samepage/interop";
+import { dmabuf } from "@samepage/interop/dmabuf";
+import { assertApart, planesAt } from "../../src/core/layout/frame_info.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import { own } from "../../src/core/memory/own.ts";
+import { findPlace, tellByHandle, tellPlace } from "../../src/core/memory/peers.ts";
+import { modifierName } from "../../src/dmabuf/modifiers.ts";
+
+const NV12 = imageInfo({ format: "NV12", width: 64, height: 32 });
+
+Deno.test("dmabuf: every allocator is open, or closed with a reason and a remedy that name it", () => {
+  const allocators = dmabuf.allocators();
+  assertEquals(allocators[0].node, "/dev/udmabuf");
+  assertEquals(new Set(allocators.map(({ kind }) => kind)), new Set(["udmabuf", "dma-heap", "dumb-buffer"]));
+  for (const { node, open, reason, remedy } of allocators) {
+    assert(open || (reason!.includes(node) && remedy!.length > 0), node);
+  }
+});
+
+Deno.test("dmabuf: without /dev/udmabuf the edge from the host is closed, and says what would open it", () => {
+  using graph = new MapperGraph([host, dmabuf]);
+  using tensor = host.allocate({ shape: [4096], dtype: "u8", sharable: true });
+  const { open, refused } = graph.explain(tensor, dmabuf);
+  assertEquals(open, dmabuf.allocators()[0].open);
+  if (!open) assert(refused[0].reason.includes("/dev/udmabuf") && refused[0].remedy!.length > 0);
+});
+
+Deno.test("dmabuf: a layout has the kernel's name, or that of its vendor", () => {
+  assertEquals(modifierName(0n), "DRM_FORMAT_MOD_LINEAR");
+  assertEquals(modifierName(0x0100_0000_0000_0002n), "I915_FORMAT_MOD_Y_TILED");
+  assertEquals(modifierName(0x00ff_ffff_ffff_ffffn), "DRM_FORMAT_MOD_INVALID");
+  assertEquals(modifierName(0x0200_0000_0000_1234n), "0x0200000000001234 of AMD");
+  assertEquals(modifierName(0x7f00_0000_0000_0001n), "0x7f00000000000001");
+});
+
+Deno.test("dmabuf: planes lie where somebody has put them, and apart", () => {
+  const planes = planesAt(NV12, [{ offset: 256, stride: 128 }, { offset: 8192, stride: 64 }]);
+  assertEquals(planes.map(({ byteOffset, strides }) => [byteOffset, strides[0]]), [[256, 128], [8192, 64]]);
+  assertApart(planes);
+  assertThrows(() => planesAt(NV12, [{}]), LayoutError, "expected 2 of NV12, got 1");
+  assertThrows(() => planesAt(NV12, [{ stride: 63 }, {}]), LayoutError);
+  assertThrows(() => assertApart(planesAt(NV12, [{}, { offset: 2047 }])), LayoutError, "overlap");
+});
+
+Deno.test("peers: an object that is a part of an allocation is known by its handle, for as long as it is told", () => {
+  const allocation = new Allocation({ kind: "test.block", byteLength: 64, free() {} });
+  tellByHandle("whole", 7n, allocation);
+  const forget = tellPlace("part", 7n, allocation, 16);
+  const resource = own({ name: "owner", allocation });
+  assertEquals([findPlace("whole", 7n)?.start, findPlace("part", 7n)?.start], [0, 16]);
+  forget();
+  assertEquals(findPlace("part", 7n), undefined);
+  resource.dispose();
+  assertEquals(findPlace("whole", 7n), undefined);
+});

@@ -1,0 +1,20 @@
+/** A test of what a guest has and this machine may lack: it runs where the nodes are, and says what it needs elsewhere. */
+export function guestTest(
+  name: string,
+  fn: (test: Deno.TestContext) => void | Promise<void>,
+  nodes: readonly string[] = ["/dev/udmabuf"],
+): void {
+  const missing = nodes.find((path) => !exists(path));
+  const suffix = missing === undefined ? "" : ` (skipped: needs ${missing}: deno task test:guest)`;
+  Deno.test({ name: `${name}${suffix}`, ignore: missing !== undefined, fn });
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
