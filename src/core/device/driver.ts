@@ -1,3 +1,4 @@
+import type { DeviceId } from "../graph/context.ts";
 import type { Gate } from "./gate.ts";
 import type { Port, SyncKind } from "./port.ts";
 
@@ -54,24 +55,31 @@ export interface Lines<L = unknown> {
   abandon?(lane: L): void;
   /** The unsettled gate that `mark` stands for, if it stands for one: no native call ends it. */
   gate?(lane: L, mark: number): Gate | undefined;
-  /** Marks as file descriptors, for lines of other drivers. */
+  /** Marks and semaphores as file descriptors, for lines of other drivers. */
   readonly sync?: Sync<L>;
 }
 
-/** Synchronization with other drivers. `I` is an imported semaphore as the driver knows it. */
+/** Synchronization with other drivers. `I` is an imported sync file or semaphore, as the driver knows it. */
 // deno-lint-ignore no-explicit-any -- each driver has its own
 export interface Sync<L = unknown, I = any> {
-  /** The kinds it exports, the best first. */
+  /** The kinds in which a lane exports its own marks, the best first. */
   readonly exports: readonly SyncKind[];
   /** The kinds it imports. */
   readonly imports: readonly SyncKind[];
+  /** The lane's device: a semaphore is made by a maker on the device of one of the two lanes. */
+  device?(lane: L): DeviceId;
   /** Signals `mark` natively, flushes, and returns a port. It has no fd for a timeline that the importer knows already. */
-  export(lane: L, mark: number, kind: SyncKind, known: boolean): Port<SyncKind>;
-  /** Takes the port's fd. A timeline is kept for later waits; any other import is released after one wait. */
-  import(port: Port<SyncKind>): I;
-  /** The next command waits until the import reaches `value`. */
+  export?(lane: L, mark: number, kind: SyncKind, known: boolean): Port<SyncKind>;
+  /** Takes the port's fd. A semaphore is kept for later waits and signals; a sync file is released after one wait. */
+  import(port: Port<SyncKind>, lane: L): I;
+  /** The next command waits for the import: a timeline reaches `value`, any other is signalled. */
   wait(lane: L, imported: I, value: bigint): void;
-  /** Releases an import; no command waits for it any more. */
+  /**
+   * A command that signals an imported semaphore, and is handed to the device at once. Leave it out if the driver signals
+   * no foreign semaphores.
+   */
+  signal?(imported: I, value: bigint): Call<L>;
+  /** Releases an import; no command uses it any more. */
   release(imported: I): void;
 }
 

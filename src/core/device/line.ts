@@ -373,10 +373,10 @@ export class Line<L = any> {
     const sync = this.#lines.sync!;
     const timeline = kind.startsWith("timeline");
     let imported = this.#timelines?.get(other);
-    const port = other.#lines.sync!.export(other.lane, mark, kind, imported !== undefined);
+    const port = other.#lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
     try {
       if (imported === undefined) {
-        imported = sync.import(port);
+        imported = sync.import(port, this.lane);
         if (timeline) (this.#timelines ??= new Map()).set(other, imported);
       }
       if (!timeline) (this.#once ??= []).push({ mark: this.#submitted + 1, imported });

@@ -4,12 +4,31 @@ import type { Transfer } from "../graph/route.ts";
 import type { Access } from "../memory/access.ts";
 import type { Allocation } from "../memory/allocation.ts";
 import type { ByteRange, Described } from "../tensors/described.ts";
+import type { Undo } from "../life/undo.ts";
 import type { Tensor, TensorInit } from "../tensors/tensor.ts";
 import type { Call } from "./driver.ts";
 import type { Fence } from "./fence.ts";
 import type { Line } from "./line.ts";
 import type { MemoryKind, Port } from "./port.ts";
 import type { Verdict } from "./proofs.ts";
+
+/** A sample of a class of memory, for the experiment that shows whether two APIs see the same bytes. */
+export interface Sample<T extends Tensor = Tensor> {
+  /** The sample, as a tensor; the experiment maps it to the other API. */
+  readonly tensor: T;
+  /** Writes all its bytes by the API's own commands, and blocks. The tensor may be lent. */
+  write(bytes: Uint8Array): void;
+  /** Reads them, and blocks. */
+  read(into: Uint8Array): void;
+}
+
+/** A class of memory, of which all or none crosses in place. */
+export interface SampleClass<T extends Tensor = Tensor> {
+  /** What its memory has in common: `"device memory by its fd"`. */
+  readonly name: string;
+  /** Makes a sample of so many bytes; what it makes goes on the undo list. */
+  make(byteLength: number, undo: Undo): Sample<T>;
+}
 
 /** One way in or out of a kind of memory. */
 export interface Offer {
@@ -21,16 +40,25 @@ export interface Offer {
   readonly transfer?: Transfer;
   /** Why these bytes cannot go this way; they may go another. No native call. */
   refuse?(range: ByteRange): Omit<Refusal, "edge"> | undefined;
+  /**
+   * An export: the class of these bytes, if an experiment has to show that the importing API uses them in place. Both sides
+   * write to a sample by turns, and read. No native call.
+   */
+  sample?(range: ByteRange): SampleClass;
   /** Runs the experiment that shows whether the device uses these bytes in place, once: {@link Proofs.tryToProve}. */
   tryToProve?(range: ByteRange): void;
   /** The verdict on these bytes; leave it out if `transfer` tells enough. No native call. */
   judge?(range: ByteRange): Verdict;
 }
 
-/** What one side of a map holds while it lasts, and the commands that move the bytes. */
+/** What one side of a map holds while it lasts, and its commands: those that hand the memory over, and that move bytes. */
 export interface Crossing {
   /** Releases what it holds. The work is over, and the bytes are back. */
   release?(): void;
+  /** The first command on this side, whatever the access: an acquire, a barrier to another queue family. */
+  begin?(): Call | undefined;
+  /** The last one, after all work. */
+  end?(): Call | undefined;
   /** The command that brings the bytes, if they have to be brought. */
   bring?(): Call;
   /** The commands that take them back, one per step as in {@link GiveBack}; only after a possible write. */
@@ -92,6 +120,11 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access): Exported;
   /** Memory over a port's bytes. Takes the port's fd, if it has one. */
   import?(port: Port, access: Access): Imported<H>;
+  /** Copies all bytes of a tensor by the API's own commands, and blocks: for experiments on imports. Not counted. */
+  readonly copies?: {
+    write(tensor: T, bytes: Uint8Array): void;
+    read(tensor: T, into: Uint8Array): void;
+  };
   /** New zeroed memory of its own. `address` is its host address, if it has one. */
   allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
   /** A tensor over imported or allocated memory. */

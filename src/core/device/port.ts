@@ -12,10 +12,11 @@ export type MemoryKind =
   | (string & { readonly _?: never });
 
 /**
- * How a point of a line crosses to another driver. A kind that begins with `timeline` is an object whose value only grows;
- * any other kind is signalled once. The list is open: both sides of a port name the same kind.
+ * How synchronization crosses to another driver: a sync file, which stands for one point of a line; or a semaphore by an
+ * opaque fd, binary (each signal is for one wait) or a timeline (a value that only grows). The list is open: both sides
+ * of a port name the same kind, and the name of a timeline begins with `timeline`.
  */
-export type SyncKind = "timeline-fd" | "sync-fd" | (string & { readonly _?: never });
+export type SyncKind = "sync-fd" | "binary-fd" | "timeline-fd" | (string & { readonly _?: never });
 
 /** What a port is made of. */
 export interface PortInit {

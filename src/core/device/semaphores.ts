@@ -1,0 +1,34 @@
+import type { DeviceId } from "../graph/context.ts";
+import type { Port, SyncKind } from "./port.ts";
+
+/** A native semaphore, with the fds by which other drivers import it. */
+export interface NativeSemaphore {
+  /** A new fd of it, as a port. */
+  export(): Port<SyncKind>;
+  /** Destroys the maker's own object; imports of it stay good. */
+  release(): void;
+}
+
+/**
+ * Makes native semaphores for drivers that cannot make any that others import: an open Vulkan device is one. For those
+ * who write backends.
+ */
+export interface SemaphoreMaker {
+  /** Its name, for messages. */
+  readonly name: string;
+  /** Its device. */
+  readonly device: DeviceId;
+  /** The kinds it makes: `"binary-fd"`, `"timeline-fd"`. */
+  readonly kinds: readonly SyncKind[];
+  /** Makes one, unsignalled or with the value 0. */
+  make(kind: SyncKind): NativeSemaphore;
+}
+
+/** The makers that are open. A list is enough: a pair of lines asks once. */
+const makers: SemaphoreMaker[] = [];
+
+/** From now on two lines of other drivers may wait for each other by this maker's semaphores, until the returned function is called. */
+export function offerSemaphores(maker: SemaphoreMaker): () => void {
+  makers.push(maker);
+  return () => void makers.splice(makers.indexOf(maker), 1);
+}
