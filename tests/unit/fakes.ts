@@ -1,8 +1,9 @@
 import type { Call, Driver, LineEvents, Lines, Sync } from "../../src/core/device/driver.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import { Line } from "../../src/core/device/line.ts";
-import { Port } from "../../src/core/device/port.ts";
-import type { Context, Target } from "../../src/core/graph/context.ts";
+import { Port, type SyncKind } from "../../src/core/device/port.ts";
+import type { NativeSemaphore, SemaphoreMaker } from "../../src/core/device/semaphores.ts";
+import type { Context, DeviceId, Target } from "../../src/core/graph/context.ts";
 import { NativeCallError } from "../../src/core/errors.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { closeFd, duplicateFd } from "../../src/core/native/fd.ts";
@@ -37,6 +38,8 @@ interface Wait {
   failure?(): { readonly error: unknown } | undefined;
   /** Has the device get on with it, while the host blocks. */
   drive(): void;
+  /** The command that waited runs: of a binary semaphore, it takes the signal. */
+  taken?(): void;
 }
 
 /** One command. `run` throws where the command fails. */
@@ -48,6 +51,7 @@ interface Command {
 /** A counter that crosses from one driver to another by an fd. */
 interface Semaphore {
   value: bigint;
+  /** Has the device that signals it get on with it. */
   drive(value: bigint): void;
 }
 
@@ -115,6 +119,7 @@ export class FakeLane {
     const failed = this.#lost ?? over.map((wait) => wait.failure?.()).find((each) => each !== undefined);
     if (failed === undefined && over.length < next.waits.length) return false;
     this.#commands.shift();
+    for (const wait of next.waits) wait.taken?.();
     const mark = this.over + 1;
     if (failed === undefined) this.#run(next, mark);
     else this.#fail(mark, failed.error);
@@ -188,8 +193,29 @@ export class FakeLane {
   }
 }
 
-/** How marks of a fake device cross to others. */
-export type FakeSync = "timeline-fd" | "sync-fd";
+/** How marks of a fake device cross to others: of its own making, or by semaphores that a {@link FakeMaker} makes. */
+export type FakeSync = "timeline-fd" | "sync-fd" | "binary-fd" | "shared timeline-fd";
+
+const DEVICE: DeviceId = { uuid: "fa".repeat(16) };
+
+/** Makes semaphores for all fake devices that signal foreign ones. */
+export class FakeMaker implements SemaphoreMaker {
+  readonly name = "a fake maker";
+  readonly device: DeviceId = DEVICE;
+  readonly kinds: readonly SyncKind[] = ["timeline-fd", "binary-fd"];
+  /** How many it made, and how many it released. */
+  made = 0;
+  released = 0;
+
+  make(kind: SyncKind): NativeSemaphore {
+    this.made++;
+    const semaphore: Semaphore = { value: 0n, drive: () => {} };
+    return {
+      export: () => new Port(kind, { fd: exported(semaphore) }),
+      release: () => void this.released++,
+    };
+  }
+}
 
 /** A device of its own. */
 export class FakeDriver implements Driver<FakeLane> {
@@ -259,10 +285,14 @@ export class FakeDriver implements Driver<FakeLane> {
     return new Line<FakeLane>({ driver: this, name, open: (events) => new FakeLane(events) });
   }
 
-  #sync(kind: FakeSync): Sync<FakeLane, Imported> {
+  #sync(given: FakeSync): Sync<FakeLane, Imported> {
+    const isShared = given === "binary-fd" || given === "shared timeline-fd";
+    const kind = given === "shared timeline-fd" ? "timeline-fd" : given;
+    const isBinary = kind === "binary-fd";
     return {
-      exports: [kind],
+      exports: isShared ? [] : [kind],
       imports: [kind],
+      ...(isShared ? { device: () => DEVICE, signal: (imported, value) => signal(imported, value, isBinary) } : {}),
       export(lane, mark, kind, known) {
         if (kind === "timeline-fd") {
           const fd = known ? -1 : exported(lane.timeline);
@@ -285,7 +315,9 @@ export class FakeDriver implements Driver<FakeLane> {
           if (imported.isReleased) misuses.push("a command waits for a semaphore that was released");
           return imported.semaphore.value >= value;
         };
-        lane.waits.push({ isOver, drive: () => imported.semaphore.drive(value) });
+        const taken = () => void (isBinary && imported.semaphore.value--);
+        const { drive } = imported.semaphore; // of the newest signal
+        lane.waits.push({ isOver, drive: () => drive(value), taken });
       },
       release: (imported) => {
         if (imported.isReleased) misuses.push("a semaphore was released twice");
@@ -294,6 +326,23 @@ export class FakeDriver implements Driver<FakeLane> {
       },
     };
   }
+}
+
+/** Signals a semaphore that a maker made, once the device comes to it. */
+function signal({ semaphore, isReleased }: Imported, value: bigint, isBinary: boolean): Call<FakeLane> {
+  if (isReleased) misuses.push("a command signals a semaphore that was released");
+  return {
+    fn: "fakeSignal",
+    call(lane) {
+      const mark = lane.submitted + 1;
+      semaphore.drive = () => lane.driveTo(mark);
+      lane.next = () => {
+        if (isBinary && semaphore.value !== 0n) misuses.push("a signal without a wait for the one before");
+        semaphore.value = value;
+      };
+      return 0;
+    },
+  };
 }
 
 /** A command of any fake device. `run` throws where the command fails. */

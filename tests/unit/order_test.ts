@@ -4,9 +4,10 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { Fence } from "../../src/core/device/fence.ts";
 import type { Line } from "../../src/core/device/line.ts";
+import { offerSemaphores } from "../../src/core/device/semaphores.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import { host } from "../../src/host/mod.ts";
-import { command, FakeDriver, type FakeLane, misuses } from "./fakes.ts";
+import { command, FakeDriver, type FakeLane, FakeMaker, misuses } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 const TENSORS = 3;
@@ -36,12 +37,18 @@ const anyOp: fc.Arbitrary<Op> = fc.record({
   asks: fc.array(fc.nat(LINES - 1), { maxLength: 1 }),
 });
 
-/** Three devices with two lines each: two of them share a kind of semaphore, or all three, or none. */
+/**
+ * Three devices with two lines each: two of them share a kind of semaphore, or all three, or none; or a maker makes
+ * semaphores for two, or for all.
+ */
 function devices(which: number): Line<FakeLane>[] {
   const kinds = ([
     ["timeline-fd", "timeline-fd", undefined],
     ["sync-fd", "sync-fd", "sync-fd"],
     ["timeline-fd", "sync-fd", undefined],
+    ["binary-fd", "binary-fd", "timeline-fd"],
+    ["binary-fd", "binary-fd", "binary-fd"],
+    ["shared timeline-fd", "shared timeline-fd", "shared timeline-fd"],
   ] as const)[which];
   return kinds.flatMap((kind, i) => {
     const driver = new FakeDriver(`device ${i}`, kind);
@@ -89,9 +96,12 @@ Deno.test({
   fn: withEmptyLedger(() => {
     misuses.length = 0;
     fc.assert(
-      fc.property(fc.array(anyOp, { maxLength: 60 }), fc.nat(2), (ops, which) => {
+      fc.property(fc.array(anyOp, { maxLength: 60 }), fc.nat(5), (ops, which) => {
+        const maker = new FakeMaker();
+        using _open = { [Symbol.dispose]: offerSemaphores(maker) };
         run(ops, devices(which));
         assertEquals(misuses, []);
+        assertEquals(maker.made, maker.released);
       }),
       { numRuns: Number(Deno.env.get("SAMEPAGE_RUNS") ?? 500) },
     );

@@ -5,7 +5,7 @@ import { unwind } from "../life/undo.ts";
 import type { Call, Driver, LineEvents, Lines } from "./driver.ts";
 import { Fence } from "./fence.ts";
 import { type Gate, Passage } from "./gate.ts";
-import type { SyncKind } from "./port.ts";
+import { LineSync } from "./line_sync.ts";
 import { assertUsable, eachConflict, revokeViews } from "./uses.ts";
 import type { Work } from "./work.ts";
 
@@ -46,12 +46,6 @@ interface Gated {
   readonly gate: Gate;
 }
 
-/** An import for one wait. The driver keeps it until the command at `mark` is over. */
-interface Once {
-  readonly mark: number;
-  readonly imported: unknown;
-}
-
 /** What a line is made of. */
 export interface LineInit<L> {
   /** The driver that runs its commands. */
@@ -84,6 +78,8 @@ export class Line<L = any> {
   readonly name: string;
   /** Its end of life, which waits for all its commands. */
   readonly resource: Resource;
+  /** How it waits for lines of other drivers. */
+  readonly sync: LineSync;
   /** True if a command failed. */
   hasFailed = false;
   readonly #lines: Lines<L>;
@@ -94,9 +90,6 @@ export class Line<L = any> {
   readonly #beside: (() => readonly Line[]) | undefined;
   /** The newest mark of each other line that it has waited for already. */
   #behind: WeakMap<Line, number> | undefined;
-  /** The imported timelines of other drivers' lines. */
-  #timelines: Map<Line, unknown> | undefined;
-  #once: Once[] | undefined;
   /** True if the driver has waits pending for the next command. */
   #isWaiting = false;
   /** The gates that the driver opens for this line. */
@@ -109,10 +102,11 @@ export class Line<L = any> {
     this.name = name;
     this.#lines = driver.lines;
     this.lane = open({ failed: (mark, error, lost) => this.#failed(mark, error, lost) });
+    this.sync = new LineSync(this as Line);
     this.resource = new Resource({
       name,
       owners,
-      undo: [() => this.#lines.close(this.lane), () => this.#releaseImports()],
+      undo: [() => this.#lines.close(this.lane), () => this.sync.close()],
       hooks: { giveUp: () => this.#abandon(), lastWork: () => this.fence() },
     });
   }
@@ -227,13 +221,25 @@ export class Line<L = any> {
   /** True if the next command can wait for a mark of another line without blocking this thread. */
   canWaitFor(other: Line, mark: number = other.#submitted): boolean {
     return other === this as Line || (other.driver === this.driver && this.#lines.waitOnDevice !== undefined) ||
-      (this.#kindOfSync(other) !== undefined && other.gatesAt(mark) === undefined) ||
+      (other.gatesAt(mark) === undefined && this.sync.reaches(other)) ||
       (this.#lines.waitOnHost !== undefined && other.#lines.gate?.(other.lane, mark) !== undefined);
   }
 
   /** The same for all of these fences. */
   canWaitForAll(fences: readonly Fence[]): boolean {
     return fences.every(({ line, mark }) => this.canWaitFor(line, mark));
+  }
+
+  /** True if its next command waits on the device for a mark of another line, or is to wait. */
+  isBehind(other: Line, mark: number): boolean {
+    this.#forgetGates();
+    return (this.#behind?.get(other) ?? 0) >= mark;
+  }
+
+  /** Its next command waits on the device for a mark of another line, by what the caller has made the driver do. */
+  standBehind(other: Line, mark: number): void {
+    this.#isWaiting = true;
+    (this.#behind ??= new WeakMap()).set(other, Math.max(mark, this.#behind.get(other) ?? 0));
   }
 
   /** True if a command that waits for the other line on the device also fails with it. */
@@ -245,7 +251,7 @@ export class Line<L = any> {
   #poll(mark: number): boolean {
     const over = this.#lines.poll(this.lane, mark);
     if (over > this.#over) this.#over = over;
-    if (this.#once !== undefined) this.#releaseOnce((mark) => mark <= this.#over);
+    this.sync.over(this.#over);
     return mark <= this.#over;
   }
 
@@ -258,7 +264,7 @@ export class Line<L = any> {
       if (line.wasOver(mark)) line.raise(mark);
     }
     eachConflict(uses, (line, mark) => {
-      if (line !== this as Line && !this.#isBehind(line, mark) && !line.isOver(mark)) this.#waitFor(line, mark);
+      if (line !== this as Line && !this.isBehind(line, mark) && !line.isOver(mark)) this.#waitFor(line, mark);
     });
     // A blocking call waits for the whole line: PoCL 3.1 finishes the queue in one.
     if (blocks) this.#assertUngated("a blocking call", this.#submitted + 1);
@@ -331,22 +337,16 @@ export class Line<L = any> {
     if (this.#gated.length === 0) this.#gated = undefined;
   }
 
-  #isBehind(other: Line, mark: number): boolean {
-    this.#forgetGates();
-    return (this.#behind?.get(other) ?? 0) >= mark;
-  }
-
   /** Waits on the device if it can, else on this thread. */
   #waitFor(other: Line, mark: number): void {
-    if (other === this as Line || this.#isBehind(other, mark)) return;
+    if (other === this as Line || this.isBehind(other, mark)) return;
     const passage = this.#waitForGate(other, mark);
     const gates = passage === undefined ? other.gatesAt(mark) : [passage];
     const onDevice = passage !== undefined ||
-      (other.driver === this.driver && (this.#lines.waitOnDevice?.(this.lane, other.lane as L, mark) ?? false)) ||
-      this.#waitBySync(other, mark, gates);
-    if (!onDevice) return other.block(mark);
-    this.#isWaiting = true;
-    (this.#behind ??= new WeakMap()).set(other, mark);
+      (other.driver === this.driver && (this.#lines.waitOnDevice?.(this.lane, other.lane as L, mark) ?? false));
+    const reached = onDevice ? mark : gates === undefined ? this.sync.waitFor(other, mark) : undefined;
+    if (reached === undefined) return other.block(mark);
+    this.standBehind(other, reached);
     for (const gate of gates ?? []) this.#standBehind(gate);
   }
 
@@ -364,32 +364,6 @@ export class Line<L = any> {
     (this.#passages ??= new Set()).add(passage);
     passage.whenOpen(() => this.#passages!.delete(passage));
     return passage;
-  }
-
-  /** Waits by a semaphore; not behind a gate, where an export might never be signalled. */
-  #waitBySync(other: Line, mark: number, gates: readonly Gate[] | undefined): boolean {
-    const kind = gates === undefined ? this.#kindOfSync(other) : undefined;
-    if (kind === undefined) return false;
-    const sync = this.#lines.sync!;
-    const timeline = kind.startsWith("timeline");
-    let imported = this.#timelines?.get(other);
-    const port = other.#lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
-    try {
-      if (imported === undefined) {
-        imported = sync.import(port, this.lane);
-        if (timeline) (this.#timelines ??= new Map()).set(other, imported);
-      }
-      if (!timeline) (this.#once ??= []).push({ mark: this.#submitted + 1, imported });
-      sync.wait(this.lane, imported, port.value);
-      return true;
-    } finally {
-      port[Symbol.dispose]();
-    }
-  }
-
-  #kindOfSync(other: Line): SyncKind | undefined {
-    const { sync } = this.#lines;
-    return sync && other.#lines.sync?.exports.find((kind) => sync.imports.includes(kind));
   }
 
   /** Throws a {@link DisposedError} once the driver has closed the lane. */
@@ -419,22 +393,9 @@ export class Line<L = any> {
     this.#isWaiting = false;
     this.#behind = undefined;
     const next = this.#submitted + 1;
-    if (this.#once !== undefined) this.#releaseOnce((mark) => mark === next);
+    this.sync.refused(next);
     this.#gated = this.#gated?.filter(({ mark }) => mark < next);
     if (this.#gated?.length === 0) this.#gated = undefined;
-  }
-
-  /** Releases the imports of past commands. */
-  #releaseOnce(isPast: (mark: number) => boolean): void {
-    const past = this.#once!.filter(({ mark }) => isPast(mark));
-    this.#once = this.#once!.filter(({ mark }) => !isPast(mark));
-    if (this.#once.length === 0) this.#once = undefined;
-    for (const { imported } of past) this.#lines.sync!.release(imported);
-  }
-
-  #releaseImports(): void {
-    if (this.#once !== undefined) this.#releaseOnce(() => true);
-    for (const imported of this.#timelines?.values() ?? []) this.#lines.sync!.release(imported);
   }
 
   #failed(mark: number, error: unknown, lost = false): void {

@@ -1,4 +1,4 @@
-import type { DeviceId } from "../graph/context.ts";
+import { type DeviceId, isSameDevice } from "../graph/context.ts";
 import type { Port, SyncKind } from "./port.ts";
 
 /** A native semaphore, with the fds by which other drivers import it. */
@@ -31,4 +31,17 @@ const makers: SemaphoreMaker[] = [];
 export function offerSemaphores(maker: SemaphoreMaker): () => void {
   makers.push(maker);
   return () => void makers.splice(makers.indexOf(maker), 1);
+}
+
+/** A maker on one of these devices, and the first kind of its that will do. */
+export function makerFor(
+  devices: readonly DeviceId[],
+  fits: (kind: SyncKind) => boolean,
+): { readonly maker: SemaphoreMaker; readonly kind: SyncKind } | undefined {
+  for (const maker of makers) {
+    if (!devices.some((device) => isSameDevice(device, maker.device))) continue;
+    const kind = maker.kinds.find(fits);
+    if (kind !== undefined) return { maker, kind };
+  }
+  return undefined;
 }

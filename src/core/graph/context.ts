@@ -10,6 +10,11 @@ export interface DeviceId {
   readonly pci?: string;
 }
 
+/** True if both name one device. A device without a UUID and a PCI address is known to be no other's. */
+export function isSameDevice(one: DeviceId, other: DeviceId): boolean {
+  return (one.uuid !== undefined && one.uuid === other.uuid) || (one.pci !== undefined && one.pci === other.pci);
+}
+
 /** An open API on one device. */
 export interface Context extends Disposable {
   /** The API's name: `"host"`, `"opencl"`. */

@@ -20,7 +20,7 @@ import { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { tensorOver, within } from "../tensors/over.ts";
 import type { Tensor } from "../tensors/tensor.ts";
-import { type Context, type DeviceId, nameOf, type Target } from "./context.ts";
+import { type Context, type DeviceId, isSameDevice, nameOf, type Target } from "./context.ts";
 import { edgeOf, type MapJob, type Mapper, type Plan } from "./mapper.ts";
 import { mostOf, type Transfer } from "./route.ts";
 
@@ -161,9 +161,7 @@ function waysBetween(from: Target, to: Target): Way[] {
 }
 
 function holdsFor({ device }: Offer, other: DeviceId): boolean {
-  if (device === undefined) return true;
-  return (device.uuid !== undefined && device.uuid === other.uuid) ||
-    (device.pci !== undefined && device.pci === other.pci);
+  return device === undefined || isSameDevice(device, other);
 }
 
 /** What happens to the bytes on one side, and how that was found out. */

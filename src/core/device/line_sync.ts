@@ -1,0 +1,199 @@
+import type { Sync } from "./driver.ts";
+import type { Line } from "./line.ts";
+import type { SyncKind } from "./port.ts";
+import { makerFor, type NativeSemaphore } from "./semaphores.ts";
+import { throwAll } from "../errors.ts";
+import { ledger } from "../life/ledger.ts";
+import { type Undo, unwind } from "../life/undo.ts";
+
+/** The ledger's kind of a semaphore that one line signals and another waits for. */
+const SHARED = "shared semaphore";
+
+/** An import for one wait. The driver keeps it until the command at `mark` is over. */
+interface Once {
+  readonly mark: number;
+  readonly imported: unknown;
+}
+
+/** A semaphore that one line signals and another waits for. */
+interface Shared {
+  readonly kind: SyncKind;
+  readonly signals: unknown;
+  readonly waits: unknown;
+  /** The value of the newest signal. */
+  value: bigint;
+  /** The command of the waiting line that stands behind the newest signal. */
+  waited: number;
+}
+
+/**
+ * How one line waits for lines of other drivers without the host: by an exported sync file or timeline of theirs, or by a
+ * semaphore that a third driver made for both.
+ */
+export class LineSync {
+  readonly #line: Line;
+  readonly #sync: Sync | undefined;
+  /** The imported timelines of other lines. */
+  readonly #timelines = new Map<Line, unknown>();
+  #once: readonly Once[] = [];
+  /** The semaphores that another line signals and this one waits for. */
+  readonly #incoming = new Map<Line, Shared[]>();
+  /** The lines that wait for this one by semaphores. */
+  readonly #outgoing = new Set<LineSync>();
+  /** Imports that no command uses any more, or whose wait may not have been made: released with the line. */
+  readonly #spent: unknown[] = [];
+
+  /** Imports nothing yet. */
+  constructor(line: Line) {
+    this.#line = line;
+    this.#sync = line.driver.lines.sync;
+  }
+
+  /** Can the next command wait for the other line? No gate may stand in front of it: its signal might never come. */
+  reaches(other: Line): boolean {
+    return this.#exportedBy(other) !== undefined || this.#makerFor(other) !== undefined;
+  }
+
+  /** The next command waits for a mark of another line. Returns the mark that it stands behind; undefined if there is no way. */
+  waitFor(other: Line, mark: number): number | undefined {
+    const kind = this.#exportedBy(other);
+    if (kind !== undefined) return this.#waitForPort(other, mark, kind);
+    return this.#makerFor(other) === undefined ? undefined : this.#waitForSignal(other);
+  }
+
+  /** The commands up to a mark are over. */
+  over(mark: number): void {
+    if (this.#once.length > 0) this.#release((once) => once.mark <= mark);
+  }
+
+  /** The command at a mark was refused. Whether the driver has made its waits nobody can tell. */
+  refused(mark: number): void {
+    if (this.#once.length > 0) this.#release((once) => once.mark === mark);
+    for (const [other, shared] of this.#incoming) {
+      const spoilt = shared.filter(({ waited, kind }) => waited === mark && !isTimeline(kind));
+      if (spoilt.length === 0) continue;
+      this.#incoming.set(other, shared.filter((one) => !spoilt.includes(one)));
+      for (const { signals, waits } of spoilt) {
+        this.#spent.push(waits);
+        other.sync.#spent.push(signals);
+      }
+    }
+  }
+
+  /** The line is closed: releases the imports, and those of lines that waited for it. */
+  close(): void {
+    const undo: Undo = this.#spent.splice(0).map((imported) => () => this.#free(imported));
+    for (const waiting of this.#outgoing) {
+      for (const { signals, waits } of waiting.#incoming.get(this.#line) ?? []) {
+        undo.push(() => this.#free(signals));
+        waiting.#spent.push(waits);
+      }
+      waiting.#incoming.delete(this.#line);
+    }
+    for (const [other, shared] of this.#incoming) {
+      other.sync.#outgoing.delete(this);
+      for (const { signals, waits } of shared) {
+        undo.push(() => this.#free(waits));
+        other.sync.#spent.push(signals);
+      }
+    }
+    this.#incoming.clear();
+    undo.push(() => this.#release(() => true));
+    for (const timeline of this.#timelines.values()) undo.push(() => this.#sync!.release(timeline));
+    this.#timelines.clear();
+    throwAll(unwind(undo), `closing ${this.#line.name}`);
+  }
+
+  /** A sync file of one mark, or the other line's own timeline. */
+  #waitForPort(other: Line, mark: number, kind: SyncKind): number {
+    const { lane, submitted } = this.#line;
+    let imported = this.#timelines.get(other);
+    using port = other.driver.lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
+    if (imported === undefined) {
+      imported = this.#sync!.import(port, lane);
+      if (isTimeline(kind)) this.#timelines.set(other, imported);
+    }
+    if (!isTimeline(kind)) this.#once = [...this.#once, { mark: submitted + 1, imported }];
+    this.#sync!.wait(lane, imported, port.value);
+    return mark;
+  }
+
+  /** The other line signals behind all of its commands so far: the wait may be longer than necessary, never shorter. */
+  #waitForSignal(other: Line): number {
+    const shared = this.#shared(other);
+    const { lane, submitted } = this.#line;
+    const value = isTimeline(shared.kind) ? shared.value + 1n : 1n;
+    const { mark } = other.submitRaw(other.driver.lines.sync!.signal!(shared.signals, value));
+    shared.value = value;
+    shared.waited = submitted + 1;
+    this.#sync!.wait(lane, shared.waits, value);
+    return mark;
+  }
+
+  /** A semaphore whose last wait is over, or stands in front of the next signal. */
+  #shared(other: Line): Shared {
+    const known = this.#incoming.get(other) ?? [];
+    const free =
+      known.find(({ kind, waited }) =>
+        isTimeline(kind) || this.#line.wasOver(waited) || other.isBehind(this.#line, waited)
+      ) ?? known.find(({ waited }) => this.#line.isOver(waited));
+    if (free !== undefined) return free;
+    const made = this.#make(other);
+    this.#incoming.set(other, [...known, made]);
+    other.sync.#outgoing.add(this);
+    return made;
+  }
+
+  #make(other: Line): Shared {
+    const { maker, kind } = this.#makerFor(other)!;
+    const semaphore = maker.make(kind);
+    const undo: Undo = [];
+    try {
+      const signals = other.sync.#take(semaphore.export(), undo);
+      const waits = this.#take(semaphore.export(), undo);
+      return { kind, signals, waits, value: 0n, waited: 0 };
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "sharing a semaphore");
+      throw error;
+    } finally {
+      semaphore.release(); // the imports keep what is behind it
+    }
+  }
+
+  #take(from: ReturnType<NativeSemaphore["export"]>, undo: Undo): unknown {
+    using port = from;
+    const imported = this.#sync!.import(port, this.#line.lane);
+    ledger.add(SHARED);
+    undo.push(() => this.#free(imported));
+    return imported;
+  }
+
+  #free(imported: unknown): void {
+    ledger.remove(SHARED);
+    this.#sync!.release(imported);
+  }
+
+  #release(isPast: (once: Once) => boolean): void {
+    const past = this.#once.filter(isPast);
+    this.#once = this.#once.filter((once) => !isPast(once));
+    for (const { imported } of past) this.#sync!.release(imported);
+  }
+
+  /** The best kind in which the other line exports its marks, and that this one imports. */
+  #exportedBy(other: Line): SyncKind | undefined {
+    const theirs = other.driver.lines.sync;
+    if (this.#sync === undefined || theirs?.export === undefined) return undefined;
+    return theirs.exports.find((kind) => this.#sync!.imports.includes(kind));
+  }
+
+  #makerFor(other: Line): ReturnType<typeof makerFor> {
+    const [own, theirs] = [this.#sync, other.driver.lines.sync];
+    if (own?.device === undefined || theirs?.signal === undefined || theirs.device === undefined) return undefined;
+    const devices = [theirs.device(other.lane), own.device(this.#line.lane)];
+    return makerFor(devices, (kind) => own.imports.includes(kind) && theirs.imports.includes(kind));
+  }
+}
+
+function isTimeline(kind: SyncKind): boolean {
+  return kind.startsWith("timeline");
+}
