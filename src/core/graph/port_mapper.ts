@@ -1,18 +1,16 @@
 import {
-  type Crossing,
   type KnownObject,
   type Memory,
   type MemoryTarget,
   type Offer,
   portsOf,
+  type SampleClass,
 } from "../device/memory.ts";
 import type { Fence } from "../device/fence.ts";
-import type { Line } from "../device/line.ts";
 import type { Port } from "../device/port.ts";
 import type { Refusal } from "../errors.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
 import { moved } from "../layout/layout.ts";
-import { ledger } from "../life/ledger.ts";
 import { tellPlace } from "../memory/peers.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
 import { Described, type DescribedPlane } from "../tensors/described.ts";
@@ -20,8 +18,10 @@ import { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { tensorOver, within } from "../tensors/over.ts";
 import type { Tensor } from "../tensors/tensor.ts";
+import { cross, type Side, wayBack } from "./crossing.ts";
 import { type Context, type DeviceId, isSameDevice, nameOf, type Target } from "./context.ts";
 import { edgeOf, type MapJob, type Mapper, type Plan } from "./mapper.ts";
+import { judgeShared, tryToProveShared } from "./port_proof.ts";
 import { mostOf, type Transfer } from "./route.ts";
 
 /** How bytes cross from one kind of memory to another. */
@@ -64,16 +64,20 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
 
 function prepare(source: Described, target: Target): void {
   if (refuse(source, target, source.access) !== undefined) return;
-  const way = wayOf(source, target)!;
-  way.out.tryToProve?.(source.range);
-  way.into.tryToProve?.(source.range);
+  const { out, into } = wayOf(source, target)!;
+  out.tryToProve?.(source.range);
+  into.tryToProve?.(source.range);
+  const sample = sampleOf(out, source, target);
+  if (sample !== undefined) {
+    tryToProveShared(portMapper(source.target.kind, target.kind), source.target, target, sample);
+  }
 }
 
 function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
   const refusal = refuse(source, target, access);
   if (refusal !== undefined) return refusal;
   const way = wayOf(source, target)!;
-  const sides = sidesOf(way, source);
+  const sides = sidesOf(way, source, target);
   const transfer = mostOf(sides.map((side) => side.transfer));
   const moves = sides.filter((side) => side.transfer !== "alias").length;
   return {
@@ -90,17 +94,20 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
   const [from, to] = [portsOf(source.target)!, portsOf(target)!];
-  const { out } = wayOf(described, target)!;
+  const { kind } = wayOf(described, target)!.out;
   const fetches = reads(access) || described.hasGaps;
-  const exported = from.export!(firstPlane(source), out.kind, described.range.byteLength, access);
-  const first = exported.waits === undefined ? job.waits : [...job.waits, ...exported.waits];
-  const { brought, imported } = closing(exported.port, (port) => ({
-    brought: hold(exported, from.line, job, fetches, first, `${source.target.kind} export`),
+  const exported = from.export!(firstPlane(source), kind, described.range.byteLength, access);
+  const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
+  const pending = exported.waits === undefined ? job.waits : [...job.waits, ...exported.waits];
+  const { sent, imported } = closing(exported.port, (port) => ({
+    sent: cross(out, job.undo, fetches, pending),
     imported: to.import!(port, access),
   }));
-  const waits = hold(imported, to.line, job, fetches, brought, `${target.kind} import`);
+  const into: Side = { crossing: imported, line: to.line, kind: `${target.kind} import` };
+  const { fences: waits, last } = cross(into, job.undo, fetches, sent.fences);
   if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
-  const back = writes(access) ? wayBack(imported, to.line, wayBack(exported, from.line)) : undefined;
+  const wrote = writes(access);
+  const back = wayBack(into, last, wrote, wayBack(out, sent.last, wrote));
   if (imported.object !== undefined) tell(imported.object, source, job);
   const resource = resourceOf(job, [source.resource, from.line?.resource, to.line?.resource], back);
   resource.inherit(waits);
@@ -117,9 +124,7 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
 function refuse(source: Described, target: Target, access: Access): Refusal | undefined {
   const edge = edgeBetween(source, target);
   const ways = waysBetween(source.target, target);
-  if (ways.length === 0) {
-    return { edge, reason: `${nameOf(target)} imports nothing that ${nameOf(source.target)} exports to it.` };
-  }
+  if (ways.length === 0) return { edge, ...noWay(source.target, target) };
   for (const at of [source.target, target]) {
     const { context } = at;
     if (context.resource?.isLive === false) return { edge, reason: `${context.name} was disposed.` };
@@ -130,6 +135,21 @@ function refuse(source: Described, target: Target, access: Access): Refusal | un
   }
   const [first, ...others] = ways.map((way) => refusalOf(way, source));
   if (first !== undefined && !others.includes(undefined)) return { edge, ...first };
+}
+
+/** Why there is no way: nothing that both know, or other devices. A driver was seen to import another GPU's memory, and to show other bytes. */
+function noWay(from: Target, to: Target): Omit<Refusal, "edge"> {
+  const kind = portsOf(from)?.exports.find(({ kind }) => portsOf(to)?.imports.some((offer) => offer.kind === kind))
+    ?.kind;
+  if (kind === undefined) return { reason: `${nameOf(to)} imports nothing that ${nameOf(from)} exports to it.` };
+  return {
+    reason: `${kind} holds on one device only, and ${nameOf(from)} has ${uuidOf(from)}, ${nameOf(to)} ${uuidOf(to)}.`,
+    remedy: "Open both on the same device, by its UUID.",
+  };
+}
+
+function uuidOf({ context: { id: { uuid } } }: Target): string {
+  return uuid === undefined ? "no UUID" : `UUID ${uuid}`;
 }
 
 /** Why one way is closed to these bytes. */
@@ -165,23 +185,31 @@ function holdsFor({ device }: Offer, other: DeviceId): boolean {
 }
 
 /** What happens to the bytes on one side, and how that was found out. */
-interface Side {
+interface Found {
   readonly transfer: Transfer;
   readonly evidence: string | undefined;
 }
 
-function sidesOf({ out, into }: Way, { range }: Described): Side[] {
+function sidesOf({ out, into }: Way, source: Described, target: Target): Found[] {
+  const sample = sampleOf(out, source, target);
   return [out, into].map((offer) => {
-    const { aliases, evidence } = offer.judge?.(range) ??
-      { aliases: offer.transfer === undefined, evidence: undefined };
+    const verdict = offer === out && sample !== undefined
+      ? judgeShared(portMapper(source.target.kind, target.kind), source.target, target, sample)
+      : offer.judge?.(source.range);
+    const { aliases, evidence } = verdict ?? { aliases: offer.transfer === undefined, evidence: undefined };
     return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence };
   });
+}
+
+/** The class of the source's bytes, if an experiment with both APIs has to show that they are shared. */
+function sampleOf(out: Offer, { range }: Described, target: Target): SampleClass | undefined {
+  return portsOf(target)!.copies === undefined ? undefined : out.sample?.(range);
 }
 
 /** How the transfer is known: what was found out of the side that it comes from, or what that side says of itself. */
 function evidenceOf(
   { out: { kind } }: Way,
-  sides: readonly Side[],
+  sides: readonly Found[],
   transfer: Transfer,
   from: Target,
   to: Target,
@@ -226,36 +254,6 @@ function closing<R>(port: Port, use: (port: Port) => R): R {
 /** While the map lasts, whoever brings the imported object finds the source's allocation. */
 function tell({ kind, handle, start }: KnownObject, { described: { range } }: Mapped, { undo }: MapJob): void {
   undo.push(tellPlace(kind, handle, range.allocation, range.start - start));
-}
-
-/** Takes over what one side holds, and has it bring the bytes; answers what the next command has to wait for. */
-function hold(
-  crossing: Crossing,
-  line: Line | undefined,
-  { undo }: MapJob,
-  fetches: boolean,
-  waits: readonly Fence[],
-  kind: string,
-): readonly Fence[] {
-  const { release } = crossing;
-  if (release !== undefined) {
-    ledger.add(kind);
-    undo.push(() => {
-      ledger.remove(kind);
-      release.call(crossing);
-    });
-  }
-  const call = fetches ? crossing.bring?.() : undefined;
-  if (call === undefined) return waits;
-  const fence = line!.submitRaw(call, waits);
-  undo.push(() => line!.block(fence.mark)); // where the map fails; else it is over by then
-  return [fence];
-}
-
-/** What one side does once the map ends, and the other after it. */
-function wayBack(crossing: Crossing, line: Line | undefined, next?: GiveBack): GiveBack | undefined {
-  if (crossing.takeBack === undefined) return next;
-  return { line: line!, step: (step) => crossing.takeBack!(step), next };
 }
 
 /** Apart from `map`, so that nothing that the resource keeps reaches the source. */

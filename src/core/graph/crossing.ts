@@ -1,0 +1,84 @@
+import type { Call } from "../device/driver.ts";
+import type { Fence } from "../device/fence.ts";
+import type { Line } from "../device/line.ts";
+import type { Crossing } from "../device/memory.ts";
+import { ledger } from "../life/ledger.ts";
+import type { GiveBack } from "../life/resource.ts";
+import type { Undo } from "../life/undo.ts";
+
+/** One side of a map by ports. */
+export interface Side {
+  /** What it holds, and its commands. */
+  readonly crossing: Crossing;
+  /** Their line; the host has none. */
+  readonly line: Line | undefined;
+  /** The ledger's kind of what it holds. */
+  readonly kind: string;
+}
+
+/**
+ * Takes over what one side holds, begins, and brings the bytes if the map fetches them. All of that goes on the undo list.
+ *
+ * @returns what the next command has to wait for
+ */
+export function cross({ crossing, line, kind }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]) {
+  const { release } = crossing;
+  if (release !== undefined) {
+    ledger.add(kind);
+    undo.push(() => {
+      ledger.remove(kind);
+      release.call(crossing);
+    });
+  }
+  const last = lastOf(crossing);
+  let fences = waits;
+  const submit = (call: Call | undefined) => {
+    if (call === undefined) return;
+    const fence = line!.submitRaw(call, fences);
+    undo.push(() => line!.block(fence.mark)); // where the map fails; else it is over by then
+    fences = [fence];
+  };
+  submit(crossing.begin?.());
+  if (last !== undefined) undo.push(() => last.isDue && line!.submitRaw(last).waitSync());
+  if (fetches) submit(crossing.bring?.());
+  return { fences, last };
+}
+
+/** What one side does once the map ends, and the other after it. */
+export function wayBack(
+  { crossing, line }: Side,
+  last: LastCall | undefined,
+  wrote: boolean,
+  next?: GiveBack,
+): GiveBack | undefined {
+  const takesBack = wrote && crossing.takeBack !== undefined;
+  if (!takesBack && last === undefined) return next;
+  let isBack = !takesBack;
+  const step = (step: number) => {
+    const call = isBack ? undefined : crossing.takeBack!(step);
+    isBack = call === undefined;
+    return call ?? (last?.isDue ? last : undefined);
+  };
+  return { line: line!, step, next, ...(crossing.endsAfterWork ? { afterWork: true } : {}) };
+}
+
+/** The last command of a side. */
+export interface LastCall extends Call {
+  /** True until it was submitted. */
+  isDue: boolean;
+}
+
+function lastOf(crossing: Crossing): LastCall | undefined {
+  const call = crossing.end?.();
+  if (call === undefined) return undefined;
+  const last: LastCall = {
+    ...call,
+    isDue: true,
+    call(lane) {
+      const code = call.call(lane);
+      if (code === 0) last.isDue = false;
+      return code;
+    },
+  };
+  return last;
+}

@@ -1,0 +1,84 @@
+import { type Memory, portsOf, type SampleClass } from "../device/memory.ts";
+import { MemoryClass, Proofs, type Verdict, verdictOf } from "../device/proofs.ts";
+import type { Undo } from "../life/undo.ts";
+import type { Tensor } from "../tensors/tensor.ts";
+import type { Target } from "./context.ts";
+import { takeStep } from "./graph.ts";
+import type { Mapper } from "./mapper.ts";
+
+/** Two kinds of memory, the edge between them, and the sample that its experiment makes. */
+interface Pair {
+  readonly name: string;
+  readonly from: Target;
+  readonly to: Target;
+  readonly mapper: Mapper;
+  sample: SampleClass;
+}
+
+/** Bytes that each side writes, and how often. */
+const LENGTH = 4096;
+const TIMES = 3;
+
+const PROOFS = new WeakMap<Target, WeakMap<Target, { readonly pair: Pair; readonly proofs: Proofs<Pair> }>>();
+
+/** By name: all pairs of one name on the same devices share a verdict. */
+const CLASSES = new Map<string, MemoryClass<Pair>>();
+
+/** Runs the experiment that shows whether both APIs use memory of this class in place, once. */
+export function tryToProveShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): void {
+  const { pair, proofs } = proofsOf(mapper, from, to, sample);
+  pair.sample = sample;
+  proofs.tryToProve(classOf(pair));
+}
+
+/** Its verdict, as far as it is known. */
+export function judgeShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): Verdict {
+  const { pair, proofs } = proofsOf(mapper, from, to, sample);
+  pair.sample = sample;
+  return proofs.judge(classOf(pair));
+}
+
+function proofsOf(mapper: Mapper, from: Target, to: Target, sample: SampleClass) {
+  let known = PROOFS.get(from);
+  if (known === undefined) PROOFS.set(from, known = new WeakMap());
+  let found = known.get(to);
+  if (found === undefined) {
+    const ids = [from.context.id.uuid, to.context.id.uuid];
+    const pair = { name: to.context.name, from, to, mapper, sample };
+    const devices = ids.includes(undefined) ? undefined : `${from.kind} ${ids[0]} ${to.kind} ${ids[1]}`;
+    known.set(to, found = { pair, proofs: new Proofs<Pair>(pair, devices) });
+  }
+  return found;
+}
+
+function classOf({ sample: { name } }: Pair): MemoryClass<Pair> {
+  let known = CLASSES.get(name);
+  if (known === undefined) {
+    CLASSES.set(name, known = new MemoryClass(name, (pair, undo) => verdictOf(experiment(pair, undo), name)));
+  }
+  return known;
+}
+
+/**
+ * What kept the memory from being an alias; undefined where nothing did. While the importer has the sample, each side
+ * writes random bytes and the other reads them: nothing comes between at which a driver could update a copy.
+ */
+function experiment({ from, to, mapper, sample }: Pair, undo: Undo): string | undefined {
+  const { tensor, write, read } = sample.make(LENGTH, undo);
+  const mapped = takeStep(mapper, tensor, to, "read-write", { waits: [], returning: [] }) as Tensor;
+  undo.push(() => mapped[Symbol.dispose]());
+  const { copies } = portsOf(to) as Memory & { copies: NonNullable<Memory["copies"]> };
+  const seen = new Uint8Array(LENGTH);
+  const differs = (wrote: Uint8Array) => wrote.some((byte, i) => byte !== seen[i]);
+  for (let i = 0; i < TIMES; i++) {
+    const asked = crypto.getRandomValues(new Uint8Array(LENGTH));
+    write(asked);
+    copies.read(mapped, seen);
+    if (differs(asked)) return `${to.kind} did not see what ${from.kind} had written`;
+    const answered = crypto.getRandomValues(new Uint8Array(LENGTH));
+    copies.write(mapped, answered);
+    read(seen);
+    if (differs(answered)) return `${from.kind} did not see what ${to.kind} had written`;
+  }
+  return undefined;
+}
