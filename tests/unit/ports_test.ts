@@ -1,16 +1,17 @@
 // Edges that the graph makes of what kinds of memory give and take.
 
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/device/memory.ts";
 import { Port } from "../../src/core/device/port.ts";
-import { importAs } from "../../src/core/tensors/over.ts";
+import { offerSemaphores } from "../../src/core/device/semaphores.ts";
+import { allocateTensor, importAs } from "../../src/core/tensors/over.ts";
 import { tellPlace } from "../../src/core/memory/peers.ts";
 import { TensorViews } from "../../src/core/memory/view.ts";
 import { collect } from "../gc.ts";
 import type { Context, DeviceId, Target } from "../../src/core/graph/context.ts";
-import { Graph } from "../../src/core/graph/graph.ts";
+import { Graph, takeStep } from "../../src/core/graph/graph.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
-import { portMappers } from "../../src/core/graph/port_mapper.ts";
+import { portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
 import { AccessError, NoRouteError } from "../../src/core/errors.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
@@ -19,7 +20,7 @@ import { Resource } from "../../src/core/life/resource.ts";
 import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
-import { command, FakeDriver } from "./fakes.ts";
+import { command, FakeDriver, FakeMaker } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 /** A tensor of a kind that is made up here. */
@@ -62,15 +63,119 @@ Deno.test("ports: an edge is wherever one kind imports what another exports", ()
   assertEquals(portMappers([host, takes, gives, alone]).map(edgeOf).sort(), ["gives→takes", "host→takes"]);
 });
 
-Deno.test("ports: an offer holds for the device that it names", () => {
+Deno.test("ports: an offer holds for the device that it names; between others the edge is closed, with both UUIDs", () => {
   const offers: Offer[] = [{ kind: "opaque-fd", device: { uuid: "ab" } }];
-  const gives = contextOf("gives", { exports: offers }, { uuid: "ab" });
+  const gives = contextOf("gives", { exports: offers, allocate: () => ({ handle: 1n, release: () => {} }) }, {
+    uuid: "ab",
+  });
   const [same, other] = ["ab", "cd"].map((uuid) => contextOf("takes", { imports: [{ kind: "opaque-fd" }] }, { uuid }));
   assertEquals(portMappers([gives, same]).map(edgeOf), ["gives→takes"]);
-  assertEquals(portMappers([gives, other]).map(edgeOf), []);
+  using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+  using graph = graphOf(gives, other);
+  const { refused } = assertThrows(() => graph.map(tensor, other.target), NoRouteError);
+  assertStringIncludes(refused[0].reason, "UUID ab");
+  assertStringIncludes(refused[0].reason, "UUID cd");
   const demands = contextOf("demands", { imports: offers }, { pci: "0:1:0.0" });
-  assertEquals(portMappers([gives, demands]).map(edgeOf), []);
+  using toDemands = graphOf(gives, demands);
+  assertThrows(() => toDemands.map(tensor, demands.target), NoRouteError, "no UUID");
 });
+
+/** A device whose commands are counted, and a pair of kinds over the same bytes: the first is handed over to the second. */
+function handedOver(order: string[], { aliases = true, failsToImport = false } = {}) {
+  const [giver, taker] = ["giver", "taker"].map((name) => new FakeDriver(name, "binary-fd"));
+  const [out, into] = [giver.line("the giver's line"), taker.line("the taker's line")];
+  const said = (what: string) => command(() => void order.push(what));
+  const own = new Uint8Array(4096);
+  const copy = new Uint8Array(4096);
+  const theirs = aliases ? own : copy;
+  const offer: Offer = {
+    kind: "opaque-fd",
+    sample: () => ({
+      name: aliases ? "shared bytes" : "copied bytes",
+      make: (byteLength, undo) => {
+        const tensor = allocateTensor(gives.target, { shape: [byteLength], dtype: "u8" });
+        undo.push(() => tensor[Symbol.dispose]());
+        return { tensor, write: (bytes) => own.set(bytes), read: (bytes) => bytes.set(own) };
+      },
+    }),
+  };
+  const gives = contextOf("gives", {
+    line: out,
+    exports: [offer],
+    allocate: () => ({ handle: 1n, release: () => {} }),
+    export: (_tensor, kind, byteLength) => ({
+      port: new Port(kind, { byteLength }),
+      begin: () => said("given"),
+      end: () => said("had back"),
+    }),
+  });
+  const takes = contextOf("takes", {
+    line: into,
+    imports: [{ kind: "opaque-fd" }],
+    copies: { write: (_tensor, bytes) => theirs.set(bytes), read: (_tensor, bytes) => bytes.set(theirs) },
+    import() {
+      if (failsToImport) throw new Error("no import");
+      return { handle: 2n, begin: () => said("acquired"), end: () => said("released") };
+    },
+  });
+  return { gives, takes, out, into, giver, taker };
+}
+
+Deno.test(
+  "ports: memory is handed over and back by the commands of both sides, and no host waits",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const maker = new FakeMaker();
+    using _open = { [Symbol.dispose]: offerSemaphores(maker) };
+    const { gives, takes, out, into, giver, taker } = handedOver(order);
+    using graph = graphOf(gives, takes);
+    using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+    graph.map(tensor, takes.target)[Symbol.dispose](); // with the proof
+    order.length = giver.blocks = taker.blocks = 0;
+    {
+      using mapped = graph.map(tensor, takes.target, { access: "read" }) as Made;
+      into.submit([{ tensor: mapped, access: "read", argument: "t" }], command(() => void order.push("used")));
+      assertEquals([giver.blocks, taker.blocks, order], [0, 0, []]);
+    }
+    assertEquals(order, ["given", "acquired", "used", "released", "had back"]);
+    for (const context of [gives, takes]) context[Symbol.dispose]();
+    for (const line of [out, into]) line.resource.dispose();
+    assertEquals(maker.made, maker.released);
+  }),
+);
+
+Deno.test(
+  "ports: where the import fails, what was handed over is had back",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const { gives, takes, out } = handedOver(order, { failsToImport: true });
+    using graph = graphOf(gives, takes);
+    using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+    assertThrows(
+      () => takeStep(portMapper("gives", "takes"), tensor, takes.target, "read", { waits: [], returning: [] }),
+      Error,
+      "no import",
+    );
+    assertEquals(order, ["given", "had back"]);
+    assertThrows(() => graph.map(tensor, takes.target), Error, "no import");
+    out.resource.dispose();
+  }),
+);
+
+Deno.test(
+  "ports: an alias is what an experiment with both APIs has shown, once for each pair",
+  withEmptyLedger(() => {
+    for (const aliases of [true, false]) {
+      const { gives, takes } = handedOver([], { aliases });
+      using graph = graphOf(gives, takes);
+      using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+      using mapped = graph.map(tensor, takes.target);
+      const [{ transfer, evidence }] = mapped.route.steps;
+      assertEquals(transfer, aliases ? "alias" : "migrate");
+      assertStringIncludes(evidence!, aliases ? "proven by aliasing both ways, shared bytes" : "takes did not see");
+    }
+  }),
+);
 
 Deno.test(
   "ports: a map releases what it holds, newest first, and lends what any map lends",

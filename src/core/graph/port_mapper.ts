@@ -7,7 +7,7 @@ import {
   type SampleClass,
 } from "../device/memory.ts";
 import type { Fence } from "../device/fence.ts";
-import type { Port } from "../device/port.ts";
+import type { MemoryKind, Port } from "../device/port.ts";
 import type { Refusal } from "../errors.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
 import { moved } from "../layout/layout.ts";
@@ -46,6 +46,7 @@ export function portMapper(from: string, to: string): Mapper {
 
 /**
  * An edge for any two kinds of memory of these contexts of which one exports what the other imports, but for `known` ones.
+ * Where that holds on other devices only, the edge is closed and says so.
  * For those who write backends.
  */
 export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[] = []): Mapper[] {
@@ -53,7 +54,7 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
   const edges = new Map<string, Mapper>();
   for (const from of targets) {
     for (const to of targets) {
-      if (from === to || waysBetween(from, to).length === 0) continue;
+      if (from === to || sharedKind(from, to) === undefined) continue;
       const mapper = portMapper(from.kind, to.kind);
       edges.set(edgeOf(mapper), mapper);
     }
@@ -146,6 +147,11 @@ function noWay(from: Target, to: Target): Omit<Refusal, "edge"> {
     reason: `${kind} holds on one device only, and ${nameOf(from)} has ${uuidOf(from)}, ${nameOf(to)} ${uuidOf(to)}.`,
     remedy: "Open both on the same device, by its UUID.",
   };
+}
+
+/** A kind of port that one exports and the other imports, be it for another device. */
+function sharedKind(from: Target, to: Target): MemoryKind | undefined {
+  return portsOf(from)?.exports.find(({ kind }) => portsOf(to)?.imports.some((offer) => offer.kind === kind))?.kind;
 }
 
 function uuidOf({ context: { id: { uuid } } }: Target): string {
