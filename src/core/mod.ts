@@ -22,6 +22,17 @@ export type { Gate } from "./device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
 export type { Crossing, Exported, Imported, KnownObject, Memory, MemoryTarget, Offer } from "./device/memory.ts";
 export { type MemoryKind, Port, type PortInit, type SyncKind } from "./device/port.ts";
+export {
+  type HasLine,
+  Semaphore,
+  type SemaphoreExporter,
+  SemaphoreIn,
+  type SemaphoreOptions,
+  type SemaphoreType,
+} from "./device/semaphore.ts";
+export { type NativeSemaphore, offerSemaphores, type SemaphoreMaker } from "./device/semaphores.ts";
+export type { LineSync } from "./device/line_sync.ts";
+export type { Sample, SampleClass } from "./device/memory.ts";
 export type { Work, WorkEntry } from "./device/work.ts";
 export { Frame, type FrameInit, type PlacedPlane } from "./tensors/frame.ts";
 export {

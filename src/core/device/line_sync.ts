@@ -1,13 +1,14 @@
 import type { Sync } from "./driver.ts";
+import type { Fence } from "./fence.ts";
 import type { Line } from "./line.ts";
-import type { SyncKind } from "./port.ts";
-import { makerFor, type NativeSemaphore } from "./semaphores.ts";
+import type { Port, SyncKind } from "./port.ts";
+import { makerFor } from "./semaphores.ts";
 import { throwAll } from "../errors.ts";
 import { ledger } from "../life/ledger.ts";
 import { type Undo, unwind } from "../life/undo.ts";
 
-/** The ledger's kind of a semaphore that one line signals and another waits for. */
-const SHARED = "shared semaphore";
+/** The ledger's kind of a foreign semaphore, as one line has it. */
+const SHARED = "imported semaphore";
 
 /** An import for one wait. The driver keeps it until the command at `mark` is over. */
 interface Once {
@@ -15,7 +16,7 @@ interface Once {
   readonly imported: unknown;
 }
 
-/** A semaphore that one line signals and another waits for. */
+/** A semaphore by which one line waits for another. */
 interface Shared {
   readonly kind: SyncKind;
   readonly signals: unknown;
@@ -59,6 +60,31 @@ export class LineSync {
     const kind = this.#exportedBy(other);
     if (kind !== undefined) return this.#waitForPort(other, mark, kind);
     return this.#makerFor(other) === undefined ? undefined : this.#waitForSignal(other);
+  }
+
+  /** Does its driver import semaphores of a kind, and signal them? */
+  takes(kind: SyncKind): boolean {
+    return this.#sync?.signal !== undefined && this.#sync.imports.includes(kind);
+  }
+
+  /** Imports a semaphore. Its release goes on the undo list. */
+  take(from: Port<SyncKind>, undo: Undo): unknown {
+    using port = from;
+    const imported = this.#sync!.import(port, this.#line.lane);
+    ledger.add(SHARED);
+    undo.push(() => this.#free(imported));
+    return imported;
+  }
+
+  /** Submits a signal behind all commands so far. */
+  signal(imported: unknown, value: bigint): Fence {
+    return this.#line.submitRaw(this.#sync!.signal!(imported, value));
+  }
+
+  /** The next command waits for a signal of another line. */
+  wait(imported: unknown, value: bigint, { line, mark }: { readonly line: Line; readonly mark: number }): void {
+    this.#sync!.wait(this.#line.lane, imported, value);
+    this.#line.standBehind(line, mark);
   }
 
   /** The commands up to a mark are over. */
@@ -123,7 +149,7 @@ export class LineSync {
     const shared = this.#shared(other);
     const { lane, submitted } = this.#line;
     const value = isTimeline(shared.kind) ? shared.value + 1n : 1n;
-    const { mark } = other.submitRaw(other.driver.lines.sync!.signal!(shared.signals, value));
+    const { mark } = other.sync.signal(shared.signals, value);
     shared.value = value;
     shared.waited = submitted + 1;
     this.#sync!.wait(lane, shared.waits, value);
@@ -149,8 +175,8 @@ export class LineSync {
     const semaphore = maker.make(kind);
     const undo: Undo = [];
     try {
-      const signals = other.sync.#take(semaphore.export(), undo);
-      const waits = this.#take(semaphore.export(), undo);
+      const signals = other.sync.take(semaphore.export(), undo);
+      const waits = this.take(semaphore.export(), undo);
       return { kind, signals, waits, value: 0n, waited: 0 };
     } catch (error) {
       throwAll([error, ...unwind(undo)], "sharing a semaphore");
@@ -158,14 +184,6 @@ export class LineSync {
     } finally {
       semaphore.release(); // the imports keep what is behind it
     }
-  }
-
-  #take(from: ReturnType<NativeSemaphore["export"]>, undo: Undo): unknown {
-    using port = from;
-    const imported = this.#sync!.import(port, this.#line.lane);
-    ledger.add(SHARED);
-    undo.push(() => this.#free(imported));
-    return imported;
   }
 
   #free(imported: unknown): void {

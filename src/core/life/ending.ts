@@ -104,7 +104,8 @@ function advanceIntermediate(resource: Resource): Obstacle | undefined {
 
 /** The work to wait for here, because the line that gives the bytes back cannot wait for it. */
 function beforeGivingBack({ hooks, work, giveBack }: Resource): Fence | undefined {
-  if (hooks !== undefined) work.add(hooks.lastWork());
+  const last = hooks?.lastWork();
+  if (last !== undefined) work.add(last);
   if (giveBack === undefined || work.line === undefined) return undefined;
   const { line, afterWork } = giveBack;
   return afterWork ? work.next() : work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark));

@@ -39,8 +39,8 @@ export interface ResourceInit {
 export interface EndHooks {
   /** Called when the end begins, before any wait: releases whatever others would wait for in vain. */
   giveUp(): void;
-  /** The last work that the end waits for; asked once its dependents have ended. */
-  lastWork(): Fence;
+  /** The last work that the end waits for, if any; asked once its dependents have ended. */
+  lastWork(): Fence | undefined;
 }
 
 /** How the bytes of a map return to its parent: commands on a line, each submitted once the one before is over. */

@@ -1,0 +1,241 @@
+import { type Names, object, optionsIn, unexpected } from "../argument.ts";
+import { AccessError, ArgumentError, throwAll } from "../errors.ts";
+import { NativeObject } from "../life/native_object.ts";
+import { Resource } from "../life/resource.ts";
+import { type Undo, unwind } from "../life/undo.ts";
+import { Fence } from "./fence.ts";
+import { Line } from "./line.ts";
+import type { NativeSemaphore, SemaphoreMaker } from "./semaphores.ts";
+
+/** What a semaphore is: each signal of a binary one is for one wait; a timeline has a value that only grows. */
+export type SemaphoreType = "binary" | "timeline";
+
+/** Options of {@link Semaphore.create}. */
+export interface SemaphoreOptions {
+  /** `"binary"` by default. */
+  readonly kind?: SemaphoreType;
+}
+
+/** An open device that makes semaphores for other APIs: a VulkanContext. */
+export interface SemaphoreExporter {
+  /** Its name, for messages. */
+  readonly name: string;
+  /** Its end of life: its semaphores end first. */
+  readonly resource: Resource;
+  /** Its maker. */
+  readonly semaphores: SemaphoreMaker;
+}
+
+/** A line of work, or what has one: a context with a default queue, a queue, a stream. */
+export interface HasLine {
+  /** Its line. */
+  readonly line: Line;
+}
+
+const OPTIONS: Names<SemaphoreOptions> = { kind: true };
+
+/** A command of a line; it may not have been submitted yet. */
+interface Mark {
+  readonly line: Line;
+  readonly mark: number;
+}
+
+/**
+ * A native semaphore that several APIs signal and wait for on their devices. Most programs need none: where work of one
+ * line has to wait for another's, samepage uses semaphores by itself.
+ *
+ * A wait is accepted only after its signal was submitted, and a binary semaphore is signalled again only behind the wait
+ * for its last signal. So no wait is in vain, and no cycle can be made.
+ *
+ * @example
+ * ```ts ignore
+ * import { Semaphore } from "@samepage/interop";
+ * import { OpenCLContext } from "@samepage/interop/opencl";
+ * import { VulkanContext } from "@samepage/interop/vulkan";
+ *
+ * using vulkan = VulkanContext.open();
+ * using cl = OpenCLContext.open();
+ * using semaphore = Semaphore.create(vulkan, { kind: "binary" });
+ * semaphore.in(vulkan).signal(); // behind all that was submitted to vulkan's queue
+ * semaphore.in(cl).wait(); // what is submitted to cl's queue from now on runs behind it
+ * ```
+ */
+export class Semaphore extends NativeObject {
+  /** Binary, or a timeline. */
+  readonly kind: SemaphoreType;
+  /** Its end of life, which waits for the commands that use it. */
+  readonly resource: Resource;
+  readonly #native: NativeSemaphore;
+  readonly #of: string;
+  readonly #parts = new Map<Line, SemaphoreIn>();
+  #value = 0n;
+  /** The newest signal. */
+  #signalled: Mark | undefined;
+  /** The newest wait of each line. */
+  readonly #waits = new Map<Line, number>();
+
+  private constructor(exporter: SemaphoreExporter, kind: SemaphoreType, native: NativeSemaphore) {
+    super();
+    this.kind = kind;
+    this.#native = native;
+    this.#of = exporter.name;
+    this.resource = new Resource({
+      name: `${kind} semaphore of ${exporter.name}`,
+      owners: [exporter.resource],
+      undo: [() => native.release()],
+      hooks: { giveUp: () => {}, lastWork: () => this.#lastWork() },
+    });
+  }
+
+  /**
+   * Makes a semaphore, unsignalled or with the value 0.
+   *
+   * @throws {ArgumentError} if the exporter makes none of this kind.
+   * @throws {NativeCallError} if the driver refuses.
+   */
+  static create(exporter: SemaphoreExporter, options: SemaphoreOptions = {}): Semaphore {
+    const { kind = "binary" } = optionsIn(options, OPTIONS);
+    if (kind !== "binary" && kind !== "timeline") throw unexpected("kind", '"binary" or "timeline"', kind);
+    const { semaphores, name, resource } = object(exporter, "exporter");
+    if (semaphores === undefined) throw unexpected("exporter", "a VulkanContext", exporter);
+    resource.assertLive();
+    const port = `${kind}-fd` as const;
+    if (!semaphores.kinds.includes(port)) {
+      throw new ArgumentError(`exporter: ${name} makes no ${kind} semaphores that others can import.`, {
+        api: "core",
+        argument: "exporter",
+        hint: "The doctor says what its driver exports.",
+      });
+    }
+    return new Semaphore(exporter, kind, semaphores.make(port));
+  }
+
+  /** The value of a timeline's newest signal. */
+  get value(): bigint {
+    return this.#value;
+  }
+
+  /**
+   * The semaphore as one line knows it: of a context, its default queue. It is imported there once, and ends with the first
+   * of the contexts that use it.
+   *
+   * @throws {ArgumentError} if the API cannot import it.
+   */
+  in(user: HasLine): SemaphoreIn {
+    this.resource.assertLive();
+    const { line } = object(user, "user");
+    if (!(line instanceof Line)) throw unexpected("user", "a context, a queue or a stream", user);
+    line.resource.assertLive();
+    let part = this.#parts.get(line);
+    if (part === undefined) this.#parts.set(line, part = this.#import(line));
+    return part;
+  }
+
+  #import(line: Line): SemaphoreIn {
+    const { sync, name } = line;
+    if (!sync.takes(`${this.kind}-fd`)) {
+      throw new ArgumentError(`user: ${name} imports no ${this.kind} semaphores by an fd.`, {
+        api: line.driver.api,
+        argument: "user",
+        hint: `Its device has to be able to import those of ${this.#of}: the doctor says why it is not.`,
+      });
+    }
+    const undo: Undo = [];
+    const imported = sync.take(this.#native.export(), undo);
+    this.resource.undo.push(...undo);
+    this.resource.dependOn(line.resource);
+    return new SemaphoreIn({
+      signal: () => this.#signal(line, imported),
+      wait: () => this.#wait(line, imported),
+    });
+  }
+
+  #signal(line: Line, imported: unknown): Fence {
+    this.resource.assertLive();
+    line.resource.assertLive();
+    if (this.kind === "binary") this.#assertFree(line);
+    const value = this.kind === "binary" ? 1n : this.#value + 1n;
+    const fence = line.sync.signal(imported, value);
+    this.#value = value;
+    this.#signalled = fence;
+    this.resource.usedBy(fence);
+    return fence;
+  }
+
+  /** Throws unless the last signal was waited for, and the new one comes behind that wait. */
+  #assertFree(line: Line): void {
+    if (this.#signalled !== undefined) {
+      throw new AccessError("the semaphore was signalled, and nobody has waited for that yet.", {
+        api: "core",
+        hint: "Submit the wait first, or make one more semaphore.",
+      });
+    }
+    for (const [waiter, mark] of this.#waits) {
+      if (waiter === line || line.isBehind(waiter, mark) || (mark <= waiter.submitted && waiter.isOver(mark))) continue;
+      throw new AccessError(`the wait of ${waiter.name} for the last signal may not be over.`, {
+        api: "core",
+        hint: `Have ${line.name} wait for it: by a second semaphore, or by a fence.`,
+      });
+    }
+  }
+
+  #wait(line: Line, imported: unknown): void {
+    this.resource.assertLive();
+    line.resource.assertLive();
+    const signal = this.#signalled;
+    if (signal === undefined) {
+      throw new AccessError("a wait comes after its signal, and none was submitted.", {
+        api: "core",
+        hint: "Call signal() on the other line first.",
+      });
+    }
+    signal.line.raise(signal.mark);
+    line.sync.wait(imported, this.#value, signal);
+    this.#waits.set(line, line.submitted + 1);
+    if (this.kind === "binary") this.#signalled = undefined;
+  }
+
+  /** The newest command behind a wait; of a line that has none yet, a marker. */
+  #lastWork(): Fence | undefined {
+    let last: Fence | undefined;
+    const failures: unknown[] = [];
+    for (const [line, mark] of this.#waits) {
+      if (last !== undefined) this.resource.work.add(last);
+      failures.push(...unwind([() => {
+        last = mark <= line.submitted ? new Fence(line, mark) : line.submitRaw(line.driver.marker!());
+      }]));
+    }
+    throwAll(failures, `ending ${this.resource.name}`);
+    return last;
+  }
+}
+
+/** A semaphore in one line: made by {@link Semaphore.in}. */
+export class SemaphoreIn {
+  readonly #calls: { signal(): Fence; wait(): void };
+
+  /** Made by semaphores. */
+  constructor(calls: { signal(): Fence; wait(): void }) {
+    this.#calls = calls;
+  }
+
+  /**
+   * Submits a signal behind all commands of the line so far. Of a timeline, its value grows by one.
+   *
+   * @returns the fence of the signal
+   * @throws {AccessError} if a binary semaphore was signalled before and not waited for, or that wait may come after this.
+   */
+  signal(): Fence {
+    return this.#calls.signal();
+  }
+
+  /**
+   * The line's later commands wait on the device for the newest signal.
+   *
+   * @throws {AccessError} if no signal was submitted, or a binary one was waited for already.
+   * @throws the signal's own error, if it has failed.
+   */
+  wait(): void {
+    this.#calls.wait();
+  }
+}

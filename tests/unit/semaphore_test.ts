@@ -1,0 +1,125 @@
+// Semaphores of a program's own, between lines of two devices and a third that makes them.
+
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { Semaphore, type SemaphoreType } from "../../src/core/device/semaphore.ts";
+import { AccessError, ArgumentError, DisposedError } from "../../src/core/errors.ts";
+import { Resource } from "../../src/core/life/resource.ts";
+import { command, FakeDriver, FakeMaker, misuses } from "./fakes.ts";
+import { withEmptyLedger } from "./ledger.ts";
+
+/** A maker with an end of life, and a line of each of two devices that import what it makes. */
+function open(kind: SemaphoreType = "binary") {
+  const semaphores = new FakeMaker();
+  const exporter = { name: "the maker", resource: new Resource({ name: "the maker" }), semaphores };
+  const [one, other] = ["one", "other"].map((name) =>
+    new FakeDriver(name, kind === "binary" ? "binary-fd" : "shared timeline-fd").line(name)
+  );
+  return {
+    ...{ exporter, one, other },
+    [Symbol.dispose]() {
+      for (const resource of [one.resource, other.resource, exporter.resource]) resource.dispose();
+      assertEquals(semaphores.made, semaphores.released);
+      for (const { imports, releases } of [one, other].map(({ driver }) => driver as FakeDriver)) {
+        assertEquals(imports, releases);
+      }
+      assertEquals(misuses, []);
+    },
+  };
+}
+
+for (const kind of ["binary", "timeline"] as const) {
+  Deno.test(
+    `semaphore: two lines take turns by two ${kind} ones, and the host never waits`,
+    withEmptyLedger(() => {
+      using made = open(kind);
+      const { exporter, one, other } = made;
+      using there = Semaphore.create(exporter, { kind });
+      using back = Semaphore.create(exporter, { kind });
+      const order: string[] = [];
+      for (let lap = 0; lap < 100; lap++) {
+        one.submit([], command(() => void order.push("one")));
+        there.in({ line: one }).signal();
+        there.in({ line: other }).wait();
+        other.submit([], command(() => void order.push("other")));
+        back.in({ line: other }).signal();
+        back.in({ line: one }).wait();
+      }
+      assertEquals(order, []);
+      other.lane.driveTo(other.submitted);
+      assertEquals(order, Array.from({ length: 200 }, (_, i) => i % 2 === 0 ? "one" : "other"));
+      assertEquals([one, other].map(({ driver }) => (driver as FakeDriver).blocks), [0, 0]);
+      assertEquals(there.value, kind === "binary" ? 1n : 100n);
+    }),
+  );
+}
+
+Deno.test(
+  "semaphore: a wait without a signal, a second wait, and a second signal are refused",
+  withEmptyLedger(() => {
+    using made = open();
+    const { exporter, one, other } = made;
+    using semaphore = Semaphore.create(exporter);
+    assertThrows(() => semaphore.in({ line: other }).wait(), AccessError, "a wait comes after its signal");
+    semaphore.in({ line: one }).signal();
+    assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "nobody has waited");
+    semaphore.in({ line: other }).wait();
+    assertThrows(() => semaphore.in({ line: other }).wait(), AccessError, "a wait comes after its signal");
+    assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "may not be over");
+    other.submit([], command(() => {}));
+    assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "may not be over");
+    other.block(other.submitted);
+    semaphore.in({ line: one }).signal(); // now it is
+    semaphore.in({ line: other }).wait();
+  }),
+);
+
+Deno.test(
+  "semaphore: its end waits for the commands that use it, and takes no more",
+  withEmptyLedger(() => {
+    using made = open();
+    const { exporter, one, other } = made;
+    const semaphore = Semaphore.create(exporter);
+    const [signaller, waiter] = [semaphore.in({ line: one }), semaphore.in({ line: other })];
+    const order: string[] = [];
+    one.submit([], command(() => void order.push("work")));
+    signaller.signal();
+    waiter.wait(); // nothing stands behind it yet
+    semaphore[Symbol.dispose]();
+    assertEquals(order, ["work"]);
+    assertThrows(() => signaller.signal(), DisposedError);
+    assertThrows(() => semaphore.in({ line: one }), DisposedError);
+  }),
+);
+
+Deno.test(
+  "semaphore: it ends with the first line that uses it, and with its maker",
+  withEmptyLedger(() => {
+    for (const which of ["one", "exporter"] as const) {
+      using made = open();
+      const semaphore = Semaphore.create(made.exporter);
+      semaphore.in({ line: made.one }).signal();
+      made[which].resource.dispose();
+      assertThrows(() => semaphore.in({ line: made.other }), DisposedError);
+    }
+  }),
+);
+
+Deno.test(
+  "semaphore: who makes none, and who imports none, is refused",
+  withEmptyLedger(() => {
+    using made = open();
+    const { exporter, one } = made;
+    const binaryOnly = { ...exporter, semaphores: Object.assign(new FakeMaker(), { kinds: ["binary-fd"] }) };
+    assertThrows(
+      () => Semaphore.create(binaryOnly, { kind: "timeline" }),
+      ArgumentError,
+      "makes no timeline semaphores",
+    );
+    assertThrows(() => Semaphore.create({} as never), ArgumentError, "a VulkanContext");
+    assertThrows(() => Semaphore.create(exporter, { kind: "counting" as never }), ArgumentError, '"counting"');
+    using semaphore = Semaphore.create(exporter, { kind: "timeline" });
+    const error = assertThrows(() => semaphore.in({ line: one }), ArgumentError);
+    assertStringIncludes(error.message, "one imports no timeline semaphores");
+    assertThrows(() => semaphore.in({} as never), ArgumentError, "a context, a queue or a stream");
+  }),
+);
