@@ -263,6 +263,23 @@ Deno.test(
   }),
 );
 
+Deno.test("disposeAfter asks the device hardly more than once, and comes back", async () => {
+  const line = new FakeDriver().line("asked");
+  let asked = 0;
+  line.lane.asked = () => void asked++;
+  const ends = Array.from({ length: 50 }, () => {
+    const { resource } = owning();
+    line.submit([], command(() => {}));
+    const before = asked;
+    resource.disposeAfter(line.fence());
+    assert(asked - before <= 4, `disposeAfter polled ${asked - before} times`);
+    return resource;
+  });
+  line.lane.run();
+  while (ends.some(({ state }) => state !== "freed")) await moment();
+  line.resource.dispose();
+});
+
 Deno.test(
   "a failure after disposeAfter is kept once, on all bytes that it concerns",
   withEmptyLedger(async () => {

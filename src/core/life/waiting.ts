@@ -1,4 +1,5 @@
 import type { Fence } from "../device/fence.ts";
+import { waitPatiently } from "../device/patience.ts";
 import { AccessError } from "../errors.ts";
 import { sleepSync } from "../native/sleep.ts";
 import { warn } from "../warn.ts";
@@ -52,7 +53,7 @@ export function driveSync(resource: Resource): void {
 }
 
 /** Drives it without blocking the event loop. */
-export async function drive(resource: Resource): Promise<void> {
+export async function drive(resource: Resource, wait = (fence: Fence) => fence.wait()): Promise<void> {
   let ended: EndedWait | undefined;
   for (let obstacle = advance(resource); obstacle !== undefined; obstacle = advance(resource)) {
     if (obstacle instanceof Promise) await obstacle;
@@ -62,7 +63,7 @@ export async function drive(resource: Resource): Promise<void> {
     } else {
       ended = endedWait(obstacle);
       try {
-        await obstacle.wait();
+        await wait(obstacle);
       } catch (error) {
         ended.errors.push(error);
       }
@@ -72,7 +73,7 @@ export async function drive(resource: Resource): Promise<void> {
 
 /** Drives it in the background. The bytes keep the failures for their next user. */
 export async function driveInBackground(resource: Resource): Promise<void> {
-  await drive(resource);
+  await drive(resource, waitPatiently);
   keepFailures(resource);
 }
 

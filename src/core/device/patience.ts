@@ -1,0 +1,63 @@
+import type { Fence } from "./fence.ts";
+import type { Line } from "./line.ts";
+
+/** How often the waits are asked about, in milliseconds, and how often before each goes on alone. */
+const EVERY_MS = 1;
+const TIMES = 20;
+
+/** A wait that nobody is in a hurry for. */
+interface Waiting {
+  readonly mark: number;
+  readonly done: () => void;
+  left: number;
+}
+
+/** By line, in the order in which they came. */
+const waiting = new Map<Line, Waiting[]>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/**
+ * Waits for a fence that nobody is in a hurry for: it neither polls before it returns nor takes a thread, and all such
+ * waits share one timer. Work that takes long is waited for by {@link Fence.wait} after a while.
+ *
+ * @throws the work's error.
+ */
+export async function waitPatiently(fence: Fence): Promise<void> {
+  const { line, mark } = fence;
+  if (line.wasOver(mark)) return line.raise(mark);
+  if (line.gatesAt(mark) === undefined) {
+    await new Promise<void>((done) => {
+      const beside = waiting.get(line);
+      if (beside === undefined) waiting.set(line, [{ mark, done, left: TIMES }]);
+      else beside.push({ mark, done, left: TIMES });
+      timer ??= setTimeout(ask, EVERY_MS);
+    });
+  }
+  if (line.wasOver(mark)) return line.raise(mark);
+  await fence.wait();
+}
+
+/** Asks each line about its waits in turn, up to the first that is not over. */
+function ask(): void {
+  timer = undefined;
+  for (const [line, waits] of waiting) {
+    let goesOn = true;
+    const left = waits.filter((one) => {
+      goesOn &&= isOver(line, one.mark);
+      if (!goesOn && !line.wasOver(one.mark) && --one.left > 0) return true;
+      one.done();
+      return false;
+    });
+    if (left.length === 0) waiting.delete(line);
+    else waiting.set(line, left);
+  }
+  if (waiting.size > 0) timer = setTimeout(ask, EVERY_MS);
+}
+
+function isOver(line: Line, mark: number): boolean {
+  try {
+    return line.isOver(mark);
+  } catch {
+    return false; // the wait that goes on alone meets the same error, and tells it
+  }
+}
