@@ -2,6 +2,7 @@ import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object, shown } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/layout/alignment.ts";
 import type { Fence } from "../core/device/fence.ts";
+import type { Line } from "../core/device/line.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
@@ -168,6 +169,11 @@ export class OpenCLContext extends NativeObject implements BaseContext, Target<O
   get handle(): ClContext {
     this.resource.assertLive();
     return this.#handle;
+  }
+
+  /** The line of its default queue. */
+  get line(): Line {
+    return this.queue.line;
   }
 
   /** The same without a check, for steps that run while it is being disposed. For those who write mappers. */
