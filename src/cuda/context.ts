@@ -3,6 +3,7 @@ import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.
 import type { Address } from "../../ffi/address.ts";
 import { type Names, object, optionsIn } from "../core/argument.ts";
 import type { Call } from "../core/device/driver.ts";
+import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Target } from "../core/graph/context.ts";
@@ -129,6 +130,11 @@ export class CudaContext extends CudaPrimaryContext {
       unwind(undo);
       throw error;
     }
+  }
+
+  /** The line of its default stream. */
+  get line(): Line<StreamLane> {
+    return this.stream.line;
   }
 
   /** True for tensors of this target. */

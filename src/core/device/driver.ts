@@ -1,4 +1,4 @@
-import type { DeviceId } from "../graph/context.ts";
+import type { DeviceId } from "./device_id.ts";
 import type { Gate } from "./gate.ts";
 import type { Port, SyncKind } from "./port.ts";
 

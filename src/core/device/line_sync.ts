@@ -1,6 +1,4 @@
-import type { Sync } from "./driver.ts";
-import type { Fence } from "./fence.ts";
-import type { Line } from "./line.ts";
+import type { Call, Driver, Sync } from "./driver.ts";
 import type { Port, SyncKind } from "./port.ts";
 import { makerFor } from "./semaphores.ts";
 import { throwAll } from "../errors.ts";
@@ -9,6 +7,20 @@ import { type Undo, unwind } from "../life/undo.ts";
 
 /** The ledger's kind of a foreign semaphore, as one line has it. */
 const SHARED = "imported semaphore";
+
+/** What it needs of a {@link Line}. */
+interface Line {
+  readonly driver: Driver;
+  readonly lane: unknown;
+  readonly name: string;
+  readonly submitted: number;
+  readonly sync: LineSync;
+  submitRaw(call: Call): { readonly mark: number };
+  isOver(mark: number): boolean;
+  wasOver(mark: number): boolean;
+  isBehind(other: Line, mark: number): boolean;
+  standBehind(other: Line, mark: number): void;
+}
 
 /** An import for one wait. The driver keeps it until the command at `mark` is over. */
 interface Once {
@@ -77,7 +89,7 @@ export class LineSync {
   }
 
   /** Submits a signal behind all commands so far. */
-  signal(imported: unknown, value: bigint): Fence {
+  signal(imported: unknown, value: bigint): { readonly mark: number } {
     return this.#line.submitRaw(this.#sync!.signal!(imported, value));
   }
 

@@ -1,9 +1,20 @@
-import type { Fence } from "./fence.ts";
-import type { Line } from "./line.ts";
-
 /** How often the waits are asked about, in milliseconds, and how often before each goes on alone. */
 const EVERY_MS = 1;
 const TIMES = 20;
+
+/** What it needs of a {@link Fence}, and of its line. */
+interface Fence {
+  readonly line: Line;
+  readonly mark: number;
+  wait(): Promise<void>;
+}
+
+interface Line {
+  isOver(mark: number): boolean;
+  wasOver(mark: number): boolean;
+  raise(mark: number): void;
+  gatesAt(mark: number): unknown;
+}
 
 /** A wait that nobody is in a hurry for. */
 interface Waiting {

@@ -155,7 +155,8 @@ export class Semaphore extends NativeObject {
     line.resource.assertLive();
     if (this.kind === "binary") this.#assertFree(line);
     const value = this.kind === "binary" ? 1n : this.#value + 1n;
-    const fence = line.sync.signal(imported, value);
+    line.sync.signal(imported, value);
+    const fence = line.fence();
     this.#value = value;
     this.#signalled = fence;
     this.resource.usedBy(fence);

@@ -1,4 +1,4 @@
-import { type DeviceId, isSameDevice } from "../graph/context.ts";
+import { type DeviceId, isSameDevice } from "./device_id.ts";
 import type { Port, SyncKind } from "./port.ts";
 
 /** A native semaphore, with the fds by which other drivers import it. */

@@ -1,19 +1,9 @@
+import type { DeviceId } from "../device/device_id.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Kind, Resource } from "../life/resource.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 
-/** Identifies a device: two contexts with the same `uuid` (or `pci`) are on the same one. */
-export interface DeviceId {
-  /** The driver's UUID as 32 hexadecimal digits, if it has one. */
-  readonly uuid?: string;
-  /** `domain:bus:device.function`, if the driver tells it. */
-  readonly pci?: string;
-}
-
-/** True if both name one device. A device without a UUID and a PCI address is known to be no other's. */
-export function isSameDevice(one: DeviceId, other: DeviceId): boolean {
-  return (one.uuid !== undefined && one.uuid === other.uuid) || (one.pci !== undefined && one.pci === other.pci);
-}
+export { type DeviceId, isSameDevice, plainUuid } from "../device/device_id.ts";
 
 /** An open API on one device. */
 export interface Context extends Disposable {
@@ -42,9 +32,4 @@ export interface Target<T extends Tensor = Tensor> {
 /** `opencl (NVIDIA H200)`: how a target is named in messages. */
 export function nameOf(target: Kind): string {
   return target.kind === target.context.name ? target.kind : `${target.kind} (${target.context.name})`;
-}
-
-/** A UUID in the form of {@link DeviceId}: 32 hexadecimal digits, without dashes and without nvidia-smi's `GPU-`. */
-export function plainUuid(text: string): string {
-  return text.replace(/^GPU-/i, "").replaceAll("-", "").toLowerCase();
 }

@@ -1,0 +1,17 @@
+/** Identifies a device: two contexts with the same `uuid` (or `pci`) are on the same one. */
+export interface DeviceId {
+  /** The driver's UUID as 32 hexadecimal digits, if it has one. */
+  readonly uuid?: string;
+  /** `domain:bus:device.function`, if the driver tells it. */
+  readonly pci?: string;
+}
+
+/** True if both name one device. A device without a UUID and a PCI address is known to be no other's. */
+export function isSameDevice(one: DeviceId, other: DeviceId): boolean {
+  return (one.uuid !== undefined && one.uuid === other.uuid) || (one.pci !== undefined && one.pci === other.pci);
+}
+
+/** A UUID in the form of {@link DeviceId}: 32 hexadecimal digits, without dashes and without nvidia-smi's `GPU-`. */
+export function plainUuid(text: string): string {
+  return text.replace(/^GPU-/i, "").replaceAll("-", "").toLowerCase();
+}
