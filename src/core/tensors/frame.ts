@@ -50,6 +50,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     this.info = Object.isFrozen(init.info) ? init.info : Object.freeze({ ...init.info });
     this.metadata = init.metadata ?? new Metadata();
     this.planes = Object.freeze([...init.planes(this)]);
+    Mapped.endWithWhole(this.planes);
   }
 
   /**

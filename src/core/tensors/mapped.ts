@@ -142,6 +142,11 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
     return NONE;
   }
 
+  /** Leaves the finalizer to the whole: it ends with its parts, and either keeps the other from being collected. */
+  protected static endWithWhole(parts: readonly Mapped[]): void {
+    for (let i = 0; i < parts.length; i++) unregister(parts[i].#registration);
+  }
+
   /** It is a plane of `frame` now, and keeps it alive: for those who write mappers. */
   joinFrame(frame: Mapped): void {
     this.#frames = [...this.#frames, frame];
