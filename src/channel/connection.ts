@@ -6,7 +6,7 @@ import { Resource } from "../core/life/resource.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { type Readiness, ready } from "../core/native/poller.ts";
 import { socketError, sockets } from "./library.ts";
-import { type Packet, receivePacket, sendPacket } from "./packet.ts";
+import { type Packet, packetOf, receivePacket, sendPacket } from "./packet.ts";
 import { Turns } from "./turns.ts";
 
 /** Who is on the other side, as the kernel tells it (SO_PEERCRED): of when the connection was made. */
@@ -52,6 +52,8 @@ export class OpenSocket {
   }
 }
 
+const NO_FDS: readonly number[] = [];
+
 /** What is sent as one message. */
 export interface Sendable {
   /** Its bytes. */
@@ -82,6 +84,12 @@ export class Connection extends OpenSocket {
     }, signal);
   }
 
+  /** Sends one message without fds, unless that has to wait: then it answers false, and nothing was done. */
+  sendNow(bytes: Uint8Array): boolean {
+    this.resource.assertLive();
+    return !this.#sending.isBusy && sendPacket(this.fd, bytes, NO_FDS);
+  }
+
   /**
    * The next message; undefined once the other side has ended.
    *
@@ -91,7 +99,7 @@ export class Connection extends OpenSocket {
     return await this.#receiving.run(async () => {
       for (;;) {
         this.resource.assertLive();
-        const packet = receivePacket(this.fd);
+        const packet = receivePacket(this.fd, packetOf);
         if (packet === "ended") return undefined;
         if (packet !== "later") return packet;
         await this.ready("read", signal);

@@ -15,7 +15,7 @@ import {
   SCM_RIGHTS,
   SOL_SOCKET,
 } from "../../ffi/channel/constants.ts";
-import { cmsghdr, msghdr, readCmsghdr, readMsghdr, writeCmsghdr, writeMsghdr } from "../../ffi/channel/structs.ts";
+import { cmsghdr, msghdr, readCmsghdr, writeCmsghdr, writeMsghdr } from "../../ffi/channel/structs.ts";
 import { EAGAIN, ECONNRESET, EPIPE, ETOOMANYREFS } from "../../ffi/libc/errors.ts";
 import { iovec, writeIovec } from "../../ffi/libc/structs.ts";
 import { throwAll } from "../core/errors.ts";
@@ -49,10 +49,15 @@ const CONTROL_AT = IOVEC_AT + iovec.size;
 const DATA_AT = CONTROL_AT + controlLength(MOST_FDS);
 const END = DATA_AT + LONGEST + 1;
 
+const { msg_control, msg_controllen, msg_flags } = msghdr.fields;
+
 /** Every call is over before the next begins, so all connections share it. */
 const scratch = new DataView(new ArrayBuffer(END));
 const data = new Uint8Array(scratch.buffer, DATA_AT);
-let base: Address | undefined;
+const received = new DataView(scratch.buffer, DATA_AT);
+
+/** Where the control messages lie in memory; undefined until the header is written. */
+let control: Address | undefined;
 
 /** Fds that came with a message. Those that nobody takes are closed. */
 export class ReceivedFds implements Disposable {
@@ -82,12 +87,22 @@ export class ReceivedFds implements Disposable {
   }
 }
 
+const NO_FDS = new ReceivedFds([]);
+
+/** Looks at a message: its bytes, which are there until this returns, how many they are, and the fds, which it may take. */
+export type Look<T> = (data: DataView<ArrayBuffer>, byteLength: number, fds: ReceivedFds) => T;
+
 /** A message. */
 export interface Packet {
   /** Its bytes. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** What came with it. */
   readonly fds: ReceivedFds;
+}
+
+/** The message itself, for {@link receivePacket}. */
+export function packetOf({ buffer, byteOffset }: DataView<ArrayBuffer>, byteLength: number, fds: ReceivedFds): Packet {
+  return { bytes: new Uint8Array(buffer, byteOffset, byteLength).slice(), fds };
 }
 
 /**
@@ -97,13 +112,7 @@ export interface Packet {
  */
 export function sendPacket(socket: number, bytes: Uint8Array, fds: readonly number[]): boolean {
   data.set(bytes);
-  const length = FD_BYTES * fds.length;
-  writeCmsghdr(scratch, CONTROL_AT, {
-    cmsg_len: BigInt(cmsghdr.size + length),
-    cmsg_level: SOL_SOCKET,
-    cmsg_type: SCM_RIGHTS,
-  });
-  for (const [i, fd] of fds.entries()) scratch.setInt32(CONTROL_AT + cmsghdr.size + FD_BYTES * i, fd, true);
+  if (fds.length > 0) writeFds(fds);
   describe(bytes.length, fds.length === 0 ? 0 : controlLength(fds.length));
   const sent = sockets().sendmsg(socket, scratch, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0n) return true;
@@ -113,34 +122,36 @@ export function sendPacket(socket: number, bytes: Uint8Array, fds: readonly numb
 }
 
 /**
- * Takes the next message, if there is one: `"later"` if none has come yet, `"ended"` if none will.
+ * Takes the next message, if there is one, and answers what `look` does: `"later"` if none has come yet, `"ended"` if none
+ * will. If `look` throws, the fds are closed.
  *
  * @throws {MessageError} if it is empty, too long, or has lost fds on the way.
  * @throws {NativeCallError} if the connection failed.
  */
-export function receivePacket(socket: number): Packet | "later" | "ended" {
+export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "ended" {
   describe(LONGEST + 1, controlLength(MOST_FDS));
   const count = Number(sockets().recvmsg(socket, scratch, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
   if (count < 0) {
     const code = errno();
     if (code === EAGAIN) return "later";
     // The other side ended without reading all of ours. That is told once, before what it had sent.
-    if (code === ECONNRESET) return receivePacket(socket);
+    if (code === ECONNRESET) return receivePacket(socket, look);
     throw socketError("recvmsg");
   }
-  const { msg_flags, msg_controllen } = readMsghdr(scratch, 0);
-  const fds = new ReceivedFds(fdsIn(Number(msg_controllen)));
+  const flags = scratch.getInt32(msg_flags.offset, true);
+  const length = scratch.getUint32(msg_controllen.offset, true);
+  const fds = length === 0 ? NO_FDS : new ReceivedFds(fdsIn(length));
   try {
-    if ((msg_flags & MSG_CTRUNC) !== 0) {
+    if ((flags & MSG_CTRUNC) !== 0) {
       throw badMessage(
         "fds",
         `some did not arrive: there were more than ${MOST_FDS}, or this process has too many open.`,
       );
     }
-    if ((msg_flags & MSG_TRUNC) !== 0 || count > LONGEST) {
+    if ((flags & MSG_TRUNC) !== 0 || count > LONGEST) {
       throw badMessage("message", `expected at most ${LONGEST} bytes, got more.`);
     }
-    if (count > 0) return { bytes: data.slice(0, count), fds };
+    if (count > 0) return look(received, count, fds);
     if (fds.length === 0 && hasEnded(socket)) return "ended";
     throw badMessage("message", "it is empty.");
   } catch (error) {
@@ -171,19 +182,38 @@ function fdsIn(length: number): number[] {
   return fds;
 }
 
-/** Fills in the header for so many bytes of data and of control messages. */
-function describe(byteLength: number, control: number): void {
-  base ??= addressOf(scratch, "channel");
-  writeIovec(scratch, IOVEC_AT, { iov_base: base + BigInt(DATA_AT) as Address, iov_len: BigInt(byteLength) });
+/** Writes the control message that brings fds. */
+function writeFds(fds: readonly number[]): void {
+  writeCmsghdr(scratch, CONTROL_AT, {
+    cmsg_len: BigInt(cmsghdr.size + FD_BYTES * fds.length),
+    cmsg_level: SOL_SOCKET,
+    cmsg_type: SCM_RIGHTS,
+  });
+  for (const [i, fd] of fds.entries()) scratch.setInt32(CONTROL_AT + cmsghdr.size + FD_BYTES * i, fd, true);
+}
+
+/** Fills in the header for so many bytes of data and of control messages: only what changes, once it was written. */
+function describe(byteLength: number, ofControl: number): void {
+  control ??= writeHeader();
+  scratch.setUint32(IOVEC_AT + iovec.fields.iov_len.offset, byteLength, true); // its upper half stays 0
+  scratch.setBigUint64(msg_control.offset, ofControl === 0 ? NULL : control, true);
+  scratch.setUint32(msg_controllen.offset, ofControl, true);
+}
+
+/** Writes what never changes; answers where the control messages lie. */
+function writeHeader(): Address {
+  const base = addressOf(scratch, "channel");
+  writeIovec(scratch, IOVEC_AT, { iov_base: base + BigInt(DATA_AT) as Address, iov_len: 0n });
   writeMsghdr(scratch, 0, {
     msg_name: NULL,
     msg_namelen: 0,
     msg_iov: base + BigInt(IOVEC_AT) as Address,
     msg_iovlen: 1n,
-    msg_control: control === 0 ? NULL : base + BigInt(CONTROL_AT) as Address,
-    msg_controllen: BigInt(control),
+    msg_control: NULL,
+    msg_controllen: 0n,
     msg_flags: 0,
   });
+  return base + BigInt(CONTROL_AT) as Address;
 }
 
 /** Bytes of a control message with so many fds (CMSG_SPACE). */

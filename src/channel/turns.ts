@@ -3,6 +3,11 @@ export class Turns {
   #busy = false;
   readonly #waiting: (() => void)[] = [];
 
+  /** Is an action running? */
+  get isBusy(): boolean {
+    return this.#busy;
+  }
+
   /** Runs an action when it is its turn. @throws the signal's reason, if it is aborted before. */
   async run<T>(action: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();

@@ -1,65 +1,73 @@
 import { type MemoryTarget, portsOf } from "../../core/device/memory.ts";
+import type { Layout } from "../../core/layout/layout.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { tensorOver } from "../../core/tensors/over.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
 
-/** How a ring's frame is lent for one turn. */
-export interface Lending {
-  /** What the borrower may do. */
-  readonly access: Access;
+/** One of a ring's frames, which is lent for one turn after the other. What never changes is asked once. */
+export class RingFrame<T extends Tensor | Frame> {
+  /** The memory, for all turns. */
+  readonly whole: T;
   /** What messages call what is lent. */
   readonly name: string;
-  /** Called when it is disposed; must not reach it. */
-  readonly atEnd: () => void;
-}
+  readonly #planes: readonly Tensor[];
+  readonly #layouts: readonly Layout[];
+  readonly #isOneBlock: boolean;
 
-/** Takes a frame over: it and its planes can be used by {@link lend} alone, until the returned function is called. */
-export function takeOver(frame: Tensor | Frame, by: string): () => void {
-  frame.revokeViews("read-write");
-  markTaken(frame, by);
-  return () => markTaken(frame, undefined);
-}
+  /** `name` is what is lent. */
+  constructor(whole: T, name: string) {
+    this.whole = whole;
+    this.name = name;
+    this.#planes = whole instanceof Tensor ? [whole] : whole.planes;
+    this.#layouts = this.#planes.map(({ layout }) => layout);
+    this.#isOneBlock = isOneBlock(whole, this.#planes);
+  }
 
-/** Lends a ring's frame for one turn. */
-export function lend<T extends Tensor | Frame>(frame: T, { access, name, atEnd }: Lending): T {
-  const { takenBy } = frame.resource;
-  markTaken(frame, undefined);
-  try {
-    frame.assertUsable(access);
-    const turn = isOneBlock(frame) ? ofOneBlock(frame, access, name) : frame.borrow(access) as T;
-    turn.resource.undo.unshift(atEnd);
-    return turn;
-  } finally {
-    markTaken(frame, takenBy);
+  /** Takes it over: it and its planes can be used by {@link lend} alone, until the returned function is called. */
+  takeOver(by: string): () => void {
+    this.whole.revokeViews("read-write");
+    this.#mark(by);
+    return () => this.#mark(undefined);
+  }
+
+  /** Lends it for one turn. `atEnd` is called when what it returns is disposed, and must not reach that. */
+  lend(access: Access, atEnd: () => void): T {
+    const { takenBy } = this.whole.resource;
+    this.#mark(undefined);
+    try {
+      this.whole.assertUsable(access);
+      const turn = this.#isOneBlock ? this.#inOneBlock(access) : this.whole.borrow(access) as T;
+      turn.resource.undo.unshift(atEnd);
+      return turn;
+    } finally {
+      this.#mark(takenBy);
+    }
+  }
+
+  #mark(by: string | undefined): void {
+    this.whole.resource.takenBy = by;
+    for (const plane of this.#planes) plane.resource.takenBy = by;
+  }
+
+  /** The same as `borrow()`, with one grant for all planes: a third of the time. */
+  #inOneBlock(access: Access): T {
+    const { whole: parent, name } = this;
+    const { target, resource: owner } = parent;
+    const [all] = owner.grants;
+    const grant = all.lend(access, all.start, all.end, name);
+    const resource = new Resource({ name, grants: [grant], owners: [owner] });
+    grant.revokeConflicting();
+    const at = { handle: this.#planes[0].rawHandle, layouts: this.#layouts, resource, parent };
+    const of = target as MemoryTarget;
+    if (!(parent instanceof Frame)) return tensorOver(of, at) as T;
+    return tensorOver(of, { ...at, info: parent.info, metadata: parent.metadata }) as T;
   }
 }
 
-function markTaken(frame: Tensor | Frame, by: string | undefined): void {
-  frame.resource.takenBy = by;
-  for (const plane of planesOf(frame)) plane.resource.takenBy = by;
-}
-
 /** Does it lie in one block that it holds as a whole, of a kind that makes tensors of a block? */
-function isOneBlock(frame: Tensor | Frame): boolean {
-  if (frame.resource.grants.length !== 1 || portsOf(frame.target)?.tensor === undefined) return false;
-  const [{ rawHandle }] = planesOf(frame);
-  return planesOf(frame).every((plane) => plane.rawHandle === rawHandle);
-}
-
-/** The same as `borrow()`, with one grant for all planes: a third of the time. */
-function ofOneBlock<T extends Tensor | Frame>(parent: T, access: Access, name: string): T {
-  const { target, resource: { grants: [whole] } } = parent;
-  const grant = whole.lend(access, whole.start, whole.end, name);
-  const resource = new Resource({ name, grants: [grant], owners: [parent.resource] });
-  grant.revokeConflicting();
-  const planes = planesOf(parent);
-  const layouts = planes.map(({ layout }) => layout);
-  const what = parent instanceof Frame ? { info: parent.info, metadata: parent.metadata } : {};
-  return tensorOver(target as MemoryTarget, { handle: planes[0].rawHandle, layouts, resource, parent, ...what }) as T;
-}
-
-function planesOf(frame: Tensor | Frame): readonly Tensor[] {
-  return frame instanceof Tensor ? [frame] : frame.planes;
+function isOneBlock({ resource, target }: Tensor | Frame, planes: readonly Tensor[]): boolean {
+  if (resource.grants.length !== 1 || portsOf(target)?.tensor === undefined) return false;
+  return planes.every(({ rawHandle }) => rawHandle === planes[0].rawHandle);
 }

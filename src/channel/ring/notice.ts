@@ -6,8 +6,9 @@
  */
 import { ECONNRESET, EPIPE } from "../../../ffi/libc/errors.ts";
 import { NativeCallError } from "../../core/errors.ts";
+import type { Connection } from "../connection.ts";
 import { badMessage } from "../errors.ts";
-import type { Packet } from "../packet.ts";
+import type { Look } from "../packet.ts";
 
 /**
  * What a notice says: that a frame can be read; that its reader has finished; that a reader keeps frames, this one as the
@@ -16,6 +17,9 @@ import type { Packet } from "../packet.ts";
 export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
 
 const BYTES = 24;
+
+/** Where each field begins. */
+const [KIND_AT, INDEX_AT, SEQUENCE_AT, TIMESTAMP_AT] = [0, 4, 8, 16];
 
 /** On the wire, that there is no timestamp. */
 const NO_TIMESTAMP = -(2n ** 63n);
@@ -38,6 +42,12 @@ export interface Notice {
   readonly timestamp: bigint | undefined;
 }
 
+/** A notice that came, and of which kind it is. */
+export interface Told extends Notice {
+  /** One of {@link NOTICES}. */
+  readonly kind: number;
+}
+
 /** Is it the error of a side that finds that the other has ended? */
 export function isEnd(error: unknown): boolean {
   return error instanceof NativeCallError && (error.code === EPIPE || error.code === ECONNRESET);
@@ -48,31 +58,55 @@ export function isTimestamp(value: unknown): value is bigint {
   return typeof value === "bigint" && BigInt.asIntN(64, value) === value && value !== NO_TIMESTAMP;
 }
 
+/** How notices are written: one after the other, in the same bytes. */
+const scratch = new DataView(new ArrayBuffer(BYTES));
+const scratchBytes = new Uint8Array(scratch.buffer);
+
 /** The bytes of a notice. */
-export function encodedNotice(kind: number, { index, sequence, timestamp = NO_TIMESTAMP }: Notice): Uint8Array {
-  const view = new DataView(new ArrayBuffer(BYTES));
-  view.setUint32(0, kind, true);
-  view.setUint32(4, index, true);
-  view.setBigUint64(8, BigInt(sequence), true);
-  view.setBigInt64(16, timestamp, true);
-  return new Uint8Array(view.buffer);
+export function encodedNotice(kind: number, notice: Notice): Uint8Array {
+  return written(kind, notice).slice();
 }
 
-/** The notice in a message, and its kind. @throws {MessageError} if it is none of these kinds. */
-export function noticeIn({ bytes, fds }: Packet, kinds: readonly number[]): Notice & { readonly kind: number } {
-  using none = fds;
-  if (none.length > 0) throw badMessage("fds", `expected 0, got ${none.length}.`);
-  if (bytes.length !== BYTES) throw badMessage("notice", `expected ${BYTES} bytes, got ${bytes.length}.`);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, BYTES);
-  const kind = view.getUint32(0, true);
-  if (!kinds.includes(kind)) throw badMessage("notice", `expected kind ${kinds.join(" or ")}, got ${kind}.`);
-  const sequence = Number(view.getBigUint64(8, true));
-  if (!Number.isSafeInteger(sequence)) throw badMessage("sequence", "expected a number below 2^53.");
-  const timestamp = view.getBigInt64(16, true);
-  return {
-    kind,
-    index: view.getUint32(4, true),
-    sequence,
-    timestamp: timestamp === NO_TIMESTAMP ? undefined : timestamp,
+/** Tells the other side, at once where its socket has room. If that fails, `onFailure` is called a little later. */
+export function tell(
+  connection: Connection,
+  kind: number,
+  notice: Notice,
+  onFailure: (error: unknown) => void,
+): void {
+  try {
+    if (connection.sendNow(written(kind, notice))) return;
+    connection.send(encodedNotice(kind, notice), []).catch(onFailure);
+  } catch (error) {
+    queueMicrotask(() => onFailure(error));
+  }
+}
+
+/** Looks at a message that has to be a notice of one of these kinds; {@link MessageError} if it is none. */
+export function noticeOf(kinds: readonly number[]): Look<Told> {
+  return (data, byteLength, fds) => {
+    if (fds.length > 0) throw badMessage("fds", `expected 0, got ${fds.length}.`);
+    if (byteLength !== BYTES) throw badMessage("notice", `expected ${BYTES} bytes, got ${byteLength}.`);
+    const kind = data.getUint32(KIND_AT, true);
+    if (!kinds.includes(kind)) throw badMessage("notice", `expected kind ${kinds.join(" or ")}, got ${kind}.`);
+    const upper = data.getUint32(SEQUENCE_AT + 4, true);
+    if (upper >= 2 ** 21) throw badMessage("sequence", "expected a number below 2^53.");
+    const sequence = upper * 2 ** 32 + data.getUint32(SEQUENCE_AT, true);
+    return { kind, index: data.getUint32(INDEX_AT, true), sequence, timestamp: timestampIn(data) };
   };
+}
+
+/** Most frames have no timestamp: no bigint is made for them. */
+function timestampIn(data: DataView): bigint | undefined {
+  if (data.getUint32(TIMESTAMP_AT, true) === 0 && data.getUint32(TIMESTAMP_AT + 4, true) === 2 ** 31) return undefined;
+  return data.getBigInt64(TIMESTAMP_AT, true);
+}
+
+function written(kind: number, { index, sequence, timestamp = NO_TIMESTAMP }: Notice): Uint8Array<ArrayBuffer> {
+  scratch.setUint32(KIND_AT, kind, true);
+  scratch.setUint32(INDEX_AT, index, true);
+  scratch.setUint32(SEQUENCE_AT, sequence, true); // its lower half
+  scratch.setUint32(SEQUENCE_AT + 4, sequence / 2 ** 32, true);
+  scratch.setBigInt64(TIMESTAMP_AT, timestamp, true);
+  return scratchBytes;
 }

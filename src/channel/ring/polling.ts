@@ -13,18 +13,17 @@ const LONG_MS = 2;
 export class Polling {
   #isWorthIt = true;
 
-  /** Asks until there is an answer; `wait` resolves when it is time to ask again. */
+  /** Asks again until there is an answer; `wait` resolves when it is time to. Who has not asked yet asks before. */
   async until<T>(ask: () => T | undefined, wait: () => Promise<void>): Promise<T> {
-    let answer = ask();
-    if (answer !== undefined) return answer;
     const start = performance.now();
     const end = this.#isWorthIt ? start + POLLING_MS : start;
-    for (let now = start; answer === undefined; now = performance.now()) {
+    for (let now = start;; now = performance.now()) {
       if (now >= end) await wait();
       else libc().sched_yield(); // the other side may need this core
-      answer = ask();
+      const answer = ask();
+      if (answer === undefined) continue;
+      this.#isWorthIt = performance.now() - start < LONG_MS;
+      return answer;
     }
-    this.#isWorthIt = performance.now() - start < LONG_MS;
-    return answer;
   }
 }

@@ -11,10 +11,10 @@ import { badMessage } from "../errors.ts";
 import { oneOf, record, whole } from "../fields.ts";
 import { decoded, jsonIn, KINDS } from "../message.ts";
 import { signalIn, type SignalOptions } from "../options.ts";
-import { type Packet, receivePacket } from "../packet.ts";
+import { receivePacket } from "../packet.ts";
 import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
-import { lend } from "./lend.ts";
-import { encodedNotice, isEnd, mostHeld, type Notice, noticeIn, NOTICES, type WhenFull } from "./notice.ts";
+import { RingFrame } from "./lend.ts";
+import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type WhenFull } from "./notice.ts";
 import { Polling } from "./polling.ts";
 
 /** The most frames of a ring. */
@@ -36,6 +36,9 @@ interface Turn {
 
 const WAIT: Names<SignalOptions> = { signal: true };
 
+/** What a writer says. */
+const published = noticeOf([NOTICES.published]);
+
 /** Who gave a frame: the frame keeps it alive, because its end is the frame's. */
 const readers = new WeakMap<Tensor | Frame, RingReader<Tensor | Frame>>();
 
@@ -49,7 +52,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** Kept alive: it would be closed with the last reference to it. */
   readonly #peer: Peer;
   readonly #connection: Connection;
-  readonly #frames: readonly T[];
+  readonly #frames: readonly RingFrame<T>[];
   readonly #whenFull: WhenFull;
   readonly #inHand: Map<number, Turn> = new Map();
   readonly #polling: Polling = new Polling();
@@ -64,7 +67,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     super();
     this.#peer = peer;
     this.#connection = connectionOf(peer);
-    this.#frames = frames;
+    this.#frames = frames.map((frame, i) => new RingFrame(frame, `frame ${i} of ${name}`));
     this.#whenFull = whenFull;
     this.resource = new Resource({ name });
     peer.resource.dependOn(this.resource);
@@ -99,10 +102,10 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const { signal } = signalIn(optionsIn(options, WAIT).signal);
     signal?.throwIfAborted();
     try {
-      const packet = await this.#polling.until(() => this.#received(), () => this.#connection.ready("read", signal));
-      if (packet === "ended") return undefined;
-      if (packet !== "full") {
-        const notice = noticeIn(packet, [NOTICES.published]);
+      const notice = this.#received() ??
+        await this.#polling.until(() => this.#received(), () => this.#connection.ready("read", signal));
+      if (notice === "ended") return undefined;
+      if (notice !== "full") {
         this.#check(notice);
         return this.#lend(notice);
       }
@@ -138,13 +141,13 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     }
   }
 
-  #received(): Packet | "ended" | "full" | undefined {
+  #received(): Notice | "ended" | "full" | undefined {
     this.resource.assertLive();
     this.#connection.resource.assertLive();
-    const packet = receivePacket(this.#connection.fd);
-    if (packet === "later") return this.#beforeWaiting();
+    const notice = receivePacket(this.#connection.fd, published);
+    if (notice === "later") return this.#beforeWaiting();
     this.#asked = false;
-    return packet;
+    return notice;
   }
 
   /** Lets the writer know of a wait for more than one frame. Answers "full" for a wait that could not end. */
@@ -155,7 +158,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (turns.length >= most && turns.every(({ resource }) => resource.isLive)) return "full";
     if (this.#asked || this.#whenFull === "wait") return undefined;
     this.#asked = true;
-    tell(this.#connection, this.resource.name, NOTICES.wanted, turns[0].notice);
+    tellWriter(this.#connection, this.resource.name, NOTICES.wanted, turns[0].notice);
   }
 
   #check({ index, sequence }: Notice): void {
@@ -176,9 +179,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const { name } = this.resource;
     const atEnd = () => {
       inHand.delete(index);
-      tell(connection, name, NOTICES.released, notice);
+      tellWriter(connection, name, NOTICES.released, notice);
     };
-    const frame = lend(this.#frames[index], { access: "read", name: `frame ${index} of ${name}`, atEnd });
+    const frame = this.#frames[index].lend("read", atEnd);
     inHand.set(index, { notice, resource: frame.resource });
     if (frame instanceof Frame) {
       frame.metadata.set("sequence", sequence);
@@ -191,8 +194,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
 }
 
 /** Tells the writer of a ring something. If that fails, this side leaves the ring, so that the writer gets its frames back. */
-function tell(connection: Connection, ring: string, kind: number, notice: Notice): void {
-  connection.send(encodedNotice(kind, notice), []).catch((error) => {
+function tellWriter(connection: Connection, ring: string, kind: number, notice: Notice): void {
+  tell(connection, kind, notice, (error) => {
     if (isEnd(error) || !connection.resource.isLive) return; // what the writer had sent can still be read
     warn(
       `${ring}: this side leaves it, because its writer cannot be told of frame ${notice.index}: ${messageOf(error)}`,

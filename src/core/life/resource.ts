@@ -234,7 +234,7 @@ export class Resource {
   async disposeAsync(): Promise<void> {
     begin(this);
     this.awaited = true;
-    await drive(this);
+    if (advance(this) !== undefined) await drive(this);
     raiseFailures(this);
   }
 

@@ -261,9 +261,9 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
   }
 
   /** The same without blocking the event loop; lends in flight are waited for too. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
     unregister(this.#registration);
-    await this.resource.disposeAsync();
+    return this.resource.disposeAsync();
   }
 }
 

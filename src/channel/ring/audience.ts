@@ -1,0 +1,205 @@
+import { messageOf } from "../../core/errors.ts";
+import type { Resource } from "../../core/life/resource.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import { warn } from "../../core/warn.ts";
+import { badMessage } from "../errors.ts";
+import { encoded, KINDS } from "../message.ts";
+import { receivePacket } from "../packet.ts";
+import { connectionOf, type Peer } from "../peer.ts";
+import type { Server } from "../server.ts";
+import { Changes } from "./changes.ts";
+import { isEnd, noticeOf, NOTICES, type Told, type WhenFull } from "./notice.ts";
+import type { Slot } from "./slot.ts";
+import { Subscriber } from "./subscriber.ts";
+
+/** How long to wait where a reader cannot be taken, in milliseconds. */
+const RETRY_MS = 100;
+
+/** What a reader says. */
+const said = noticeOf([NOTICES.released, NOTICES.wanted]);
+
+/** What an audience is made of. */
+interface AudienceInit<T extends Tensor | Frame> {
+  /** The end of life of the ring. */
+  readonly ring: Resource;
+  /** All of its frames. */
+  readonly slots: readonly Slot<T>[];
+  /** What the writer does when none is free. */
+  readonly whenFull: WhenFull;
+  /** Told of a frame that no reader waits for any more. */
+  readonly onFree: (slot: Slot<T>) => void;
+}
+
+/** The readers of a ring, as its writer sees them: it lets them in, tells them of frames, and hears what they release. */
+export class Audience<T extends Tensor | Frame> {
+  /** Tells when a reader comes, goes, or gives a frame back. */
+  readonly changes: Changes = new Changes();
+  readonly #ring: Resource;
+  readonly #slots: readonly Slot<T>[];
+  readonly #whenFull: WhenFull;
+  readonly #onFree: (slot: Slot<T>) => void;
+  readonly #readers: Set<Subscriber<T>> = new Set();
+  /** The frames that readers wait for, the oldest first. */
+  readonly #published: Set<Slot<T>> = new Set();
+
+  /** Nobody is here yet. */
+  constructor({ ring, slots, whenFull, onFree }: AudienceInit<T>) {
+    this.#ring = ring;
+    this.#slots = slots;
+    this.#whenFull = whenFull;
+    this.#onFree = onFree;
+  }
+
+  /** How many readers there are. */
+  get size(): number {
+    return this.#readers.size;
+  }
+
+  /** How many frames readers have, or are going to get. */
+  get waitedFor(): number {
+    return this.#published.size;
+  }
+
+  /** Lets readers in until the server ends. */
+  async listen(server: Server): Promise<void> {
+    while (server.resource.isLive) {
+      try {
+        for await (const peer of server) this.#serve(peer);
+      } catch (error) { // too many fds are open, perhaps for a moment
+        warn(`${this.#ring.name} cannot take a reader, and tries again: ${messageOf(error)}`);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  }
+
+  /** Gives a frame to all who are here. */
+  publish(slot: Slot<T>): void {
+    this.#published.add(slot);
+    for (const reader of this.#readers) reader.queue(slot);
+    this.#freeIfUnwanted(slot);
+  }
+
+  /** Takes the oldest frame back that no reader was told of; none gets it. Undefined where no frame is dropped. */
+  takeOldest(): Slot<T> | undefined {
+    if (this.#whenFull === "wait") return undefined;
+    for (const slot of this.#published) {
+      if (slot.isHeld) continue;
+      for (const reader of this.#readers) reader.forget(slot);
+      slot.waitedFor = 0;
+      this.#published.delete(slot);
+      return slot;
+    }
+  }
+
+  /** Takes what readers have released. */
+  hear(): void {
+    for (const reader of this.#readers) if (!this.#hear(reader)) this.#end(reader);
+  }
+
+  /** Waits until a reader says something, comes or goes, or a frame is given back. */
+  async change(signal: AbortSignal | undefined): Promise<void> {
+    const over = new AbortController();
+    const waiting = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);
+    const words = [...this.#readers].map(({ connection }) => connection.ready("read", waiting).catch(() => {}));
+    try {
+      await Promise.race([this.changes.next(waiting), ...words]);
+    } finally {
+      over.abort();
+    }
+    signal?.throwIfAborted();
+    this.hear();
+  }
+
+  /** Names the readers that have had frames for so long, and released none: each once, in a warning. */
+  nameSlow(ms: number): void {
+    for (const reader of this.#readers) {
+      if (reader.isNamed || !reader.isSlow(ms)) continue;
+      reader.isNamed = true;
+      warn(
+        `${this.#ring.name} waits: process ${reader.pid} has not released a frame for ${ms / 1000} s. ` +
+          'Have it dispose its frames, or pass { whenFull: "drop-oldest" }.',
+      );
+    }
+  }
+
+  /** One reader, from its beginning to its end. */
+  async #serve(peer: Peer): Promise<void> {
+    const connection = connectionOf(peer);
+    // Before a frame is dropped, a reader must not have been told of it: so it is told of one, and of more if it asks.
+    const window = this.#whenFull === "wait" ? this.#slots.length : 1;
+    const reader = new Subscriber<T>(peer, window, (error) => this.#lose(reader, error));
+    try {
+      this.#ring.assertLive(); // else its fds are closed, and their numbers are others'
+      peer.resource.dependOn(this.#ring);
+      await connection.send(encoded(KINDS.ring, 0, { frames: this.#slots.length, whenFull: this.#whenFull }), []);
+      for (const { message: { bytes, fds } } of this.#slots) await connection.send(bytes, fds);
+      this.#readers.add(reader);
+      this.changes.tell();
+      // What is released is asked for when a frame is needed: to be woken for each would cost more than all else. But one
+      // who may have one frame at a time has to be told of the next.
+      const event = this.#whenFull === "wait" ? "hang-up" : "read";
+      do await connection.ready(event, undefined); while (this.#hear(reader));
+    } catch (error) {
+      this.#lose(reader, error);
+    } finally {
+      this.#end(reader);
+      peer[Symbol.dispose]();
+    }
+  }
+
+  /** Takes what a reader has released. Answers false once it has ended, or lies. */
+  #hear(reader: Subscriber<T>): boolean {
+    const { fd, resource } = reader.connection;
+    try {
+      while (resource.isLive) {
+        const notice = receivePacket(fd, said);
+        if (notice === "later") return true;
+        if (notice === "ended") return false;
+        this.#take(reader, notice);
+      }
+    } catch (error) {
+      this.#lose(reader, error);
+    }
+    return false;
+  }
+
+  #take(reader: Subscriber<T>, notice: Told): void {
+    if (notice.kind === NOTICES.wanted) {
+      if (!reader.wantMore(notice)) throw badMessage("notice", "it keeps a frame that it does not have.");
+      return;
+    }
+    const slot = reader.release(notice);
+    if (slot === undefined) throw badMessage("notice", "it releases a frame that it does not have.");
+    this.#letGo(slot);
+  }
+
+  /** It cannot be talked to any more: because it or the ring has ended, or by what has to be said. */
+  #lose(reader: Subscriber<T>, error: unknown): void {
+    const { resource } = reader.connection;
+    if (!isEnd(error) && resource.isLive) warn(`${this.#ring.name} turns a reader away: ${messageOf(error)}`);
+    this.#end(reader);
+    resource.dispose();
+  }
+
+  #end(reader: Subscriber<T>): void {
+    if (!this.#readers.delete(reader)) return;
+    for (const slot of reader.end()) this.#letGo(slot);
+    reader.connection.resource.dispose();
+    this.changes.tell();
+  }
+
+  #letGo(slot: Slot<T>): void {
+    slot.waitedFor--;
+    this.#freeIfUnwanted(slot);
+    if (this.#whenFull === "wait") return;
+    for (const reader of this.#readers) reader.tell(); // one more may be held now
+  }
+
+  #freeIfUnwanted(slot: Slot<T>): void {
+    if (slot.waitedFor > 0) return;
+    this.#published.delete(slot);
+    this.#onFree(slot);
+    this.changes.tell();
+  }
+}

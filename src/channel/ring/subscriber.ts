@@ -1,0 +1,92 @@
+import type { Frame } from "../../core/tensors/frame.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import type { Connection } from "../connection.ts";
+import { connectionOf, type Peer } from "../peer.ts";
+import { type Notice, NOTICES, tell } from "./notice.ts";
+import type { Slot } from "./slot.ts";
+
+/** A reader, as the writer sees it. */
+export class Subscriber<T extends Tensor | Frame> {
+  /** Its socket. */
+  readonly connection: Connection;
+  /** Its process. */
+  readonly pid: number;
+  /** Was the program told that it holds the writer up? */
+  isNamed = false;
+  /** How many frames it gets without asking for one more. */
+  readonly #window: number;
+  readonly #onFailure: (error: unknown) => void;
+  /** What it is going to get, the oldest first. */
+  #unread: Slot<T>[] = [];
+  readonly #inHand: Map<number, Slot<T>> = new Map();
+  #wantsMore = false;
+  /** Since when it has had frames and released none. */
+  #since = 0;
+
+  /** It has the ring's memory. `onFailure` is called if it cannot be told of a frame. */
+  constructor(peer: Peer, window: number, onFailure: (error: unknown) => void) {
+    this.connection = connectionOf(peer);
+    this.pid = peer.credentials.pid;
+    this.#window = window;
+    this.#onFailure = onFailure;
+  }
+
+  /** Has it had frames for so long, and released none? */
+  isSlow(ms: number): boolean {
+    return this.#inHand.size > 0 && performance.now() - this.#since >= ms;
+  }
+
+  /** Queues a frame, and tells the reader if it may have one more. */
+  queue(slot: Slot<T>): void {
+    slot.waitedFor++;
+    this.#unread.push(slot);
+    this.tell();
+  }
+
+  /** It keeps a frame, and waits for one more. Answers false if it does not have that. */
+  wantMore({ index, sequence }: Notice): boolean {
+    if (this.#inHand.get(index)?.notice.sequence !== sequence) return false;
+    this.#wantsMore = true;
+    this.tell();
+    return true;
+  }
+
+  /** It will not get this frame. */
+  forget(slot: Slot<T>): void {
+    this.#unread = this.#unread.filter((other) => other !== slot);
+  }
+
+  /** It has finished with a frame. Answers undefined if it did not have that. */
+  release({ index, sequence }: Notice): Slot<T> | undefined {
+    const slot = this.#inHand.get(index);
+    if (slot?.notice.sequence !== sequence) return undefined;
+    this.#inHand.delete(index);
+    slot.letGo();
+    this.#since = performance.now();
+    this.tell();
+    return slot;
+  }
+
+  /** It has gone: what it had, and what it was going to get. */
+  *end(): Generator<Slot<T>> {
+    for (const slot of this.#inHand.values()) {
+      slot.letGo();
+      yield slot;
+    }
+    this.#inHand.clear();
+    yield* this.#unread.splice(0);
+  }
+
+  /** Tells it of what it may have. */
+  tell(): void {
+    while (this.#unread.length > 0 && this.#unread[0].mayBeHeld) {
+      if (this.#inHand.size >= this.#window && !this.#wantsMore) return;
+      const slot = this.#unread.shift()!;
+      if (this.#inHand.size === 0) this.#since = performance.now();
+      this.#wantsMore = false;
+      this.#inHand.set(slot.index, slot);
+      slot.hold();
+      tell(this.connection, NOTICES.published, slot.notice, this.#onFailure);
+    }
+  }
+}
