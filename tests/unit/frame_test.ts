@@ -1,9 +1,11 @@
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, DisposedError, InteropError } from "../../src/core/errors.ts";
 import type { Usable } from "../../src/core/device/line.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { host } from "../../src/host/context.ts";
+import { Resource } from "../../src/core/life/resource.ts";
+import { collect } from "../gc.ts";
 import { command, fakes, FakeWork } from "./fakes.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
@@ -145,5 +147,40 @@ Deno.test(
     three.submit(use(frame.planes[0]), command(() => {}));
     assertEquals([two.lane.waitsInFlight, three.lane.waitsInFlight], [[1], [1]]);
     three.lane.driveTo(1);
+  }),
+);
+
+Deno.test(
+  "frames that are disposed leave nothing to the finalizers, and their planes neither",
+  withEmptyLedger(async () => {
+    await collect(); // what the tests before have left
+    const { finalize } = Resource.prototype;
+    const finalized: string[] = [];
+    Resource.prototype.finalize = function (this: Resource) {
+      finalized.push(this.name);
+    };
+    try {
+      for (let i = 0; i < 100; i++) {
+        const frame = i % 2 === 0 ? host.allocateFrame(info) : Frame.of([luma(), chroma()], info);
+        await Promise.resolve(); // in the next job, finalizers know it
+        frame[Symbol.dispose]();
+      }
+      await collect();
+    } finally {
+      Resource.prototype.finalize = finalize;
+    }
+    assertEquals(finalized, []);
+  }),
+);
+
+Deno.test(
+  "a frame that is forgotten is named, and its planes end with it",
+  withEmptyLedger(async () => {
+    const warnings = await warningsOf(async () => {
+      (() => void host.allocateFrame(info))();
+      await collect();
+    });
+    assertEquals(warnings.length, 1);
+    assertMatch(warnings[0], /host frame NV12 was never disposed/);
   }),
 );

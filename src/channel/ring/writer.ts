@@ -53,6 +53,8 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   readonly #publishing: Turns = new Turns();
   readonly #polling: Polling = new Polling();
   #sequence = 0;
+  /** Was the program told that it holds itself up? */
+  #isNamed = false;
   #writable: WritableStream<T> | undefined;
 
   /** Takes server and frames over: made by {@link FrameRing.create}. */
@@ -175,7 +177,11 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
       return this.#audience.change(signal);
     };
     try {
-      if (this.#audience.waitedFor === 0) await wait(); // for this program, which can do nothing while it is polled for
+      while (this.#audience.waitedFor === 0) { // this program has all, and can do nothing while it is polled for
+        await wait();
+        const slot = this.#room();
+        if (slot !== undefined) return slot;
+      }
       return await this.#polling.until(() => this.#room(), wait);
     } finally {
       clearInterval(warning);
@@ -184,6 +190,8 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
 
   #nameWhoIsWaitedFor(): void {
     if (this.#audience.waitedFor > 0) return this.#audience.nameSlow(SLOW_MS);
+    if (this.#isNamed) return;
+    this.#isNamed = true;
     warn(
       `${this.resource.name} waits: this program has had all ${this.#slots.length} frames for ${SLOW_MS / 1000} s. ` +
         "Publish or dispose one.",
