@@ -129,12 +129,17 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     });
   }
 
-  /** Waits until there is a reader: what is published before is seen by nobody. */
+  /**
+   * Waits until there is a reader: what is published before is seen by nobody.
+   *
+   * @throws {DisposedError} if the ring is disposed, before or during the wait.
+   */
   async joined(options: SignalOptions = {}): Promise<void> {
     const { signal } = signalIn(optionsIn(options, WAIT).signal);
+    this.resource.assertLive();
     while (this.readers === 0) {
-      this.resource.assertLive();
       await this.#audience.changes.next(signal);
+      this.resource.assertLive();
     }
   }
 
