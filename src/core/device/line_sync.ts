@@ -8,18 +8,28 @@ import { type Undo, unwind } from "../life/undo.ts";
 /** The ledger's kind of a foreign semaphore, as one line has it. */
 const SHARED = "imported semaphore";
 
-/** What it needs of a {@link Line}. */
-interface Line {
+/** What a {@link LineSync} needs of a line. */
+export interface SyncedLine {
+  /** The driver that runs its commands. */
   readonly driver: Driver;
+  /** The driver's side of it. */
   readonly lane: unknown;
+  /** Its name, for messages. */
   readonly name: string;
+  /** Its newest mark. */
   readonly submitted: number;
+  /** How it waits for lines of other drivers. */
   readonly sync: LineSync;
+  /** Submits a command without tensors. */
   submitRaw(call: Call): { readonly mark: number };
+  /** True if a mark is over. */
   isOver(mark: number): boolean;
+  /** The same as far as is known. */
   wasOver(mark: number): boolean;
-  isBehind(other: Line, mark: number): boolean;
-  standBehind(other: Line, mark: number): void;
+  /** True if its next command waits on the device for a mark of another line. */
+  isBehind(other: SyncedLine, mark: number): boolean;
+  /** Its next command does, by what the caller has made the driver do. */
+  standBehind(other: SyncedLine, mark: number): void;
 }
 
 /** An import for one wait. The driver keeps it until the command at `mark` is over. */
@@ -44,31 +54,31 @@ interface Shared {
  * semaphore that a third driver made for both.
  */
 export class LineSync {
-  readonly #line: Line;
+  readonly #line: SyncedLine;
   readonly #sync: Sync | undefined;
   /** The imported timelines of other lines. */
-  readonly #timelines = new Map<Line, unknown>();
+  readonly #timelines = new Map<SyncedLine, unknown>();
   #once: readonly Once[] = [];
   /** The semaphores that another line signals and this one waits for. */
-  readonly #incoming = new Map<Line, Shared[]>();
+  readonly #incoming = new Map<SyncedLine, Shared[]>();
   /** The lines that wait for this one by semaphores. */
   readonly #outgoing = new Set<LineSync>();
   /** Imports that no command uses any more, or whose wait may not have been made: released with the line. */
   readonly #spent: unknown[] = [];
 
   /** Imports nothing yet. */
-  constructor(line: Line) {
+  constructor(line: SyncedLine) {
     this.#line = line;
     this.#sync = line.driver.lines.sync;
   }
 
   /** Can the next command wait for the other line? No gate may stand in front of it: its signal might never come. */
-  reaches(other: Line): boolean {
+  reaches(other: SyncedLine): boolean {
     return this.#exportedBy(other) !== undefined || this.#makerFor(other) !== undefined;
   }
 
   /** The next command waits for a mark of another line. Returns the mark that it stands behind; undefined if there is no way. */
-  waitFor(other: Line, mark: number): number | undefined {
+  waitFor(other: SyncedLine, mark: number): number | undefined {
     const kind = this.#exportedBy(other);
     if (kind !== undefined) return this.#waitForPort(other, mark, kind);
     return this.#makerFor(other) === undefined ? undefined : this.#waitForSignal(other);
@@ -94,7 +104,7 @@ export class LineSync {
   }
 
   /** The next command waits for a signal of another line. */
-  wait(imported: unknown, value: bigint, { line, mark }: { readonly line: Line; readonly mark: number }): void {
+  wait(imported: unknown, value: bigint, { line, mark }: { readonly line: SyncedLine; readonly mark: number }): void {
     this.#sync!.wait(this.#line.lane, imported, value);
     this.#line.standBehind(line, mark);
   }
@@ -143,7 +153,7 @@ export class LineSync {
   }
 
   /** A sync file of one mark, or the other line's own timeline. */
-  #waitForPort(other: Line, mark: number, kind: SyncKind): number {
+  #waitForPort(other: SyncedLine, mark: number, kind: SyncKind): number {
     const { lane, submitted } = this.#line;
     let imported = this.#timelines.get(other);
     using port = other.driver.lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
@@ -157,7 +167,7 @@ export class LineSync {
   }
 
   /** The other line signals behind all of its commands so far: the wait may be longer than necessary, never shorter. */
-  #waitForSignal(other: Line): number {
+  #waitForSignal(other: SyncedLine): number {
     const shared = this.#shared(other);
     const { lane, submitted } = this.#line;
     const value = isTimeline(shared.kind) ? shared.value + 1n : 1n;
@@ -169,7 +179,7 @@ export class LineSync {
   }
 
   /** A semaphore whose last wait is over, or stands in front of the next signal. */
-  #shared(other: Line): Shared {
+  #shared(other: SyncedLine): Shared {
     const known = this.#incoming.get(other) ?? [];
     const free =
       known.find(({ kind, waited }) =>
@@ -182,7 +192,7 @@ export class LineSync {
     return made;
   }
 
-  #make(other: Line): Shared {
+  #make(other: SyncedLine): Shared {
     const { maker, kind } = this.#makerFor(other)!;
     const semaphore = maker.make(kind);
     const undo: Undo = [];
@@ -210,13 +220,13 @@ export class LineSync {
   }
 
   /** The best kind in which the other line exports its marks, and that this one imports. */
-  #exportedBy(other: Line): SyncKind | undefined {
+  #exportedBy(other: SyncedLine): SyncKind | undefined {
     const theirs = other.driver.lines.sync;
     if (this.#sync === undefined || theirs?.export === undefined) return undefined;
     return theirs.exports.find((kind) => this.#sync!.imports.includes(kind));
   }
 
-  #makerFor(other: Line): ReturnType<typeof makerFor> {
+  #makerFor(other: SyncedLine): ReturnType<typeof makerFor> {
     const [own, theirs] = [this.#sync, other.driver.lines.sync];
     if (own?.device === undefined || theirs?.signal === undefined || theirs.device === undefined) return undefined;
     const devices = [theirs.device(other.lane), own.device(this.#line.lane)];
