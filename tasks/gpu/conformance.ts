@@ -1,4 +1,5 @@
 import { join } from "@std/path";
+import { fileOf } from "../../tests/conformance/results.ts";
 import type { Row } from "../../tests/conformance/rows.ts";
 import type { Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
@@ -38,14 +39,4 @@ function rowsIn(stdout: string): Row[] | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** A row a line. */
-function fileOf(heading: Readonly<Record<string, string>>, rows: readonly Row[]): string {
-  const lines = Object.entries(heading).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},`);
-  const cells = rows.map((row) => {
-    const fields = Object.entries(row).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
-    return `    {${fields.join(", ")}}`;
-  });
-  return ["{", ...lines, '  "rows": [', cells.join(",\n"), "  ]", "}", ""].join("\n");
 }

@@ -1,14 +1,20 @@
 import { join } from "@std/path";
+import { commit } from "../../bench/report/machine.ts";
+import { fileOf } from "../../tests/conformance/results.ts";
 import type { Row } from "../../tests/conformance/rows.ts";
-import { denoEnv, GuestError, noGuest, quote, runInGuest } from "../../tests/guest/guest.ts";
+import { denoEnv, GuestError, MACHINE, noGuest, quote, runInGuest } from "../../tests/guest/guest.ts";
 import { readJUnit, type Report } from "../report.ts";
+import { kernelRelease } from "../setup/kernel.ts";
 import { type Job, ROOT, type Run, RUSTICL, TEST_FLAGS, withEnd } from "./job.ts";
 
 /** Beside those that every guest has: dumb buffers, and fences that a test can hold back. */
 const MODULES = ["vgem"];
 /** Seconds for all that runs: after a boot that hangs, the task still ends within six minutes. */
 const LIMIT = 240;
-/** Where the guest leaves what came of it: each job's report, and the rows of the conformance suite. */
+/**
+ * Where the guest leaves what came of it: each job's report, and the rows of the conformance suite, as a file for
+ * tests/conformance/results.
+ */
 const FOLDER = join(ROOT, "out/guest");
 
 /** A command of `sh` that leaves a file, and what that says. */
@@ -18,7 +24,7 @@ interface Step {
   readonly command: string;
   /** Seconds after which it hangs, and is ended with SIGTERM. */
   readonly limit: number;
-  readonly read: (text: string) => Report;
+  readonly read: (text: string) => Report | Promise<Report>;
 }
 
 /** Runs test files in a guest, one after the other, and the conformance suite on the edges of some APIs. */
@@ -51,12 +57,16 @@ function testsOf({ name, args, wanted }: Job, i: number): Step {
 
 function rowsOf(api: string): Step {
   const file = join(FOLDER, `conformance-${api}.json`);
-  const main = "deno run -A --no-check tests/conformance/main.ts --json --where=guest";
+  const command = `deno run -A --no-check tests/conformance/main.ts --json --where=guest --only=${api}`;
   return {
     ...{ name: `the conformance suite on ${api}`, file, limit: 200 },
-    command: `${main} --only=${api} >${quote(file)}`,
-    read: (text) => {
+    command: `${command} >${quote(file)}`,
+    read: async (text) => {
       const rows: Row[] = JSON.parse(text || "[]");
+      const [machine, kernel] = [`QEMU ${MACHINE.join(" ")}`, `Linux ${await kernelRelease()}`];
+      if (rows.length > 0) {
+        await Deno.writeTextFile(file, fileOf({ commit: await commit(), machine, kernel, command }, rows));
+      }
       const of = (result: Row["result"]) => rows.filter((row) => row.result === result).map(describe);
       return { passed: of("pass"), failed: of("fail"), skipped: of("not-here") };
     },
@@ -81,7 +91,7 @@ async function runOfStep({ name, file, limit, read }: Step, broken: string): Pro
   if (end === undefined) return runOf(name, { failed: [`it did not end: ${broken}`] });
   const [code, seconds] = end.split(" ").map(Number);
   const how = code === 124 ? `SIGTERM, after ${limit} s` : `code ${code}`;
-  const report = read(await Deno.readTextFile(file).catch(() => ""));
+  const report = await read(await Deno.readTextFile(file).catch(() => ""));
   return { name, seconds, ...withEnd(report, code === 0 ? undefined : how) };
 }
 

@@ -98,6 +98,8 @@ export interface Subject extends Disposable {
   readonly variants?: Variants;
   /** Set where a map across it, and its end, take no native call at all. */
   readonly withoutCalls?: true;
+  /** Native calls of whose failure nobody has to hear: optional questions. */
+  readonly silent?: readonly string[];
   /** Has the APIs let go of what they keep until their next call. */
   quiet?(): void;
   /** How many native objects the driver says are alive, where it can tell. */

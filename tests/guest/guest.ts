@@ -34,8 +34,19 @@ const FILES = ["9p", "9pnet_virtio", "overlay"];
 /** What init prints before it runs the command. */
 const UP = "guest: up\n";
 const BOOTS = 2;
-/** KVM is left alone: not every machine's works, and a guest has to be the same everywhere. */
-const MACHINE = ["-M", "q35", "-accel", "tcg,thread=multi,tb-size=1024", "-smp", "1", "-cpu", "max", "-m", "3072"];
+/** QEMU's machine. KVM is left alone: not every machine's works, and a guest has to be the same everywhere. */
+export const MACHINE: readonly string[] = [
+  "-M",
+  "q35",
+  "-accel",
+  "tcg,thread=multi,tb-size=1024",
+  "-smp",
+  "1",
+  "-cpu",
+  "max",
+  "-m",
+  "3072",
+];
 const CONSOLE = ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"];
 
 /** Why no guest can be booted; undefined where one can. */

@@ -75,14 +75,14 @@ export const LOAD: readonly Case[] = [
       await intact();
       most = alive();
       for (const map of unused) {
-        const faults = await sweep(map, intact);
+        const faults = await sweep(map, intact, subject.silent);
         if (subject.withoutCalls) assertEquals(faults.map(({ call }) => call), [], "native calls of a map without any");
         else {assert(
             faults.length > 0,
             "a map makes no native call; where it needs none, its subject says withoutCalls",
           );}
       }
-      await sweep(mapUseAndUnmap, intact);
+      await sweep(mapUseAndUnmap, intact, subject.silent);
       try {
         source[Symbol.dispose](); // on work that had to be forgotten then and there
       } catch (error) {
