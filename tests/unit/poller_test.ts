@@ -142,15 +142,35 @@ pair("an fd that is closed while a duplicate of it lives on", async (near, far, 
   closeFd(copy);
 });
 
-pair("a number that another file has now", async (near, _far, close) => {
+pair("a number that another socket has now", async (near, _far, close) => {
   const waiting = ready(near, "read");
   await later(5);
   close(near);
   const [again, other] = socketPair();
   assertEquals(again, near);
   say(other);
-  await Promise.all([assertRejects(() => waiting, NativeCallError), ready(again, "read")]);
+  const [error] = await Promise.all([assertRejects(() => waiting, NativeCallError), ready(again, "read")]);
+  assertEquals(error.code, EBADF);
   for (const fd of [again, other]) closeFd(fd);
+});
+
+pair("a number that another socket has now, for which nobody waits", async (near, _far, close) => {
+  const waiting = ready(near, "read");
+  await later(5);
+  close(near);
+  const [again, other] = socketPair();
+  assertEquals(again, near);
+  assertEquals((await assertRejects(() => waiting, NativeCallError)).code, EBADF);
+  for (const fd of [again, other]) closeFd(fd);
+});
+
+pair("a number that a regular file has now", async (near, _far, close) => {
+  const waiting = ready(near, "read");
+  await later(5);
+  close(near);
+  using _file = Deno.openSync(new URL(import.meta.url));
+  assert(linkOf(`${near}`).endsWith("poller_test.ts"));
+  assertEquals((await assertRejects(() => waiting, NativeCallError)).code, EBADF);
 });
 
 pair("what is not open, and what never blocks", async () => {

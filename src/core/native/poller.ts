@@ -17,8 +17,8 @@ import {
   EPOLLONESHOT,
   EPOLLOUT,
 } from "../../../ffi/libc/constants.ts";
-import { ENOENT } from "../../../ffi/libc/errors.ts";
-import { messageOf, type NativeCallError, throwAll } from "../errors.ts";
+import { EBADF, ENOENT } from "../../../ffi/libc/errors.ts";
+import { messageOf, NativeCallError, throwAll } from "../errors.ts";
 import { type Undo, unwind } from "../life/undo.ts";
 import { warn } from "../warn.ts";
 import { closeFd } from "./fd.ts";
@@ -137,7 +137,7 @@ class Poller {
     const all = new Set(others).add(waiter);
     const error = this.#arm(fd, all);
     if (error === undefined) return void this.#waiters.set(fd, all);
-    this.#rejectAll(fd, error); // the fd of the others was closed
+    this.#rejectAll(fd); // the others' fd was closed, and perhaps its number is another file's now
     if (error.code !== ENOENT) return waiter.reject(error);
     if (this.#control(EPOLL_CTL_ADD, fd, waiter.interest | EPOLLONESHOT) !== 0) {
       return waiter.reject(libcError("epoll_ctl", "Only what can block is waited for: a socket, a pipe, a dma-buf."));
@@ -161,8 +161,9 @@ class Poller {
     if (this.#control(EPOLL_CTL_MOD, fd, interest) !== 0) return libcError("epoll_ctl");
   }
 
-  #rejectAll(fd: number, error: unknown): void {
-    for (const waiter of this.#waiters.get(fd) ?? []) waiter.reject(error);
+  /** Their fd was closed. The kernel may say ENOENT or EPERM of it: that is about another file, which has its number now. */
+  #rejectAll(fd: number): void {
+    for (const waiter of this.#waiters.get(fd) ?? []) waiter.reject(closedDuringWait(fd));
     this.#waiters.delete(fd);
   }
 
@@ -198,7 +199,12 @@ class Poller {
 
   /** Goes on waiting for an fd, if it is still open. */
   #check(fd: number, waiters: ReadonlySet<Waiter>): void {
-    const error = this.#arm(fd, waiters);
-    if (error !== undefined) this.#rejectAll(fd, error);
+    if (this.#arm(fd, waiters) !== undefined) this.#rejectAll(fd);
   }
+}
+
+function closedDuringWait(fd: number): NativeCallError {
+  const hint = "Keep the fd open until the wait has ended, or end the wait by its signal first.";
+  const fields = { api: "libc", fn: "epoll_wait", code: EBADF, codeName: "EBADF", hint };
+  return new NativeCallError(`fd ${fd} was closed during the wait for it (EBADF).`, fields);
 }
