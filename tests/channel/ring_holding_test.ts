@@ -1,7 +1,7 @@
 // Who holds which frames of a ring, and what those hear who wait for a frame in vain.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { AccessError, host } from "../../mod.ts";
+import { AccessError, DisposedError, host } from "../../mod.ts";
 import { FrameRing } from "../../src/channel/mod.ts";
 import { warningsOf } from "../warnings.ts";
 import { withNothingLeft } from "./help.ts";
@@ -95,6 +95,10 @@ Deno.test("ring: frames that a ring could not take stay their owner's", () =>
     one.planes[0].bytes().fill(1);
     await using _ring = create(freshPath());
     assertThrows(() => FrameRing.create(_ring.path, { frames: [one, one] }), Error, "frames[1]: it is frames[0] again");
+    const ended = sharable();
+    ended[Symbol.dispose]();
+    const error = assertThrows(() => FrameRing.create(freshPath(), { frames: [one, ended] }), DisposedError);
+    assertEquals([error.argument, error.message.startsWith("frames[1]: ")], ["frames[1]", true]);
     one.planes[0].bytes().fill(2);
   }));
 

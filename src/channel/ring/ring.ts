@@ -1,5 +1,5 @@
 import { isMade, type Names, optionsIn } from "../../core/argument.ts";
-import { throwAll } from "../../core/errors.ts";
+import { ofArgument, throwAll } from "../../core/errors.ts";
 import { unwind } from "../../core/life/undo.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
@@ -132,7 +132,11 @@ function shareBytes(frames: readonly (Tensor | Frame)[]): boolean {
 
 function checkedFrame<T extends Tensor | Frame>(frame: T, i: number): T {
   if (!isMade(frame, Frame) && !isMade(frame, Tensor)) throw checks.wrongKind(`frames[${i}]`, "a frame", frame);
-  frame.assertUsable("read-write");
+  try {
+    frame.assertUsable("read-write");
+  } catch (error) {
+    throw ofArgument(error, `frames[${i}]`, `frames[${i}]`);
+  }
   return frame;
 }
 
