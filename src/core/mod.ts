@@ -7,7 +7,7 @@ export type { Access } from "./memory/access.ts";
 export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES } from "./layout/alignment.ts";
 export type { Allocation, Block, Closed, Failure, Fate } from "./memory/allocation.ts";
 export { chain, type Link } from "./graph/chain.ts";
-export type { Context, DeviceId, Target } from "./graph/context.ts";
+export { type Context, type DeviceId, PermanentContext, type Target } from "./graph/context.ts";
 export {
   type DType,
   type DTypeOf,

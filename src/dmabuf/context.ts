@@ -2,7 +2,7 @@ import { literal, type Names, object, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { Port } from "../core/device/port.ts";
-import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import { PermanentContext } from "../core/graph/context.ts";
 import {
   assertApart,
   type FrameInfo,
@@ -13,7 +13,6 @@ import {
 } from "../core/layout/frame_info.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { importAs, importFrame } from "../core/tensors/over.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
@@ -82,27 +81,13 @@ const FRAME: Names<DmaBufFrameAllocation> = { from: true, rowAlign: true, metada
  * for (const { node, open, reason } of dmabuf.allocators()) console.log(node, open ? "open" : reason);
  * ```
  */
-export class DmaBufContext implements Context, MemoryTarget<DmaBufTensor> {
-  /** The API's name. */
-  readonly api = "dmabuf";
-  /** The kind of memory. */
-  readonly kind = "dmabuf";
-  /** For messages. */
-  readonly name = "dmabuf";
-  /** It is of no device. */
-  readonly id: DeviceId = {};
-  /** Itself. */
-  readonly context: Context = this;
-  /** Itself. */
-  readonly targets: readonly Target[] = [this];
-  /** It never ends. */
-  readonly resource: undefined = undefined;
+export class DmaBufContext extends PermanentContext<DmaBufTensor> implements MemoryTarget<DmaBufTensor> {
   /** Its ports: dma-bufs both ways, host pointers out, memfds in. For those who write mappers. */
   readonly ports: Memory<DmaBufTensor> = ports;
 
-  /** True for every tensor in a dma-buf. */
-  is(value: Mapped): value is DmaBufTensor {
-    return value.target === this;
+  /** Always there. */
+  constructor() {
+    super("dmabuf");
   }
 
   /** Every source of dma-bufs that this machine has or could have: open, or closed with a reason and a remedy. */
@@ -167,9 +152,6 @@ export class DmaBufContext implements Context, MemoryTarget<DmaBufTensor> {
   fence(fd: number): Fence {
     return attachFence(fd);
   }
-
-  /** Does nothing: it is always there. */
-  [Symbol.dispose](): void {}
 }
 
 /** A new buffer that holds these planes, with the padding of the last row. */

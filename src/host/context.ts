@@ -1,9 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Memory } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { Port } from "../core/device/port.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/layout/alignment.ts";
-import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import { PermanentContext } from "../core/graph/context.ts";
 import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layout/dtype.ts";
 import { Checks } from "../core/checks.ts";
 import { Frame, type PlacedPlane } from "../core/tensors/frame.ts";
@@ -81,22 +81,7 @@ const FRAME_OPTIONS: Names<FrameAllocation> = {
  * photo.view().fill(128);
  * ```
  */
-export class HostContext implements Context, Target<HostTensor> {
-  /** The API's name. */
-  readonly api = "host";
-  /** The kind of memory. */
-  readonly kind = "host";
-  /** For messages. */
-  readonly name = "host";
-  /** The CPU has no UUID. */
-  readonly id: DeviceId = {};
-  /** Itself. */
-  readonly context: Context = this;
-  /** Itself. */
-  readonly targets: readonly Target[] = [this];
-  /** It never ends. */
-  readonly resource: undefined = undefined;
-
+export class HostContext extends PermanentContext<HostTensor> implements MemoryTarget<HostTensor> {
   /** It shows its memory, and takes others', by address; or by an fd, where it lies in a memfd. */
   readonly ports: Memory<HostTensor, Address> = {
     exports: [{ kind: "host-pointer" }, { kind: "memfd", refuse: refuseAsMemfd }],
@@ -108,9 +93,9 @@ export class HostContext implements Context, Target<HostTensor> {
     tensor: (init) => new HostTensor(init),
   };
 
-  /** True for every host tensor. */
-  is(value: Mapped): value is HostTensor {
-    return value instanceof HostTensor;
+  /** Always open. */
+  constructor() {
+    super("host");
   }
 
   /**
@@ -297,9 +282,6 @@ export class HostContext implements Context, Target<HostTensor> {
       (part, plane, parent) => new HostTensor({ target: this, resource: part, parent, ...plane }),
     );
   }
-
-  /** Does nothing: the host is always open. */
-  [Symbol.dispose](): void {}
 }
 
 const checks: Checks = new Checks("host");

@@ -29,6 +29,37 @@ export interface Target<T extends Tensor = Tensor> {
   is(value: Mapped): value is T;
 }
 
+/** A context that is always there, and is its own only target: memory of no device's. For those who write backends. */
+export abstract class PermanentContext<T extends Tensor> implements Context, Target<T> {
+  /** The API's name. */
+  readonly api: string;
+  /** The kind of memory. */
+  readonly kind: string;
+  /** For messages. */
+  readonly name: string;
+  /** It is of no device. */
+  readonly id: DeviceId = {};
+  /** Itself. */
+  readonly context: Context = this;
+  /** Itself. */
+  readonly targets: readonly Target[] = [this];
+  /** It never ends. */
+  readonly resource: undefined = undefined;
+
+  /** API, context and memory have one name. */
+  constructor(name: string) {
+    this.api = this.kind = this.name = name;
+  }
+
+  /** True for every tensor of this memory. */
+  is(value: Mapped): value is T {
+    return value.target === this;
+  }
+
+  /** Does nothing: it is always there. */
+  [Symbol.dispose](): void {}
+}
+
 /** `opencl (NVIDIA H200)`: how a target is named in messages. */
 export function nameOf(target: Kind): string {
   return target.kind === target.context.name ? target.kind : `${target.kind} (${target.context.name})`;
