@@ -102,9 +102,10 @@ function kindOf(target: Target, parts: readonly Part[], argument: string): SentK
   throw new ArgumentError(`${argument}: ${reason}`, { api: "channel", argument, hint: remedy });
 }
 
-/** Does it hold for any device, and leave the bytes where they are? */
-function isOpen({ device, transfer = "alias" }: Offer): boolean {
-  return device === undefined && transfer === "alias";
+/** Does it hold for any device, leave the bytes where they are, and exist on this machine? */
+function isOpen(offer: Offer): boolean {
+  const { device, transfer = "alias" } = offer;
+  return device === undefined && transfer === "alias" && offer.closed?.() === undefined;
 }
 
 /** What one fd shows. */
@@ -124,7 +125,7 @@ function exportOf(
   release.push(() => exported.release?.());
   const fd = exported.port.takeFd();
   release.push(() => closeFd(fd));
-  return { fd, object: { offset: exported.port.offset, byteLength }, waits: exported.waits ?? [] };
+  return { fd, object: { offset: exported.port.offset, byteLength }, waits: first.outsideWork(access) };
 }
 
 function asArgument(error: unknown, { name }: Mapped, argument: string): unknown {
@@ -152,8 +153,7 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
   if (objects.length !== fds.length) throw badMessage("objects", `expected ${fds.length}, got ${objects.length}.`);
   const target = targets.find((target) => takes(target, memory)) as MemoryTarget | undefined;
   if (target === undefined) {
-    const has = targets.length === 0 ? "pass { contexts: [host] }" : `it has ${targets.map(nameOf).join(", ")}`;
-    throw badMessage("memory", `no context of this side imports "${memory}": ${has}.`);
+    throw badMessage("memory", `no context of this side imports "${memory}": ${lackOf(targets, memory)}`);
   }
   using ports = new DisposableStack();
   const all = portsIn(fds, description, ports);
@@ -172,6 +172,14 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
 function isOfMemory(error: unknown): boolean {
   if (error instanceof NativeCallError) return error.code === EBADF;
   return error instanceof ArgumentError || error instanceof AccessError;
+}
+
+/** Why no target takes such memory, or what to do. */
+function lackOf(targets: readonly Target[], memory: SentKind): string {
+  if (targets.length === 0) return "pass { contexts: [host] }.";
+  const offers = targets.flatMap((target) => portsOf(target)?.imports ?? []).filter(({ kind }) => kind === memory);
+  const [closed] = offers.map((offer) => offer.closed?.()).filter((closed) => closed !== undefined);
+  return closed === undefined ? `it has ${targets.map(nameOf).join(", ")}.` : `${closed.reason} ${closed.remedy}`;
 }
 
 function takes(target: Target, memory: SentKind): boolean {

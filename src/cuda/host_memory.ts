@@ -103,7 +103,7 @@ export function hostPorts<C extends SampleContext>(
   const byAddress: Offer = {
     kind: "host-pointer",
     refuse: ({ address }) => address === undefined ? UNREACHABLE : undefined,
-    tryToProve: ({ allocation }) => context.proofs.tryToProve(context.hostMemory.classOf(allocation)),
+    prepare: ({ allocation }) => context.proofs.tryToProve(context.hostMemory.classOf(allocation)),
     judge: ({ allocation }) => context.proofs.judge(context.hostMemory.classOf(allocation)),
   };
   return {

@@ -3,7 +3,8 @@ import { type MemoryKind, Port } from "../core/device/port.ts";
 import { AccessError, LayoutError, type Refusal, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
-import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
+import { closeFd, duplicateFd } from "../core/native/fd.ts";
+import { inspectMemfd } from "../core/native/memfd.ts";
 import { PAGE } from "../core/native/pages.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import { allocatorAt, fromMemfd, UDMABUF } from "./allocators.ts";
@@ -11,52 +12,57 @@ import { DmaBuf } from "./buffer.ts";
 import { made } from "./library.ts";
 import { isLinear, modifierName } from "./modifiers.ts";
 import { signals } from "./sync.ts";
-import { bufferOf, DmaBufTensor, handOver, pending } from "./tensor.ts";
+import { bufferOf, DmaBufTensor, handOver } from "./tensor.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
 
 /** What dma-bufs give to others, and take from them. For the CPU they are mapped; a memfd's pages become one. */
 export const ports: Memory<DmaBufTensor, DmaBuf> = {
   line: signals,
-  exports: [{ kind: "dma-buf" }, { kind: "host-pointer", refuse: refuseHost }],
-  imports: [{ kind: "dma-buf" }, { kind: "memfd", refuse: refuseMemfd }],
+  exports: [{ kind: "dma-buf" }, { kind: "host-pointer", refuse: refuseHost, prepare: mapForHost }],
+  imports: [{ kind: "dma-buf" }, { kind: "memfd", closed: closedMemfd }],
   export: exported,
   import: imported,
   tensor: (init) => new DmaBufTensor(init),
 };
 
-function refuseMemfd(): Closed {
+function closedMemfd(): Closed {
   const { open, reason, remedy } = allocatorAt(UDMABUF)!;
   return open ? undefined : { reason: reason!, remedy: remedy! };
 }
 
 function refuseHost({ allocation }: ByteRange): Closed {
-  const { modifier = 0n, unmappable, exporter } = bufferOf(allocation) ?? {};
+  const buffer = bufferOf(allocation);
+  const { modifier = 0n } = buffer ?? {};
   if (!isLinear(modifier)) {
     return {
       reason: `its layout is ${modifierName(modifier)}, in which rows do not lie one after the other.`,
       remedy: "Have the GPU that knows this layout write it to a linear buffer: ask for modifier 0.",
     };
   }
-  if (unmappable === undefined) return undefined;
+  return buffer?.unmappable === undefined ? undefined : notForCpu(buffer);
+}
+
+function notForCpu({ exporter, unmappable }: DmaBuf): { readonly reason: string; readonly remedy: string } {
   return {
     reason: `its exporter (${exporter ?? "unknown"}) does not let the CPU map it: ${unmappable}`,
     remedy: "Import it on the device that made it, or have that copy it to a buffer that the CPU can map.",
   };
 }
 
+/** Maps the bytes: a buffer that cannot be mapped is refused from then on. */
+function mapForHost(range: ByteRange): void {
+  void range.address;
+}
+
 function exported(tensor: DmaBufTensor, kind: MemoryKind, byteLength: number, access: Access): Exported {
   const { rawHandle: buffer, layout: { byteOffset: offset } } = tensor;
-  if (kind === "host-pointer") {
-    return { port: new Port(kind, { value: tensor.address!, byteLength }), ...used(buffer, access) };
+  if (kind !== "host-pointer") {
+    return { port: new Port(kind, { fd: duplicateFd(buffer.fd), offset, byteLength }), ...fenced(buffer, access) };
   }
-  const port = new Port(kind, { fd: duplicateFd(buffer.fd), offset, byteLength });
-  try {
-    return { port, waits: pending(buffer, access), ...fenced(buffer, access) };
-  } catch (error) {
-    throwAll([error, ...unwind([() => port[Symbol.dispose]()])], "exporting a dma-buf");
-    throw error;
-  }
+  const { address } = tensor;
+  if (address === undefined) throw new AccessError(`${tensor.name}: ${notForCpu(buffer).reason}`, { api: "dmabuf" });
+  return { port: new Port(kind, { value: address, byteLength }), ...used(buffer, access) };
 }
 
 /** The CPU uses it until the map ends. Apart from {@link exported}, so that no closure reaches the tensor. */
@@ -65,9 +71,9 @@ function used(buffer: DmaBuf, access: Access): Crossing {
   return { release: () => buffer.end(access) };
 }
 
-/** The work of the other side becomes a fence of the buffer's. */
+/** The work of the other side becomes a fence of the buffer's; that of a reader holds up writers. */
 function fenced(buffer: DmaBuf, access: Access): Crossing {
-  return { takeBack: (step) => step === 0 ? handOver(buffer, access) : undefined };
+  return { end: () => handOver(buffer, access) };
 }
 
 function imported(port: Port, access: Access): Imported<DmaBuf> {
@@ -92,7 +98,9 @@ function ofPages(port: Port): number {
   const end = Math.ceil((port.offset + port.byteLength) / PAGE) * PAGE;
   const memfd = port.takeFd();
   return made(() => {
-    if (statusOf(memfd).byteLength < end) throw notInPages();
+    const { byteLength, mode } = inspectMemfd(memfd);
+    if (byteLength < end) throw notInPages();
+    if (mode !== "read-write") throw sealedMemfd();
     return fromMemfd(memfd, first, end - first);
   }, [() => closeFd(memfd)]);
 }
@@ -102,6 +110,16 @@ function notInPages(): LayoutError {
     api: "dmabuf",
     argument: "source",
     hint: `Make the memfd's length a multiple of ${PAGE}, as host.allocate({ sharable: true }) does.`,
+  });
+}
+
+/** A dma-buf can be written by whoever has it, and not every kernel asks for each of the seals. */
+function sealedMemfd(): AccessError {
+  return new AccessError("source: its memfd can only be read, and a dma-buf of it could be written.", {
+    api: "dmabuf",
+    argument: "source",
+    hint:
+      "Use it as host memory, or ask its owner for an fd that is open for both, of a memfd not sealed against writing.",
   });
 }
 

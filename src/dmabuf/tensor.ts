@@ -4,6 +4,7 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { Resource } from "../core/life/resource.ts";
 import { duplicateFd } from "../core/native/fd.ts";
+import { Described } from "../core/tensors/described.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Part, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { DmaBuf } from "./buffer.ts";
@@ -24,14 +25,9 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     return bufferOf(this.grant.allocation)!.modifier;
   }
 
-  /** The address of its first element, if the CPU may map the buffer. For those who write backends. */
+  /** The address of its first element, if the CPU may map the buffer: the first read maps it. For those who write backends. */
   get address(): bigint | undefined {
-    // Memory of the CPU's keeps its address: a second one would be another memory to OpenCL.
-    const source = this.parent instanceof Frame ? this.parent.parent : this.parent;
-    const known = source?.described.range;
-    if (known?.address !== undefined) return known.address + BigInt(this.grant.start - known.start);
-    const { address } = this.rawHandle;
-    return address === undefined ? undefined : address + BigInt(this.layout.byteOffset);
+    return this.described.range.address;
   }
 
   /** It is a plane of `frame` now, which says how it is tiled. For those who write mappers. */
@@ -65,16 +61,27 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     this.resource.usedBy(newLine("a fence of a dma-buf").submitRaw(handOver(this.rawHandle, access), [fence]));
   }
 
-  /** The same as of any tensor; the fences are waited for as well that others have given to the buffer. */
-  override async finished(): Promise<void> {
-    this.resource.assertLive();
-    for (const fence of pending(this.rawHandle, "read-write")) this.resource.usedBy(fence);
-    await super.finished();
+  /** The fences that others have given to the buffer, as the kernel knows them: of writers, or of all. */
+  override outsideWork(access: Access): readonly Fence[] {
+    const fd = this.rawHandle.exportSyncFile(access);
+    return fd === undefined ? [] : [fenceOf(fd)];
   }
 
-  /** The address, for routes. */
-  protected override get hostAddress(): bigint | undefined {
-    return this.address;
+  /** The buffer is mapped where its address is read: most routes need none. */
+  protected override describe(): Described {
+    const { target, access, layout, grant: { allocation, start }, rawHandle: buffer, parent } = this;
+    // Memory of the CPU's keeps its address: a second one would be another memory to OpenCL.
+    const source = (parent instanceof Frame ? parent.parent : parent)?.described.range;
+    return new Described(target, access, [{
+      layout,
+      allocation,
+      start,
+      get address() {
+        const { address } = source ?? {};
+        if (address !== undefined) return address + BigInt(start - source!.start);
+        return buffer.address === undefined ? undefined : buffer.address + BigInt(layout.byteOffset);
+      },
+    }]);
   }
 
   /** A part of it, in the same buffer. */
@@ -90,12 +97,6 @@ const BUFFER = {};
 /** What is known of an allocation's buffer. */
 export function bufferOf(allocation: Allocation): DmaBuf | undefined {
   return allocation.findAttachment(BUFFER);
-}
-
-/** The work that an access to a buffer has to wait for, as the kernel knows it: of writers, or of all. */
-export function pending(buffer: DmaBuf, access: Access): Fence[] {
-  const fd = buffer.exportSyncFile(access);
-  return fd === undefined ? [] : [fenceOf(fd)];
 }
 
 /** The command that gives a buffer what it waits for as fences. */

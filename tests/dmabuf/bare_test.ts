@@ -1,6 +1,7 @@
 /** What holds of dma-bufs on any machine, also where it can make none. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { host, imageInfo, LayoutError, MapperGraph } from "@samepage/interop";
+import { connect, listen, MessageError } from "@samepage/interop/channel";
 import { dmabuf } from "@samepage/interop/dmabuf";
 import { assertApart, planesAt } from "../../src/core/layout/frame_info.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
@@ -25,6 +26,29 @@ Deno.test("dmabuf: without /dev/udmabuf the edge from the host is closed, and sa
   const { open, refused } = graph.explain(tensor, dmabuf);
   assertEquals(open, dmabuf.allocators()[0].open);
   if (!open) assert(refused[0].reason.includes("/dev/udmabuf") && refused[0].remedy!.length > 0);
+});
+
+Deno.test("dmabuf: a received memfd goes to the first context that this machine lets take it", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    using server = listen(`${folder}/socket`);
+    using receiver = connect(`${folder}/socket`, { contexts: [dmabuf, host] });
+    using bare = connect(`${folder}/socket`, { contexts: [dmabuf] });
+    using sent = host.allocate({ shape: [4096], dtype: "u8", sharable: true });
+    const [{ open, reason }] = dmabuf.allocators();
+    for (const [i, peer] of [receiver, bare].entries()) {
+      using sender = await server.accept();
+      await sender.send(sent);
+      if (i === 1 && !open) {
+        await assertRejects(() => peer.receive(), MessageError, reason);
+        continue;
+      }
+      using received = await peer.receive();
+      assertEquals(received?.target, open ? dmabuf : host);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
 Deno.test("dmabuf: a layout has the kernel's name, or that of its vendor", () => {

@@ -8,6 +8,8 @@ import { allocateTensor, importAs } from "../../src/core/tensors/over.ts";
 import { tellPlace } from "../../src/core/memory/peers.ts";
 import { TensorViews } from "../../src/core/memory/view.ts";
 import { collect } from "../gc.ts";
+import type { Fence } from "../../src/core/device/fence.ts";
+import type { Access } from "../../src/core/memory/access.ts";
 import type { Context, DeviceId, Target } from "../../src/core/graph/context.ts";
 import { Graph, takeStep } from "../../src/core/graph/graph.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
@@ -209,7 +211,7 @@ Deno.test(
     for (const aliases of [true, false]) {
       let proven = 0;
       const verdict = { aliases, evidence: "it was tried" };
-      const offer = pointer({ tryToProve: () => void proven++, judge: () => verdict });
+      const offer = pointer({ prepare: () => void proven++, judge: () => verdict });
       const takes = contextOf("takes", { imports: [offer], import: byAddress });
       using graph = graphOf(takes);
       using source = bytes();
@@ -268,6 +270,62 @@ Deno.test(
     using source = bytes();
     const error = assertThrows(() => graph.map(source, takes.target), NoRouteError, "it is Sunday.");
     assertEquals(error.refused.map(({ edge, remedy }) => [edge, remedy]), [["host→takes", "Come again tomorrow."]]);
+  }),
+);
+
+Deno.test(
+  "ports: a way that this machine does not have is passed over for the next, also where that is only found out",
+  withEmptyLedger(() => {
+    const sunday = () => ({ reason: "it is Sunday.", remedy: "Come again tomorrow." });
+    let isSunday = false;
+    const closings: Partial<Offer>[] = [
+      { closed: sunday },
+      { prepare: () => void (isSunday = true), refuse: () => isSunday ? sunday() : undefined },
+    ];
+    for (const closing of closings) {
+      const prepared: string[] = [];
+      const offers = (other: Partial<Offer> = {}): Offer[] => [
+        { kind: "memfd", ...other },
+        pointer({ prepare: () => void prepared.push("pointer") }),
+      ];
+      const exported: string[] = [];
+      const gives = contextOf("gives", {
+        exports: offers(closing),
+        export: (_tensor, kind) => (exported.push(kind), { port: new Port(kind, {}) }),
+      });
+      const takes = contextOf("takes", { imports: offers(), import: byAddress });
+      using source = ownedBy(gives);
+      using graph = graphOf(gives, takes);
+      using mapped = graph.map(source, takes.target);
+      assertEquals([exported, mapped.route.steps.length], [["host-pointer"], 1]);
+      assertEquals(prepared, ["pointer", "pointer"], "of both sides");
+    }
+  }),
+);
+
+Deno.test(
+  "ports: work that only the kernel knows of is waited for, and told, as any",
+  withEmptyLedger(async () => {
+    using gate = new ManualGate();
+    class Busy extends Made {
+      override outsideWork(access: Access): readonly Fence[] {
+        return gate.settled || access === "read" ? [] : [gate.fence];
+      }
+    }
+    const gives = contextOf("gives", { exports: [pointer()], export: () => ({ port: new Port("host-pointer", {}) }) });
+    const takes = contextOf("takes", { imports: [pointer()], import: byAddress });
+    const { target, handle, layout, resource } = ownedBy(gives);
+    using source = new Busy({ target, handle, layout, resource });
+    using graph = graphOf(gives, takes);
+    for (const access of ["read", "write"] as const) {
+      assertEquals(graph.explain(source, takes.target, { access }).steps[0].hostWait, access === "write");
+    }
+    using mapped = graph.map(source, takes.target, { access: "read" });
+    mapped[Symbol.dispose]();
+    assertThrows(() => graph.map(source, takes.target), AccessError, "could never end");
+    const finished = source.finished();
+    gate.open();
+    await finished;
   }),
 );
 

@@ -7,7 +7,6 @@ import type { ByteRange, Described } from "../tensors/described.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Tensor, TensorInit } from "../tensors/tensor.ts";
 import type { Call } from "./driver.ts";
-import type { Fence } from "./fence.ts";
 import type { Line } from "./line.ts";
 import type { MemoryKind, Port } from "./port.ts";
 import type { Verdict } from "./proofs.ts";
@@ -38,6 +37,8 @@ export interface Offer {
   readonly device?: DeviceId;
   /** How the bytes cross on this side; `"alias"` if left out. */
   readonly transfer?: Transfer;
+  /** Why no bytes can go this way on this machine. The first call may ask the kernel; the answer is kept. */
+  closed?(): Omit<Refusal, "edge"> | undefined;
   /** Why these bytes cannot go this way; they may go another. No native call. */
   refuse?(range: ByteRange): Omit<Refusal, "edge"> | undefined;
   /**
@@ -45,8 +46,11 @@ export interface Offer {
    * write to a sample by turns, and read. No native call.
    */
   sample?(range: ByteRange): SampleClass;
-  /** Runs the experiment that shows whether the device uses these bytes in place, once: {@link Proofs.tryToProve}. */
-  tryToProve?(range: ByteRange): void;
+  /**
+   * Finds out, once, what `refuse` and `judge` have to know of these bytes: whether the CPU can map them, or by an experiment
+   * whether the device uses them in place ({@link Proofs.tryToProve}). Not called for bytes that are refused already.
+   */
+  prepare?(range: ByteRange): void;
   /** The verdict on these bytes; leave it out if `transfer` tells enough. No native call. */
   judge?(range: ByteRange): Verdict;
 }
@@ -71,8 +75,6 @@ export interface Crossing {
 export interface Exported extends Crossing {
   /** The port that the other side imports. */
   readonly port: Port;
-  /** Work on the bytes that samepage did not submit, such as fences of the kernel's: the other side waits for it. */
-  readonly waits?: readonly Fence[];
 }
 
 /** A native object that may come again under another handle, as a dma-buf does under another fd. */

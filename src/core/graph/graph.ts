@@ -113,6 +113,7 @@ export class Graph implements Disposable {
     const access = asked.access ?? source.access;
     const returning = source.usable(access);
     const waits = source.work;
+    waits.push(...source.outsideWork(access));
     for (const { resource } of returning) waits.push(...resource!.work.fences);
     // One that is over needs no wait: a device could not wait for a promise that has settled.
     if (asked.after?.reached() === false) waits.push(asked.after);
@@ -273,7 +274,7 @@ function mapOf(target: Target): string {
  * @throws {NoRouteError} where the mapper refuses now.
  */
 export function takeNextStep(mapper: Mapper, source: Mapped, target: Target, access: Access): Mapped {
-  const pending: Pending = { waits: source.work, returning: [] };
+  const pending: Pending = { waits: [...source.work, ...source.outsideWork(access)], returning: [] };
   const plan = ask(mapper, source.described, target, access, pending.waits);
   if (!isPlan(plan)) throw noRoute(source.name, nameOf(target), [plan]);
   if (plan.hostWait) waitFor(pending);

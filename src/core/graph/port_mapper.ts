@@ -65,10 +65,14 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
 
 function prepare(source: Described, target: Target): void {
   if (refuse(source, target, source.access) !== undefined) return;
-  const { out, into } = wayOf(source, target)!;
-  out.tryToProve?.(source.range);
-  into.tryToProve?.(source.range);
-  const sample = sampleOf(out, source, target);
+  for (const way of waysBetween(source.target, target)) {
+    if (refusalOf(way, source) !== undefined) continue;
+    way.out.prepare?.(source.range);
+    way.into.prepare?.(source.range);
+    if (refusalOf(way, source) === undefined) break;
+  }
+  const way = wayOf(source, target);
+  const sample = way && sampleOf(way.out, source, target);
   if (sample !== undefined) {
     tryToProveShared(portMapper(source.target.kind, target.kind), source.target, target, sample);
   }
@@ -99,9 +103,8 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const fetches = reads(access) || described.hasGaps;
   const exported = from.export!(firstPlane(source), kind, described.range.byteLength, access);
   const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
-  const pending = exported.waits === undefined ? job.waits : [...job.waits, ...exported.waits];
   const { sent, imported } = closing(exported.port, (port) => ({
-    sent: cross(out, job.undo, fetches, pending),
+    sent: cross(out, job.undo, fetches, job.waits),
     imported: to.import!(port, access),
   }));
   const into: Side = { crossing: imported, line: to.line, kind: `${target.kind} import` };
@@ -160,7 +163,7 @@ function uuidOf({ context: { id: { uuid } } }: Target): string {
 
 /** Why one way is closed to these bytes. */
 function refusalOf({ out, into }: Way, { range }: Described): Omit<Refusal, "edge"> | undefined {
-  return out.refuse?.(range) ?? into.refuse?.(range);
+  return out.closed?.() ?? into.closed?.() ?? out.refuse?.(range) ?? into.refuse?.(range);
 }
 
 /** The function that the edge would call and its backend has left out. */
@@ -234,12 +237,15 @@ function canWait(out: Transfer, from: Target, to: Target, waits: readonly Fence[
   return (out === "alias" ? line : portsOf(from)!.line!).canWaitForAll(waits);
 }
 
-/** The planes as the target will have them, counted from the first byte of any. */
+/** The planes as the target will have them, counted from the first byte of any. An address is asked for where it is read. */
 function planesIn({ planes, range }: Described, transfer: Transfer): DescribedPlane[] {
-  return planes.map(({ layout, address, ...at }) => ({
-    ...at,
-    layout: moved(layout, at.start - range.start),
-    ...(address === undefined || transfer !== "alias" ? {} : { address }),
+  return planes.map((plane) => ({
+    allocation: plane.allocation,
+    start: plane.start,
+    layout: moved(plane.layout, plane.start - range.start),
+    get address() {
+      return transfer === "alias" ? plane.address : undefined;
+    },
   }));
 }
 

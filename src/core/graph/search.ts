@@ -90,7 +90,7 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
       if (!query.exhaustive) break;
       continue;
     }
-    const key = keyOf(reached, ids);
+    const key = reached.hops.length === 0 ? "" : keyOf(reached, ids); // where it begins there is one description
     const met = closed.get(reached.at.target) ?? new Set();
     if (met.has(key) || met.size === MOST_DESCRIPTIONS) continue;
     closed.set(reached.at.target, met.add(key));

@@ -9,8 +9,8 @@ import type { Layout } from "../layout/layout.ts";
 export interface DescribedPlane {
   /** Where its elements lie, counted from its handle. */
   readonly layout: Layout;
-  /** The host address of its first element, if it is known. */
-  readonly address?: bigint;
+  /** The host address of its first element, if it is known. To read it may map memory for the CPU. */
+  readonly address?: bigint | undefined;
   /** The block it lies in. */
   readonly allocation: Allocation;
   /** Where its first element lies in that block, in bytes. */
@@ -23,7 +23,7 @@ export interface ByteRange {
   readonly allocation: Allocation;
   /** Where the first byte lies in the block. */
   readonly start: number;
-  /** The host address of the first byte, if it is known. */
+  /** The host address of the first byte, if it is known. To read it may map memory for the CPU. */
   readonly address: bigint | undefined;
   /** Bytes from the first plane's beginning to the last plane's end. */
   readonly byteLength: number;
@@ -88,7 +88,13 @@ function boundingRange(planes: readonly DescribedPlane[]): ByteRange {
     if (plane.start < first.start) first = plane;
     end = Math.max(end, plane.start + plane.layout.byteLength);
   }
-  const known = planes.every((plane) => plane.address !== undefined);
   const { allocation, start } = first;
-  return { allocation, start, address: known ? first.address : undefined, byteLength: end - start };
+  return {
+    allocation,
+    start,
+    byteLength: end - start,
+    get address() {
+      return planes.every((plane) => plane.address !== undefined) ? first.address : undefined;
+    },
+  };
 }

@@ -101,6 +101,14 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
     return fences;
   }
 
+  /**
+   * Work on its bytes that samepage did not submit, and that such an access has to wait for: fences of the kernel's. For
+   * those who write backends.
+   */
+  outsideWork(access: Access): readonly Fence[] {
+    return this.parts.flatMap((part) => part.outsideWork(access));
+  }
+
   /** What to wait for next, of all that work. */
   protected get unfinished(): Fence | undefined {
     const fences: Fence[] = [];
@@ -226,7 +234,7 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
    */
   async finished(): Promise<void> {
     this.resource.assertLive();
-    for (const part of this.parts) await part.finished(); // a part may know of work that samepage did not submit
+    for (const fence of this.outsideWork("read-write")) await fence.wait();
     for (let fence = this.unfinished; fence !== undefined; fence = this.unfinished) await fence.wait();
   }
 
