@@ -103,10 +103,7 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const fetches = reads(access) || described.hasGaps;
   const exported = from.export!(firstPlane(source), kind, described.range.byteLength, access);
   const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
-  const { sent, imported } = closing(exported.port, (port) => ({
-    sent: cross(out, job.undo, fetches, job.waits),
-    imported: to.import!(port, access),
-  }));
+  const { sent, imported } = passed(exported.port, out, to, job, access, fetches);
   const into: Side = { crossing: imported, line: to.line, kind: `${target.kind} import` };
   const { fences: waits, last } = cross(into, job.undo, fetches, sent.fences);
   if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
@@ -254,13 +251,13 @@ function firstPlane(source: Mapped): Tensor {
   return planes.reduce((first, plane) => plane.grant.start < first.grant.start ? plane : first);
 }
 
-/** Closes the port's fd in the end, unless the import has taken it. */
-function closing<R>(port: Port, use: (port: Port) => R): R {
-  try {
-    return use(port);
-  } finally {
-    port[Symbol.dispose]();
-  }
+/**
+ * One side lets the bytes out, the other takes them in; the port's fd is closed unless the import has taken it. No closure:
+ * an error's stack would keep it, and so the fences that were to be waited for.
+ */
+function passed(from: Port, out: Side, to: Memory, { undo, waits }: MapJob, access: Access, fetches: boolean) {
+  using port = from;
+  return { sent: cross(out, undo, fetches, waits), imported: to.import!(port, access) };
 }
 
 /** While the map lasts, whoever brings the imported object finds the source's allocation. */
