@@ -1,13 +1,63 @@
 import v8 from "node:v8";
 import vm from "node:vm";
+import { assert } from "@std/assert";
 
 v8.setFlagsFromString("--expose-gc"); // so that nobody has to pass it
 const gc: () => void = vm.runInNewContext("gc");
 
-/** Collects garbage, and lets finalizers run. */
+/** What one object kept alive goes in the next round: a view, its tensor, that one's parent, its context. */
+const ROUNDS = 4;
+/** The most that a round collects before it has seen a finalizer run. */
+const MOST_TRIES = 1000;
+/** How often a {@link Level} looks before it collects garbage, which takes far longer than a wait of another thread. */
+const LOOKS = 4;
+/** How often it collects; nothing takes so long but what stays. */
+const MOST_COLLECTED = 50;
+
+const witnesses = new FinalizationRegistry<() => void>((finalized) => finalized());
+
+/** Collects garbage, and lets finalizers run: each round is over when that of an object of its own has run. */
 export async function collect(): Promise<void> {
-  for (let i = 0; i < 4; i++) {
-    gc();
-    await new Promise((resolve) => setTimeout(resolve, 5));
+  for (let round = 0; round < ROUNDS; round++) {
+    let over = false;
+    (() => witnesses.register({}, () => over = true))();
+    for (let tries = 0; !over; tries++) {
+      assert(tries < MOST_TRIES, "no finalizer runs");
+      gc();
+      await turn();
+    }
+    await turn();
   }
+}
+
+/** A number that comes back to where it was: of open fds, of objects. */
+export class Level {
+  readonly #measure: () => number;
+  #lowest: number;
+
+  /** From now on. Where something that went before is still ending, it is what is left then. */
+  constructor(measure: () => number) {
+    this.#measure = measure;
+    this.#lowest = measure();
+  }
+
+  /** Waits for what ends by itself: forgotten objects, and waits of other threads. Fails if more stays than there ever was. */
+  async assertBack(what: string): Promise<void> {
+    let now = this.#measure();
+    for (let tries = 1; now > this.#lowest && tries <= LOOKS * MOST_COLLECTED; tries++) {
+      await (tries % LOOKS === 0 ? collect() : turn());
+      now = this.#measure();
+    }
+    assert(now <= this.#lowest, `${now} ${what}, and ${this.#lowest} before`);
+    this.#lowest = now;
+  }
+}
+
+/** How many fds this process has. */
+export function openFds(): number {
+  return [...Deno.readDirSync("/proc/self/fd")].length;
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -2,25 +2,26 @@
 import { assert, assertEquals } from "@std/assert";
 import { ArgumentError, Frame, host, imageInfo } from "../../mod.ts";
 import { connect, FrameRing, listen } from "../../src/channel/mod.ts";
-import { openFds, temporaryPath } from "../channel/help.ts";
-import { until } from "../conformance/bytes.ts";
+import { temporaryPath } from "../channel/help.ts";
+import { Level, openFds } from "../gc.ts";
 import { sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
 
 installTap();
 
+/** They end the wait in flight for an fd that is waited for no longer; where they fail, it ends a little later. */
+const RUNG = ["libc.write", "libc.read"];
+
 /** The calls that were made to fail, over all tests. */
 const seen = new Set<string>();
 
-function test(name: string, operation: (path: string) => unknown, silent: readonly string[] = []): void {
+function test(name: string, operation: (path: string) => unknown, silent: readonly string[] = RUNG): void {
   Deno.test(`faults: ${name}`, async () => {
     await using at = await temporaryPath();
     await operation(at.path);
-    await until(() => false, 10); // what waited has closed its epoll fd
-    const fds = openFds();
+    const fds = new Level(openFds); // what waited closes its epoll fd a little later
     const intact = async (failed?: string) => {
-      await until(() => openFds() === fds);
-      assertEquals(openFds(), fds, "open fds");
+      await fds.assertBack("open fds");
       const left = await Deno.remove(at.path).then(() => true, () => false);
       // Where it cannot be told whose file it is, it stays.
       assert(!left || failed === "libc.statx", `the file is still there: ${failed}`);
@@ -89,14 +90,27 @@ test("waits", async (path) => {
   using _received = await receiving;
 });
 
-/** What is done for an fd that is waited for no longer: the wait in flight ends without it, a little later. */
-const LEAVING = ["libc.epoll_ctl", "libc.write", "libc.read"];
+/** A signal that aborts as soon as something is warned of. */
+class Warned implements Disposable {
+  readonly #warn = console.warn;
+  readonly #over = new AbortController();
+  readonly signal = this.#over.signal;
+
+  constructor() {
+    console.warn = (...words: unknown[]) => {
+      this.#warn(...words);
+      this.#over.abort(new ArgumentError(`it was warned: ${words.join(" ")}`, { api: "channel" }));
+    };
+  }
+
+  [Symbol.dispose](): void {
+    console.warn = this.#warn;
+  }
+}
 
 test("a ring", async (path) => {
-  const over = new AbortController(); // who is turned away never joins
-  const { signal } = over;
-  const timer = setTimeout(() => over.abort(new ArgumentError("it takes too long", { api: "channel" })), 300);
-  using _timer = { [Symbol.dispose]: () => clearTimeout(timer) };
+  using warned = new Warned(); // who is turned away never joins, and that is warned of
+  const { signal } = warned;
   const info = imageInfo({ format: "GRAY8", width: 64, height: 64 });
   using all = new DisposableStack(); // where no ring takes them over
   const frames = [0, 1].map(() => all.use(host.allocateFrame(info, { sharable: true })));
@@ -109,7 +123,7 @@ test("a ring", async (path) => {
     using _shown = await reader.next({ signal });
   }
   await ring.flush({ signal });
-}, LEAVING);
+}, [...RUNG, "libc.epoll_ctl"]); // an fd that is waited for no longer is taken out
 
 Deno.test("faults: every function of the sockets was made to fail", () => {
   const functions = ["socket", "bind", "listen", "accept4", "connect", "sendmsg", "recvmsg", "getsockopt", "fchmod"];

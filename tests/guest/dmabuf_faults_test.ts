@@ -1,9 +1,9 @@
 /** Every native call and every ioctl of DMA-BUF fails once: what comes of it is typed, and nothing stays behind. */
-import { assert, assertEquals } from "@std/assert";
+import { assert } from "@std/assert";
 import { host, imageInfo, MapperGraph } from "../../mod.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { dmabuf, DmaBufContext } from "../../src/dmabuf/mod.ts";
-import { collect } from "../gc.ts";
+import { Level, openFds } from "../gc.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
 import { exportSyncFile, Fd, VgemFence } from "./kernel.ts";
@@ -17,10 +17,6 @@ const CARD = ["/dev/udmabuf", "/dev/dri/card0"];
 /** A failed look at a node closes it, and one at /proc asks the kernel otherwise. */
 const SILENT = ["libc.open", "libc.read", "libc.close"];
 
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
-}
-
 function test(
   name: string,
   operation: () => unknown,
@@ -29,12 +25,8 @@ function test(
 ): void {
   guestTest(`faults: ${name}`, async () => {
     await operation();
-    const fds = openFds();
-    const intact = async () => {
-      if (openFds() > fds) await collect(); // a fence needs no dispose: its sync file goes with it
-      assertEquals(openFds(), fds, "open fds");
-    };
-    const faults = await sweep(operation, intact, silent);
+    const fds = new Level(openFds); // a fence needs no dispose: its sync file goes with it
+    const faults = await sweep(operation, () => fds.assertBack("open fds"), silent);
     assert(faults.length > 0, "it makes no native call");
   }, nodes);
 }

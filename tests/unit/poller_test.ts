@@ -4,15 +4,12 @@ import { NativeCallError } from "../../src/core/errors.ts";
 import { closeFd, duplicateFd } from "../../src/core/native/fd.ts";
 import { libc } from "../../src/core/native/libc.ts";
 import { ready } from "../../src/core/native/poller.ts";
+import { Level, openFds } from "../gc.ts";
 import { socketPair } from "../libc.ts";
 import { runModule } from "../process.ts";
 
 const say = (fd: number) => libc().write(fd, Uint8Array.of(1), 1n);
 const hear = (fd: number) => libc().read(fd, new Uint8Array(8), 8n);
-
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
-}
 
 const later = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -27,8 +24,7 @@ function watch(promise: Promise<unknown>): () => boolean {
 function pair(name: string, run: (near: number, far: number, close: (fd: number) => void) => Promise<void>): void {
   Deno.test(`poller: ${name}`, async () => {
     await ready(0, "read", { signal: AbortSignal.timeout(1) }).catch(() => {}); // opens libc
-    await later(20);
-    const before = openFds();
+    const fds = new Level(openFds);
     const [near, far] = socketPair();
     const open = new Set([near, far]);
     const close = (fd: number) => {
@@ -40,8 +36,7 @@ function pair(name: string, run: (near: number, far: number, close: (fd: number)
     } finally {
       open.forEach(close);
     }
-    for (let tries = 0; tries < 100 && openFds() > before; tries++) await later(5);
-    assertEquals(openFds(), before);
+    await fds.assertBack("open fds");
   });
 }
 
