@@ -36,10 +36,10 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   ),
   "opencv-call": ["C++", "samepage", "Deno, without the guard"],
   "opencv-throw": ["C++", "samepage"],
-  "ring-frames": ["a socket's bytes", "samepage", "Python's shared memory"],
-  "ring-python": ["Python's shared memory", "samepage"],
-  "ring-cpu": ["a socket's bytes", "samepage", "Python's shared memory"],
-  "ring-echo": ["a socket's bytes", "samepage", "Python's shared memory"],
+  "ring-frames": ["a socket's bytes", "samepage"],
+  "ring-python": ["samepage"],
+  "ring-cpu": ["a socket's bytes", "samepage"],
+  "ring-echo": ["a socket's bytes", "samepage"],
 };
 
 /** CUDA's figures of issue 6, and their ways. */
@@ -78,6 +78,7 @@ const PEERS: Readonly<Record<string, readonly string[]>> = {
   "peers": ["pyopencl + NumPy", "Deno's WebGPU"],
   "opencv-mat": ["DL Streamer"],
   "opencv-umat": ["DL Streamer"],
+  ...Object.fromEntries(["frames", "python", "cpu", "echo"].map((id) => [`ring-${id}`, ["Python's shared memory"]])),
 };
 
 const missing = !(await hasCompiler("cc"))

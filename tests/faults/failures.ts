@@ -12,6 +12,7 @@ import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeLibrary } from "../conformance/template/library.ts";
 import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
+import * as requests from "../../ffi/dmabuf/constants.ts";
 import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDART, NVRTC } from "./cuda_failures.ts";
@@ -32,6 +33,8 @@ export interface Failure {
   readonly errno?: number;
   /** It gives something back: the real call is made, and the failure answered. Of all others the real call is not made. */
   readonly release?: true;
+  /** One function for many things: which of them this call is. */
+  readonly what?: (...args: readonly unknown[]) => string;
   /** It is asked again and again until something is over: calls without another between them count as one. */
   readonly poll?: true;
 }
@@ -78,9 +81,14 @@ const LIBC: Failures<LibC> = {
   gnu_get_libc_version: undefined,
 };
 
+/** The name of an ioctl's request. */
+function requestOf(_fd: unknown, request: unknown): string {
+  return Object.entries(requests).find(([, value]) => value === request)![0];
+}
+
 /** The kernel's side of DMA-BUF. */
 const DMABUF: Failures<DmaBufKernel> = {
-  ioctl: minusOne(ENOMEM),
+  ioctl: { ...minusOne(ENOMEM), what: requestOf },
   poll: minusOne(ENOMEM),
 };
 

@@ -90,7 +90,7 @@ for (const { fn, from, to, run } of OPERATIONS) {
     });
     assertEquals(faults.map(({ call }) => call), [fn]);
     const [{ error }] = faults;
-    assert(error instanceof OpenCVError && error.codeName === "StsNoMem", String(error));
+    assert(error?.startsWith("OpenCVError") && error.includes("StsNoMem"), error);
   });
 }
 

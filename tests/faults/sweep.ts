@@ -14,8 +14,11 @@ const BEYOND = 12;
 export interface Fault {
   /** The call: `"opencl.clCreateBuffer"`. */
   readonly call: string;
-  /** What the operation threw; undefined where it went well all the same. */
-  readonly error: unknown;
+  /**
+   * What the operation threw, in words; undefined where it went well all the same. An error keeps alive what the functions
+   * in its stack could see, so a sweep keeps none: what an operation has left is collected.
+   */
+  readonly error: string | undefined;
   /** Did anybody hear of it: was an error of this function thrown, or warned of? */
   readonly told: boolean;
 }
@@ -51,23 +54,21 @@ export async function sweep(
     return times <= 2;
   };
   for (let beyond = 0; beyond < BEYOND;) {
-    const { call, error, warnings } = await faulty(operation, next);
-    if (call === undefined) {
-      if (error !== undefined) throw error;
+    const where = () => `after ${[...swept].at(-1)} had failed`;
+    const fault = await faulty(operation, next, where);
+    if (fault === undefined) {
       beyond++;
       continue;
     }
     beyond = 0;
-    const where = `after ${[...swept].at(-1)} had failed`;
-    assertTyped(error, where);
     try {
-      await intact(call);
+      await intact(fault.call);
     } catch (cause) {
-      throw new Error(`not intact ${where} (${error}): ${cause instanceof Error ? cause.message : cause}`, { cause });
+      const how = cause instanceof Error ? cause.message : cause;
+      throw new Error(`not intact ${where()} (${fault.error}): ${how}`, { cause });
     }
-    assertEquals(ledger.alive, alive, `alive ${where}`);
-    const told = isOf(error, call) || warnings.some((text) => text.includes(functionOf(call)));
-    if (faults.push({ call, error, told }) > MOST) throw new Error(`the operation made more than ${MOST} native calls`);
+    assertEquals(ledger.alive, alive, `alive ${where()}`);
+    if (faults.push(fault) > MOST) throw new Error(`the operation made more than ${MOST} native calls`);
   }
   if (silent !== "any") assertTold(faults, silent);
   return faults;
@@ -142,13 +143,8 @@ function functionOf(call: string): string {
   return call.split(".")[1].replace(/_v\d+$/, "");
 }
 
-interface Outcome {
-  readonly call: string | undefined;
-  readonly error: unknown;
-  readonly warnings: readonly string[];
-}
-
-async function faulty(operation: () => unknown, due: Due): Promise<Outcome> {
+/** One run; undefined where no call of it was due, and it went well. */
+async function faulty(operation: () => unknown, due: Due, where: () => string): Promise<Fault | undefined> {
   using counted = new Counted(due);
   let error: unknown;
   const warnings = await warningsOf(async () => {
@@ -158,7 +154,14 @@ async function faulty(operation: () => unknown, due: Due): Promise<Outcome> {
       error = thrown;
     }
   });
-  return { call: counted.failed, error, warnings };
+  const call = counted.failed;
+  if (call === undefined) {
+    if (error !== undefined) throw error;
+    return undefined;
+  }
+  assertTyped(error, where());
+  const told = isOf(error, call) || warnings.some((text) => text.includes(functionOf(call)));
+  return { call, error: error === undefined ? undefined : String(error), told };
 }
 
 /** Every part of an error is one of ours: what a dispose threw while `using`, and what it suppressed, too. */

@@ -28,7 +28,7 @@ let failed: string | undefined;
 let last: string | undefined;
 
 /**
- * Whether a call is to fail, `"opencl.clCreateBuffer"`; of the calls of this function it is the `nth`, from 1. `place`
+ * Whether a call is to fail, `"opencl.clCreateBuffer"`, `"dmabuf.ioctl(SYNC_IOC_MERGE)"`; of the calls of this function it is the `nth`, from 1. `place`
  * answers where it is made: the lines of the functions of samepage's that called each other.
  */
 export type Due = (call: string, nth: number, place: () => string) => boolean;
@@ -53,11 +53,11 @@ export function tapped(api: string, functions: Record<string, unknown>): Record<
 }
 
 function tap(api: string, fn: string, real: Native, failure: Failure): Native {
-  const name = `${api}.${fn}`;
   const nonblocking = NONBLOCKING.has(fn);
   return (...args) => {
     total++;
     if (!counting) return real(...args);
+    const name = failure.what === undefined ? `${api}.${fn}` : `${api}.${fn}(${failure.what(...args)})`;
     const again = failure.poll === true && name === last;
     last = name;
     if (again) return real(...args);

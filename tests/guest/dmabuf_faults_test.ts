@@ -3,7 +3,7 @@ import { assert } from "@std/assert";
 import { host, imageInfo, MapperGraph } from "../../mod.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { dmabuf, DmaBufContext } from "../../src/dmabuf/mod.ts";
-import { Level, openFds } from "../gc.ts";
+import { collect, Level, openFds } from "../gc.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
 import { exportSyncFile, Fd, VgemFence } from "./kernel.ts";
@@ -25,7 +25,8 @@ function test(
 ): void {
   guestTest(`faults: ${name}`, async () => {
     await operation();
-    const fds = new Level(openFds); // a fence needs no dispose: its sync file goes with it
+    await collect(); // a fence needs no dispose: its sync file goes with it
+    const fds = new Level(openFds);
     const faults = await sweep(operation, () => fds.assertBack("open fds"), silent);
     assert(faults.length > 0, "it makes no native call");
   }, nodes);
@@ -75,6 +76,7 @@ test(
     held.signal();
     await mapped[Symbol.asyncDispose]();
   },
-  [...SILENT, "libc.mmap", "dmabuf.ioctl", "dmabuf.poll"],
+  // Without a page to poll with, and where a sync file does not say whether it is over, it is asked again.
+  [...SILENT, "libc.mmap", "dmabuf.ioctl(SYNC_IOC_FILE_INFO)"],
   CARD,
 );

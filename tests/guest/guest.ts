@@ -17,8 +17,8 @@ export interface GuestOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The text of the guest's first process; the file `init` when left out. */
   readonly init?: string;
-  /** Seconds after which a guest that is not up is killed; 60 when left out. */
-  readonly bootLimit?: number;
+  /** It is booted at most so often, and killed where it is not up after so many seconds; twice, 60 each, when left out. */
+  readonly bootLimits?: readonly number[];
   /** Seconds after which a command that has not ended is killed, with its guest; 240 when left out. */
   readonly limit?: number;
   /** Takes what the command prints, and what became of a boot that failed; stdout when left out. */
@@ -33,7 +33,6 @@ export class GuestError extends Error {
 const FILES = ["9p", "9pnet_virtio", "overlay"];
 /** What init prints before it runs the command. */
 const UP = "guest: up\n";
-const BOOTS = 2;
 /** QEMU's machine. KVM is left alone: not every machine's works, and a guest has to be the same everywhere. */
 export const MACHINE: readonly string[] = [
   "-M",
@@ -61,10 +60,10 @@ export async function noGuest(): Promise<string | undefined> {
  * Runs a command of `sh` and returns its exit code. The guest has this machine's files at their own
  * paths. What it writes is gone with it, but for what it writes into `folder`, an empty folder of this machine.
  *
- * @throws {GuestError} If it does not come up in two boots, or does not end in time.
+ * @throws {GuestError} If it does not come up, or does not end in time.
  */
 export async function runInGuest(command: string, folder: string, options: GuestOptions = {}): Promise<number> {
-  const { modules = [], env = {}, init = await readInit(), bootLimit = 60, limit = 240 } = options;
+  const { modules = [], env = {}, init = await readInit(), bootLimits = [60, 60], limit = 240 } = options;
   const { print = (text: string) => process.stdout.write(text) } = options;
   const release = await kernelRelease();
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`);
@@ -77,13 +76,13 @@ export async function runInGuest(command: string, folder: string, options: Guest
     const append = ["-append", "console=ttyS0 quiet panic=-1 mitigations=off"];
     const shares = [share("root", "/", ",readonly=on"), share("shared", folder, "")];
     const args = [...MACHINE, ...CONSOLE, ...kernel, ...append, ...shares.flat()];
-    for (let attempt = 1; attempt <= BOOTS; attempt++) {
+    for (const [i, bootLimit] of bootLimits.entries()) {
       const { isUp, isLate, said } = await boot(args, bootLimit, limit, print);
       if (isUp) return await codeIn(folder, isLate ? `did not end within ${limit} s: killed` : "ended with its guest");
       const how = isLate ? `hung: killed after ${bootLimit} s` : "ended before it was up";
-      print(`guest: boot ${attempt} of ${BOOTS} ${how}; it said:\n${said}\n`);
+      print(`guest: boot ${i + 1} of ${bootLimits.length} ${how}; it said:\n${said}\n`);
     }
-    throw new GuestError(`the guest did not come up in ${BOOTS} boots`);
+    throw new GuestError(`the guest did not come up in ${bootLimits.length} boots`);
   } finally {
     await Deno.remove(initrd);
   }
