@@ -9,8 +9,8 @@ import { type Job, ROOT, type Run, RUSTICL, TEST_FLAGS, withEnd } from "./job.ts
 
 /** Beside those that every guest has: dumb buffers, and fences that a test can hold back. */
 const MODULES = ["vgem"];
-/** Seconds for all that runs: after a boot that hangs, the task still ends within six minutes. */
-const LIMIT = 240;
+/** Seconds for all that runs, many times what it takes: after a boot that hangs, the task still ends within ten minutes. */
+const LIMIT = 500;
 /**
  * Where the guest leaves what came of it: each job's report, and the rows of the conformance suite, as a file for
  * tests/conformance/results.
@@ -52,14 +52,14 @@ function testsOf({ name, args, wanted }: Job, i: number): Step {
     return { ...report, skipped: report.skipped.filter(wanted) };
   };
   const command = ["deno", "test", ...TEST_FLAGS, `--junit-path=${file}`, ...args].map(quote).join(" ");
-  return { name, file, command, limit: 120, read };
+  return { name, file, command, limit: 180, read };
 }
 
 function rowsOf(api: string): Step {
   const file = join(FOLDER, `conformance-${api}.json`);
   const command = `deno run -A --no-check tests/conformance/main.ts --json --where=guest --only=${api}`;
   return {
-    ...{ name: `the conformance suite on ${api}`, file, limit: 200 },
+    ...{ name: `the conformance suite on ${api}`, file, limit: 300 },
     command: `${command} >${quote(file)}`,
     read: async (text) => {
       const rows: Row[] = JSON.parse(text || "[]");

@@ -61,7 +61,7 @@ function nameOf({ edge, device }: Candidate): string {
 
 async function steps(candidate: Candidate, test: Deno.TestContext): Promise<void> {
   using run = new EdgeRun(candidate, "bare");
-  for (const one of casesOf(candidate)) {
+  for (const one of casesOf(candidate, "bare")) {
     const { result, reason } = await run.row(one);
     await test.step({
       name: result === "not-here" ? `${one.name} (not here: ${reason})` : one.name,

@@ -1,5 +1,5 @@
 /** Every native call and every ioctl of DMA-BUF fails once: what comes of it is typed, and nothing stays behind. */
-import { assert } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { host, imageInfo, MapperGraph } from "../../mod.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { dmabuf, DmaBufContext } from "../../src/dmabuf/mod.ts";
@@ -17,6 +17,12 @@ const CARD = ["/dev/udmabuf", "/dev/dri/card0"];
 /** A failed look at a node closes it, and one at /proc asks the kernel otherwise. */
 const SILENT = ["libc.open", "libc.read", "libc.close"];
 
+/** Without a page to poll with, and where a sync file does not say whether it is over, it is asked again. */
+const ASKED_AGAIN = [...SILENT, "libc.mmap", "dmabuf.ioctl(SYNC_IOC_FILE_INFO)"];
+
+/** The calls that were made to fail, over all tests. */
+const seen = new Set<string>();
+
 function test(
   name: string,
   operation: () => unknown,
@@ -29,6 +35,7 @@ function test(
     const fds = new Level(openFds);
     const faults = await sweep(operation, () => fds.assertBack("open fds"), silent);
     assert(faults.length > 0, "it makes no native call");
+    for (const { call } of faults) seen.add(call);
   }, nodes);
 }
 
@@ -76,7 +83,31 @@ test(
     held.signal();
     await mapped[Symbol.asyncDispose]();
   },
-  // Without a page to poll with, and where a sync file does not say whether it is over, it is asked again.
-  [...SILENT, "libc.mmap", "dmabuf.ioctl(SYNC_IOC_FILE_INFO)"],
+  ASKED_AGAIN,
   CARD,
 );
+
+test(
+  "a fence that is given to a buffer",
+  async () => {
+    using source = dmabuf.allocate(BYTES);
+    using other = dmabuf.allocate(BYTES);
+    using fd = new Fd(source.exportFd());
+    using held = new VgemFence(fd, "write");
+    using file = exportSyncFile(fd, "write");
+    other.addFence(dmabuf.fence(file.fd));
+    held.signal();
+    await other.finished();
+  },
+  ASKED_AGAIN,
+  CARD,
+);
+
+guestTest("faults: every request but that of a merge was made to fail", () => {
+  const requests = [
+    ...["DMA_BUF_IOCTL_SYNC", "DMA_BUF_IOCTL_EXPORT_SYNC_FILE", "DMA_BUF_IOCTL_IMPORT_SYNC_FILE", "SYNC_IOC_FILE_INFO"],
+    ...["UDMABUF_CREATE", "DMA_HEAP_IOCTL_ALLOC", "DRM_IOCTL_MODE_CREATE_DUMB", "DRM_IOCTL_PRIME_HANDLE_TO_FD"],
+    "DRM_IOCTL_MODE_DESTROY_DUMB",
+  ];
+  assertEquals(requests.filter((request) => !seen.has(`dmabuf.ioctl(${request})`)), []);
+}, ["/dev/dma_heap/system", ...CARD]);
