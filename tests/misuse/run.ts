@@ -13,6 +13,8 @@ import type { Driver, Failure, Row, Rows } from "./row.ts";
 const ROOT = new URL("../../", import.meta.url).pathname;
 const OUT = `${ROOT}out/misuse/`; // git ignores it
 const VENDORS = "/etc/OpenCL/vendors/";
+/** Seconds after which a row counts as hung: many times what any takes. */
+const LIMIT = 60;
 
 /** Processes that run at a time, those of idle rows left out. */
 const AT_A_TIME = 2;
@@ -113,7 +115,7 @@ async function runProcess(file: string, rows: Rows, driver: Driver | undefined):
 
 /** Seconds after which the process is killed: what its slowest row may take, and a second for each of the others. */
 function limitOf(rows: readonly Row[]): number {
-  return Math.max(...rows.map(({ limit = 20 }) => limit)) + rows.length - 1;
+  return Math.max(...rows.map(({ limit = LIMIT }) => limit)) + rows.length - 1;
 }
 
 /** What came of each row that a process began. Its end is the end of the last of them. */
@@ -143,7 +145,7 @@ function leave(): void {
 /** Throws unless all of it came as the row says. */
 export function assertOutcome(row: Row, driver: Driver | undefined, { ended, report }: Outcome): void {
   const said = `${report?.thrown?.stack ?? ""}\n${ended.stderr}`;
-  assert(!ended.late, `it hung: killed after ${row.limit ?? 20} seconds\n${said}`);
+  assert(!ended.late, `it hung: killed after ${row.limit ?? LIMIT} seconds\n${said}`);
   // The report is the last that a program does: what ends the process behind it are exit handlers.
   const mayFault = row.faultsAtExit === true || (driver !== undefined && row.faultsAtExit === driver);
   if (report === undefined || !mayFault) {

@@ -44,7 +44,6 @@ function* orders<T>(things: readonly T[]): Generator<T[]> {
 export default table(import.meta, {
   "disposed twice, in every order": {
     gpus: 1,
-    limit: 60,
     run() {
       using _device = device(); // whose primary context stays
       for (const order of orders([0, 1, 2, 3, 4])) {

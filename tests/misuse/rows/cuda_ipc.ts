@@ -73,7 +73,6 @@ export default table(import.meta, {
   "memory of a process that has ended": {
     gpus: 1,
     flags: RUNS,
-    limit: 60,
     async run() {
       using cuda = device();
       const { bytes, end } = await exported(cuda.device.ordinal, [4096]);

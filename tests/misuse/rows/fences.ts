@@ -210,7 +210,6 @@ export default table(import.meta, {
   },
   "a fence at every one of ten thousand commands": {
     opencl: true,
-    limit: 60,
     async run() {
       using cl = open();
       using t = cl.allocate(bytes);
@@ -232,7 +231,6 @@ export default table(import.meta, {
   },
   "work that ends while other work is put behind it": {
     opencl: true,
-    limit: 60,
     run() {
       using cl = open();
       using program = cl.program(`kernel void k(global int* a, global int* b, int turns) {

@@ -113,7 +113,6 @@ export default table(import.meta, {
     },
   },
   "more fds than a process may have": {
-    limit: 40,
     run() {
       const kept: Disposable[] = [];
       fails("allocate", () => {
@@ -124,7 +123,6 @@ export default table(import.meta, {
     },
   },
   "100,000 live tensors": {
-    limit: 40,
     run() {
       const kept = Array.from({ length: 100_000 }, () => host.allocate(u8(64)));
       kept[99_999].view().fill(1);
@@ -134,7 +132,6 @@ export default table(import.meta, {
   },
   "100,000 live buffers of a device": {
     opencl: true,
-    limit: 40,
     run() {
       using cl = open();
       const kept = Array.from({ length: 100_000 }, () => cl.allocate(u8(64)));
@@ -143,7 +140,6 @@ export default table(import.meta, {
     },
   },
   "5,000 live slices of one tensor": {
-    limit: 40,
     run() {
       using t = host.allocate(u8(5000));
       for (let i = 0; i < 5000; i++) {
@@ -153,7 +149,6 @@ export default table(import.meta, {
     },
   },
   "140,000 live tensors, every second disposed, then the rest": {
-    limit: 60,
     run() {
       const kept = Array.from({ length: 140_000 }, () => host.allocate(u8(64)));
       for (let i = 0; i < kept.length; i += 2) kept[i][Symbol.dispose]();
@@ -163,7 +158,6 @@ export default table(import.meta, {
     says: ["0"],
   },
   "aligned blocks until no mapping is left": {
-    limit: 60,
     run() {
       const kept: Disposable[] = [];
       safe("allocate", () => {
@@ -177,7 +171,6 @@ export default table(import.meta, {
     says: ["200 0"],
   },
   "blocks with guard pages until no mapping is left": {
-    limit: 60,
     run() {
       const kept: Disposable[] = [];
       safe("allocate", () => {

@@ -17,7 +17,6 @@ export default table(import.meta, {
   },
   "50 OpenCL contexts, one after the other": {
     opencl: true,
-    limit: 60,
     run() {
       using cv = OpenCVContext.open();
       using image = photo(8, 8);

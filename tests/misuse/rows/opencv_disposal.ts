@@ -113,7 +113,6 @@ export default table(import.meta, {
   },
   "disposed in every order": {
     opencl: "Portable",
-    limit: 60,
     run() {
       for (const order of orders(["cv", "cl", "graph", "source", "map", "slice"] as const)) {
         const { cv, cl, graph } = vision();
@@ -129,7 +128,6 @@ export default table(import.meta, {
   },
   "disposed in every order, a result of OpenCV's own": {
     opencl: "Portable",
-    limit: 60,
     run() {
       for (const order of orders(["cv", "cl", "graph", "result", "back"] as const)) {
         const { cv, cl, graph } = vision();
@@ -226,11 +224,9 @@ export default table(import.meta, {
       image[Symbol.dispose]();
     },
     says: ["10000"],
-    limit: 60,
   },
   "1,000 live UMats": {
     opencl: true,
-    limit: 60,
     run() {
       const v = vision();
       const images = Array.from({ length: 1000 }, () => photo(8, 8));

@@ -47,7 +47,6 @@ function terminated(throws: boolean): Row {
   return {
     opencl: true,
     flags,
-    limit: 60,
     async run() {
       using v = vision();
       using image = photo();
@@ -114,7 +113,6 @@ export default table(import.meta, {
   },
   "1,000 times, on Mats and UMats": {
     opencl: true,
-    limit: 60,
     run() {
       using v = vision();
       onBoth(v, (map) => {
@@ -137,7 +135,6 @@ export default table(import.meta, {
   "100 times in each of two Workers": {
     opencl: true,
     flags,
-    limit: 60,
     async run() {
       const workers = start(2, { throws: true, turns: 100 });
       for (const { next } of workers) say(await next(), await next());

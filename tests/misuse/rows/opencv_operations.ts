@@ -99,7 +99,6 @@ export default table(import.meta, {
     },
   },
   "every operation on images of every kind": {
-    limit: 60,
     run() {
       using e = eye();
       const all = images(e.cv);

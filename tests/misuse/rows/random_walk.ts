@@ -5,7 +5,6 @@ import { table } from "../row.ts";
 export default table(import.meta, {
   "any order of slices, maps, kernels, events, lends and disposes": {
     opencl: true,
-    limit: 60,
     warns: /^/,
     async run() {
       await wander(Number(Deno.args[2] ?? 1), Number(Deno.args[3] ?? 120));

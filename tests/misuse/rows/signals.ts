@@ -190,7 +190,6 @@ export default table(import.meta, {
   },
   "commands that fail while others that they stand behind are at work": {
     opencl: true,
-    limit: 40,
     async run() {
       for (let turn = 0; turn < 20; turn++) {
         const { cl, add, mapped, source } = busy(open(), 200);
@@ -214,7 +213,6 @@ export default table(import.meta, {
   },
   "promises that reject or never settle, wherever something waits": {
     opencl: true,
-    limit: 40,
     async run() {
       for (const how of ["reject", "forget"]) {
         const { cl, source, mapped, add } = busy(open());

@@ -91,7 +91,6 @@ export default table(import.meta, {
   },
   "anything for any argument of OpenCL": {
     opencl: true,
-    limit: 60,
     warns: /^/,
     leaves: true,
     async run() {
