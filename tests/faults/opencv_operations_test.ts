@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { MapperGraph } from "../../mod.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import { OpenCLContext, openclDevices, type OpenCLQueue } from "../../src/opencl/mod.ts";
-import { OpenCVContext, OpenCVError, type OpenCVMat, type OpenCVTensor } from "../../src/opencv/mod.ts";
+import { OpenCVContext, type OpenCVMat, type OpenCVTensor } from "../../src/opencv/mod.ts";
 import { assertSame, bytesAt, random } from "../conformance/bytes.ts";
 import { missing, some, testMat, unchanged } from "./opencv.ts";
 import { close, sweep } from "./sweep.ts";
