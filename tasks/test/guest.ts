@@ -52,7 +52,7 @@ function testsOf({ name, args, wanted }: Job, i: number): Step {
     return { ...report, skipped: report.skipped.filter(wanted) };
   };
   const command = ["deno", "test", ...TEST_FLAGS, `--junit-path=${file}`, ...args].map(quote).join(" ");
-  return { name, file, command, limit: 180, read };
+  return { name, file, command, limit: 240, read };
 }
 
 function rowsOf(api: string): Step {
