@@ -31,7 +31,7 @@ function test(
 ): void {
   guestTest(`faults: ${name}`, async () => {
     await operation();
-    await collect(); // a fence needs no dispose: its sync file goes with it
+    await collect(1); // a fence needs no dispose: its sync file goes with it
     const fds = new Level(openFds);
     const faults = await sweep(operation, () => fds.assertBack("open fds"), silent);
     assert(faults.length > 0, "it makes no native call");
