@@ -34,8 +34,11 @@ export function whole(value: unknown, where: string, least: number = 0): number 
 
 /** A string of at most so many characters. */
 export function text(value: unknown, where: string, most: number): string {
-  if (typeof value === "string" && value.length <= most && value.isWellFormed()) return value;
-  throw unexpected(where, `a string of at most ${most} characters`, value);
+  if (typeof value !== "string" || value.length > most) {
+    throw unexpected(where, `a string of at most ${most} characters`, value);
+  }
+  if (!value.isWellFormed()) throw badMessage(where, "expected text, got a string with half of a surrogate pair.");
+  return value;
 }
 
 /** One of some strings. */

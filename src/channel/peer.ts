@@ -55,11 +55,12 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   }
 
   /**
-   * Sends a tensor or a frame: its fds and a description, and no byte of it. Work on it is waited for first. While the other
-   * side does not read, the promise waits. Messages arrive in the order of the calls.
+   * Sends a tensor or a frame: its fds and a description, and no byte of it. Work on it is waited for first, and so are maps
+   * of it that end. While the other side does not read, the promise waits. Messages arrive in the order of the calls.
    *
    * @throws {ArgumentError} if other processes cannot open its memory.
    * @throws {AccessError} if it is lent, or `access` exceeds its own.
+   * @throws what made work on it fail, if its map was left to end by itself (`disposeAfter`).
    * @throws {NativeCallError} if the other side has ended.
    */
   async send(frame: Tensor | Frame, options: SendOptions = {}): Promise<void> {
@@ -98,8 +99,9 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   async #message(frame: Tensor | Frame, access: Access, wait: SignalOptions, release: Undo): Promise<Sendable> {
     frame.resource.assertLive();
     for (const fence of frame.work) await fence.wait(wait);
+    while (frame.usable(access).length > 0) await frame.returned(access, wait);
+    frame.raiseKept();
     this.resource.assertLive();
-    frame.assertUsable(access);
     const message = outgoing(frame, access);
     release.push(...message.release);
     for (const fence of message.waits) await fence.wait(wait);

@@ -126,6 +126,34 @@ Deno.test("channel: a send waits for the work on its tensor", () =>
     using _received = await other.receive();
   }));
 
+Deno.test("channel: a send waits for bytes on their way back", () =>
+  withEnds(async ({ one, other }) => {
+    using sent = host.allocate({ shape: [64], dtype: "u8", sharable: true });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    sent.borrow("read-write").disposeAfter(host.signal(promise));
+    const gone = one.send(sent).then(() => "sent");
+    const abort = new AbortController();
+    const aborted = one.send(sent, { signal: abort.signal });
+    abort.abort("no");
+    assertEquals((await Promise.allSettled([aborted]))[0], { status: "rejected", reason: "no" });
+    assertEquals(await Promise.race([gone, until(() => false, 20)]), false);
+    resolve();
+    assertEquals(await gone, "sent");
+    using _received = await other.receive();
+  }));
+
+Deno.test("channel: what failed on bytes that have come back is thrown by the send, once", () =>
+  withEnds(async ({ one, other }) => {
+    using sent = host.allocate({ shape: [64], dtype: "u8", sharable: true });
+    const { promise, reject } = Promise.withResolvers<void>();
+    sent.borrow("read-write").disposeAfter(host.signal(promise));
+    const refused = assertRejects(() => one.send(sent), Error, "the work failed");
+    reject(new Error("the work failed"));
+    await refused;
+    await one.send(sent);
+    using _received = await other.receive();
+  }));
+
 Deno.test("channel: a send that waits for work keeps its place", () =>
   withEnds(async ({ one, other }) => {
     using busy = host.allocate({ shape: [1], dtype: "u8", sharable: true });

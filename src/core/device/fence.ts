@@ -143,7 +143,8 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
+/** Waits for `done`, but no longer than until the signal is aborted. @throws the signal's reason then. */
+export function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });

@@ -259,4 +259,10 @@ export class Resource {
     if (this.state === "live") return this.#madeFor?.settle();
     driveSync(this);
   }
+
+  /** The same without blocking the event loop. The bytes keep a failure. */
+  async settleAsync(): Promise<void> {
+    if (this.state === "live") await this.#madeFor?.settleAsync();
+    else await driveInBackground(this);
+  }
 }

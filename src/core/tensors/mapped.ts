@@ -1,5 +1,5 @@
 import { type Access, covers, reads } from "../memory/access.ts";
-import type { Fence } from "../device/fence.ts";
+import { type Fence, unlessAborted, type WaitOptions } from "../device/fence.ts";
 import type { Line, Usable } from "../device/line.ts";
 import type { Work } from "../device/work.ts";
 import type { Target } from "../graph/context.ts";
@@ -179,6 +179,20 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
   /** Like {@link usable} where nobody can wait: bytes on their way back are a conflict. For those who write mappers. */
   assertUsable(access: Access): void {
     this.assertReturned(this.usable(access));
+  }
+
+  /**
+   * Waits, without blocking, until the bytes have come back that {@link usable} finds on their way now. They keep what
+   * fails: {@link raiseKept}. For those who write mappers.
+   *
+   * @throws like {@link usable}; the signal's reason.
+   */
+  async returned(access: Access, { signal }: WaitOptions = {}): Promise<void> {
+    for (const { resource } of this.usable(access)) {
+      signal?.throwIfAborted();
+      const settled = resource!.settleAsync();
+      await (signal === undefined ? settled : unlessAborted(settled, signal));
+    }
   }
 
   /** Throws an {@link AccessError} where there are grants whose bytes are on their way back. */

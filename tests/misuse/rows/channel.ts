@@ -314,6 +314,14 @@ export default table(import.meta, {
     }),
     fails: wrong("frame", /no message can describe host frame GRAY8: metadata\.timestamp/),
   },
+  "a stream's name that is no text": {
+    ...withEnds(async (one) => {
+      using frame = host.allocateFrame(grey(8, 8), { sharable: true });
+      frame.metadata.set("stream", "\ud800");
+      await one.send(frame);
+    }),
+    fails: wrong("frame", /metadata\.stream: expected text, got a string with half of a surrogate pair/),
+  },
   "colours that no message can hold": {
     ...withEnds(async (one) => {
       const circle: Record<string, unknown> = {};
