@@ -14,10 +14,12 @@ import {
 } from "../../ffi/dmabuf/structs.ts";
 import { O_CLOEXEC } from "../../ffi/libc/constants.ts";
 import { ENOENT, ENXIO } from "../../ffi/libc/errors.ts";
+import { LayoutError } from "../core/errors.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { createMemfd } from "../core/native/memfd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
+import { textOf } from "../core/native/mappings.ts";
 import { PAGE } from "../core/native/pages.ts";
 import { cString } from "../core/native/text.ts";
 import { checks, ioctl, made, structOf } from "./library.ts";
@@ -192,7 +194,19 @@ function chosen(from: string | undefined): Allocator {
 export function allocateFd(byteLength: number, from: string | undefined): number {
   const { node, kind } = chosen(from);
   const pages = Math.ceil(Math.max(byteLength, 1) / PAGE) * PAGE;
+  assertAvailable(pages);
   return through(node, (fd) => KINDS.find((one) => one.kind === kind)!.allocate(fd, pages));
+}
+
+/** A heap takes memory until the kernel ends processes for want of it: this one too. */
+function assertAvailable(byteLength: number): void {
+  const all = textOf("/proc/meminfo").matchAll(/^(?:MemAvailable|SwapFree):\s*(\d+) kB$/gm);
+  const available = [...all].reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0);
+  if (available === 0 || byteLength <= available) return; // where /proc cannot be read, nobody knows
+  throw new LayoutError(`a dma-buf of ${byteLength} bytes was asked for, and this machine has ${available} to give.`, {
+    api: "dmabuf",
+    hint: "Ask for fewer bytes, or free memory: a dma-buf's pages are never swapped out.",
+  });
 }
 
 /** The dma-buf of some pages of a memfd; the caller owns its fd. */

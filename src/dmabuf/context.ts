@@ -98,7 +98,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   /**
    * Allocates a dma-buf of whole pages, zeroed.
    *
-   * @throws {LayoutError} for a wrong shape, dtype or stride.
+   * @throws {LayoutError} for a wrong shape, dtype or stride, and for more bytes than the machine has to give.
    * @throws {ArgumentError} if no allocator is open, or `from` is not; it says what would open it.
    * @throws {NativeCallError} if the kernel refuses.
    */
