@@ -7,12 +7,21 @@ import { EBADF } from "../../ffi/libc/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { type MemoryTarget, type Offer, portsOf } from "../core/device/memory.ts";
 import { Port } from "../core/device/port.ts";
-import { AccessError, ArgumentError, messageOf, NativeCallError, type Refusal, throwAll } from "../core/errors.ts";
+import {
+  AccessError,
+  ArgumentError,
+  type InteropError,
+  messageOf,
+  NativeCallError,
+  type Refusal,
+  throwAll,
+} from "../core/errors.ts";
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { closeFd, statusOf } from "../core/native/fd.ts";
 import type { Access } from "../core/memory/access.ts";
+import { tellByHandle } from "../core/memory/peers.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { importAs, importFrame } from "../core/tensors/over.ts";
@@ -123,9 +132,12 @@ function exportOf(
 ): ExportedObject {
   const exported = portsOf(first.target)!.export!(first, kind, byteLength, access);
   release.push(() => exported.release?.());
+  const { offset } = exported.port;
   const fd = exported.port.takeFd();
   release.push(() => closeFd(fd));
-  return { fd, object: { offset: exported.port.offset, byteLength }, waits: first.outsideWork(access) };
+  const { allocation, start } = first.grant;
+  tellByHandle(kind, statusOf(fd).identity, allocation, start - offset); // it may come back when its map has ended
+  return { fd, object: { offset, byteLength }, waits: first.outsideWork(access) };
 }
 
 function asArgument(error: unknown, { name }: Mapped, argument: string): unknown {
@@ -151,13 +163,14 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
   const description = descriptionIn(jsonIn(body));
   const { memory, objects, planes: layouts, info, metadata, access } = description;
   if (objects.length !== fds.length) throw badMessage("objects", `expected ${fds.length}, got ${objects.length}.`);
-  const target = targets.find((target) => takes(target, memory)) as MemoryTarget | undefined;
-  if (target === undefined) {
+  const takers = targets.flatMap((target) => takersOf(target, memory));
+  if (takers.length === 0) {
     throw badMessage("memory", `no context of this side imports "${memory}": ${lackOf(targets, memory)}`);
   }
   using ports = new DisposableStack();
   const all = portsIn(fds, description, ports);
   try {
+    const target = takerOf(all, takers);
     const made = info === undefined
       ? importAs(target, all[0], { layouts, access })
       : importFrame(target, all, { layouts, access, info, metadata });
@@ -182,8 +195,27 @@ function lackOf(targets: readonly Target[], memory: SentKind): string {
   return closed === undefined ? `it has ${targets.map(nameOf).join(", ")}.` : `${closed.reason} ${closed.remedy}`;
 }
 
-function takes(target: Target, memory: SentKind): boolean {
-  return (portsOf(target)?.imports ?? []).some((offer) => offer.kind === memory && isOpen(offer));
+/** A target, and how it takes what came. */
+interface Taker {
+  readonly target: MemoryTarget;
+  readonly offer: Offer;
+}
+
+function takersOf(target: Target, memory: SentKind): Taker[] {
+  const offer = portsOf(target)?.imports.find((offer) => offer.kind === memory && isOpen(offer));
+  return offer === undefined ? [] : [{ target: target as MemoryTarget, offer }];
+}
+
+/** The first that takes these ports. @throws {MessageError} if none does: why the first does not. */
+function takerOf(ports: readonly Port[], takers: readonly Taker[]): MemoryTarget {
+  let first: InteropError | undefined;
+  for (const { target, offer } of takers) {
+    const refusals = ports.map((port) => offer.refusePort?.(port));
+    const refusal = refusals.find((refusal) => refusal !== undefined);
+    if (refusal === undefined) return target;
+    first ??= refusal;
+  }
+  throw badMessage("memory", `no context of this side takes it: ${first!.message}`, first);
 }
 
 function portsIn(fds: ReceivedFds, { memory, objects }: Description, to: DisposableStack): readonly Port[] {

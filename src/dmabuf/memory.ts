@@ -1,9 +1,10 @@
-import type { Crossing, Exported, Imported, Memory } from "../core/device/memory.ts";
+import type { Crossing, Exported, Imported, KnownObject, Memory } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import { AccessError, LayoutError, type Refusal, throwAll } from "../core/errors.ts";
+import { AccessError, type InteropError, LayoutError, type Refusal, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
-import { closeFd, duplicateFd } from "../core/native/fd.ts";
+import { findByHandle } from "../core/memory/peers.ts";
+import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
 import { inspectMemfd } from "../core/native/memfd.ts";
 import { PAGE } from "../core/native/pages.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
@@ -20,7 +21,11 @@ type Closed = Omit<Refusal, "edge"> | undefined;
 export const ports: Memory<DmaBufTensor, DmaBuf> = {
   line: signals,
   exports: [{ kind: "dma-buf" }, { kind: "host-pointer", refuse: refuseHost, prepare: mapForHost }],
-  imports: [{ kind: "dma-buf" }, { kind: "memfd", closed: closedMemfd }],
+  imports: [{ kind: "dma-buf" }, {
+    kind: "memfd",
+    closed: closedMemfd,
+    refusePort: (port) => refuseMemfd(port.fd, pagesOf(port).end),
+  }],
   export: exported,
   import: imported,
   tensor: (init) => new DmaBufTensor(init),
@@ -78,8 +83,9 @@ function fenced(buffer: DmaBuf, access: Access): Crossing {
 
 function imported(port: Port, access: Access): Imported<DmaBuf> {
   const { kind, offset, byteLength } = port;
-  const buffer = kind === "memfd" ? new DmaBuf(ofPages(port), "udmabuf") : new DmaBuf(port.takeFd());
-  const start = kind === "memfd" ? offset % PAGE : offset;
+  const pages = kind === "memfd" ? ofPages(port) : undefined;
+  const buffer = pages === undefined ? new DmaBuf(port.takeFd()) : new DmaBuf(pages.fd, "udmabuf");
+  const start = pages === undefined ? offset : offset % PAGE;
   const undo: Undo = [() => buffer.free()];
   try {
     if (start + byteLength > buffer.byteLength) throw tooShort(start + byteLength, buffer);
@@ -88,21 +94,35 @@ function imported(port: Port, access: Access): Imported<DmaBuf> {
     throwAll([error, ...unwind(undo)], "importing a dma-buf");
     throw error;
   }
-  const object = { kind: "dmabuf", handle: buffer.identity, byteLength: buffer.byteLength, start };
-  return { handle: buffer, object, release: () => buffer.free() };
+  const object = { kind: "dma-buf", handle: buffer.identity, byteLength: buffer.byteLength, start };
+  const of = pages?.of === undefined ? {} : { of: pages.of };
+  return { handle: buffer, object: { ...object, ...of }, release: () => buffer.free() };
 }
 
-/** The pages of a memfd that hold a port's bytes, as a dma-buf. */
-function ofPages(port: Port): number {
-  const first = Math.floor(port.offset / PAGE) * PAGE;
-  const end = Math.ceil((port.offset + port.byteLength) / PAGE) * PAGE;
+/** The pages of a memfd that hold a port's bytes: as a dma-buf, and where they lie, if this process knows the memfd. */
+function ofPages(port: Port): { readonly fd: number; readonly of: KnownObject["of"] } {
+  const { first, end } = pagesOf(port);
   const memfd = port.takeFd();
-  return made(() => {
-    const { byteLength, mode } = inspectMemfd(memfd);
-    if (byteLength < end) throw notInPages();
-    if (mode !== "read-write") throw sealedMemfd();
+  let of: KnownObject["of"];
+  const fd = made(() => {
+    const refused = refuseMemfd(memfd, end);
+    if (refused !== undefined) throw refused;
+    const allocation = findByHandle("memfd", statusOf(memfd).identity);
+    of = allocation && { allocation, start: first };
     return fromMemfd(memfd, first, end - first);
   }, [() => closeFd(memfd)]);
+  return { fd, of };
+}
+
+function pagesOf({ offset, byteLength }: Port): { readonly first: number; readonly end: number } {
+  return { first: Math.floor(offset / PAGE) * PAGE, end: Math.ceil((offset + byteLength) / PAGE) * PAGE };
+}
+
+/** Why the pages of a memfd up to `end` cannot become a dma-buf. */
+function refuseMemfd(memfd: number, end: number): InteropError | undefined {
+  const { byteLength, mode } = inspectMemfd(memfd);
+  if (byteLength < end) return notInPages();
+  return mode === "read-write" ? undefined : sealedMemfd();
 }
 
 function notInPages(): LayoutError {
@@ -119,7 +139,8 @@ function sealedMemfd(): AccessError {
     api: "dmabuf",
     argument: "source",
     hint:
-      "Use it as host memory, or ask its owner for an fd that is open for both, of a memfd not sealed against writing.",
+      "Use it as host memory (a receiver passes { contexts: [host] }), or ask its owner for an fd that is open for both, of a " +
+      "memfd not sealed against writing.",
   });
 }
 

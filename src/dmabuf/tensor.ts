@@ -2,6 +2,7 @@ import type { Call } from "../core/device/driver.ts";
 import { type Fence, fenceIn } from "../core/device/fence.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Access, writes } from "../core/memory/access.ts";
+import { tellByHandle } from "../core/memory/peers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { duplicateFd } from "../core/native/fd.ts";
 import { Described } from "../core/tensors/described.ts";
@@ -42,7 +43,10 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
    */
   exportFd(): number {
     this.assertUsable(this.leastAccess);
-    return duplicateFd(this.rawHandle.fd);
+    const { rawHandle: { fd, identity }, grant: { allocation, start }, layout: { byteOffset } } = this;
+    const copy = duplicateFd(fd);
+    tellByHandle("dma-buf", identity, allocation, start - byteOffset); // it may come back when its map has ended
+    return copy;
   }
 
   /**

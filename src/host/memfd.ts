@@ -10,7 +10,7 @@ import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { findByHandle, join, leave, tellByHandle } from "../core/memory/peers.ts";
-import { mapMemfd, type MappedBlock, MEMFD } from "../core/native/blocks.ts";
+import { mapMemfd, type MappedBlock } from "../core/native/blocks.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { inspectMemfd, type Memfd } from "../core/native/memfd.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
@@ -56,7 +56,7 @@ export function allocationOf(block: MappedBlock): Allocation {
   const allocation = new Allocation(block);
   if (block.memfd === undefined) return allocation;
   allocation.attachment(KEY, () => block);
-  tellByHandle(MEMFD, block.memfd.identity, allocation);
+  tellByHandle("memfd", block.memfd.identity, allocation);
   return allocation;
 }
 
@@ -100,7 +100,7 @@ export function importMemfd(port: Port, access: Access): Imported<Address> {
     if (writes(access) && memfd.mode !== "read-write") {
       throw checks.wrong("access", "the memfd can only be read.", 'Pass { access: "read" }.');
     }
-    const allocation = findByHandle(MEMFD, memfd.identity) ?? mapped(fd, memfd, access, undo);
+    const allocation = findByHandle("memfd", memfd.identity) ?? mapped(fd, memfd, access, undo);
     const block = allocation.findAttachment<FileBlock>(KEY)!;
     if (writes(access) && block.memfd.mode !== "read-write") {
       undo.pop(); // the block closes it

@@ -15,7 +15,7 @@ import {
   Port,
   type Tensor,
 } from "../../mod.ts";
-import { connect, listen } from "../../src/channel/mod.ts";
+import { connect, listen, MessageError } from "../../src/channel/mod.ts";
 import { HostTensor } from "../../src/host/mod.ts";
 import { until } from "../conformance/bytes.ts";
 import { temporaryPath, withEnds, withNothingLeft } from "./help.ts";
@@ -320,4 +320,30 @@ Deno.test("channel: memory goes by the best kind of port, to the first context t
     const error = await assertRejects(() => one.send(copied), ArgumentError);
     assertMatch(error.message, /copies exports nothing that another process could open/);
   }, { contexts: [copies, host] });
+});
+
+Deno.test("channel: a port that a context cannot take goes to the next, and alone it says why", async () => {
+  const refused = new AccessError("it can only be read.", { api: "buffers", hint: "Use it elsewhere." });
+  const buffers = kindOf("buffers", {
+    exports: [{ kind: "memfd" }],
+    imports: [{
+      kind: "memfd",
+      refusePort: ({ fd, byteLength }) => fd >= 0 && byteLength === 64 ? refused : undefined,
+    }],
+  });
+  for (const [shape, target] of [[64, host], [65, buffers]] as const) {
+    await withEnds(async ({ one, other }) => {
+      using sent = host.allocate({ shape: [shape], dtype: "u8", sharable: true });
+      await one.send(sent);
+      using received = await other.receive();
+      assertEquals(received?.target, target);
+    }, { contexts: [buffers, host] });
+  }
+  await withEnds(async ({ one, other }) => {
+    using sent = host.allocate({ shape: [64], dtype: "u8", sharable: true });
+    await one.send(sent);
+    const error = await assertRejects(() => other.receive(), MessageError);
+    assertEquals([error.argument, error.cause], ["memory", refused]);
+    assertMatch(error.message, /it can only be read\. Use it elsewhere\./);
+  }, { contexts: [buffers] });
 });

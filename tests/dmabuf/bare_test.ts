@@ -79,3 +79,14 @@ Deno.test("peers: an object that is a part of an allocation is known by its hand
   resource.dispose();
   assertEquals(findPlace("whole", 7n), undefined);
 });
+
+Deno.test("peers: an object of which an fd has left is known when its map has ended, until its memory is freed", () => {
+  const allocation = new Allocation({ kind: "test.block", byteLength: 64, free() {} });
+  const resource = own({ name: "owner", allocation });
+  const endOfMap = tellPlace("dma-buf", 8n, allocation, 16);
+  for (let i = 0; i < 2; i++) tellByHandle("dma-buf", 8n, allocation, 16);
+  endOfMap();
+  assertEquals(findPlace("dma-buf", 8n)?.start, 16);
+  resource.dispose();
+  assertEquals(findPlace("dma-buf", 8n), undefined);
+});

@@ -1,4 +1,4 @@
-import type { Refusal } from "../errors.ts";
+import type { InteropError, Refusal } from "../errors.ts";
 import type { DeviceId, Target } from "../graph/context.ts";
 import type { Transfer } from "../graph/route.ts";
 import type { Access } from "../memory/access.ts";
@@ -42,6 +42,11 @@ export interface Offer {
   /** Why these bytes cannot go this way; they may go another. No native call. */
   refuse?(range: ByteRange): Omit<Refusal, "edge"> | undefined;
   /**
+   * An import: what `import` would throw of a port that has just come from another process, where another kind of memory may
+   * take it. It may ask the kernel.
+   */
+  refusePort?(port: Port): InteropError | undefined;
+  /**
    * An export: the class of these bytes, if an experiment has to show that the importing API uses them in place. Both sides
    * write to a sample by turns, and read. No native call.
    */
@@ -79,14 +84,16 @@ export interface Exported extends Crossing {
 
 /** A native object that may come again under another handle, as a dma-buf does under another fd. */
 export interface KnownObject {
-  /** What is counted as one: handles of different kinds may be equal. */
+  /** What is counted as one: handles of different kinds may be equal. Of what has an fd, the kind of its port. */
   readonly kind: string;
-  /** What tells it from all others of its kind that are alive. */
+  /** What tells it from all others of its kind that are alive. Of what has an fd, device and inode: {@link FileStatus}. */
   readonly handle: bigint;
   /** Its length in bytes. */
   readonly byteLength: number;
   /** Where the port's bytes begin in it. */
   readonly start: number;
+  /** The block that it shows, if that was known under another object, and where in the block it begins. */
+  readonly of?: { readonly allocation: Allocation; readonly start: number };
 }
 
 /** The same memory in another kind. */

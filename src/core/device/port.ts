@@ -54,6 +54,11 @@ export class Port<K extends string = string> implements Disposable {
     this.#fd = fd;
   }
 
+  /** The fd, which stays the port's; -1 if it has none. */
+  get fd(): number {
+    return this.#fd;
+  }
+
   /** The fd, which the caller owns from now on. */
   takeFd(): number {
     const fd = this.#fd;

@@ -49,7 +49,6 @@ interface KeptFailure {
 }
 
 const NONE: readonly KeptFailure[] = [];
-const NO_ENDS: readonly (() => void)[] = [];
 
 /**
  * One block of memory under law 3: its lends, its views, its owners. Ranges are in bytes from its start.
@@ -78,7 +77,7 @@ export class Allocation {
   indivisible = false;
   #failures: readonly KeptFailure[] = NONE;
   #attachments: WeakMap<object, unknown> | undefined;
-  #ends: readonly (() => void)[] = NO_ENDS;
+  #ends: (() => void)[] | undefined;
 
   /** Takes the block over, and frees it when the last peer leaves. */
   constructor(block: Block) {
@@ -105,13 +104,13 @@ export class Allocation {
     const fate: Fate = this.escaped ? "escaped" : this.liveViews > 0 ? "unknown" : "unused";
     ledger.remove(this.block.kind);
     if (fate !== "unused") ledger.quarantine(this.block.byteLength);
-    for (const end of this.#ends) end();
+    for (const end of this.#ends ?? []) end();
     this.block.free(fate);
   }
 
   /** Calls `end` before the last peer frees the bytes, whatever their fate. */
   beforeFree(end: () => void): void {
-    this.#ends = [...this.#ends, end];
+    (this.#ends ??= []).push(end);
   }
 
   /** A view cannot be revoked; `how` says why. The bytes can never be freed. */

@@ -55,20 +55,17 @@ export function leave(allocation: Allocation): void {
   allocation.leave();
 }
 
-/** A native object, by kind and handle, and the allocation of its memory. */
+/** Where a native object's memory lies. */
 interface Told {
-  /** The handle's type in C; handles of different types may be equal. */
-  readonly kind: string;
-  readonly handle: bigint;
   readonly allocation: Allocation;
   /** Where the object's first byte lies in the allocation. */
   readonly start: number;
-  /** Its index in the list. */
-  place: number;
+  /** True if it is known until the allocation is freed. */
+  readonly lasts: boolean;
 }
 
-/** Memory without a host address. A list is enough: only an attach searches it. */
-const told: Told[] = [];
+/** Memory without a host address, by kind and handle. */
+const told = new Map<string, Told[]>();
 
 /** The allocation of a native object's memory, if samepage knows it. */
 export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
@@ -77,19 +74,38 @@ export function findByHandle(kind: string, handle: bigint): Allocation | undefin
 
 /** The same, and where the object begins in it. */
 export function findPlace(kind: string, handle: bigint): Pick<Told, "allocation" | "start"> | undefined {
-  return told.find((one) => one.handle === handle && one.kind === kind);
+  return told.get(keyOf(kind, handle))?.[0];
 }
 
-/** Makes an allocation known by a native object's handle, until it is freed. */
-export function tellByHandle(kind: string, handle: bigint, allocation: Allocation): void {
-  allocation.beforeFree(tellPlace(kind, handle, allocation, 0));
+/**
+ * Makes an allocation known by a native object's handle, until it is freed: of an object that is the allocation's own, or
+ * that others can bring back, because an fd of it has left. Once is enough.
+ */
+export function tellByHandle(kind: string, handle: bigint, allocation: Allocation, start: number = 0): void {
+  const known = told.get(keyOf(kind, handle));
+  if (known?.some((one) => one.lasts && one.allocation === allocation)) return;
+  allocation.beforeFree(tell(kind, handle, { allocation, start, lasts: true }));
 }
 
 /** Makes a part of an allocation known by a native object's handle, until the returned function is called. */
 export function tellPlace(kind: string, handle: bigint, allocation: Allocation, start: number): () => void {
-  const one: Told = { kind, handle, allocation, start, place: told.length };
-  told.push(one);
-  return () => takeOut(told, one);
+  return tell(kind, handle, { allocation, start, lasts: false });
+}
+
+function tell(kind: string, handle: bigint, one: Told): () => void {
+  const key = keyOf(kind, handle);
+  const all = told.get(key) ?? [];
+  told.set(key, all);
+  all.push(one);
+  return () => {
+    all.splice(all.indexOf(one), 1);
+    if (all.length === 0) told.delete(key);
+  };
+}
+
+/** `kind` is the handle's type in C, or the kind of a port: handles of different kinds may be equal. */
+function keyOf(kind: string, handle: bigint): string {
+  return `${kind} ${handle}`;
 }
 
 /** Removes an item from a list; the last one takes its place. */

@@ -138,7 +138,7 @@ export function importFrame<T extends Tensor>(
 }
 
 function placeOf(object: KnownObject | undefined): ReturnType<typeof findPlace> {
-  return object && findPlace(object.kind, object.handle);
+  return object && (findPlace(object.kind, object.handle) ?? object.of);
 }
 
 /** Where a plane of a port lies, counted from the beginning of the object that the port is a part of. */
