@@ -120,20 +120,27 @@ for (const whenFull of ["wait", "drop-oldest"] as const) {
     }));
 }
 
-Deno.test("ring: a program for whose own frames the writer waits too long is told so, once", () =>
+Deno.test("ring: a program that waits too long for frames of its own is told so, once, on either side", () =>
   withNothingLeft(async () => {
     await using ring = create(freshPath(), 2);
     const held = [await ring.next(), await ring.next()];
+    await using other = create(freshPath(), 2, "drop-oldest");
+    await using reader = await open(other.path);
+    await other.joined();
+    await publish(other, 1);
+    held.push((await reader.next())!);
     const warnings = await warningsOf(async () => {
-      await assertRejects(() => ring.next({ signal: AbortSignal.timeout(10_500) }), DOMException);
+      const signal = AbortSignal.timeout(10_500);
+      await Promise.all([ring, reader].map((side) => assertRejects(() => side.next({ signal }), DOMException)));
     });
-    assertEquals(warnings.length, 1);
-    assert(warnings[0].includes("this program has had all 2 frames"), warnings[0]);
+    assertEquals(warnings.length, 2);
+    assert(warnings.some((warning) => warning.includes("this program has had all 2 frames")), warnings.join());
+    assert(warnings.some((warning) => warning.includes("this program has had 1 of its 2 frames")), warnings.join());
     for (const frame of held) frame[Symbol.dispose]();
   }));
 
 for (const [whenFull, most] of [["wait", 3], ["drop-oldest", 2]] as const) {
-  Deno.test(`ring: a reader that holds all frames it may ("${whenFull}") and waits for one more is told at once`, () =>
+  Deno.test(`ring: a reader that holds all frames it may ("${whenFull}") waits until it has disposed one`, () =>
     withNothingLeft(async () => {
       await using ring = create(freshPath(), 3, whenFull);
       await using reader = await open(ring.path);
@@ -141,12 +148,17 @@ for (const [whenFull, most] of [["wait", 3], ["drop-oldest", 2]] as const) {
       const held: HostFrame[] = [];
       for (let i = 0; i < most; i++) {
         await publish(ring, i);
-        held.push((await reader.next(soon()))!);
+        held.push((await reader.next())!);
       }
-      await assertRejects(() => reader.next(soon()), AccessError, `${most} of its 3 frames`);
-      held.pop()![Symbol.dispose]();
-      await publish(ring, 9);
-      held.push((await reader.next(soon()))!);
+      for (const value of [8, 9]) {
+        const next = reader.next();
+        const waits = new Promise<string>((resolve) => setTimeout(resolve, 20, "waits"));
+        assertEquals(await Promise.race([next, waits]), "waits");
+        held.shift()![Symbol.dispose]();
+        await publish(ring, value);
+        held.push((await next)!);
+        assertEquals(held.map(valueOf).at(-1), value);
+      }
       for (const frame of held) frame[Symbol.dispose]();
     }));
 }

@@ -9,21 +9,40 @@ const POLLING_MS = 0.2;
 /** After a wait that took longer, the next is not polled for: the other side is in no hurry. */
 const LONG_MS = 2;
 
+/** Who has released nothing for so long, while the other side waits, is named in a warning. */
+export const SLOW_MS = 5000;
+
 /** Waits for the other side of a ring: at once where it is busy, and without work where it is not. */
 export class Polling {
   #isWorthIt = true;
 
-  /** Asks again until there is an answer; `wait` resolves when it is time to. Who has not asked yet asks before. */
-  async until<T>(ask: () => T | undefined, wait: () => Promise<void>): Promise<T> {
+  /**
+   * Asks again until there is an answer; `wait` resolves when it is time to. Who has not asked yet asks before. `polls` is
+   * false where this program itself is waited for, which can do nothing while it asks again and again. `whenSlow` is called
+   * whenever the wait has taken {@link SLOW_MS} more.
+   */
+  async until<T>(
+    ask: () => T | undefined,
+    wait: () => Promise<void>,
+    polls: boolean,
+    whenSlow: () => void,
+  ): Promise<T> {
     const start = performance.now();
-    const end = this.#isWorthIt ? start + POLLING_MS : start;
-    for (let now = start;; now = performance.now()) {
-      if (now >= end) await wait();
-      else libc().sched_yield(); // the other side may need this core
-      const answer = ask();
-      if (answer === undefined) continue;
-      this.#isWorthIt = performance.now() - start < LONG_MS;
-      return answer;
+    const end = polls && this.#isWorthIt ? start + POLLING_MS : start;
+    let slow: ReturnType<typeof setInterval> | undefined;
+    try {
+      for (let now = start;; now = performance.now()) {
+        if (now >= end) {
+          slow ??= setInterval(whenSlow, SLOW_MS);
+          await wait();
+        } else libc().sched_yield(); // the other side may need this core
+        const answer = ask();
+        if (answer === undefined) continue;
+        this.#isWorthIt = performance.now() - start < LONG_MS;
+        return answer;
+      }
+    } finally {
+      clearInterval(slow);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { type Names, optionsIn } from "../../core/argument.ts";
-import { AccessError, messageOf } from "../../core/errors.ts";
+import { messageOf } from "../../core/errors.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
@@ -15,7 +15,7 @@ import { receivePacket } from "../packet.ts";
 import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
 import { RingFrame } from "./lend.ts";
 import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type WhenFull } from "./notice.ts";
-import { Polling } from "./polling.ts";
+import { Polling, SLOW_MS } from "./polling.ts";
 
 /** The most frames of a ring. */
 export const MOST_FRAMES = 1024;
@@ -26,12 +26,6 @@ interface Memory<T extends Tensor | Frame> {
   readonly frames: readonly T[];
   /** What it does when none is free. */
   readonly whenFull: WhenFull;
-}
-
-/** A frame that the program has. */
-interface Turn {
-  readonly notice: Notice;
-  readonly resource: Resource;
 }
 
 const WAIT: Names<SignalOptions> = { signal: true };
@@ -54,13 +48,16 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   readonly #connection: Connection;
   readonly #frames: readonly RingFrame<T>[];
   readonly #whenFull: WhenFull;
-  readonly #inHand: Map<number, Turn> = new Map();
+  /** The frames that the program has. */
+  readonly #inHand: Map<number, Notice> = new Map();
   readonly #polling: Polling = new Polling();
   #last = 0;
   #missed = 0;
   #begun = false;
   /** Does the writer know that this side waits for one more? */
   #asked = false;
+  /** Was the program told that it holds itself up? */
+  #isNamed = false;
 
   /** Takes connection and memory over: made by {@link FrameRing.open}. */
   constructor(peer: Peer, { frames, whenFull }: Memory<T>, name: string) {
@@ -92,9 +89,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
 
   /**
    * The next frame; undefined once the writer has ended. Dispose it: until then the writer cannot fill it again. All frames
-   * can be held at a time, with `"drop-oldest"` all but one.
+   * can be held at a time, with `"drop-oldest"` all but one. If this program holds as many, it waits until another of its
+   * tasks disposes one; if that takes longer than 5 s, a warning says so.
    *
-   * @throws {AccessError} if this program holds as many already: that wait would not end.
    * @throws {MessageError} if what the writer says is wrong. The ring is disposed then.
    * @throws {DisposedError} if it is disposed, before or during the wait.
    */
@@ -102,27 +99,19 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const { signal } = signalIn(optionsIn(options, WAIT).signal);
     signal?.throwIfAborted();
     try {
-      const notice = this.#received() ??
-        await this.#polling.until(() => this.#received(), () => this.#connection.ready("read", signal));
+      const notice = this.#received() ?? await this.#polling.until(
+        () => this.#received(),
+        () => this.#connection.ready("read", signal),
+        !this.#hasAll,
+        () => this.#nameItself(),
+      );
       if (notice === "ended") return undefined;
-      if (notice !== "full") {
-        this.#check(notice);
-        return this.#lend(notice);
-      }
+      this.#check(notice);
+      return this.#lend(notice);
     } catch (error) {
       if (error !== signal?.reason) this[Symbol.dispose]();
       throw error;
     }
-    const { length } = this.#frames;
-    const most = mostHeld(length, this.#whenFull);
-    throw new AccessError(
-      `${this.resource.name} has no further frame: this program holds ${most} of its ${length} frames already.`,
-      {
-        api: "channel",
-        fn: "next",
-        hint: `Dispose one first${most < length ? ": the last is the writer's to fill." : "."}`,
-      },
-    );
   }
 
   /**
@@ -141,24 +130,40 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     }
   }
 
-  #received(): Notice | "ended" | "full" | undefined {
+  #received(): Notice | "ended" | undefined {
     this.resource.assertLive();
     this.#connection.resource.assertLive();
     const notice = receivePacket(this.#connection.fd, published);
-    if (notice === "later") return this.#beforeWaiting();
+    if (notice === "later") return this.#askForMore();
     this.#asked = false;
     return notice;
   }
 
-  /** Lets the writer know of a wait for more than one frame. Answers "full" for a wait that could not end. */
-  #beforeWaiting(): "full" | undefined {
-    if (this.#inHand.size === 0) return undefined;
-    const turns = [...this.#inHand.values()];
-    const most = mostHeld(this.#frames.length, this.#whenFull);
-    if (turns.length >= most && turns.every(({ resource }) => resource.isLive)) return "full";
-    if (this.#asked || this.#whenFull === "wait") return undefined;
+  /** Lets the writer know of a wait for more than one frame. */
+  #askForMore(): undefined {
+    if (this.#inHand.size === 0 || this.#asked || this.#whenFull === "wait") return;
     this.#asked = true;
-    tellWriter(this.#connection, this.resource.name, NOTICES.wanted, turns[0].notice);
+    const [oldest] = this.#inHand.values();
+    tellWriter(this.#connection, this.resource.name, NOTICES.wanted, oldest);
+  }
+
+  /** How many frames the program may have at a time. */
+  get #most(): number {
+    return mostHeld(this.#frames.length, this.#whenFull);
+  }
+
+  /** Does the program have as many? Then it waits for itself. */
+  get #hasAll(): boolean {
+    return this.#inHand.size >= this.#most;
+  }
+
+  #nameItself(): void {
+    if (this.#isNamed || !this.#hasAll) return;
+    this.#isNamed = true;
+    warn(
+      `${this.resource.name} waits: this program has had ${this.#most} of its ${this.#frames.length} frames for ` +
+        `${SLOW_MS / 1000} s${this.#whenFull === "wait" ? "" : ", and the last is the writer's to fill"}. Dispose one.`,
+    );
   }
 
   #check({ index, sequence }: Notice): void {
@@ -182,7 +187,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
       tellWriter(connection, name, NOTICES.released, notice);
     };
     const frame = this.#frames[index].lend("read", atEnd);
-    inHand.set(index, { notice, resource: frame.resource });
+    inHand.set(index, notice);
     if (frame instanceof Frame) {
       frame.metadata.set("sequence", sequence);
       if (timestamp === undefined) frame.metadata.delete("timestamp");

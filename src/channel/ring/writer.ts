@@ -14,7 +14,7 @@ import { Turns } from "../turns.ts";
 import { Audience } from "./audience.ts";
 import { RingFrame } from "./lend.ts";
 import { isTimestamp, mostHeld, type WhenFull } from "./notice.ts";
-import { Polling } from "./polling.ts";
+import { Polling, SLOW_MS } from "./polling.ts";
 import { type Held, Slot } from "./slot.ts";
 
 /** Options of {@link RingWriter.publish}. */
@@ -22,9 +22,6 @@ export interface PublishOptions {
   /** When it was made, in nanoseconds; by default what the frame's metadata says. */
   readonly timestamp?: bigint;
 }
-
-/** Who has released nothing for so long, while the writer waits, is named in a warning. */
-const SLOW_MS = 5000;
 
 const WAIT: Names<SignalOptions> = { signal: true };
 const PUBLISH: Names<PublishOptions> = { timestamp: true };
@@ -176,21 +173,9 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
 
   async #waitForRoom(signal: AbortSignal | undefined): Promise<Slot<T>> {
     signal?.throwIfAborted();
-    let warning: ReturnType<typeof setInterval> | undefined;
-    const wait = () => {
-      warning ??= setInterval(() => this.#nameWhoIsWaitedFor(), SLOW_MS);
-      return this.#audience.change(signal);
-    };
-    try {
-      while (this.#audience.waitedFor === 0) { // this program has all, and can do nothing while it is polled for
-        await wait();
-        const slot = this.#room();
-        if (slot !== undefined) return slot;
-      }
-      return await this.#polling.until(() => this.#room(), wait);
-    } finally {
-      clearInterval(warning);
-    }
+    const wait = () => this.#audience.change(signal);
+    const isReaders = this.#audience.waitedFor > 0;
+    return await this.#polling.until(() => this.#room(), wait, isReaders, () => this.#nameWhoIsWaitedFor());
   }
 
   #nameWhoIsWaitedFor(): void {

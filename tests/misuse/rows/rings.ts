@@ -78,7 +78,7 @@ export default table(import.meta, {
       using _lent = other.borrow("read-write");
       FrameRing.create(freshPath(), { frames: [one, other] });
     },
-    fails: { error: AccessError, api: "core", message: /lent/, hint: /Dispose that first/ },
+    fails: { error: AccessError, api: "core", argument: "frames[1]", message: /lent/, hint: /Dispose that first/ },
   },
   "another whenFull": {
     run: () => FrameRing.create(freshPath(), { frames: [], whenFull: any("drop-newest") }),
