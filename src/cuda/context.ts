@@ -132,7 +132,7 @@ export class CudaContext extends CudaPrimaryContext {
     }
   }
 
-  /** The line of its default stream. */
+  /** The line of its default stream. For those who write mappers. */
   get line(): Line<StreamLane> {
     return this.stream.line;
   }

@@ -65,7 +65,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     this.resource.usedBy(newLine("a fence of a dma-buf").submitRaw(handOver(this.rawHandle, access), [fence]));
   }
 
-  /** The fences that others have given to the buffer, as the kernel knows them: of writers, or of all. */
+  /** The fences that others have given to the buffer, as the kernel knows them: of writers, or of all. For those who write backends. */
   override outsideWork(access: Access): readonly Fence[] {
     const fd = this.rawHandle.exportSyncFile(access);
     return fd === undefined ? [] : [fenceOf(fd)];

@@ -171,7 +171,7 @@ export class OpenCLContext extends NativeObject implements BaseContext, Target<O
     return this.#handle;
   }
 
-  /** The line of its default queue. */
+  /** The line of its default queue. For those who write mappers. */
   get line(): Line {
     return this.queue.line;
   }

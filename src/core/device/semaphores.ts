@@ -27,7 +27,10 @@ export interface SemaphoreMaker {
 /** The makers that are open. A list is enough: a pair of lines asks once. */
 const makers: SemaphoreMaker[] = [];
 
-/** From now on two lines of other drivers may wait for each other by this maker's semaphores, until the returned function is called. */
+/**
+ * From now on two lines of other drivers may wait for each other by this maker's semaphores, until the returned function is
+ * called. For those who write backends.
+ */
 export function offerSemaphores(maker: SemaphoreMaker): () => void {
   makers.push(maker);
   return () => void makers.splice(makers.indexOf(maker), 1);

@@ -53,7 +53,7 @@ export abstract class PermanentContext<T extends Tensor> implements Context, Tar
 
   /** True for every tensor of this memory. */
   is(value: Mapped): value is T {
-    return value.target === this;
+    return (value as Mapped | undefined | null)?.target === this;
   }
 
   /** Does nothing: it is always there. */

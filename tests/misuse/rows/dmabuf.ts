@@ -194,8 +194,8 @@ export default table(import.meta, {
       error: NoRouteError,
       api: "core",
       argument: "target",
-      message: /the memory has no fd/,
-      hint: /sharable: true/,
+      message: /the memory has no fd|there is no \/dev\/udmabuf/,
+      hint: /sharable: true|modprobe udmabuf/,
     },
   },
   "the end of what is always there": {
