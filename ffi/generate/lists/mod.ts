@@ -13,6 +13,7 @@ import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
+import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
 /** Every library that is generated: one folder of `ffi/` each. */
 export const LIBRARIES: readonly Library[] = [
@@ -30,4 +31,6 @@ export const LIBRARIES: readonly Library[] = [
   cudaRuntime,
   cudaDriver,
   nvrtc,
+  vulkan,
+  vulkanExtensions,
 ];
