@@ -24,9 +24,6 @@ export interface Vulkan {
   /** `VkResult vkEnumerateInstanceVersion(uint32_t *pApiVersion)` */
   vkEnumerateInstanceVersion(pApiVersion: BufferSource | null): number;
 
-  /** `VkResult vkEnumerateInstanceLayerProperties(uint32_t *pPropertyCount, VkLayerProperties *pProperties)` */
-  vkEnumerateInstanceLayerProperties(pPropertyCount: BufferSource | null, pProperties: BufferSource | null): number;
-
   /** `VkResult vkCreateInstance(const VkInstanceCreateInfo *pCreateInfo, const VkAllocationCallbacks *pAllocator, VkInstance *pInstance)` */
   vkCreateInstance(
     pCreateInfo: BufferSource | null,
@@ -117,7 +114,7 @@ export interface Vulkan {
   vkQueueWaitIdle(queue: VkQueue): number;
 
   /** `VkResult vkQueueSubmit(VkQueue queue, uint32_t submitCount, const VkSubmitInfo *pSubmits, VkFence fence)` */
-  vkQueueSubmit(queue: VkQueue, submitCount: number, pSubmits: Address, fence: VkFence): number;
+  vkQueueSubmit(queue: VkQueue, submitCount: number, pSubmits: BufferSource | null, fence: VkFence): number;
 
   /** `VkResult vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *pAllocateInfo, const VkAllocationCallbacks *pAllocator, VkDeviceMemory *pMemory)` */
   vkAllocateMemory(

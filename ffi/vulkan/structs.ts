@@ -13,33 +13,6 @@ import type {
   VkShaderModule,
 } from "./handles.ts";
 
-/** The layout of a `VkLayerProperties`. */
-export const VkLayerProperties = {
-  size: 520,
-  align: 4,
-  fields: {
-    layerName: { offset: 0, type: "u8" },
-  },
-} as const satisfies StructLayout;
-
-/** The values of a `VkLayerProperties`. */
-export interface VkLayerProperties {
-  /** `VkLayerProperties.layerName[0]` */
-  layerName: number;
-}
-
-/** Reads a `VkLayerProperties` at a byte offset. */
-export function readVkLayerProperties(view: DataView, offset: number): VkLayerProperties {
-  return {
-    layerName: view.getUint8(offset),
-  };
-}
-
-/** Writes a `VkLayerProperties` at a byte offset. */
-export function writeVkLayerProperties(view: DataView, offset: number, value: VkLayerProperties): void {
-  view.setUint8(offset, value.layerName);
-}
-
 /** The layout of a `VkExtensionProperties`. */
 export const VkExtensionProperties = {
   size: 260,
@@ -317,9 +290,6 @@ export const VkPhysicalDeviceFeatures2 = {
   fields: {
     sType: { offset: 0, type: "u32" },
     pNext: { offset: 8, type: "u64" },
-    shaderInt64: { offset: 176, type: "u32" },
-    shaderFloat64: { offset: 172, type: "u32" },
-    shaderInt16: { offset: 180, type: "u32" },
   },
 } as const satisfies StructLayout;
 
@@ -329,12 +299,6 @@ export interface VkPhysicalDeviceFeatures2 {
   sType: number;
   /** `VkPhysicalDeviceFeatures2.pNext` */
   pNext: Address;
-  /** `VkPhysicalDeviceFeatures2.features.shaderInt64` */
-  shaderInt64: number;
-  /** `VkPhysicalDeviceFeatures2.features.shaderFloat64` */
-  shaderFloat64: number;
-  /** `VkPhysicalDeviceFeatures2.features.shaderInt16` */
-  shaderInt16: number;
 }
 
 /** Reads a `VkPhysicalDeviceFeatures2` at a byte offset. */
@@ -342,9 +306,6 @@ export function readVkPhysicalDeviceFeatures2(view: DataView, offset: number): V
   return {
     sType: view.getUint32(offset, true),
     pNext: view.getBigUint64(offset + 8, true) as Address,
-    shaderInt64: view.getUint32(offset + 176, true),
-    shaderFloat64: view.getUint32(offset + 172, true),
-    shaderInt16: view.getUint32(offset + 180, true),
   };
 }
 
@@ -352,9 +313,6 @@ export function readVkPhysicalDeviceFeatures2(view: DataView, offset: number): V
 export function writeVkPhysicalDeviceFeatures2(view: DataView, offset: number, value: VkPhysicalDeviceFeatures2): void {
   view.setUint32(offset, value.sType, true);
   view.setBigUint64(offset + 8, value.pNext, true);
-  view.setUint32(offset + 176, value.shaderInt64, true);
-  view.setUint32(offset + 172, value.shaderFloat64, true);
-  view.setUint32(offset + 180, value.shaderInt16, true);
 }
 
 /** The layout of a `VkPhysicalDeviceVulkan11Features`. */
@@ -364,7 +322,6 @@ export const VkPhysicalDeviceVulkan11Features = {
   fields: {
     sType: { offset: 0, type: "u32" },
     pNext: { offset: 8, type: "u64" },
-    storageBuffer16BitAccess: { offset: 16, type: "u32" },
   },
 } as const satisfies StructLayout;
 
@@ -374,8 +331,6 @@ export interface VkPhysicalDeviceVulkan11Features {
   sType: number;
   /** `VkPhysicalDeviceVulkan11Features.pNext` */
   pNext: Address;
-  /** `VkPhysicalDeviceVulkan11Features.storageBuffer16BitAccess` */
-  storageBuffer16BitAccess: number;
 }
 
 /** Reads a `VkPhysicalDeviceVulkan11Features` at a byte offset. */
@@ -383,7 +338,6 @@ export function readVkPhysicalDeviceVulkan11Features(view: DataView, offset: num
   return {
     sType: view.getUint32(offset, true),
     pNext: view.getBigUint64(offset + 8, true) as Address,
-    storageBuffer16BitAccess: view.getUint32(offset + 16, true),
   };
 }
 
@@ -395,7 +349,6 @@ export function writeVkPhysicalDeviceVulkan11Features(
 ): void {
   view.setUint32(offset, value.sType, true);
   view.setBigUint64(offset + 8, value.pNext, true);
-  view.setUint32(offset + 16, value.storageBuffer16BitAccess, true);
 }
 
 /** The layout of a `VkPhysicalDeviceVulkan12Features`. */
@@ -405,10 +358,6 @@ export const VkPhysicalDeviceVulkan12Features = {
   fields: {
     sType: { offset: 0, type: "u32" },
     pNext: { offset: 8, type: "u64" },
-    storageBuffer8BitAccess: { offset: 24, type: "u32" },
-    shaderFloat16: { offset: 44, type: "u32" },
-    shaderInt8: { offset: 48, type: "u32" },
-    timelineSemaphore: { offset: 164, type: "u32" },
   },
 } as const satisfies StructLayout;
 
@@ -418,14 +367,6 @@ export interface VkPhysicalDeviceVulkan12Features {
   sType: number;
   /** `VkPhysicalDeviceVulkan12Features.pNext` */
   pNext: Address;
-  /** `VkPhysicalDeviceVulkan12Features.storageBuffer8BitAccess` */
-  storageBuffer8BitAccess: number;
-  /** `VkPhysicalDeviceVulkan12Features.shaderFloat16` */
-  shaderFloat16: number;
-  /** `VkPhysicalDeviceVulkan12Features.shaderInt8` */
-  shaderInt8: number;
-  /** `VkPhysicalDeviceVulkan12Features.timelineSemaphore` */
-  timelineSemaphore: number;
 }
 
 /** Reads a `VkPhysicalDeviceVulkan12Features` at a byte offset. */
@@ -433,10 +374,6 @@ export function readVkPhysicalDeviceVulkan12Features(view: DataView, offset: num
   return {
     sType: view.getUint32(offset, true),
     pNext: view.getBigUint64(offset + 8, true) as Address,
-    storageBuffer8BitAccess: view.getUint32(offset + 24, true),
-    shaderFloat16: view.getUint32(offset + 44, true),
-    shaderInt8: view.getUint32(offset + 48, true),
-    timelineSemaphore: view.getUint32(offset + 164, true),
   };
 }
 
@@ -448,10 +385,6 @@ export function writeVkPhysicalDeviceVulkan12Features(
 ): void {
   view.setUint32(offset, value.sType, true);
   view.setBigUint64(offset + 8, value.pNext, true);
-  view.setUint32(offset + 24, value.storageBuffer8BitAccess, true);
-  view.setUint32(offset + 44, value.shaderFloat16, true);
-  view.setUint32(offset + 48, value.shaderInt8, true);
-  view.setUint32(offset + 164, value.timelineSemaphore, true);
 }
 
 /** The layout of a `VkQueueFamilyProperties`. */

@@ -4,8 +4,6 @@
 export const SYMBOLS = {
   // VkResult vkEnumerateInstanceVersion(uint32_t *pApiVersion)
   vkEnumerateInstanceVersion: { parameters: ["buffer"], result: "i32" },
-  // VkResult vkEnumerateInstanceLayerProperties(uint32_t *pPropertyCount, VkLayerProperties *pProperties)
-  vkEnumerateInstanceLayerProperties: { parameters: ["buffer", "buffer"], result: "i32" },
   // VkResult vkCreateInstance(const VkInstanceCreateInfo *pCreateInfo, const VkAllocationCallbacks *pAllocator, VkInstance *pInstance)
   vkCreateInstance: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },
   // void vkDestroyInstance(VkInstance instance, const VkAllocationCallbacks *pAllocator)
@@ -41,7 +39,7 @@ export const SYMBOLS = {
   // VkResult vkQueueWaitIdle(VkQueue queue)
   vkQueueWaitIdle: { parameters: ["u64"], result: "i32" },
   // VkResult vkQueueSubmit(VkQueue queue, uint32_t submitCount, const VkSubmitInfo *pSubmits, VkFence fence)
-  vkQueueSubmit: { parameters: ["u64", "u32", "u64", "u64"], result: "i32" },
+  vkQueueSubmit: { parameters: ["u64", "u32", "buffer", "u64"], result: "i32" },
   // VkResult vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *pAllocateInfo, const VkAllocationCallbacks *pAllocator, VkDeviceMemory *pMemory)
   vkAllocateMemory: { parameters: ["u64", "buffer", "buffer", "buffer"], result: "i32" },
   // void vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *pAllocator)

@@ -27,7 +27,6 @@ function subresource(name: string): [string, string][] {
 }
 
 const FACTS: ClassEntry[] = [
-  { type: "VkLayerProperties", fields: [["layerName", "layerName[0]"]] },
   { type: "VkExtensionProperties", fields: [["extensionName", "extensionName[0]"], "specVersion"] },
   {
     type: "VkPhysicalDeviceProperties2",
@@ -61,18 +60,9 @@ const FACTS: ClassEntry[] = [
     type: "VkPhysicalDeviceDriverProperties",
     fields: [...LINK, "driverID", ["driverName", "driverName[0]"], ["driverInfo", "driverInfo[0]"]],
   },
-  {
-    type: "VkPhysicalDeviceFeatures2",
-    fields: [...LINK, ["shaderInt64", "features.shaderInt64"], ["shaderFloat64", "features.shaderFloat64"], [
-      "shaderInt16",
-      "features.shaderInt16",
-    ]],
-  },
-  { type: "VkPhysicalDeviceVulkan11Features", fields: [...LINK, "storageBuffer16BitAccess"] },
-  {
-    type: "VkPhysicalDeviceVulkan12Features",
-    fields: [...LINK, "storageBuffer8BitAccess", "shaderFloat16", "shaderInt8", "timelineSemaphore"],
-  },
+  { type: "VkPhysicalDeviceFeatures2", fields: [...LINK] },
+  { type: "VkPhysicalDeviceVulkan11Features", fields: [...LINK] },
+  { type: "VkPhysicalDeviceVulkan12Features", fields: [...LINK] },
   { type: "VkQueueFamilyProperties", fields: ["queueFlags", "queueCount", "timestampValidBits"] },
   {
     type: "VkPhysicalDeviceMemoryProperties",
@@ -156,7 +146,6 @@ export const vulkan: Library = {
   interface: "Vulkan",
   functions: [
     "vkEnumerateInstanceVersion",
-    "vkEnumerateInstanceLayerProperties",
     "vkCreateInstance",
     "vkDestroyInstance",
     "vkEnumeratePhysicalDevices",
@@ -175,7 +164,7 @@ export const vulkan: Library = {
     "vkGetDeviceProcAddr",
     "vkGetDeviceQueue",
     "vkQueueWaitIdle",
-    { name: "vkQueueSubmit", address: ["pSubmits"] },
+    "vkQueueSubmit",
 
     "vkAllocateMemory",
     "vkFreeMemory",

@@ -1,0 +1,111 @@
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
+import * as layouts from "../../ffi/vulkan/structs.ts";
+import { vulkan } from "./library.ts";
+import { struct } from "./struct.ts";
+
+/** Whether a handle of a kind can be got of an object, and an object of such a handle. */
+export interface Ability {
+  /** An object can be exported so. */
+  readonly exports: boolean;
+  /** An object can be imported so. */
+  readonly imports: boolean;
+}
+
+/** The same of memory. */
+export interface MemoryAbility extends Ability {
+  /** The kind of handle, as Vulkan names it. */
+  readonly handleType: number;
+  /** The memory has to be one object's alone. */
+  readonly dedicated: boolean;
+  /** The kinds of handle that the same memory can be exported as. */
+  readonly compatible: number;
+}
+
+/** What a device exports and imports, as its queries answer. */
+export interface Abilities {
+  /** Buffers as opaque fds. */
+  readonly opaqueFd: MemoryAbility;
+  /** Buffers as dma-bufs. */
+  readonly dmaBuf: MemoryAbility;
+  /** Host memory as buffers. */
+  readonly hostPointer: MemoryAbility;
+  /** Binary semaphores as opaque fds. */
+  readonly binaryFd: Ability;
+  /** Timeline semaphores as opaque fds. */
+  readonly timelineFd: Ability;
+  /** Binary semaphores as sync files. */
+  readonly syncFd: Ability;
+  /** Fences as sync files. */
+  readonly fenceSyncFd: Ability;
+}
+
+/** The uses that every buffer is made for. */
+export const USAGE: number = vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+  vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+
+const NONE: Ability = { exports: false, imports: false };
+
+/** Asks a device. `has` tells the extensions: a query answers for a driver, whatever a `VkDevice` was made with. */
+export function abilitiesOf(device: VkPhysicalDevice, has: (extension: string) => boolean): Abilities {
+  const memory = (extension: string, handleType: number) => memoryAbility(device, handleType, has(extension));
+  const semaphore = (handleType: number, type: number) =>
+    has("VK_KHR_external_semaphore_fd") ? semaphoreAbility(device, handleType, type) : NONE;
+  return {
+    opaqueFd: memory("VK_KHR_external_memory_fd", vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT),
+    dmaBuf: memory("VK_EXT_external_memory_dma_buf", vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT),
+    hostPointer: memory("VK_EXT_external_memory_host", vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT),
+    binaryFd: semaphore(vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT, vk.VK_SEMAPHORE_TYPE_BINARY),
+    timelineFd: semaphore(vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT, vk.VK_SEMAPHORE_TYPE_TIMELINE),
+    syncFd: semaphore(vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT, vk.VK_SEMAPHORE_TYPE_BINARY),
+    fenceSyncFd: has("VK_KHR_external_fence_fd") ? fenceAbility(device) : NONE,
+  };
+}
+
+function memoryAbility(device: VkPhysicalDevice, handleType: number, has: boolean): MemoryAbility {
+  if (!has) return { ...NONE, handleType, dedicated: false, compatible: 0 };
+  const info = struct("VkPhysicalDeviceExternalBufferInfo", {
+    usage: USAGE,
+    handleType,
+  });
+  const told = struct("VkExternalBufferProperties", {});
+  vulkan().vkGetPhysicalDeviceExternalBufferProperties(device, info, told);
+  const { externalMemoryFeatures, compatibleHandleTypes } = layouts.VkExternalBufferProperties.fields;
+  const features = told.number(externalMemoryFeatures);
+  return {
+    handleType,
+    exports: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT) !== 0,
+    imports: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) !== 0,
+    dedicated: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) !== 0,
+    compatible: told.number(compatibleHandleTypes),
+  };
+}
+
+function semaphoreAbility(device: VkPhysicalDevice, handleType: number, semaphoreType: number): Ability {
+  const info = struct("VkPhysicalDeviceExternalSemaphoreInfo", {
+    pNext: struct("VkSemaphoreTypeCreateInfo", {
+      semaphoreType,
+    }),
+    handleType,
+  });
+  const told = struct("VkExternalSemaphoreProperties", {});
+  vulkan().vkGetPhysicalDeviceExternalSemaphoreProperties(device, info, told);
+  const features = told.number(layouts.VkExternalSemaphoreProperties.fields.externalSemaphoreFeatures);
+  return {
+    exports: (features & vk.VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT) !== 0,
+    imports: (features & vk.VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT) !== 0,
+  };
+}
+
+function fenceAbility(device: VkPhysicalDevice): Ability {
+  const info = struct("VkPhysicalDeviceExternalFenceInfo", {
+    handleType: vk.VK_EXTERNAL_FENCE_HANDLE_TYPE_SYNC_FD_BIT,
+  });
+  const told = struct("VkExternalFenceProperties", {});
+  vulkan().vkGetPhysicalDeviceExternalFenceProperties(device, info, told);
+  const features = told.number(layouts.VkExternalFenceProperties.fields.externalFenceFeatures);
+  return {
+    exports: (features & vk.VK_EXTERNAL_FENCE_FEATURE_EXPORTABLE_BIT) !== 0,
+    imports: (features & vk.VK_EXTERNAL_FENCE_FEATURE_IMPORTABLE_BIT) !== 0,
+  };
+}

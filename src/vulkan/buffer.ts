@@ -1,0 +1,191 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkBuffer, VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.ts";
+import * as layouts from "../../ffi/vulkan/structs.ts";
+import type { Call } from "../core/device/driver.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { showAt } from "../core/memory/peers.ts";
+import { USAGE } from "./abilities.ts";
+import { check } from "./errors.ts";
+import type { Used, VulkanLane } from "./lane.ts";
+import { vulkan } from "./library.ts";
+import { allocateMemory, exportMemory, type MemoryInfo, needsOf, type Origin } from "./memory_object.ts";
+import type { OpenDevice } from "./open_device.ts";
+import { FdSource } from "./semaphores.ts";
+import { type Struct, struct } from "./struct.ts";
+
+/** Who has a buffer: nobody has used it, this Vulkan does, or it was handed to another API or process. */
+type Holder = "nobody" | "vulkan" | "others";
+
+/** A `VkBuffer` and its memory. */
+export class VulkanBuffer implements Used {
+  /** The `VkBuffer`, from the memory's first byte on. */
+  readonly buffer: VkBuffer;
+  /** The `VkDeviceMemory`. */
+  readonly memory: VkDeviceMemory;
+  /** The buffer's length in bytes. */
+  readonly byteLength: number;
+  /** What the memory was made with: whoever imports it has to say the same. */
+  readonly info: MemoryInfo;
+  /** True if the memory was made here, and not imported. */
+  readonly isOwn: boolean;
+  readonly #device: OpenDevice;
+  readonly #undo: Undo = [];
+  readonly #handleTypes: number;
+  readonly #fds = new Map<number, FdSource>();
+  readonly #hostAddress: Address | undefined;
+  #address: Address | undefined;
+  #holder: Holder;
+  #others = vk.VK_QUEUE_FAMILY_EXTERNAL;
+  #barrier: Struct | undefined;
+
+  /** Makes the buffer, and takes or imports its memory. An fd is the driver's only if this succeeds. */
+  constructor(device: OpenDevice, byteLength: number, origin: Origin) {
+    this.#device = device;
+    this.byteLength = byteLength;
+    this.isOwn = origin.from === "new";
+    this.#handleTypes = origin.from === "new" ? origin.handleTypes : 0;
+    this.#holder = origin.from === "fd" ? "others" : "nobody";
+    const undo = this.#undo;
+    try {
+      this.buffer = createBuffer(device, byteLength, origin, undo);
+      const needs = needsOf((told) => {
+        const info = struct("VkBufferMemoryRequirementsInfo2", {
+          buffer: this.buffer,
+        });
+        vulkan().vkGetBufferMemoryRequirements2(device.handle, info, told);
+      });
+      const known = origin.from === "fd" ? origin.known : undefined;
+      const wanted = {
+        size: origin.from === "host" ? byteLength : known?.size ?? needs.size,
+        typeBits: needs.typeBits,
+        dedicated: known?.dedicated ?? (needs.dedicated || mustBeDedicated(device, origin)),
+      };
+      const { handle, info } = allocateMemory(device, origin, wanted, { buffer: this.buffer }, undo);
+      this.memory = handle;
+      this.info = info;
+      this.#hostAddress = origin.from === "host" ? origin.address as Address : undefined;
+      check(vulkan().vkBindBufferMemory(device.handle, this.buffer, handle, 0n), "vkBindBufferMemory");
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "making a buffer");
+      throw error;
+    }
+  }
+
+  /** True if the CPU sees its memory, and needs no further calls for that. */
+  get isHostVisible(): boolean {
+    return this.info.type.hostVisible && this.info.type.hostCoherent;
+  }
+
+  /** Its host address, if the CPU sees it. It is mapped the first time this is asked for, until it is freed. */
+  get address(): Address | undefined {
+    if (this.#hostAddress !== undefined || !this.isHostVisible) return this.#hostAddress;
+    return this.#address ??= this.#map();
+  }
+
+  #map(): Address {
+    const out = new BigUint64Array(1);
+    check(vulkan().vkMapMemory(this.#device.handle, this.memory, 0n, vk.VK_WHOLE_SIZE, 0, out), "vkMapMemory");
+    const address = out[0] as Address; // freeing the memory unmaps it
+    this.#undo.push(showAt(address, this.info.size, "a Vulkan buffer"));
+    return address;
+  }
+
+  /** True if its memory was made to go out by this kind of handle. */
+  exportsAs(handleType: number): boolean {
+    return (this.#handleTypes & handleType) !== 0;
+  }
+
+  /** A new fd of the whole memory, which the caller owns. */
+  exportFd(handleType: number): number {
+    let source = this.#fds.get(handleType);
+    if (source === undefined) {
+      const made = source = new FdSource(() => exportMemory(this.#device, this.memory, handleType));
+      this.#fds.set(handleType, made);
+      this.#undo.push(() => made.close());
+    }
+    return source.take();
+  }
+
+  /**
+   * Hands it to other APIs: the command that releases it, if Vulkan has used it since they had it last. A later command of
+   * Vulkan's takes it back by itself, so that memory which others use by turns costs no commands here.
+   */
+  handOver(isForeign: boolean): Call<VulkanLane> | undefined {
+    this.#others = isForeign && this.#device.has("VK_EXT_queue_family_foreign")
+      ? vk.VK_QUEUE_FAMILY_FOREIGN_EXT
+      : vk.VK_QUEUE_FAMILY_EXTERNAL;
+    if (this.#holder === "vulkan") return this.#release();
+    this.#holder = "others";
+    return undefined;
+  }
+
+  /** The command that gives memory of others back to them. Where no command has used it, it has nothing to do. */
+  giveBack(): Call<VulkanLane> {
+    const release = this.#release();
+    return { ...release, call: (lane) => this.#holder === "vulkan" ? release.call(lane) : lane.mark() };
+  }
+
+  /** Before a command of Vulkan's. @see {@link Used} */
+  acquire(commands: VkCommandBuffer, family: number): void {
+    if (this.#holder === "others") this.#pass(commands, this.#others, family);
+  }
+
+  /** After its submit. @see {@link Used} */
+  taken(): void {
+    this.#holder = "vulkan";
+  }
+
+  /** Gives all of it back. */
+  free(): void {
+    throwAll(unwind(this.#undo), "freeing a buffer");
+  }
+
+  #release(): Call<VulkanLane> {
+    return {
+      fn: "vkQueueSubmit",
+      call: (lane) => {
+        const code = lane.run([], (commands) => {
+          this.#pass(commands, this.#device.handles.queueFamily, this.#others);
+        });
+        if (code === 0) this.#holder = "others";
+        return code;
+      },
+    };
+  }
+
+  /** A barrier that passes it from one family of queues to another. */
+  #pass(commands: VkCommandBuffer, from: number, to: number): void {
+    const { fields } = layouts.VkBufferMemoryBarrier;
+    const barrier = this.#barrier ??= struct("VkBufferMemoryBarrier", {
+      srcAccessMask: vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT,
+      dstAccessMask: vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT,
+      buffer: this.buffer,
+      size: vk.VK_WHOLE_SIZE,
+    });
+    barrier.put(fields.srcQueueFamilyIndex, from);
+    barrier.put(fields.dstQueueFamilyIndex, to);
+    const all = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    vulkan().vkCmdPipelineBarrier(commands, all, all, 0, 0, NULL, 1, barrier.address, 0, NULL);
+  }
+}
+
+function createBuffer(device: OpenDevice, size: number, origin: Origin, undo: Undo): VkBuffer {
+  const handleTypes = origin.from === "new" ? origin.handleTypes : origin.handleType;
+  const info = struct("VkBufferCreateInfo", {
+    pNext: handleTypes === 0 ? undefined : struct("VkExternalMemoryBufferCreateInfo", {
+      handleTypes,
+    }),
+    size,
+    usage: USAGE,
+    sharingMode: vk.VK_SHARING_MODE_EXCLUSIVE,
+  });
+  return device.create<VkBuffer>("Buffer", info, undo);
+}
+
+function mustBeDedicated({ abilities }: OpenDevice, origin: Origin): boolean {
+  const types = origin.from === "new" ? origin.handleTypes : origin.handleType;
+  const { opaqueFd, dmaBuf, hostPointer } = abilities;
+  return [opaqueFd, dmaBuf, hostPointer].some(({ handleType, dedicated }) => dedicated && (types & handleType) !== 0);
+}

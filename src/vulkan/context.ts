@@ -1,0 +1,309 @@
+import type { VkDevice, VkInstance, VkPhysicalDevice, VkQueue } from "../../ffi/vulkan/handles.ts";
+import { type Names, optionsIn, shown, shownFields } from "../core/argument.ts";
+import type { Line } from "../core/device/line.ts";
+import type { Memory } from "../core/device/memory.ts";
+import { Proofs } from "../core/device/proofs.ts";
+import { offerSemaphores } from "../core/device/semaphores.ts";
+import { ArgumentError, throwAll } from "../core/errors.ts";
+import { type Context, type DeviceId, plainUuid, type Target } from "../core/graph/context.ts";
+import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
+import { forgotten } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import type { VulkanBase } from "./base.ts";
+import type { VulkanBuffer } from "./buffer.ts";
+import { deviceOf, type VulkanDevice, type VulkanDeviceType } from "./device.ts";
+import { VulkanDriver } from "./driver.ts";
+import { createInstance, physicalDevices } from "./instance.ts";
+import type { VulkanLane } from "./lane.ts";
+import { checks } from "./library.ts";
+import { allocated, portsOf } from "./memory.ts";
+import type { Place } from "./memory_object.ts";
+import { VulkanProgram } from "./program.ts";
+import { createDevice, OpenDevice, WANTED } from "./open_device.ts";
+import { newLine, VulkanQueue } from "./queue.ts";
+import { makerOf } from "./semaphores.ts";
+import { Staging } from "./staging.ts";
+import { VulkanTensor } from "./tensor.ts";
+
+/** The device to open. */
+export interface VulkanChoice {
+  /** Part of the device's name, in any case. */
+  readonly device?: string;
+  /** The device's UUID: 32 hexadecimal digits, also with dashes and a `GPU-` in front. */
+  readonly uuid?: string;
+  /** True for the validation layer, which says what a program does wrong; it writes to the standard output. */
+  readonly validation?: boolean;
+}
+
+/** The objects of another library's Vulkan. They live longer than the context. */
+export interface VulkanHandles {
+  /** The `VkInstance`. */
+  readonly instance: bigint;
+  /** The `VkPhysicalDevice`. */
+  readonly physicalDevice: bigint;
+  /** The `VkDevice`, made for Vulkan 1.2 or later, with timeline semaphores. */
+  readonly device: bigint;
+  /** A `VkQueue` that runs compute shaders. Only one thread at a time may submit to it. */
+  readonly queue: bigint;
+  /** The index of the queue's family. */
+  readonly queueFamily: number;
+  /** The extensions that the device was made with; none by default. */
+  readonly extensions?: readonly string[];
+}
+
+/** Options of {@link VulkanContext.allocate}. */
+export interface VulkanAllocation extends LayoutInit {
+  /** Where it lies: in the device's own memory, or where the CPU sees it too; `"device"` by default. */
+  readonly memory?: Place;
+}
+
+const CHOICE: Names<VulkanChoice> = { device: true, uuid: true, validation: true };
+const ALLOCATION: Names<VulkanAllocation & Layout> = { ...LAYOUT_NAMES, memory: true };
+const HANDLES: Names<VulkanHandles> = {
+  instance: true,
+  physicalDevice: true,
+  device: true,
+  queue: true,
+  queueFamily: true,
+  extensions: true,
+};
+
+/** The better ones first. */
+const TYPES: readonly VulkanDeviceType[] = ["discrete", "integrated", "virtual", "other", "cpu"];
+
+/**
+ * A Vulkan device, with a queue. It is its own target: buffers.
+ *
+ * @example
+ * ```ts
+ * import { host, MapperGraph } from "@samepage/interop";
+ * import { VulkanContext } from "@samepage/interop/vulkan";
+ *
+ * using vulkan = VulkanContext.open();
+ * using graph = new MapperGraph([host, vulkan]);
+ * using numbers = host.allocate({ shape: [4], dtype: "u32" });
+ * {
+ *   using onDevice = graph.map(numbers, vulkan);
+ *   vulkan.queue.fill(onDevice, 7);
+ * }
+ * console.log(numbers.view()); // Uint32Array(4) [ 7, 7, 7, 7 ]
+ * ```
+ */
+export class VulkanContext extends NativeObject implements Context, VulkanBase {
+  /** The API's name. */
+  readonly api = "vulkan";
+  /** The kind of memory: buffers. */
+  readonly kind = "vulkan";
+  /** Itself. */
+  readonly context: Context = this;
+  /** Itself. */
+  readonly targets: readonly Target[] = [this];
+  /** The device's name, for messages. */
+  readonly name: string;
+  /** The device's UUID, and its PCI address where it tells it. */
+  readonly id: DeviceId;
+  /** What the device says of itself. */
+  readonly device: VulkanDevice;
+  /** Its end of life: queues, programs and tensors end first. */
+  readonly resource: Resource;
+  /** The default queue. */
+  readonly queue: VulkanQueue;
+  /** Its line. For those who write mappers. */
+  readonly line: Line<VulkanLane>;
+  /** The open device. For those who write mappers. */
+  readonly openDevice: OpenDevice;
+  /** Its work. For those who write mappers. */
+  readonly driver: VulkanDriver;
+  /** Through which bytes come and go. For those who write mappers. */
+  readonly staging: Staging;
+  /** Which host memory the device uses in place. For those who write mappers. */
+  readonly proofs: Proofs<VulkanBase>;
+  /** Its ports: opaque fds, dma-bufs and host pointers. For those who write mappers. */
+  readonly ports: Memory<VulkanTensor, VulkanBuffer>;
+  #bytesCopied = 0;
+  #queues = 1;
+
+  private constructor(open: OpenDevice, undo: Undo) {
+    super();
+    this.openDevice = open;
+    this.device = open.facts;
+    this.name = this.device.name;
+    this.id = this.device.id;
+    this.driver = new VulkanDriver(open);
+    this.staging = new Staging(open, undo);
+    const maker = makerOf(open);
+    if (maker !== undefined) undo.push(offerSemaphores(maker));
+    this.resource = new Resource({ name: `vulkan context (${this.name})`, undo });
+    this.proofs = new Proofs<VulkanBase>(this, `vulkan ${this.id.uuid}`);
+    try {
+      this.line = newLine(this, open.handles.queues[0], this.resource);
+      this.queue = new VulkanQueue(this, this.line);
+      this.ports = portsOf(this);
+    } catch (error) {
+      this.resource.dispose();
+      throw error;
+    }
+    forgotten.register(this, this.resource.name, this);
+  }
+
+  /**
+   * Opens a device: the chosen one; else the first GPU; else the first device.
+   *
+   * @throws {LibraryNotFoundError} if there is no Vulkan loader.
+   * @throws {ArgumentError} if no device fits; the hint lists the devices.
+   * @throws {NativeCallError} if there is no driver, or no validation layer.
+   */
+  static open(choice: VulkanChoice = {}): VulkanContext {
+    const { device, uuid, validation = false } = optionsIn(choice, CHOICE, "choice");
+    if (device !== undefined) checks.assertText(device, "choice.device");
+    if (uuid !== undefined) checks.assertText(uuid, "choice.uuid");
+    checks.assertBoolean(validation, "choice.validation");
+    return VulkanContext.#made((undo) => {
+      const instance = createInstance(validation, undo);
+      const found = physicalDevices(instance).map((handle) => ({ handle, facts: deviceOf(handle) }));
+      const { handle, facts } = chosen(found, device, uuid);
+      return createDevice(instance, handle, facts, undo);
+    });
+  }
+
+  /**
+   * Stands on the Vulkan objects of another library, which stay its own.
+   *
+   * @param handles live handles; wrong ones crash the process
+   * @throws {ArgumentError} for what cannot be a handle, and a queue family that the device has not.
+   */
+  static attach(handles: VulkanHandles): VulkanContext {
+    const { queueFamily, extensions = [], ...given } = optionsIn(handles, HANDLES, "handles");
+    const instance = checks.handleIn<VkInstance>(given.instance, "handles.instance");
+    const physicalDevice = checks.handleIn<VkPhysicalDevice>(given.physicalDevice, "handles.physicalDevice");
+    const device = checks.handleIn<VkDevice>(given.device, "handles.device");
+    const queue = checks.handleIn<VkQueue>(given.queue, "handles.queue");
+    if (!Array.isArray(extensions)) throw checks.wrongKind("handles.extensions", "an array of names", extensions);
+    const names = checks.itemsIn<string>(extensions, "handles.extensions");
+    names.forEach((name, i) => checks.assertText(name, `handles.extensions[${i}]`));
+    const facts = deviceOf(physicalDevice);
+    if (facts.queueFamilies[queueFamily]?.compute !== true) {
+      const what = `expected a family whose queues run compute shaders, got ${shown(queueFamily)}.`;
+      throw checks.wrong("handles.queueFamily", what);
+    }
+    const all = { instance, physicalDevice, device, queueFamily, queues: [queue], extensions: names };
+    return VulkanContext.#made(() => new OpenDevice(all, facts));
+  }
+
+  static #made(make: (undo: Undo) => OpenDevice): VulkanContext {
+    const undo: Undo = [];
+    try {
+      return new VulkanContext(make(undo), undo);
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "opening a Vulkan device");
+      throw error;
+    }
+  }
+
+  /** The `VkDevice`. */
+  get handle(): VkDevice {
+    this.resource.assertLive();
+    return this.openDevice.handle;
+  }
+
+  /**
+   * The extensions for sharing that it was opened without, and the reason for each.
+   *
+   * @example
+   * ```ts
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * using vulkan = VulkanContext.open();
+   * for (const [extension, reason] of vulkan.absent) console.log(extension, reason);
+   * ```
+   */
+  get absent(): ReadonlyMap<string, string> {
+    return new Map(WANTED.flatMap((name) => {
+      const lacking = this.openDevice.lacks(name);
+      return lacking === undefined ? [] : [[name, lacking.reason]];
+    }));
+  }
+
+  /** The number of bytes that `queue.read` and `queue.write` have copied between host and device. */
+  get bytesCopied(): number {
+    return this.#bytesCopied;
+  }
+
+  /** Counts copied bytes. For those who write mappers. */
+  countCopied(bytes: number): void {
+    this.#bytesCopied += bytes;
+  }
+
+  /** True for tensors of this context. */
+  is(value: Mapped): value is VulkanTensor {
+    return value instanceof VulkanTensor && value.target === this;
+  }
+
+  /**
+   * Allocates a buffer of the device, zeroed. Other APIs and processes can import it, where the device exports memory.
+   *
+   * @throws {LayoutError} for a wrong shape, dtype or stride.
+   * @throws {NativeCallError} if there is too little memory.
+   */
+  allocate(init: VulkanAllocation): VulkanTensor {
+    const at = layoutIn(init, ALLOCATION);
+    const place = init.memory === undefined ? "device" : checks.nameIn(init.memory, PLACES, "memory");
+    return allocated(this, [at], place) as VulkanTensor;
+  }
+
+  /** Allocates one buffer for all planes of a frame, one after the other. @throws like {@link allocate}. */
+  allocateFrame(given: FrameInfo, options: { readonly memory?: Place } = {}): Frame<VulkanTensor> {
+    const { memory = "device" } = optionsIn(options, { memory: true });
+    const info = frameInfo(given);
+    return allocated(this, planeLayouts(info), checks.nameIn(memory, PLACES, "memory"), info) as Frame<VulkanTensor>;
+  }
+
+  /**
+   * Compute shaders, as SPIR-V: `glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp`.
+   *
+   * @param spirv correct SPIR-V: a driver may crash on anything else
+   * @throws {ArgumentError} for what is no SPIR-V.
+   * @throws {NativeCallError} if the driver refuses it.
+   */
+  program(spirv: Uint8Array | Uint32Array): VulkanProgram {
+    return new VulkanProgram(this, spirv);
+  }
+
+  /** Another line of commands: on a queue of its own while the device has more, else beside another on the same. */
+  createQueue(): VulkanQueue {
+    this.resource.assertLive();
+    const { queues } = this.openDevice.handles;
+    return new VulkanQueue(this, newLine(this, queues[this.#queues++ % queues.length], this.resource));
+  }
+}
+
+const PLACES: { readonly [P in Place]: unknown } = { device: true, host: true };
+
+interface Found {
+  readonly handle: VkPhysicalDevice;
+  readonly facts: VulkanDevice;
+}
+
+/** The device that fits, of several the best. @throws {ArgumentError} if none does. */
+function chosen(found: readonly Found[], device: string | undefined, uuid: string | undefined): Found {
+  const [best] = found.filter(({ facts }) =>
+    (device === undefined || facts.name.toLowerCase().includes(device.toLowerCase())) &&
+    (uuid === undefined || facts.id.uuid === plainUuid(uuid))
+  ).sort((a, b) => TYPES.indexOf(a.facts.type) - TYPES.indexOf(b.facts.type));
+  if (best !== undefined) return best;
+  const there = found.map(({ facts }) => `${facts.name} (UUID ${facts.id.uuid})`).join("; ");
+  throw new ArgumentError(
+    found.length === 0 ? "Vulkan has no device." : `No Vulkan device fits ${shownFields({ device, uuid })}.`,
+    {
+      api: "vulkan",
+      fn: "vkEnumeratePhysicalDevices",
+      argument: "choice",
+      hint: found.length === 0 ? "Install a driver: apt install mesa-vulkan-drivers." : `There is ${there}.`,
+    },
+  );
+}

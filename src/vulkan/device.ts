@@ -1,0 +1,219 @@
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
+import * as layouts from "../../ffi/vulkan/structs.ts";
+import type { DeviceId } from "../core/graph/context.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { throwAll } from "../core/errors.ts";
+import { createInstance, listed, physicalDevices, versionText } from "./instance.ts";
+import { vulkan } from "./library.ts";
+import { chain, room, type Struct, struct } from "./struct.ts";
+
+/** What kind of device it is. */
+export type VulkanDeviceType = "discrete" | "integrated" | "virtual" | "cpu" | "other";
+
+const TYPES: readonly VulkanDeviceType[] = ["other", "integrated", "discrete", "virtual", "cpu"];
+
+/** A kind of memory that a device has. */
+export interface VulkanMemoryType {
+  /** Its place in the driver's list. */
+  readonly index: number;
+  /** True if it is the device's own. */
+  readonly deviceLocal: boolean;
+  /** True if the CPU can map it. */
+  readonly hostVisible: boolean;
+  /** True if the CPU and the device see each other's writes without further calls. */
+  readonly hostCoherent: boolean;
+  /** True if the CPU caches it: reading is fast. */
+  readonly hostCached: boolean;
+  /** All of VkMemoryPropertyFlagBits. */
+  readonly flags: number;
+  /** The size of its heap in bytes, which other types may share. */
+  readonly heapBytes: number;
+}
+
+/** A family of queues. */
+export interface VulkanQueueFamily {
+  /** True if its queues run graphics commands. */
+  readonly graphics: boolean;
+  /** True if its queues run compute shaders. */
+  readonly compute: boolean;
+  /** How many queues it has. */
+  readonly count: number;
+}
+
+/** The limits of a device that matter here. */
+export interface VulkanLimits {
+  /** The most bytes of a buffer that a shader sees. */
+  readonly maxStorageBufferRange: number;
+  /** Where a shader's buffer may begin: at multiples of so many bytes. */
+  readonly minStorageBufferOffsetAlignment: number;
+  /** The most bytes of push constants. */
+  readonly maxPushConstantsSize: number;
+  /** The most work groups along each dimension. */
+  readonly maxComputeWorkGroupCount: readonly number[];
+  /** The most buffers of one shader; 0 without VK_KHR_push_descriptor. */
+  readonly maxPushDescriptors: number;
+  /** Imported host memory begins and ends at multiples of so many bytes; 0 without VK_EXT_external_memory_host. */
+  readonly minImportedHostPointerAlignment: number;
+  /** The most pixels along a side of an image. */
+  readonly maxImageDimension2D: number;
+}
+
+/** What a physical device says of itself: facts, without a native object. */
+export interface VulkanDevice {
+  /** Its name. */
+  readonly name: string;
+  /** Its UUID and, where told, PCI address: equal in all APIs that report them. */
+  readonly id: DeviceId;
+  /** The driver's UUID: opaque handles cross only between equal ones. */
+  readonly driverUuid: string;
+  /** The driver's name and version: `"llvmpipe Mesa 22.3.6"`. */
+  readonly driver: string;
+  /** What kind of device it is. */
+  readonly type: VulkanDeviceType;
+  /** Its version of Vulkan: `"1.3.230"`. */
+  readonly apiVersion: string;
+  /** Its extensions. */
+  readonly extensions: readonly string[];
+  /** Its kinds of memory, in the driver's order. */
+  readonly memoryTypes: readonly VulkanMemoryType[];
+  /** Its families of queues. */
+  readonly queueFamilies: readonly VulkanQueueFamily[];
+  /** Its limits. */
+  readonly limits: VulkanLimits;
+}
+
+/** All features of Vulkan 1.0 to 1.2 that a device has, as a new `VkDevice` is told them. */
+export function featuresOf(handle: VkPhysicalDevice): Struct {
+  const all = chain(
+    struct("VkPhysicalDeviceFeatures2"),
+    struct("VkPhysicalDeviceVulkan11Features"),
+    struct("VkPhysicalDeviceVulkan12Features"),
+  );
+  vulkan().vkGetPhysicalDeviceFeatures2(handle, all);
+  return all;
+}
+
+/** The devices of all drivers, by a `VkInstance` of its own. @throws like {@link createInstance}. */
+export function vulkanDevices(): VulkanDevice[] {
+  const undo: Undo = [];
+  const errors: unknown[] = [];
+  let devices: VulkanDevice[] = [];
+  try {
+    devices = physicalDevices(createInstance(false, undo)).map(deviceOf);
+  } catch (error) {
+    errors.push(error);
+  }
+  throwAll([...errors, ...unwind(undo)], "listing Vulkan's devices");
+  return devices;
+}
+
+/** What a physical device says of itself. */
+export function deviceOf(handle: VkPhysicalDevice): VulkanDevice {
+  const extensions = extensionsOf(handle);
+  const has = (name: string) => extensions.includes(name);
+  const all = struct("VkPhysicalDeviceProperties2", {});
+  const id = struct("VkPhysicalDeviceIDProperties", {});
+  const driver = struct("VkPhysicalDeviceDriverProperties", {});
+  const push = struct("VkPhysicalDevicePushDescriptorPropertiesKHR", {});
+  const host = struct("VkPhysicalDeviceExternalMemoryHostPropertiesEXT", {});
+  const pci = struct("VkPhysicalDevicePCIBusInfoPropertiesEXT", {});
+  chain(
+    all,
+    id,
+    driver,
+    ...(has("VK_KHR_push_descriptor") ? [push] : []),
+    ...(has("VK_EXT_external_memory_host") ? [host] : []),
+    ...(has("VK_EXT_pci_bus_info") ? [pci] : []),
+  );
+  vulkan().vkGetPhysicalDeviceProperties2(handle, all);
+  const { fields } = layouts.VkPhysicalDeviceProperties2;
+  const ids = layouts.VkPhysicalDeviceIDProperties.fields;
+  const { driverName, driverInfo } = layouts.VkPhysicalDeviceDriverProperties.fields;
+  return {
+    name: all.text(fields.deviceName),
+    id: {
+      uuid: uuidAt(id, ids.deviceUUID.offset),
+      ...(has("VK_EXT_pci_bus_info") ? { pci: pciOf(pci) } : {}),
+    },
+    driverUuid: uuidAt(id, ids.driverUUID.offset),
+    driver: `${driver.text(driverName)} ${driver.text(driverInfo)}`.trim(),
+    type: TYPES[all.number(fields.deviceType)] ?? "other",
+    apiVersion: versionText(all.number(fields.apiVersion)),
+    extensions,
+    memoryTypes: memoryTypesOf(handle),
+    queueFamilies: queueFamiliesOf(handle),
+    limits: {
+      maxStorageBufferRange: all.number(fields.maxStorageBufferRange),
+      minStorageBufferOffsetAlignment: Number(all.word(fields.minStorageBufferOffsetAlignment)),
+      maxPushConstantsSize: all.number(fields.maxPushConstantsSize),
+      maxComputeWorkGroupCount: [
+        all.number(fields.maxComputeWorkGroupCount0),
+        all.number(fields.maxComputeWorkGroupCount1),
+        all.number(fields.maxComputeWorkGroupCount2),
+      ],
+      maxPushDescriptors: push.number(layouts.VkPhysicalDevicePushDescriptorPropertiesKHR.fields.maxPushDescriptors),
+      minImportedHostPointerAlignment: Number(
+        host.word(layouts.VkPhysicalDeviceExternalMemoryHostPropertiesEXT.fields.minImportedHostPointerAlignment),
+      ),
+      maxImageDimension2D: all.number(fields.maxImageDimension2D),
+    },
+  };
+}
+
+function extensionsOf(handle: VkPhysicalDevice): string[] {
+  const { size, fields } = layouts.VkExtensionProperties;
+  const found = listed("vkEnumerateDeviceExtensionProperties", (count, length) => {
+    const into = length === 0 ? null : room("VkExtensionProperties", length);
+    return { code: vulkan().vkEnumerateDeviceExtensionProperties(handle, null, count, into), into };
+  });
+  return Array.from({ length: found?.count ?? 0 }, (_, i) => found!.text(fields.extensionName, i * size)).sort();
+}
+
+function memoryTypesOf(handle: VkPhysicalDevice): VulkanMemoryType[] {
+  const told = room("VkPhysicalDeviceMemoryProperties", 1);
+  vulkan().vkGetPhysicalDeviceMemoryProperties(handle, told);
+  const { memoryTypeCount, memoryTypes, memoryHeaps } = layouts.VkPhysicalDeviceMemoryProperties.fields;
+  return Array.from({ length: told.number(memoryTypeCount) }, (_, index) => {
+    const at = memoryTypes.offset + index * layouts.VkMemoryType.size;
+    const flags = told.number(layouts.VkMemoryType.fields.propertyFlags, at);
+    const heap = memoryHeaps.offset +
+      told.number(layouts.VkMemoryType.fields.heapIndex, at) * layouts.VkMemoryHeap.size;
+    return {
+      index,
+      deviceLocal: (flags & vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) !== 0,
+      hostVisible: (flags & vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) !== 0,
+      hostCoherent: (flags & vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) !== 0,
+      hostCached: (flags & vk.VK_MEMORY_PROPERTY_HOST_CACHED_BIT) !== 0,
+      flags,
+      heapBytes: Number(told.word(layouts.VkMemoryHeap.fields.size, heap)),
+    };
+  });
+}
+
+function queueFamiliesOf(handle: VkPhysicalDevice): VulkanQueueFamily[] {
+  const { size, fields } = layouts.VkQueueFamilyProperties;
+  const count = new Uint32Array(1);
+  vulkan().vkGetPhysicalDeviceQueueFamilyProperties(handle, count, null);
+  const told = room("VkQueueFamilyProperties", count[0]);
+  vulkan().vkGetPhysicalDeviceQueueFamilyProperties(handle, count, told);
+  return Array.from({ length: count[0] }, (_, i) => {
+    const flags = told.number(fields.queueFlags, i * size);
+    return {
+      graphics: (flags & vk.VK_QUEUE_GRAPHICS_BIT) !== 0,
+      compute: (flags & vk.VK_QUEUE_COMPUTE_BIT) !== 0,
+      count: told.number(fields.queueCount, i * size),
+    };
+  });
+}
+
+function uuidAt(told: Struct, offset: number): string {
+  return new Uint8Array(told.buffer, offset, vk.VK_UUID_SIZE).toHex();
+}
+
+function pciOf(told: Struct): string {
+  const { pciDomain, pciBus, pciDevice, pciFunction } = layouts.VkPhysicalDevicePCIBusInfoPropertiesEXT.fields;
+  const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0");
+  const [domain, bus, device, fn] = [pciDomain, pciBus, pciDevice, pciFunction].map((field) => told.number(field));
+  return `${hex(domain, 4)}:${hex(bus, 2)}:${hex(device, 2)}.${fn}`;
+}

@@ -1,0 +1,79 @@
+import type { Call, Driver, Lines, Sync } from "../core/device/driver.ts";
+import { Port, type SyncKind } from "../core/device/port.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import type { VkSemaphore } from "../../ffi/vulkan/handles.ts";
+import { vulkanError } from "./errors.ts";
+import type { VulkanLane } from "./lane.ts";
+import type { OpenDevice } from "./open_device.ts";
+import { exportSemaphore, type FdKind, importSemaphore, kindsOf } from "./semaphores.ts";
+
+/** A command that does nothing but mark a point. */
+const MARKER: Call<VulkanLane> = { fn: "vkQueueSubmit", call: (lane) => lane.mark() };
+
+/** A semaphore of another driver. */
+interface Imported {
+  readonly semaphore: VkSemaphore;
+  readonly undo: Undo;
+}
+
+/** The driver of one device. Its lines wait for each other by their timelines. For those who write mappers. */
+export class VulkanDriver implements Driver<VulkanLane> {
+  /** The API's name. */
+  readonly api = "vulkan";
+  /** Its in-order work. */
+  readonly lines: Lines<VulkanLane>;
+
+  /** Made by the context. */
+  constructor(device: OpenDevice) {
+    this.lines = {
+      close: (lane) => lane.close(),
+      submitted: (lane, mark) => lane.submitted(mark),
+      refused: (lane) => lane.takeBack(),
+      poll: (lane, mark) => lane.poll(mark),
+      block: (lane, mark) => lane.block(mark),
+      waitElsewhere: (lane, mark) => lane.waitElsewhere(mark),
+      waitOnDevice(lane, of, mark) {
+        lane.waitFor(of.timeline, BigInt(mark));
+        return true;
+      },
+      sync: syncOf(device),
+    };
+  }
+
+  /** The error of a code. @see {@link Driver.error} */
+  error(code: number, fn: string): Error {
+    return vulkanError(code, fn);
+  }
+
+  /** A command that does nothing. @see {@link Driver.marker} */
+  marker(): Call<VulkanLane> {
+    return MARKER;
+  }
+}
+
+/** How lines of other drivers wait for this device's, and these for them. */
+function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> {
+  return {
+    exports: kindsOf(device, "exports").filter((kind) => kind !== "binary-fd"),
+    imports: kindsOf(device, "imports"),
+    device: () => device.facts.id,
+    export(lane, mark, kind, known) {
+      const value = BigInt(mark);
+      if (kind === "timeline-fd") return new Port(kind, known ? { value } : { fd: lane.timelineFd!.take(), value });
+      return new Port<SyncKind>(kind, { fd: exportSemaphore(device, lane.signalledBehind(), "sync-fd") });
+    },
+    import(port) {
+      const undo: Undo = [];
+      try {
+        return { semaphore: importSemaphore(device, port.kind as FdKind, port.takeFd(), undo), undo };
+      } catch (error) {
+        throwAll([error, ...unwind(undo)], "importing a semaphore");
+        throw error;
+      }
+    },
+    wait: (lane, { semaphore }, value) => lane.waitFor(semaphore, value),
+    signal: ({ semaphore }, value) => ({ fn: "vkQueueSubmit", call: (lane) => lane.mark({ semaphore, value }) }),
+    release: ({ undo }) => throwAll(unwind(undo), "releasing a semaphore"),
+  };
+}

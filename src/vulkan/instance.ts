@@ -1,0 +1,79 @@
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkInstance, VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
+import { InteropError } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { cString } from "../core/native/text.ts";
+import { check } from "./errors.ts";
+import { vulkan } from "./library.ts";
+import { pointers, struct } from "./struct.ts";
+
+/** VK_API_VERSION_1_2: timeline semaphores and external memory are in it. */
+export const API_VERSION: number = 1 << 22 | 2 << 12;
+
+const VALIDATION = "VK_LAYER_KHRONOS_validation";
+
+/** A version in words: `"1.3.239"`. */
+export function versionText(version: number): string {
+  return `${version >>> 22 & 0x7f}.${version >>> 12 & 0x3ff}.${version & 0xfff}`;
+}
+
+/**
+ * A new `VkInstance`; its destruction goes on the undo list.
+ *
+ * @param validation with the validation layer, which writes what it finds to the standard output, or where its settings say
+ * @throws {InteropError} if the loader is older than Vulkan 1.2.
+ * @throws {NativeCallError} if there is no driver, or no validation layer.
+ */
+export function createInstance(validation: boolean, undo: Undo): VkInstance {
+  const version = new Uint32Array(1);
+  check(vulkan().vkEnumerateInstanceVersion(version), "vkEnumerateInstanceVersion");
+  if (version[0] < API_VERSION) {
+    throw new InteropError(`The Vulkan loader is of ${versionText(version[0])}; 1.2 or later is needed.`, {
+      api: "vulkan",
+      fn: "vkEnumerateInstanceVersion",
+      hint: "Update it: apt install libvulkan1.",
+    });
+  }
+  const application = struct("VkApplicationInfo", {
+    pApplicationName: cString("samepage"),
+    apiVersion: API_VERSION,
+  });
+  const info = struct("VkInstanceCreateInfo", {
+    pApplicationInfo: application,
+    ...(validation ? { enabledLayerCount: 1, ppEnabledLayerNames: pointers([cString(VALIDATION)]) } : {}),
+  });
+  const out = new BigUint64Array(1);
+  check(vulkan().vkCreateInstance(info, null, out), "vkCreateInstance");
+  ledger.add("vulkan.VkInstance");
+  const instance = out[0] as VkInstance;
+  undo.push(() => {
+    ledger.remove("vulkan.VkInstance");
+    vulkan().vkDestroyInstance(instance, null);
+  });
+  return instance;
+}
+
+/** The physical devices of an instance. */
+export function physicalDevices(instance: VkInstance): VkPhysicalDevice[] {
+  const found = listed("vkEnumeratePhysicalDevices", (count, into) => {
+    const handles = into === 0 ? null : new BigUint64Array(into);
+    return { code: vulkan().vkEnumeratePhysicalDevices(instance, count, handles), into: handles };
+  });
+  return Array.from(found ?? []) as VkPhysicalDevice[];
+}
+
+/** What a function lists that is asked for a number first, and then for so many; again where there are more by then. */
+export function listed<T>(
+  fn: string,
+  ask: (count: Uint32Array<ArrayBuffer>, room: number) => { readonly code: number; readonly into: T },
+): T {
+  const count = new Uint32Array(1);
+  for (;;) {
+    check(ask(count, 0).code, fn);
+    const { code, into } = ask(count, count[0]);
+    if (code === vk.VK_INCOMPLETE) continue;
+    check(code, fn);
+    return into;
+  }
+}

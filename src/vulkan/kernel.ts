@@ -1,0 +1,227 @@
+import type { Address } from "../../ffi/address.ts";
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type {
+  VkCommandBuffer,
+  VkDescriptorSetLayout,
+  VkPipeline,
+  VkPipelineCache,
+  VkPipelineLayout,
+  VkShaderModule,
+} from "../../ffi/vulkan/handles.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import { assertArguments } from "../core/device/arguments.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { type Launch, Sizes, wrongLaunch } from "../core/device/grid.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { cString } from "../core/native/text.ts";
+import { check } from "./errors.ts";
+import { KernelArguments, parametersOf } from "./kernel_arguments.ts";
+import { checks, vulkan } from "./library.ts";
+import type { OpenDevice } from "./open_device.ts";
+import type { VulkanProgram } from "./program.ts";
+import { VulkanQueue } from "./queue.ts";
+import type { Shader } from "./spirv.ts";
+import { struct, structs, structType } from "./struct.ts";
+import type { VulkanTensor } from "./tensor.ts";
+
+const FN = "vkCmdDispatch";
+
+/** A kernel argument: a tensor for a buffer; a number, a bigint or an array of them for a push constant, or its bytes. */
+export type VulkanKernelArgument =
+  | VulkanTensor
+  | number
+  | bigint
+  | readonly (number | bigint)[]
+  | ArrayBufferView<ArrayBuffer>;
+
+/** A parameter of a kernel. */
+export interface VulkanParameter {
+  /** GLSL's type: `"readonly uint[]"` for a buffer, `"vec4"` for a push constant. */
+  readonly type: string;
+  /** Its name in the source, if the compiler kept it. */
+  readonly name: string | undefined;
+}
+
+/** Options of {@link VulkanKernel.run}. */
+export interface VulkanRunOptions {
+  /** The queue; the context's own by default. */
+  readonly queue?: VulkanQueue;
+  /** Work to wait for first. */
+  readonly after?: Fence | readonly Fence[];
+}
+
+const OPTIONS: Names<VulkanRunOptions> = { queue: true, after: true };
+
+/** A compute shader. Every run checks its arguments against what the shader says of itself. */
+export class VulkanKernel extends NativeObject {
+  /** Its program. */
+  readonly program: VulkanProgram;
+  /** Its name: that of its entry point. */
+  readonly name: string;
+  /** Its parameters: its buffers by their bindings, then its push constants by their offsets. */
+  readonly parameters: readonly VulkanParameter[];
+  /** The work-items of a work group along three dimensions; undefined if they are specialization constants. */
+  readonly localSize: readonly number[] | undefined;
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #types: readonly string[];
+  readonly #arguments: KernelArguments;
+  readonly #groups: Sizes;
+  readonly #pipeline: VkPipeline;
+  readonly #layout: VkPipelineLayout;
+
+  /** Made by `program.kernel()`. */
+  constructor(program: VulkanProgram, name: string, shader: Shader) {
+    super();
+    const { openDevice: device, resource } = program.context;
+    const launch: Launch = { api: "vulkan", fn: FN, kernel: name };
+    this.program = program;
+    this.name = name;
+    this.localSize = shader.localSize;
+    const parameters = parametersOf(device, name, shader);
+    this.parameters = parameters.map(({ info }) => info);
+    this.#types = this.parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
+    this.#arguments = new KernelArguments(parameters, shader);
+    this.#groups = new Sizes(launch, "groups", 1, device.facts.limits.maxComputeWorkGroupCount);
+    const undo: Undo = [];
+    try {
+      const { layout, pipeline } = createPipeline(
+        device,
+        program.handle,
+        name,
+        shader,
+        this.#arguments.pushBytes,
+        undo,
+      );
+      this.#layout = layout;
+      this.#pipeline = pipeline;
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], `making the kernel ${name}`);
+      throw error;
+    }
+    this.resource = new Resource({ name: `vulkan kernel ${name}`, owners: [program.resource, resource], undo });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** The `VkPipeline`. */
+  get handle(): VkPipeline {
+    this.resource.assertLive();
+    return this.#pipeline;
+  }
+
+  /**
+   * Submits the kernel, and returns at once. Its tensors record the work, and their dispose waits for it.
+   *
+   * It waits for other work on its tensors: on the device where it can, else by blocking.
+   *
+   * @param groups the work groups along each of 1 to 3 dimensions: each has {@link localSize} work-items
+   * @param args one for each parameter: the buffers by their bindings, then the push constants by their offsets
+   * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
+   * @throws {LayoutError} if a tensor begins where the device cannot bind it.
+   * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
+   * @throws {DisposedError} if a tensor, the kernel or its context was disposed.
+   *
+   * @example
+   * ```ts
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * const spirv = Deno.readFileSync("docs/guides/vulkan/twice.spv"); // glslangValidator -V twice.comp
+   * using vulkan = VulkanContext.open();
+   * using program = vulkan.program(spirv);
+   * using twice = program.kernel();
+   * using numbers = vulkan.allocate({ shape: [256], dtype: "u32" });
+   * vulkan.queue.fill(numbers, 21);
+   * twice.run([256 / 64], [numbers, 256]);
+   * const seen = new Uint32Array(256);
+   * vulkan.queue.read(numbers, seen);
+   * console.log(seen[255]); // 42
+   * ```
+   */
+  run(groups: readonly number[], args: readonly VulkanKernelArgument[], options: VulkanRunOptions = {}): void {
+    this.resource.assertLive();
+    const { context } = this.program;
+    const { queue, after } = optionsIn(options, OPTIONS);
+    if (queue !== undefined) this.#checkQueue(queue);
+    const line = queue === undefined ? context.line : queue.line;
+    assertArguments(args, this.#types, this.name, "vulkan", FN);
+    this.#groups.take(groups);
+    const waits = checks.fencesIn(after, "after");
+    const held = this.#arguments;
+    try {
+      const uses = held.take(args, context);
+      const call = {
+        fn: "vkQueueSubmit",
+        call: (lane: typeof line.lane) =>
+          lane.run(uses.map(({ tensor }) => tensor.rawHandle), (commands) => this.#record(commands)),
+      };
+      const mark = line.submit(uses, call, waits);
+      this.resource.work.record(line, mark, false); // the pipeline stays while it runs
+    } finally {
+      held.release();
+    }
+  }
+
+  #record(commands: VkCommandBuffer): void {
+    const { vkCmdBindPipeline, vkCmdDispatch } = vulkan();
+    vkCmdBindPipeline(commands, vk.VK_PIPELINE_BIND_POINT_COMPUTE, this.#pipeline);
+    this.#arguments.record(commands, this.#layout, this.program.context.openDevice);
+    vkCmdDispatch(commands, this.#groups.at(0), this.#groups.at(1), this.#groups.at(2));
+  }
+
+  #checkQueue(queue: VulkanQueue): void {
+    checks.assertInstance(queue, VulkanQueue, "queue");
+    if (queue.context === this.program.context) return;
+    throw wrongLaunch({ api: "vulkan", fn: FN, kernel: this.name }, "queue", "it is of another context.");
+  }
+}
+
+function createPipeline(
+  device: OpenDevice,
+  module: VkShaderModule,
+  name: string,
+  { buffers }: Shader,
+  pushBytes: number,
+  undo: Undo,
+) {
+  const bindings = structs(
+    "VkDescriptorSetLayoutBinding",
+    buffers.map(({ binding }) => ({
+      binding,
+      descriptorType: vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+      descriptorCount: 1,
+      stageFlags: vk.VK_SHADER_STAGE_COMPUTE_BIT,
+    })),
+  );
+  const setInfo = struct("VkDescriptorSetLayoutCreateInfo", {
+    flags: vk.VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR,
+    bindingCount: buffers.length,
+    pBindings: buffers.length === 0 ? undefined : bindings,
+  });
+  const set = device.create<VkDescriptorSetLayout>("DescriptorSetLayout", setInfo, undo);
+  const range = struct("VkPushConstantRange", { stageFlags: vk.VK_SHADER_STAGE_COMPUTE_BIT, size: pushBytes });
+  const layoutInfo = struct("VkPipelineLayoutCreateInfo", {
+    setLayoutCount: 1,
+    pSetLayouts: new BigUint64Array([set]),
+    pushConstantRangeCount: pushBytes === 0 ? 0 : 1,
+    pPushConstantRanges: pushBytes === 0 ? undefined : range,
+  });
+  const layout = device.create<VkPipelineLayout>("PipelineLayout", layoutInfo, undo);
+  const info = struct("VkComputePipelineCreateInfo", {
+    stage_sType: structType("VkPipelineShaderStageCreateInfo"),
+    stage_stage: vk.VK_SHADER_STAGE_COMPUTE_BIT,
+    stage_module: module,
+    stage_pName: cString(name),
+    layout,
+    basePipelineIndex: -1,
+  });
+  const out = new BigUint64Array(1);
+  const code = vulkan().vkCreateComputePipelines(device.handle, 0n as VkPipelineCache, 1, info, null, out);
+  check(code, "vkCreateComputePipelines");
+  const destroy = (of: typeof device.handle, handle: bigint) =>
+    vulkan().vkDestroyPipeline(of, handle as VkPipeline, null);
+  return { layout, pipeline: device.own("Pipeline", out[0] as VkPipeline, destroy, undo) };
+}

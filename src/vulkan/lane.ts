@@ -1,0 +1,242 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import * as vk from "../../ffi/vulkan/constants.ts";
+import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
+import type { VkCommandBuffer, VkCommandPool, VkQueue, VkSemaphore } from "../../ffi/vulkan/handles.ts";
+import type { LineEvents } from "../core/device/driver.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { addressOf } from "../core/native/pin.ts";
+import { check, vulkanError } from "./errors.ts";
+import { vulkan } from "./library.ts";
+import type { OpenDevice } from "./open_device.ts";
+import { createSemaphore, fdsOf, type FdSource } from "./semaphores.ts";
+import { type Struct, struct } from "./struct.ts";
+import { Submission } from "./submission.ts";
+
+/** No time limit. */
+const FOREVER = 2n ** 64n - 1n;
+
+/** Memory that takes part in a command: it is taken over from other APIs on its first use. */
+export interface Used {
+  /** Records what has to come before the command. */
+  acquire(commands: VkCommandBuffer, family: number): void;
+  /** The command was submitted. */
+  taken(): void;
+}
+
+/** A command buffer, and the last command that it was submitted as. */
+interface Slot {
+  readonly commands: VkCommandBuffer;
+  mark: number;
+  /** True if its recording was begun and did not come to its end. */
+  isOpen: boolean;
+}
+
+/** A semaphore that the next command waits for; a binary one has the value 0. */
+interface Wait {
+  readonly semaphore: VkSemaphore;
+  readonly value: bigint;
+}
+
+/**
+ * The lane of a line: a queue, a timeline semaphore whose values are the line's marks, and command buffers that are used
+ * anew once their commands are over. Each command is one submit. Every function that a `call` of its makes to record
+ * commands throws where it fails; the submit's code is the call's.
+ */
+export class VulkanLane {
+  /** The device. */
+  readonly device: OpenDevice;
+  /** The queue. */
+  readonly queue: VkQueue;
+  /** The semaphore whose value is the newest mark that is over. */
+  readonly timeline: VkSemaphore;
+  /** Fds of the timeline, where the device exports it. */
+  readonly timelineFd: FdSource | undefined;
+  readonly #events: LineEvents;
+  readonly #pool: VkCommandPool;
+  readonly #undo: Undo = [];
+  /** The oldest first. */
+  readonly #slots: Slot[] = [];
+  readonly #begin = struct("VkCommandBufferBeginInfo", {
+    flags: vk.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+  });
+  /** What was written before is seen by what comes after, in this queue. */
+  readonly #order = memoryBarrier(vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT);
+  /** What was written is seen by the CPU, once it knows that the command is over. */
+  readonly #toHost = memoryBarrier(vk.VK_ACCESS_HOST_READ_BIT | vk.VK_ACCESS_HOST_WRITE_BIT);
+  readonly #submission = new Submission();
+  readonly #value = new BigUint64Array(1);
+  readonly #valueAt: Address;
+  #newest = 0;
+  #over = 0;
+  #waits: readonly Wait[] = [];
+  /** @see {@link signalledBehind} */
+  #tail: VkSemaphore | undefined;
+
+  /** A lane without commands. */
+  constructor(device: OpenDevice, queue: VkQueue, events: LineEvents) {
+    this.device = device;
+    this.queue = queue;
+    this.#events = events;
+    this.#valueAt = addressOf(this.#value, "vulkan");
+    try {
+      const { timelineFd: { exports } } = device.abilities;
+      this.timeline = createSemaphore(device, "timeline-fd", this.#undo, exports);
+      if (exports) this.timelineFd = fdsOf(device, this.timeline, "timeline-fd", this.#undo);
+      const info = struct("VkCommandPoolCreateInfo", {
+        flags: vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        queueFamilyIndex: device.handles.queueFamily,
+      });
+      this.#pool = device.create<VkCommandPool>("CommandPool", info, this.#undo);
+    } catch (error) {
+      throwAll([error, ...unwind(this.#undo)], "making a line of commands");
+      throw error;
+    }
+  }
+
+  /** The next command waits for a semaphore: a timeline for a value; a binary one has none. */
+  waitFor(semaphore: VkSemaphore, value = 0n): void {
+    this.#waits = [...this.#waits, { semaphore, value }];
+  }
+
+  /** The command that was to wait was refused. */
+  takeBack(): void {
+    this.#waits = [];
+  }
+
+  /** The next mark was accepted. */
+  submitted(mark: number): void {
+    this.#newest = mark;
+    this.#waits = [];
+  }
+
+  /** Records commands, and submits them as the next mark. Answers the submit's code. */
+  run(used: readonly Used[], record: (commands: VkCommandBuffer) => void): number {
+    const slot = this.#slot();
+    const { commands } = slot;
+    if (slot.isOpen) check(vulkan().vkResetCommandBuffer(commands, 0), "vkResetCommandBuffer");
+    check(vulkan().vkBeginCommandBuffer(commands, this.#begin.address), "vkBeginCommandBuffer");
+    slot.isOpen = true;
+    const all = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    barrier(commands, all, all, this.#order.address);
+    for (let i = 0; i < used.length; i++) used[i].acquire(commands, this.device.handles.queueFamily);
+    record(commands);
+    barrier(commands, all, vk.VK_PIPELINE_STAGE_HOST_BIT, this.#toHost.address);
+    check(vulkan().vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+    slot.isOpen = false;
+    const code = this.#submit(commands, this.#nextMark);
+    if (code !== 0) return code;
+    slot.mark = this.#newest + 1;
+    for (let i = 0; i < used.length; i++) used[i].taken();
+    return code;
+  }
+
+  /** A command without commands: a mark behind what it waits for, which may signal another semaphore too. */
+  mark(signal?: Wait): number {
+    return this.#submit(undefined, this.#nextMark, signal);
+  }
+
+  /**
+   * A binary semaphore that is signalled behind all commands so far, and gives that signal away as a sync file: so one will
+   * do. No mark stands behind the signal: the lane's end waits for the queue.
+   */
+  signalledBehind(): VkSemaphore {
+    const semaphore = this.#tail ??= createSemaphore(this.device, "sync-fd", this.#undo, true);
+    check(this.#submit(undefined, { semaphore, value: 0n }), "vkQueueSubmit");
+    return semaphore;
+  }
+
+  /** The newest mark that is over. Where the device is lost, everything is. */
+  poll(mark: number): number {
+    if (mark <= this.#over) return this.#over;
+    const { vkGetSemaphoreCounterValue } = vulkan();
+    const code = vkGetSemaphoreCounterValue(this.device.handle, this.timeline, this.#valueAt);
+    if (code === VK_ERROR_DEVICE_LOST) return this.#lost("vkGetSemaphoreCounterValue");
+    check(code, "vkGetSemaphoreCounterValue");
+    return this.#over = Number(this.#value[0]);
+  }
+
+  /** Blocks until a mark is over. */
+  block(mark: number): void {
+    const code = vulkan().vkWaitSemaphores(this.device.handle, this.#waitInfo(mark), FOREVER);
+    if (code === VK_ERROR_DEVICE_LOST) this.#lost("vkWaitSemaphores");
+    else check(code, "vkWaitSemaphores");
+  }
+
+  /** The same on another thread. */
+  async waitElsewhere(mark: number): Promise<void> {
+    const { device } = this;
+    const info = this.#waitInfo(mark);
+    const code = await device.waiting(() => vulkan().vkWaitSemaphoresAsync(device.handle, info, FOREVER));
+    info.setUint32(0, 0); // keeps it alive while the other thread reads it
+    if (code !== VK_ERROR_DEVICE_LOST) check(code, "vkWaitSemaphores"); // a poll reports the loss
+  }
+
+  /** Releases what it holds. All marks are over. */
+  close(): void {
+    const undo: Undo = [() => throwAll(unwind(this.#undo), "releasing a line's objects")];
+    if (this.#tail !== undefined) undo.push(() => check(vulkan().vkQueueWaitIdle(this.queue), "vkQueueWaitIdle"));
+    throwAll(unwind(undo), "closing a queue");
+  }
+
+  #lost(fn: string): number {
+    if (this.#over < this.#newest) {
+      this.#events.failed(this.#over + 1, vulkanError(VK_ERROR_DEVICE_LOST, fn), true);
+      this.#over = this.#newest;
+    }
+    return this.#over;
+  }
+
+  #waitInfo(mark: number) {
+    return struct("VkSemaphoreWaitInfo", {
+      semaphoreCount: 1,
+      pSemaphores: new BigUint64Array([this.timeline]),
+      pValues: new BigUint64Array([BigInt(mark)]),
+    });
+  }
+
+  /** A command buffer whose commands are over; a new one if there is none. It becomes the newest. */
+  #slot(): Slot {
+    const [oldest] = this.#slots;
+    const isFree = oldest !== undefined &&
+      oldest.mark <= (oldest.mark <= this.#over ? this.#over : this.poll(oldest.mark));
+    const slot = isFree ? this.#slots.shift()! : this.#newSlot();
+    slot.mark = this.#newest + 1; // so that the order of the slots is that of their marks
+    this.#slots.push(slot);
+    return slot;
+  }
+
+  #newSlot(): Slot {
+    const info = struct("VkCommandBufferAllocateInfo", {
+      commandPool: this.#pool,
+      level: vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+      commandBufferCount: 1,
+    });
+    const out = new BigUint64Array(1);
+    check(vulkan().vkAllocateCommandBuffers(this.device.handle, info, out), "vkAllocateCommandBuffers");
+    return { commands: out[0] as VkCommandBuffer, mark: 0, isOpen: false };
+  }
+
+  get #nextMark(): Wait {
+    return { semaphore: this.timeline, value: BigInt(this.#newest + 1) };
+  }
+
+  #submit(commands: VkCommandBuffer | undefined, ...signals: readonly (Wait | undefined)[]): number {
+    const submission = this.#submission;
+    submission.begin(commands);
+    for (let i = 0; i < this.#waits.length; i++) submission.waitFor(this.#waits[i].semaphore, this.#waits[i].value);
+    for (const signal of signals) if (signal !== undefined) submission.signal(signal.semaphore, signal.value);
+    return submission.submit(this.queue);
+  }
+}
+
+function memoryBarrier(dstAccessMask: number): Struct {
+  return struct("VkMemoryBarrier", {
+    srcAccessMask: vk.VK_ACCESS_MEMORY_WRITE_BIT,
+    dstAccessMask,
+  });
+}
+
+function barrier(commands: VkCommandBuffer, from: number, to: number, memory: Address): void {
+  vulkan().vkCmdPipelineBarrier(commands, from, to, 0, 1, memory, 0, NULL, 0, NULL);
+}

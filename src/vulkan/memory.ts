@@ -1,0 +1,256 @@
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { Exported, Imported, Memory, Offer, Sample } from "../core/device/memory.ts";
+import { type MemoryKind, Port } from "../core/device/port.ts";
+import { MemoryClass, UNPROVEN, verdictOf } from "../core/device/proofs.ts";
+import { type Refusal, throwAll } from "../core/errors.ts";
+import type { FrameInfo } from "../core/layout/frame_info.ts";
+import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { Allocation } from "../core/memory/allocation.ts";
+import { own } from "../core/memory/own.ts";
+import { mapBlock, PAGE } from "../core/native/blocks.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { bytesAt } from "../core/native/pin.ts";
+import type { ByteRange } from "../core/tensors/described.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { tensorOver } from "../core/tensors/over.ts";
+import type { MemoryAbility } from "./abilities.ts";
+import type { VulkanBase } from "./base.ts";
+import { VulkanBuffer } from "./buffer.ts";
+import { fillCall } from "./commands.ts";
+import type { MemoryInfo, Place } from "./memory_object.ts";
+import type { ExtensionName, OpenDevice } from "./open_device.ts";
+import { VulkanTensor } from "./tensor.ts";
+
+type Closed = Omit<Refusal, "edge"> | undefined;
+
+/** The kinds of handle by which memory crosses. */
+const HANDLES = {
+  "opaque-fd": { type: vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, extension: "VK_KHR_external_memory_fd" },
+  "dma-buf": { type: vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, extension: "VK_EXT_external_memory_dma_buf" },
+  "host-pointer": {
+    type: vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+    extension: "VK_EXT_external_memory_host",
+  },
+} as const satisfies Record<string, { readonly type: number; readonly extension: ExtensionName }>;
+
+type HandleKind = keyof typeof HANDLES;
+
+/** What memory was made with that is on its way to another Vulkan of this process. */
+const EXPORTED = new WeakMap<Port, MemoryInfo>();
+
+/** The key of an allocation's buffer. */
+const BUFFER = {};
+
+/** The bytes of an experiment. */
+const LENGTH = 4096;
+const TIMES = 3;
+
+/** Host memory, of which a device uses every page in place, or none. */
+const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (base, undo) => {
+  return verdictOf(experiment(base, undo), "host memory, by its pages");
+});
+
+/** What a context's buffers give to other kinds of memory, and take from them. */
+export function portsOf(base: VulkanBase): Memory<VulkanTensor, VulkanBuffer> {
+  const { openDevice: device, line, staging } = base;
+  const submit = (call: Parameters<typeof line.submitRaw>[0]) => line.submitRaw(call).mark;
+  const copies = {
+    write: ({ rawHandle, layout }: VulkanTensor, bytes: Uint8Array) =>
+      staging.write(line, submit, rawHandle, layout.byteOffset, bytes),
+    read: ({ rawHandle, layout }: VulkanTensor, into: Uint8Array) =>
+      staging.read(line, submit, rawHandle, layout.byteOffset, into),
+  };
+  const sample = (byteLength: number, undo: Undo): Sample<VulkanTensor> => {
+    const tensor = allocated(base, [layout({ shape: [byteLength], dtype: "u8" })], "device") as VulkanTensor;
+    undo.push(() => tensor[Symbol.dispose]());
+    return {
+      tensor,
+      write: (bytes) => copies.write(tensor, bytes),
+      read: (into) => copies.read(tensor, into),
+    };
+  };
+  const own = { uuid: device.facts.id.uuid! };
+  const made = (kind: HandleKind): Offer => ({
+    kind,
+    refuse: (range) => closedFor(device, kind, "exports") ?? refuseExport(range, kind),
+    sample: () => ({ name: `device memory by its ${kind}`, make: sample }),
+  });
+  return {
+    line,
+    exports: [{ ...made("opaque-fd"), device: own }, made("dma-buf"), { kind: "host-pointer", refuse: refuseHost }],
+    imports: [
+      { kind: "opaque-fd", device: own, refuse: () => closedFor(device, "opaque-fd", "imports") },
+      { kind: "dma-buf", refuse: () => closedFor(device, "dma-buf", "imports") },
+      {
+        kind: "host-pointer",
+        refuse: (range) => closedFor(device, "host-pointer", "imports") ?? refusePages(device, range),
+        tryToProve: () => base.proofs.tryToProve(HOST_PAGES),
+        judge: ({ address }) => address === undefined ? UNPROVEN : base.proofs.judge(HOST_PAGES),
+      },
+    ],
+    export: exported,
+    import: (port) => imported(device, port),
+    tensor: (init) => new VulkanTensor(init),
+    copies,
+  };
+}
+
+/** New zeroed memory as a tensor, or as a frame in one buffer. It may go out by every kind of fd that the device exports. */
+export function allocated(
+  base: VulkanBase,
+  layouts: readonly Layout[],
+  place: Place,
+  info?: FrameInfo,
+): VulkanTensor | Frame<VulkanTensor> {
+  base.resource.assertLive();
+  const { byteOffset, byteLength } = layouts[layouts.length - 1];
+  const end = byteOffset + byteLength;
+  const whole = Math.ceil(end / 16) * 16; // fills take words
+  const buffer = new VulkanBuffer(base.openDevice, whole, {
+    from: "new",
+    place,
+    handleTypes: exportTypes(base.openDevice),
+  });
+  const undo: Undo = [() => buffer.free()];
+  try {
+    const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
+    undo.push(() => base.line.block(zeroed.mark));
+    const allocation = new Allocation({ kind: "vulkan.buffer", byteLength: whole, free: () => buffer.free() });
+    allocation.attachment(BUFFER, () => buffer);
+    const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`;
+    const resource = own({
+      name: `vulkan ${what}`,
+      allocation,
+      start: layouts[0].byteOffset,
+      end,
+      owners: [base.resource],
+    });
+    resource.usedBy(zeroed);
+    return tensorOver(base, { handle: buffer, layouts, resource, info });
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "allocating Vulkan memory");
+    throw error;
+  }
+}
+
+/** The kinds of handle for new memory: the best one, and all that the same memory can go out by besides. */
+function exportTypes({ abilities: { opaqueFd, dmaBuf } }: OpenDevice): number {
+  const able = [opaqueFd, dmaBuf].filter((ability) => ability.exports);
+  if (able.length === 0) return 0;
+  const [{ handleType, compatible }] = able;
+  return able.reduce((types, one) => (compatible & one.handleType) === 0 ? types : types | one.handleType, handleType);
+}
+
+function abilityOf({ abilities }: OpenDevice, kind: HandleKind): MemoryAbility {
+  return { "opaque-fd": abilities.opaqueFd, "dma-buf": abilities.dmaBuf, "host-pointer": abilities.hostPointer }[kind];
+}
+
+/** Why no memory of the device crosses by handles of this kind. */
+function closedFor(device: OpenDevice, kind: HandleKind, way: "exports" | "imports"): Closed {
+  if (abilityOf(device, kind)[way]) return undefined;
+  return device.lacks(HANDLES[kind].extension) ??
+    {
+      reason: `${device.facts.name} answers that its buffers ${
+        way === "exports" ? "go out" : "come in"
+      } by no ${kind}.`,
+    };
+}
+
+function refuseExport({ allocation }: ByteRange, kind: HandleKind): Closed {
+  const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
+  if (buffer?.exportsAs(HANDLES[kind].type)) return undefined;
+  return {
+    reason: buffer === undefined
+      ? `the memory came from another API, and Vulkan makes no ${kind} of it.`
+      : `the memory was made without ${kind}s.`,
+    remedy: "Map the tensor that it came from.",
+  };
+}
+
+function refuseHost({ allocation, address }: ByteRange): Closed {
+  if (address !== undefined) return undefined;
+  const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
+  const type = buffer === undefined ? "it came from another API" : `its type is ${buffer.info.type.index}`;
+  return {
+    reason: `the CPU does not see this memory as the device does: ${type}.`,
+    remedy: 'Allocate it with { memory: "host" }, or read it by queue.read().',
+  };
+}
+
+/** Imported memory begins and ends at pages; where the device wants more than pages, the bytes themselves have to. */
+function refusePages({ facts: { name, limits } }: OpenDevice, { address, byteLength }: ByteRange): Closed {
+  const align = limits.minImportedHostPointerAlignment;
+  if (address === undefined || align <= PAGE) return undefined;
+  if (address % BigInt(align) === 0n && byteLength % align === 0) return undefined;
+  return {
+    reason: `${name} takes host memory that begins and ends at multiples of ${align} bytes.`,
+    remedy: `Allocate it so: host.allocate({ align: ${align} }), of a length that ${align} divides.`,
+  };
+}
+
+function exported(tensor: VulkanTensor, kind: MemoryKind, byteLength: number): Exported {
+  const { rawHandle: buffer, layout: { byteOffset: offset } } = tensor;
+  if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };
+  const fd = buffer.exportFd(HANDLES[kind as HandleKind].type);
+  const port = new Port(kind, { fd, offset, byteLength });
+  EXPORTED.set(port, buffer.info);
+  return { port, begin: () => buffer.handOver(kind === "dma-buf") };
+}
+
+function imported(device: OpenDevice, port: Port): Imported<VulkanBuffer> {
+  const kind = port.kind as HandleKind;
+  const { buffer, start } = kind === "host-pointer" ? importPages(device, port) : importFd(device, port);
+  return {
+    handle: buffer,
+    object: { kind: "VkDeviceMemory", handle: buffer.memory, byteLength: buffer.byteLength, start },
+    release: () => buffer.free(),
+    ...(kind === "host-pointer" ? { address: port.value } : { end: () => buffer.giveBack() }),
+  };
+}
+
+function importPages(device: OpenDevice, { value, byteLength }: Port) {
+  const align = BigInt(device.facts.limits.minImportedHostPointerAlignment);
+  const address = value / align * align;
+  const end = (value + BigInt(byteLength) + align - 1n) / align * align;
+  const handleType = HANDLES["host-pointer"].type;
+  const buffer = new VulkanBuffer(device, Number(end - address), { from: "host", address, handleType });
+  return { buffer, start: Number(value - address) };
+}
+
+/** The driver closes the fd if the import succeeds, and we if it fails. */
+function importFd(device: OpenDevice, port: Port) {
+  const known = EXPORTED.get(port);
+  const fd = port.takeFd();
+  const handleType = HANDLES[port.kind as HandleKind].type;
+  try {
+    const end = port.offset + port.byteLength;
+    const buffer = new VulkanBuffer(device, end, { from: "fd", fd, handleType, known });
+    return { buffer, start: port.offset };
+  } catch (error) {
+    throwAll([error, ...unwind([() => closeFd(fd)])], "importing memory");
+    throw error;
+  }
+}
+
+/** What kept host memory from being an alias; undefined where nothing did. Each side writes random bytes, and the other reads them. */
+function experiment(base: VulkanBase, undo: Undo): string | undefined {
+  const { openDevice: device, line, staging } = base;
+  const block = mapBlock({ byteLength: LENGTH, align: PAGE, sharable: false, guard: false });
+  undo.push(() => block.free("unused"));
+  const bytes = bytesAt(block.address, LENGTH, "vulkan", undo);
+  const { buffer } = importPages(device, new Port("host-pointer", { value: block.address, byteLength: LENGTH }));
+  undo.push(() => buffer.free());
+  const submit = (call: Parameters<typeof line.submitRaw>[0]) => line.submitRaw(call).mark;
+  const seen = new Uint8Array(LENGTH);
+  for (let i = 0; i < TIMES; i++) {
+    const asked = crypto.getRandomValues(new Uint8Array(LENGTH));
+    bytes.set(asked);
+    staging.read(line, submit, buffer, 0, seen);
+    if (asked.some((byte, at) => byte !== seen[at])) return "the device did not see what the CPU had written";
+    const answered = crypto.getRandomValues(new Uint8Array(LENGTH));
+    staging.write(line, submit, buffer, 0, answered);
+    if (answered.some((byte, at) => byte !== bytes[at])) return "the CPU did not see what the device had written";
+  }
+  return undefined;
+}

@@ -1,0 +1,144 @@
+import type { Address } from "../../ffi/address.ts";
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkBuffer, VkDeviceMemory, VkImage } from "../../ffi/vulkan/handles.ts";
+import * as layouts from "../../ffi/vulkan/structs.ts";
+import { InteropError } from "../core/errors.ts";
+import type { Undo } from "../core/life/undo.ts";
+import type { VulkanMemoryType } from "./device.ts";
+import { check } from "./errors.ts";
+import { vulkan } from "./library.ts";
+import type { OpenDevice } from "./open_device.ts";
+import { chain, type Struct, struct } from "./struct.ts";
+
+/** Where new memory lies: in the device's own, or where the CPU sees it too. */
+export type Place = "device" | "host";
+
+/** What a buffer or an image needs of its memory. */
+export interface Needs {
+  /** So many bytes. */
+  readonly size: number;
+  /** One of these types: a bit for each. */
+  readonly typeBits: number;
+  /** The memory must be its alone. */
+  readonly dedicated: boolean;
+}
+
+/** Where memory comes from: it is new and may go out by these kinds of handle; or it is somebody else's. */
+export type Origin =
+  | { readonly from: "new"; readonly place: Place; readonly handleTypes: number }
+  | {
+    readonly from: "fd";
+    readonly fd: number;
+    readonly handleType: number;
+    /** What it was made with, if that is known: an opaque fd has to be imported alike. */
+    readonly known?: MemoryInfo | undefined;
+  }
+  | { readonly from: "host"; readonly address: bigint; readonly handleType: number };
+
+/** An object that memory is bound to. */
+export type Bound = { readonly buffer: VkBuffer } | { readonly image: VkImage };
+
+/** What a `VkDeviceMemory` was made with: whoever imports it has to say the same. */
+export interface MemoryInfo {
+  /** Its length in bytes. */
+  readonly size: number;
+  /** Its type. */
+  readonly type: VulkanMemoryType;
+  /** True if it is one object's alone. */
+  readonly dedicated: boolean;
+}
+
+/** The needs of a buffer or an image: `ask` is the native query. */
+export function needsOf(ask: (told: Struct) => void): Needs {
+  const dedicated = struct("VkMemoryDedicatedRequirements", {});
+  const told = struct("VkMemoryRequirements2", { pNext: dedicated });
+  ask(told);
+  const { size, memoryTypeBits } = layouts.VkMemoryRequirements2.fields;
+  return {
+    size: Number(told.word(size)),
+    typeBits: told.number(memoryTypeBits),
+    dedicated: dedicated.number(layouts.VkMemoryDedicatedRequirements.fields.requiresDedicatedAllocation) !== 0,
+  };
+}
+
+/** New or imported memory for an object; freeing it goes on the undo list. An fd is the driver's only if this succeeds. */
+export function allocateMemory(
+  device: OpenDevice,
+  origin: Origin,
+  { size, typeBits, dedicated }: Needs,
+  bound: Bound,
+  undo: Undo,
+): { readonly handle: VkDeviceMemory; readonly info: MemoryInfo } {
+  const type = typeFor(device, origin, typeBits & importableTypes(device, origin));
+  const links = dedicated ? [struct("VkMemoryDedicatedAllocateInfo", { ...bound })] : [];
+  const link = originLink(origin);
+  const info = struct("VkMemoryAllocateInfo", {
+    allocationSize: size,
+    memoryTypeIndex: type.index,
+  });
+  const out = new BigUint64Array(1);
+  chain(info, ...links, ...(link === undefined ? [] : [link]));
+  check(vulkan().vkAllocateMemory(device.handle, info, null, out), "vkAllocateMemory");
+  const free = (of: typeof device.handle, memory: bigint) => vulkan().vkFreeMemory(of, memory as VkDeviceMemory, null);
+  const handle = device.own("DeviceMemory", out[0] as VkDeviceMemory, free, undo);
+  return { handle, info: { size, type, dedicated } };
+}
+
+/** A new fd of memory that was made for that. */
+export function exportMemory(device: OpenDevice, memory: VkDeviceMemory, handleType: number): number {
+  const out = new Int32Array(1);
+  const info = struct("VkMemoryGetFdInfoKHR", {
+    memory,
+    handleType,
+  });
+  check(device.extensions.vkGetMemoryFdKHR!(device.handle, info, out), "vkGetMemoryFdKHR");
+  return out[0];
+}
+
+function originLink(origin: Origin): Struct | undefined {
+  if (origin.from === "fd") {
+    const { handleType, fd } = origin;
+    return struct("VkImportMemoryFdInfoKHR", { handleType, fd });
+  }
+  if (origin.from === "host") {
+    const { handleType, address } = origin;
+    return struct("VkImportMemoryHostPointerInfoEXT", { handleType, pHostPointer: address });
+  }
+  const { handleTypes } = origin;
+  if (handleTypes === 0) return undefined;
+  return struct("VkExportMemoryAllocateInfo", { handleTypes });
+}
+
+/** The type of memory for an object: the driver lists the better ones first. */
+function typeFor({ facts }: OpenDevice, origin: Origin, typeBits: number): VulkanMemoryType {
+  const allowed = facts.memoryTypes.filter(({ index }) => (typeBits & (1 << index)) !== 0);
+  const isShared = ({ hostVisible, hostCoherent }: VulkanMemoryType) => hostVisible && hostCoherent;
+  let found: VulkanMemoryType | undefined;
+  if (origin.from === "fd") {
+    const index = origin.known?.type.index;
+    found = allowed.find((type) => type.index === index) ?? allowed.find((type) => type.deviceLocal) ?? allowed[0];
+  } else if (origin.from === "new" && origin.place === "device") {
+    found = allowed.find((type) => type.deviceLocal) ?? allowed[0];
+  } else found = allowed.find((type) => isShared(type) && type.hostCached) ?? allowed.find(isShared);
+  if (found !== undefined) return found;
+  throw new InteropError(`${facts.name} has no memory for this that the CPU and the device see alike.`, {
+    api: "vulkan",
+    fn: "vkAllocateMemory",
+    hint: 'Allocate it with { memory: "device" }, or copy it.',
+  });
+}
+
+/** The types as which a handle can be imported, a bit for each; all where no query tells. */
+function importableTypes({ handle, extensions }: OpenDevice, origin: Origin): number {
+  if (origin.from === "new" || origin.handleType === vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) return ~0;
+  const { handleType } = origin;
+  if (origin.from === "host") {
+    const told = struct("VkMemoryHostPointerPropertiesEXT", {});
+    const fn = "vkGetMemoryHostPointerPropertiesEXT";
+    check(extensions[fn]!(handle, handleType, origin.address as Address, told), fn);
+    return told.number(layouts.VkMemoryHostPointerPropertiesEXT.fields.memoryTypeBits);
+  }
+  const told = struct("VkMemoryFdPropertiesKHR", {});
+  check(extensions.vkGetMemoryFdPropertiesKHR!(handle, handleType, origin.fd, told), "vkGetMemoryFdPropertiesKHR");
+  return told.number(layouts.VkMemoryFdPropertiesKHR.fields.memoryTypeBits);
+}

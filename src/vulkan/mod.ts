@@ -1,0 +1,19 @@
+/**
+ * Vulkan: memory, semaphores and compute shaders of a device, shared with other APIs.
+ *
+ * @module
+ */
+export { type VulkanAllocation, type VulkanChoice, VulkanContext, type VulkanHandles } from "./context.ts";
+export {
+  type VulkanDevice,
+  vulkanDevices,
+  type VulkanDeviceType,
+  type VulkanLimits,
+  type VulkanMemoryType,
+  type VulkanQueueFamily,
+} from "./device.ts";
+export { VulkanKernel, type VulkanKernelArgument, type VulkanParameter, type VulkanRunOptions } from "./kernel.ts";
+export { VulkanProgram } from "./program.ts";
+export { type CommandOptions, VulkanQueue } from "./queue.ts";
+export { VulkanBuffer } from "./buffer.ts";
+export { VulkanTensor } from "./tensor.ts";

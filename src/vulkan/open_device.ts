@@ -1,0 +1,196 @@
+import type { VkDevice, VkInstance, VkPhysicalDevice, VkQueue } from "../../ffi/vulkan/handles.ts";
+import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
+import { InteropError, type Refusal } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { cString } from "../core/native/text.ts";
+import { type Abilities, abilitiesOf } from "./abilities.ts";
+import { featuresOf, type VulkanDevice } from "./device.ts";
+import { check } from "./errors.ts";
+import { extensionsOf, vulkan } from "./library.ts";
+import { pointers, type Struct, struct } from "./struct.ts";
+
+/** The extensions that are used where a device has them, and what each is for. */
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  VK_KHR_external_memory_fd: "memory crosses by no fd",
+  VK_EXT_external_memory_dma_buf: "memory crosses by no dma-buf",
+  VK_EXT_external_memory_host: "host memory is not used in place",
+  VK_KHR_external_semaphore_fd: "semaphores cross by no fd, and the host waits instead",
+  VK_KHR_external_fence_fd: "fences cross by no fd",
+  VK_EXT_image_drm_format_modifier: "images cannot be tiled by a DRM format modifier",
+  VK_EXT_queue_family_foreign: "dma-bufs are handed over as to another Vulkan",
+  VK_KHR_push_descriptor: "kernels cannot be run",
+};
+
+/** The name of an extension that is used where a device has it. */
+export type ExtensionName = keyof typeof EXTENSIONS;
+
+/** The native objects that a context stands on. */
+export interface Handles {
+  /** The `VkInstance`. */
+  readonly instance: VkInstance;
+  /** The `VkPhysicalDevice`. */
+  readonly physicalDevice: VkPhysicalDevice;
+  /** The `VkDevice`. */
+  readonly device: VkDevice;
+  /** The index of the family of its queues. */
+  readonly queueFamily: number;
+  /** Its queues. */
+  readonly queues: readonly VkQueue[];
+  /** The extensions that it was made with. */
+  readonly extensions: readonly string[];
+}
+
+/** The functions `vkCreate…` and `vkDestroy…` of these objects are alike. */
+type Kind =
+  | "Buffer"
+  | "Image"
+  | "Semaphore"
+  | "Fence"
+  | "CommandPool"
+  | "ShaderModule"
+  | "DescriptorSetLayout"
+  | "PipelineLayout";
+
+type Create = (device: VkDevice, info: Struct, allocator: null, out: BigUint64Array<ArrayBuffer>) => number;
+type Destroy = (device: VkDevice, handle: bigint, allocator: null) => void;
+
+/** An open device, which everything below a context knows. For those who write backends. */
+export class OpenDevice {
+  /** Its native objects. */
+  readonly handles: Handles;
+  /** The `VkDevice`. */
+  readonly handle: VkDevice;
+  /** What it says of itself. */
+  readonly facts: VulkanDevice;
+  /** The functions of its extensions. */
+  readonly extensions: VulkanExtensions;
+  /** What it exports and imports. */
+  readonly abilities: Abilities;
+  #waiting = 0;
+  #later: (() => void)[] = [];
+
+  /** Takes over nothing. */
+  constructor(handles: Handles, facts: VulkanDevice) {
+    this.handles = handles;
+    this.handle = handles.device;
+    this.facts = facts;
+    this.extensions = extensionsOf(handles.device);
+    this.abilities = abilitiesOf(handles.physicalDevice, (name) => this.has(name));
+  }
+
+  /** True if it was made with an extension. */
+  has(name: ExtensionName): boolean {
+    return this.handles.extensions.includes(name);
+  }
+
+  /** Why something is closed that needs an extension; undefined if the device was made with it. */
+  lacks(name: ExtensionName): Omit<Refusal, "edge"> | undefined {
+    if (this.has(name)) return undefined;
+    if (!this.facts.extensions.includes(name)) {
+      return { reason: `${this.facts.name} has no ${name}: ${EXTENSIONS[name]}.` };
+    }
+    return {
+      reason: `The VkDevice was made without ${name}: ${EXTENSIONS[name]}.`,
+      remedy: "Enable the extension where it is made, or open the device by VulkanContext.open().",
+    };
+  }
+
+  /** Makes an object; its destruction goes on the undo list. */
+  create<H extends bigint>(kind: Kind, info: Struct, undo: Undo): H {
+    const fn = `vkCreate${kind}` as const;
+    const out = new BigUint64Array(1);
+    check((vulkan()[fn] as Create)(this.handle, info, null, out), fn);
+    return this.own(kind, out[0] as H, vulkan()[`vkDestroy${kind}`] as Destroy, undo);
+  }
+
+  /** Counts an object, and puts its destruction on the undo list. */
+  own<H extends bigint>(kind: string, handle: H, destroy: Destroy, undo: Undo): H {
+    ledger.add(`vulkan.Vk${kind}`);
+    undo.push(() => {
+      ledger.remove(`vulkan.Vk${kind}`);
+      this.whenIdle(() => destroy(this.handle, handle, null));
+    });
+    return handle;
+  }
+
+  /** Runs a wait that holds a thread in the driver: nothing is destroyed before it returns. */
+  async waiting<T>(wait: () => Promise<T>): Promise<T> {
+    this.#waiting++;
+    try {
+      return await wait();
+    } finally {
+      this.#waiting--;
+      if (this.#waiting === 0) { for (const destroy of this.#later.splice(0)) destroy(); }
+    }
+  }
+
+  /** Destroys something, once no thread waits in the driver. Destruction cannot fail. */
+  whenIdle(destroy: () => void): void {
+    if (this.#waiting === 0) destroy();
+    else this.#later.push(destroy);
+  }
+}
+
+/** The extensions of a device that are used, and of all others why they are missed. */
+export function extensionsFor({ extensions }: VulkanDevice): readonly string[] {
+  return Object.keys(EXTENSIONS).filter((name) => extensions.includes(name));
+}
+
+/** All extensions that are used where they are there. */
+export const WANTED: readonly ExtensionName[] = Object.keys(EXTENSIONS);
+
+/**
+ * A new `VkDevice` with all that sharing needs; its destruction goes on the undo list.
+ *
+ * @throws {InteropError} if the device has no compute queue.
+ */
+export function createDevice(
+  instance: VkInstance,
+  physicalDevice: VkPhysicalDevice,
+  facts: VulkanDevice,
+  undo: Undo,
+): OpenDevice {
+  const queueFamily = facts.queueFamilies.findIndex(({ compute }) => compute);
+  if (queueFamily < 0) {
+    throw new InteropError(`${facts.name} has no queue that runs compute shaders.`, {
+      api: "vulkan",
+      fn: "vkCreateDevice",
+      hint: "Choose another device: vulkanDevices() lists them.",
+    });
+  }
+  const extensions = extensionsFor(facts);
+  const count = Math.min(facts.queueFamilies[queueFamily].count, MOST_QUEUES);
+  const info = struct("VkDeviceCreateInfo", {
+    pNext: featuresOf(physicalDevice), // timeline semaphores are in all of Vulkan 1.2, robust access in all of 1.0
+    queueCreateInfoCount: 1,
+    pQueueCreateInfos: struct("VkDeviceQueueCreateInfo", {
+      queueFamilyIndex: queueFamily,
+      queueCount: count,
+      pQueuePriorities: new Float32Array(count).fill(1),
+    }),
+    ...(extensions.length === 0 ? {} : {
+      enabledExtensionCount: extensions.length,
+      ppEnabledExtensionNames: pointers(extensions.map(cString)),
+    }),
+  });
+  const out = new BigUint64Array(1);
+  check(vulkan().vkCreateDevice(physicalDevice, info, null, out), "vkCreateDevice");
+  const device = out[0] as VkDevice;
+  let open: OpenDevice | undefined;
+  ledger.add("vulkan.VkDevice");
+  undo.push(() => {
+    ledger.remove("vulkan.VkDevice");
+    const destroy = () => vulkan().vkDestroyDevice(device, null);
+    if (open === undefined) destroy();
+    else open.whenIdle(destroy);
+  });
+  const queues = Array.from({ length: count }, (_, i) => {
+    vulkan().vkGetDeviceQueue(device, queueFamily, i, out);
+    return out[0] as VkQueue;
+  });
+  return open = new OpenDevice({ instance, physicalDevice, device, queueFamily, queues, extensions }, facts);
+}
+
+/** A family may have dozens of queues; a program that needs more lines has several on one. */
+const MOST_QUEUES = 4;

@@ -1,0 +1,220 @@
+import type { VkQueue } from "../../ffi/vulkan/handles.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { Line, type Use } from "../core/device/line.ts";
+import { LayoutError } from "../core/errors.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import { NUMBERS } from "../core/layout/numbers.ts";
+import { assertSameElements, type Runs, runsOf } from "../core/layout/runs.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import type { Resource } from "../core/life/resource.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { VulkanBase } from "./base.ts";
+import { copyCall, fillCall, type Region } from "./commands.ts";
+import { VulkanLane } from "./lane.ts";
+import { checks } from "./library.ts";
+import type { Submit } from "./staging.ts";
+import { VulkanTensor } from "./tensor.ts";
+
+/** Options of a queue's commands. */
+export interface CommandOptions {
+  /** Work to wait for first. */
+  readonly after?: Fence | readonly Fence[];
+}
+
+const OPTIONS: Names<CommandOptions> = { after: true };
+
+/** The most pieces that one command copies. */
+const MOST_REGIONS = 65_536;
+
+/** A queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
+export class VulkanQueue extends NativeObject {
+  /** Its line of work. For those who write mappers. */
+  readonly line: Line<VulkanLane>;
+  readonly #base: VulkanBase;
+
+  /** Made by the context, once, and by `vulkan.createQueue()`. */
+  constructor(base: VulkanBase, line: Line<VulkanLane>) {
+    super();
+    this.#base = base;
+    this.line = line;
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
+  static owns(value: object): boolean {
+    return #base in value;
+  }
+
+  /** Its context. */
+  get context(): VulkanBase {
+    return this.#base;
+  }
+
+  /** Its end of life. */
+  get resource(): Resource {
+    return this.line.resource;
+  }
+
+  /** The `VkQueue`, which other queues of the context may share. Declare work that you submit to it by `tensor.usedBy`. */
+  get handle(): VkQueue {
+    this.resource.assertLive();
+    return this.line.lane.queue;
+  }
+
+  /** A fence behind all commands so far. */
+  fence(): Fence {
+    this.resource.assertLive();
+    return this.line.fence();
+  }
+
+  /**
+   * Makes all later commands wait for fences, of any API: on the device if it can, else by blocking. Returns a fence behind
+   * them.
+   *
+   * @throws {ArgumentError} if one is not a fence.
+   * @throws the error of a failed one.
+   */
+  waitFor(after: Fence | readonly Fence[]): Fence {
+    return this.line.waitFor(checks.fencesIn(after, "after"));
+  }
+
+  /** Blocks until all its commands are done. @throws {NativeCallError} if the device was lost. */
+  finish(): void {
+    this.fence().waitSync();
+  }
+
+  /**
+   * Fills a tensor with a value of its dtype.
+   *
+   * @throws {ArgumentError} for a value that is none of the dtype, or has 8 bytes whose halves differ.
+   * @throws {LayoutError} if its rows have gaps, or it does not begin and end at multiples of 4 bytes.
+   *
+   * @example
+   * ```ts
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * using vulkan = VulkanContext.open();
+   * using tensor = vulkan.allocate({ shape: [4], dtype: "f32" });
+   * vulkan.queue.fill(tensor, 1.5);
+   * const seen = new Float32Array(4);
+   * vulkan.queue.read(tensor, seen);
+   * console.log(seen); // Float32Array(4) [ 1.5, 1.5, 1.5, 1.5 ]
+   * ```
+   */
+  fill(tensor: VulkanTensor, value: number | bigint, options: CommandOptions = {}): void {
+    const { after } = optionsIn(options, OPTIONS);
+    const use = this.#use(tensor, "write", "tensor");
+    const { byteOffset, byteLength, dtype } = tensor.layout;
+    const word = wordOf(value, dtype);
+    if (runsOf([tensor.layout]).dimensions.length > 0) throw unfit("tensor", `the rows of ${tensor.name} have gaps.`);
+    if (byteOffset % 4 !== 0 || byteLength % 4 !== 0) {
+      const what = `it begins at byte ${byteOffset} and has ${byteLength}: expected multiples of 4.`;
+      throw unfit("tensor", what, "Write it: queue.write().");
+    }
+    this.line.submit([use], fillCall(tensor.rawHandle, byteOffset, byteLength, word), checks.fencesIn(after, "after"));
+  }
+
+  /**
+   * Copies a tensor's elements to another, and leaves the gaps alone.
+   *
+   * @throws {LayoutError} if shape or dtype differ, or their bytes overlap.
+   */
+  copy(from: VulkanTensor, to: VulkanTensor, options: CommandOptions = {}): void {
+    const { after } = optionsIn(options, OPTIONS);
+    const uses = [this.#use(from, "read", "from"), this.#use(to, "write", "to")];
+    assertSameElements(from.layout, to.layout, { api: "vulkan", fn: COPY, argument: "to" });
+    if (from.grant.overlaps(to.grant)) throw unfit("to", `its bytes overlap those of ${from.name}.`);
+    const regions = regionsOf(runsOf([from.layout, to.layout]), from.layout.byteOffset, to.layout.byteOffset);
+    const call = copyCall(from.rawHandle, to.rawHandle, regions);
+    this.line.submit(uses, call, checks.fencesIn(after, "after"));
+  }
+
+  /**
+   * Reads a tensor's bytes, padding included, into a typed array; blocks. The bytes are copied, and counted:
+   * `vulkan.bytesCopied`.
+   *
+   * @throws {LayoutError} if the array has another length.
+   */
+  read(tensor: VulkanTensor, into: ArrayBufferView, options: CommandOptions = {}): void {
+    const bytes = this.#bytes(tensor, into, "into");
+    const submit = this.#submit(this.#use(tensor, "read", "tensor"), options);
+    this.#base.staging.read(this.line, submit, tensor.rawHandle, tensor.layout.byteOffset, bytes);
+    this.#base.countCopied(bytes.length);
+  }
+
+  /** Writes the bytes of a typed array to a tensor; blocks. @throws like {@link read}. */
+  write(tensor: VulkanTensor, from: ArrayBufferView, options: CommandOptions = {}): void {
+    const bytes = this.#bytes(tensor, from, "from");
+    const submit = this.#submit(this.#use(tensor, "write", "tensor"), options);
+    this.#base.staging.write(this.line, submit, tensor.rawHandle, tensor.layout.byteOffset, bytes);
+    this.#base.countCopied(bytes.length);
+  }
+
+  #submit(use: Use, options: CommandOptions): Submit {
+    const after = checks.fencesIn(optionsIn(options, OPTIONS).after, "after");
+    return (call) => this.line.submit([use], call, after);
+  }
+
+  #bytes(tensor: VulkanTensor, given: ArrayBufferView, argument: string): Uint8Array<ArrayBuffer> {
+    checks.assertInstance(tensor, VulkanTensor, "tensor");
+    const bytes = checks.bytesIn(given, argument);
+    const { byteLength } = tensor.layout;
+    if (bytes.length === byteLength) return bytes;
+    throw unfit(argument, `expected the ${byteLength} bytes of ${tensor.name}, got ${bytes.length}.`);
+  }
+
+  #use(tensor: VulkanTensor, access: Access, argument: string): Use {
+    checks.assertInstance(tensor, VulkanTensor, argument);
+    this.resource.assertLive();
+    if (tensor.target === this.#base) return { tensor, access, argument };
+    throw checks.wrong(
+      argument,
+      `${tensor.name} belongs to another context.`,
+      "Map it here first: graph.map(tensor, vulkan).",
+    );
+  }
+}
+
+/** A line on one of a context's queues. */
+export function newLine(base: Pick<VulkanBase, "openDevice" | "driver" | "name">, queue: VkQueue, owner?: Resource) {
+  const { openDevice, driver, name } = base;
+  return new Line<VulkanLane>({
+    driver,
+    name: `vulkan queue (${name})`,
+    ...(owner === undefined ? {} : { owners: [owner] }),
+    open: (events) => new VulkanLane(openDevice, queue, events),
+  });
+}
+
+const COPY = "vkCmdCopyBuffer";
+
+/** The regions of runs that are repeated along dimensions. */
+function regionsOf({ length, dimensions }: Runs, from: number, to: number): Region[] {
+  const count = dimensions.reduce((product, dimension) => product * dimension.count, 1);
+  if (count > MOST_REGIONS) {
+    throw unfit("to", `${count} rows with gaps between them are more than the ${MOST_REGIONS} of one copy.`);
+  }
+  let regions: Region[] = [{ from, to, length }];
+  for (const { count, strides: [fromStride, toStride] } of dimensions) {
+    regions = Array.from({ length: count }, (_, i) => i)
+      .flatMap((i) => regions.map((one) => ({ from: one.from + i * fromStride, to: one.to + i * toStride, length })));
+  }
+  return regions;
+}
+
+/** A value of a dtype, repeated to 4 bytes. */
+function wordOf(value: number | bigint, dtype: DType): number {
+  const numbers = NUMBERS[dtype];
+  const refusal = numbers.refusal(value);
+  if (refusal !== undefined) throw checks.wrong("value", refusal);
+  const bytes = new DataView(new ArrayBuffer(8));
+  for (let at = 0; at < 8; at += numbers.size) numbers.write(bytes, at, value);
+  if (bytes.getUint32(0, true) === bytes.getUint32(4, true)) return bytes.getUint32(0, true);
+  throw checks.wrong("value", `Vulkan fills with 4 bytes, and the two halves of this ${dtype} differ.`, "Write it.");
+}
+
+function unfit(argument: string, what: string, hint?: string): LayoutError {
+  return new LayoutError(`${argument}: ${what}`, { api: "vulkan", argument, hint });
+}

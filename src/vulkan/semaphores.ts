@@ -1,0 +1,124 @@
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkSemaphore } from "../../ffi/vulkan/handles.ts";
+import { Port, type SyncKind } from "../core/device/port.ts";
+import type { NativeSemaphore, SemaphoreMaker } from "../core/device/semaphores.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { closeFd, duplicateFd } from "../core/native/fd.ts";
+import type { Ability } from "./abilities.ts";
+import { check } from "./errors.ts";
+import type { OpenDevice } from "./open_device.ts";
+import { chain, struct } from "./struct.ts";
+
+/** How each kind of port is a Vulkan semaphore. */
+const KINDS = {
+  "timeline-fd": { type: "timeline", handleType: vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT },
+  "binary-fd": { type: "binary", handleType: vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT },
+  "sync-fd": { type: "binary", handleType: vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT },
+} as const;
+
+/** A kind of semaphore that crosses as an fd. */
+export type FdKind = keyof typeof KINDS;
+
+/** Those kinds that a device exports, or imports; the best first. */
+export function kindsOf({ abilities }: OpenDevice, way: keyof Ability): FdKind[] {
+  const of: Record<FdKind, Ability> = {
+    "timeline-fd": abilities.timelineFd,
+    "binary-fd": abilities.binaryFd,
+    "sync-fd": abilities.syncFd,
+  };
+  return (Object.keys(of) as FdKind[]).filter((kind) => of[kind][way]);
+}
+
+/** A new semaphore, unsignalled or with the value 0; its destruction goes on the undo list. */
+export function createSemaphore(device: OpenDevice, kind: FdKind, undo: Undo, exports = false): VkSemaphore {
+  const { type, handleType } = KINDS[kind];
+  const info = struct("VkSemaphoreCreateInfo", {});
+  const links = [];
+  if (exports) {
+    links.push(struct("VkExportSemaphoreCreateInfo", { handleTypes: handleType }));
+  }
+  if (type === "timeline") {
+    links.push(struct("VkSemaphoreTypeCreateInfo", { semaphoreType: vk.VK_SEMAPHORE_TYPE_TIMELINE }));
+  }
+  return device.create<VkSemaphore>("Semaphore", chain(info, ...links), undo);
+}
+
+/** A new fd of a semaphore that was made for that. A sync file takes the signal with it; -1 is one that has come. */
+export function exportSemaphore(device: OpenDevice, semaphore: VkSemaphore, kind: FdKind): number {
+  const out = new Int32Array(1);
+  const info = struct("VkSemaphoreGetFdInfoKHR", {
+    semaphore,
+    handleType: KINDS[kind].handleType,
+  });
+  check(device.extensions.vkGetSemaphoreFdKHR!(device.handle, info, out), "vkGetSemaphoreFdKHR");
+  return out[0];
+}
+
+/** A semaphore of another driver. It takes the fd over, also where it fails. */
+export function importSemaphore(device: OpenDevice, kind: FdKind, fd: number, undo: Undo): VkSemaphore {
+  try {
+    const semaphore = createSemaphore(device, kind, undo);
+    const info = struct("VkImportSemaphoreFdInfoKHR", {
+      semaphore,
+      flags: kind === "sync-fd" ? vk.VK_SEMAPHORE_IMPORT_TEMPORARY_BIT : 0,
+      handleType: KINDS[kind].handleType,
+      fd,
+    });
+    check(device.extensions.vkImportSemaphoreFdKHR!(device.handle, info), "vkImportSemaphoreFdKHR");
+    return semaphore;
+  } catch (error) {
+    throwAll([error, ...unwind([() => closeFd(fd)])], "importing a semaphore");
+    throw error;
+  }
+}
+
+/** An fd that is made once, and duplicated for each who asks: exports may cost a millisecond. */
+export class FdSource {
+  readonly #make: () => number;
+  #fd: number | undefined;
+
+  /** Makes none yet. */
+  constructor(make: () => number) {
+    this.#make = make;
+  }
+
+  /** A duplicate, which the caller owns. */
+  take(): number {
+    return duplicateFd(this.#fd ??= this.#make());
+  }
+
+  /** Closes its own. */
+  close(): void {
+    const fd = this.#fd;
+    this.#fd = undefined;
+    if (fd !== undefined) closeFd(fd);
+  }
+}
+
+/** Fds of a semaphore; the own one is closed by the undo list. */
+export function fdsOf(device: OpenDevice, semaphore: VkSemaphore, kind: FdKind, undo: Undo): FdSource {
+  const source = new FdSource(() => exportSemaphore(device, semaphore, kind));
+  undo.push(() => source.close());
+  return source;
+}
+
+/** Makes semaphores for drivers that have none of their own; undefined where this device exports none. */
+export function makerOf(device: OpenDevice): SemaphoreMaker | undefined {
+  const kinds = kindsOf(device, "exports").filter((kind) => kind !== "sync-fd");
+  if (kinds.length === 0) return undefined;
+  return {
+    name: device.facts.name,
+    device: device.facts.id,
+    kinds,
+    make(kind: SyncKind): NativeSemaphore {
+      const undo: Undo = [];
+      const semaphore = createSemaphore(device, kind as FdKind, undo, true);
+      const source = fdsOf(device, semaphore, kind as FdKind, undo);
+      return {
+        export: () => new Port(kind, { fd: source.take() }),
+        release: () => throwAll(unwind(undo), "releasing a semaphore"),
+      };
+    },
+  };
+}

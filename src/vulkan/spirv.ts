@@ -1,0 +1,231 @@
+import { scalar } from "../core/device/types.ts";
+import type { Element } from "../core/device/types.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import { checks } from "./library.ts";
+
+/** A storage buffer of a shader. */
+export interface ShaderBuffer {
+  /** Its `binding`, in set 0. */
+  readonly binding: number;
+  /** Its name in the source, if the compiler kept it. */
+  readonly name: string | undefined;
+  /** True if the shader only reads it: `readonly`. */
+  readonly isConst: boolean;
+  /** What its unsized array holds, or its only member; undefined if that is no number and no vector. */
+  readonly element: ShaderType | undefined;
+}
+
+/** A member of a shader's push constants. */
+export interface ShaderConstant {
+  /** Its name in the source, if the compiler kept it. */
+  readonly name: string | undefined;
+  /** Where it begins, in bytes. */
+  readonly offset: number;
+  /** Its type. */
+  readonly type: ShaderType;
+}
+
+/** A number or a vector, as GLSL names it. */
+export interface ShaderType {
+  /** GLSL's name: `"uint"`, `"vec4"`. */
+  readonly name: string;
+  /** What it is made of. */
+  readonly element: Element;
+}
+
+/** What a compute shader says of itself. */
+export interface Shader {
+  /** Its buffers, by binding. */
+  readonly buffers: readonly ShaderBuffer[];
+  /** Its push constants, by offset. */
+  readonly constants: readonly ShaderConstant[];
+  /** The work-items of a work group, along three dimensions; undefined if they are specialization constants. */
+  readonly localSize: readonly number[] | undefined;
+}
+
+const MAGIC = 0x07230203;
+
+/** The opcodes that are read (SPIR-V specification, 3.52). */
+const OP = {
+  name: 5,
+  memberName: 6,
+  entryPoint: 15,
+  executionMode: 16,
+  int: 21,
+  float: 22,
+  vector: 23,
+  array: 28,
+  runtimeArray: 29,
+  struct: 30,
+  pointer: 32,
+  variable: 59,
+  decorate: 71,
+  memberDecorate: 72,
+} as const;
+
+const COMPUTE = 5;
+const LOCAL_SIZE = 17;
+const DECORATION = { block: 2, bufferBlock: 3, nonWritable: 24, binding: 33, set: 34, offset: 35 } as const;
+const STORAGE = { uniformConstant: 0, uniform: 2, pushConstant: 9, storageBuffer: 12 } as const;
+
+/** The numbers of shaders, by kind and bits: their names in GLSL, those of their vectors, and the dtypes. */
+const NUMBERS: Readonly<Record<string, readonly [name: string, vector: string, dtype: DType]>> = {
+  u8: ["uint8_t", "u8vec", "u8"],
+  i8: ["int8_t", "i8vec", "i8"],
+  u16: ["uint16_t", "u16vec", "u16"],
+  i16: ["int16_t", "i16vec", "i16"],
+  f16: ["float16_t", "f16vec", "f16"],
+  u32: ["uint", "uvec", "u32"],
+  i32: ["int", "ivec", "i32"],
+  f32: ["float", "vec", "f32"],
+  u64: ["uint64_t", "u64vec", "u64"],
+  i64: ["int64_t", "i64vec", "i64"],
+  f64: ["double", "dvec", "f64"],
+};
+
+/** A private copy of a shader's words. @throws {ArgumentError} if they are no SPIR-V. */
+export function spirvIn(given: unknown): Uint32Array<ArrayBuffer> {
+  const bytes = checks.bytesIn(given, "spirv", "a Uint8Array or Uint32Array");
+  const words = bytes.length >= 20 && bytes.length % 4 === 0 ? new Uint32Array(bytes.slice().buffer) : undefined;
+  if (words?.[0] === MAGIC) return words;
+  throw checks.wrong(
+    "spirv",
+    "it is no SPIR-V of this machine's byte order.",
+    "Compile the shader: glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp.",
+  );
+}
+
+/** The instructions of a module, by opcode: the words of each behind its first. */
+export class Module {
+  readonly #operands = new Map<number, Uint32Array[]>();
+
+  /** Divides a module. @throws {ArgumentError} if an instruction reaches past its end. */
+  constructor(words: Uint32Array) {
+    for (let at = 5; at < words.length;) {
+      const [length, opcode] = [words[at] >>> 16, words[at] & 0xffff];
+      if (length === 0 || at + length > words.length) throw checks.wrong("spirv", "it is cut off, or damaged.");
+      const known = this.#operands.get(opcode);
+      const operands = words.subarray(at + 1, at + length);
+      if (known === undefined) this.#operands.set(opcode, [operands]);
+      else known.push(operands);
+      at += length;
+    }
+  }
+
+  /** The names of its compute shaders. */
+  get entryPoints(): string[] {
+    return this.#all(OP.entryPoint).filter(([model]) => model === COMPUTE).map((words) => text(words.subarray(2)));
+  }
+
+  /** What a compute shader says of itself. @throws {ArgumentError} for what a kernel cannot pass. */
+  shader(name: string): Shader {
+    const entry = this.#all(OP.entryPoint)
+      .find((words) => words[0] === COMPUTE && text(words.subarray(2)) === name)?.[1];
+    const mode = this.#all(OP.executionMode).find(([id, mode]) => id === entry && mode === LOCAL_SIZE);
+    const variables = this.#all(OP.variable).map(([type, id, storage]) => ({ id, storage, type: this.#pointee(type) }));
+    const odd = variables.find(({ storage, type }) =>
+      storage === STORAGE.uniformConstant || (storage === STORAGE.uniform && !this.#is(type, DECORATION.bufferBlock))
+    );
+    if (odd !== undefined) {
+      const what = `binding ${this.#decorated(odd.id, DECORATION.binding)} is no storage buffer.`;
+      throw checks.wrong("spirv", what, "Kernels take storage buffers (`buffer`) and push constants.");
+    }
+    const buffers = variables
+      .filter(({ storage }) => storage === STORAGE.storageBuffer || storage === STORAGE.uniform)
+      .map(({ id, type }) => this.#buffer(id, type)).sort((a, b) => a.binding - b.binding);
+    const pushed = variables.find(({ storage }) => storage === STORAGE.pushConstant);
+    const constants = pushed === undefined ? [] : this.#constants(pushed.type);
+    return { buffers, constants, ...(mode === undefined ? {} : { localSize: Array.from(mode.slice(2)) }) } as Shader;
+  }
+
+  #buffer(id: number, type: number): ShaderBuffer {
+    const set = this.#decorated(id, DECORATION.set) ?? 0;
+    const binding = this.#decorated(id, DECORATION.binding) ?? 0;
+    if (set !== 0) throw checks.wrong("spirv", `binding ${binding} is in set ${set}: expected set 0 for all.`);
+    const members = this.#members(type);
+    const only = members.length === 1 ? members[0] : undefined;
+    const array = only === undefined
+      ? undefined
+      : this.#all(OP.runtimeArray).find(([result]) => result === only) ?? this.#find(OP.array, only);
+    const isConst = this.#is(id, DECORATION.nonWritable) ||
+      (members.length > 0 && members.every((_, i) => this.#member(type, i, DECORATION.nonWritable) !== undefined));
+    const name = this.#nameOf(id) ?? (only === undefined ? undefined : this.#memberName(type, 0));
+    return { binding, name, isConst, element: this.#type(array?.[1] ?? only) };
+  }
+
+  #constants(type: number): ShaderConstant[] {
+    return this.#members(type).map((member, i) => {
+      const found = this.#type(member);
+      if (found === undefined) {
+        throw checks.wrong("spirv", `push constant ${i} is no number and no vector.`, "Pass an array in a buffer.");
+      }
+      const offset = this.#member(type, i, DECORATION.offset) ?? 0;
+      return { name: this.#memberName(type, i), offset, type: found };
+    });
+  }
+
+  /** A number or a vector; undefined for anything else. */
+  #type(id: number | undefined): ShaderType | undefined {
+    if (id === undefined) return undefined;
+    const vector = this.#find(OP.vector, id);
+    const [of, lanes] = vector === undefined ? [id, 1] : [vector[1], vector[2]];
+    const [int, float] = [this.#find(OP.int, of), this.#find(OP.float, of)];
+    const key = int !== undefined ? `${int[2] === 1 ? "i" : "u"}${int[1]}` : `f${float?.[1]}`;
+    if (!Object.hasOwn(NUMBERS, key)) return undefined;
+    const [name, prefix, dtype] = NUMBERS[key];
+    const of1 = scalar(dtype);
+    const { size } = of1.numbers;
+    return {
+      name: lanes === 1 ? name : `${prefix}${lanes}`,
+      element: { ...of1, lanes, size: size * lanes, align: size },
+    };
+  }
+
+  #members(type: number): readonly number[] {
+    return Array.from(this.#find(OP.struct, type)?.subarray(1) ?? []);
+  }
+
+  #pointee(pointer: number): number {
+    return this.#find(OP.pointer, pointer)?.[2] ?? 0;
+  }
+
+  #nameOf(id: number): string | undefined {
+    const named = this.#find(OP.name, id);
+    return named && (text(named.subarray(1)) || undefined);
+  }
+
+  #memberName(type: number, member: number): string | undefined {
+    const named = this.#all(OP.memberName).find((words) => words[0] === type && words[1] === member);
+    return named && (text(named.subarray(2)) || undefined);
+  }
+
+  #is(id: number, decoration: number): boolean {
+    return this.#all(OP.decorate).some((words) => words[0] === id && words[1] === decoration);
+  }
+
+  #decorated(id: number, decoration: number): number | undefined {
+    return this.#all(OP.decorate).find((words) => words[0] === id && words[1] === decoration)?.[2];
+  }
+
+  /** A decoration's value; its own number where it has none. */
+  #member(type: number, member: number, decoration: number): number | undefined {
+    const found = this.#all(OP.memberDecorate)
+      .find((words) => words[0] === type && words[1] === member && words[2] === decoration);
+    return found === undefined ? undefined : found[3] ?? decoration;
+  }
+
+  #find(opcode: number, result: number): Uint32Array | undefined {
+    return this.#all(opcode).find(([id]) => id === result);
+  }
+
+  #all(opcode: number): readonly Uint32Array[] {
+    return this.#operands.get(opcode) ?? [];
+  }
+}
+
+/** A literal string: UTF-8 with a zero at its end. */
+function text(words: Uint32Array): string {
+  const bytes = new Uint8Array(words.slice().buffer);
+  const end = bytes.indexOf(0);
+  return new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end));
+}

@@ -1,0 +1,62 @@
+import type { Call } from "../core/device/driver.ts";
+import type { Line } from "../core/device/line.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { bytesAt } from "../core/native/pin.ts";
+import { VulkanBuffer } from "./buffer.ts";
+import { copyCall } from "./commands.ts";
+import type { VulkanLane } from "./lane.ts";
+import type { OpenDevice } from "./open_device.ts";
+
+/** The length of the block. */
+const LENGTH = 4 << 20;
+
+/** Submits a command; returns its mark. */
+export type Submit = (call: Call<VulkanLane>) => number;
+
+/** Memory that the CPU sees, through which bytes come and go. A copy is over before the next begins. */
+export class Staging {
+  readonly #device: OpenDevice;
+  readonly #undo: Undo;
+  #block: { readonly buffer: VulkanBuffer; readonly bytes: Uint8Array<ArrayBuffer> } | undefined;
+
+  /** Makes its block when it is needed first; the undo list frees it. */
+  constructor(device: OpenDevice, undo: Undo) {
+    this.#device = device;
+    this.#undo = undo;
+  }
+
+  /** Writes bytes to a buffer; blocks. */
+  write(line: Line<VulkanLane>, submit: Submit, to: VulkanBuffer, offset: number, given: Uint8Array): void {
+    const { buffer, bytes } = this.#made;
+    for (let done = 0; done < given.length; done += LENGTH) {
+      const part = given.subarray(done, done + LENGTH);
+      bytes.set(part);
+      finish(line, submit(copyCall(buffer, to, [{ from: 0, to: offset + done, length: part.length }])));
+    }
+  }
+
+  /** Reads bytes of a buffer; blocks. */
+  read(line: Line<VulkanLane>, submit: Submit, from: VulkanBuffer, offset: number, into: Uint8Array): void {
+    const { buffer, bytes } = this.#made;
+    for (let done = 0; done < into.length; done += LENGTH) {
+      const part = into.subarray(done, done + LENGTH);
+      finish(line, submit(copyCall(from, buffer, [{ from: offset + done, to: 0, length: part.length }])));
+      part.set(bytes.subarray(0, part.length));
+    }
+  }
+
+  get #made() {
+    return this.#block ??= this.#make();
+  }
+
+  #make() {
+    const buffer = new VulkanBuffer(this.#device, LENGTH, { from: "new", place: "host", handleTypes: 0 });
+    this.#undo.push(() => buffer.free());
+    return { buffer, bytes: bytesAt(buffer.address!, LENGTH, "vulkan", this.#undo) };
+  }
+}
+
+function finish(line: Line<VulkanLane>, mark: number): void {
+  line.block(mark);
+  line.raise(mark);
+}

@@ -1,0 +1,89 @@
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkCommandBuffer, VkFence, VkQueue, VkSemaphore } from "../../ffi/vulkan/handles.ts";
+import * as layouts from "../../ffi/vulkan/structs.ts";
+import { vulkan } from "./library.ts";
+import { type Struct, struct } from "./struct.ts";
+
+const NO_FENCE = 0n as VkFence;
+
+/** Semaphores and their values, as a submit takes them. */
+interface Points {
+  readonly semaphores: BigUint64Array<ArrayBuffer>;
+  readonly values: BigUint64Array<ArrayBuffer>;
+}
+
+/** The arguments of vkQueueSubmit, filled in anew for each. Their memory stays where it is. */
+export class Submission {
+  readonly #commands = new BigUint64Array(1);
+  /** A command signals its mark, and perhaps another semaphore. */
+  readonly #signals = points(2);
+  #waits = points(8);
+  #waitCount = 0;
+  #signalCount = 0;
+  #values: Struct;
+  #info: Struct;
+
+  /** Nothing to submit yet. */
+  constructor() {
+    [this.#values, this.#info] = this.#structs();
+  }
+
+  /** Begins a submit of these commands; undefined for none. */
+  begin(commands: VkCommandBuffer | undefined): void {
+    this.#commands[0] = commands ?? 0n;
+    this.#info.put(layouts.VkSubmitInfo.fields.commandBufferCount, commands === undefined ? 0 : 1);
+    this.#waitCount = this.#signalCount = 0;
+  }
+
+  /** It waits for a semaphore. */
+  waitFor(semaphore: VkSemaphore, value: bigint): void {
+    if (this.#waitCount === this.#waits.values.length) this.#grow();
+    this.#waits.semaphores[this.#waitCount] = semaphore;
+    this.#waits.values[this.#waitCount++] = value;
+  }
+
+  /** It signals a semaphore. */
+  signal(semaphore: VkSemaphore, value: bigint): void {
+    this.#signals.semaphores[this.#signalCount] = semaphore;
+    this.#signals.values[this.#signalCount++] = value;
+  }
+
+  /** Hands it to a queue; answers the code. */
+  submit(queue: VkQueue): number {
+    const [info, values] = [layouts.VkSubmitInfo.fields, layouts.VkTimelineSemaphoreSubmitInfo.fields];
+    this.#info.put(info.waitSemaphoreCount, this.#waitCount);
+    this.#info.put(info.signalSemaphoreCount, this.#signalCount);
+    this.#values.put(values.waitSemaphoreValueCount, this.#waitCount);
+    this.#values.put(values.signalSemaphoreValueCount, this.#signalCount);
+    return vulkan().vkQueueSubmit(queue, 1, this.#info, NO_FENCE);
+  }
+
+  #grow(): void {
+    const { semaphores, values } = this.#waits;
+    this.#waits = points(2 * values.length);
+    this.#waits.semaphores.set(semaphores);
+    this.#waits.values.set(values);
+    const count = this.#commands[0] === 0n ? 0 : 1;
+    [this.#values, this.#info] = this.#structs();
+    this.#info.put(layouts.VkSubmitInfo.fields.commandBufferCount, count);
+  }
+
+  #structs(): [Struct, Struct] {
+    const values = struct("VkTimelineSemaphoreSubmitInfo", {
+      pWaitSemaphoreValues: this.#waits.values,
+      pSignalSemaphoreValues: this.#signals.values,
+    });
+    const info = struct("VkSubmitInfo", {
+      pNext: values,
+      pWaitSemaphores: this.#waits.semaphores,
+      pWaitDstStageMask: new Uint32Array(this.#waits.values.length).fill(vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT),
+      pCommandBuffers: this.#commands,
+      pSignalSemaphores: this.#signals.semaphores,
+    });
+    return [values, info];
+  }
+}
+
+function points(count: number): Points {
+  return { semaphores: new BigUint64Array(count), values: new BigUint64Array(count) };
+}
