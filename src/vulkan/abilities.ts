@@ -2,6 +2,7 @@ import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
 import { vulkan } from "./library.ts";
+import type { ExtensionName } from "./open_device.ts";
 import { struct } from "./struct.ts";
 
 /** Whether a handle of a kind can be got of an object, and an object of such a handle. */
@@ -47,8 +48,8 @@ export const USAGE: number = vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_
 const NONE: Ability = { exports: false, imports: false };
 
 /** Asks a device. `has` tells the extensions: a query answers for a driver, whatever a `VkDevice` was made with. */
-export function abilitiesOf(device: VkPhysicalDevice, has: (extension: string) => boolean): Abilities {
-  const memory = (extension: string, handleType: number) => memoryAbility(device, handleType, has(extension));
+export function abilitiesOf(device: VkPhysicalDevice, has: (extension: ExtensionName) => boolean): Abilities {
+  const memory = (extension: ExtensionName, handleType: number) => memoryAbility(device, handleType, has(extension));
   const semaphore = (handleType: number, type: number) =>
     has("VK_KHR_external_semaphore_fd") ? semaphoreAbility(device, handleType, type) : NONE;
   return {

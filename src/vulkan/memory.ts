@@ -1,7 +1,7 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { Exported, Imported, Memory, Offer, Sample } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import { MemoryClass, UNPROVEN, verdictOf } from "../core/device/proofs.ts";
+import { MemoryClass, verdictOf } from "../core/device/proofs.ts";
 import { type Refusal, throwAll } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
@@ -73,20 +73,26 @@ export function portsOf(base: VulkanBase): Memory<VulkanTensor, VulkanBuffer> {
   const own = { uuid: device.facts.id.uuid! };
   const made = (kind: HandleKind): Offer => ({
     kind,
-    refuse: (range) => closedFor(device, kind, "exports") ?? refuseExport(range, kind),
+    closed: () => closedFor(device, kind, "exports"),
+    refuse: (range) => refuseExport(range, kind),
     sample: () => ({ name: `device memory by its ${kind}`, make: sample }),
   });
   return {
     line,
-    exports: [{ ...made("opaque-fd"), device: own }, made("dma-buf"), { kind: "host-pointer", refuse: refuseHost }],
+    exports: [{ ...made("opaque-fd"), device: own }, made("dma-buf"), {
+      kind: "host-pointer",
+      refuse: refuseHost,
+      prepare: (range) => void range.address, // which maps it
+    }],
     imports: [
-      { kind: "opaque-fd", device: own, refuse: () => closedFor(device, "opaque-fd", "imports") },
-      { kind: "dma-buf", refuse: () => closedFor(device, "dma-buf", "imports") },
+      { kind: "opaque-fd", device: own, closed: () => closedFor(device, "opaque-fd", "imports") },
+      { kind: "dma-buf", closed: () => closedFor(device, "dma-buf", "imports") },
       {
         kind: "host-pointer",
-        refuse: (range) => closedFor(device, "host-pointer", "imports") ?? refusePages(device, range),
-        tryToProve: () => base.proofs.tryToProve(HOST_PAGES),
-        judge: ({ address }) => address === undefined ? UNPROVEN : base.proofs.judge(HOST_PAGES),
+        closed: () => closedFor(device, "host-pointer", "imports"),
+        refuse: (range) => refusePages(device, range),
+        prepare: () => base.proofs.tryToProve(HOST_PAGES),
+        judge: () => base.proofs.judge(HOST_PAGES),
       },
     ],
     export: exported,
@@ -168,12 +174,14 @@ function refuseExport({ allocation }: ByteRange, kind: HandleKind): Closed {
   };
 }
 
-function refuseHost({ allocation, address }: ByteRange): Closed {
-  if (address !== undefined) return undefined;
+function refuseHost({ allocation }: ByteRange): Closed {
   const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
-  const type = buffer === undefined ? "it came from another API" : `its type is ${buffer.info.type.index}`;
+  if (buffer?.isHostVisible) return undefined;
+  if (buffer === undefined) {
+    return { reason: "the memory came from another API.", remedy: "Map the tensor that it came from." };
+  }
   return {
-    reason: `the CPU does not see this memory as the device does: ${type}.`,
+    reason: `the CPU does not see this memory as the device does: its type is ${buffer.info.type.index}.`,
     remedy: 'Allocate it with { memory: "host" }, or read it by queue.read().',
   };
 }

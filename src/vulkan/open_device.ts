@@ -10,20 +10,41 @@ import { check } from "./errors.ts";
 import { extensionsOf, vulkan } from "./library.ts";
 import { pointers, type Struct, struct } from "./struct.ts";
 
-/** The extensions that are used where a device has them, and what each is for. */
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  VK_KHR_external_memory_fd: "memory crosses by no fd",
-  VK_EXT_external_memory_dma_buf: "memory crosses by no dma-buf",
-  VK_EXT_external_memory_host: "host memory is not used in place",
-  VK_KHR_external_semaphore_fd: "semaphores cross by no fd, and the host waits instead",
-  VK_KHR_external_fence_fd: "fences cross by no fd",
-  VK_EXT_image_drm_format_modifier: "images cannot be tiled by a DRM format modifier",
-  VK_EXT_queue_family_foreign: "dma-bufs are handed over as to another Vulkan",
-  VK_KHR_push_descriptor: "kernels cannot be run",
-};
+/** An extension: what its lack means, and its functions. */
+interface Extension {
+  readonly lack: string;
+  readonly functions?: readonly (keyof VulkanExtensions)[];
+}
+
+/** The extensions that are used where a device has them. */
+const EXTENSIONS = {
+  VK_KHR_external_memory_fd: {
+    lack: "memory crosses by no fd",
+    functions: ["vkGetMemoryFdKHR", "vkGetMemoryFdPropertiesKHR"],
+  },
+  VK_EXT_external_memory_dma_buf: { lack: "memory crosses by no dma-buf" },
+  VK_EXT_external_memory_host: {
+    lack: "host memory is not used in place",
+    functions: ["vkGetMemoryHostPointerPropertiesEXT"],
+  },
+  VK_KHR_external_semaphore_fd: {
+    lack: "semaphores cross by no fd, and the host waits instead",
+    functions: ["vkGetSemaphoreFdKHR", "vkImportSemaphoreFdKHR"],
+  },
+  VK_KHR_external_fence_fd: { lack: "fences cross by no fd", functions: ["vkGetFenceFdKHR", "vkImportFenceFdKHR"] },
+  VK_EXT_image_drm_format_modifier: {
+    lack: "images cannot be tiled by a DRM format modifier",
+    functions: ["vkGetImageDrmFormatModifierPropertiesEXT"],
+  },
+  VK_EXT_queue_family_foreign: { lack: "dma-bufs are handed over as to another Vulkan" },
+  VK_KHR_push_descriptor: { lack: "kernels cannot be run", functions: ["vkCmdPushDescriptorSetKHR"] },
+} as const satisfies Record<string, Extension>;
 
 /** The name of an extension that is used where a device has it. */
 export type ExtensionName = keyof typeof EXTENSIONS;
+
+/** All of them. */
+export const WANTED = Object.keys(EXTENSIONS) as readonly ExtensionName[];
 
 /** The native objects that a context stands on. */
 export interface Handles {
@@ -76,6 +97,13 @@ export class OpenDevice {
     this.handle = handles.device;
     this.facts = facts;
     this.extensions = extensionsOf(handles.device);
+    for (const name of WANTED.filter((name) => this.has(name))) {
+      const { functions = [] }: Extension = EXTENSIONS[name];
+      const missing = functions.find((fn) => this.extensions[fn] === null);
+      if (missing === undefined) continue;
+      const fields = { api: "vulkan", fn: "vkGetDeviceProcAddr" };
+      throw new InteropError(`${facts.name} lists ${name}, and has no ${missing}.`, fields);
+    }
     this.abilities = abilitiesOf(handles.physicalDevice, (name) => this.has(name));
   }
 
@@ -88,10 +116,10 @@ export class OpenDevice {
   lacks(name: ExtensionName): Omit<Refusal, "edge"> | undefined {
     if (this.has(name)) return undefined;
     if (!this.facts.extensions.includes(name)) {
-      return { reason: `${this.facts.name} has no ${name}: ${EXTENSIONS[name]}.` };
+      return { reason: `${this.facts.name} has no ${name}: ${EXTENSIONS[name].lack}.` };
     }
     return {
-      reason: `The VkDevice was made without ${name}: ${EXTENSIONS[name]}.`,
+      reason: `The VkDevice was made without ${name}: ${EXTENSIONS[name].lack}.`,
       remedy: "Enable the extension where it is made, or open the device by VulkanContext.open().",
     };
   }
@@ -132,14 +160,6 @@ export class OpenDevice {
   }
 }
 
-/** The extensions of a device that are used, and of all others why they are missed. */
-export function extensionsFor({ extensions }: VulkanDevice): readonly string[] {
-  return Object.keys(EXTENSIONS).filter((name) => extensions.includes(name));
-}
-
-/** All extensions that are used where they are there. */
-export const WANTED: readonly ExtensionName[] = Object.keys(EXTENSIONS);
-
 /**
  * A new `VkDevice` with all that sharing needs; its destruction goes on the undo list.
  *
@@ -159,7 +179,7 @@ export function createDevice(
       hint: "Choose another device: vulkanDevices() lists them.",
     });
   }
-  const extensions = extensionsFor(facts);
+  const extensions = WANTED.filter((name) => facts.extensions.includes(name));
   const count = Math.min(facts.queueFamilies[queueFamily].count, MOST_QUEUES);
   const info = struct("VkDeviceCreateInfo", {
     pNext: featuresOf(physicalDevice), // timeline semaphores are in all of Vulkan 1.2, robust access in all of 1.0

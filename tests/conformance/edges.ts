@@ -12,6 +12,7 @@ import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
 import { synthetic } from "./synthetic.ts";
+import { vulkans } from "./vulkan.ts";
 
 // Before any library is opened: the suite makes native calls fail.
 installTap();
@@ -25,6 +26,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   opencv: () => opencv(),
   cuda: () => cuda(),
   dmabuf: () => dmabufs(),
+  vulkan: () => vulkans(),
 };
 
 /** The names of the APIs that have edges. */

@@ -16,6 +16,7 @@ import * as requests from "../../ffi/dmabuf/constants.ts";
 import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDART, NVRTC } from "./cuda_failures.ts";
+import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
 
 /** The fake's code for want of anything. */
@@ -238,5 +239,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
+  vulkan: VULKAN,
+  vulkan_extensions: VULKAN_EXTENSIONS,
   fake: FAKE,
 };

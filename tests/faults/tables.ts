@@ -16,6 +16,8 @@ import { SYMBOLS as OPENCL_USM } from "../../ffi/opencl_usm/symbols.ts";
 import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
 import { SYMBOLS as OPENCV_IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
 import { SYMBOLS as OPENCV_IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
+import { SYMBOLS as VULKAN } from "../../ffi/vulkan/symbols.ts";
+import { SYMBOLS as VULKAN_EXTENSIONS } from "../../ffi/vulkan_extensions/symbols.ts";
 
 /** What each library has, as it was generated. */
 export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = {
@@ -32,4 +34,6 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
+  vulkan: VULKAN,
+  vulkan_extensions: VULKAN_EXTENSIONS,
 };

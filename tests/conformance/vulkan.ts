@@ -1,0 +1,46 @@
+import { MapperGraph } from "../../mod.ts";
+import { LibraryNotFoundError, messageOf } from "../../src/core/errors.ts";
+import { host } from "../../src/host/mod.ts";
+import { type VulkanContext, vulkanDevices } from "../../src/vulkan/mod.ts";
+import { hostEnd } from "./host_end.ts";
+import type { Candidate, Subject } from "./subject.ts";
+import { VulkanEnd } from "./vulkan_end.ts";
+
+/** The edges of Vulkan's buffers, on every device that is here. */
+export function vulkans(): Candidate[] {
+  const edges = ["host→vulkan", "vulkan→host", "vulkan→vulkan"];
+  const names = devices();
+  if (typeof names === "string") return edges.map((edge) => ({ edge, open: names }));
+  return names.flatMap((device) => [
+    { edge: "host→vulkan", device, open: () => opened(device, (end) => [hostEnd, end]) },
+    { edge: "vulkan→host", device, open: () => opened(device, (end) => [end, hostEnd]) },
+    { edge: "vulkan→vulkan", device, open: () => opened(device, (end, other) => [end, other]) },
+  ]);
+}
+
+/** The names of the devices, or why there are none. */
+function devices(): readonly string[] | string {
+  try {
+    return vulkanDevices().map(({ name }) => name);
+  } catch (error) {
+    if (error instanceof LibraryNotFoundError) return "no Vulkan loader";
+    return messageOf(error);
+  }
+}
+
+type Ends = readonly [source: Subject["source"], target: Subject["target"]];
+
+function opened(device: string, ends: (end: VulkanEnd, other: VulkanEnd) => Ends): Subject {
+  using made = new DisposableStack();
+  const [end, other] = [made.use(new VulkanEnd(device)), made.use(new VulkanEnd(device))];
+  const [source, target] = ends(end, other);
+  const contexts: (VulkanContext | typeof host)[] = [host, end.target];
+  if (source === end && target === other) contexts.push(other.target);
+  const graph = made.use(new MapperGraph(contexts));
+  const kept = made.move();
+  return {
+    ...{ graph, source, target, expected: "alias", elsewhere: other },
+    ...(target === hostEnd ? { withoutCalls: true } : {}), // the buffer is mapped once
+    [Symbol.dispose]: () => kept.dispose(),
+  };
+}
