@@ -12,7 +12,7 @@ import type { Used, VulkanLane } from "./lane.ts";
 import { vulkan } from "./library.ts";
 import { allocateMemory, exportMemory, type MemoryInfo, needsOf, type Origin } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
-import { FdSource } from "./semaphores.ts";
+import { FdSource } from "./fds.ts";
 import { type Struct, struct } from "./struct.ts";
 
 /** Who has a buffer: nobody has used it, this Vulkan does, or it was handed to another API or process. */

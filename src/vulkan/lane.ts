@@ -9,7 +9,8 @@ import { addressOf } from "../core/native/pin.ts";
 import { check, vulkanError } from "./errors.ts";
 import { vulkan } from "./library.ts";
 import type { OpenDevice } from "./open_device.ts";
-import { createSemaphore, fdsOf, type FdSource } from "./semaphores.ts";
+import type { FdSource } from "./fds.ts";
+import { createSemaphore, fdsOf } from "./semaphores.ts";
 import { type Struct, struct } from "./struct.ts";
 import { Submission } from "./submission.ts";
 

@@ -9,7 +9,6 @@ import { type Undo, unwind } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { own } from "../core/memory/own.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
-import { closeFd } from "../core/native/fd.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -18,6 +17,7 @@ import type { MemoryAbility } from "./abilities.ts";
 import type { VulkanBase } from "./base.ts";
 import { VulkanBuffer } from "./buffer.ts";
 import { fillCall } from "./commands.ts";
+import { givenAway } from "./fds.ts";
 import type { MemoryInfo, Place } from "./memory_object.ts";
 import type { ExtensionName, OpenDevice } from "./open_device.ts";
 import { VulkanTensor } from "./tensor.ts";
@@ -226,19 +226,15 @@ function importPages(device: OpenDevice, { value, byteLength }: Port) {
   return { buffer, start: Number(value - address) };
 }
 
-/** The driver closes the fd if the import succeeds, and we if it fails. */
 function importFd(device: OpenDevice, port: Port) {
   const known = EXPORTED.get(port);
   const fd = port.takeFd();
   const handleType = HANDLES[port.kind as HandleKind].type;
-  try {
+  return givenAway(fd, "importing memory", () => {
     const end = port.offset + port.byteLength;
     const buffer = new VulkanBuffer(device, end, { from: "fd", fd, handleType, known });
     return { buffer, start: port.offset };
-  } catch (error) {
-    throwAll([error, ...unwind([() => closeFd(fd)])], "importing memory");
-    throw error;
-  }
+  });
 }
 
 /** What kept host memory from being an alias; undefined where nothing did. Each side writes random bytes, and the other reads them. */

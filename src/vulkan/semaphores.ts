@@ -4,9 +4,9 @@ import { Port, type SyncKind } from "../core/device/port.ts";
 import type { NativeSemaphore, SemaphoreMaker } from "../core/device/semaphores.ts";
 import { throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import type { Ability } from "./abilities.ts";
 import { check } from "./errors.ts";
+import { FdSource, givenAway } from "./fds.ts";
 import type { OpenDevice } from "./open_device.ts";
 import { chain, struct } from "./struct.ts";
 
@@ -57,7 +57,7 @@ export function exportSemaphore(device: OpenDevice, semaphore: VkSemaphore, kind
 
 /** A semaphore of another driver. It takes the fd over, also where it fails. */
 export function importSemaphore(device: OpenDevice, kind: FdKind, fd: number, undo: Undo): VkSemaphore {
-  try {
+  return givenAway(fd, "importing a semaphore", () => {
     const semaphore = createSemaphore(device, kind, undo);
     const info = struct("VkImportSemaphoreFdInfoKHR", {
       semaphore,
@@ -67,33 +67,7 @@ export function importSemaphore(device: OpenDevice, kind: FdKind, fd: number, un
     });
     check(device.extensions.vkImportSemaphoreFdKHR!(device.handle, info), "vkImportSemaphoreFdKHR");
     return semaphore;
-  } catch (error) {
-    throwAll([error, ...unwind([() => closeFd(fd)])], "importing a semaphore");
-    throw error;
-  }
-}
-
-/** An fd that is made once, and duplicated for each who asks: exports may cost a millisecond. */
-export class FdSource {
-  readonly #make: () => number;
-  #fd: number | undefined;
-
-  /** Makes none yet. */
-  constructor(make: () => number) {
-    this.#make = make;
-  }
-
-  /** A duplicate, which the caller owns. */
-  take(): number {
-    return duplicateFd(this.#fd ??= this.#make());
-  }
-
-  /** Closes its own. */
-  close(): void {
-    const fd = this.#fd;
-    this.#fd = undefined;
-    if (fd !== undefined) closeFd(fd);
-  }
+  });
 }
 
 /** Fds of a semaphore; the own one is closed by the undo list. */

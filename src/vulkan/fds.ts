@@ -1,0 +1,50 @@
+import { throwAll } from "../core/errors.ts";
+import { unwind } from "../core/life/undo.ts";
+import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
+
+/** An fd that is made once, and duplicated for each who asks: exports may cost a millisecond. */
+export class FdSource {
+  readonly #make: () => number;
+  #fd: number | undefined;
+
+  /** Makes none yet. */
+  constructor(make: () => number) {
+    this.#make = make;
+  }
+
+  /** A duplicate, which the caller owns. */
+  take(): number {
+    return duplicateFd(this.#fd ??= this.#make());
+  }
+
+  /** Closes its own. */
+  close(): void {
+    const fd = this.#fd;
+    this.#fd = undefined;
+    if (fd !== undefined) closeFd(fd);
+  }
+}
+
+/**
+ * Runs an import that takes an fd over. Where it fails, Vulkan leaves the fd to its owner, and closes it here; lavapipe
+ * (Mesa 22.3) has closed it by then.
+ */
+export function givenAway<R>(fd: number, what: string, use: () => R): R {
+  let identity: bigint | undefined;
+  try {
+    ({ identity } = statusOf(fd));
+    return use();
+  } catch (error) {
+    const isOurs = identity === undefined || isStill(fd, identity);
+    throwAll([error, ...unwind(isOurs ? [() => closeFd(fd)] : [])], what);
+    throw error;
+  }
+}
+
+function isStill(fd: number, identity: bigint): boolean {
+  try {
+    return statusOf(fd).identity === identity;
+  } catch {
+    return false; // EBADF
+  }
+}

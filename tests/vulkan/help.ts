@@ -1,0 +1,35 @@
+import { LibraryNotFoundError, NativeCallError } from "@samepage/interop";
+import { VulkanContext, vulkanDevices } from "@samepage/interop/vulkan";
+
+/** Why there is no Vulkan here; undefined where there is. It opens the library. */
+export function missing(): string | undefined {
+  try {
+    return vulkanDevices().length === 0 ? "no Vulkan device" : undefined;
+  } catch (error) {
+    if (error instanceof LibraryNotFoundError || error instanceof NativeCallError) return error.message;
+    throw error;
+  }
+}
+
+/** A test that needs a Vulkan device. */
+export function test(name: string, fn: (vulkan: VulkanContext) => unknown): void {
+  const reason = missing();
+  Deno.test({
+    name: `vulkan: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
+    ignore: reason !== undefined,
+    async fn() {
+      using vulkan = VulkanContext.open();
+      await fn(vulkan);
+    },
+  });
+}
+
+/** A shader of `tests/vulkan/shaders`. */
+export function shader(name: string): Uint8Array<ArrayBuffer> {
+  return Deno.readFileSync(new URL(`shaders/${name}.spv`, import.meta.url));
+}
+
+/** How many fds this process has open. */
+export function openFds(): number {
+  return Array.from(Deno.readDirSync("/proc/self/fd")).length;
+}

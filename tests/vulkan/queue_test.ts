@@ -1,0 +1,88 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { ArgumentError, LayoutError, region } from "@samepage/interop";
+import type { VulkanTensor } from "@samepage/interop/vulkan";
+import { ManualGate } from "../gate.ts";
+import { shader, test } from "./help.ts";
+
+test("bytes are written and read, more than go through in one piece", (vulkan) => {
+  const numbers = Uint32Array.from({ length: 3_000_001 }, (_, i) => i * 2654435761);
+  using tensor = vulkan.allocate({ shape: [numbers.length], dtype: "u32" });
+  const seen = new Uint32Array(numbers.length);
+  vulkan.queue.read(tensor, seen);
+  assert(seen.every((number) => number === 0), "new memory is zeroed");
+  vulkan.queue.write(tensor, numbers);
+  vulkan.queue.read(tensor, seen);
+  assertEquals(seen.findIndex((number, i) => number !== numbers[i]), -1);
+  assertEquals(vulkan.bytesCopied, 3 * numbers.byteLength);
+});
+
+test("a fill has every value of 1, 2 and 4 bytes, and of 8 where the halves are equal", (vulkan) => {
+  const cases = [["u8", 200, Uint8Array], ["i16", -2, Int16Array], ["f32", 1.5, Float32Array]] as const;
+  for (const [dtype, value, Numbers] of cases) {
+    using tensor = vulkan.allocate({ shape: [8], dtype });
+    vulkan.queue.fill(tensor, value);
+    const seen = new Numbers(8);
+    vulkan.queue.read(tensor, seen);
+    assertEquals([...seen], Array(8).fill(value));
+  }
+  using long = vulkan.allocate({ shape: [2], dtype: "i64" });
+  vulkan.queue.fill(long, -1n);
+  assertThrows(() => vulkan.queue.fill(long, 1n), ArgumentError, "halves");
+  using odd = vulkan.allocate({ shape: [3], dtype: "u8" });
+  assertThrows(() => vulkan.queue.fill(odd, 1), LayoutError, "multiples of 4");
+});
+
+test("a copy takes the elements, and leaves the gaps alone", (vulkan) => {
+  using whole = vulkan.allocate({ shape: [6, 8], dtype: "u8" });
+  vulkan.queue.fill(whole, 9);
+  using packed = vulkan.allocate({ shape: [3, 4], dtype: "u8" });
+  vulkan.queue.write(packed, Uint8Array.from({ length: 12 }, (_, i) => i));
+  {
+    using part = whole.slice(region(whole.layout, [1, 2], [3, 4])) as VulkanTensor;
+    vulkan.queue.copy(packed, part);
+  }
+  const seen = new Uint8Array(48);
+  vulkan.queue.read(whole, seen);
+  const expected = Array.from({ length: 48 }, (_, i) => {
+    const [row, column] = [Math.floor(i / 8) - 1, i % 8 - 2];
+    return row >= 0 && row < 3 && column >= 0 && column < 4 ? 4 * row + column : 9;
+  });
+  assertEquals([...seen], expected);
+});
+
+test("queues wait for each other's work on the device", async (vulkan) => {
+  using other = vulkan.createQueue();
+  using program = vulkan.program(shader("spin"));
+  using spin = program.kernel();
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+  assert(other.line.canWaitFor(vulkan.line));
+  for (let i = 0; i < 5; i++) {
+    spin.run([1], [tensor, 50_000]);
+    other.fill(tensor, i);
+    vulkan.queue.fill(tensor, 100 + i);
+  }
+  await tensor.finished();
+  const seen = new Uint32Array(4);
+  other.read(tensor, seen);
+  assertEquals([...seen], Array(4).fill(104));
+});
+
+test("many waits in a row, and many commands, are all over in the end", async (vulkan) => {
+  using queues = new DisposableStack();
+  const others = Array.from({ length: 12 }, () => queues.use(vulkan.createQueue()));
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+  for (let i = 0; i < 300; i++) others[i % 12].fill(tensor, i);
+  const fence = vulkan.queue.waitFor(others.map((queue) => queue.fence()));
+  await fence.wait();
+  assert(others.every((queue) => queue.fence().reached()));
+});
+
+test("a queue waits for a promise by blocking, never for one that is not settled", (vulkan) => {
+  using gate = new ManualGate();
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+  assertThrows(() => vulkan.queue.fill(tensor, 1, { after: gate.fence }), Error, "could never end");
+  gate.open();
+  vulkan.queue.fill(tensor, 1, { after: gate.fence });
+  vulkan.queue.finish();
+  assert(vulkan.queue.fence().reached());
+});
