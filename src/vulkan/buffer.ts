@@ -18,7 +18,7 @@ import { type Struct, struct } from "./struct.ts";
 /** Who has a buffer: nobody has used it, this Vulkan does, or it was handed to another API or process. */
 type Holder = "nobody" | "vulkan" | "others";
 
-/** A `VkBuffer` and its memory. */
+/** A `VkBuffer` and its memory: what a tensor is made with. For those who write backends. */
 export class VulkanBuffer implements Used {
   /** The `VkBuffer`, from the memory's first byte on. */
   readonly buffer: VkBuffer;

@@ -8,6 +8,7 @@ import { cudaLibrary } from "../cuda_libraries.ts";
 import { devices as gpus } from "../cuda/help.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
+import { missing as missingVulkan } from "../vulkan/help.ts";
 import { type Driver, DRIVERS, isAlone, type Row, type Rows } from "./row.ts";
 import { assertOutcome, entryPoints, expectation, type Outcome, runRows } from "./run.ts";
 import { publicMethods } from "./surface.ts";
@@ -25,12 +26,19 @@ interface Run {
   readonly outcome: () => Promise<Outcome>;
 }
 
+/** Why there is no Vulkan here. */
+const lackingOfVulkan = missingVulkan();
+
 const topics = Deno.readDirSync(FOLDER).map(({ name }) => name).toArray().sort();
 const runs = new Map<string, readonly Run[]>();
 for (const topic of topics) {
   const file = new URL(topic, FOLDER);
   const { default: rows }: { default: Rows } = await import(file.href);
-  const needs = topic.startsWith("opencv") && !hasOpenCV ? "OpenCV" : undefined;
+  const needs = topic.startsWith("opencv") && !hasOpenCV
+    ? "OpenCV"
+    : topic.startsWith("vulkan")
+    ? lackingOfVulkan
+    : undefined;
   runs.set(topic, [undefined, ...DRIVERS].flatMap((driver) => runsOn(file.pathname, rows, driver, needs)));
 }
 
@@ -115,6 +123,8 @@ const CUDA = "@samepage/interop/cuda";
 /** The one whose methods need dma-bufs, which a guest has. */
 const DMABUF = "@samepage/interop/dmabuf";
 
+const VULKAN = "@samepage/interop/vulkan";
+
 /** A test that rows call every public method of some entry points, of those that no other has. */
 function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint: string) => boolean): void {
   Deno.test({
@@ -136,8 +146,9 @@ function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint:
 everyMethod(
   "",
   hasDevice() && hasOpenCV ? undefined : "an OpenCL device and OpenCV",
-  (name) => ![CUDA, DMABUF].includes(name),
+  (name) => ![CUDA, DMABUF, VULKAN].includes(name),
 );
+everyMethod("of Vulkan", lackingOfVulkan, (name) => name === VULKAN);
 everyMethod("of CUDA", gpus.length > 0 ? undefined : "a GPU", (name) => name === CUDA);
 
 for (const [api, prefix, name] of [["CUDA", "cuda", CUDA], ["dma-bufs", "dmabuf", DMABUF]]) {
