@@ -11,9 +11,10 @@ import { DMABUF } from "./dmabuf/mod.ts";
 import { HOST } from "./host/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
+import { VULKAN } from "./vulkan/mod.ts";
 
 /** The examiners. A new API gets a folder here, and a place in this list. */
-const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV, DMABUF];
+const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV, DMABUF, VULKAN];
 
 /** Options of {@link doctor}. */
 export interface DoctorOptions {

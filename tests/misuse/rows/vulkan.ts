@@ -171,6 +171,7 @@ export default table(import.meta, {
     error: NoRouteError,
     ...{ api: "core", argument: "target" },
     message: /came from another API/,
+    hint: /Map the tensor that it came from/,
     has: { refused: /Map the tensor/ },
   }),
   "a program that is a text": withVulkan(

@@ -1,0 +1,84 @@
+import { VulkanContext } from "../../vulkan/context.ts";
+import { type VulkanDevice, vulkanDevices } from "../../vulkan/device.ts";
+import { vulkan } from "../../vulkan/library.ts";
+import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
+import { attempt, type DeviceReport, type Fact, type Finding, type Trait } from "../report.ts";
+import { examineLibrary } from "../library.ts";
+
+/** The variables that the loader and the layers read, and ours. */
+const VARIABLES = [
+  "SAMEPAGE_LIB_VULKAN",
+  "VK_DRIVER_FILES",
+  "VK_ICD_FILENAMES",
+  "VK_LOADER_DRIVERS_SELECT",
+  "VK_INSTANCE_LAYERS",
+  "VK_LOADER_LAYERS_ENABLE",
+];
+
+/** Vulkan: the loader, and the devices of its drivers. */
+export const VULKAN: ApiExaminer = {
+  api: "vulkan",
+  variables: VARIABLES,
+  files: ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"],
+
+  examine(how: Examination): Examined {
+    const findings: Finding[] = [];
+    const library = examineLibrary("vulkan", vulkan, "vkCreateInstance", findings);
+    const report = { api: VULKAN.api, library, modules: [], drivers: [], findings };
+    if (library.opened === undefined) return { report: { ...report, devices: [] }, nodes: [] };
+    const nodes: Node[] = [];
+    const found = attempt(findings, vulkanDevices) ?? [];
+    const devices = found.map((device, i) => examineDevice(device, `vulkan:${i}`, how, nodes));
+    return { report: { ...report, devices }, nodes };
+  },
+};
+
+function examineDevice(device: VulkanDevice, id: string, how: Examination, nodes: Node[]): DeviceReport {
+  const findings: Finding[] = [];
+  const open = attempt(findings, () => how.opened.use(VulkanContext.open({ uuid: device.id.uuid! })));
+  if (open !== undefined) {
+    nodes.push({ device: id, target: open, make: () => open.allocate({ ...LITTLE, memory: "host" }) });
+  }
+  return {
+    id,
+    name: device.name,
+    facts: factsOf(device),
+    traits: open === undefined ? [] : traitsOf(open),
+    aliasing: [],
+    findings,
+  };
+}
+
+function factsOf({ id, driver, driverUuid, type, apiVersion, limits, memoryTypes }: VulkanDevice): Fact[] {
+  const { minImportedHostPointerAlignment, minStorageBufferOffsetAlignment } = limits;
+  const facts: Record<string, Fact["value"]> = {
+    ...{ driver, type, apiVersion, deviceUUID: id.uuid!, driverUUID: driverUuid },
+    ...(id.pci === undefined ? {} : { pci: id.pci }),
+    ...{ minImportedHostPointerAlignment, minStorageBufferOffsetAlignment, memoryTypes: memoryTypes.length },
+  };
+  return Object.entries(facts).map(([name, value]) => ({ name, ...(value === undefined ? {} : { value }) }));
+}
+
+/** What it exports and imports, and why not more. */
+function traitsOf({ openDevice: { abilities }, absent }: VulkanContext): Trait[] {
+  const { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd } = abilities;
+  const kinds = { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd };
+  const able = (way: "exports" | "imports") =>
+    Object.entries(kinds).filter(([, ability]) => ability[way]).map(([name]) => WORDS[name as keyof typeof kinds]);
+  return [
+    { label: "exports", text: able("exports").join(", ") || "nothing" },
+    { label: "imports", text: able("imports").join(", ") || "nothing" },
+    ...[...absent].map(([extension, reason]): Trait => ({ label: extension, text: reason.replace(/\.$/, "") })),
+    { label: "Win32 handles", text: "need Windows: opaque Win32, D3D11 textures, D3D12 heaps and resources" },
+  ];
+}
+
+const WORDS = {
+  opaqueFd: "memory as opaque fds",
+  dmaBuf: "memory as dma-bufs",
+  hostPointer: "host memory",
+  binaryFd: "binary semaphores",
+  timelineFd: "timeline semaphores",
+  syncFd: "sync files",
+  fenceSyncFd: "fences as sync files",
+};
