@@ -60,7 +60,7 @@ function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> {
     device: () => device.facts.id,
     export(lane, mark, kind, known) {
       const value = BigInt(mark);
-      if (kind === "timeline-fd") return new Port(kind, known ? { value } : { fd: lane.timelineFd!.take(), value });
+      if (kind === "timeline-fd") return new Port(kind, known ? { value } : { fd: lane.exportTimeline(), value });
       return new Port<SyncKind>(kind, { fd: exportSemaphore(device, lane.signalledBehind(), "sync-fd") });
     },
     import(port) {
@@ -73,7 +73,7 @@ function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> {
       }
     },
     wait: (lane, { semaphore }, value) => lane.waitFor(semaphore, value),
-    signal: ({ semaphore }, value) => ({ fn: "vkQueueSubmit", call: (lane) => lane.mark({ semaphore, value }) }),
+    signal: ({ semaphore }, value) => ({ fn: "vkQueueSubmit", call: (lane) => lane.mark(semaphore, value) }),
     release: ({ undo }) => throwAll(unwind(undo), "releasing a semaphore"),
   };
 }

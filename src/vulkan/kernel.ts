@@ -1,4 +1,3 @@
-import type { Address } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type {
   VkCommandBuffer,

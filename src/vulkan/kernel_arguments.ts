@@ -6,7 +6,6 @@ import { Arguments } from "../core/device/arguments.ts";
 import type { Usable } from "../core/device/line.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
 import { PointerParameter } from "../core/device/pointer.ts";
-import { ArgumentError } from "../core/errors.ts";
 import { addressOf } from "../core/native/pin.ts";
 import type { VulkanBase } from "./base.ts";
 import { checks, vulkan } from "./library.ts";

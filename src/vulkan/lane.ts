@@ -51,8 +51,7 @@ export class VulkanLane {
   readonly queue: VkQueue;
   /** The semaphore whose value is the newest mark that is over. */
   readonly timeline: VkSemaphore;
-  /** Fds of the timeline, where the device exports it. */
-  readonly timelineFd: FdSource | undefined;
+  readonly #timelineFds: FdSource | undefined;
   readonly #events: LineEvents;
   readonly #pool: VkCommandPool;
   readonly #undo: Undo = [];
@@ -83,7 +82,7 @@ export class VulkanLane {
     try {
       const { timelineFd: { exports } } = device.abilities;
       this.timeline = createSemaphore(device, "timeline-fd", this.#undo, exports);
-      if (exports) this.timelineFd = fdsOf(device, this.timeline, "timeline-fd", this.#undo);
+      if (exports) this.#timelineFds = fdsOf(device, this.timeline, "timeline-fd", this.#undo);
       const info = struct("VkCommandPoolCreateInfo", {
         flags: vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
         queueFamilyIndex: device.handles.queueFamily,
@@ -132,9 +131,14 @@ export class VulkanLane {
     return code;
   }
 
+  /** A new fd of the timeline, where the device exports it. */
+  exportTimeline(): number {
+    return this.#timelineFds!.take();
+  }
+
   /** A command without commands: a mark behind what it waits for, which may signal another semaphore too. */
-  mark(signal?: Wait): number {
-    return this.#submit(undefined, this.#nextMark, signal);
+  mark(signal?: VkSemaphore, value = 0n): number {
+    return this.#submit(undefined, this.#nextMark, signal === undefined ? undefined : { semaphore: signal, value });
   }
 
   /**

@@ -16,8 +16,19 @@ interface Extension {
   readonly functions?: readonly (keyof VulkanExtensions)[];
 }
 
+/** The name of an extension that is used where a device has it. */
+export type ExtensionName =
+  | "VK_KHR_external_memory_fd"
+  | "VK_EXT_external_memory_dma_buf"
+  | "VK_EXT_external_memory_host"
+  | "VK_KHR_external_semaphore_fd"
+  | "VK_KHR_external_fence_fd"
+  | "VK_EXT_image_drm_format_modifier"
+  | "VK_EXT_queue_family_foreign"
+  | "VK_KHR_push_descriptor";
+
 /** The extensions that are used where a device has them. */
-const EXTENSIONS = {
+const EXTENSIONS: Readonly<Record<ExtensionName, Extension>> = {
   VK_KHR_external_memory_fd: {
     lack: "memory crosses by no fd",
     functions: ["vkGetMemoryFdKHR", "vkGetMemoryFdPropertiesKHR"],
@@ -38,10 +49,7 @@ const EXTENSIONS = {
   },
   VK_EXT_queue_family_foreign: { lack: "dma-bufs are handed over as to another Vulkan" },
   VK_KHR_push_descriptor: { lack: "kernels cannot be run", functions: ["vkCmdPushDescriptorSetKHR"] },
-} as const satisfies Record<string, Extension>;
-
-/** The name of an extension that is used where a device has it. */
-export type ExtensionName = keyof typeof EXTENSIONS;
+};
 
 /** All of them. */
 export const WANTED = Object.keys(EXTENSIONS) as readonly ExtensionName[];
@@ -84,7 +92,7 @@ export class OpenDevice {
   readonly handle: VkDevice;
   /** What it says of itself. */
   readonly facts: VulkanDevice;
-  /** The functions of its extensions. */
+  /** @internal The functions of its extensions. */
   readonly extensions: VulkanExtensions;
   /** What it exports and imports. */
   readonly abilities: Abilities;
@@ -98,7 +106,7 @@ export class OpenDevice {
     this.facts = facts;
     this.extensions = extensionsOf(handles.device);
     for (const name of WANTED.filter((name) => this.has(name))) {
-      const { functions = [] }: Extension = EXTENSIONS[name];
+      const { functions = [] } = EXTENSIONS[name];
       const missing = functions.find((fn) => this.extensions[fn] === null);
       if (missing === undefined) continue;
       const fields = { api: "vulkan", fn: "vkGetDeviceProcAddr" };
@@ -124,7 +132,7 @@ export class OpenDevice {
     };
   }
 
-  /** Makes an object; its destruction goes on the undo list. */
+  /** @internal Makes an object; its destruction goes on the undo list. */
   create<H extends bigint>(kind: Kind, info: Struct, undo: Undo): H {
     const fn = `vkCreate${kind}` as const;
     const out = new BigUint64Array(1);
@@ -132,7 +140,7 @@ export class OpenDevice {
     return this.own(kind, out[0] as H, vulkan()[`vkDestroy${kind}`] as Destroy, undo);
   }
 
-  /** Counts an object, and puts its destruction on the undo list. */
+  /** @internal Counts an object, and puts its destruction on the undo list. */
   own<H extends bigint>(kind: string, handle: H, destroy: Destroy, undo: Undo): H {
     ledger.add(`vulkan.Vk${kind}`);
     undo.push(() => {
