@@ -607,6 +607,23 @@ export const cudaBoundaryModeClamp = 1;
 /** `enum constant cudaBoundaryModeTrap` */
 export const cudaBoundaryModeTrap = 2;
 
+// enum cudaExternalMemoryHandleType
+
+/** `enum constant cudaExternalMemoryHandleTypeOpaqueFd` */
+export const cudaExternalMemoryHandleTypeOpaqueFd = 1;
+
+// unsigned int
+
+/** `#define cudaExternalMemoryDedicated 0x1` */
+export const cudaExternalMemoryDedicated = 0x1;
+
+// enum cudaExternalSemaphoreHandleType
+
+/** `enum constant cudaExternalSemaphoreHandleTypeOpaqueFd` */
+export const cudaExternalSemaphoreHandleTypeOpaqueFd = 1;
+/** `enum constant cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd` */
+export const cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd = 9;
+
 // enum cudaFuncAttribute
 
 /** `enum constant cudaFuncAttributeMaxDynamicSharedMemorySize` */

@@ -7,6 +7,12 @@ export type CudaArray = Branded<"cudaArray_t">;
 /** A `cudaEvent_t`. */
 export type CudaEvent = Branded<"cudaEvent_t">;
 
+/** A `cudaExternalMemory_t`. */
+export type CudaExternalMemory = Branded<"cudaExternalMemory_t">;
+
+/** A `cudaExternalSemaphore_t`. */
+export type CudaExternalSemaphore = Branded<"cudaExternalSemaphore_t">;
+
 /** A `cudaLibrary_t`. */
 export type CudaLibrary = Branded<"cudaLibrary_t">;
 

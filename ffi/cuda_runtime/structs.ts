@@ -608,6 +608,209 @@ export function writeCudaTextureDesc(view: DataView, offset: number, value: Cuda
   view.setInt32(offset + 68, value.seamlessCubemap, true);
 }
 
+/** The layout of a `struct cudaExternalMemoryHandleDesc`. */
+export const cudaExternalMemoryHandleDesc = {
+  size: 104,
+  align: 8,
+  fields: {
+    type: { offset: 0, type: "u32" },
+    handle_fd: { offset: 8, type: "i32" },
+    size: { offset: 24, type: "u64" },
+    flags: { offset: 32, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `struct cudaExternalMemoryHandleDesc`. */
+export interface CudaExternalMemoryHandleDesc {
+  /** `struct cudaExternalMemoryHandleDesc.type` */
+  type: number;
+  /** `struct cudaExternalMemoryHandleDesc.handle.fd` */
+  handle_fd: number;
+  /** `struct cudaExternalMemoryHandleDesc.size` */
+  size: bigint;
+  /** `struct cudaExternalMemoryHandleDesc.flags` */
+  flags: number;
+}
+
+/** Reads a `struct cudaExternalMemoryHandleDesc` at a byte offset. */
+export function readCudaExternalMemoryHandleDesc(view: DataView, offset: number): CudaExternalMemoryHandleDesc {
+  return {
+    type: view.getUint32(offset, true),
+    handle_fd: view.getInt32(offset + 8, true),
+    size: view.getBigUint64(offset + 24, true),
+    flags: view.getUint32(offset + 32, true),
+  };
+}
+
+/** Writes a `struct cudaExternalMemoryHandleDesc` at a byte offset. */
+export function writeCudaExternalMemoryHandleDesc(
+  view: DataView,
+  offset: number,
+  value: CudaExternalMemoryHandleDesc,
+): void {
+  view.setUint32(offset, value.type, true);
+  view.setInt32(offset + 8, value.handle_fd, true);
+  view.setBigUint64(offset + 24, value.size, true);
+  view.setUint32(offset + 32, value.flags, true);
+}
+
+/** The layout of a `struct cudaExternalMemoryBufferDesc`. */
+export const cudaExternalMemoryBufferDesc = {
+  size: 88,
+  align: 8,
+  fields: {
+    offset: { offset: 0, type: "u64" },
+    size: { offset: 8, type: "u64" },
+    flags: { offset: 16, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `struct cudaExternalMemoryBufferDesc`. */
+export interface CudaExternalMemoryBufferDesc {
+  /** `struct cudaExternalMemoryBufferDesc.offset` */
+  offset: bigint;
+  /** `struct cudaExternalMemoryBufferDesc.size` */
+  size: bigint;
+  /** `struct cudaExternalMemoryBufferDesc.flags` */
+  flags: number;
+}
+
+/** Reads a `struct cudaExternalMemoryBufferDesc` at a byte offset. */
+export function readCudaExternalMemoryBufferDesc(view: DataView, offset: number): CudaExternalMemoryBufferDesc {
+  return {
+    offset: view.getBigUint64(offset, true),
+    size: view.getBigUint64(offset + 8, true),
+    flags: view.getUint32(offset + 16, true),
+  };
+}
+
+/** Writes a `struct cudaExternalMemoryBufferDesc` at a byte offset. */
+export function writeCudaExternalMemoryBufferDesc(
+  view: DataView,
+  offset: number,
+  value: CudaExternalMemoryBufferDesc,
+): void {
+  view.setBigUint64(offset, value.offset, true);
+  view.setBigUint64(offset + 8, value.size, true);
+  view.setUint32(offset + 16, value.flags, true);
+}
+
+/** The layout of a `struct cudaExternalSemaphoreHandleDesc`. */
+export const cudaExternalSemaphoreHandleDesc = {
+  size: 96,
+  align: 8,
+  fields: {
+    type: { offset: 0, type: "u32" },
+    handle_fd: { offset: 8, type: "i32" },
+    flags: { offset: 24, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `struct cudaExternalSemaphoreHandleDesc`. */
+export interface CudaExternalSemaphoreHandleDesc {
+  /** `struct cudaExternalSemaphoreHandleDesc.type` */
+  type: number;
+  /** `struct cudaExternalSemaphoreHandleDesc.handle.fd` */
+  handle_fd: number;
+  /** `struct cudaExternalSemaphoreHandleDesc.flags` */
+  flags: number;
+}
+
+/** Reads a `struct cudaExternalSemaphoreHandleDesc` at a byte offset. */
+export function readCudaExternalSemaphoreHandleDesc(view: DataView, offset: number): CudaExternalSemaphoreHandleDesc {
+  return {
+    type: view.getUint32(offset, true),
+    handle_fd: view.getInt32(offset + 8, true),
+    flags: view.getUint32(offset + 24, true),
+  };
+}
+
+/** Writes a `struct cudaExternalSemaphoreHandleDesc` at a byte offset. */
+export function writeCudaExternalSemaphoreHandleDesc(
+  view: DataView,
+  offset: number,
+  value: CudaExternalSemaphoreHandleDesc,
+): void {
+  view.setUint32(offset, value.type, true);
+  view.setInt32(offset + 8, value.handle_fd, true);
+  view.setUint32(offset + 24, value.flags, true);
+}
+
+/** The layout of a `struct cudaExternalSemaphoreSignalParams`. */
+export const cudaExternalSemaphoreSignalParams = {
+  size: 144,
+  align: 8,
+  fields: {
+    fence_value: { offset: 0, type: "u64" },
+    flags: { offset: 72, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `struct cudaExternalSemaphoreSignalParams`. */
+export interface CudaExternalSemaphoreSignalParams {
+  /** `struct cudaExternalSemaphoreSignalParams.params.fence.value` */
+  fence_value: bigint;
+  /** `struct cudaExternalSemaphoreSignalParams.flags` */
+  flags: number;
+}
+
+/** Reads a `struct cudaExternalSemaphoreSignalParams` at a byte offset. */
+export function readCudaExternalSemaphoreSignalParams(
+  view: DataView,
+  offset: number,
+): CudaExternalSemaphoreSignalParams {
+  return {
+    fence_value: view.getBigUint64(offset, true),
+    flags: view.getUint32(offset + 72, true),
+  };
+}
+
+/** Writes a `struct cudaExternalSemaphoreSignalParams` at a byte offset. */
+export function writeCudaExternalSemaphoreSignalParams(
+  view: DataView,
+  offset: number,
+  value: CudaExternalSemaphoreSignalParams,
+): void {
+  view.setBigUint64(offset, value.fence_value, true);
+  view.setUint32(offset + 72, value.flags, true);
+}
+
+/** The layout of a `struct cudaExternalSemaphoreWaitParams`. */
+export const cudaExternalSemaphoreWaitParams = {
+  size: 144,
+  align: 8,
+  fields: {
+    fence_value: { offset: 0, type: "u64" },
+    flags: { offset: 72, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `struct cudaExternalSemaphoreWaitParams`. */
+export interface CudaExternalSemaphoreWaitParams {
+  /** `struct cudaExternalSemaphoreWaitParams.params.fence.value` */
+  fence_value: bigint;
+  /** `struct cudaExternalSemaphoreWaitParams.flags` */
+  flags: number;
+}
+
+/** Reads a `struct cudaExternalSemaphoreWaitParams` at a byte offset. */
+export function readCudaExternalSemaphoreWaitParams(view: DataView, offset: number): CudaExternalSemaphoreWaitParams {
+  return {
+    fence_value: view.getBigUint64(offset, true),
+    flags: view.getUint32(offset + 72, true),
+  };
+}
+
+/** Writes a `struct cudaExternalSemaphoreWaitParams` at a byte offset. */
+export function writeCudaExternalSemaphoreWaitParams(
+  view: DataView,
+  offset: number,
+  value: CudaExternalSemaphoreWaitParams,
+): void {
+  view.setBigUint64(offset, value.fence_value, true);
+  view.setUint32(offset + 72, value.flags, true);
+}
+
 /** The layout of a `dim3`. */
 export const dim3 = {
   size: 12,

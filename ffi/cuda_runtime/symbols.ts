@@ -146,6 +146,20 @@ export const SYMBOLS = {
   cudaCreateTextureObject: { parameters: ["buffer", "buffer", "buffer", "buffer"], result: "u32" },
   // cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texObject)
   cudaDestroyTextureObject: { parameters: ["u64"], result: "u32" },
+  // cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *extMem_out, const struct cudaExternalMemoryHandleDesc *memHandleDesc)
+  cudaImportExternalMemory: { parameters: ["buffer", "buffer"], result: "u32" },
+  // cudaError_t cudaExternalMemoryGetMappedBuffer(void **devPtr, cudaExternalMemory_t extMem, const struct cudaExternalMemoryBufferDesc *bufferDesc)
+  cudaExternalMemoryGetMappedBuffer: { parameters: ["buffer", "u64", "buffer"], result: "u32" },
+  // cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t extMem)
+  cudaDestroyExternalMemory: { parameters: ["u64"], result: "u32" },
+  // cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *extSem_out, const struct cudaExternalSemaphoreHandleDesc *semHandleDesc)
+  cudaImportExternalSemaphore: { parameters: ["buffer", "buffer"], result: "u32" },
+  // cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream)
+  cudaSignalExternalSemaphoresAsync: { parameters: ["buffer", "buffer", "u32", "u64"], result: "u32" },
+  // cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream)
+  cudaWaitExternalSemaphoresAsync: { parameters: ["buffer", "buffer", "u32", "u64"], result: "u32" },
+  // cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t extSem)
+  cudaDestroyExternalSemaphore: { parameters: ["u64"], result: "u32" },
   // cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, enum cudaLibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
   cudaLibraryLoadData: {
     parameters: ["buffer", "buffer", "buffer", "buffer", "u32", "buffer", "buffer", "u32"],

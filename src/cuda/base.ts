@@ -26,8 +26,10 @@ export abstract class CudaPrimaryContext extends NativeObject implements Context
   readonly context: this = this;
   /** Its targets in routes. */
   abstract readonly targets: readonly Target[];
-  /** Its ports to and from the host. For those who write mappers. */
+  /** Its ports. For those who write mappers. */
   abstract readonly ports: Memory<CudaTensor>;
+  /** The ports to the host that all its kinds of memory have. For those who write mappers. */
+  abstract readonly hostPorts: Memory<CudaTensor>;
   /** The device's name. */
   readonly name: string;
   /** UUID and PCI address. */

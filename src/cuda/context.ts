@@ -20,6 +20,7 @@ import { checks } from "./check.ts";
 import { chosenDevice, type CudaDevice, type CudaDeviceChoice } from "./device.ts";
 import { assertMapsHost, type CudaSchedule, scheduleIn, setSchedule } from "./device_flags.ts";
 import { CudaDmaBuf } from "./dmabuf.ts";
+import { devicePorts } from "./external/ports.ts";
 import { assertOwnStream } from "./foreign_stream.ts";
 import { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory } from "./ipc/memory.ts";
@@ -74,8 +75,10 @@ const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, sch
 export class CudaContext extends CudaPrimaryContext {
   /** Its targets in routes. */
   readonly targets: readonly Target[];
-  /** Its ports to and from the host. For those who write mappers. */
-  readonly ports: Memory<CudaTensor> = hostPorts(this);
+  /** The ports to the host that all its kinds of memory have. For those who write mappers. */
+  readonly hostPorts: Memory<CudaTensor> = hostPorts(this);
+  /** Its ports: to the host, and memory of other APIs by its fd. For those who write mappers. */
+  readonly ports: Memory<CudaTensor>;
   /** The default stream of samepage; it does not wait for the legacy default stream. */
   readonly stream: CudaStream;
   /** Pinned memory of the host. */
@@ -93,6 +96,7 @@ export class CudaContext extends CudaPrimaryContext {
 
   private constructor(device: CudaDevice, handle: bigint, undo: Undo) {
     super(device, handle, undo);
+    this.ports = devicePorts(this, this.hostPorts, undo);
     this.pinned = new CudaPinned(this);
     this.managed = new CudaManaged(this);
     this.virtual = new CudaVirtual(this);

@@ -1,11 +1,15 @@
-import type { CudaEvent as EventHandle } from "../../ffi/cuda_runtime/handles.ts";
+import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Call, Driver, LineEvents } from "../core/device/driver.ts";
+import type { DeviceId } from "../core/graph/context.ts";
 import { cudaError, CudaLostError } from "./errors.ts";
+import { semaphores } from "./external/semaphore.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls } from "./primary_context.ts";
 
 /** The device of a lane. */
 export interface LaneDevice extends DeviceCalls {
+  /** UUID and PCI address. */
+  readonly id: DeviceId;
   /** Retains the device's primary context until the returned function is called. */
   keepPrimary(): () => void;
 }
@@ -17,7 +21,7 @@ export abstract class CudaLane {
   /** The newest mark known to be over; Infinity once CUDA is lost or the lane is closed. */
   protected over = 0;
   /** Its device. */
-  protected readonly device: LaneDevice;
+  readonly device: LaneDevice;
   readonly #events: LineEvents;
 
   /** Reports failures to `events`. */
@@ -59,6 +63,9 @@ export abstract class CudaLane {
   /** The next command runs behind an event. False if there is no such command. */
   abstract waitFor(event: EventHandle): boolean;
 
+  /** Makes a call on a stream behind all of its commands. Answers a code. */
+  abstract onStream(run: (stream: StreamHandle) => number): number;
+
   /** cudaEventSynchronize on another thread, on an event that is not recorded again until then. */
   protected abstract waitForEvent(mark: number): Promise<void>;
 
@@ -91,6 +98,7 @@ export const cudaLines: Driver<CudaLane> = {
       const event = of.eventAt(mark);
       return event === undefined || lane.waitFor(event);
     },
+    sync: semaphores,
   },
   marker: () => MARKER,
 };

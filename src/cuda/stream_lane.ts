@@ -155,6 +155,11 @@ export class StreamLane extends CudaLane {
     return true;
   }
 
+  /** Makes a call that touches no memory. @see {@link CudaLane.onStream} */
+  onStream(run: (stream: StreamHandle) => number): number {
+    return this.#call(run, NO_EVENT);
+  }
+
   /** Releases what it holds. */
   close(): void {
     this.over = Infinity;

@@ -7,7 +7,6 @@ import type { Mapper } from "../core/graph/mapper.ts";
 import { portMapper } from "../core/graph/port_mapper.ts";
 import { cudaToHost } from "./cuda_to_host.ts";
 import { cudaToCuda } from "./cuda_to_cuda.ts";
-import { cudaVirtualToOpenCL } from "./cuda_virtual_to_opencl.ts";
 import { hostToCuda } from "./host_to_cuda.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
@@ -25,7 +24,6 @@ import { openCVUMatToOpenCL } from "./opencv_umat_to_opencl.ts";
 export {
   cudaToCuda,
   cudaToHost,
-  cudaVirtualToOpenCL,
   hostToCuda,
   hostToOpenCL,
   hostToOpenCLImage,
@@ -49,6 +47,9 @@ export const cudaManagedToHost: Mapper = portMapper("cuda.managed", "host");
 
 /** Virtual memory of the host as host memory, by its one address. */
 export const cudaVirtualToHost: Mapper = portMapper("cuda.virtual", "host");
+
+/** Virtual memory of CUDA, on the device or on the host, as an OpenCL buffer of the same device, by its fd. */
+export const cudaVirtualToOpenCL: Mapper = portMapper("cuda.virtual", "opencl");
 
 /** A `cv::Mat` as its host memory: the same address, the same strides. */
 export const openCVMatToHost: Mapper = portMapper("opencv.mat", "host");

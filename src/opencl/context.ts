@@ -3,6 +3,7 @@ import { object, shown } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/layout/alignment.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
+import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Context, DeviceId, Target } from "../core/graph/context.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
@@ -47,7 +48,7 @@ import { OpenCLUsm } from "./usm.ts";
  * console.log(cl.device.name, cl.device.platform);
  * ```
  */
-export class OpenCLContext extends NativeObject implements BaseContext, Target<OpenCLTensor> {
+export class OpenCLContext extends NativeObject implements BaseContext, MemoryTarget<OpenCLTensor> {
   /** The API's name. */
   readonly api = "opencl";
   /** The kind of memory: buffers. */
@@ -82,8 +83,10 @@ export class OpenCLContext extends NativeObject implements BaseContext, Target<O
   readonly svm: OpenCLSvm;
   /** Its unified shared memory (cl_intel_unified_shared_memory). */
   readonly usm: OpenCLUsm;
-  /** Memory of other APIs, by their fds. For those who write mappers. */
+  /** Memory of other APIs, by its fd. For those who write mappers. */
   readonly external: OpenCLExternalMemory;
+  /** Its ports. For those who write mappers. */
+  readonly ports: Memory<OpenCLTensor>;
   /** Its work. For those who write mappers. */
   readonly driver: OpenCLDriver;
   readonly #handle: ClContext;
@@ -98,7 +101,7 @@ export class OpenCLContext extends NativeObject implements BaseContext, Target<O
     this.id = devices.length === 1 ? devices[0].id : {};
     this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
     this.subBufferAlign = Math.max(...devices.map((device) => device.subBufferAlign));
-    const driver = this.driver = new OpenCLDriver(handle);
+    const driver = this.driver = new OpenCLDriver(handle, this.devices);
     undo.push(() => driver.failed.close());
     this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.proofs = new Proofs<OpenCLContext>(this, setOf(devices));
@@ -107,6 +110,7 @@ export class OpenCLContext extends NativeObject implements BaseContext, Target<O
     this.svm = new OpenCLSvm(this);
     this.usm = new OpenCLUsm(this);
     this.external = new OpenCLExternalMemory(this);
+    this.ports = this.external.ports;
     this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
     try {
       this.queue = new OpenCLQueue(this);

@@ -1,6 +1,8 @@
 import type { ClContext } from "../../ffi/opencl/handles.ts";
 import type { Call, Driver, Lines } from "../core/device/driver.ts";
+import type { OpenCLDevice } from "./device.ts";
 import { openclError } from "./errors.ts";
+import { semaphoreSync } from "./external/semaphore.ts";
 import type { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
 import { FailedEvents } from "./queues/failed_events.ts";
@@ -42,15 +44,17 @@ export class OpenCLDriver implements Driver<ClLane> {
   /** The API's name. */
   readonly api = "opencl";
   /** Its in-order work. */
-  readonly lines: Lines<ClLane> = LINES;
+  readonly lines: Lines<ClLane>;
   /** The `cl_context`. */
   readonly context: ClContext;
   /** The events of commands that failed. */
   readonly failed: FailedEvents = new FailedEvents();
 
   /** Made by the context. */
-  constructor(context: ClContext) {
+  constructor(context: ClContext, devices: readonly OpenCLDevice[]) {
     this.context = context;
+    const sync = devices.length === 1 ? semaphoreSync(context, devices[0]) : undefined;
+    this.lines = sync === undefined ? LINES : { ...LINES, sync };
   }
 
   /** The error of a code. @see {@link Driver.error} */

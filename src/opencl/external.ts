@@ -1,155 +1,123 @@
-import { NULL } from "../../ffi/address.ts";
-import { CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
-import type { ClMem } from "../../ffi/opencl/handles.ts";
-import { CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR } from "../../ffi/opencl_external/constants.ts";
-import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
-import { SYMBOLS } from "../../ffi/opencl_external/symbols.ts";
-import type { Call } from "../core/device/driver.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { throwAll } from "../core/errors.ts";
-import { ledger } from "../core/life/ledger.ts";
-import type { GiveBack } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import type { Imported, Memory, Offer } from "../core/device/memory.ts";
+import { UNPROVEN } from "../core/device/proofs.ts";
+import type { Port } from "../core/device/port.ts";
+import { LayoutError, throwAll } from "../core/errors.ts";
+import { Resource } from "../core/life/resource.ts";
+import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { closeFd } from "../core/native/fd.ts";
+import { Imports } from "../core/memory/imports.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import type { BaseContext } from "./base_context.ts";
-import { own } from "./buffers/native.ts";
-import type { RootBuffer } from "./buffers/tensor.ts";
-import type { OpenCLDevice } from "./device.ts";
-import { errcode, made } from "./errors.ts";
-import { extensionFunctions } from "./extension.ts";
-import type { ClLane } from "./lane.ts";
-import { newer } from "./library.ts";
-
-/** The extension for memory of another API. */
-const EXTERNAL_MEMORY = "cl_khr_external_memory";
-
-/** The extension for such memory by an opaque POSIX fd. */
-const OPAQUE_FD = "cl_khr_external_memory_opaque_fd";
-
-/**
- * The functions of cl_khr_external_memory in a device's driver, looked up once.
- *
- * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
- */
-const externalMemoryOf: (device: OpenCLDevice) => ExternalMemory = extensionFunctions<ExternalMemory>(
-  "opencl_external",
-  EXTERNAL_MEMORY,
-  SYMBOLS,
-);
-
-const FN = "clCreateBufferWithProperties";
-
-/** The ledger's kind of an fd that a driver holds, until the buffer over its memory is released. */
-const HELD = "opencl.external_fd";
+import type { BaseContext, BaseQueue } from "./base_context.ts";
+import { EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./external/handles.ts";
+import { ExternalBuffer } from "./external/memory.ts";
+import { OpenCLTensor } from "./tensor.ts";
+import { moveBytes } from "./transfers/bytes.ts";
 
 /** The key of an allocation's attachment. */
 const EXPECTED = {};
 
-/** A buffer that OpenCL has acquired. */
-export interface Acquired {
-  /** Reached once it has. */
-  readonly fence: Fence;
-  /** The commands that return it to the other API after its work. */
-  readonly giveBack: GiveBack;
+/** A context, as its imports know it. */
+interface ImportingContext extends BaseContext {
+  readonly queue: BaseQueue;
 }
 
-/** Memory of other APIs as buffers of one context, by POSIX fds (cl_khr_external_memory_opaque_fd): `cl.external`. */
+/** Memory of other APIs as buffers of one context, by POSIX fds (cl_khr_external_memory). For those who write mappers. */
 export class OpenCLExternalMemory {
-  readonly #context: BaseContext;
+  /** Its ports: memory by an opaque fd or a dma-buf; or the reason why there is none. */
+  readonly ports: Memory<OpenCLTensor>;
+  readonly #context: ImportingContext;
+  #imports: Imports<ExternalBuffer> | undefined;
 
   /** Made by the context. */
-  constructor(context: BaseContext) {
+  constructor(context: ImportingContext) {
     this.#context = context;
+    const count = (bytes: number) => context.countCopied(-bytes); // an experiment's copies are not the program's
+    const ports: Memory<OpenCLTensor, ExternalBuffer> = {
+      exports: [],
+      imports: MEMORY_HANDLES.map((handle) => this.#offer(handle)),
+      get line() {
+        return context.queue.line;
+      },
+      refuse() {
+        if (context.queue.resource.isLive) return undefined;
+        return { reason: `${context.name}, or its queue, was disposed.` };
+      },
+      import: (port: Port, _access: Access, of?: Allocation) => this.#import(port, of),
+      tensor({ handle: buffer, layout, ...about }) {
+        const { handle, ...part } = buffer.part(layout);
+        return new OpenCLTensor({ ...about, root: buffer.root, handle, ...part });
+      },
+      copies: {
+        write(tensor, bytes) {
+          moveBytes(context.queue, "clEnqueueWriteBuffer", tensor, bytes);
+          count(bytes.length);
+        },
+        read(tensor, into) {
+          moveBytes(context.queue, "clEnqueueReadBuffer", tensor, into);
+          count(into.length);
+        },
+      },
+    };
+    this.ports = ports;
   }
 
-  /** Why the context cannot take such memory; undefined if it can. For those who write mappers. */
-  get problem(): string | undefined {
-    const { devices, name } = this.#context;
-    if (devices.length > 1) return `${name} are several devices, of which not all can have the memory.`;
-    const [{ extensions, platform }] = devices;
-    const lacks = [EXTERNAL_MEMORY, OPAQUE_FD].find((extension) => !extensions.includes(extension));
-    return lacks === undefined ? undefined : `${platform} has no ${lacks} on ${name}.`;
-  }
-
-  /** Notes that an allocation of another API comes here by its fd. For those who write mappers. */
-  expect(allocation: Allocation): void {
-    allocation.attachment(EXPECTED, () => true);
-  }
-
-  /** True for a range of another API's memory that comes here by its fd. For those who write mappers. */
+  /** True for a range of another API's memory that comes here by its fd. */
   has({ allocation, address }: ByteRange): boolean {
     return address === undefined && allocation.findAttachment(EXPECTED) === true;
   }
 
-  /**
-   * A buffer over the memory of an fd, which it takes over even if it fails. Its release goes on the undo list. For
-   * those who write mappers.
-   *
-   * @throws {NativeCallError} if the driver refuses it.
-   */
-  buffer(fd: number, byteLength: number, undo: Undo): RootBuffer {
-    const mem = bufferOverFd(this.#context, fd, byteLength, undo);
-    return { mem, hostAddress: undefined, hostWriters: 0 };
+  #offer({ kind, extension }: (typeof MEMORY_HANDLES)[number]): Offer {
+    const problem = lacking(this.#context, [EXTERNAL_MEMORY, extension]);
+    if (problem !== undefined) return { kind, closed: () => ({ reason: problem }) };
+    const prepare = ({ allocation }: ByteRange) => void allocation.attachment(EXPECTED, () => true);
+    // Nobody has tried a dma-buf: it is no alias before that.
+    if (kind === "dma-buf") return { kind, prepare, judge: () => UNPROVEN };
+    const { uuid } = this.#context.id;
+    return { kind, prepare, device: uuid === undefined ? {} : { uuid } };
   }
 
   /**
-   * Acquires the buffer for OpenCL after the other API's work (clEnqueueAcquireExternalMemObjectsKHR). The result has the
-   * command that returns it (clEnqueueReleaseExternalMemObjectsKHR). The undo list has it too, in case of a failure:
-   * NVIDIA's driver (580.159) hangs when it releases a context that holds such a buffer. For those who write mappers.
+   * @param of the exporter's block, if it is of this process: all of it is imported, once. Else the port tells how long the
+   * memory is.
    */
-  acquire(root: RootBuffer, undo: Undo): Acquired {
-    const { line } = this.#context.queue;
-    const fence = line.submitRaw(this.#handing("clEnqueueAcquireExternalMemObjectsKHR", root));
-    const handBack = this.#handing("clEnqueueReleaseExternalMemObjectsKHR", root);
-    let isHeld = true;
-    const release: Call<ClLane> = {
-      ...handBack,
-      call(lane) {
-        const code = handBack.call(lane);
-        if (code === 0) isHeld = false;
-        return code;
+  #import(port: Port, of: Allocation | undefined): Imported<ExternalBuffer> {
+    const context = this.#context;
+    const { kind, offset: start } = port;
+    const end = start + port.byteLength;
+    const byteLength = of?.block.byteLength ?? end;
+    if (end > byteLength) throw tooLong(end, byteLength);
+    const { property } = MEMORY_HANDLES.find((handle) => handle.kind === kind)!;
+    const make = () => new ExternalBuffer(context, property, port.takeFd(), byteLength);
+    const buffer = of === undefined ? make() : this.#kept().of(of, make);
+    buffer.holders++;
+    return {
+      handle: buffer,
+      object: { kind: "cl_mem", handle: buffer.root.mem, byteLength, start },
+      begin: () => buffer.acquire(),
+      end: () => buffer.handBack(),
+      endsAfterWork: true, // NVIDIA's driver (580.159) blocks in the release until all work before it is done
+      release() {
+        buffer.holders--;
+        if (of === undefined) buffer.release();
       },
     };
-    undo.push(() => {
-      if (isHeld) line.submitRaw(release).waitSync();
-    });
-    // Not behind unfinished work: the same driver blocks until that work is done.
-    return { fence, giveBack: { line, afterWork: true, step: (step) => step === 0 ? release : undefined } };
   }
 
-  #handing(
-    fn: "clEnqueueAcquireExternalMemObjectsKHR" | "clEnqueueReleaseExternalMemObjectsKHR",
-    { mem }: RootBuffer,
-  ): Call<ClLane> {
-    const functions = externalMemoryOf(this.#context.device);
-    const objects = new BigUint64Array([mem]);
-    return {
-      fn,
-      call: ({ queue, waitCount, waitList, slot }) => functions[fn](queue, 1, objects, waitCount, waitList, slot),
-    };
+  /** They end before the queue, on which they are handed back. */
+  #kept(): Imports<ExternalBuffer> {
+    if (this.#imports !== undefined) return this.#imports;
+    const { queue, name } = this.#context;
+    const imports = this.#imports = new Imports();
+    const undo = [() => throwAll(imports.close(), "releasing imported memory")];
+    new Resource({ name: `memory of other APIs in ${name}`, owners: [queue.resource], undo });
+    return imports;
   }
 }
 
-/**
- * A buffer over the memory of another API's fd. It takes the fd over: a failed call closes it here, else the driver closes
- * it with the buffer. Until then the number must not be closed (facts: the driver would close it again, when it may belong
- * to another file).
- *
- * @throws {NativeCallError} if the driver refuses it; the code may be one of another API.
- */
-function bufferOverFd(context: BaseContext, fd: number, byteLength: number, undo: Undo): ClMem {
-  const properties = new BigUint64Array([BigInt(CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR), BigInt(fd), 0n]);
-  let mem: ClMem;
-  try {
-    const create = newer(FN);
-    mem = made(create(context.rawHandle, properties, CL_MEM_READ_WRITE, BigInt(byteLength), NULL, errcode), FN);
-  } catch (error) {
-    throwAll([error, ...unwind([() => closeFd(fd)])], "making a buffer over an fd");
-    throw error;
-  }
-  ledger.add(HELD);
-  undo.push(() => ledger.remove(HELD));
-  return own(mem, undo);
+function tooLong(end: number, byteLength: number): LayoutError {
+  return new LayoutError(`source: it ends at byte ${end} of memory that has ${byteLength}.`, {
+    api: "opencl",
+    fn: "clCreateBufferWithProperties",
+    argument: "source",
+  });
 }

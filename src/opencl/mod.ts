@@ -32,7 +32,7 @@ export { type Addressing, type Filter, ImageSampler, type SamplerInit } from "./
 export { type BaseImageTarget, ImageTensor, type ImageTensorInit } from "./images/tensor.ts";
 export type { ImageType } from "./images/type.ts";
 export { type ImageOptions, OpenCLImages } from "./images/images.ts";
-export { type Acquired, OpenCLExternalMemory } from "./external.ts";
+export { OpenCLExternalMemory } from "./external.ts";
 export type { TypeSizes } from "./programs/type_sizes.ts";
 export { type MapCall, MappedRange } from "./buffers/map.ts";
 export { OpenCLMemory } from "./memory.ts";

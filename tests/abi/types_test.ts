@@ -9,6 +9,7 @@ import type * as imgproc from "../../ffi/opencv_imgproc/mod.ts";
 import type * as driver from "../../ffi/cuda_driver/mod.ts";
 import * as runtime from "../../ffi/cuda_runtime/mod.ts";
 import * as nvrtc from "../../ffi/nvrtc/mod.ts";
+import type * as semaphore from "../../ffi/opencl_semaphore/mod.ts";
 import type * as usm from "../../ffi/opencl_usm/mod.ts";
 
 /** A typed function as the FFI sees it: without brands. */
@@ -30,7 +31,9 @@ Deno.test("the typed interfaces are those of the symbol tables, brands apart (ch
   agree<keyof opencl.OpenCL, keyof typeof opencl.SYMBOLS>();
   agree<keyof libc.LibC, keyof typeof libc.SYMBOLS>();
   agree<Symbols<typeof usm.SYMBOLS>, PlainLibrary<usm.Usm>>();
+  agree<Symbols<typeof semaphore.SYMBOLS>, PlainLibrary<semaphore.Semaphores>>();
   agree<keyof usm.Usm, keyof typeof usm.SYMBOLS>();
+  agree<keyof semaphore.Semaphores, keyof typeof semaphore.SYMBOLS>();
   agree<Symbols<typeof core.SYMBOLS>, PlainLibrary<core.OpenCVCore>>();
   agree<keyof core.OpenCVCore, keyof typeof core.SYMBOLS>();
   agree<Symbols<typeof imgproc.SYMBOLS>, PlainLibrary<imgproc.OpenCVImgproc>>();

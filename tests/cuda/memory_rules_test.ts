@@ -37,7 +37,7 @@ function device(rule: CudaRule, fits: boolean): RuledDevice {
 }
 
 Deno.test("cuda rules: each kind has a rule for each operation", () => {
-  assertEquals(KINDS.length, 9);
+  assertEquals(KINDS.length, 10);
   for (const kind of KINDS) assertEquals(Object.keys(CUDA_MEMORY[kind]).sort(), [...NAMES].sort());
 });
 
@@ -73,6 +73,7 @@ Deno.test("cuda rules: what frees each kind of memory", () => {
     virtual: ["cuMemUnmap", "cuMemRelease", "cuMemAddressFree"],
     pageable: ["munmap"],
     imported: ["cudaIpcCloseMemHandle"],
+    external: ["cudaFree", "cudaDestroyExternalMemory"],
     peer: [],
     array: ["cudaFreeArray"],
   });

@@ -12,12 +12,21 @@ import { tapped } from "./tap.ts";
 const KINDS: { readonly [kind: string]: { readonly made: readonly string[]; readonly givenBack: readonly string[] } } =
   {
     "device memory": {
-      made: ["cudaMalloc", "cudaMallocPitch", "cudaMallocManaged", "cudaMallocAsync", "cudaMallocFromPoolAsync"],
+      made: [
+        "cudaMalloc",
+        "cudaMallocPitch",
+        "cudaMallocManaged",
+        "cudaMallocAsync",
+        "cudaMallocFromPoolAsync",
+        "cudaExternalMemoryGetMappedBuffer",
+      ],
       givenBack: ["cudaFree", "cudaFreeAsync"],
     },
     "pinned memory": { made: ["cudaHostAlloc", "cudaMallocHost"], givenBack: ["cudaFreeHost"] },
     "registered memory": { made: ["cudaHostRegister"], givenBack: ["cudaHostUnregister"] },
     "opened memory": { made: ["cudaIpcOpenMemHandle"], givenBack: ["cudaIpcCloseMemHandle"] },
+    "external memory": { made: ["cudaImportExternalMemory"], givenBack: ["cudaDestroyExternalMemory"] },
+    "external semaphores": { made: ["cudaImportExternalSemaphore"], givenBack: ["cudaDestroyExternalSemaphore"] },
     "streams": {
       made: ["cudaStreamCreateWithPriority", "cudaStreamCreateWithFlags"],
       givenBack: ["cudaStreamDestroy"],

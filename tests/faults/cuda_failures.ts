@@ -7,6 +7,8 @@ import { CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_UNKNOWN } from "../../ffi/cuda_dri
 import type { CudaDriver } from "../../ffi/cuda_driver/functions.ts";
 import { cudaErrorMemoryAllocation, cudaErrorUnknown } from "../../ffi/cuda_runtime/errors.ts";
 import type { CudaRuntime } from "../../ffi/cuda_runtime/functions.ts";
+import { readCudaExternalMemoryHandleDesc } from "../../ffi/cuda_runtime/structs.ts";
+import { closeFd } from "../../src/core/native/fd.ts";
 import { NVRTC_ERROR_INTERNAL_ERROR, NVRTC_ERROR_OUT_OF_MEMORY } from "../../ffi/nvrtc/errors.ts";
 import type { Nvrtc } from "../../ffi/nvrtc/functions.ts";
 import type { Failure, Failures } from "./failures.ts";
@@ -15,6 +17,10 @@ import type { Failure, Failures } from "./failures.ts";
 const unknown: Failure = { answer: cudaErrorUnknown };
 const outOfMemory: Failure = { answer: cudaErrorMemoryAllocation };
 const release: Failure = { answer: cudaErrorUnknown, release: true };
+
+function fdIn(description: unknown): number {
+  return readCudaExternalMemoryHandleDesc(description as DataView, 0).handle_fd;
+}
 
 /** CUDA's runtime. `cudaGetLastError` answers what the call before it has answered. */
 export const CUDART: Failures<CudaRuntime> = {
@@ -84,6 +90,14 @@ export const CUDART: Failures<CudaRuntime> = {
   cudaDestroySurfaceObject: release,
   cudaCreateTextureObject: outOfMemory,
   cudaDestroyTextureObject: release,
+  // The driver closes the fd of memory that it refuses, and leaves that of a semaphore (facts).
+  cudaImportExternalMemory: { ...outOfMemory, also: (_out, description) => closeFd(fdIn(description)) },
+  cudaExternalMemoryGetMappedBuffer: outOfMemory,
+  cudaDestroyExternalMemory: release,
+  cudaImportExternalSemaphore: outOfMemory,
+  cudaSignalExternalSemaphoresAsync: unknown,
+  cudaWaitExternalSemaphoresAsync: unknown,
+  cudaDestroyExternalSemaphore: release,
   cudaLibraryLoadData: outOfMemory,
   cudaLibraryUnload: release,
   cudaLibraryGetKernel: unknown,

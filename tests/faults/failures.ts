@@ -9,6 +9,7 @@ import {
 import { EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
 import type { Sockets } from "../../ffi/channel/functions.ts";
 import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
+import type { Semaphores } from "../../ffi/opencl_semaphore/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeLibrary } from "../conformance/template/library.ts";
 import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
@@ -36,6 +37,8 @@ export interface Failure {
   readonly release?: true;
   /** One function for many things: which of them this call is. */
   readonly what?: (...args: readonly unknown[]) => string;
+  /** What it does all the same, with its arguments. */
+  readonly also?: (...args: readonly unknown[]) => void;
   /** It is asked again and again until something is over: calls without another between them count as one. */
   readonly poll?: true;
 }
@@ -196,6 +199,17 @@ const OPENCL_EXTERNAL: Failures<ExternalMemory> = {
   clEnqueueReleaseExternalMemObjectsKHR: code(CL_OUT_OF_RESOURCES),
 };
 
+/** OpenCL's semaphores. */
+const OPENCL_SEMAPHORE: Failures<Semaphores> = {
+  clCreateSemaphoreWithPropertiesKHR: create(CL_OUT_OF_RESOURCES),
+  clEnqueueWaitSemaphoresKHR: code(CL_OUT_OF_RESOURCES),
+  clEnqueueSignalSemaphoresKHR: code(CL_OUT_OF_RESOURCES),
+  clGetSemaphoreInfoKHR: code(CL_OUT_OF_RESOURCES),
+  clRetainSemaphoreKHR: code(CL_OUT_OF_RESOURCES),
+  clReleaseSemaphoreKHR: release,
+  clGetSemaphoreHandleForTypeKHR: code(CL_OUT_OF_RESOURCES),
+};
+
 /** The API of the tests' own. */
 const FAKE: Failures<FakeLibrary> = {
   fakeAllocate: code(FAKE_OUT_OF_RESOURCES),
@@ -232,6 +246,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   dmabuf: DMABUF,
   opencl: OPENCL,
   opencl_external: OPENCL_EXTERNAL,
+  opencl_semaphore: OPENCL_SEMAPHORE,
   opencl_usm: OPENCL_USM,
   cudart: CUDART,
   cuda: CUDA,

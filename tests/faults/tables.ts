@@ -12,6 +12,7 @@ import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as OPENCL_EXTERNAL } from "../../ffi/opencl_external/symbols.ts";
+import { SYMBOLS as OPENCL_SEMAPHORE } from "../../ffi/opencl_semaphore/symbols.ts";
 import { SYMBOLS as OPENCL_USM } from "../../ffi/opencl_usm/symbols.ts";
 import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
 import { SYMBOLS as OPENCV_IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
@@ -27,6 +28,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   dmabuf: DMABUF,
   opencl: OPENCL,
   opencl_external: OPENCL_EXTERNAL,
+  opencl_semaphore: OPENCL_SEMAPHORE,
   opencl_usm: OPENCL_USM,
   cudart: CUDART,
   cuda: CUDA,

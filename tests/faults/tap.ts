@@ -67,6 +67,7 @@ function tap(api: string, fn: string, real: Native, failure: Failure): Native {
     failed = name;
     if (failure.throws !== undefined) throw failure.throws(fn);
     if (failure.release) real(...args);
+    failure.also?.(...args);
     if (failure.errcode !== undefined) new Int32Array(args[args.length - 1].buffer)[0] = failure.errcode;
     if (failure.errno !== undefined) setErrno(failure.errno);
     return nonblocking ? Promise.resolve(failure.answer) : failure.answer;

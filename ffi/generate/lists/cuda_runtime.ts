@@ -88,6 +88,20 @@ const ARRAYS: readonly (string | FunctionEntry)[] = [
   "cudaDestroyTextureObject",
 ];
 
+/**
+ * Memory and semaphores of other APIs. libcudart 12 has older structs of parameters under these names of the semaphores'
+ * functions; of one semaphore at a time they begin in the same way.
+ */
+const EXTERNAL: readonly (string | FunctionEntry)[] = [
+  "cudaImportExternalMemory",
+  "cudaExternalMemoryGetMappedBuffer",
+  "cudaDestroyExternalMemory",
+  "cudaImportExternalSemaphore",
+  "cudaSignalExternalSemaphoresAsync",
+  "cudaWaitExternalSemaphoresAsync",
+  "cudaDestroyExternalSemaphore",
+];
+
 /** Programs and kernels. Libraries are newer than 12.0. */
 const KERNELS: readonly (string | FunctionEntry)[] = [
   { name: "cudaLibraryLoadData", optional: true },
@@ -155,6 +169,13 @@ const CONSTANTS: readonly ConstantGroup[] = [
   { type: "enum cudaTextureFilterMode", names: ["cudaFilterMode*"] },
   { type: "enum cudaTextureReadMode", names: ["cudaReadMode*"] },
   { type: "enum cudaSurfaceBoundaryMode", names: ["cudaBoundaryMode*"] },
+
+  { type: "enum cudaExternalMemoryHandleType", names: ["cudaExternalMemoryHandleTypeOpaqueFd"] },
+  { type: "unsigned int", names: ["cudaExternalMemoryDedicated"] },
+  {
+    type: "enum cudaExternalSemaphoreHandleType",
+    names: ["cudaExternalSemaphoreHandleTypeOpaqueFd", "cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd"],
+  },
 
   { type: "enum cudaFuncAttribute", names: ["cudaFuncAttribute*", "!*Max"] },
   { type: "enum cudaJitOption", names: ["cudaJit*", "!cudaJitCacheOption*"] },
@@ -246,6 +267,18 @@ const STRUCTS: readonly (string | ClassEntry)[] = [
     ],
   },
 
+  {
+    type: "struct cudaExternalMemoryHandleDesc",
+    fields: ["type", ["handle_fd", "handle.fd"], "size", "flags"],
+  },
+  { type: "struct cudaExternalMemoryBufferDesc", fields: ["offset", "size", "flags"] },
+  {
+    type: "struct cudaExternalSemaphoreHandleDesc",
+    fields: ["type", ["handle_fd", "handle.fd"], "flags"],
+  },
+  { type: "struct cudaExternalSemaphoreSignalParams", fields: [["fence_value", "params.fence.value"], "flags"] },
+  { type: "struct cudaExternalSemaphoreWaitParams", fields: [["fence_value", "params.fence.value"], "flags"] },
+
   "dim3",
   {
     type: "cudaLaunchConfig_t",
@@ -275,7 +308,7 @@ export const cudaRuntime: Library = {
   interface: "CudaRuntime",
   headers: ["cuda_runtime_api.h"],
   defines: {},
-  functions: [...DEVICES, ...STREAMS, ...EVENTS, ...MEMORY, ...POOLS, ...ARRAYS, ...KERNELS],
+  functions: [...DEVICES, ...STREAMS, ...EVENTS, ...MEMORY, ...POOLS, ...ARRAYS, ...EXTERNAL, ...KERNELS],
   byValue: ["dim3", "struct cudaExtent", "cudaIpcMemHandle_t", "cudaIpcEventHandle_t"],
   constants: CONSTANTS,
   errors: { type: "enum cudaError", names: ["cudaError*"] },

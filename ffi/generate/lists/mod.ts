@@ -9,6 +9,7 @@ import { libc } from "./libc.ts";
 import { nvrtc } from "./nvrtc.ts";
 import { opencl } from "./opencl.ts";
 import { openclExternal } from "./opencl_external.ts";
+import { openclSemaphore } from "./opencl_semaphore.ts";
 import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
@@ -24,6 +25,7 @@ export const LIBRARIES: readonly Library[] = [
   channel,
   opencl,
   openclExternal,
+  openclSemaphore,
   openclUsm,
   opencvCore,
   opencvImgproc,

@@ -1,6 +1,8 @@
-import type { CudaEvent as EventHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import { cudaStreamPerThread } from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import type { LineEvents } from "../../core/device/driver.ts";
 import { CudaLane, type LaneDevice } from "../driver.ts";
+import { cudart } from "../library.ts";
 import { destroyEvent, isReached, synchronize, synchronizeAsync } from "../events.ts";
 
 /**
@@ -33,6 +35,12 @@ export class EventLane extends CudaLane {
 
   waitFor(): boolean {
     return false; // an event waits for nothing itself
+  }
+
+  /** It has no stream of its own: the thread's waits for the event first. */
+  onStream(run: (stream: StreamHandle) => number): number {
+    const stream = cudaStreamPerThread as StreamHandle;
+    return this.device.within(() => cudart().cudaStreamWaitEvent(stream, this.event, 0) || run(stream));
   }
 
   close(): void {

@@ -10,6 +10,7 @@ export type CudaMemoryKind =
   | "virtual"
   | "pageable"
   | "imported"
+  | "external"
   | "peer";
 
 /** A block that CUDA allocated. Its `address` is the host address if the CPU may use it, else the device's. */

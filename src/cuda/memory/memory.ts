@@ -29,13 +29,13 @@ export abstract class CudaMemory implements Target<CudaTensor> {
   abstract readonly kind: string;
   /** Its context. */
   readonly context: CudaPrimaryContext;
-  /** Its ports to and from the host. */
+  /** Its ports to the host. For those who write mappers. */
   readonly ports: Memory<CudaTensor>;
 
   /** Made by the context. */
   constructor(context: CudaPrimaryContext) {
     this.context = context;
-    this.ports = context.ports;
+    this.ports = context.hostPorts;
   }
 
   /** True for tensors of this memory. */

@@ -2,7 +2,7 @@ import { AccessError, ArgumentError, type Refusal } from "../../core/errors.ts";
 import { warn } from "../../core/warn.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaBlock } from "./block.ts";
-import { ARRAY, DEVICE, IMPORTED, PEER, VIRTUAL_MEMORY } from "./rules/on_device.ts";
+import { ARRAY, DEVICE, EXTERNAL, IMPORTED, PEER, VIRTUAL_MEMORY } from "./rules/on_device.ts";
 import { MANAGED, PAGEABLE, PINNED, REGISTERED } from "./rules/on_host.ts";
 import type { CudaKindRules, CudaOperation, CudaRule, CudaRuleKind } from "./rules/rule.ts";
 
@@ -15,6 +15,7 @@ export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {
   virtual: VIRTUAL_MEMORY,
   pageable: PAGEABLE,
   imported: IMPORTED,
+  external: EXTERNAL,
   peer: PEER,
   array: ARRAY,
 };

@@ -3,8 +3,10 @@ import type { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, literal, type Names, object, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
+import type { Memory } from "../../core/device/memory.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
+import { virtualPorts } from "../external/ports.ts";
 import { canAccess } from "../reach.ts";
 import { CudaTensor } from "../tensor.ts";
 import { CudaMemory } from "./memory.ts";
@@ -19,10 +21,13 @@ export interface VirtualImport extends LayoutInit {
   readonly devices?: readonly CudaPrimaryContext[];
 }
 
+/** Where virtual memory lies: on the device, or on its nearest node of host memory. */
+export type VirtualLocation = "device" | "host";
+
 /** Options of {@link CudaVirtual.allocate}. */
 export interface VirtualAllocation extends VirtualImport {
-  /** On the device, or on its nearest node of host memory; `"device"` by default. */
-  readonly location?: "device" | "host";
+  /** Where it lies; `"device"` by default. */
+  readonly location?: VirtualLocation;
   /** True if it has an fd for other APIs and processes. True by default. */
   readonly sharable?: boolean;
 }
@@ -37,6 +42,8 @@ const NAMES: Names<VirtualAllocation & Layout> = { ...IMPORT_NAMES, location: tr
 export class CudaVirtual extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.virtual";
+  /** Its ports: to the host as any memory's, and by its fd. For those who write mappers. */
+  override readonly ports: Memory<CudaTensor> = virtualPorts(this, this.context.hostPorts);
 
   /**
    * Allocates virtual memory (cuMemCreate, cuMemMap, cuMemSetAccess). The length of its block is a multiple of the

@@ -1,5 +1,8 @@
 import { host, MapperGraph } from "../../../mod.ts";
 import type { HostTensor } from "../../../src/host/tensor.ts";
+import { Port } from "../../../src/core/device/port.ts";
+import { layout } from "../../../src/core/layout/layout.ts";
+import { importAs } from "../../../src/core/tensors/over.ts";
 import { type Undo, unwind } from "../../../src/core/life/undo.ts";
 import { throwAll } from "../../../src/core/errors.ts";
 import { type CudaArray, CudaContext, type CudaRegistration, type CudaTensor } from "../../../src/cuda/mod.ts";
@@ -99,6 +102,15 @@ export const SPECIMENS: {
       const { bytes, end } = await exported(s.cuda.device.ordinal, PLAIN.shape);
       s.undo.push(end);
       s.tensor = s.keep(s.cuda.openMemory(bytes));
+    },
+  },
+  external: {
+    make(s) {
+      const memory = s.keep(s.cuda.virtual.allocate(PLAIN));
+      const byteLength = memory.grant.allocation.block.byteLength;
+      const port = new Port("opaque-fd", { fd: s.cuda.virtual.exportFd(memory), byteLength });
+      const received = { layouts: [layout(PLAIN)], access: "read-write" } as const;
+      s.tensor = s.keep(importAs(s.cuda, port, received) as CudaTensor);
     },
   },
   peer: {

@@ -82,6 +82,19 @@ export const IMPORTED = rules({
   ),
 });
 
+/** Memory of another API, by its fd: cudaImportExternalMemory. */
+export const EXTERNAL = rules({
+  ...ON_A_DEVICE,
+  ...byKernels(always("cudaExternalMemoryGetMappedBuffer")),
+  "kernel-on-another-device": never(
+    "cudaImportExternalMemory",
+    "it was imported for one device",
+    "Map the tensor of the API that it is of to the other device.",
+  ),
+  free: always("cudaDestroyExternalMemory", { by: ["cudaFree", "cudaDestroyExternalMemory"] }),
+  ...notExported("it belongs to another API", "Export it there."),
+});
+
 const NOT_ITS_OWN = "it belongs to another device";
 
 /** Memory of another device, to which this device has access: cudaDeviceEnablePeerAccess. */

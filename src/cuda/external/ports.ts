@@ -1,0 +1,139 @@
+import type { Address } from "../../../ffi/address.ts";
+import { cudaMemcpyDefault, cudaStreamLegacy } from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import type { Imported, Memory, Offer, SampleClass } from "../../core/device/memory.ts";
+import { Port } from "../../core/device/port.ts";
+import { LayoutError, throwAll } from "../../core/errors.ts";
+import type { DeviceId } from "../../core/graph/context.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
+import type { Undo } from "../../core/life/undo.ts";
+import { Imports } from "../../core/memory/imports.ts";
+import { addressOf } from "../../core/native/pin.ts";
+import type { CudaPrimaryContext } from "../base.ts";
+import { check } from "../errors.ts";
+import { cudart } from "../library.ts";
+import { cudaBlockOf } from "../memory/block.ts";
+import type { CudaVirtual, VirtualLocation } from "../memory/virtual.ts";
+import { virtualBlockOf } from "../memory/virtual/block.ts";
+import type { CudaStreamContext } from "../stream.ts";
+import { CudaTensor } from "../tensor.ts";
+import { type ExternalMemory, importMemory } from "./memory.ts";
+
+const KIND = "opaque-fd";
+
+/** The ports of a GPU's memory: what it exports, and memory of other APIs on the same GPU by its fd, which `undo` releases. */
+export function devicePorts(
+  context: CudaStreamContext,
+  exports: Memory<CudaTensor>,
+  undo: Undo,
+): Memory<CudaTensor, Address> {
+  const imports = new Imports<ExternalMemory>();
+  undo.push(() => throwAll(imports.close(), "releasing imported memory"));
+  return {
+    ...exports,
+    imports: [{ kind: KIND, device: onlyUuid(context), refuse: refuseOwn }],
+    get line() {
+      return context.stream.line;
+    },
+    import: (port: Port, _access: Access, of?: Allocation) => imported(context, imports, port, of),
+    tensor: (init) => new CudaTensor({ ...init, memory: "external" }),
+    copies: {
+      write: ({ address }, bytes) => copy(context, address, addressOf(bytes, "cuda"), bytes.length),
+      read: ({ address }, into) => copy(context, addressOf(into, "cuda"), address, into.length),
+    },
+  };
+}
+
+/** The ports of virtual memory: by its fd too, if it has one. */
+export function virtualPorts(virtual: CudaVirtual, exports: Memory<CudaTensor>): Memory<CudaTensor> {
+  const { context } = virtual;
+  const samples = { device: sampleOf(virtual, "device"), host: sampleOf(virtual, "host") };
+  const byFd: Offer = {
+    kind: KIND,
+    device: onlyUuid(context),
+    refuse: ({ allocation }) => virtualBlockOf(allocation)?.duplicateFd === undefined ? NO_FD : undefined,
+    sample: ({ allocation }) => samples[virtualBlockOf(allocation)?.hostAddress === undefined ? "device" : "host"],
+  };
+  return {
+    exports: [byFd, ...exports.exports],
+    imports: [],
+    export(tensor, kind, byteLength, access) {
+      if (kind !== KIND) return exports.export!(tensor, kind, byteLength, access);
+      const { grant: { allocation, start: offset } } = tensor;
+      return { port: new Port(kind, { fd: virtualBlockOf(allocation)!.duplicateFd!(), offset, byteLength }) };
+    },
+  };
+}
+
+/**
+ * @param of the exporter's block, if it is of this process: all of it is imported, once. Else the port tells how long the
+ * memory is.
+ */
+function imported(
+  context: CudaPrimaryContext,
+  imports: Imports<ExternalMemory>,
+  port: Port,
+  of: Allocation | undefined,
+): Imported<Address> {
+  const end = port.offset + port.byteLength;
+  const byteLength = of?.block.byteLength ?? end;
+  if (end > byteLength) throw tooLong(end, byteLength);
+  const make = () => importMemory(context, port.takeFd(), byteLength);
+  const memory = of === undefined ? make() : imports.of(of, make);
+  const handle = memory.address + BigInt(port.offset) as Address;
+  return of === undefined ? { handle, release: () => memory.release() } : { handle };
+}
+
+/** The device by its UUID, which every API tells that shares memory by fds. */
+function onlyUuid({ id: { uuid } }: CudaPrimaryContext): DeviceId {
+  return uuid === undefined ? {} : { uuid };
+}
+
+function refuseOwn({ allocation }: { readonly allocation: Allocation }): typeof OWN | undefined {
+  return cudaBlockOf(allocation) === undefined ? undefined : OWN;
+}
+
+const OWN = {
+  reason: "it is memory of CUDA's already.",
+  remedy: "Pass its own tensor to the kernel.",
+};
+
+const NO_FD = {
+  reason: "its memory was made without an fd.",
+  remedy: "Allocate it with { sharable: true }.",
+};
+
+/** Virtual memory, of which one place is one class. */
+function sampleOf(virtual: CudaVirtual, location: VirtualLocation): SampleClass<CudaTensor> {
+  const { context } = virtual;
+  return {
+    name: `${location} memory of cuda.virtual by its fd`,
+    make(byteLength, undo) {
+      const tensor = virtual.allocate({ shape: [byteLength], dtype: "u8", location });
+      undo.push(() => tensor[Symbol.dispose]());
+      const { address } = tensor;
+      return {
+        tensor,
+        write: (bytes) => copy(context, address, addressOf(bytes, "cuda"), byteLength),
+        read: (into) => copy(context, addressOf(into, "cuda"), address, byteLength),
+      };
+    },
+  };
+}
+
+/** Copies bytes, and blocks. cudaMemcpy alone may return before bytes of the host have arrived on the device. */
+function copy({ within }: CudaPrimaryContext, to: Address, from: Address, byteLength: number): void {
+  within(() => {
+    check(cudart().cudaMemcpy(to, from, BigInt(byteLength), cudaMemcpyDefault), "cudaMemcpy");
+    check(cudart().cudaStreamSynchronize(cudaStreamLegacy as StreamHandle), "cudaStreamSynchronize");
+  });
+}
+
+function tooLong(end: number, byteLength: number): LayoutError {
+  return new LayoutError(`source: it ends at byte ${end} of memory that has ${byteLength}.`, {
+    api: "cuda",
+    fn: "cudaImportExternalMemory",
+    argument: "source",
+  });
+}

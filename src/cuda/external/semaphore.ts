@@ -1,0 +1,83 @@
+import {
+  cudaExternalSemaphoreHandleTypeOpaqueFd,
+  cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
+} from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaExternalSemaphore } from "../../../ffi/cuda_runtime/handles.ts";
+import {
+  cudaExternalSemaphoreHandleDesc,
+  cudaExternalSemaphoreSignalParams,
+  cudaExternalSemaphoreWaitParams,
+  writeCudaExternalSemaphoreHandleDesc,
+  writeCudaExternalSemaphoreSignalParams,
+  writeCudaExternalSemaphoreWaitParams,
+} from "../../../ffi/cuda_runtime/structs.ts";
+import type { Sync } from "../../core/device/driver.ts";
+import { throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+import { closeFd } from "../../core/native/fd.ts";
+import type { CudaLane, LaneDevice } from "../driver.ts";
+import { check, checkRelease } from "../errors.ts";
+import { cudart } from "../library.ts";
+import { owned } from "../primary_context.ts";
+
+/** A semaphore of another API that CUDA has imported: a list of one, as CUDA's calls take it. */
+export interface ExternalSemaphore {
+  /** Its `cudaExternalSemaphore_t`. */
+  readonly handles: BigUint64Array<ArrayBuffer>;
+  /** Destroys it. */
+  readonly undo: Undo;
+}
+
+/** The ledger's kind. */
+const KIND = "cuda.cudaExternalSemaphore_t";
+
+/** CUDA's types of handles. A driver does not check them: it takes the fd of a timeline for a binary semaphore (facts). */
+const TYPES: { readonly [kind: string]: number } = {
+  "timeline-fd": cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
+  "binary-fd": cudaExternalSemaphoreHandleTypeOpaqueFd,
+};
+
+const out = new BigUint64Array(1);
+const signalParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreSignalParams.size));
+const waitParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreWaitParams.size));
+
+/** Semaphores of other APIs on CUDA's streams. CUDA makes none itself. */
+export const semaphores: Sync<CudaLane, ExternalSemaphore> = {
+  exports: [],
+  imports: Object.keys(TYPES),
+  device: ({ device }) => device.id,
+  import: (port, { device }) => imported(device, TYPES[port.kind], port.takeFd()),
+  wait(lane, { handles }, value) {
+    writeCudaExternalSemaphoreWaitParams(waitParams, 0, { fence_value: value, flags: 0 });
+    const fn = "cudaWaitExternalSemaphoresAsync";
+    check(lane.onStream((stream) => cudart()[fn](handles, waitParams, 1, stream)), fn);
+  },
+  signal: ({ handles }, value) => ({
+    fn: "cudaSignalExternalSemaphoresAsync",
+    call(lane) {
+      writeCudaExternalSemaphoreSignalParams(signalParams, 0, { fence_value: value, flags: 0 });
+      return lane.onStream((stream) => cudart().cudaSignalExternalSemaphoresAsync(handles, signalParams, 1, stream));
+    },
+  }),
+  release: ({ undo }) => throwAll(unwind(undo), "releasing a semaphore"),
+};
+
+/** Takes the fd over: the driver owns it once it has accepted it. */
+function imported(device: LaneDevice, type: number, fd: number): ExternalSemaphore {
+  const undo: Undo = [];
+  const description = new DataView(new ArrayBuffer(cudaExternalSemaphoreHandleDesc.size));
+  writeCudaExternalSemaphoreHandleDesc(description, 0, { type, handle_fd: fd, flags: 0 });
+  try {
+    const fn = "cudaImportExternalSemaphore";
+    device.within(() => check(cudart()[fn](out, description), fn, { hint: HINT }));
+  } catch (error) {
+    throwAll([error, ...unwind([() => closeFd(fd)])], "importing a semaphore");
+    throw error;
+  }
+  const handle = out[0] as CudaExternalSemaphore;
+  const fn = "cudaDestroyExternalSemaphore";
+  owned(device, KIND, undo, () => checkRelease(cudart()[fn](handle), fn));
+  return { handles: BigUint64Array.of(handle), undo };
+}
+
+const HINT = "Is it the fd of a semaphore of Vulkan's, exported as an opaque fd?";

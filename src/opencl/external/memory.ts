@@ -1,0 +1,140 @@
+import { NULL } from "../../../ffi/address.ts";
+import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../../ffi/opencl/handles.ts";
+import { CL_DEVICE_HANDLE_LIST_END_KHR, CL_DEVICE_HANDLE_LIST_KHR } from "../../../ffi/opencl_external/constants.ts";
+import type { ExternalMemory } from "../../../ffi/opencl_external/functions.ts";
+import { SYMBOLS } from "../../../ffi/opencl_external/symbols.ts";
+import type { Call } from "../../core/device/driver.ts";
+import { throwAll } from "../../core/errors.ts";
+import type { Layout } from "../../core/layout/layout.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { Import } from "../../core/memory/imports.ts";
+import { closeFd } from "../../core/native/fd.ts";
+import type { BaseContext } from "../base_context.ts";
+import { type BufferPart, own, partOf } from "../buffers/native.ts";
+import type { RootBuffer } from "../buffers/tensor.ts";
+import type { OpenCLDevice } from "../device.ts";
+import { MARKER } from "../driver.ts";
+import { errcode, made } from "../errors.ts";
+import { extensionFunctions } from "../extension.ts";
+import type { ClLane } from "../lane.ts";
+import { newer } from "../library.ts";
+import { EXTERNAL_MEMORY } from "./handles.ts";
+
+/**
+ * The functions of cl_khr_external_memory in a device's driver, looked up once.
+ *
+ * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
+ */
+const externalMemoryOf: (device: OpenCLDevice) => ExternalMemory = extensionFunctions<ExternalMemory>(
+  "opencl_external",
+  EXTERNAL_MEMORY,
+  SYMBOLS,
+);
+
+const FN = "clCreateBufferWithProperties";
+
+/** The ledger's kind of an fd that a driver holds, until the buffer over its memory is released. */
+const HELD = "opencl.external_fd";
+
+/** A buffer over a whole block of another API's memory. */
+export class ExternalBuffer implements Import {
+  /** The buffer. */
+  readonly root: RootBuffer;
+  /** The number of maps that use it. */
+  holders = 0;
+  readonly #context: BaseContext;
+  readonly #objects: BigUint64Array<ArrayBuffer>;
+  readonly #undo: Undo = [];
+  /** Its parts as sub-buffers, which last as long as it does. */
+  readonly #parts = new Map<string, BufferPart>();
+  #isAcquired = false;
+
+  /** Takes the fd over, even if it fails. @throws {NativeCallError} if the driver refuses it. */
+  constructor(context: BaseContext, property: number, fd: number, byteLength: number) {
+    this.#context = context;
+    const mem = bufferOverFd(context, property, fd, byteLength, this.#undo);
+    this.root = { mem, hostAddress: undefined, hostWriters: 0 };
+    this.#objects = BigUint64Array.of(mem);
+  }
+
+  /** The tensor's part of it: a sub-buffer if its alignment allows one. Each is made once. */
+  part(at: Layout): BufferPart {
+    const key = `${at.byteOffset} ${at.byteLength}`;
+    let part = this.#parts.get(key);
+    if (part === undefined) {
+      this.#parts.set(key, part = partOf(this.#context, this.root.mem, 0, at, this.#undo));
+    }
+    // Only the place of the elements is the part's: their shape may be another.
+    return { ...part, layout: { ...at, byteOffset: part.layout.byteOffset } };
+  }
+
+  /** The command that acquires it for OpenCL; undefined if another map has done so. */
+  acquire(): Call<ClLane> | undefined {
+    if (this.#isAcquired) return undefined;
+    return this.#handing("clEnqueueAcquireExternalMemObjectsKHR", true);
+  }
+
+  /** The command that hands it back, unless another map still uses it. */
+  handBack(): Call<ClLane> {
+    const release = this.#handing("clEnqueueReleaseExternalMemObjectsKHR", false);
+    return { ...release, call: (lane) => this.holders > 1 ? MARKER.call(lane) : release.call(lane) };
+  }
+
+  /**
+   * Releases the buffer, and hands it back first if that has not been done: NVIDIA's driver (580.159) hangs when it releases
+   * a context that holds such a buffer.
+   */
+  release(): void {
+    const { line } = this.#context.queue;
+    if (this.#isAcquired) {
+      this.#undo.push(() => line.submitRaw(this.#handing("clEnqueueReleaseExternalMemObjectsKHR", false)).waitSync());
+    }
+    throwAll(unwind(this.#undo), "releasing an imported buffer");
+  }
+
+  #handing(
+    fn: "clEnqueueAcquireExternalMemObjectsKHR" | "clEnqueueReleaseExternalMemObjectsKHR",
+    isAcquired: boolean,
+  ): Call<ClLane> {
+    const functions = externalMemoryOf(this.#context.device);
+    return {
+      fn,
+      call: ({ queue, waitCount, waitList, slot }) => {
+        const code = functions[fn](queue, 1, this.#objects, waitCount, waitList, slot);
+        if (code === 0) this.#isAcquired = isAcquired;
+        return code;
+      },
+    };
+  }
+}
+
+/**
+ * A buffer over the memory of another API's fd. It takes the fd over: a failed call closes it here, else the driver closes
+ * it with the buffer. Until then the number must not be closed (facts: the driver would close it again, when it may belong
+ * to another file).
+ *
+ * @throws {NativeCallError} if the driver refuses it; the code may be one of another API.
+ */
+function bufferOverFd(context: BaseContext, property: number, fd: number, byteLength: number, undo: Undo): ClMem {
+  const properties = BigUint64Array.of(
+    BigInt(property),
+    BigInt(fd),
+    CL_DEVICE_HANDLE_LIST_KHR,
+    context.device.handle,
+    CL_DEVICE_HANDLE_LIST_END_KHR,
+    0n,
+  );
+  let mem: ClMem;
+  try {
+    const create = newer(FN);
+    mem = made(create(context.rawHandle, properties, CL_MEM_READ_WRITE, BigInt(byteLength), NULL, errcode), FN);
+  } catch (error) {
+    throwAll([error, ...unwind([() => closeFd(fd)])], "making a buffer over an fd");
+    throw error;
+  }
+  ledger.add(HELD);
+  undo.push(() => ledger.remove(HELD));
+  return own(mem, undo);
+}

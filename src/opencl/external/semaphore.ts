@@ -1,0 +1,147 @@
+import { NULL } from "../../../ffi/address.ts";
+import { F_DUPFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
+import type { ClContext, ClEvent } from "../../../ffi/opencl/handles.ts";
+import {
+  CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
+  CL_SEMAPHORE_TYPE_BINARY_KHR,
+  CL_SEMAPHORE_TYPE_KHR,
+} from "../../../ffi/opencl_semaphore/constants.ts";
+import type { Semaphores } from "../../../ffi/opencl_semaphore/functions.ts";
+import type { ClSemaphoreKhr } from "../../../ffi/opencl_semaphore/handles.ts";
+import { SYMBOLS } from "../../../ffi/opencl_semaphore/symbols.ts";
+import type { Sync } from "../../core/device/driver.ts";
+import { Port, type SyncKind } from "../../core/device/port.ts";
+import { throwAll } from "../../core/errors.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import { unwind } from "../../core/life/undo.ts";
+import { closedOnExec, closeFd } from "../../core/native/fd.ts";
+import { libc, libcError } from "../../core/native/libc.ts";
+import type { OpenCLDevice } from "../device.ts";
+import { check, errcode, made } from "../errors.ts";
+import { extensionFunctions } from "../extension.ts";
+import type { ClLane } from "../lane.ts";
+import { opencl } from "../library.ts";
+import { releaseEvent, Words } from "../queues/event.ts";
+import { SEMAPHORE, SEMAPHORE_HANDLES } from "./handles.ts";
+
+/** The functions of cl_khr_semaphore in a device's driver, looked up once. */
+const semaphoresOf: (device: OpenCLDevice) => Semaphores = extensionFunctions<Semaphores>(
+  "opencl_semaphore",
+  SEMAPHORE,
+  SYMBOLS,
+);
+
+const CREATE = "clCreateSemaphoreWithPropertiesKHR";
+const WAIT = "clEnqueueWaitSemaphoresKHR";
+const SIGNAL = "clEnqueueSignalSemaphoresKHR";
+const GET = "clGetSemaphoreHandleForTypeKHR";
+
+/** The ledger's kind. */
+const KIND = "opencl.cl_semaphore_khr";
+
+/** A list of one semaphore, as OpenCL's commands take it. */
+type Imported = BigUint64Array<ArrayBuffer>;
+
+/**
+ * Semaphores on the queues of a device, as far as it has them; undefined if it has none. Those of OpenCL are binary, and a
+ * sync file is one that was signalled once.
+ */
+export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<ClLane, Imported> | undefined {
+  const { sharing, extensions, id } = device;
+  const kindsIn = (names: readonly string[]) =>
+    SEMAPHORE_HANDLES.filter(({ name, extension }) => names.includes(name) && extensions.includes(extension));
+  const [imports, exports] = [kindsIn(sharing.semaphoreImports), kindsIn(sharing.semaphoreExports)];
+  if (!extensions.includes(SEMAPHORE) || imports.length + exports.length === 0) return undefined;
+  const functions = () => semaphoresOf(device);
+  const event = new Words(1);
+  const sync: Sync<ClLane, Imported> = {
+    imports: imports.map(({ kind }) => kind),
+    exports: exports.map(({ kind }) => kind),
+    device: () => id,
+    import: (port) => imported(functions(), context, port),
+    wait(lane, semaphore) {
+      const [slot] = event.addresses;
+      check(functions()[WAIT](lane.queue, 1, semaphore, null, 0, NULL, slot), WAIT);
+      ledger.add("opencl.cl_event");
+      const waited = event.words[0] as ClEvent;
+      try {
+        lane.waitFor(waited);
+      } finally {
+        releaseEvent(waited);
+      }
+    },
+    signal(semaphore) {
+      const call = {
+        fn: SIGNAL,
+        partial: false,
+        call({ queue, waitCount, waitList, slot }: ClLane) {
+          const code = functions()[SIGNAL](queue, 1, semaphore, null, waitCount, waitList, slot);
+          call.partial = code === 0; // a flush that fails leaves it in the queue
+          return code === 0 ? opencl().clFlush(queue) : code;
+        },
+      };
+      return call;
+    },
+    release: (semaphore) => release(functions(), semaphore),
+  };
+  if (exports.length === 0) return sync;
+  return { ...sync, export: (lane, _mark, kind) => exported(functions(), context, device, lane, kind) };
+}
+
+/**
+ * From this number on are the fds of semaphores. NVIDIA's driver (580.159, H100) never closes the fd of memory whose number
+ * that of a semaphore once had, so the two are kept apart.
+ */
+const FIRST_FD = 500;
+
+/** Takes the port's fd; the driver owns a duplicate once it has accepted it. */
+function imported(functions: Semaphores, context: ClContext, port: Port<SyncKind>): Imported {
+  const given = port.takeFd();
+  const fd = libc().fcntl(given, F_DUPFD_CLOEXEC, FIRST_FD);
+  const error = fd < 0 ? libcError("fcntl", `Raise the limit of open fds (ulimit -n) above ${FIRST_FD}.`) : undefined;
+  throwAll([...(error === undefined ? [] : [error]), ...unwind([() => closeFd(given)])], "importing a semaphore");
+  try {
+    return created(functions, context, [propertyOf(port.kind), BigInt(fd)]);
+  } catch (error) {
+    throwAll([error, ...unwind([() => closeFd(fd)])], "importing a semaphore");
+    throw error;
+  }
+}
+
+/** Signals a new semaphore behind all commands so far, and exports it. OpenCL keeps it until it has signalled. */
+function exported(
+  functions: Semaphores,
+  context: ClContext,
+  { handle: device }: OpenCLDevice,
+  { queue }: ClLane,
+  kind: SyncKind,
+): Port<SyncKind> {
+  const type = propertyOf(kind);
+  const semaphore = created(functions, context, [CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR, type, 0n]);
+  const out = Int32Array.of(-1);
+  try {
+    check(functions[SIGNAL](queue, 1, semaphore, null, 0, NULL, NULL), SIGNAL);
+    check(opencl().clFlush(queue), "clFlush");
+    check(functions[GET]!(semaphore[0] as ClSemaphoreKhr, device, Number(type), 4n, out, null), GET);
+    return new Port(kind, { fd: closedOnExec(out[0]), value: 1n });
+  } finally {
+    release(functions, semaphore);
+  }
+}
+
+/** A new semaphore with these properties. */
+function created(functions: Semaphores, context: ClContext, properties: readonly bigint[]): Imported {
+  const all = BigUint64Array.of(CL_SEMAPHORE_TYPE_KHR, BigInt(CL_SEMAPHORE_TYPE_BINARY_KHR), ...properties, 0n);
+  const semaphore = made(functions[CREATE](context, all, errcode), CREATE);
+  ledger.add(KIND);
+  return BigUint64Array.of(semaphore);
+}
+
+function release(functions: Semaphores, [semaphore]: Imported): void {
+  ledger.remove(KIND);
+  check(functions.clReleaseSemaphoreKHR(semaphore as ClSemaphoreKhr), "clReleaseSemaphoreKHR");
+}
+
+function propertyOf(kind: SyncKind): bigint {
+  return BigInt(SEMAPHORE_HANDLES.find((handle) => handle.kind === kind)!.property);
+}

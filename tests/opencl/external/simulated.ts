@@ -1,0 +1,310 @@
+/**
+ * PoCL as a driver with external memory and semaphores: what crosses by an fd is a memfd, which it maps; a semaphore is a
+ * user event that is set once the signal is over. It is strict where a GPU's driver is silent: {@linkcode misuses}. It has
+ * to be imported before OpenCL is opened.
+ *
+ * @module
+ */
+import { NULL } from "../../../ffi/address.ts";
+import type { Address } from "../../../ffi/address.ts";
+import * as cl from "../../../ffi/opencl/constants.ts";
+import { CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_OUT_OF_RESOURCES } from "../../../ffi/opencl/errors.ts";
+import type { OpenCL } from "../../../ffi/opencl/functions.ts";
+import { CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR } from "../../../ffi/opencl_external/constants.ts";
+import { CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR } from "../../../ffi/opencl_semaphore/constants.ts";
+import { closeFd, duplicateFd, statusOf } from "../../../src/core/native/fd.ts";
+import { setTap } from "../../../src/core/native/library.ts";
+import { mapPages, unmapPages } from "../../../src/core/native/pages.ts";
+import { addressOf } from "../../../src/core/native/pin.ts";
+import { libc } from "../../../src/core/native/libc.ts";
+import { cString } from "../../../src/core/native/text.ts";
+import { sleepSync } from "../../../src/core/native/sleep.ts";
+
+/** The UUID of the device. */
+export const UUID = "00112233445566778899aabbccddeeff";
+
+/** The calls of the extensions, in order. */
+export const told: string[] = [];
+
+/** What a GPU's driver would have answered with wrong bytes, or a hang. */
+export const misuses: string[] = [];
+
+/** Blocking calls of the host's. */
+export const blocking: string[] = [];
+
+/** The fds of semaphores as they were imported. */
+export const semaphoreFds: number[] = [];
+
+/** What the driver is to do. */
+export const driver: {
+  /** The next call of this name fails. */
+  fails: string | undefined;
+  /** Contexts that are opened from now on export their marks, as no driver seen so far does. */
+  exportsSyncFiles: boolean;
+} = { fails: undefined, exportsSyncFiles: false };
+
+const EXTENSIONS = [
+  "cl_khr_device_uuid",
+  "cl_khr_external_memory",
+  "cl_khr_external_memory_opaque_fd",
+  "cl_khr_semaphore",
+  "cl_khr_external_semaphore",
+  "cl_khr_external_semaphore_opaque_fd",
+  "cl_khr_external_semaphore_sync_fd",
+].map((name) => ` ${name}`).join("");
+
+/** What it answers of the extensions, in words of 32 bits. */
+const ANSWERS: ReadonlyMap<number, readonly number[]> = new Map([
+  [cl.CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR, [cl.CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR]],
+  [
+    cl.CL_DEVICE_SEMAPHORE_IMPORT_HANDLE_TYPES_KHR,
+    [cl.CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR, cl.CL_SEMAPHORE_HANDLE_SYNC_FD_KHR],
+  ],
+  [cl.CL_DEVICE_SEMAPHORE_TYPES_KHR, [cl.CL_SEMAPHORE_TYPE_BINARY_KHR]],
+  [cl.CL_DEVICE_UUID_KHR, [...new Uint32Array(Uint8Array.fromHex(UUID).buffer)]],
+]);
+
+/** An imported buffer. */
+interface Held {
+  readonly fd: number;
+  readonly address: Address;
+  readonly byteLength: number;
+  references: number;
+  isAcquired: boolean;
+}
+
+/** What is behind the fds of one semaphore: signals that were submitted, and waits that are held up. */
+interface Payload {
+  readonly signals: bigint[];
+  readonly waits: bigint[];
+}
+
+const buffers = new Map<bigint, Held>();
+const payloads = new Map<bigint, Payload>();
+const semaphores = new Map<bigint, { readonly fd: number; readonly payload: Payload }>();
+let nextSemaphore = 0x5e0000n;
+
+/** The buffers and semaphores that were made and not released. */
+export function alive(): number {
+  return buffers.size + semaphores.size;
+}
+
+setTap((api, functions) => {
+  if (api === "opencl") return { ...functions, ...loader(functions as unknown as OpenCL) };
+  if (api === "opencl_external") return external();
+  return api === "opencl_semaphore" ? semaphore() : functions;
+});
+
+let real: OpenCL;
+
+/** A code if this call is to fail. */
+function failed(name: string): boolean {
+  if (driver.fails !== name) return false;
+  driver.fails = undefined;
+  return true;
+}
+
+function tell(name: string, run: () => number): number {
+  told.push(name);
+  return failed(name) ? CL_OUT_OF_RESOURCES : run();
+}
+
+function put(errcode: BufferSource, code: number): bigint {
+  (errcode as Int32Array)[0] = code;
+  return 0n;
+}
+
+// deno-lint-ignore no-explicit-any -- native functions of any signature
+type Fakes = Record<string, (...args: any[]) => unknown>;
+
+function loader(functions: OpenCL): Fakes {
+  real = functions;
+  const pumped = (name: keyof OpenCL) => (...args: never[]) => {
+    pump();
+    return (functions[name] as (...args: never[]) => number)(...args);
+  };
+  const transfer =
+    (name: "clEnqueueReadBuffer" | "clEnqueueWriteBuffer") => (queue: bigint, mem: bigint, ...args: never[]) => {
+      if (buffers.get(mem)?.isAcquired === false) misuses.push(`${name} of a buffer that was not acquired`);
+      return pumped(name)(queue as never, mem as never, ...args);
+    };
+  return {
+    clGetDeviceInfo(device: never, name: number, size: bigint, value: Uint8Array | null, written: never) {
+      const exported = driver.exportsSyncFiles ? [cl.CL_SEMAPHORE_HANDLE_SYNC_FD_KHR] : [];
+      const answer = name === cl.CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR ? exported : ANSWERS.get(name);
+      if (answer !== undefined) return fill(new Uint8Array(Uint32Array.from(answer).buffer), size, value, written);
+      if (name !== cl.CL_DEVICE_EXTENSIONS) {
+        return functions.clGetDeviceInfo(device, name, size, value as never, written);
+      }
+      const length = new BigUint64Array(1);
+      functions.clGetDeviceInfo(device, name, 0n, null, length);
+      const own = new Uint8Array(Number(length[0]));
+      functions.clGetDeviceInfo(device, name, length[0], own, null);
+      const text = new TextDecoder().decode(own).replace(/\0/g, "");
+      return fill(new TextEncoder().encode(`${text}${EXTENSIONS}\0`), size, value, written);
+    },
+    clCreateBufferWithProperties(
+      context: never,
+      properties: BigUint64Array,
+      flags: bigint,
+      size: bigint,
+      _host: never,
+      errcode: never,
+    ) {
+      told.push("clCreateBufferWithProperties");
+      if (failed("clCreateBufferWithProperties")) return put(errcode, 999); // a code of another API, as NVIDIA's
+      if (properties[0] !== BigInt(CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR)) return put(errcode, CL_INVALID_VALUE);
+      const [fd, byteLength] = [Number(properties[1]), Number(size)];
+      if (statusOf(fd).byteLength < size) return put(errcode, CL_INVALID_VALUE);
+      const address = mapPages(NULL, byteLength, fd);
+      const mem = functions.clCreateBuffer(context, flags | cl.CL_MEM_USE_HOST_PTR, size, address, errcode);
+      buffers.set(mem, { fd, address, byteLength, references: 1, isAcquired: false });
+      return mem;
+    },
+    clReleaseMemObject(mem: never) {
+      const code = functions.clReleaseMemObject(mem);
+      const held = buffers.get(mem);
+      if (held === undefined || --held.references > 0) return code;
+      if (held.isAcquired) misuses.push("a buffer was released while it was acquired");
+      buffers.delete(mem);
+      unmapPages(held.address, held.byteLength);
+      closeFd(held.fd);
+      return code;
+    },
+    clGetEventInfo(...args: never[]) {
+      progress();
+      return (functions.clGetEventInfo as (...args: never[]) => number)(...args);
+    },
+    clWaitForEvents: (...args: never[]) => {
+      blocking.push("clWaitForEvents");
+      return pumped("clWaitForEvents")(...args);
+    },
+    clFinish: (...args: never[]) => {
+      blocking.push("clFinish");
+      return pumped("clFinish")(...args);
+    },
+    clWaitForEventsAsync: pumped("clWaitForEventsAsync"),
+    clEnqueueReadBuffer: transfer("clEnqueueReadBuffer"),
+    clEnqueueWriteBuffer: transfer("clEnqueueWriteBuffer"),
+  };
+}
+
+function fill(bytes: Uint8Array, size: bigint, value: Uint8Array | null, written: BigUint64Array | null): number {
+  if (written !== null) written[0] = BigInt(bytes.length);
+  if (value === null) return 0;
+  if (BigInt(bytes.length) > size) return CL_INVALID_VALUE;
+  new Uint8Array(value.buffer, value.byteOffset).set(bytes);
+  return 0;
+}
+
+function external(): Fakes {
+  const handing =
+    (name: string, acquires: boolean) =>
+    (queue: never, _count: number, mems: BigUint64Array, waitCount: never, waits: never, slot: never) =>
+      tell(name, () => {
+        const held = buffers.get(mems[0])!;
+        if (held.isAcquired === acquires) {
+          misuses.push(`${name} of a buffer that ${acquires ? "was acquired" : "was not"}`);
+          return CL_INVALID_OPERATION;
+        }
+        held.isAcquired = acquires;
+        return real.clEnqueueMarkerWithWaitList(queue, waitCount, waits, slot);
+      });
+  const [acquire, release] = ["clEnqueueAcquireExternalMemObjectsKHR", "clEnqueueReleaseExternalMemObjectsKHR"];
+  return { [acquire]: handing(acquire, true), [release]: handing(release, false) };
+}
+
+function semaphore(): Fakes {
+  return {
+    clCreateSemaphoreWithPropertiesKHR(_context: never, properties: BigUint64Array, errcode: never) {
+      told.push("clCreateSemaphoreWithPropertiesKHR");
+      if (failed("clCreateSemaphoreWithPropertiesKHR")) return put(errcode, 999);
+      const [, , property, value] = properties;
+      const exports = property === CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR;
+      const fd = exports ? someFd() : Number(value);
+      if (!exports) semaphoreFds.push(fd);
+      const { identity } = statusOf(fd);
+      const payload = payloads.get(identity) ?? { signals: [], waits: [] };
+      payloads.set(identity, payload);
+      semaphores.set(++nextSemaphore, { fd, payload });
+      put(errcode, 0);
+      return nextSemaphore;
+    },
+    clReleaseSemaphoreKHR: (handle: bigint) => {
+      closeFd(semaphores.get(handle)!.fd);
+      semaphores.delete(handle);
+      return tell("clReleaseSemaphoreKHR", () => 0);
+    },
+    clEnqueueWaitSemaphoresKHR: (
+      queue: never,
+      _n: number,
+      [handle]: BigUint64Array,
+      _values: never,
+      _count: never,
+      _waits: never,
+      slot: never,
+    ) =>
+      tell("clEnqueueWaitSemaphoresKHR", () => {
+        const context = new BigUint64Array(1);
+        real.clGetCommandQueueInfo(queue, cl.CL_QUEUE_CONTEXT, 8n, context, null);
+        const event = real.clCreateUserEvent(context[0] as never, new Int32Array(1));
+        const list = BigUint64Array.of(event);
+        semaphores.get(handle)!.payload.waits.push(event);
+        return real.clEnqueueMarkerWithWaitList(queue, 1, addressOf(list, "opencl"), slot) + Number(list[0] - event);
+      }),
+    clEnqueueSignalSemaphoresKHR: (
+      queue: never,
+      _n: number,
+      [handle]: BigUint64Array,
+      _values: never,
+      count: never,
+      waits: never,
+      slot: bigint,
+    ) =>
+      tell("clEnqueueSignalSemaphoresKHR", () => {
+        const out = new BigUint64Array(1);
+        const code = real.clEnqueueMarkerWithWaitList(queue, count, waits, addressOf(out, "opencl"));
+        if (slot !== 0n) {
+          new BigUint64Array(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(slot)!, 8))[0] = out[0];
+        }
+        if (slot !== 0n) real.clRetainEvent(out[0] as never);
+        semaphores.get(handle)!.payload.signals.push(out[0]);
+        return code;
+      }),
+    clGetSemaphoreHandleForTypeKHR: (handle: bigint, _device: never, _type: never, _size: never, out: Int32Array) =>
+      tell("clGetSemaphoreHandleForTypeKHR", () => {
+        out[0] = duplicateFd(semaphores.get(handle)!.fd);
+        return 0;
+      }),
+    clGetSemaphoreInfoKHR: () => CL_INVALID_OPERATION,
+    clRetainSemaphoreKHR: () => CL_INVALID_OPERATION,
+  };
+}
+
+/** An fd of a driver's. */
+export function someFd(): number {
+  return libc().memfd_create(cString("of a driver"), 0);
+}
+
+/** Lets the waits go on whose signals are over. */
+function progress(): void {
+  for (const { signals, waits } of payloads.values()) {
+    while (signals.length > 0 && waits.length > 0 && statusOfEvent(signals[0]) <= 0) {
+      const [signal, wait] = [signals.shift()!, waits.shift()!];
+      real.clSetUserEventStatus(wait as never, 0);
+      for (const event of [signal, wait]) real.clReleaseEvent(event as never);
+    }
+  }
+}
+
+function statusOfEvent(event: bigint): number {
+  const status = new Int32Array(2);
+  real.clGetEventInfo(event as never, cl.CL_EVENT_COMMAND_EXECUTION_STATUS, 4n, addressOf(status, "opencl"), NULL);
+  return status[0];
+}
+
+/** Until nothing waits any more: PoCL would block for ever behind an unset event. */
+function pump(): void {
+  const isHeld = () => [...payloads.values()].some(({ signals, waits }) => signals.length > 0 && waits.length > 0);
+  for (progress(); isHeld(); progress()) sleepSync(1);
+}
