@@ -1,8 +1,15 @@
 /** One memory for CUDA and OpenCL, and for the CPU where it lies on the host. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { host, ledger, MapperGraph, region } from "@samepage/interop";
-import type { CudaContext } from "@samepage/interop/cuda";
-import { BaseOf, OpenCLContext, openclDevices } from "@samepage/interop/opencl";
+import { Port } from "../../src/core/device/port.ts";
+import type { MemoryTarget } from "../../src/core/device/memory.ts";
+import { layout } from "../../src/core/layout/layout.ts";
+import { NativeCallError } from "../../src/core/errors.ts";
+import { libc } from "../../src/core/native/libc.ts";
+import { cString } from "../../src/core/native/text.ts";
+import { importAs } from "../../src/core/tensors/over.ts";
+import type { CudaContext, CudaTensor } from "@samepage/interop/cuda";
+import { BaseOf, OpenCLContext, openclDevices, type OpenCLTensor } from "@samepage/interop/opencl";
 import { kernelsOf } from "../opencl/help.ts";
 import { devices, gpuTest, withCuda } from "./help.ts";
 
@@ -46,7 +53,6 @@ for (const location of ["device", "host"] as const) {
       fill.run([seen.length], [buffer, 11]);
       assertThrows(() => cuda.stream.fill(tensor, 0)); // it is lent
     }
-    assertEquals(ledger.alive["opencl.external_fd"], undefined);
     cuda.stream.read(tensor, seen);
     assert(seen.every((byte, i) => byte === ((11 + i * 7) & 0xff)));
   });
@@ -106,6 +112,78 @@ bothTest("what OpenCL has of CUDA's memory is not shown to the host by OpenCL", 
   using buffer = graph.map(tensor, cl);
   const route = graph.explain(buffer, host);
   assert(!route.open && String(route).includes("memory of another API"), String(route));
+});
+
+/** Memory by an fd, as another process would send it. */
+function imported(target: MemoryTarget, fd: number, byteLength = 2 << 20) {
+  const received = { layouts: [layout(SHAPE)], access: "read-write" } as const;
+  return importAs(target, new Port("opaque-fd", { fd, byteLength }), received);
+}
+
+gpuTest("CUDA imports memory by an fd as often as it is asked, in place, and leaves no fd", () =>
+  withCuda((cuda) => {
+    using memory = cuda.virtual.allocate(SHAPE);
+    const seen = new Uint8Array(SHAPE.shape[0]);
+    imported(cuda, cuda.virtual.exportFd(memory))[Symbol.dispose](); // what the driver opens once, and keeps
+    const fds = openFds();
+    {
+      using one = imported(cuda, cuda.virtual.exportFd(memory)) as CudaTensor;
+      using two = imported(cuda, cuda.virtual.exportFd(memory)) as CudaTensor;
+      cuda.stream.fill(one, 21);
+      cuda.stream.read(two, seen);
+      assert(seen.every((byte) => byte === 21));
+      cuda.stream.fill(memory, 22);
+      cuda.stream.read(one, seen);
+      assert(seen.every((byte) => byte === 22));
+    }
+    assertEquals(openFds(), fds, "open fds");
+  }));
+
+gpuTest(
+  "an fd that is not of memory, or of less of it, is refused by name, and no fd is left",
+  () =>
+    withCuda((cuda) => {
+      using memory = cuda.virtual.allocate(SHAPE);
+      const attempts: readonly (readonly [what: string, fd: () => number, byteLength?: number])[] = [
+        ["a memfd", () => libc().memfd_create(cString("no memory of a GPU"), 0)],
+        ["a file", () => libc().open(cString("/dev/null"), 0, 0)],
+        ["longer than it is", () => cuda.virtual.exportFd(memory), 2 ** 40],
+      ];
+      for (const [what, fd, byteLength] of attempts) assertThrows(() => imported(cuda, fd(), byteLength), what);
+      const fds = openFds();
+      for (const [what, fd, byteLength] of attempts) {
+        assertThrows(() => imported(cuda, fd(), byteLength), NativeCallError, undefined, what);
+        assertEquals(openFds(), fds, what);
+      }
+      cuda.stream.fill(memory, 1); // CUDA still answers
+      cuda.stream.finish();
+    }),
+);
+
+bothTest("OpenCL refuses an fd that is not of memory, and leaves none", (_cuda, cl) => {
+  const memfd = () => libc().memfd_create(cString("no memory of a GPU"), 0);
+  assertThrows(() => imported(cl, memfd()), NativeCallError);
+  const fds = openFds();
+  for (let i = 0; i < 10; i++) assertThrows(() => imported(cl, memfd()), NativeCallError);
+  assertEquals(openFds(), fds, "open fds");
+});
+
+bothTest("OpenCL imports memory by an fd as often as it is asked, in place, and leaves no fd", (cuda, cl) => {
+  using memory = cuda.virtual.allocate(SHAPE);
+  const seen = new Uint8Array(SHAPE.shape[0]);
+  imported(cl, cuda.virtual.exportFd(memory))[Symbol.dispose]();
+  const fds = openFds();
+  {
+    using one = imported(cl, cuda.virtual.exportFd(memory)) as OpenCLTensor;
+    using two = imported(cl, cuda.virtual.exportFd(memory)) as OpenCLTensor;
+    cuda.stream.fill(memory, 9);
+    cuda.stream.finish();
+    for (const tensor of [one, two]) {
+      cl.queue.read(tensor, seen);
+      assert(seen.every((byte) => byte === 9));
+    }
+  }
+  assertEquals(openFds(), fds, "open fds");
 });
 
 gpuTest("virtual memory goes to no platform that does not import it", () =>

@@ -1,6 +1,11 @@
 /** Every native call that gives memory and events out, or takes them in, fails once. */
 import { assertNoneSwallowed, BYTES, SIZE, swept, test } from "./cuda.ts"; // first: it taps the libraries
 import { assertEquals } from "@std/assert";
+import { MapperGraph } from "../../mod.ts";
+import { Port } from "../../src/core/device/port.ts";
+import { layout } from "../../src/core/layout/layout.ts";
+import { importAs } from "../../src/core/tensors/over.ts";
+import { OpenCLContext, openclDevices } from "../../src/opencl/mod.ts";
 import { assertSame } from "../conformance/bytes.ts";
 import { exported } from "../cuda/cells/exporter.ts";
 
@@ -27,6 +32,41 @@ test("an fd of virtual memory, and its import", async (cuda) => {
     ["libc.fcntl", "cuda.cuMemImportFromShareableHandle", "cuda.cuMemMap", "cuda.cuMemSetAccess"],
     () => {
       assertEquals(openFds(), fds, "open fds");
+    },
+  );
+});
+
+test("memory of another API, by its fd", async (cuda) => {
+  using memory = cuda.virtual.allocate(BYTES);
+  const { byteLength } = memory.grant.allocation.block;
+  const once = () => {
+    const port = new Port("opaque-fd", { fd: cuda.virtual.exportFd(memory), byteLength });
+    importAs(cuda, port, { layouts: [layout(BYTES)], access: "read-write" })[Symbol.dispose]();
+  };
+  once();
+  const fds = openFds();
+  await swept(
+    once,
+    ["cudart.cudaImportExternalMemory", "cudart.cudaExternalMemoryGetMappedBuffer", "cudart.cudaDestroyExternalMemory"],
+    () => assertEquals(openFds(), fds, "open fds"),
+  );
+});
+
+test("virtual memory for OpenCL, by its fd", async (cuda) => {
+  const device = openclDevices().find(({ id }) => id.uuid === cuda.id.uuid);
+  if (device === undefined) return; // OpenCL does not have this GPU
+  using cl = OpenCLContext.create([device]);
+  using graph = new MapperGraph([cuda, cl]);
+  const fds: number[] = [];
+  await swept(
+    () => {
+      using memory = cuda.virtual.allocate(BYTES);
+      graph.map(memory, cl)[Symbol.dispose]();
+    },
+    ["opencl.clCreateBufferWithProperties", "opencl_external.clEnqueueAcquireExternalMemObjectsKHR"],
+    () => {
+      fds.push(openFds());
+      assertEquals(fds.at(-1), fds[0], "open fds");
     },
   );
 });

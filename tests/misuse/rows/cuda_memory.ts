@@ -1,6 +1,11 @@
 import { AccessError, DisposedError, host, LayoutError, MapperGraph, NativeCallError } from "@samepage/interop";
 import type { CudaTensor } from "@samepage/interop/cuda";
 import { BYTES, device, kernels, ONE } from "../cuda.ts";
+import { Port } from "../../../src/core/device/port.ts";
+import { layout } from "../../../src/core/layout/layout.ts";
+import { libc } from "../../../src/core/native/libc.ts";
+import { cString } from "../../../src/core/native/text.ts";
+import { importAs } from "../../../src/core/tensors/over.ts";
 import { any, fails, outcome, safe, same, say } from "../kit.ts";
 import { table } from "../row.ts";
 
@@ -290,6 +295,26 @@ export default table(import.meta, {
       "ArgumentError tensor",
       "ArgumentError tensor",
     ],
+  },
+  "memory of another API, by an fd of something else": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using x = cuda.virtual.allocate(BYTES);
+      const received = { layouts: [layout(BYTES)], access: "read-write" } as const;
+      const take = (fd: number, byteLength = 2 << 20) =>
+        importAs(cuda, new Port("opaque-fd", { fd, byteLength }), received);
+      fails("a memfd", () => take(libc().memfd_create(cString("none of a GPU's"), 0)));
+      fails("a file", () => take(libc().open(cString("/dev/null"), 0, 0)));
+      fails("longer than it is", () => take(cuda.virtual.exportFd(x), 2 ** 40));
+      fails("nothing", () => take(cuda.virtual.exportFd(x), 0));
+      using again = take(cuda.virtual.exportFd(x)) as CudaTensor;
+      cuda.stream.fill(again, 1);
+      cuda.stream.finish();
+      const disposed = take(cuda.virtual.exportFd(x)) as CudaTensor;
+      disposed[Symbol.dispose]();
+      fails("disposed", () => cuda.stream.fill(disposed, 1), DisposedError);
+    },
   },
   "a dma-buf of half a page": {
     gpus: 1,
