@@ -17,15 +17,3 @@ export const CL_SEMAPHORE_PAYLOAD_KHR = 0x203C;
 export const CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR = 0x203Fn;
 /** `#define CL_SEMAPHORE_TYPE_KHR 0x203D` */
 export const CL_SEMAPHORE_TYPE_KHR = 0x203Dn;
-
-// cl_semaphore_type_khr
-
-/** `#define CL_SEMAPHORE_TYPE_BINARY_KHR 1` */
-export const CL_SEMAPHORE_TYPE_BINARY_KHR = 1;
-
-// cl_external_semaphore_handle_type_khr
-
-/** `#define CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR 0x2055` */
-export const CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR = 0x2055;
-/** `#define CL_SEMAPHORE_HANDLE_SYNC_FD_KHR 0x2058` */
-export const CL_SEMAPHORE_HANDLE_SYNC_FD_KHR = 0x2058;

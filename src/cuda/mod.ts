@@ -54,7 +54,7 @@ export type {
 export { type AdviseOptions, CudaManaged, type ManagedAllocation, type ManagedAttachment } from "./memory/managed.ts";
 export type { ManagedAdvice, ManagedHints, ManagedPlace } from "./memory/managed_advice.ts";
 export { ManagedTurns, type StreamCommands } from "./memory/managed_turns.ts";
-export { CudaVirtual, type VirtualAllocation, type VirtualLocation, type VirtualImport } from "./memory/virtual.ts";
+export { CudaVirtual, type VirtualAllocation, type VirtualImport, type VirtualLocation } from "./memory/virtual.ts";
 export { CudaRegistration } from "./memory/keep.ts";
 export type { RegisterOptions } from "./memory/register_flags.ts";
 export type { CudaBlock, CudaMemoryKind } from "./memory/block.ts";

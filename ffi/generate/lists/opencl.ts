@@ -102,6 +102,10 @@ export const opencl: Library = {
     { type: "cl_bool", names: ["CL_FALSE", "CL_TRUE"] },
 
     { type: "cl_platform_info", names: ["CL_PLATFORM_*"], from: ["cl.h"] },
+    {
+      type: "cl_platform_info",
+      names: ["CL_PLATFORM_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR", "CL_PLATFORM_SEMAPHORE_*_KHR"],
+    },
     { type: "cl_device_type", names: ["CL_DEVICE_TYPE_*"], from: ["cl.h"] },
     { type: "cl_device_svm_capabilities", names: ["CL_DEVICE_SVM_*", "!*_CAPABILITIES"], from: ["cl.h"] },
     {

@@ -12,12 +12,7 @@ export const openclExternal: Library = {
     { name: "clEnqueueReleaseExternalMemObjectsKHR", address: ["event_wait_list", "event"] },
   ],
   constants: [
-    { type: "cl_device_info", names: ["CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR"] },
     { type: "cl_mem_properties", names: ["CL_DEVICE_HANDLE_LIST_KHR", "CL_DEVICE_HANDLE_LIST_END_KHR"] },
-    {
-      type: "cl_external_memory_handle_type_khr",
-      names: ["CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR", "CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR"],
-    },
   ],
   structs: [],
 };

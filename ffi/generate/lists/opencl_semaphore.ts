@@ -23,11 +23,6 @@ export const openclSemaphore: Library = {
       names: ["CL_SEMAPHORE_*_KHR", "!CL_SEMAPHORE_TYPE_*", "!CL_SEMAPHORE_HANDLE_*", "!CL_SEMAPHORE_EXPORT_*"],
     },
     { type: "cl_semaphore_properties_khr", names: ["CL_SEMAPHORE_TYPE_KHR", "CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR"] },
-    { type: "cl_semaphore_type_khr", names: ["CL_SEMAPHORE_TYPE_BINARY_KHR"] },
-    {
-      type: "cl_external_semaphore_handle_type_khr",
-      names: ["CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR", "CL_SEMAPHORE_HANDLE_SYNC_FD_KHR"],
-    },
   ],
   structs: [],
 };

@@ -1,10 +1,10 @@
 import * as cl from "../../../ffi/opencl/constants.ts";
 import type { ClDeviceId, ClPlatformId } from "../../../ffi/opencl/handles.ts";
 import { type Ask, count, deviceQuery, flag, from, size, text, word } from "../../opencl/devices/queries.ts";
-import { infoString } from "../../opencl/info.ts";
+import { infoBytes, infoString, type Query } from "../../opencl/info.ts";
 import { opencl } from "../../opencl/library.ts";
 import { LOADER_INFOS, loaderInfo } from "../../opencl/loader.ts";
-import { factOf } from "../library.ts";
+import { factOf, told } from "../library.ts";
 import type { Fact } from "../report.ts";
 
 /** The queries by name. */
@@ -70,16 +70,27 @@ export function deviceFacts(handle: ClDeviceId): readonly Fact[] {
   return asks.flatMap(([name, ask]) => factOf(name, () => ask(cl[name] as number)(device)));
 }
 
+/** The handle types that a platform with an extension takes and gives, in numbers. */
+const HANDLES = [
+  ["CL_PLATFORM_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR", "cl_khr_external_memory"],
+  ["CL_PLATFORM_SEMAPHORE_TYPES_KHR", "cl_khr_semaphore"],
+  ["CL_PLATFORM_SEMAPHORE_IMPORT_HANDLE_TYPES_KHR", "cl_khr_external_semaphore"],
+  ["CL_PLATFORM_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR", "cl_khr_external_semaphore"],
+] as const;
+
 /** A platform's facts about itself. */
 export function platformFacts(platform: ClPlatformId): readonly Fact[] {
-  return PLATFORM.flatMap((fact) =>
-    factOf(fact, () =>
-      infoString(
-        "clGetPlatformInfo",
-        (name, size, value, written) => opencl().clGetPlatformInfo(platform, name, size, value, written),
-        cl[fact],
-      ))
-  );
+  const fn = "clGetPlatformInfo";
+  const query: Query = (name, size, value, written) => opencl()[fn](platform, name, size, value, written);
+  const facts = PLATFORM.flatMap((fact) => factOf(fact, () => infoString(fn, query, cl[fact])));
+  const extensions = (told(facts, "CL_PLATFORM_EXTENSIONS") ?? "").split(/\s+/);
+  const handles = HANDLES.filter(([, extension]) => extensions.includes(extension));
+  return [...facts, ...handles.flatMap(([fact]) => factOf(fact, () => hexadecimal(infoBytes(fn, query, cl[fact]))))];
+}
+
+/** A list of 32-bit numbers: `"0x2060 0x2067"`. */
+function hexadecimal({ buffer }: DataView<ArrayBuffer>): string {
+  return [...new Uint32Array(buffer)].map((value) => `0x${value.toString(16)}`).join(" ");
 }
 
 /** The ICD loader's facts about itself; an old loader has none. */

@@ -15,6 +15,7 @@ export function traitsOf(cl: OpenCLContext, proofs: boolean): Trait[] {
     "SVM": () => svmOf(device),
     "images": () => imagesOf(device),
     "sharing": () => sharingOf(device),
+    "not shared": () => lackingOf(device),
     "identity": () => identityOf(device),
   };
   return Object.entries(lines).flatMap(([label, tell]) => {
@@ -91,6 +92,25 @@ function sharingOf({ sharing }: OpenCLDevice): string {
     ...sharing.semaphoreExports.map((type) => `semaphores out by ${type}`),
   ];
   return [sharing.extensions.join(" "), ...handles].join("; ");
+}
+
+/** The extensions that share with each other API, and what has one where this device has none. */
+const OTHERS: readonly (readonly [extension: string, who: string])[] = [
+  ["cl_khr_external_memory", "a GPU's driver with Vulkan or dma-bufs has it"],
+  ["cl_khr_semaphore", "a GPU's driver with Vulkan has it"],
+  ["cl_khr_gl_sharing", "a GPU's driver with OpenGL has it"],
+  ["cl_khr_gl_event", "a GPU's driver with OpenGL has it"],
+  ["cl_khr_egl_image", "drivers of phones and boards have it"],
+  ["cl_khr_egl_event", "drivers of phones and boards have it"],
+  ["cl_khr_d3d10_sharing", "it needs Windows"],
+  ["cl_khr_d3d11_sharing", "it needs Windows"],
+];
+
+function lackingOf({ sharing }: OpenCLDevice): string | undefined {
+  const lacks = OTHERS.filter(([extension]) => !sharing.extensions.includes(extension));
+  if (lacks.length === 0) return undefined;
+  const groups = Map.groupBy(lacks, ([, who]) => who);
+  return [...groups].map(([who, group]) => `${group.map(([extension]) => extension).join(" ")} (${who})`).join("; ");
 }
 
 function identityOf({ id }: OpenCLDevice): string | undefined {

@@ -29,6 +29,8 @@ export interface DeviceSharing {
 const EXTENSIONS = [
   "cl_khr_gl_",
   "cl_khr_egl_",
+  "cl_khr_d3d10_",
+  "cl_khr_d3d11_",
   "cl_khr_external_",
   "cl_khr_semaphore",
   "cl_khr_image2d_from_buffer",

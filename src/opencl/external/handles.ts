@@ -1,11 +1,9 @@
 import {
   CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
   CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
-} from "../../../ffi/opencl_external/constants.ts";
-import {
   CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR,
   CL_SEMAPHORE_HANDLE_SYNC_FD_KHR,
-} from "../../../ffi/opencl_semaphore/constants.ts";
+} from "../../../ffi/opencl/constants.ts";
 import type { MemoryKind, SyncKind } from "../../core/device/port.ts";
 import type { OpenCLDevice } from "../device.ts";
 

@@ -1,9 +1,9 @@
 import { NULL } from "../../../ffi/address.ts";
 import { F_DUPFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
 import type { ClContext, ClEvent } from "../../../ffi/opencl/handles.ts";
+import { CL_SEMAPHORE_TYPE_BINARY_KHR } from "../../../ffi/opencl/constants.ts";
 import {
   CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
-  CL_SEMAPHORE_TYPE_BINARY_KHR,
   CL_SEMAPHORE_TYPE_KHR,
 } from "../../../ffi/opencl_semaphore/constants.ts";
 import type { Semaphores } from "../../../ffi/opencl_semaphore/functions.ts";

@@ -10,7 +10,6 @@ import type { Address } from "../../../ffi/address.ts";
 import * as cl from "../../../ffi/opencl/constants.ts";
 import { CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_OUT_OF_RESOURCES } from "../../../ffi/opencl/errors.ts";
 import type { OpenCL } from "../../../ffi/opencl/functions.ts";
-import { CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR } from "../../../ffi/opencl_external/constants.ts";
 import { CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR } from "../../../ffi/opencl_semaphore/constants.ts";
 import { closeFd, duplicateFd, statusOf } from "../../../src/core/native/fd.ts";
 import { setTap } from "../../../src/core/native/library.ts";
@@ -153,7 +152,7 @@ function loader(functions: OpenCL): Fakes {
     ) {
       told.push("clCreateBufferWithProperties");
       if (failed("clCreateBufferWithProperties")) return put(errcode, 999); // a code of another API, as NVIDIA's
-      if (properties[0] !== BigInt(CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR)) return put(errcode, CL_INVALID_VALUE);
+      if (properties[0] !== BigInt(cl.CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR)) return put(errcode, CL_INVALID_VALUE);
       const [fd, byteLength] = [Number(properties[1]), Number(size)];
       if (statusOf(fd).byteLength < size) return put(errcode, CL_INVALID_VALUE);
       const address = mapPages(NULL, byteLength, fd);
