@@ -46,8 +46,16 @@ function of12(library: Library): Library {
   return { ...library, folders: [`${CUDA_12_FOLDER}include`, ...cuda.folders] };
 }
 
-/** What is of another size: of the first, room is made for any version and its beginning read; the other has grown. */
-const SIZES = ["cudaDeviceProp", "cudaResourceDesc"].map((name) => `sizeof(struct ${name})`);
+/** What has grown since: CUDA 12 reads the beginning. */
+const GROWN = [
+  "cudaResourceDesc",
+  "cudaExternalMemoryHandleDesc",
+  "cudaExternalMemoryBufferDesc",
+  "cudaExternalSemaphoreHandleDesc",
+] as const;
+
+/** What is of another size: of the first, room is made for any version and its beginning read. */
+const SIZES = ["cudaDeviceProp", ...GROWN].map((name) => `sizeof(struct ${name})`);
 
 abiTest(
   "what CUDA 12.0 has of constants and structs is as CUDA 13 has it",
@@ -58,8 +66,8 @@ abiTest(
         assert(known.length > 400, `${known.length}`);
         assertEquals(await contradictedOn(target, of12(library), known), library === cudaRuntime ? SIZES : []);
       }
-      const grown = { expression: `${SIZES[1]} < ${runtime.cudaResourceDesc.size}`, value: 1n };
-      assertEquals(await contradictedOn(target, of12(cudaRuntime), [grown]), []);
+      const grown = GROWN.map((name) => ({ expression: `sizeof(struct ${name}) < ${runtime[name].size}`, value: 1n }));
+      assertEquals(await contradictedOn(target, of12(cudaRuntime), grown), []);
     }
   },
   "cuda",

@@ -10,6 +10,7 @@ import { cString } from "../../src/core/native/text.ts";
 import { importAs } from "../../src/core/tensors/over.ts";
 import type { CudaContext, CudaTensor } from "@samepage/interop/cuda";
 import { BaseOf, OpenCLContext, openclDevices, type OpenCLTensor } from "@samepage/interop/opencl";
+import { openFds } from "../gc.ts";
 import { kernelsOf } from "../opencl/help.ts";
 import { devices, gpuTest, withCuda } from "./help.ts";
 
@@ -28,10 +29,6 @@ function bothTest(name: string, run: (cuda: CudaContext, cl: OpenCLContext) => u
       using cl = OpenCLContext.create([device!]);
       await run(cuda, cl);
     }));
-}
-
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
 }
 
 for (const location of ["device", "host"] as const) {

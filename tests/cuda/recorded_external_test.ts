@@ -25,6 +25,7 @@ import { libc } from "../../src/core/native/libc.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { importAs } from "../../src/core/tensors/over.ts";
 import { CudaContext, type CudaTensor } from "../../src/cuda/mod.ts";
+import { openFds } from "../gc.ts";
 import type { Fakes } from "./kernels/recording.ts";
 import { recordedTests } from "./recorded.ts";
 
@@ -97,10 +98,6 @@ function recordedTest(name: string, run: (cuda: CudaContext) => void): void {
     cuda[Symbol.dispose]();
     assertEquals(openFds(), fds, "open fds");
   });
-}
-
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
 }
 
 /** An fd that stands for one of a driver's. */

@@ -14,6 +14,7 @@ import { LayoutError, NativeCallError, NoRouteError } from "../../src/core/error
 import type { Imported } from "../../src/core/device/memory.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Allocation } from "../../src/core/memory/allocation.ts";
+import { openFds } from "../gc.ts";
 import { kernelsOf, open, test } from "./help.ts";
 
 const LAPS = 20;
@@ -39,10 +40,6 @@ function simulated(name: string, run: (cl: OpenCLContext) => unknown): void {
     }
     assertEquals([openFds(), alive(), misuses], [fds, 0, []], "open fds, what is alive, misuses");
   });
-}
-
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
 }
 
 /** As the graph imports. */
