@@ -1,0 +1,206 @@
+/** One memory in Vulkan, OpenCL and CUDA: what one writes the others read, in every direction; and who may not have it. */
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { type Context, MapperGraph, NoRouteError, region, type Target, type Tensor } from "@samepage/interop";
+import type { CudaContext, CudaTensor } from "@samepage/interop/cuda";
+import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
+import type { VulkanContext, VulkanTensor } from "@samepage/interop/vulkan";
+import { type Gpu, gpus, openFds, sharingTest } from "./gpu.ts";
+
+const BYTES = (1 << 20) + 16; // no multiple of a page
+
+/** An API's own copies; they block. */
+interface Api {
+  readonly name: string;
+  readonly context: Context;
+  readonly target: Target;
+  write(tensor: Tensor, bytes: Uint8Array<ArrayBuffer>): void;
+  read(tensor: Tensor, into: Uint8Array<ArrayBuffer>): void;
+}
+
+function vulkanApi(vulkan: VulkanContext, name = "Vulkan"): Api {
+  return {
+    name,
+    context: vulkan,
+    target: vulkan,
+    write: (tensor, bytes) => vulkan.queue.write(tensor as VulkanTensor, bytes),
+    read: (tensor, into) => vulkan.queue.read(tensor as VulkanTensor, into),
+  };
+}
+
+function openclApi(cl: OpenCLContext): Api {
+  return {
+    name: "OpenCL",
+    context: cl,
+    target: cl,
+    write: (tensor, bytes) => cl.queue.write(tensor as OpenCLTensor, bytes),
+    read: (tensor, into) => cl.queue.read(tensor as OpenCLTensor, into),
+  };
+}
+
+function cudaApi(cuda: CudaContext): Api {
+  return {
+    name: "CUDA",
+    context: cuda,
+    target: cuda,
+    write: (tensor, bytes) => cuda.stream.write(tensor as CudaTensor, bytes),
+    read: (tensor, into) => cuda.stream.read(tensor as CudaTensor, into),
+  };
+}
+
+/** Memory that goes out by an fd, and the API that made it. */
+interface Exporter extends Api {
+  allocate(byteLength: number): Tensor;
+}
+
+/** All of one GPU. */
+function open(gpu: Gpu) {
+  using made = new DisposableStack();
+  const [vulkan, second] = [made.use(gpu.vulkan()), made.use(gpu.vulkan())];
+  const [cl, cuda] = [made.use(gpu.opencl()), made.use(gpu.cuda())];
+  const shape = (byteLength: number) => ({ shape: [byteLength], dtype: "u8" }) as const;
+  const exporters: Exporter[] = [
+    { ...vulkanApi(vulkan), allocate: (length) => vulkan.allocate(shape(length)) },
+    { ...cudaApi(cuda), name: "CUDA's virtual memory", allocate: (length) => cuda.virtual.allocate(shape(length)) },
+  ];
+  const importers = [openclApi(cl), cudaApi(cuda), vulkanApi(second, "another Vulkan")];
+  const graph = made.use(new MapperGraph([vulkan, second, cl, cuda]));
+  const kept = made.move();
+  return { vulkan, second, cl, cuda, exporters, importers, graph, [Symbol.dispose]: () => kept.dispose() };
+}
+
+function random(length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at += 65_536) crypto.getRandomValues(bytes.subarray(at, Math.min(length, at + 65_536)));
+  return bytes;
+}
+
+function assertSame(found: Uint8Array, expected: Uint8Array, what: string): void {
+  assertEquals(found.length, expected.length, what);
+  const wrong = found.findIndex((byte, i) => byte !== expected[i]);
+  assert(wrong < 0, `${what}: byte ${wrong} is ${found[wrong]}, expected ${expected[wrong]}`);
+}
+
+/** CUDA does not import its own. */
+function crosses(from: Exporter, to: Api): boolean {
+  return from.context !== to.context;
+}
+
+sharingTest("what one API writes another reads, and back, in every direction", () => {
+  using made = open(gpus[0]);
+  const { exporters, importers, graph } = made;
+  let directions = 0;
+  for (const from of exporters) {
+    for (const to of importers.filter((to) => crosses(from, to))) {
+      const what = `${from.name} to ${to.name}`;
+      using memory = from.allocate(BYTES);
+      const [there, back, seen] = [random(BYTES), random(BYTES), new Uint8Array(BYTES)];
+      from.write(memory, there);
+      {
+        using mapped = graph.map(memory, to.target);
+        assertEquals(mapped.route.steps.map(({ transfer }) => transfer), ["alias"], what);
+        to.read(mapped, seen);
+        assertSame(seen, there, `${what}, there`);
+        to.write(mapped, back);
+      }
+      from.read(memory, seen);
+      assertSame(seen, back, `${what}, and back`);
+      directions += 2;
+    }
+  }
+  console.log(`aliasing: ${directions} directions`);
+  assertEquals(directions, 10);
+});
+
+sharingTest("one memory of Vulkan's in all of them at once, for reading, and by turns for writing", () => {
+  using made = open(gpus[0]);
+  const { exporters: [vulkan], importers, graph } = made;
+  using memory = vulkan.allocate(BYTES);
+  const seen = new Uint8Array(BYTES);
+  for (const writer of importers) {
+    const bytes = random(BYTES);
+    {
+      using mapped = graph.map(memory, writer.target);
+      writer.write(mapped, bytes);
+    }
+    using all = new DisposableStack();
+    const readers = importers.map((api) => ({
+      api,
+      mapped: all.use(graph.map(memory, api.target, { access: "read" })),
+    }));
+    for (const { api, mapped } of readers) {
+      api.read(mapped, seen.fill(0));
+      assertSame(seen, bytes, `${writer.name} wrote, ${api.name} reads`);
+    }
+    vulkan.read(memory, seen.fill(0));
+    assertSame(seen, bytes, `${writer.name} wrote, Vulkan reads`);
+  }
+});
+
+sharingTest("a part of a memory: its neighbours stay as they are", () => {
+  using made = open(gpus[0]);
+  const { exporters, importers, graph } = made;
+  const [start, length] = [4096, 8192];
+  for (const from of exporters) {
+    for (const to of importers.filter((to) => crosses(from, to))) {
+      const what = `${from.name} to ${to.name}`;
+      using memory = from.allocate(BYTES);
+      const [expected, part, seen] = [random(BYTES), random(length), new Uint8Array(BYTES)];
+      from.write(memory, expected);
+      {
+        using slice = memory.slice(region(memory.layout, [start], [length]));
+        using mapped = graph.map(slice, to.target);
+        to.write(mapped, part);
+      }
+      expected.set(part, start);
+      from.read(memory, seen);
+      assertSame(seen, expected, what);
+    }
+  }
+});
+
+sharingTest("a thousand maps leave as many fds open as there were, and the memory is imported once or freed", () => {
+  using made = open(gpus[0]);
+  const { exporters, importers, graph } = made;
+  for (const from of exporters) {
+    for (const to of importers.filter((to) => crosses(from, to))) {
+      using memory = from.allocate(BYTES);
+      for (let i = 0; i < 20; i++) graph.map(memory, to.target)[Symbol.dispose]();
+      const before = openFds();
+      for (let i = 0; i < 1000; i++) graph.map(memory, to.target)[Symbol.dispose]();
+      assertEquals(openFds(), before, `${from.name} to ${to.name}: open fds`);
+    }
+  }
+});
+
+sharingTest("memory that is made, shared and freed leaves no fd", () => {
+  using made = open(gpus[0]);
+  const { exporters, importers, graph } = made;
+  const all = () => {
+    for (const from of exporters) {
+      using memory = from.allocate(BYTES);
+      for (const to of importers.filter((to) => crosses(from, to))) graph.map(memory, to.target)[Symbol.dispose]();
+    }
+  };
+  for (let i = 0; i < 3; i++) all();
+  const before = openFds();
+  for (let i = 0; i < 20; i++) all();
+  assertEquals(openFds(), before, "open fds");
+});
+
+sharingTest("another GPU's memory is refused, with both UUIDs", () => {
+  const [one, other] = gpus;
+  using here = open(one);
+  using there = open(other);
+  const contexts = [here.vulkan, here.cl, here.cuda, there.vulkan, there.cl, there.cuda];
+  using graph = new MapperGraph(contexts);
+  for (const from of here.exporters) {
+    using memory = from.allocate(BYTES);
+    for (const to of [there.vulkan, there.cl]) {
+      const { message } = assertThrows(() => graph.map(memory, to), NoRouteError);
+      for (const { uuid } of gpus.slice(0, 2)) assertStringIncludes(message, uuid, `${from.name} to ${to.api}`);
+    }
+  }
+  using memory = here.vulkan.allocate({ shape: [BYTES], dtype: "u8" });
+  const { message } = assertThrows(() => graph.map(memory, there.cuda), NoRouteError);
+  for (const { uuid } of gpus.slice(0, 2)) assertStringIncludes(message, uuid, "Vulkan to CUDA");
+}, 2);

@@ -1,0 +1,202 @@
+/**
+ * The proof on the GPU: kernels of two APIs take turns on the same words, ordered by semaphores alone. Every word is checked
+ * on the device at every turn, and the calls in which the host waits are counted.
+ *
+ * 10,000 laps of the small size, and a fifth of the others: where both share one GPU, a lap is its switch from one context
+ * to the other and back, 0.3 ms. SAMEPAGE_RING_LAPS sets another number.
+ */
+import {
+  assertRight,
+  assertWrong,
+  byHand,
+  byMaps,
+  bySemaphores,
+  type Order,
+  type Ran,
+  type Size,
+  SIZES,
+  tell,
+  UNORDERED,
+  type Words,
+} from "./ring/ring.ts"; // first: it taps the libraries
+import { MapperGraph, type Tensor } from "@samepage/interop";
+import type { OpenCLTensor } from "@samepage/interop/opencl";
+import type { VulkanContext } from "@samepage/interop/vulkan";
+import type { Call } from "../../src/core/device/driver.ts";
+import { cudaPlayer, openclPlayer, type Player, vulkanPlayer } from "../../examples/vulkan-opencl-ring/players.ts";
+import { importedApart } from "./ring/apart.ts";
+import { type Gpu, gpus, sharingTest } from "./gpu.ts";
+
+const LAPS = Number(Deno.env.get("SAMEPAGE_RING_LAPS") ?? 10_000);
+
+/** Of the control. */
+const FEW = Math.min(LAPS, 1000);
+
+function lapsOf(size: Size): number {
+  return size === "256 words" ? LAPS : Math.max(1, Math.floor(LAPS / 5));
+}
+
+/** Two players on one memory. */
+interface Table extends Disposable {
+  readonly exporter: VulkanContext;
+  readonly players: readonly [Player, Player];
+  /** Memory for them. */
+  words(n: number, made: DisposableStack): Words;
+  /** The memory as each of them has it by hand. */
+  apart(words: Words, made: DisposableStack): readonly [Tensor, Tensor];
+}
+
+/** An OpenCL kernel and one of `other`'s on one GPU, in memory of Vulkan's. */
+function onOne(gpu: Gpu, other: (made: DisposableStack) => Player): Table {
+  using made = new DisposableStack();
+  const exporter = made.use(gpu.vulkan());
+  const players = [made.use(openclPlayer(made.use(gpu.opencl()))), other(made)] as const;
+  const kept = made.move();
+  return {
+    exporter,
+    players,
+    words(n, made) {
+      const tensor = made.use(exporter.allocate({ shape: [n], dtype: "u32" }));
+      return {
+        tensor,
+        read: (words) => exporter.queue.read(tensor, words),
+      };
+    },
+    apart({ tensor }, made) {
+      const [one, other] = players.map(({ context }) => made.use(importedApart(tensor, context)).tensor);
+      return [one, other];
+    },
+    [Symbol.dispose]: () => kept.dispose(),
+  };
+}
+
+/**
+ * An OpenCL kernel on the first GPU, and one of CUDA's on the second. The memory is CUDA's, on the first: no driver imports
+ * Vulkan's on another GPU. The semaphores are Vulkan's.
+ */
+function onTwo(): Table {
+  using made = new DisposableStack();
+  const exporter = made.use(gpus[0].vulkan());
+  const [owner, cuda] = [made.use(gpus[0].cuda()), made.use(gpus[1].cuda())];
+  const players = [made.use(openclPlayer(made.use(gpus[0].opencl()))), made.use(cudaPlayer(cuda))] as const;
+  const kept = made.move();
+  return {
+    exporter,
+    players,
+    words(n, made) {
+      const tensor = made.use(owner.virtual.allocate({ shape: [n], dtype: "u32", devices: [cuda] }));
+      owner.stream.fill(tensor, 0);
+      owner.stream.finish();
+      return {
+        tensor,
+        read: (words) => owner.stream.read(tensor, words),
+      };
+    },
+    apart: ({ tensor }, made) => [made.use(importedApart(tensor, players[0].context)).tensor, tensor],
+    [Symbol.dispose]: () => kept.dispose(),
+  };
+}
+
+const withCuda = () => onOne(gpus[0], (made) => made.use(cudaPlayer(made.use(gpus[0].cuda()))));
+const withVulkan = () => onOne(gpus[0], (made) => made.use(vulkanPlayer(made.use(gpus[0].vulkan()))));
+
+/** All sizes; what is thrown says which one. */
+async function eachSize(what: string, ring: (words: number, laps: number) => Promise<Ran>): Promise<void> {
+  for (const size of Object.keys(SIZES) as Size[]) {
+    const laps = lapsOf(size);
+    try {
+      const ran = await ring(SIZES[size], laps);
+      tell(what, size, laps, ran);
+      assertRight(`${what}, ${size}`, ran);
+    } catch (error) {
+      throw new Error(`${what}, ${size}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    }
+  }
+}
+
+async function ringByHand(table: Table, n: number, laps: number, order: Order): Promise<Ran> {
+  using made = new DisposableStack();
+  const words = table.words(n, made);
+  return await byHand(table.players, table.apart(words, made), order, words, laps);
+}
+
+async function allByHand(table: Table): Promise<void> {
+  const what = `${table.players.map(({ name }) => name).join(" and ")}, by hand`;
+  await eachSize(what, async (n, laps) => {
+    using order = bySemaphores(table.exporter, table.players);
+    return await ringByHand(table, n, laps, order);
+  });
+  const ran = await ringByHand(table, SIZES["256 words"], FEW, UNORDERED);
+  tell(`${what}, without the semaphores`, "256 words", FEW, ran);
+  assertWrong(what, ran);
+}
+
+async function allByMaps({ exporter, players, words }: Table): Promise<void> {
+  const what = `${players.map(({ name }) => name).join(" and ")}, by maps`;
+  await eachSize(what, async (n, laps) => {
+    using made = new DisposableStack();
+    const shared = words(n, made);
+    const graph = made.use(new MapperGraph([exporter, ...players.map(({ context }) => context)]));
+    return await byMaps(players, graph, shared, laps);
+  });
+}
+
+sharingTest("OpenCL and CUDA on one GPU take turns by two semaphores, and not without them", async () => {
+  using table = withCuda();
+  await allByHand(table);
+});
+
+sharingTest("OpenCL and CUDA on one GPU take turns by maps alone", async () => {
+  using table = withCuda();
+  await allByMaps(table);
+});
+
+sharingTest("OpenCL and a Vulkan shader take turns by two semaphores, and not without them", async () => {
+  using table = withVulkan();
+  await allByHand(table);
+});
+
+sharingTest("OpenCL and a Vulkan shader take turns by maps alone", async () => {
+  using table = withVulkan();
+  await allByMaps(table);
+});
+
+sharingTest("OpenCL on one GPU and CUDA on another take turns by two semaphores, and not without them", async () => {
+  using table = onTwo();
+  await allByHand(table);
+}, 2);
+
+const SPIN = `
+kernel void spin(global uint *words, uint turns) {
+  uint x = words[0];
+  for (uint i = 0; i < turns; i++) x = x * 1664525u + 1013904223u;
+  words[0] = x;
+}`;
+
+sharingTest("what acquire and release of shared memory cost the host, behind work: told, not judged", () => {
+  using vulkan = gpus[0].vulkan();
+  using cl = gpus[0].opencl();
+  using words = vulkan.allocate({ shape: [256], dtype: "u32" });
+  using program = cl.program(SPIN);
+  using spin = program.kernel("spin");
+  using apart = importedApart(words, cl);
+  const run = (turns: number) => spin.run([1], [apart.tensor as OpenCLTensor, turns]);
+  const hand = (call: Call | undefined) => {
+    const start = performance.now();
+    if (call !== undefined) cl.line.submitRaw(call);
+    return performance.now() - start;
+  };
+  run(1);
+  cl.queue.finish();
+  for (const turns of [1, 50_000_000]) {
+    const start = performance.now();
+    run(turns);
+    const [end, begin] = [hand(apart.crossing.end?.()), hand(apart.crossing.begin?.())];
+    cl.queue.finish();
+    const all = performance.now() - start;
+    console.log(
+      `ring: behind a kernel of ${all.toFixed(2)} ms the host was ${end.toFixed(3)} ms in the release and ` +
+        `${begin.toFixed(3)} ms in the acquire`,
+    );
+  }
+});
