@@ -3,7 +3,7 @@ import { type Names, optionsIn, shown, shownFields } from "../core/argument.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
-import { offerSemaphores } from "../core/device/semaphores.ts";
+import { offerSemaphores, type SemaphoreMaker } from "../core/device/semaphores.ts";
 import { ArgumentError, throwAll } from "../core/errors.ts";
 import { type Context, type DeviceId, plainUuid, type Target } from "../core/graph/context.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
@@ -115,6 +115,8 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
   readonly queue: VulkanQueue;
   /** Its line. For those who write mappers. */
   readonly line: Line<VulkanLane>;
+  /** Makes semaphores for other APIs: {@link Semaphore.create} takes this context. For those who write mappers. */
+  readonly semaphores: SemaphoreMaker;
   /** The open device. For those who write mappers. */
   readonly openDevice: OpenDevice;
   /** Its work. For those who write mappers. */
@@ -136,8 +138,8 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
     this.id = this.device.id;
     this.driver = new VulkanDriver(open);
     this.staging = new Staging(open, undo);
-    const maker = makerOf(open);
-    if (maker !== undefined) undo.push(offerSemaphores(maker));
+    this.semaphores = makerOf(open);
+    if (this.semaphores.kinds.length > 0) undo.push(offerSemaphores(this.semaphores));
     this.resource = new Resource({ name: `vulkan context (${this.name})`, undo });
     this.proofs = new Proofs<VulkanBase>(this, `vulkan ${this.id.uuid}`);
     try {

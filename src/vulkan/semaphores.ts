@@ -77,10 +77,9 @@ export function fdsOf(device: OpenDevice, semaphore: VkSemaphore, kind: FdKind, 
   return source;
 }
 
-/** Makes semaphores for drivers that have none of their own; undefined where this device exports none. */
-export function makerOf(device: OpenDevice): SemaphoreMaker | undefined {
+/** Makes semaphores for drivers that have none of their own, of the kinds that this device exports. */
+export function makerOf(device: OpenDevice): SemaphoreMaker {
   const kinds = kindsOf(device, "exports").filter((kind) => kind !== "sync-fd");
-  if (kinds.length === 0) return undefined;
   return {
     name: device.facts.name,
     device: device.facts.id,
