@@ -23,7 +23,7 @@ function assertSame(memory: Tensor, back: DmaBufTensor, start: number): void {
 guestTest(
   "coming back: host memory whose dma-buf's fd has left is found by it when the map has ended",
   () =>
-    withNothingLeft(async () => {
+    withNothingLeft(() => {
       using graph = new MapperGraph([host, dmabuf]);
       using memory = host.allocate({ shape: [3 * 4096], dtype: "u8", sharable: true });
       using part = memory.slice(layout({ shape: [100], dtype: "u8", byteOffset: 4196 }));
