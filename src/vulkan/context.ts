@@ -18,7 +18,7 @@ import type { VulkanBase } from "./base.ts";
 import type { VulkanBuffer } from "./buffer.ts";
 import { deviceOf, type VulkanDevice, type VulkanDeviceType } from "./device.ts";
 import { VulkanDriver } from "./driver.ts";
-import { createInstance, physicalDevices } from "./instance.ts";
+import { instanceFor, physicalDevices } from "./instance.ts";
 import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import { allocated, portsOf } from "./memory.ts";
@@ -166,7 +166,7 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
     if (uuid !== undefined) checks.assertText(uuid, "choice.uuid");
     checks.assertBoolean(validation, "choice.validation");
     return VulkanContext.#made((undo) => {
-      const instance = createInstance(validation, undo);
+      const instance = instanceFor(validation);
       const found = physicalDevices(instance).map((handle) => ({ handle, facts: deviceOf(handle) }));
       const { handle, facts } = chosen(found, device, uuid);
       return createDevice(instance, handle, facts, undo);

@@ -2,9 +2,7 @@ import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
 import type { DeviceId } from "../core/graph/context.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
-import { throwAll } from "../core/errors.ts";
-import { createInstance, listed, physicalDevices, versionText } from "./instance.ts";
+import { instanceFor, listed, physicalDevices, versionText } from "./instance.ts";
 import { vulkan } from "./library.ts";
 import { chain, room, type Struct, struct } from "./struct.ts";
 
@@ -94,18 +92,14 @@ export function featuresOf(handle: VkPhysicalDevice): Struct {
   return all;
 }
 
-/** The devices of all drivers, by a `VkInstance` of its own. @throws like {@link createInstance}. */
+/**
+ * The devices of all drivers.
+ *
+ * @throws {LibraryNotFoundError} if there is no Vulkan loader.
+ * @throws {NativeCallError} if there is no driver.
+ */
 export function vulkanDevices(): VulkanDevice[] {
-  const undo: Undo = [];
-  const errors: unknown[] = [];
-  let devices: VulkanDevice[] = [];
-  try {
-    devices = physicalDevices(createInstance(false, undo)).map(deviceOf);
-  } catch (error) {
-    errors.push(error);
-  }
-  throwAll([...errors, ...unwind(undo)], "listing Vulkan's devices");
-  return devices;
+  return physicalDevices(instanceFor(false)).map(deviceOf);
 }
 
 /** What a physical device says of itself. */

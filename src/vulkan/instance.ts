@@ -1,8 +1,6 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkInstance, VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
 import { InteropError } from "../core/errors.ts";
-import { ledger } from "../core/life/ledger.ts";
-import type { Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import { check } from "./errors.ts";
 import { vulkan } from "./library.ts";
@@ -18,14 +16,25 @@ export function versionText(version: number): string {
   return `${version >>> 22 & 0x7f}.${version >>> 12 & 0x3ff}.${version & 0xfff}`;
 }
 
+/** With the validation layer and without. */
+const instances = new Map<boolean, VkInstance>();
+
 /**
- * A new `VkInstance`; its destruction goes on the undo list.
+ * The `VkInstance` of this process. It is made once and never destroyed, as a library is never closed: with the last
+ * instance, Vulkan's loader closes the driver's libraries, and NVIDIA's (580.159) could not be opened again after some 30
+ * times (VK_ERROR_INCOMPATIBLE_DRIVER).
  *
  * @param validation with the validation layer, which writes what it finds to the standard output, or where its settings say
  * @throws {InteropError} if the loader is older than Vulkan 1.2.
  * @throws {NativeCallError} if there is no driver, or no validation layer.
  */
-export function createInstance(validation: boolean, undo: Undo): VkInstance {
+export function instanceFor(validation: boolean): VkInstance {
+  let instance = instances.get(validation);
+  if (instance === undefined) instances.set(validation, instance = createInstance(validation));
+  return instance;
+}
+
+function createInstance(validation: boolean): VkInstance {
   const version = new Uint32Array(1);
   check(vulkan().vkEnumerateInstanceVersion(version), "vkEnumerateInstanceVersion");
   if (version[0] < API_VERSION) {
@@ -45,13 +54,7 @@ export function createInstance(validation: boolean, undo: Undo): VkInstance {
   });
   const out = new BigUint64Array(1);
   check(vulkan().vkCreateInstance(info, null, out), "vkCreateInstance");
-  ledger.add("vulkan.VkInstance");
-  const instance = out[0] as VkInstance;
-  undo.push(() => {
-    ledger.remove("vulkan.VkInstance");
-    vulkan().vkDestroyInstance(instance, null);
-  });
-  return instance;
+  return out[0] as VkInstance;
 }
 
 /** The physical devices of an instance. */
