@@ -39,6 +39,7 @@ guestTest(
       memory[Symbol.dispose]();
       using apart = dmabuf.attach(fd.fd, PAGE); // the memory is gone, and its pages are this buffer's alone
       assertEquals(apart.grant.start, 0);
+      return Promise.resolve();
     }),
 );
 
