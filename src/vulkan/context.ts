@@ -1,5 +1,6 @@
 import type { VkDevice, VkInstance, VkPhysicalDevice, VkQueue } from "../../ffi/vulkan/handles.ts";
 import { type Names, optionsIn, shown, shownFields } from "../core/argument.ts";
+import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
@@ -14,6 +15,7 @@ import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
+import { attachedFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
 import type { VulkanBuffer } from "./buffer.ts";
 import { deviceOf, type VulkanDevice, type VulkanDeviceType } from "./device.ts";
@@ -274,6 +276,17 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
    */
   program(spirv: Uint8Array | Uint32Array): VulkanProgram {
     return new VulkanProgram(this, spirv);
+  }
+
+  /**
+   * A `VkFence` that other code has submitted, as a fence. It lives, and nobody resets it, until the fence is reached; the
+   * context's end waits for it.
+   *
+   * @param handle a live `VkFence` of this device; a wrong one crashes the process, and one that nobody signals hangs it
+   * @throws {ArgumentError} if `handle` is not a handle.
+   */
+  attachFence(handle: bigint): Fence {
+    return attachedFence(this, handle);
   }
 
   /** Another line of commands: on a queue of its own while the device has more, else beside another on the same. */

@@ -15,7 +15,7 @@ import { type Struct, struct } from "./struct.ts";
 import { Submission } from "./submission.ts";
 
 /** No time limit. */
-const FOREVER = 2n ** 64n - 1n;
+export const FOREVER: bigint = 2n ** 64n - 1n;
 
 /** Memory that takes part in a command: it is taken over from other APIs on its first use. */
 export interface Used {

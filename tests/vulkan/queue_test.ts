@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, LayoutError, region } from "@samepage/interop";
 import type { VulkanTensor } from "@samepage/interop/vulkan";
+import { struct } from "../../src/vulkan/struct.ts";
 import { ManualGate } from "../gate.ts";
 import { shader, test } from "./help.ts";
 
@@ -85,4 +86,27 @@ test("a queue waits for a promise by blocking, never for one that is not settled
   vulkan.queue.fill(tensor, 1, { after: gate.fence });
   vulkan.queue.finish();
   assert(vulkan.queue.fence().reached());
+});
+
+test("a VkFence of another library's is a fence", async (vulkan) => {
+  const { openDevice: device } = vulkan;
+  const { vkQueueSubmit, vkResetFences } = Deno.dlopen("libvulkan.so.1", {
+    vkQueueSubmit: { parameters: ["u64", "u32", "buffer", "u64"], result: "i32" },
+    vkResetFences: { parameters: ["u64", "u32", "buffer"], result: "i32" },
+  }).symbols;
+  using program = vulkan.program(shader("spin"));
+  using spin = program.kernel();
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+  const undo: (() => void)[] = [];
+  const theirs = device.create<bigint>("Fence", struct("VkFenceCreateInfo"), undo);
+  for (const way of ["blocking", "on another thread"]) {
+    for (let i = 0; i < 40; i++) spin.run([1], [tensor, 60_000]);
+    assertEquals(vkQueueSubmit(vulkan.queue.handle, 0, null, theirs), 0);
+    const fence = vulkan.attachFence(theirs);
+    if (way === "blocking") fence.waitSync();
+    else await fence.wait();
+    assert(fence.reached() && vulkan.queue.fence().reached(), way);
+    assertEquals(vkResetFences(device.handle, 1, new BigUint64Array([theirs])), 0);
+  }
+  undo.pop()!();
 });

@@ -111,6 +111,10 @@ export default table(import.meta, {
     },
     fails: { error: DisposedError, api: "core", message: /was disposed/ },
   },
+  "a fence that is null": withVulkan(
+    (vulkan) => vulkan.attachFence(0n),
+    wrong("handle", /expected a handle, got null/),
+  ),
   "a fill with a value of another dtype": withVulkan((vulkan) => {
     using tensor = vulkan.allocate(WORDS);
     vulkan.queue.fill(tensor, -1);
