@@ -111,6 +111,16 @@ simulated("a block is imported once until it is freed, and two maps of it are ac
   assertEquals(alive(), 0);
 });
 
+simulated("a second map of a block imports nothing", (cl) => {
+  using foreign = new Foreign();
+  using graph = new MapperGraph([foreign, cl]);
+  using source = foreign.allocate(BYTES);
+  graph.map(source, cl)[Symbol.dispose]();
+  told.length = 0;
+  for (let i = 0; i < 1000; i++) graph.map(source, cl)[Symbol.dispose]();
+  assertEquals([told.length, count(told, ACQUIRE), count(told, RELEASE)], [2000, 1000, 1000]);
+});
+
 simulated("what a map never handed back is handed back with the block, and with the context", (cl) => {
   using foreign = new Foreign();
   for (const end of ["block", "context"]) {

@@ -129,8 +129,12 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   refuse?(source: Described, access: Access): Omit<Refusal, "edge"> | undefined;
   /** A port to the tensor's first `byteLength` bytes, for an access by the other side. */
   export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access): Exported;
-  /** Memory over a port's bytes. Takes the port's fd, if it has one. */
-  import?(port: Port, access: Access): Imported<H>;
+  /**
+   * Memory over a port's bytes. Takes the port's fd, if it has one. `of` is the block that they are a part of, if it is of
+   * this process: the port's offset counts from it, and an import of all of it may be kept until it is freed
+   * ({@link Imports}).
+   */
+  import?(port: Port, access: Access, of?: Allocation): Imported<H>;
   /** Copies all bytes of a tensor by the API's own commands, and blocks: for experiments on imports. Not counted. */
   readonly copies?: {
     write(tensor: T, bytes: Uint8Array): void;

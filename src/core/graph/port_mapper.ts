@@ -255,9 +255,9 @@ function firstPlane(source: Mapped): Tensor {
  * One side lets the bytes out, the other takes them in; the port's fd is closed unless the import has taken it. No closure:
  * an error's stack would keep it, and so the fences that were to be waited for.
  */
-function passed(from: Port, out: Side, to: Memory, { undo, waits }: MapJob, access: Access, fetches: boolean) {
+function passed(from: Port, out: Side, to: Memory, { undo, waits, grants }: MapJob, access: Access, fetches: boolean) {
   using port = from;
-  return { sent: cross(out, undo, fetches, waits), imported: to.import!(port, access) };
+  return { sent: cross(out, undo, fetches, waits), imported: to.import!(port, access, grants[0].allocation) };
 }
 
 /** While the map lasts, whoever brings the imported object finds the source's allocation. */
