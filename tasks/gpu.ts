@@ -1,7 +1,7 @@
 // Everything that needs an NVIDIA GPU, in one run: `deno task gpu`; `--help` lists the options.
 //
 // Steps that do not disturb each other run beside each other, and the bench alone. The results are at most eight files:
-// conformance-<api>.json, results/cuda-<gpu>.json and .md, summary.json, tests.log, sanitizer.log, bench.log. The exit code is 0
+// conformance-<api>.json, results/cuda-<gpu>.json and .md (or vulkan-<gpu>), summary.json, tests.log, sanitizer.log, bench.log. The exit code is 0
 // where all steps are green, 1 where one is not, 2 where there is no GPU.
 
 import { parseArgs } from "node:util";
@@ -17,7 +17,7 @@ const HELP = `Runs everything that needs an NVIDIA GPU.
 
 Usage: deno task gpu [--only=step,step] [--list] [--out=folder] [--minutes=9] [--commit=hash]
 
-  --only=a,b     only these steps
+  --only=a,b     only these steps; some run only so
   --list         names them
   --out=folder   where the results go; $OUT, or out/gpu
   --minutes=n    how long all of it may take
@@ -50,7 +50,8 @@ if (asked.help) {
 
 const machine = await describeGpu();
 const all = stepsOn(machine);
-const names = asked.only?.split(",") ?? all.map(({ name }) => name);
+const names = asked.only?.split(",") ??
+  all.filter(({ onlyIfNamed }) => onlyIfNamed === undefined).map(({ name }) => name);
 const unknown = names.filter((name) => !all.some((step) => step.name === name));
 const minutes = Number(asked.minutes);
 if (unknown.length > 0 || !(minutes > 0)) {
@@ -59,8 +60,9 @@ if (unknown.length > 0 || !(minutes > 0)) {
 }
 const steps = all.filter(({ name }) => names.includes(name));
 if (asked.list) {
-  for (const { name, what, limit, stage } of steps) {
-    console.log(`${name.padEnd(12)} ${what} (stage ${stage}, at most ${limit} s)`);
+  for (const { name, what, limit, stage, onlyIfNamed } of asked.only === undefined ? all : steps) {
+    const when = onlyIfNamed === undefined ? `stage ${stage}` : "only if it is named";
+    console.log(`${name.padEnd(12)} ${what} (${when}, at most ${limit} s)`);
   }
   Deno.exit(0);
 }
@@ -106,7 +108,7 @@ Deno.exit(isGreen ? 0 : 1);
 async function run(step: Step): Promise<Done> {
   const start = performance.now();
   const later = steps.filter(({ stage }) => stage > step.stage);
-  const bench = later.some(({ name }) => name === "bench") ? all.find(({ name }) => name === "bench")!.limit : 0;
+  const bench = later.find(({ name }) => name === "bench" || name === "rings")?.limit ?? 0;
   const left = 60 * minutes - secondsSince(began) - bench;
   const job = new Job(asked.out, hash, Math.min(step.limit, left));
   const { name } = step;

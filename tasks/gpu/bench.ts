@@ -3,13 +3,13 @@ import type { Record } from "../../bench/report/record.ts";
 import type { Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 
-/** CUDA's bench; a missed goal is marked and is no failure, a way that could not be measured is one. */
-export async function bench(job: Job): Promise<Outcome> {
+/** The bench of CUDA, or of what Vulkan shares with it; a missed goal is marked and is no failure, a way that could not be measured is one. */
+export async function bench(job: Job, what: "cuda" | "vulkan"): Promise<Outcome> {
   const { code, how } = await job.deno(
-    ["run", "-A", "--no-check", "tasks/bench.ts", "--cuda", `--out=${job.out}`],
+    ["run", "-A", "--no-check", "tasks/bench.ts", `--${what}`, `--out=${job.out}`],
     "bench.log",
   );
-  const record = await recordIn(join(job.out, "results"));
+  const record = await recordIn(join(job.out, "results"), what);
   if (record === undefined) return { verdict: "red", counts: `it ended with ${how}`, failures: [`bench: ${how}`] };
   const { figures } = record;
   const missing = figures.flatMap(({ id, missing }) =>
@@ -25,10 +25,12 @@ export async function bench(job: Job): Promise<Outcome> {
   return { verdict: failures.length === 0 ? "green" : "red", counts, failures, remarks };
 }
 
-async function recordIn(folder: string): Promise<Record | undefined> {
+async function recordIn(folder: string, what: string): Promise<Record | undefined> {
   try {
     for await (const { name } of Deno.readDir(folder)) {
-      if (name.endsWith(".json")) return JSON.parse(await Deno.readTextFile(join(folder, name)));
+      if (name.startsWith(`${what}-`) && name.endsWith(".json")) {
+        return JSON.parse(await Deno.readTextFile(join(folder, name)));
+      }
     }
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;

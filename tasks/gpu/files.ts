@@ -31,6 +31,11 @@ export function faultTests(): Promise<string[]> {
   return filesBelow("tests/faults", (path) => /\/cuda[^/]*_test\.ts$/.test(path));
 }
 
+/** All tests of Vulkan's: on one GPU, and between two. */
+export function vulkanTests(): Promise<string[]> {
+  return filesBelow("tests/vulkan", (path) => /_test\.ts$/.test(path));
+}
+
 /** CUDA's examples. */
 export function cudaExamples(): Promise<string[]> {
   return filesBelow("examples", (path) => /^examples\/cuda-[^/]+\/main\.ts$/.test(path));

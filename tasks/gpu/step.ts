@@ -24,6 +24,8 @@ export interface Step {
   readonly limit: number;
   /** When it runs: steps of one stage run beside each other, and the stages one after the other. */
   readonly stage: 1 | 2 | 3 | 4;
+  /** True where it runs only if `--only=` names it: the others fill the time. */
+  readonly onlyIfNamed?: true;
   /** Runs it. */
   run(job: Job): Promise<Outcome>;
 }

@@ -1,6 +1,6 @@
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
-import { cudaExamples, cudaTests, faultTests, openclTests } from "./files.ts";
+import { cudaExamples, cudaTests, faultTests, openclTests, vulkanTests } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import { sanitize } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
@@ -63,7 +63,7 @@ export function stepsOn(machine: string): readonly Step[] {
       stage: 1,
       run: (job) => sanitize(job, "memcheck", true),
     },
-    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 170, stage: 3, run: bench },
+    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 170, stage: 3, run: (job) => bench(job, "cuda") },
     {
       name: "racecheck",
       what: "compute-sanitizer over the examples: races in shared memory",
@@ -77,6 +77,22 @@ export function stepsOn(machine: string): readonly Step[] {
       limit: 60,
       stage: 4,
       run: (job) => sanitize(job, "initcheck", false),
+    },
+    {
+      name: "vulkan",
+      what: "tests/vulkan: memory and semaphores between Vulkan, OpenCL and CUDA, one file after the other",
+      limit: 300,
+      stage: 4,
+      onlyIfNamed: true,
+      run: async (job) => runTests(job, await vulkanTests(), 1),
+    },
+    {
+      name: "rings",
+      what: "beside C: bench/external_*_bench.ts",
+      limit: 240,
+      stage: 3,
+      onlyIfNamed: true,
+      run: (job) => bench(job, "vulkan"),
     },
   ];
 }

@@ -10,7 +10,7 @@ import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
 import { libc } from "../../src/core/native/libc.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { type Gpu, gpus, openFds, sharingTest } from "./gpu.ts";
-import { importedApart } from "./ring/apart.ts";
+import { importedApart } from "../../bench/operations/apart.ts";
 
 const SHAPE = { shape: [1 << 20], dtype: "u8" } as const;
 

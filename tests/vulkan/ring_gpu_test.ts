@@ -10,8 +10,6 @@ import {
   assertWrong,
   byHand,
   byMaps,
-  bySemaphores,
-  type Order,
   type Ran,
   type Size,
   SIZES,
@@ -24,7 +22,8 @@ import type { OpenCLTensor } from "@samepage/interop/opencl";
 import type { VulkanContext } from "@samepage/interop/vulkan";
 import type { Call } from "../../src/core/device/driver.ts";
 import { cudaPlayer, openclPlayer, type Player, vulkanPlayer } from "../../examples/vulkan-opencl-ring/players.ts";
-import { importedApart } from "./ring/apart.ts";
+import { importedApart } from "../../bench/operations/apart.ts";
+import { bySemaphores, type Order } from "../../bench/operations/order.ts";
 import { type Gpu, gpus, sharingTest } from "./gpu.ts";
 
 const LAPS = Number(Deno.env.get("SAMEPAGE_RING_LAPS") ?? 10_000);

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { MapperGraph } from "@samepage/interop";
 import { VulkanContext } from "@samepage/interop/vulkan";
 import { vulkanPlayer } from "../../examples/vulkan-opencl-ring/players.ts";
-import { importedApart } from "./ring/apart.ts";
+import { importedApart } from "../../bench/operations/apart.ts";
 
 const LAPS = 40;
 

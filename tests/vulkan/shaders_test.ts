@@ -1,7 +1,9 @@
 /** Committed SPIR-V is what glslangValidator makes of its source. */
 import { assert, assertEquals } from "@std/assert";
 
-const FOLDERS = ["./shaders/", "../../docs/guides/vulkan/"].map((path) => new URL(path, import.meta.url));
+const FOLDERS = ["./shaders/", "../../docs/guides/vulkan/", "../../examples/vulkan-opencl-ring/"].map((path) =>
+  new URL(path, import.meta.url)
+);
 const COMPILER = "glslangValidator";
 const present = await new Deno.Command("sh", { args: ["-c", `command -v ${COMPILER}`], stdout: "null" }).output();
 

@@ -5,8 +5,8 @@
  */
 import { countBlocking } from "./blocking.ts"; // first: it taps the libraries
 import { assert, assertEquals } from "@std/assert";
-import { type Fence, type MapperGraph, Semaphore, type Tensor } from "@samepage/interop";
-import type { SemaphoreExporter } from "../../../src/core/device/semaphore.ts";
+import type { Fence, MapperGraph, Tensor } from "@samepage/interop";
+import type { Order } from "../../../bench/operations/order.ts";
 import { type Player, wordAt } from "../../../examples/vulkan-opencl-ring/players.ts";
 
 /** Laps that are submitted at once, and counted. In between, the host sees that no more than two such batches are under way. */
@@ -26,14 +26,6 @@ export interface Words {
   read(words: Uint32Array<ArrayBuffer>): void;
 }
 
-/** Makes one player's turn come after the other's. */
-export interface Order {
-  /** Called before the turn of player 0 or 1. */
-  before(player: 0 | 1): void;
-  /** Called after it. */
-  after(player: 0 | 1): void;
-}
-
 /** What came of a ring. */
 export interface Ran {
   /** Words that were wrong, summed up over all turns. */
@@ -44,25 +36,6 @@ export interface Ran {
   readonly lap: number;
   /** Microseconds of a lap that its submits took on the host; where queues are full they block. */
   readonly submits: number;
-}
-
-/** Two binary semaphores, by hand: one from the first player to the second, and one back. */
-export function bySemaphores(exporter: SemaphoreExporter, [one, other]: readonly [Player, Player]): Order & Disposable {
-  using made = new DisposableStack();
-  const there = made.use(Semaphore.create(exporter, { kind: "binary" }));
-  const back = made.use(Semaphore.create(exporter, { kind: "binary" }));
-  const signals = [there.in(one.context), back.in(other.context)];
-  const waits = [back.in(one.context), there.in(other.context)];
-  let isFirst = true;
-  const kept = made.move();
-  return {
-    before(player) {
-      if (!isFirst) waits[player].wait();
-      isFirst = false;
-    },
-    after: (player) => void signals[player].signal(),
-    [Symbol.dispose]: () => kept.dispose(),
-  };
 }
 
 /** A fence of the other's queue: samepage chooses how it is waited for. */

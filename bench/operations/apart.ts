@@ -1,10 +1,10 @@
 import type { Tensor } from "@samepage/interop";
-import { type Crossing, type MemoryTarget, portsOf } from "../../../src/core/device/memory.ts";
-import type { HasLine } from "../../../src/core/device/semaphore.ts";
-import { Allocation } from "../../../src/core/memory/allocation.ts";
-import type { Undo } from "../../../src/core/life/undo.ts";
-import { own } from "../../../src/core/memory/own.ts";
-import { tensorOver } from "../../../src/core/tensors/over.ts";
+import { type Crossing, type MemoryTarget, portsOf } from "../../src/core/device/memory.ts";
+import type { HasLine } from "../../src/core/device/semaphore.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import type { Undo } from "../../src/core/life/undo.ts";
+import { own } from "../../src/core/memory/own.ts";
+import { tensorOver } from "../../src/core/tensors/over.ts";
 
 /** Memory that was imported by hand. */
 export interface Apart extends Disposable {
