@@ -5,23 +5,11 @@
  * 10,000 laps of the small size, and a fifth of the others: where both share one GPU, a lap is its switch from one context
  * to the other and back, 0.3 ms. SAMEPAGE_RING_LAPS sets another number.
  */
-import {
-  assertRight,
-  assertWrong,
-  byHand,
-  byMaps,
-  type Ran,
-  type Size,
-  SIZES,
-  tell,
-  UNORDERED,
-  type Words,
-} from "./ring/ring.ts"; // first: it taps the libraries
-import { MapperGraph, type Tensor } from "@samepage/interop";
+import { assertRight, assertWrong, byHand, byMaps, type Ran, type Size, SIZES, tell, UNORDERED } from "./ring/ring.ts"; // first: it taps the libraries
 import type { OpenCLTensor } from "@samepage/interop/opencl";
-import type { VulkanContext } from "@samepage/interop/vulkan";
 import type { Call } from "../../src/core/device/driver.ts";
-import { cudaPlayer, openclPlayer, type Player, vulkanPlayer } from "../../examples/vulkan-opencl-ring/players.ts";
+import { vulkanPlayer } from "../../examples/vulkan-opencl-ring/players.ts";
+import { onOneGpu, onTwoGpus, type Sharing, withCuda } from "../../bench/harness/sharing.ts";
 import { importedApart } from "../../bench/operations/apart.ts";
 import { bySemaphores, type Order } from "../../bench/operations/order.ts";
 import { type Gpu, gpus, sharingTest } from "./gpu.ts";
@@ -35,69 +23,7 @@ function lapsOf(size: Size): number {
   return size === "256 words" ? LAPS : Math.max(1, Math.floor(LAPS / 5));
 }
 
-/** Two players on one memory. */
-interface Table extends Disposable {
-  readonly exporter: VulkanContext;
-  readonly players: readonly [Player, Player];
-  /** Memory for them. */
-  words(n: number, made: DisposableStack): Words;
-  /** The memory as each of them has it by hand. */
-  apart(words: Words, made: DisposableStack): readonly [Tensor, Tensor];
-}
-
-/** An OpenCL kernel and one of `other`'s on one GPU, in memory of Vulkan's. */
-function onOne(gpu: Gpu, other: (made: DisposableStack) => Player): Table {
-  using made = new DisposableStack();
-  const exporter = made.use(gpu.vulkan());
-  const players = [made.use(openclPlayer(made.use(gpu.opencl()))), other(made)] as const;
-  const kept = made.move();
-  return {
-    exporter,
-    players,
-    words(n, made) {
-      const tensor = made.use(exporter.allocate({ shape: [n], dtype: "u32" }));
-      return {
-        tensor,
-        read: (words) => exporter.queue.read(tensor, words),
-      };
-    },
-    apart({ tensor }, made) {
-      const [one, other] = players.map(({ context }) => made.use(importedApart(tensor, context)).tensor);
-      return [one, other];
-    },
-    [Symbol.dispose]: () => kept.dispose(),
-  };
-}
-
-/**
- * An OpenCL kernel on the first GPU, and one of CUDA's on the second. The memory is CUDA's, on the first: no driver imports
- * Vulkan's on another GPU. The semaphores are Vulkan's.
- */
-function onTwo(): Table {
-  using made = new DisposableStack();
-  const exporter = made.use(gpus[0].vulkan());
-  const [owner, cuda] = [made.use(gpus[0].cuda()), made.use(gpus[1].cuda())];
-  const players = [made.use(openclPlayer(made.use(gpus[0].opencl()))), made.use(cudaPlayer(cuda))] as const;
-  const kept = made.move();
-  return {
-    exporter,
-    players,
-    words(n, made) {
-      const tensor = made.use(owner.virtual.allocate({ shape: [n], dtype: "u32", devices: [cuda] }));
-      owner.stream.fill(tensor, 0);
-      owner.stream.finish();
-      return {
-        tensor,
-        read: (words) => owner.stream.read(tensor, words),
-      };
-    },
-    apart: ({ tensor }, made) => [made.use(importedApart(tensor, players[0].context)).tensor, tensor],
-    [Symbol.dispose]: () => kept.dispose(),
-  };
-}
-
-const withCuda = () => onOne(gpus[0], (made) => made.use(cudaPlayer(made.use(gpus[0].cuda()))));
-const withVulkan = () => onOne(gpus[0], (made) => made.use(vulkanPlayer(made.use(gpus[0].vulkan()))));
+const withVulkan = (gpu: Gpu) => onOneGpu(gpu, (made) => made.use(vulkanPlayer(made.use(gpu.vulkan()))));
 
 /** All sizes; what is thrown says which one. */
 async function eachSize(what: string, ring: (words: number, laps: number) => Promise<Ran>): Promise<void> {
@@ -113,16 +39,16 @@ async function eachSize(what: string, ring: (words: number, laps: number) => Pro
   }
 }
 
-async function ringByHand(table: Table, n: number, laps: number, order: Order): Promise<Ran> {
+async function ringByHand(table: Sharing, n: number, laps: number, order: Order): Promise<Ran> {
   using made = new DisposableStack();
   const words = table.words(n, made);
   return await byHand(table.players, table.apart(words, made), order, words, laps);
 }
 
-async function allByHand(table: Table): Promise<void> {
+async function allByHand(table: Sharing): Promise<void> {
   const what = `${table.players.map(({ name }) => name).join(" and ")}, by hand`;
   await eachSize(what, async (n, laps) => {
-    using order = bySemaphores(table.exporter, table.players);
+    using order = bySemaphores(table.vulkan, table.players);
     return await ringByHand(table, n, laps, order);
   });
   const ran = await ringByHand(table, SIZES["256 words"], FEW, UNORDERED);
@@ -130,38 +56,36 @@ async function allByHand(table: Table): Promise<void> {
   assertWrong(what, ran);
 }
 
-async function allByMaps({ exporter, players, words }: Table): Promise<void> {
+async function allByMaps({ players, words }: Sharing): Promise<void> {
   const what = `${players.map(({ name }) => name).join(" and ")}, by maps`;
   await eachSize(what, async (n, laps) => {
     using made = new DisposableStack();
-    const shared = words(n, made);
-    const graph = made.use(new MapperGraph([exporter, ...players.map(({ context }) => context)]));
-    return await byMaps(players, graph, shared, laps);
+    return await byMaps(players, words(n, made), laps);
   });
 }
 
 sharingTest("OpenCL and CUDA on one GPU take turns by two semaphores, and not without them", async () => {
-  using table = withCuda();
+  using table = withCuda(gpus[0]);
   await allByHand(table);
 });
 
 sharingTest("OpenCL and CUDA on one GPU take turns by maps alone", async () => {
-  using table = withCuda();
+  using table = withCuda(gpus[0]);
   await allByMaps(table);
 });
 
 sharingTest("OpenCL and a Vulkan shader take turns by two semaphores, and not without them", async () => {
-  using table = withVulkan();
+  using table = withVulkan(gpus[0]);
   await allByHand(table);
 });
 
 sharingTest("OpenCL and a Vulkan shader take turns by maps alone", async () => {
-  using table = withVulkan();
+  using table = withVulkan(gpus[0]);
   await allByMaps(table);
 });
 
 sharingTest("OpenCL on one GPU and CUDA on another take turns by two semaphores, and not without them", async () => {
-  using table = onTwo();
+  using table = onTwoGpus(gpus);
   await allByHand(table);
 }, 2);
 

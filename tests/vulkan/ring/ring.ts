@@ -5,7 +5,8 @@
  */
 import { countBlocking } from "./blocking.ts"; // first: it taps the libraries
 import { assert, assertEquals } from "@std/assert";
-import type { Fence, MapperGraph, Tensor } from "@samepage/interop";
+import { type Fence, MapperGraph, type Tensor } from "@samepage/interop";
+import type { Words } from "../../../bench/harness/sharing.ts";
 import type { Order } from "../../../bench/operations/order.ts";
 import { type Player, wordAt } from "../../../examples/vulkan-opencl-ring/players.ts";
 
@@ -17,14 +18,6 @@ export const SIZES = { "256 words": 256, "4 MiB": 1 << 20, "4K RGBA": 3840 * 216
 
 /** One size. */
 export type Size = keyof typeof SIZES;
-
-/** The words, as their exporter has them. */
-export interface Words {
-  /** The memory; all of it is 0. */
-  readonly tensor: Tensor;
-  /** Reads all of it; blocks. */
-  read(words: Uint32Array<ArrayBuffer>): void;
-}
 
 /** What came of a ring. */
 export interface Ran {
@@ -68,10 +61,10 @@ export function byHand(
 /** By maps alone: each turn maps the memory to its player, and leaves it behind its work. */
 export function byMaps(
   players: readonly [Player, Player],
-  graph: MapperGraph,
   source: Words,
   laps: number,
 ): Promise<Ran> {
+  const graph = new MapperGraph([source.tensor.target.context, ...players.map(({ context }) => context)]);
   return run(players, source, laps, (turn) => {
     const player = players[turn % 2];
     const words = graph.map(source.tensor, player.context);
