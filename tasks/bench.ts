@@ -5,14 +5,13 @@
 import { parseArgs } from "node:util";
 import { basename, fromFileUrl, join } from "@std/path";
 import { build } from "../bench/harness/c.ts";
-import { noCuda } from "../bench/harness/cuda.ts";
-import { hasDevice } from "../bench/harness/device.ts";
+import { lackingFor, type Topic } from "../bench/harness/figure.ts";
 import { linesOf } from "../bench/harness/lines.ts";
 import type { Effort } from "../bench/harness/measure.ts";
 import type { Result } from "../bench/harness/result.ts";
 import { claimCells, claimsOf } from "../bench/report/claims.ts";
 import { crossoverOf } from "../bench/report/crossover.ts";
-import { cudaPageOf } from "../bench/report/cuda.ts";
+import { cudaPageOf, vulkanPageOf } from "../bench/report/cuda.ts";
 import { describeMachine, type Machine, nameOf } from "../bench/report/machine.ts";
 import { markdownOf } from "../bench/report/markdown.ts";
 import { pictureOf } from "../bench/report/picture.ts";
@@ -21,42 +20,44 @@ import { figureLines, growthLines, HEADING } from "../bench/report/table.ts";
 
 const HELP = `Measures samepage beside C and other peers.
 
-Usage: deno task bench [--cuda] [--only=word] [--rounds=21] [--smoke] [--json] [--out=folder]
+Usage: deno task bench [--cuda | --vulkan] [--only=word] [--rounds=21] [--smoke] [--json] [--out=folder]
 
   --cuda         CUDA's figures in place of all others; they need a GPU
+  --vulkan       instead, what Vulkan, OpenCL and CUDA share; it needs a GPU too, and for some figures two
   --only=word    only figures whose id has this in it
   --rounds=n     rounds of one batch of each way
   --smoke        everything, once or twice: does it run?
   --json         prints JSON in place of the table
   --out=folder   writes RESULTS.md, results.svg and results/<machine>.json there; bench/ where all was measured; of
-                 CUDA's figures, results/cuda-<gpu>.json and .md`;
+                 the others, results/cuda-<gpu>.json and .md, or vulkan-<gpu>`;
 
-/** The bench files, in the order of the table. */
-const FILES = [
-  "map",
-  "transfer",
-  "edges",
-  "enqueue",
-  "allocate",
-  "wait",
-  "live",
-  "peers",
-  "opencv_wrap",
-  "opencv_blur",
-  "opencv_call",
-  "ring",
-];
-
-/** CUDA's, which are measured by themselves: on a machine with a GPU. */
-const CUDA_FILES = [
-  "cuda_launch",
-  "cuda_event",
-  "cuda_register",
-  "cuda_mapped",
-  "cuda_frame",
-  "cuda_edges",
-  "cuda_claims",
-];
+/** The bench files of each topic, in the order of the table. CUDA's and Vulkan's are measured by themselves. */
+const FILES: { readonly [T in Topic]: readonly string[] } = {
+  opencl: [
+    "map",
+    "transfer",
+    "edges",
+    "enqueue",
+    "allocate",
+    "wait",
+    "live",
+    "peers",
+    "opencv_wrap",
+    "opencv_blur",
+    "opencv_call",
+    "ring",
+  ],
+  cuda: [
+    "cuda_launch",
+    "cuda_event",
+    "cuda_register",
+    "cuda_mapped",
+    "cuda_frame",
+    "cuda_edges",
+    "cuda_claims",
+  ],
+  vulkan: ["external_ring"],
+};
 
 const BENCH = fromFileUrl(new URL("../bench", import.meta.url));
 const RUN_FILE = join(BENCH, "harness", "run_file.ts");
@@ -122,12 +123,14 @@ function sixDigits(_: string, value: unknown): unknown {
   return typeof value === "number" ? Number(value.toPrecision(6)) : value;
 }
 
-async function writeCuda(folder: string, record: Record): Promise<void> {
-  const name = nameOf(record.machine);
+async function writeGpu(folder: string, record: Record, topic: "cuda" | "vulkan"): Promise<void> {
+  const name = nameOf(record.machine, topic);
+  const claims = topic === "cuda" ? { claims: claimsOf(record.figures) } : {};
+  const pageOf = topic === "cuda" ? cudaPageOf : vulkanPageOf;
   const [json, page] = ["json", "md"].map((kind) => join(folder, "results", `${name}.${kind}`));
   await Deno.mkdir(join(folder, "results"), { recursive: true });
-  await Deno.writeTextFile(json, JSON.stringify({ ...record, claims: claimsOf(record.figures) }, sixDigits));
-  await Deno.writeTextFile(page, cudaPageOf(record, `${name}.json`));
+  await Deno.writeTextFile(json, JSON.stringify({ ...record, ...claims }, sixDigits));
+  await Deno.writeTextFile(page, pageOf(record, `${name}.json`));
   await format([json, page]);
 }
 
@@ -137,7 +140,7 @@ async function format(paths: readonly string[]): Promise<void> {
 
 async function write(folder: string, record: Record): Promise<void> {
   const { machine: { cpu, cores, opencl, deno, commit, date } } = record;
-  const json = `results/${nameOf(record.machine)}.json`;
+  const json = `results/${nameOf(record.machine, "opencl")}.json`;
   const paths = { json: join(folder, json), page: join(folder, "RESULTS.md"), picture: join(folder, "results.svg") };
   const caption = `${cpu}, ${cores} cores; ${opencl?.split(",")[0]}; Deno ${deno}; ${commit}, ${date.slice(0, 10)}`;
   await Deno.mkdir(join(folder, "results"), { recursive: true });
@@ -151,6 +154,7 @@ const { values: asked } = parseArgs({
   args: Deno.args,
   options: {
     cuda: { type: "boolean", default: false },
+    vulkan: { type: "boolean", default: false },
     only: { type: "string", default: "" },
     rounds: { type: "string" },
     out: { type: "string" },
@@ -161,25 +165,23 @@ const { values: asked } = parseArgs({
 });
 const chosen = asked.smoke ? SMOKE : FULL;
 const rounds = Number(asked.rounds ?? chosen.rounds);
-if (asked.help || !Number.isInteger(rounds) || rounds < 1) {
+const topic: Topic = asked.cuda ? "cuda" : asked.vulkan ? "vulkan" : "opencl";
+if (asked.help || (asked.cuda && asked.vulkan) || !Number.isInteger(rounds) || rounds < 1) {
   console.log(HELP);
   Deno.exit(asked.help ? 0 : 2);
 }
-if (asked.cuda) {
-  const reason = noCuda();
-  if (reason !== undefined) console.error(`bench: CUDA's figures are not here: ${reason}`);
-  if (reason !== undefined && !asked.smoke) Deno.exit(2);
-} else if (!hasDevice()) {
-  console.error("bench: OpenCL has no device here. Install one: apt install pocl-opencl-icd");
-  Deno.exit(1);
+const lacking = lackingFor(topic);
+if (lacking !== undefined) {
+  const whose = { opencl: "", cuda: "CUDA's figures are not here: ", vulkan: "Vulkan's figures are not here: " }[topic];
+  console.error(`bench: ${whose}${lacking}`);
+  if (topic === "opencl" || !asked.smoke) Deno.exit(topic === "opencl" ? 1 : 2);
 }
 
 const show = (text: string) => asked.json ? undefined : console.log(text);
-for (const problem of await build(asked.cuda)) console.error(`bench: going on without it: ${problem}`);
-const files = asked.cuda ? CUDA_FILES : FILES;
-const record = await measureAll(files, await describeMachine(asked.cuda), { ...chosen, rounds }, asked.only, show);
+for (const problem of await build(topic)) console.error(`bench: going on without it: ${problem}`);
+const record = await measureAll(FILES[topic], await describeMachine(topic), { ...chosen, rounds }, asked.only, show);
 if (asked.json) console.log(JSON.stringify(record, null, 2));
-else if (asked.cuda) cudaLines(record).forEach(show);
+else if (topic === "cuda") cudaLines(record).forEach(show);
 const out = asked.out ?? (asked.only === "" && !asked.smoke && Deno.exitCode === 0 ? BENCH : undefined);
-if (out !== undefined) await (asked.cuda ? writeCuda(out, record) : write(out, record));
+if (out !== undefined) await (topic === "opencl" ? write(out, record) : writeGpu(out, record, topic));
 Deno.exit(Deno.exitCode);

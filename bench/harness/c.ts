@@ -1,11 +1,19 @@
 import { fromFileUrl, join } from "@std/path";
+import turn from "../../examples/vulkan-opencl-ring/turn.cu" with { type: "text" };
+import { compile } from "../../src/cuda/kernels/compile.ts";
+import { sourceIn } from "../../src/cuda/kernels/source.ts";
 import { gpu } from "./cuda.ts";
 import { cudaOptions } from "./cuda_toolkit.ts";
 import { device } from "./device.ts";
+import type { Topic } from "./figure.ts";
 import { Missing } from "./program.ts";
+import { type GpuCount, gpusFor } from "./sharing.ts";
 import { program, type Way } from "./way.ts";
 
 const BENCH = fromFileUrl(new URL("..", import.meta.url));
+
+/** The kernels of the ring. */
+const RING = fromFileUrl(new URL("../../examples/vulkan-opencl-ring", import.meta.url));
 
 /** Where the programs are built: git ignores it. */
 export const BUILT = fromFileUrl(new URL("../../out/bench/", import.meta.url));
@@ -20,8 +28,8 @@ interface Toolchain {
   readonly extension: string;
   readonly options: readonly string[];
   readonly libraries: readonly string[];
-  /** Of CUDA's bench, which is one of its own. */
-  readonly cuda?: true;
+  /** The bench that it is for; OpenCL's if left out. */
+  readonly topic?: Topic;
 }
 
 const C: Toolchain = { compiler: "cc", folder: "c", extension: "c", options: [], libraries: ["-lOpenCL"] };
@@ -34,7 +42,10 @@ const CPP: Toolchain = {
   libraries: ["-lOpenCL", "-lopencv_core", "-lopencv_imgproc"],
 };
 
-const CUDA: Toolchain = { compiler: "cc", folder: "c", extension: "c", options: [], libraries: [], cuda: true };
+const CUDA: Toolchain = { compiler: "cc", folder: "c", extension: "c", options: [], libraries: [], topic: "cuda" };
+
+/** By the libraries' own names: a GPU machine has no development packages. Its compiler finds headers by C_INCLUDE_PATH. */
+const VULKAN: Toolchain = { ...CUDA, libraries: ["-l:libOpenCL.so.1", "-l:libvulkan.so.1"], topic: "vulkan" };
 
 /** The programs, by name. */
 const PROGRAMS = {
@@ -46,6 +57,7 @@ const PROGRAMS = {
   cuda_mapped: CUDA,
   cuda_register: CUDA,
   enqueue: C,
+  external_ring: VULKAN,
   map: C,
   wait: C,
   opencv_blur: CPP,
@@ -77,6 +89,19 @@ export function cudaC(source: `cuda_${string}` & keyof typeof PROGRAMS, operatio
   return program(name, command, operation);
 }
 
+/** An operation of external_ring.c, on the GPUs that samepage has chosen, with the kernels of the players. */
+export function externalC(count: GpuCount, operation: string, name = "C"): Way {
+  const command = () => {
+    const gpus = gpusFor(count);
+    const [first, last] = [gpus[0], gpus[count - 1]];
+    using cuda = last.cuda();
+    const cubin = join(BUILT, "turn.cubin");
+    Deno.writeFileSync(cubin, compile(sourceIn(turn, { name: "turn.cu" }), cuda.device).code.bytes);
+    return { path: join(BUILT, "external_ring"), args: [join(RING, "turn.cl"), cubin, first.uuid, last.uuid] };
+  };
+  return program(name, command, operation);
+}
+
 function built(source: string, operation: string, name: string): Way {
   const command = () => {
     const { platform, name: deviceName } = device().cl.device;
@@ -85,13 +110,13 @@ function built(source: string, operation: string, name: string): Way {
   return program(name, command, operation);
 }
 
-/** Builds the programs of CUDA's bench, or all others; answers why some could not be. */
-export async function build(cuda: boolean): Promise<string[]> {
+/** Builds the programs of a topic; answers why some could not be. */
+export async function build(topic: Topic): Promise<string[]> {
   await Deno.mkdir(BUILT, { recursive: true });
   const jobs: [string, Toolchain][] = Object.entries<Toolchain>(PROGRAMS).filter(([, it]) =>
-    (it.cuda === true) === cuda
+    (it.topic ?? "opencl") === topic
   );
-  if (DLSTREAMER_INCLUDE !== undefined && !cuda) {
+  if (DLSTREAMER_INCLUDE !== undefined && topic === "opencl") {
     jobs.push(["dlstreamer", { ...CPP, options: [...CPP.options, `-I${DLSTREAMER_INCLUDE}`] }]);
   }
   const problems = await Promise.all(jobs.map(([name, toolchain]) => buildOne(name, toolchain)));
@@ -100,9 +125,9 @@ export async function build(cuda: boolean): Promise<string[]> {
 
 /** Builds one; where it cannot, what an earlier build has left is removed, so that it is missing and not old. */
 async function buildOne(name: string, toolchain: Toolchain): Promise<string | undefined> {
-  const { compiler, folder, extension, options, libraries, cuda } = toolchain;
+  const { compiler, folder, extension, options, libraries, topic = "opencl" } = toolchain;
   const [source, to] = [`${folder}/${name}.${extension}`, join(BUILT, name)];
-  const cudas = cuda === true ? await cudaOptions() : [];
+  const cudas = topic === "opencl" ? [] : await cudaOptions();
   if (cudas === undefined) return `there are no headers of CUDA's, or no libcudart, for bench/${source}`;
   const args = ["-O2", "-Wall", ...options, "-o", to, join(BENCH, source), ...libraries, ...cudas];
   try {

@@ -1,7 +1,18 @@
 import { noCuda } from "./cuda.ts";
 import { hasDevice } from "./device.ts";
+import { sharedGpus } from "./gpus.ts";
 import type { Goal } from "./goal.ts";
 import type { Way } from "./way.ts";
+
+/** What a bench is about: OpenCL and all that needs no GPU; CUDA; or what Vulkan shares with both. */
+export type Topic = "opencl" | "cuda" | "vulkan";
+
+/** Why the devices of a topic are not here; undefined where they are. */
+export function lackingFor(topic: Topic): string | undefined {
+  if (topic === "cuda") return noCuda();
+  if (topic === "vulkan") return sharedGpus().missing;
+  return hasDevice() ? undefined : "OpenCL has no device here. Install one: apt install pocl-opencl-icd";
+}
 
 /** One thing that is measured, in several ways. */
 export interface Figure {
@@ -14,7 +25,7 @@ export interface Figure {
   /** What the second is to reach. */
   readonly goal?: Goal;
   /** Whose device it needs; OpenCL's by default. */
-  readonly on?: "opencl" | "cuda";
+  readonly on?: Topic;
   /** True where this process lacks what else its own ways need: for `deno bench`. */
   readonly ignore?: boolean;
 }
@@ -28,7 +39,7 @@ export const figures: Figure[] = [];
  */
 export function figure(figure: Figure): void {
   figures.push(figure);
-  const isThere = figure.on === "cuda" ? noCuda() === undefined : hasDevice();
+  const isThere = lackingFor(figure.on ?? "opencl") === undefined;
   for (const { name, operation } of figure.ways) {
     if (operation === undefined) continue;
     Deno.bench({

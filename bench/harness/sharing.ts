@@ -2,7 +2,8 @@ import type { Tensor } from "@samepage/interop";
 import type { VulkanContext } from "@samepage/interop/vulkan";
 import { cudaPlayer, openclPlayer, type Player } from "../../examples/vulkan-opencl-ring/players.ts";
 import { importedApart } from "../operations/apart.ts";
-import type { Gpu } from "./gpus.ts";
+import { type Gpu, sharedGpus } from "./gpus.ts";
+import { Missing } from "./program.ts";
 
 /** Two that take turns on one memory. */
 export interface Sharing extends Disposable {
@@ -72,4 +73,25 @@ export function onTwoGpus([first, second]: readonly Gpu[]): Sharing {
     apart: ({ tensor }, made) => [made.use(importedApart(tensor, players[0].context)).tensor, tensor],
     [Symbol.dispose]: () => kept.dispose(),
   };
+}
+
+/** On how many GPUs: OpenCL has the first, and CUDA the last. */
+export type GpuCount = 1 | 2;
+
+const opened = new Map<GpuCount, Sharing>();
+
+/** The players of this process on so many GPUs: opened by the first who asks, and never closed. @throws {Missing} */
+export function shared(count: GpuCount): Sharing {
+  const gpus = gpusFor(count);
+  let found = opened.get(count);
+  if (found === undefined) opened.set(count, found = count === 1 ? withCuda(gpus[0]) : onTwoGpus(gpus));
+  return found;
+}
+
+/** So many GPUs, at least. @throws {Missing} where there are fewer. */
+export function gpusFor(count: GpuCount): readonly Gpu[] {
+  const { gpus, missing } = sharedGpus();
+  if (missing !== undefined) throw new Missing(missing);
+  if (gpus.length < count) throw new Missing(`needs ${count} GPUs`);
+  return gpus;
 }

@@ -3,6 +3,20 @@ import { crossoverOf } from "./crossover.ts";
 import { describe, table, timesOf, writtenBy } from "./markdown.ts";
 import type { Record } from "./record.ts";
 
+/** The results of the bench of what Vulkan shares, as a page, to be formatted; `json` lies beside it. */
+export function vulkanPageOf({ machine, effort, figures }: Record, json: string): string {
+  return [
+    "# Results: Vulkan, OpenCL and CUDA on one memory",
+    "",
+    writtenBy("deno task bench --vulkan", "../README.md", effort, json),
+    "",
+    ...table(["", ""], describe(machine)),
+    "",
+    ...timesOf(figures),
+    "",
+  ].join("\n");
+}
+
 /** The results of CUDA's bench as a page, to be formatted; `json` lies beside it. */
 export function cudaPageOf({ machine, effort, figures }: Record, json: string): string {
   const claims = claimsOf(figures);

@@ -1,6 +1,7 @@
 import { cudaDevices, cudaVersions } from "@samepage/interop/cuda";
 import { noCuda } from "../harness/cuda.ts";
 import { device, hasDevice } from "../harness/device.ts";
+import type { Topic } from "../harness/figure.ts";
 
 /** Where and with what it was measured. */
 export interface Machine {
@@ -22,15 +23,15 @@ export interface Machine {
   readonly load: number;
 }
 
-/** Asks this machine: for CUDA's bench, about its GPU, else about its OpenCL device. */
-export async function describeMachine(cuda: boolean): Promise<Machine> {
+/** Asks this machine: about its OpenCL device, or for the bench of another topic about its GPU. */
+export async function describeMachine(topic: Topic): Promise<Machine> {
   return {
     cpu: cpu(),
     cores: navigator.hardwareConcurrency,
     system: `${Deno.build.os} ${Deno.osRelease()} ${Deno.build.arch}`,
     deno: `${Deno.version.deno} (V8 ${Deno.version.v8})`,
-    opencl: !cuda && hasDevice() ? describeDevice() : null,
-    ...(cuda ? { cuda: await describeGpu() } : {}),
+    opencl: topic === "opencl" && hasDevice() ? describeDevice() : null,
+    ...(topic === "opencl" ? {} : { cuda: await describeGpu() }),
     cc: await firstLine("cc", "--version") ?? null,
     commit: await commit(),
     date: new Date().toISOString().slice(0, 16).replace("T", " "),
@@ -57,10 +58,10 @@ export async function describeGpu(): Promise<string> {
   return `${name}, ${installed === undefined ? "" : `driver ${installed}, `}${versions}`;
 }
 
-/** A name for a file: the CPU, its cores, and the OpenCL platform; of CUDA's bench, the GPU: `cuda-h200`. */
-export function nameOf({ cpu, cores, opencl, cuda }: Machine): string {
+/** A name for a file: the CPU, its cores, and the OpenCL platform; for another topic, that and the GPU: `cuda-h200`. */
+export function nameOf({ cpu, cores, opencl, cuda }: Machine, topic: Topic): string {
   const gpu = cuda?.startsWith("not here") ? "none" : cuda?.split(",")[0].replace(/^NVIDIA /, "");
-  const words = gpu === undefined ? `${cpu} ${cores} cores ${opencl?.split(",")[0] ?? "no opencl"}` : `cuda ${gpu}`;
+  const words = gpu === undefined ? `${cpu} ${cores} cores ${opencl?.split(",")[0] ?? "no opencl"}` : `${topic} ${gpu}`;
   return words.toLowerCase().replace(/\((r|tm)\)/g, "").match(/[a-z0-9]+/g)!.join("-");
 }
 
