@@ -1,8 +1,8 @@
 // Everything that needs an NVIDIA GPU, in one run: `deno task gpu`; `--help` lists the options.
 //
 // Steps that do not disturb each other run beside each other, and the bench alone. The results are at most eight files:
-// conformance-<api>.json, results/cuda-<gpu>.json and .md (or vulkan-<gpu>), summary.json, tests.log, sanitizer.log, bench.log. The exit code is 0
-// where all steps are green, 1 where one is not, 2 where there is no GPU.
+// conformance-<api>.json, results/cuda-<gpu>.json and .md (those of `rings` are vulkan-<gpu>), summary.json, tests.log,
+// sanitizer.log, bench.log. The exit code is 0 where all steps are green, 1 where one is not, 2 where there is no GPU.
 
 import { parseArgs } from "node:util";
 import { join, resolve } from "@std/path";

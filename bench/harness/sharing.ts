@@ -88,10 +88,13 @@ export function shared(count: GpuCount): Sharing {
   return found;
 }
 
+/** What keeps a figure from a machine with one. */
+export const NEEDS_TWO = "needs 2 GPUs";
+
 /** So many GPUs, at least. @throws {Missing} where there are fewer. */
 export function gpusFor(count: GpuCount): readonly Gpu[] {
   const { gpus, missing } = sharedGpus();
   if (missing !== undefined) throw new Missing(missing);
-  if (gpus.length < count) throw new Missing(`needs ${count} GPUs`);
+  if (gpus.length < count) throw new Missing(NEEDS_TWO);
   return gpus;
 }

@@ -1,3 +1,4 @@
+import { join } from "@std/path";
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
 import { cudaExamples, cudaTests, faultTests, openclTests, vulkanTests } from "./files.ts";
@@ -84,7 +85,7 @@ export function stepsOn(machine: string): readonly Step[] {
       limit: 300,
       stage: 4,
       onlyIfNamed: true,
-      run: async (job) => runTests(job, await vulkanTests(), 1),
+      run: sharing,
     },
     {
       name: "rings",
@@ -106,4 +107,11 @@ async function examples(job: Job): Promise<Outcome> {
   const failures = ends.flat();
   const counts = `${files.length - failures.length} of ${files.length} ran`;
   return { verdict: failures.length === 0 && files.length > 0 ? "green" : "red", counts, failures };
+}
+
+/** Vulkan's tests; what they tell of the rings is a remark. */
+async function sharing(job: Job): Promise<Outcome> {
+  const outcome = await runTests(job, await vulkanTests(), 1);
+  const log = await Deno.readTextFile(join(job.out, "tests.log"));
+  return { ...outcome, remarks: [...log.match(/^ring: .*$/gm) ?? [], ...outcome.remarks ?? []] };
 }
