@@ -96,7 +96,6 @@ export class OpenCLExternalMemory {
       object: { kind: "cl_mem", handle: buffer.root.mem, byteLength, start },
       begin: () => buffer.acquire(),
       end: () => buffer.handBack(),
-      endsAfterWork: true, // NVIDIA's driver (580.159) blocks in the release until all work before it is done
       release() {
         buffer.holders--;
         if (of === undefined) buffer.release();

@@ -105,16 +105,6 @@ Deno.test("a dispose waits for the work, gives the bytes back after it, and wait
   assertEquals(seen, ["step 0, in flight", "ran 0, over", "step 1, over", "ran 1, over", "released, 2 are over"]);
 });
 
-Deno.test("a way back that waits for the work submits nothing before that is over", () => {
-  const work = new FakeWork();
-  const seen: boolean[] = [];
-  const step = (n: number) => n === 0 ? (seen.push(work.over), command(() => {})) : undefined;
-  const resource = new Resource({ name: "r", giveBack: { line: fakes.line(), afterWork: true, step } });
-  resource.usedBy(work.fence);
-  resource.dispose();
-  assertEquals(seen, [true]);
-});
-
 Deno.test("a step that may have submitted something although it failed is waited for", () => {
   for (const partial of [false, true]) {
     const line = fakes.line();

@@ -68,8 +68,6 @@ export interface Crossing {
   begin?(): Call | undefined;
   /** The last one, after all work: a release. */
   end?(): Call | undefined;
-  /** True if the host has to see all work over before `end`: the driver would block in it. */
-  readonly endsAfterWork?: boolean;
   /** The command that brings the bytes, if they have to be brought. */
   bring?(): Call;
   /** The commands that take them back, one per step as in {@link GiveBack}; only after a possible write. */

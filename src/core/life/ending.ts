@@ -107,8 +107,8 @@ function beforeGivingBack({ hooks, work, giveBack }: Resource): Fence | undefine
   const last = hooks?.lastWork();
   if (last !== undefined) work.add(last);
   if (giveBack === undefined || work.line === undefined) return undefined;
-  const { line, afterWork } = giveBack;
-  return afterWork ? work.next() : work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark));
+  const { line } = giveBack;
+  return work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark));
 }
 
 /** Submits the next command that gives the bytes back. */

@@ -47,8 +47,6 @@ export interface EndHooks {
 export interface GiveBack {
   /** The line of the commands. Before the first, the host waits for the work that this line cannot wait for. */
   readonly line: Line;
-  /** True if the host waits for all work before the first command; else that command waits on the device. */
-  readonly afterWork?: boolean;
   /**
    * The next command: a map that publishes, or the unmap after it; undefined once nothing is left to do. Called once for
    * each `step`, from 0. `used` is false if no work was ever recorded on the resource or its dependents.
