@@ -244,6 +244,10 @@ export function takeStep(
   try {
     mapped = make(mapper, source, target, { grants, waits: pending.waits, undo, name });
     for (const grant of grants) grant.revokeConflicting();
+    for (const earlier of pending.returning) {
+      if (earlier.resource!.giveBack?.next !== undefined) continue; // a part of its way back is still to be submitted
+      for (const grant of grants) earlier.coverBy(grant);
+    }
     return mapped;
   } catch (error) {
     const failures = mapped === undefined ? unwind(undo) : disposed(mapped);

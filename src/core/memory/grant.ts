@@ -41,7 +41,7 @@ export class Grant {
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
   #lends: Ranges<Grant> | undefined;
   readonly #siblings: Ranges<Grant> | undefined;
-  readonly #place: Placed<Grant> | undefined;
+  #place: Placed<Grant> | undefined;
   #ended = false;
 
   private constructor(
@@ -172,9 +172,21 @@ export class Grant {
 
   /** Gives the bytes back to the parent. Idempotent. */
   finish(): void {
-    if (this.#ended) return;
     this.#ended = true;
+    this.#leave();
+  }
+
+  /**
+   * The bytes are on their way back, and a newer grant has all of them, whose work stands behind this one's: whoever wants
+   * them waits for that one alone.
+   */
+  coverBy(newer: Grant): void {
+    if (newer.parent === this.parent && newer.start <= this.start && this.end <= newer.end) this.#leave();
+  }
+
+  #leave(): void {
     if (this.#place !== undefined) this.#siblings!.delete(this.#place);
+    this.#place = undefined;
   }
 
   /** The grant that its bytes came with. */
