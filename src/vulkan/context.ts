@@ -13,6 +13,7 @@ import { forgotten } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
+import { Imports } from "../core/memory/imports.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { attachedFence } from "./attached_fence.ts";
@@ -23,7 +24,7 @@ import { VulkanDriver } from "./driver.ts";
 import { instanceFor, physicalDevices } from "./instance.ts";
 import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
-import { allocated, portsOf } from "./memory.ts";
+import { allocated, type ImportedBuffer, portsOf } from "./memory.ts";
 import type { Place } from "./memory_object.ts";
 import { VulkanProgram } from "./program.ts";
 import { createDevice, OpenDevice, WANTED } from "./open_device.ts";
@@ -140,6 +141,8 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
     this.id = this.device.id;
     this.driver = new VulkanDriver(open);
     this.staging = new Staging(open, undo);
+    const imports = new Imports<ImportedBuffer>();
+    undo.push(() => throwAll(imports.close(), "releasing imported memory"));
     this.semaphores = makerOf(open);
     if (this.semaphores.kinds.length > 0) undo.push(offerSemaphores(this.semaphores));
     this.resource = new Resource({ name: `vulkan context (${this.name})`, undo });
@@ -147,7 +150,7 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
     try {
       this.line = newLine(this, open.handles.queues[0], this.resource);
       this.queue = new VulkanQueue(this, this.line);
-      this.ports = portsOf(this);
+      this.ports = portsOf(this, imports);
     } catch (error) {
       this.resource.dispose();
       throw error;

@@ -1,12 +1,14 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
-import type { Exported, Imported, Memory, Offer, Sample } from "../core/device/memory.ts";
+import type { Exported, Imported, KnownObject, Memory, Offer, Sample } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
 import { MemoryClass, verdictOf } from "../core/device/proofs.ts";
 import { type Refusal, throwAll } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
+import type { Access } from "../core/memory/access.ts";
 import { Allocation } from "../core/memory/allocation.ts";
+import type { Import, Imports } from "../core/memory/imports.ts";
 import { own } from "../core/memory/own.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
 import { bytesAt } from "../core/native/pin.ts";
@@ -18,7 +20,7 @@ import type { VulkanBase } from "./base.ts";
 import { VulkanBuffer } from "./buffer.ts";
 import { fillCall } from "./commands.ts";
 import { givenAway } from "./fds.ts";
-import type { MemoryInfo, Place } from "./memory_object.ts";
+import type { Place } from "./memory_object.ts";
 import type { ExtensionName, OpenDevice } from "./open_device.ts";
 import { VulkanTensor } from "./tensor.ts";
 
@@ -36,11 +38,17 @@ const HANDLES = {
 
 type HandleKind = keyof typeof HANDLES;
 
-/** What memory was made with that is on its way to another Vulkan of this process. */
-const EXPORTED = new WeakMap<Port, MemoryInfo>();
+/** The blocks of ports that are on their way to another Vulkan of this process. */
+const EXPORTED = new WeakMap<Port, Allocation>();
 
 /** The key of an allocation's buffer. */
 const BUFFER = {};
+
+/** Memory of another API, as a buffer. */
+export interface ImportedBuffer extends Import {
+  /** The buffer over all of it. */
+  readonly buffer: VulkanBuffer;
+}
 
 /** The bytes of an experiment. */
 const LENGTH = 4096;
@@ -51,8 +59,8 @@ const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (bas
   return verdictOf(experiment(base, undo), "host memory, by its pages");
 });
 
-/** What a context's buffers give to other kinds of memory, and take from them. */
-export function portsOf(base: VulkanBase): Memory<VulkanTensor, VulkanBuffer> {
+/** What a context's buffers give to other kinds of memory, and take from them. A block that comes by an fd is imported once. */
+export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Memory<VulkanTensor, VulkanBuffer> {
   const { openDevice: device, line, staging } = base;
   const submit = (call: Parameters<typeof line.submitRaw>[0]) => line.submitRaw(call).mark;
   const copies = {
@@ -96,7 +104,7 @@ export function portsOf(base: VulkanBase): Memory<VulkanTensor, VulkanBuffer> {
       },
     ],
     export: exported,
-    import: (port) => imported(device, port),
+    import: (port: Port, _access: Access, of = EXPORTED.get(port)) => imported(device, imports, port, of),
     tensor: (init) => new VulkanTensor(init),
     copies,
   };
@@ -122,7 +130,8 @@ export function allocated(
   try {
     const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
     undo.push(() => base.line.block(zeroed.mark));
-    const allocation = new Allocation({ kind: "vulkan.buffer", byteLength: whole, free: () => buffer.free() });
+    const { size } = buffer.info; // whoever imports the memory has to know all of it
+    const allocation = new Allocation({ kind: "vulkan.buffer", byteLength: size, free: () => buffer.free() });
     allocation.attachment(BUFFER, () => buffer);
     const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`;
     const resource = own({
@@ -202,19 +211,32 @@ function exported(tensor: VulkanTensor, kind: MemoryKind, byteLength: number): E
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };
   const fd = buffer.exportFd(HANDLES[kind as HandleKind].type);
   const port = new Port(kind, { fd, offset, byteLength });
-  EXPORTED.set(port, buffer.info);
+  EXPORTED.set(port, tensor.grant.allocation);
   return { port, begin: () => buffer.handOver(kind === "dma-buf") };
 }
 
-function imported(device: OpenDevice, port: Port): Imported<VulkanBuffer> {
-  const kind = port.kind as HandleKind;
-  const { buffer, start } = kind === "host-pointer" ? importPages(device, port) : importFd(device, port);
+function imported(
+  device: OpenDevice,
+  imports: Imports<ImportedBuffer>,
+  port: Port,
+  of: Allocation | undefined,
+): Imported<VulkanBuffer> {
+  if (port.kind === "host-pointer") {
+    const { buffer, start } = importPages(device, port);
+    return { handle: buffer, object: objectOf(buffer, start), address: port.value, release: () => buffer.free() };
+  }
+  const make = () => importFd(device, port, of);
+  const { buffer, release } = of === undefined ? make() : imports.of(of, make);
   return {
     handle: buffer,
-    object: { kind: "VkDeviceMemory", handle: buffer.memory, byteLength: buffer.byteLength, start },
-    release: () => buffer.free(),
-    ...(kind === "host-pointer" ? { address: port.value } : { end: () => buffer.giveBack() }),
+    object: objectOf(buffer, port.offset),
+    end: () => buffer.giveBack(),
+    ...(of === undefined ? { release } : {}),
   };
+}
+
+function objectOf({ memory, byteLength }: VulkanBuffer, start: number): KnownObject {
+  return { kind: "VkDeviceMemory", handle: memory, byteLength, start };
 }
 
 function importPages(device: OpenDevice, { value, byteLength }: Port) {
@@ -226,15 +248,18 @@ function importPages(device: OpenDevice, { value, byteLength }: Port) {
   return { buffer, start: Number(value - address) };
 }
 
-function importFd(device: OpenDevice, port: Port) {
-  const known = EXPORTED.get(port);
+/** `of` is the exporter's block, if it is of this process: all of it is imported. Else the port tells how long it is. */
+function importFd(device: OpenDevice, port: Port, of: Allocation | undefined): ImportedBuffer {
+  const known = of?.findAttachment<VulkanBuffer>(BUFFER)?.info;
   const fd = port.takeFd();
   const handleType = HANDLES[port.kind as HandleKind].type;
-  return givenAway(fd, "importing memory", () => {
-    const end = port.offset + port.byteLength;
-    const buffer = new VulkanBuffer(device, end, { from: "fd", fd, handleType, known });
-    return { buffer, start: port.offset };
-  });
+  const byteLength = of?.block.byteLength ?? port.offset + port.byteLength;
+  const buffer = givenAway(
+    fd,
+    "importing memory",
+    () => new VulkanBuffer(device, byteLength, { from: "fd", fd, handleType, known }),
+  );
+  return { buffer, release: () => buffer.free() };
 }
 
 /** What kept host memory from being an alias; undefined where nothing did. Each side writes random bytes, and the other reads them. */
