@@ -6,7 +6,6 @@ import { type Refusal, throwAll } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import type { Access } from "../core/memory/access.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import type { Import, Imports } from "../core/memory/imports.ts";
 import { own } from "../core/memory/own.ts";
@@ -37,9 +36,6 @@ const HANDLES = {
 } as const satisfies Record<string, { readonly type: number; readonly extension: ExtensionName }>;
 
 type HandleKind = keyof typeof HANDLES;
-
-/** The blocks of ports that are on their way to another Vulkan of this process. */
-const EXPORTED = new WeakMap<Port, Allocation>();
 
 /** The key of an allocation's buffer. */
 const BUFFER = {};
@@ -104,7 +100,7 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
       },
     ],
     export: exported,
-    import: (port: Port, _access: Access, of = EXPORTED.get(port)) => imported(device, imports, port, of),
+    import: (port, _access, of) => imported(device, imports, port, of),
     tensor: (init) => new VulkanTensor(init),
     copies,
   };
@@ -211,7 +207,6 @@ function exported(tensor: VulkanTensor, kind: MemoryKind, byteLength: number): E
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };
   const fd = buffer.exportFd(HANDLES[kind as HandleKind].type);
   const port = new Port(kind, { fd, offset, byteLength });
-  EXPORTED.set(port, tensor.grant.allocation);
   return { port, begin: () => buffer.handOver(kind === "dma-buf") };
 }
 
