@@ -52,7 +52,7 @@ export class VulkanQueue extends NativeObject {
     return this.#base;
   }
 
-  /** Its end of life. */
+  /** Its end of life. For those who write mappers. */
   get resource(): Resource {
     return this.line.resource;
   }
