@@ -26,8 +26,8 @@ export class FdSource {
 }
 
 /**
- * Runs an import that takes an fd over; -1 is a sync file whose signal has come. Where it fails, Vulkan leaves the fd to its owner, and closes it here; lavapipe
- * (Mesa 22.3) has closed it by then.
+ * Runs an import that takes an fd over; -1 is a sync file whose signal has come. Where it fails, Vulkan leaves the fd to
+ * its owner, who closes it here. lavapipe (Mesa 22.3) has closed it by then.
  */
 export function givenAway<R>(fd: number, what: string, use: () => R): R {
   let identity: bigint | undefined;

@@ -89,7 +89,7 @@ export function structs<N extends StructName>(name: N, list: readonly Values<Lay
 export function structType(name: string): number {
   const words = name.slice(2).replace(/(?<=[a-z])(?=[A-Z\d])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\d)(?=[A-Z\d])/g, "_");
   const known: Readonly<Record<string, unknown>> = constants;
-  return known[`VK_STRUCTURE_TYPE_${words.toUpperCase()}`] as number;
+  return known[`VK_STRUCTURE_TYPE_${words.toUpperCase().replace("WIN_3_2", "WIN32")}`] as number;
 }
 
 /** Room for so many structs that a native call fills. */

@@ -2,8 +2,17 @@ import type { ClassEntry, Library } from "../library.ts";
 
 /** What both lists of Vulkan have in common. */
 const vulkanHeaders = {
-  headers: ["vulkan/vulkan_core.h"],
-  defines: {},
+  headers: ["vulkan/vulkan_core.h", "vulkan/vulkan_win32.h"],
+  // What vulkan_win32.h takes from Windows' own headers: its structs are laid out here, for those who fill them there.
+  defines: {
+    HANDLE: "void *",
+    HINSTANCE: "void *",
+    HWND: "void *",
+    HMONITOR: "void *",
+    LPCWSTR: "const unsigned short *",
+    DWORD: "unsigned int",
+    SECURITY_ATTRIBUTES: "void",
+  },
 } satisfies Partial<Library>;
 
 /** The fields of a struct that a chain links. */
@@ -275,6 +284,7 @@ export const vulkan: Library = {
         "VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR",
         "VK_STRUCTURE_TYPE_IMPORT_FENCE_FD_INFO_KHR",
         "VK_STRUCTURE_TYPE_FENCE_GET_FD_INFO_KHR",
+        "VK_STRUCTURE_TYPE_*_WIN32_HANDLE_INFO_KHR",
         "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR",
       ],
     },
@@ -448,6 +458,12 @@ export const vulkan: Library = {
     "VkExportFenceCreateInfo",
     "VkFenceGetFdInfoKHR",
     "VkImportFenceFdInfoKHR",
+
+    ...["Memory", "Semaphore", "Fence"].flatMap((of) => [
+      `VkImport${of}Win32HandleInfoKHR`,
+      `VkExport${of}Win32HandleInfoKHR`,
+      `Vk${of}GetWin32HandleInfoKHR`,
+    ]),
 
     "VkSubmitInfo",
     "VkTimelineSemaphoreSubmitInfo",
