@@ -6,11 +6,8 @@
  * to the other and back, 0.3 ms. SAMEPAGE_RING_LAPS sets another number.
  */
 import { assertRight, assertWrong, byHand, byMaps, type Ran, type Size, SIZES, tell, UNORDERED } from "./ring/ring.ts"; // first: it taps the libraries
-import type { OpenCLTensor } from "@samepage/interop/opencl";
-import type { Call } from "../../src/core/device/driver.ts";
 import { vulkanPlayer } from "../../examples/vulkan-opencl-ring/players.ts";
 import { onOneGpu, onTwoGpus, type Sharing, withCuda } from "../../bench/harness/sharing.ts";
-import { importedApart } from "../../bench/operations/apart.ts";
 import { bySemaphores, type Order } from "../../bench/operations/order.ts";
 import { type Gpu, gpus, sharingTest } from "./gpu.ts";
 
@@ -88,38 +85,3 @@ sharingTest("OpenCL on one GPU and CUDA on another take turns by two semaphores,
   using table = onTwoGpus(gpus);
   await allByHand(table);
 }, 2);
-
-const SPIN = `
-kernel void spin(global uint *words, uint turns) {
-  uint x = words[0];
-  for (uint i = 0; i < turns; i++) x = x * 1664525u + 1013904223u;
-  words[0] = x;
-}`;
-
-sharingTest("what acquire and release of shared memory cost the host, behind work: told, not judged", () => {
-  using vulkan = gpus[0].vulkan();
-  using cl = gpus[0].opencl();
-  using words = vulkan.allocate({ shape: [256], dtype: "u32" });
-  using program = cl.program(SPIN);
-  using spin = program.kernel("spin");
-  using apart = importedApart(words, cl);
-  const run = (turns: number) => spin.run([1], [apart.tensor as OpenCLTensor, turns]);
-  const hand = (call: Call | undefined) => {
-    const start = performance.now();
-    if (call !== undefined) cl.line.submitRaw(call);
-    return performance.now() - start;
-  };
-  run(1);
-  cl.queue.finish();
-  for (const turns of [1, 50_000_000]) {
-    const start = performance.now();
-    run(turns);
-    const [end, begin] = [hand(apart.crossing.end?.()), hand(apart.crossing.begin?.())];
-    cl.queue.finish();
-    const all = performance.now() - start;
-    console.log(
-      `ring: behind a kernel of ${all.toFixed(2)} ms the host was ${end.toFixed(3)} ms in the release and ` +
-        `${begin.toFixed(3)} ms in the acquire`,
-    );
-  }
-});
