@@ -1,4 +1,5 @@
 import { fromFileUrl, join } from "@std/path";
+import { cudaDevices } from "@samepage/interop/cuda";
 import turn from "../../examples/vulkan-opencl-ring/turn.cu" with { type: "text" };
 import { compile } from "../../src/cuda/kernels/compile.ts";
 import { sourceIn } from "../../src/cuda/kernels/source.ts";
@@ -6,7 +7,7 @@ import { gpu } from "./cuda.ts";
 import { cudaOptions } from "./cuda_toolkit.ts";
 import { device } from "./device.ts";
 import type { Topic } from "./figure.ts";
-import { Missing } from "./program.ts";
+import { type Command, Missing } from "./program.ts";
 import { type GpuCount, gpusFor } from "./sharing.ts";
 import { program, type Way } from "./way.ts";
 
@@ -89,17 +90,25 @@ export function cudaC(source: `cuda_${string}` & keyof typeof PROGRAMS, operatio
   return program(name, command, operation);
 }
 
+/** How external_ring.c is started on so many GPUs; its kernels were compiled once. */
+const rings = new Map<GpuCount, Command>();
+
 /** An operation of external_ring.c, on the GPUs that samepage has chosen, with the kernels of the players. */
 export function externalC(count: GpuCount, operation: string, name = "C"): Way {
-  const command = () => {
-    const gpus = gpusFor(count);
-    const [first, last] = [gpus[0], gpus[count - 1]];
-    using cuda = last.cuda();
-    const cubin = join(BUILT, "turn.cubin");
-    Deno.writeFileSync(cubin, compile(sourceIn(turn, { name: "turn.cu" }), cuda.device).code.bytes);
-    return { path: join(BUILT, "external_ring"), args: [join(RING, "turn.cl"), cubin, first.uuid, last.uuid] };
-  };
-  return program(name, command, operation);
+  return program(name, () => {
+    let command = rings.get(count);
+    if (command === undefined) rings.set(count, command = ringOn(count));
+    return command;
+  }, operation);
+}
+
+function ringOn(count: GpuCount): Command {
+  const gpus = gpusFor(count);
+  const [first, last] = [gpus[0].uuid, gpus[count - 1].uuid];
+  const cubin = join(BUILT, `turn-${count}.cubin`);
+  const device = cudaDevices().find(({ id }) => id.uuid === last)!;
+  Deno.writeFileSync(cubin, compile(sourceIn(turn, { name: "turn.cu" }), device).code.bytes);
+  return { path: join(BUILT, "external_ring"), args: [join(RING, "turn.cl"), cubin, first, last] };
 }
 
 function built(source: string, operation: string, name: string): Way {

@@ -19,8 +19,20 @@ export interface Gpu {
   cuda(): CudaContext;
 }
 
+/** Some, or why there is none. */
+interface Found {
+  readonly gpus: readonly Gpu[];
+  readonly missing?: string;
+}
+
+let found: Found | undefined;
+
 /** Those of this machine; or why there is none. */
-export function sharedGpus(): { readonly gpus: readonly Gpu[]; readonly missing?: string } {
+export function sharedGpus(): Found {
+  return found ??= gpusHere();
+}
+
+function gpusHere(): Found {
   const cuda = listed("CUDA", cudaDevices);
   const opencl = listed("OpenCL", openclDevices);
   const vulkan = listed("Vulkan", vulkanDevices);
