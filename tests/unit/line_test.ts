@@ -135,6 +135,16 @@ lineTest("a sync fd is imported for each wait, and released once the command tha
   for (let i = 0; i < 3; i++) assert(order.indexOf(`one ${i}`) < order.indexOf(`other ${i}`));
 });
 
+lineTest("a sync file of -1 has come already: nothing is imported, and nothing waits", (order) => {
+  const [from, to] = [new FakeDriver("one", "sync-fd"), new FakeDriver("other", "sync-fd")];
+  const [one, other] = [from.line(), to.line()];
+  submit([order, one, "one"], []);
+  Object.assign(from.lines.sync!, { export: () => (one.lane.run(), new Port("sync-fd", { fd: -1 })) });
+  submit([order, other, "other"], [], [one.fence()]);
+  other.lane.run();
+  assertEquals([order, to.imports, from.blocks], [["one", "other"], 0, 0]);
+});
+
 lineTest("an fd that no driver took is closed", () => {
   const [from, to] = [new FakeDriver("one", "sync-fd"), new FakeDriver("other", "sync-fd")];
   const [one, other] = [from.line(), to.line()];

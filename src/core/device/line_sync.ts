@@ -157,6 +157,7 @@ export class LineSync {
     const { lane, submitted } = this.#line;
     let imported = this.#timelines.get(other);
     using port = other.driver.lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
+    if (!isTimeline(kind) && port.fd < 0) return mark; // its signal has come: VK_KHR_external_semaphore_fd says so by -1
     if (imported === undefined) {
       imported = this.#sync!.import(port, lane);
       if (isTimeline(kind)) this.#timelines.set(other, imported);
