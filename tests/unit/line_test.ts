@@ -6,6 +6,7 @@ import type { Line, Use } from "../../src/core/device/line.ts";
 import { AccessError, DisposedError, NativeCallError } from "../../src/core/errors.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
+import { Port } from "../../src/core/device/port.ts";
 import { host } from "../../src/host/mod.ts";
 import { command, FakeDriver, type FakeLane, FakeWork, misuses } from "./fakes.ts";
 import { ManualGate } from "../gate.ts";
