@@ -19,7 +19,7 @@ import { MARKER } from "../driver.ts";
 import { errcode, made } from "../errors.ts";
 import { extensionFunctions } from "../extension.ts";
 import type { ClLane } from "../lane.ts";
-import { newer } from "../library.ts";
+import { newer, opencl } from "../library.ts";
 import { EXTERNAL_MEMORY } from "./handles.ts";
 
 /**
@@ -101,8 +101,12 @@ export class ExternalBuffer implements Import {
     const functions = externalMemoryOf(this.#context.device);
     return {
       fn,
+      // Behind a marker, which does the waiting: with unfinished events in its own list, NVIDIA's driver (580.159) blocks.
       call: ({ queue, waitCount, waitList, slot }) => {
-        const code = functions[fn](queue, 1, this.#objects, waitCount, waitList, slot);
+        const { clEnqueueMarkerWithWaitList } = opencl();
+        const waits = waitCount === 0 ? 0 : clEnqueueMarkerWithWaitList(queue, waitCount, waitList, NULL);
+        if (waits !== 0) return waits;
+        const code = functions[fn](queue, 1, this.#objects, 0, NULL, slot);
         if (code === 0) this.#isAcquired = isAcquired;
         return code;
       },
