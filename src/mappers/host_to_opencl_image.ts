@@ -101,7 +101,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
   const copy = cl.images.copy(root.mem, image, source.address, layout.byteLength);
   const { line } = cl.queue;
   const written = reads(access) ? line.submitRaw(copy.write(), job.waits) : undefined;
-  const giveBack = writes(access) ? { line, step: (step: number) => step === 0 ? copy.read() : undefined } : undefined;
+  const giveBack = writes(access) ? { line, once: true, step: () => copy.read() } : undefined;
   const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
   resource.inherit(job.waits);
   if (written !== undefined) resource.inherit([written]);

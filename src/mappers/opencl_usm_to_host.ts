@@ -77,5 +77,5 @@ function copyOf(
   if (!writes(access)) return { address, grants, giveBack: undefined };
   const { line } = usm.context.queue;
   const back = usm.copying(device, address, byteLength);
-  return { address, grants, giveBack: { line, step: (step) => step === 0 ? back : undefined } };
+  return { address, grants, giveBack: { line, once: true, step: () => back } };
 }

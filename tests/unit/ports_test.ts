@@ -205,6 +205,67 @@ Deno.test(
   }),
 );
 
+/** A kind of memory with a line, and one tensor of the host's that it has written, and gives back once the line has run. */
+function writtenAndOnItsWayBack({ takeBack }: Pick<Imported<bigint>, "takeBack"> = {}) {
+  const line = new FakeDriver("taker").line();
+  const imported = takeBack === undefined ? {} : { takeBack };
+  const takes = contextOf("takes", { line, imports: [pointer()], import: (port) => ({ ...byAddress(port), ...imported }) });
+  const source = bytes();
+  const graph = graphOf(takes);
+  const use = (tensor: Made, access: Access) =>
+    line.submit([{ tensor, access, argument: "t" }], command(() => {}));
+  const mapped = graph.map(source, takes.target) as Made;
+  use(mapped, "write");
+  mapped.disposeAfter(line.fence());
+  return { takes, line, source, graph, use };
+}
+
+Deno.test(
+  "ports: whoever only reads bytes that a writer gives back does not stand for the writer",
+  withEmptyLedger(() => {
+    const { takes, line, source, graph } = writtenAndOnItsWayBack();
+    const reader = graph.map(source, takes.target, { access: "read" });
+    assertThrows(() => source.view({ access: "read" }), AccessError, "on their way back");
+    reader[Symbol.dispose]();
+    for (const one of [graph, source, takes]) one[Symbol.dispose]();
+    line.resource.dispose();
+  }),
+);
+
+Deno.test(
+  "ports: a writer does not stand for another's bytes whose way back takes more commands than were submitted",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const takeBack = (step: number) => step < 2 ? command(() => void order.push(`back ${step}`)) : undefined;
+    const { takes, line, source, graph } = writtenAndOnItsWayBack({ takeBack });
+    graph.map(source, takes.target)[Symbol.dispose]();
+    assertEquals(order, ["back 0", "back 0", "back 1"]);
+    assertThrows(() => source.view(), AccessError, "on their way back"); // else its last command would overwrite them
+    source[Symbol.dispose]();
+    assertEquals(order.length, 4);
+    for (const one of [graph, takes]) one[Symbol.dispose]();
+    line.resource.dispose();
+  }),
+);
+
+Deno.test(
+  "ports: of many maps on their way back the newest is waited for, and the host's bytes are back when it is",
+  withEmptyLedger(() => {
+    const { takes, line, source, graph, use } = writtenAndOnItsWayBack();
+    for (let i = 0; i < 3; i++) {
+      const mapped = graph.map(source, takes.target) as Made;
+      use(mapped, "write");
+      mapped.disposeAfter(line.fence());
+      assertEquals([...source.grant.lends].length, 1);
+      assertThrows(() => source.view(), AccessError, "on their way back");
+    }
+    graph.map(source, takes.target)[Symbol.dispose]();
+    assertEquals([source.view().length, line.isOver(line.submitted)], [64, true]);
+    for (const one of [graph, source, takes]) one[Symbol.dispose]();
+    line.resource.dispose();
+  }),
+);
+
 Deno.test(
   "ports: what is not proven to be used in place is a migration, and what was proven is an alias with its evidence",
   withEmptyLedger(() => {

@@ -59,7 +59,7 @@ export function wayBack(
     isBack = call === undefined;
     return call ?? (last?.isDue ? last : undefined);
   };
-  return { line: line!, step, next };
+  return { line: line!, once: !takesBack, step, next };
 }
 
 /** The last command of a side. */

@@ -245,7 +245,7 @@ export function takeStep(
     mapped = make(mapper, source, target, { grants, waits: pending.waits, undo, name });
     for (const grant of grants) grant.revokeConflicting();
     for (const earlier of pending.returning) {
-      if (earlier.resource!.giveBack?.next !== undefined) continue; // a part of its way back is still to be submitted
+      if (earlier.resource!.giveBack !== undefined) continue; // a part of its way back may still be to be submitted
       for (const grant of grants) earlier.coverBy(grant);
     }
     return mapped;

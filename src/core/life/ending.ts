@@ -122,7 +122,7 @@ function takeStep(resource: Resource): void {
     if (call !== undefined) {
       // `fences` polls the work first: a driver may never end a command behind work that has failed (PoCL 3.1).
       work.add(line.submitRaw(call, work.fences));
-      return;
+      if (!giveBack.once) return;
     }
     resource.giveBack = giveBack.next;
     resource.step = 0;

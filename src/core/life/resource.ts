@@ -47,6 +47,8 @@ export interface EndHooks {
 export interface GiveBack {
   /** The line of the commands. Before the first, the host waits for the work that this line cannot wait for. */
   readonly line: Line;
+  /** True if there is at most one command: once it is submitted, nothing but work in flight holds the bytes. */
+  readonly once?: boolean;
   /**
    * The next command: a map that publishes, or the unmap after it; undefined once nothing is left to do. Called once for
    * each `step`, from 0. `used` is false if no work was ever recorded on the resource or its dependents.

@@ -177,10 +177,11 @@ export class Grant {
   }
 
   /**
-   * The bytes are on their way back, and a newer grant has all of them, whose work stands behind this one's: whoever wants
-   * them waits for that one alone.
+   * Only work in flight holds the bytes, and a newer grant has all of them, whose work stands behind this one's: whoever
+   * wants them waits for that one alone. A reader stands for readers only, because other readers do not wait for it.
    */
   coverBy(newer: Grant): void {
+    if (writes(this.access) && !writes(newer.access)) return;
     if (newer.parent === this.parent && newer.start <= this.start && this.end <= newer.end) this.#leave();
   }
 

@@ -74,7 +74,7 @@ function orderedBlock(
       leave();
       return 0;
     });
-    return { line: stream.line, step: (n) => n === 0 ? call : undefined };
+    return { line: stream.line, once: true, step: () => call };
   };
   return { block: { ...onDevice(context, address, byteLength, [fn]), free }, giveBack };
 }

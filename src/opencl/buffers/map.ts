@@ -46,7 +46,7 @@ export class MappedRange {
 
   /** The commands that return it to the device. */
   get giveBack(): GiveBack {
-    return { line: this.#line, step: (step) => step === 0 ? this.#unmap() : undefined };
+    return { line: this.#line, once: true, step: () => this.#unmap() };
   }
 
   /** Returns it to the device, and blocks until that is done. */
