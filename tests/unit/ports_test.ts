@@ -209,11 +209,14 @@ Deno.test(
 function writtenAndOnItsWayBack({ takeBack }: Pick<Imported<bigint>, "takeBack"> = {}) {
   const line = new FakeDriver("taker").line();
   const imported = takeBack === undefined ? {} : { takeBack };
-  const takes = contextOf("takes", { line, imports: [pointer()], import: (port) => ({ ...byAddress(port), ...imported }) });
+  const takes = contextOf("takes", {
+    line,
+    imports: [pointer()],
+    import: (port) => ({ ...byAddress(port), ...imported }),
+  });
   const source = bytes();
   const graph = graphOf(takes);
-  const use = (tensor: Made, access: Access) =>
-    line.submit([{ tensor, access, argument: "t" }], command(() => {}));
+  const use = (tensor: Made, access: Access) => line.submit([{ tensor, access, argument: "t" }], command(() => {}));
   const mapped = graph.map(source, takes.target) as Made;
   use(mapped, "write");
   mapped.disposeAfter(line.fence());

@@ -2,8 +2,9 @@
 
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { Semaphore, type SemaphoreType } from "../../src/core/device/semaphore.ts";
-import { AccessError, ArgumentError, DisposedError } from "../../src/core/errors.ts";
+import { AccessError, ArgumentError, DisposedError, NativeCallError } from "../../src/core/errors.ts";
 import { Resource } from "../../src/core/life/resource.ts";
+import { ManualGate } from "../gate.ts";
 import { command, FakeDriver, FakeMaker, misuses } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
@@ -70,6 +71,61 @@ Deno.test(
     other.block(other.submitted);
     semaphore.in({ line: one }).signal(); // now it is
     semaphore.in({ line: other }).wait();
+  }),
+);
+
+for (const kind of ["binary", "timeline"] as const) {
+  Deno.test(
+    `semaphore: a ${kind} one is waited for whatever the line refuses behind the wait`,
+    withEmptyLedger(() => {
+      using made = open(kind);
+      const { exporter, one, other } = made;
+      using semaphore = Semaphore.create(exporter, { kind });
+      const order: string[] = [];
+      one.submit([], command(() => void order.push("work")));
+      semaphore.in({ line: one }).signal();
+      semaphore.in({ line: other }).wait();
+      assertThrows(() => other.submit([], { fn: "fakeCommand", call: () => 5 }), NativeCallError);
+      other.submit([], command(() => void order.push("behind")));
+      other.lane.run();
+      assertEquals(order, [], "the semaphore is not signalled");
+      other.lane.driveTo(other.submitted);
+      assertEquals(order, ["work", "behind"]);
+    }),
+  );
+}
+
+Deno.test(
+  "semaphore: a signal behind an unsettled promise cannot be waited for yet: the wait might never end",
+  withEmptyLedger(() => {
+    using made = open();
+    using gate = new ManualGate();
+    const { exporter, one, other } = made;
+    using semaphore = Semaphore.create(exporter);
+    one.submit([], command(() => {}), [gate.fence]);
+    semaphore.in({ line: one }).signal();
+    assertThrows(() => semaphore.in({ line: other }).wait(), AccessError, "a promise that is not settled");
+    gate.open();
+    semaphore.in({ line: other }).wait();
+    other.block(other.submitted);
+  }),
+);
+
+Deno.test(
+  "semaphore: a timeline's next signal comes behind the last one, or it would say that the last had come",
+  withEmptyLedger(() => {
+    using made = open("timeline");
+    const { exporter, one, other } = made;
+    using semaphore = Semaphore.create(exporter, { kind: "timeline" });
+    const [first, second] = [semaphore.in({ line: one }), semaphore.in({ line: other })];
+    first.signal();
+    first.signal();
+    assertThrows(() => second.signal(), AccessError, "the last signal, of one, may not be over");
+    second.wait();
+    second.signal(); // behind the wait
+    other.block(other.submitted);
+    first.signal(); // that one is over
+    assertEquals(semaphore.value, 4n);
   }),
 );
 

@@ -1,9 +1,9 @@
 import { type Names, object, optionsIn, unexpected } from "../argument.ts";
-import { AccessError, ArgumentError, throwAll } from "../errors.ts";
+import { AccessError, ArgumentError } from "../errors.ts";
 import { NativeObject } from "../life/native_object.ts";
 import { Resource } from "../life/resource.ts";
-import { type Undo, unwind } from "../life/undo.ts";
-import { Fence } from "./fence.ts";
+import type { Undo } from "../life/undo.ts";
+import type { Fence } from "./fence.ts";
 import { Line } from "./line.ts";
 import type { NativeSemaphore, SemaphoreMaker } from "./semaphores.ts";
 
@@ -34,18 +34,12 @@ export interface HasLine {
 
 const OPTIONS: Names<SemaphoreOptions> = { kind: true };
 
-/** A command of a line; it may not have been submitted yet. */
-interface Mark {
-  readonly line: Line;
-  readonly mark: number;
-}
-
 /**
  * A native semaphore that several APIs signal and wait for on their devices. Most programs need none: where work of one
  * line has to wait for another's, samepage uses semaphores by itself.
  *
  * A wait is accepted only after its signal was submitted, and a binary semaphore is signalled again only behind the wait
- * for its last signal. So no wait is in vain, and no cycle can be made.
+ * for its last signal, a timeline only behind its last signal. So no wait is in vain, and no cycle can be made.
  *
  * @example
  * ```ts ignore
@@ -70,8 +64,8 @@ export class Semaphore extends NativeObject {
   readonly #parts = new Map<Line, SemaphoreIn>();
   #value = 0n;
   /** The newest signal. */
-  #signalled: Mark | undefined;
-  /** The newest wait of each line. */
+  #signalled: Fence | undefined;
+  /** The mark of the newest wait of each line; no mark ever reaches one that failed. */
   readonly #waits = new Map<Line, number>();
 
   private constructor(exporter: SemaphoreExporter, kind: SemaphoreType, native: NativeSemaphore) {
@@ -83,7 +77,6 @@ export class Semaphore extends NativeObject {
       name: `${kind} semaphore of ${exporter.name}`,
       owners: [exporter.resource],
       undo: [() => native.release()],
-      hooks: { giveUp: () => {}, lastWork: () => this.#lastWork() },
     });
   }
 
@@ -154,6 +147,7 @@ export class Semaphore extends NativeObject {
     this.resource.assertLive();
     line.resource.assertLive();
     if (this.kind === "binary") this.#assertFree(line);
+    else this.#assertNext(line);
     const value = this.kind === "binary" ? 1n : this.#value + 1n;
     line.sync.signal(imported, value);
     const fence = line.fence();
@@ -172,12 +166,22 @@ export class Semaphore extends NativeObject {
       });
     }
     for (const [waiter, mark] of this.#waits) {
-      if (waiter === line || line.isBehind(waiter, mark) || (mark <= waiter.submitted && waiter.isOver(mark))) continue;
+      if (isAfter(line, waiter, mark)) continue;
       throw new AccessError(`the wait of ${waiter.name} for the last signal may not be over.`, {
         api: "core",
         hint: `Have ${line.name} wait for it: by a second semaphore, or by a fence.`,
       });
     }
+  }
+
+  /** Throws unless the new value comes behind the last one: whoever waits for that would take a greater one for it. */
+  #assertNext(line: Line): void {
+    const last = this.#signalled;
+    if (last === undefined || isAfter(line, last.line, last.mark)) return;
+    throw new AccessError(`the last signal, of ${last.line.name}, may not be over.`, {
+      api: "core",
+      hint: `Have ${line.name} wait for it first: wait() before signal().`,
+    });
   }
 
   #wait(line: Line, imported: unknown): void {
@@ -191,24 +195,25 @@ export class Semaphore extends NativeObject {
       });
     }
     signal.line.raise(signal.mark);
-    line.sync.wait(imported, this.#value, signal);
-    this.#waits.set(line, line.submitted + 1);
-    if (this.kind === "binary") this.#signalled = undefined;
-  }
-
-  /** The newest command behind a wait; of a line that has none yet, a marker. */
-  #lastWork(): Fence | undefined {
-    let last: Fence | undefined;
-    const failures: unknown[] = [];
-    for (const [line, mark] of this.#waits) {
-      if (last !== undefined) this.resource.work.add(last);
-      failures.push(...unwind([() => {
-        last = mark <= line.submitted ? new Fence(line, mark) : line.submitRaw(line.driver.marker!());
-      }]));
+    if (signal.line.gatesAt(signal.mark) !== undefined) {
+      throw new AccessError("the wait might never end: the signal waits for a promise that is not settled.", {
+        api: "core",
+        hint: "Settle it first, or await the fence that signal() returned.",
+      });
     }
-    throwAll(failures, `ending ${this.resource.name}`);
-    return last;
+    if (this.kind === "binary") this.#signalled = undefined;
+    this.#waits.set(line, Infinity); // where it fails, nobody knows whether the driver has made the wait
+    line.sync.wait(imported, this.#value, signal);
+    // A command of its own: the next one may be refused, and would take the wait with it.
+    const fence = line.submitRaw(line.driver.marker!());
+    this.#waits.set(line, fence.mark);
+    this.resource.usedBy(fence);
   }
+}
+
+/** True if the next command of a line comes behind a mark of another one, or of its own. */
+function isAfter(line: Line, other: Line, mark: number): boolean {
+  return mark <= other.submitted && (other === line || line.isBehind(other, mark) || other.isOver(mark));
 }
 
 /** A semaphore in one line: made by {@link Semaphore.in}. */
@@ -224,7 +229,8 @@ export class SemaphoreIn {
    * Submits a signal behind all commands of the line so far. Of a timeline, its value grows by one.
    *
    * @returns the fence of the signal
-   * @throws {AccessError} if a binary semaphore was signalled before and not waited for, or that wait may come after this.
+   * @throws {AccessError} if a binary semaphore was signalled before and not waited for, or that wait may come after this; if
+   * the last signal of a timeline may.
    */
   signal(): Fence {
     return this.#calls.signal();
@@ -233,7 +239,8 @@ export class SemaphoreIn {
   /**
    * The line's later commands wait on the device for the newest signal.
    *
-   * @throws {AccessError} if no signal was submitted, or a binary one was waited for already.
+   * @throws {AccessError} if no signal was submitted, or a binary one was waited for already, or the signal itself waits for
+   * a promise that is not settled.
    * @throws the signal's own error, if it has failed.
    */
   wait(): void {
