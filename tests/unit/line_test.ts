@@ -7,8 +7,9 @@ import { AccessError, DisposedError, NativeCallError } from "../../src/core/erro
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { Port } from "../../src/core/device/port.ts";
+import { offerSemaphores } from "../../src/core/device/semaphores.ts";
 import { host } from "../../src/host/mod.ts";
-import { command, FakeDriver, type FakeLane, FakeWork, misuses } from "./fakes.ts";
+import { command, FakeDriver, type FakeLane, FakeMaker, FakeWork, misuses } from "./fakes.ts";
 import { ManualGate } from "../gate.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
@@ -145,6 +146,28 @@ lineTest("a sync file of -1 has come already: nothing is imported, and nothing w
   other.lane.run();
   assertEquals([order, to.imports, from.blocks], [["one", "other"], 0, 0]);
 });
+
+for (const kind of ["timeline-fd", "binary-fd", "shared timeline-fd"] as const) {
+  lineTest(`a line keeps no ${kind} of lines that have ended`, () => {
+    const maker = new FakeMaker();
+    using _open = { [Symbol.dispose]: offerSemaphores(maker) };
+    const [from, to] = [new FakeDriver("one", kind), new FakeDriver("other", kind)];
+    const stays = to.line();
+    for (let i = 0; i < 10; i++) {
+      using tensor = bytes();
+      const ends = from.line();
+      submit([[], ends, "its work"], [use(tensor)]);
+      submit([[], stays, "behind it"], [use(tensor)]);
+      submit([[], ends, "and behind that"], [use(tensor)]);
+      ends.resource.dispose();
+      assertEquals(from.imports, from.releases);
+      assert(stays.isOver(stays.submitted));
+      assert(to.imports - to.releases <= 1, `${to.imports} imported, ${to.releases} released`);
+    }
+    stays.resource.dispose();
+    assertEquals([to.imports, maker.made], [to.releases, maker.released]);
+  });
+}
 
 lineTest("an fd that no driver took is closed", () => {
   const [from, to] = [new FakeDriver("one", "sync-fd"), new FakeDriver("other", "sync-fd")];

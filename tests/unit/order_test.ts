@@ -23,6 +23,8 @@ interface Op {
   /** The lines that run one command then, and those that are asked. */
   readonly steps: readonly number[];
   readonly asks: readonly number[];
+  /** The line that ends then; its device opens another. */
+  readonly ends: number | undefined;
 }
 
 const anyOp: fc.Arbitrary<Op> = fc.record({
@@ -35,6 +37,7 @@ const anyOp: fc.Arbitrary<Op> = fc.record({
   isRefused: fc.integer({ min: 0, max: 7 }).map((n) => n === 0),
   steps: fc.array(fc.nat(LINES - 1), { maxLength: 3 }),
   asks: fc.array(fc.nat(LINES - 1), { maxLength: 1 }),
+  ends: fc.option(fc.nat(LINES - 1), { nil: undefined, freq: 6 }),
 });
 
 /**
@@ -56,16 +59,22 @@ function devices(which: number): Line<FakeLane>[] {
   });
 }
 
-function run(ops: readonly Op[], lines: readonly Line<FakeLane>[]): void {
+function run(ops: readonly Op[], lines: Line<FakeLane>[]): void {
   const tensors = Array.from({ length: TENSORS }, () => host.allocate({ shape: [4], dtype: "u8" }));
-  const accepted: (Op & { readonly mark: number })[] = [];
+  const accepted: (Op & { readonly mark: number; readonly by: Line })[] = [];
+  const drivers = lines.map(({ driver }) => driver as FakeDriver);
   const ran: Op[] = [];
   for (const op of ops) {
     const line = lines[op.line];
     const after = op.after === undefined ? undefined : accepted[op.after % accepted.length];
     const uses = op.uses.map(({ tensor, access }, i) => ({ tensor: tensors[tensor], access, argument: `t${i}` }));
-    const entry = { ...op, after: after === undefined ? undefined : accepted.indexOf(after), mark: 0 };
-    const fences = after === undefined ? [] : [new Fence(lines[after.line], after.mark)];
+    const entry = {
+      ...op,
+      after: after === undefined ? undefined : accepted.indexOf(after),
+      mark: 0,
+      by: line as Line,
+    };
+    const fences = after === undefined ? [] : [new Fence(after.by, after.mark)];
     if (op.isRefused) {
       try {
         line.submit(uses, { fn: "fakeRefused", call: () => 7 }, fences);
@@ -73,6 +82,9 @@ function run(ops: readonly Op[], lines: readonly Line<FakeLane>[]): void {
     } else accepted.push({ ...entry, mark: line.submit(uses, command(() => ran.push(op)), fences) });
     for (const each of op.steps) lines[each].lane.step();
     for (const each of op.asks) lines[each].fence().reached();
+    if (op.ends === undefined) continue;
+    lines[op.ends].resource.dispose();
+    lines[op.ends] = drivers[op.ends].line(`${lines[op.ends].name}, anew`);
   }
   for (const { lane } of lines) lane.driveTo(lane.submitted);
   const at = accepted.map((op) => ran.findIndex((each) => each.uses === op.uses));
@@ -88,7 +100,7 @@ function run(ops: readonly Op[], lines: readonly Line<FakeLane>[]): void {
   });
   for (const tensor of tensors) tensor[Symbol.dispose]();
   for (const { resource } of lines) resource.dispose();
-  for (const { imports, releases } of lines.map(({ driver }) => driver as FakeDriver)) assertEquals(imports, releases);
+  for (const { imports, releases } of drivers) assertEquals(imports, releases);
 }
 
 Deno.test({

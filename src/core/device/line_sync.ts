@@ -32,10 +32,12 @@ export interface SyncedLine {
   standBehind(other: SyncedLine, mark: number): void;
 }
 
-/** An import for one wait. The driver keeps it until the command at `mark` is over. */
-interface Once {
+/** An import that no command after the one at `mark` uses. The driver keeps it until that is over. */
+interface Last {
   readonly mark: number;
-  readonly imported: unknown;
+  readonly release: () => void;
+  /** True if no earlier command uses it either. */
+  readonly isOnce: boolean;
 }
 
 /** A semaphore by which one line waits for another. */
@@ -58,12 +60,12 @@ export class LineSync {
   readonly #sync: Sync | undefined;
   /** The imported timelines of other lines. */
   readonly #timelines = new Map<SyncedLine, unknown>();
-  #once: readonly Once[] = [];
+  #last: readonly Last[] = [];
   /** The semaphores that another line signals and this one waits for. */
   readonly #incoming = new Map<SyncedLine, Shared[]>();
-  /** The lines that wait for this one by semaphores. */
+  /** The lines that wait for this one by semaphores, or by its timeline. */
   readonly #outgoing = new Set<LineSync>();
-  /** Imports that no command uses any more, or whose wait may not have been made: released with the line. */
+  /** Imports whose wait may not have been made: released with the line. */
   readonly #spent: unknown[] = [];
 
   /** Imports nothing yet. */
@@ -111,12 +113,12 @@ export class LineSync {
 
   /** The commands up to a mark are over. */
   over(mark: number): void {
-    if (this.#once.length > 0) this.#release((once) => once.mark <= mark);
+    if (this.#last.length > 0) this.#release((last) => last.mark <= mark);
   }
 
   /** The command at a mark was refused. Whether the driver has made its waits nobody can tell. */
   refused(mark: number): void {
-    if (this.#once.length > 0) this.#release((once) => once.mark === mark);
+    if (this.#last.length > 0) this.#release((last) => last.isOnce && last.mark === mark);
     for (const [other, shared] of this.#incoming) {
       const spoilt = shared.filter(({ waited, kind }) => waited === mark && !isTimeline(kind));
       if (spoilt.length === 0) continue;
@@ -128,21 +130,19 @@ export class LineSync {
     }
   }
 
-  /** The line is closed: releases the imports, and those of lines that waited for it. */
+  /** The line is closed: releases the imports. Lines that waited for it release theirs of it once their waits are over. */
   close(): void {
     const undo: Undo = this.#spent.splice(0).map((imported) => () => this.#free(imported));
     for (const waiting of this.#outgoing) {
-      for (const { signals, waits } of waiting.#incoming.get(this.#line) ?? []) {
-        undo.push(() => this.#free(signals));
-        waiting.#spent.push(waits);
-      }
-      waiting.#incoming.delete(this.#line);
+      for (const { signals } of waiting.#incoming.get(this.#line) ?? []) undo.push(() => this.#free(signals));
+      undo.push(() => waiting.#forget(this.#line));
     }
+    for (const other of this.#timelines.keys()) other.sync.#outgoing.delete(this);
     for (const [other, shared] of this.#incoming) {
       other.sync.#outgoing.delete(this);
       for (const { signals, waits } of shared) {
         undo.push(() => this.#free(waits));
-        other.sync.#spent.push(signals);
+        other.sync.#keepUntil(other.submitted, () => other.sync.#free(signals));
       }
     }
     this.#incoming.clear();
@@ -150,6 +150,20 @@ export class LineSync {
     for (const timeline of this.#timelines.values()) undo.push(() => this.#sync!.release(timeline));
     this.#timelines.clear();
     throwAll(unwind(undo), `closing ${this.#line.name}`);
+  }
+
+  /** The other line is closed. */
+  #forget(other: SyncedLine): void {
+    const mark = this.#line.submitted + 1; // the next command may be about to wait
+    for (const { waits } of this.#incoming.get(other) ?? []) this.#keepUntil(mark, () => this.#free(waits));
+    const timeline = this.#timelines.get(other);
+    if (timeline !== undefined) this.#keepUntil(mark, () => this.#sync!.release(timeline));
+    this.#incoming.delete(other);
+    this.#timelines.delete(other);
+  }
+
+  #keepUntil(mark: number, release: () => void, isOnce = false): void {
+    this.#last = [...this.#last, { mark, release, isOnce }];
   }
 
   /** A sync file of one mark, or the other line's own timeline. */
@@ -160,9 +174,12 @@ export class LineSync {
     if (!isTimeline(kind) && port.fd < 0) return mark; // its signal has come: VK_KHR_external_semaphore_fd says so by -1
     if (imported === undefined) {
       imported = this.#sync!.import(port, lane);
-      if (isTimeline(kind)) this.#timelines.set(other, imported);
+      if (isTimeline(kind)) {
+        this.#timelines.set(other, imported);
+        other.sync.#outgoing.add(this);
+      }
     }
-    if (!isTimeline(kind)) this.#once = [...this.#once, { mark: submitted + 1, imported }];
+    if (!isTimeline(kind)) this.#keepUntil(submitted + 1, () => this.#sync!.release(imported), true);
     this.#sync!.wait(lane, imported, port.value);
     return mark;
   }
@@ -214,10 +231,10 @@ export class LineSync {
     this.#sync!.release(imported);
   }
 
-  #release(isPast: (once: Once) => boolean): void {
-    const past = this.#once.filter(isPast);
-    this.#once = this.#once.filter((once) => !isPast(once));
-    for (const { imported } of past) this.#sync!.release(imported);
+  #release(isPast: (last: Last) => boolean): void {
+    const past = this.#last.filter(isPast);
+    this.#last = this.#last.filter((last) => !isPast(last));
+    throwAll(unwind(past.map(({ release }) => release)), `releasing semaphores of ${this.#line.name}`);
   }
 
   /** The best kind in which the other line exports its marks, and that this one imports. */
