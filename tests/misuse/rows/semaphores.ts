@@ -1,5 +1,5 @@
 import { AccessError, ArgumentError, DisposedError, Resource, Semaphore } from "@samepage/interop";
-import { command, FakeDriver, FakeMaker } from "../../unit/fakes.ts";
+import { command, FakeDriver, FakeMaker, type FakeSync } from "../../unit/fakes.ts";
 import { any, fails } from "../kit.ts";
 import { type Failure, table } from "../row.ts";
 
@@ -10,7 +10,7 @@ function maker(kinds: FakeMaker["kinds"] = ["timeline-fd", "binary-fd"]) {
 }
 
 /** A queue of a device that imports them. */
-const queue = (name: string) => ({ line: new FakeDriver(name, "binary-fd").line(name) });
+const queue = (name: string, sync: FakeSync = "binary-fd") => ({ line: new FakeDriver(name, sync).line(name) });
 
 /** The error of an argument. */
 const wrong = (argument: string, message: RegExp): Failure => ({
@@ -86,6 +86,14 @@ export default table(import.meta, {
       semaphore.in(one).signal();
     },
     fails: untimely(/may not be over/, /Have one wait for it/),
+  },
+  "a timeline's signal that may come before the last one": {
+    run() {
+      using semaphore = Semaphore.create(maker(), { kind: "timeline" });
+      semaphore.in(queue("one", "shared timeline-fd")).signal();
+      semaphore.in(queue("other", "shared timeline-fd")).signal();
+    },
+    fails: untimely(/the last signal, of one, may not be over/, /wait\(\) before signal\(\)/),
   },
   "a signal after the end": {
     run() {
