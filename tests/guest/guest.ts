@@ -7,6 +7,7 @@
 import process from "node:process";
 import { dirname, join } from "@std/path";
 import { KERNEL, kernelRelease } from "../../tasks/setup/kernel.ts";
+import { hasLavapipe, LAVAPIPE } from "../../tasks/setup/mesa.ts";
 import { packInitrd } from "./initrd.ts";
 
 /** How to run a command. */
@@ -52,8 +53,8 @@ const CONSOLE = ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "st
 export async function noGuest(): Promise<string | undefined> {
   const tools = ["/usr/bin/qemu-system-x86_64", "/bin/busybox", "/usr/bin/cpio", "/usr/bin/xz"];
   const areThere = await Promise.all(tools.map((path) => Deno.stat(path).then(() => true, () => false)));
-  const isThere = areThere.every(Boolean) && await kernelRelease() !== undefined;
-  return isThere ? undefined : "QEMU and a kernel: deno task setup guest";
+  const isThere = areThere.every(Boolean) && await kernelRelease() !== undefined && await hasLavapipe();
+  return isThere ? undefined : "QEMU, a kernel and a lavapipe: deno task setup guest";
 }
 
 /**
@@ -88,12 +89,19 @@ export async function runInGuest(command: string, folder: string, options: Guest
   }
 }
 
-/** Variables by which the guest's `deno` is this one, with its cache, and compiles nothing twice. */
+/** Variables by which the guest's `deno` is this one, with its cache, and compiles nothing twice; and its Vulkan the guest's. */
 export async function denoEnv(): Promise<Record<string, string>> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] }).output();
   const { denoDir } = JSON.parse(new TextDecoder().decode(stdout));
   const path = `${dirname(Deno.execPath())}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`;
-  return { PATH: path, HOME: "/tmp", DENO_DIR: denoDir, NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" };
+  return {
+    PATH: path,
+    HOME: "/tmp",
+    DENO_DIR: denoDir,
+    NO_COLOR: "1",
+    DENO_NO_UPDATE_CHECK: "1",
+    VK_DRIVER_FILES: LAVAPIPE,
+  };
 }
 
 /** The first process of a guest. */
