@@ -77,13 +77,12 @@ export class OpenCLExternalMemory {
   }
 
   /**
-   * @param from the exporter's block, if it is of this process: all of it is imported, once. Else the port tells how long the
+   * @param of the exporter's block, if it is of this process: all of it is imported, once. Else the port tells how long the
    * memory is.
    */
-  #import(port: Port, from: Allocation | undefined): Imported<ExternalBuffer> {
+  #import(port: Port, of: Allocation | undefined): Imported<ExternalBuffer> {
     const context = this.#context;
     const { kind, offset: start } = port;
-    const of = kind === "opaque-fd" ? from : undefined; // a dma-buf may begin elsewhere than the block of its bytes
     const end = start + port.byteLength;
     const byteLength = of?.block.byteLength ?? end;
     if (end > byteLength) throw tooLong(end, byteLength);

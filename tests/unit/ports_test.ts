@@ -82,6 +82,25 @@ Deno.test("ports: an offer holds for the device that it names; between others th
   assertThrows(() => toDemands.map(tensor, demands.target), NoRouteError, "no UUID");
 });
 
+Deno.test("ports: the exporter's block is told with a port to it, but not with a dma-buf, which may show a part", () => {
+  for (const kind of ["opaque-fd", "dma-buf"] as const) {
+    const gives = contextOf("gives", {
+      exports: [{ kind }],
+      allocate: () => ({ handle: 1n, release: () => {} }),
+      export: (_tensor, kind, byteLength) => ({ port: new Port(kind, { byteLength }) }),
+    });
+    const told: (Allocation | undefined)[] = [];
+    const takes = contextOf("takes", {
+      imports: [{ kind }],
+      import: (_port, _access, of) => (told.push(of), { handle: 2n }),
+    });
+    using graph = graphOf(gives, takes);
+    using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+    using _mapped = graph.map(tensor, takes.target);
+    assertEquals(told, [kind === "opaque-fd" ? tensor.grant.allocation : undefined]);
+  }
+});
+
 /** A device whose commands are counted, and a pair of kinds over the same bytes: the first is handed over to the second. */
 function handedOver(order: string[], { aliases = true, failsToImport = false } = {}) {
   const [giver, taker] = ["giver", "taker"].map((name) => new FakeDriver(name, "binary-fd"));

@@ -130,7 +130,7 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   /**
    * Memory over a port's bytes. Takes the port's fd, if it has one. `of` is the block that they are a part of, if it is of
    * this process: the port's offset counts from it, and an import of all of it may be kept until it is freed
-   * ({@link Imports}).
+   * ({@link Imports}). A dma-buf may show a part of a block, and comes without.
    */
   import?(port: Port, access: Access, of?: Allocation): Imported<H>;
   /** Copies all bytes of a tensor by the API's own commands, and blocks: for experiments on imports. Not counted. */

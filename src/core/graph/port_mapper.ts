@@ -257,7 +257,8 @@ function firstPlane(source: Mapped): Tensor {
  */
 function passed(from: Port, out: Side, to: Memory, { undo, waits, grants }: MapJob, access: Access, fetches: boolean) {
   using port = from;
-  return { sent: cross(out, undo, fetches, waits), imported: to.import!(port, access, grants[0].allocation) };
+  const of = port.kind === "dma-buf" ? undefined : grants[0].allocation; // a dma-buf may show a part of the block
+  return { sent: cross(out, undo, fetches, waits), imported: to.import!(port, access, of) };
 }
 
 /** While the map lasts, whoever brings the imported object finds the source's allocation. */
