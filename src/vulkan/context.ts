@@ -24,7 +24,7 @@ import { VulkanDriver } from "./driver.ts";
 import { instanceFor, physicalDevices } from "./instance.ts";
 import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
-import { allocated, type ImportedBuffer, portsOf } from "./memory.ts";
+import { allocated, type ExportKind, type ImportedBuffer, type Making, portsOf } from "./memory.ts";
 import type { Place } from "./memory_object.ts";
 import { VulkanProgram } from "./program.ts";
 import { createDevice, OpenDevice, WANTED } from "./open_device.ts";
@@ -59,14 +59,23 @@ export interface VulkanHandles {
   readonly extensions?: readonly string[];
 }
 
-/** Options of {@link VulkanContext.allocate}. */
-export interface VulkanAllocation extends LayoutInit {
+/** Where new memory lies, and how other APIs get it. */
+export interface VulkanPlacement {
   /** Where it lies: in the device's own memory, or where the CPU sees it too; `"device"` by default. */
   readonly memory?: Place;
+  /**
+   * The kind of fd by which other APIs get it; an opaque fd by default, where the device has them. Drivers may give one
+   * memory both kinds, or only the one that it was made for.
+   */
+  readonly exportAs?: ExportKind;
 }
 
+/** Options of {@link VulkanContext.allocate}. */
+export interface VulkanAllocation extends LayoutInit, VulkanPlacement {}
+
 const CHOICE: Names<VulkanChoice> = { device: true, uuid: true, validation: true };
-const ALLOCATION: Names<VulkanAllocation & Layout> = { ...LAYOUT_NAMES, memory: true };
+const PLACEMENT: Names<VulkanPlacement> = { memory: true, exportAs: true };
+const ALLOCATION: Names<VulkanAllocation & Layout> = { ...LAYOUT_NAMES, ...PLACEMENT };
 const HANDLES: Names<VulkanHandles> = {
   instance: true,
   physicalDevice: true,
@@ -255,19 +264,18 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
    * Allocates a buffer of the device, zeroed. Other APIs and processes can import it, where the device exports memory.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
+   * @throws {ArgumentError} if the device exports no memory as `exportAs` asks.
    * @throws {NativeCallError} if there is too little memory.
    */
   allocate(init: VulkanAllocation): VulkanTensor {
-    const at = layoutIn(init, ALLOCATION);
-    const place = init.memory === undefined ? "device" : checks.nameIn(init.memory, PLACES, "memory");
-    return allocated(this, [at], place) as VulkanTensor;
+    return allocated(this, [layoutIn(init, ALLOCATION)], makingOf(init)) as VulkanTensor;
   }
 
   /** Allocates one buffer for all planes of a frame, one after the other. @throws like {@link allocate}. */
-  allocateFrame(given: FrameInfo, options: { readonly memory?: Place } = {}): Frame<VulkanTensor> {
-    const { memory = "device" } = optionsIn(options, { memory: true });
+  allocateFrame(given: FrameInfo, options: VulkanPlacement = {}): Frame<VulkanTensor> {
+    const making = makingOf(optionsIn(options, PLACEMENT));
     const info = frameInfo(given);
-    return allocated(this, planeLayouts(info), checks.nameIn(memory, PLACES, "memory"), info) as Frame<VulkanTensor>;
+    return allocated(this, planeLayouts(info), making, info) as Frame<VulkanTensor>;
   }
 
   /**
@@ -301,6 +309,12 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
 }
 
 const PLACES: { readonly [P in Place]: unknown } = { device: true, host: true };
+const EXPORT_KINDS: { readonly [K in ExportKind]: unknown } = { "opaque-fd": true, "dma-buf": true };
+
+function makingOf({ memory = "device", exportAs }: VulkanPlacement): Making {
+  const place = checks.nameIn(memory, PLACES, "memory");
+  return exportAs === undefined ? { place } : { place, exportAs: checks.nameIn(exportAs, EXPORT_KINDS, "exportAs") };
+}
 
 interface Found {
   readonly handle: VkPhysicalDevice;

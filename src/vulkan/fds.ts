@@ -26,16 +26,16 @@ export class FdSource {
 }
 
 /**
- * Runs an import that takes an fd over; -1 is a sync file whose signal has come. Where it fails, Vulkan leaves the fd to
- * its owner, who closes it here. lavapipe (Mesa 22.3) has closed it by then.
+ * Runs an import that takes an fd over. Where it fails, Vulkan leaves the fd to its owner, who closes it here. lavapipe
+ * (Mesa 22.3) has closed it by then.
  */
 export function givenAway<R>(fd: number, what: string, use: () => R): R {
   let identity: bigint | undefined;
   try {
-    if (fd >= 0) ({ identity } = statusOf(fd));
+    ({ identity } = statusOf(fd));
     return use();
   } catch (error) {
-    const isOurs = fd >= 0 && (identity === undefined || isStill(fd, identity));
+    const isOurs = identity === undefined || isStill(fd, identity);
     throwAll([error, ...unwind(isOurs ? [() => closeFd(fd)] : [])], what);
     throw error;
   }

@@ -19,6 +19,7 @@ import type { VulkanBase } from "./base.ts";
 import { VulkanBuffer } from "./buffer.ts";
 import { fillCall } from "./commands.ts";
 import { givenAway } from "./fds.ts";
+import { checks } from "./library.ts";
 import type { Place } from "./memory_object.ts";
 import type { ExtensionName, OpenDevice } from "./open_device.ts";
 import { VulkanTensor } from "./tensor.ts";
@@ -36,6 +37,20 @@ const HANDLES = {
 } as const satisfies Record<string, { readonly type: number; readonly extension: ExtensionName }>;
 
 type HandleKind = keyof typeof HANDLES;
+
+/** A kind of fd by which memory goes out. */
+export type ExportKind = "opaque-fd" | "dma-buf";
+
+/** How new memory is made. */
+export interface Making {
+  /** Where it lies. */
+  readonly place: Place;
+  /** The kind of fd by which it has to go out; the best that the device has if left out. */
+  readonly exportAs?: ExportKind | undefined;
+}
+
+/** The best first. */
+const EXPORT_KINDS: readonly ExportKind[] = ["opaque-fd", "dma-buf"];
 
 /** The key of an allocation's buffer. */
 const BUFFER = {};
@@ -65,8 +80,9 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
     read: ({ rawHandle, layout }: VulkanTensor, into: Uint8Array) =>
       staging.read(line, submit, rawHandle, layout.byteOffset, into),
   };
-  const sample = (byteLength: number, undo: Undo): Sample<VulkanTensor> => {
-    const tensor = allocated(base, [layout({ shape: [byteLength], dtype: "u8" })], "device") as VulkanTensor;
+  const sample = (exportAs: ExportKind, byteLength: number, undo: Undo): Sample<VulkanTensor> => {
+    const layouts = [layout({ shape: [byteLength], dtype: "u8" })];
+    const tensor = allocated(base, layouts, { place: "device", exportAs }) as VulkanTensor;
     undo.push(() => tensor[Symbol.dispose]());
     return {
       tensor,
@@ -75,11 +91,11 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
     };
   };
   const own = { uuid: device.facts.id.uuid! };
-  const made = (kind: HandleKind): Offer => ({
+  const made = (kind: ExportKind): Offer => ({
     kind,
     closed: () => closedFor(device, kind, "exports"),
     refuse: (range) => refuseExport(range, kind),
-    sample: () => ({ name: `device memory by its ${kind}`, make: sample }),
+    sample: () => ({ name: `device memory by its ${kind}`, make: (length, undo) => sample(kind, length, undo) }),
   });
   return {
     line,
@@ -106,22 +122,24 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
   };
 }
 
-/** New zeroed memory as a tensor, or as a frame in one buffer. It may go out by every kind of fd that the device exports. */
+/**
+ * New zeroed memory as a tensor, or as a frame in one buffer. It may go out by the kind of fd that was asked for, and by
+ * those that the device gives the same memory besides.
+ *
+ * @throws {ArgumentError} if the device exports none of that kind.
+ */
 export function allocated(
   base: VulkanBase,
   layouts: readonly Layout[],
-  place: Place,
+  { place, exportAs }: Making,
   info?: FrameInfo,
 ): VulkanTensor | Frame<VulkanTensor> {
   base.resource.assertLive();
+  const handleTypes = exportTypes(base.openDevice, exportAs);
   const { byteOffset, byteLength } = layouts[layouts.length - 1];
   const end = byteOffset + byteLength;
   const whole = Math.ceil(end / 16) * 16; // fills take words
-  const buffer = new VulkanBuffer(base.openDevice, whole, {
-    from: "new",
-    place,
-    handleTypes: exportTypes(base.openDevice),
-  });
+  const buffer = new VulkanBuffer(base.openDevice, whole, { from: "new", place, handleTypes });
   const undo: Undo = [() => buffer.free()];
   try {
     const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
@@ -145,9 +163,12 @@ export function allocated(
   }
 }
 
-/** The kinds of handle for new memory: the best one, and all that the same memory can go out by besides. */
-function exportTypes({ abilities: { opaqueFd, dmaBuf } }: OpenDevice): number {
-  const able = [opaqueFd, dmaBuf].filter((ability) => ability.exports);
+/** The kinds of handle for new memory: the one asked for, or the best, and all that the same memory can go out by besides. */
+function exportTypes(device: OpenDevice, asked: ExportKind | undefined): number {
+  const closed = asked && closedFor(device, asked, "exports");
+  if (closed !== undefined) throw checks.wrong("exportAs", closed.reason, closed.remedy);
+  const kinds = EXPORT_KINDS.toSorted((a, b) => Number(b === asked) - Number(a === asked));
+  const able = kinds.map((kind) => abilityOf(device, kind)).filter((ability) => ability.exports);
   if (able.length === 0) return 0;
   const [{ handleType, compatible }] = able;
   return able.reduce((types, one) => (compatible & one.handleType) === 0 ? types : types | one.handleType, handleType);
@@ -168,13 +189,17 @@ function closedFor(device: OpenDevice, kind: HandleKind, way: "exports" | "impor
     };
 }
 
-function refuseExport({ allocation }: ByteRange, kind: HandleKind): Closed {
+function refuseExport({ allocation }: ByteRange, kind: ExportKind): Closed {
   const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
   if (buffer?.exportsAs(HANDLES[kind].type)) return undefined;
+  if (buffer !== undefined) {
+    return {
+      reason: `the memory was made to go out by another kind of fd, and not as ${kind}.`,
+      remedy: `Allocate it with { exportAs: "${kind}" }.`,
+    };
+  }
   return {
-    reason: buffer === undefined
-      ? `the memory came from another API, and Vulkan makes no ${kind} of it.`
-      : `the memory was made without ${kind}s.`,
+    reason: `the memory came from another API, and Vulkan makes no ${kind} of it.`,
     remedy: "Map the tensor that it came from.",
   };
 }

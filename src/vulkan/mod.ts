@@ -3,7 +3,13 @@
  *
  * @module
  */
-export { type VulkanAllocation, type VulkanChoice, VulkanContext, type VulkanHandles } from "./context.ts";
+export {
+  type VulkanAllocation,
+  type VulkanChoice,
+  VulkanContext,
+  type VulkanHandles,
+  type VulkanPlacement,
+} from "./context.ts";
 export {
   type VulkanDevice,
   vulkanDevices,
@@ -22,6 +28,7 @@ export type { VulkanBase } from "./base.ts";
 export type { VulkanDriver } from "./driver.ts";
 export type { Used, VulkanLane } from "./lane.ts";
 export type { MemoryInfo, Origin, Place } from "./memory_object.ts";
+export type { ExportKind } from "./memory.ts";
 export type { ExtensionName, Handles, OpenDevice } from "./open_device.ts";
 export type { Staging, Submit } from "./staging.ts";
 export type * from "../../ffi/vulkan/handles.ts";

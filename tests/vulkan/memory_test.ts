@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { host, imageInfo, MapperGraph, NativeCallError, NoRouteError, region } from "@samepage/interop";
+import { ArgumentError, host, imageInfo, MapperGraph, NativeCallError, NoRouteError, region } from "@samepage/interop";
 import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { Port } from "../../src/core/device/port.ts";
@@ -43,6 +43,21 @@ test("memory that the CPU sees is the host's too, and other memory says why not"
   const { open, refused } = graph.explain(own, host);
   assertEquals(open, hostVisible && hostCoherent);
   if (!open) assert(refused[0].reason.includes("does not see"), refused[0].reason);
+});
+
+test("memory is made for the kind of fd that is asked for, or refused with the reason", (vulkan) => {
+  const { opaqueFd, dmaBuf } = vulkan.openDevice.abilities;
+  for (const [exportAs, { exports, handleType }] of [["opaque-fd", opaqueFd], ["dma-buf", dmaBuf]] as const) {
+    const make = () => vulkan.allocate({ ...WORDS, exportAs });
+    if (exports) {
+      using tensor = make();
+      assert(tensor.handle.exportsAs(handleType), exportAs);
+    } else {
+      const { message } = assertThrows(make, ArgumentError, "exportAs");
+      assert(/VK_\w+|answers/.test(message), message);
+    }
+  }
+  assertThrows(() => vulkan.allocate({ ...WORDS, exportAs: "memfd" as "dma-buf" }), ArgumentError, '"opaque-fd"');
 });
 
 test("a frame's planes lie in one buffer, and come from the host in place", (vulkan) => {
