@@ -1,11 +1,13 @@
 import { MapperGraph } from "../../mod.ts";
 import { NULL } from "../../ffi/address.ts";
 import { mapPages, unmapPages } from "../../src/core/native/pages.ts";
-import { dmabuf, DmaBufContext, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
+import { type Allocator, dmabuf, DmaBufContext, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
+import { devices } from "./vulkan.ts";
+import { VulkanEnd } from "./vulkan_end.ts";
 
 /** Host memory that has an fd. */
 const sharedEnd: End = {
@@ -28,7 +30,27 @@ export function dmabufs(): Candidate[] {
     { edge: "host→dmabuf", open: open ? () => opened(sharedEnd, endOf(node)) : reason! },
     { edge: "dmabuf→dmabuf", open: open ? () => opened(endOf(node), elsewhere(node), SILENT) : reason! },
     ...toHost,
+    ...VULKAN.flatMap((edge) => withVulkan(edge, allocators[0])),
   ];
+}
+
+const VULKAN = ["dmabuf→vulkan", "vulkan→dmabuf"];
+
+/** An edge to Vulkan or from it, on every device. */
+function withVulkan(edge: string, { node, open, reason }: Allocator): Candidate[] {
+  const names = open ? devices() : reason!;
+  if (typeof names === "string") return [{ edge, open: names, covered: true }];
+  return names.map((device) => ({ edge, device, open: () => openedWithVulkan(edge, device, node), covered: true }));
+}
+
+function openedWithVulkan(edge: string, device: string, from: string): Subject {
+  using made = new DisposableStack();
+  const end = made.use(new VulkanEnd(device, { exportAs: "dma-buf" }));
+  const other = made.use(new VulkanEnd(device));
+  const [source, target, silent] = edge === VULKAN[0] ? [endOf(from), end, []] : [end, endOf(from), SILENT];
+  const graph = made.use(new MapperGraph([host, dmabuf, end.target]));
+  const kept = made.move();
+  return { graph, source, target, expected: "alias", elsewhere: other, silent, [Symbol.dispose]: () => kept.dispose() };
 }
 
 /** Who made a buffer that comes by its fd is read in /proc; where that fails, an ioctl tells whether it is one. */

@@ -18,8 +18,8 @@ export function vulkans(): Candidate[] {
   ]);
 }
 
-/** The names of the devices, or why there are none. */
-function devices(): readonly string[] | string {
+/** The names of Vulkan's devices, or why there are none. */
+export function devices(): readonly string[] | string {
   try {
     return vulkanDevices().map(({ name }) => name);
   } catch (error) {

@@ -4,7 +4,7 @@ import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { copyCall } from "../../src/vulkan/commands.ts";
-import { VulkanContext, type VulkanKernel, type VulkanTensor } from "../../src/vulkan/mod.ts";
+import { VulkanContext, type VulkanKernel, type VulkanPlacement, type VulkanTensor } from "../../src/vulkan/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import type { End } from "./subject.ts";
 
@@ -19,8 +19,11 @@ export class VulkanEnd implements End, Disposable {
   readonly target: VulkanContext;
   readonly #spin: VulkanKernel;
   readonly #sum: VulkanTensor;
+  readonly #made: VulkanPlacement;
 
-  constructor(device: string) {
+  /** `made`: what its memory is made with. */
+  constructor(device: string, made: VulkanPlacement = {}) {
+    this.#made = made;
     this.target = VulkanContext.open({ device });
     this.#spin = this.target.program(Deno.readFileSync(SPIN)).kernel();
     this.#sum = this.target.allocate({ shape: [4], dtype: "u32" });
@@ -28,11 +31,11 @@ export class VulkanEnd implements End, Disposable {
   }
 
   allocate(init: LayoutInit): Tensor {
-    return this.target.allocate(init);
+    return this.target.allocate({ ...init, ...this.#made });
   }
 
   allocateFrame(info: ImageInfo): Frame {
-    return this.target.allocateFrame(info);
+    return this.target.allocateFrame(info, this.#made);
   }
 
   submit(tensor: Tensor, bytes: Uint8Array): Fence {
