@@ -205,6 +205,6 @@ class Poller {
 
 function closedDuringWait(fd: number): NativeCallError {
   const hint = "Keep the fd open until the wait has ended, or end the wait by its signal first.";
-  const fields = { api: "libc", fn: "epoll_wait", code: EBADF, codeName: "EBADF", hint };
+  const fields = { api: "libc", fn: "epoll_ctl", code: EBADF, codeName: "EBADF", hint };
   return new NativeCallError(`fd ${fd} was closed during the wait for it (EBADF).`, fields);
 }
