@@ -113,7 +113,8 @@ export class Graph implements Disposable {
     const access = asked.access ?? source.access;
     const returning = source.usable(access);
     const waits = source.work;
-    waits.push(...source.outsideWork(access));
+    const outside = source.outsideWork(access);
+    if (outside.length > 0) waits.push(...outside);
     for (const { resource } of returning) waits.push(...resource!.work.fences);
     // One that is over needs no wait: a device could not wait for a promise that has settled.
     if (asked.after?.reached() === false) waits.push(asked.after);

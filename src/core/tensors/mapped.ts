@@ -11,6 +11,7 @@ import type { Resource } from "../life/resource.ts";
 import { ORIGIN, type Route } from "../graph/route.ts";
 
 const NOBODY: readonly Grant[] = [];
+const NO_FENCES: readonly Fence[] = [];
 
 /** What every tensor and frame is made of. */
 export interface MappedInit {
@@ -106,7 +107,12 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
    * those who write backends.
    */
   outsideWork(access: Access): readonly Fence[] {
-    return this.parts.flatMap((part) => part.outsideWork(access));
+    let found = NO_FENCES;
+    for (const part of this.parts) {
+      const fences = part.outsideWork(access);
+      if (fences.length > 0) found = [...found, ...fences];
+    }
+    return found;
   }
 
   /** What to wait for next, of all that work. */
