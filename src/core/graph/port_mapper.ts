@@ -74,7 +74,7 @@ function prepare(source: Described, target: Target): void {
   const way = wayOf(source, target);
   const sample = way && sampleOf(way.out, source, target);
   if (sample !== undefined) {
-    tryToProveShared(portMapper(source.target.kind, target.kind), source.target, target, sample);
+    tryToProveShared(portMapper, source.target, target, sample);
   }
 }
 
@@ -200,7 +200,7 @@ function sidesOf({ out, into }: Way, source: Described, target: Target): Found[]
   const sample = sampleOf(out, source, target);
   return [out, into].map((offer) => {
     const verdict = offer === out && sample !== undefined
-      ? judgeShared(portMapper(source.target.kind, target.kind), source.target, target, sample)
+      ? judgeShared(portMapper, source.target, target, sample)
       : offer.judge?.(source.range);
     const { aliases, evidence } = verdict ?? { aliases: offer.transfer === undefined, evidence: undefined };
     return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence };

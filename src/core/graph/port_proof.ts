@@ -15,6 +15,9 @@ interface Pair {
   sample: SampleClass;
 }
 
+/** Makes the edge between two kinds of memory. */
+type EdgeMaker = (from: string, to: string) => Mapper;
+
 /** Bytes that each side writes, and how often. */
 const LENGTH = 4096;
 const TIMES = 3;
@@ -25,29 +28,29 @@ const PROOFS = new WeakMap<Target, WeakMap<Target, { readonly pair: Pair; readon
 const CLASSES = new Map<string, MemoryClass<Pair>>();
 
 /** Runs the experiment that shows whether both APIs use memory of this class in place, once. */
-export function tryToProveShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): void {
-  const { pair, proofs } = proofsOf(mapper, from, to, sample);
-  pair.sample = sample;
+export function tryToProveShared(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass): void {
+  const { pair, proofs } = proofsOf(edge, from, to, sample);
   proofs.tryToProve(classOf(pair));
 }
 
 /** Its verdict, as far as it is known. */
-export function judgeShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): Verdict {
-  const { pair, proofs } = proofsOf(mapper, from, to, sample);
-  pair.sample = sample;
+export function judgeShared(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass): Verdict {
+  const { pair, proofs } = proofsOf(edge, from, to, sample);
   return proofs.judge(classOf(pair));
 }
 
-function proofsOf(mapper: Mapper, from: Target, to: Target, sample: SampleClass) {
+/** What is proven of a pair, whose next experiment makes this sample. */
+function proofsOf(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass) {
   let known = PROOFS.get(from);
   if (known === undefined) PROOFS.set(from, known = new WeakMap());
   let found = known.get(to);
   if (found === undefined) {
     const ids = [from.context.id.uuid, to.context.id.uuid];
-    const pair = { name: to.context.name, from, to, mapper, sample };
+    const pair = { name: to.context.name, from, to, mapper: edge(from.kind, to.kind), sample };
     const devices = ids.includes(undefined) ? undefined : `${from.kind} ${ids[0]} ${to.kind} ${ids[1]}`;
     known.set(to, found = { pair, proofs: new Proofs<Pair>(pair, devices) });
   }
+  found.pair.sample = sample;
   return found;
 }
 
