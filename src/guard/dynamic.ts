@@ -54,22 +54,23 @@ export interface Relocation {
 export interface DynamicInit {
   /** What it is called. */
   readonly soname: string;
-  /** The library that it needs. */
-  readonly needed: string;
+  /** The library that it needs, if any. */
+  readonly needed?: string;
   /** The section that its functions lie in. */
   readonly text: Section;
   /** Those functions. */
   readonly exports: readonly Export[];
-  /** What the loader fills in. */
-  readonly relocations: readonly Relocation[];
+  /** What the loader fills in; nothing if left out. */
+  readonly relocations?: readonly Relocation[];
 }
 
 /** Adds the tables of an object, and writes .dynamic, which says where they are. */
 export function addDynamicTables(image: SharedObject, dynamic: Uint8Array, init: DynamicInit): void {
+  const { relocations = [] } = init;
   const names = new Bytes().raw(0);
   const soname = names.cString(init.soname);
-  const needed = names.cString(init.needed);
-  const imports = init.relocations.flatMap(({ symbol }) => symbol ?? []);
+  const needed = init.needed === undefined ? undefined : names.cString(init.needed);
+  const imports = relocations.flatMap(({ symbol }) => symbol ?? []);
   const symbols = symbolTable(imports, init.exports, init.text.index, names);
 
   const dynstr = image.add({ name: ".dynstr", type: SHT_STRTAB, align: 1, bytes: () => names.done() });
@@ -92,13 +93,13 @@ export function addDynamicTables(image: SharedObject, dynamic: Uint8Array, init:
   const rela = image.add({
     name: ".rela.dyn",
     type: SHT_RELA,
-    bytes: () => relocationTable(init.relocations, imports),
+    bytes: () => relocationTable(relocations, imports),
     link: ".dynsym",
     entrySize: Elf64_Rela.size,
   });
 
-  const entries: readonly [tag: number, value: number][] = [
-    [DT_NEEDED, needed],
+  const entries: readonly (readonly [tag: number, value: number])[] = [
+    ...(needed === undefined ? [] : [[DT_NEEDED, needed] as const]),
     [DT_SONAME, soname],
     [DT_HASH, hash.at],
     [DT_STRTAB, dynstr.at],

@@ -12,6 +12,7 @@ const SUB_RSP_8 = [0x48, 0x83, 0xec, 0x08]; // sub rsp, 8
 export const PUSH_AT_RBP: readonly number[] = [0xff, 0xb5]; // push qword ptr [rbp + disp32]
 export const MOVABS_R11: readonly number[] = [0x49, 0xbb]; // movabs r11, imm64
 export const CALL_R11: readonly number[] = [0x41, 0xff, 0xd3]; // call r11
+const JMP_R11 = [0x41, 0xff, 0xe3]; // jmp r11
 export const LEAVE: readonly number[] = [0xc9]; // leave
 export const RET: readonly number[] = [0xc3]; // ret
 const PUSH_RAX = [0x50]; // push rax
@@ -101,6 +102,11 @@ export function thunk(target: bigint, onStack: number, at: number, words: CodeWo
   stands("left");
   code.raw(...RET);
   return { bytes: code.done(), landingPad, frame };
+}
+
+/** A function that goes on in another one: same parameters, same result, same frame. */
+export function jump(target: bigint): Code {
+  return { bytes: new Bytes().raw(...MOVABS_R11).u64(target).raw(...JMP_R11).done(), frame: [] };
 }
 
 /** A function that returns the address of its thread's record. */
