@@ -7,7 +7,8 @@ export type { Access } from "./memory/access.ts";
 export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES } from "./layout/alignment.ts";
 export type { Allocation, Block, Closed, Failure, Fate } from "./memory/allocation.ts";
 export { chain, type Link } from "./graph/chain.ts";
-export { type Context, type DeviceId, PermanentContext, type Target } from "./graph/context.ts";
+export type { DeviceId } from "./device/device_id.ts";
+export { type Context, PermanentContext, type Target } from "./graph/context.ts";
 export {
   type DType,
   type DTypeOf,
@@ -21,6 +22,16 @@ export { Fence, type WaitOptions } from "./device/fence.ts";
 export type { Gate } from "./device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
 export type { Crossing, Exported, Imported, KnownObject, Memory, MemoryTarget, Offer } from "./device/memory.ts";
+export type { ChannelKind, PixelFormat } from "./layout/pixel_formats.ts";
+export {
+  type ExportedImage,
+  type ImageBlock,
+  type ImagePlane,
+  ImagePort,
+  type ImagePortInit,
+  type Images,
+  type ImportedImage,
+} from "./device/image_port.ts";
 export { type MemoryKind, Port, type PortInit, type SyncKind } from "./device/port.ts";
 export {
   type HasLine,
@@ -55,6 +66,7 @@ export { Mapped, type MappedInit } from "./tensors/mapped.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./tensors/described.ts";
 export type { MapJob, Mapper, Plan } from "./graph/mapper.ts";
 export { MemoryClass, Proofs, type Verdict } from "./device/proofs.ts";
+export { imageMapper } from "./graph/image_mapper.ts";
 export { portMapper, portMappers } from "./graph/port_mapper.ts";
 export { allocateFrame, allocateTensor, importAs, type Received } from "./tensors/over.ts";
 export { Metadata, type MetadataFields } from "./tensors/metadata.ts";

@@ -18,9 +18,15 @@ const FORMATS: Record<ImageFormat, { drm: string; bytes: number; shapes: number[
   BGR: { drm: "RGB888", bytes: 24, shapes: [[2, 4, 3]] },
   RGBA: { drm: "ABGR8888", bytes: 32, shapes: [[2, 4, 4]] },
   BGRA: { drm: "ARGB8888", bytes: 32, shapes: [[2, 4, 4]] },
+  RGBX: { drm: "XBGR8888", bytes: 32, shapes: [[2, 4, 4]] },
+  BGRX: { drm: "XRGB8888", bytes: 32, shapes: [[2, 4, 4]] },
   NV12: { drm: "NV12", bytes: 12, shapes: [[2, 4], [1, 2, 2]] },
   I420: { drm: "YUV420", bytes: 12, shapes: [[2, 4], [1, 2], [1, 2]] },
+  YV12: { drm: "YVU420", bytes: 12, shapes: [[2, 4], [1, 2], [1, 2]] },
+  YUV444: { drm: "YUV444", bytes: 24, shapes: [[2, 4], [2, 4], [2, 4]] },
   P010: { drm: "P010", bytes: 24, shapes: [[2, 4], [1, 2, 2]] },
+  P012: { drm: "P012", bytes: 24, shapes: [[2, 4], [1, 2, 2]] },
+  P016: { drm: "P016", bytes: 24, shapes: [[2, 4], [1, 2, 2]] },
 };
 const names = Object.keys(FORMATS) as ImageFormat[];
 

@@ -10,15 +10,18 @@ import { TensorViews } from "../../src/core/memory/view.ts";
 import { collect } from "../gc.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import type { Access } from "../../src/core/memory/access.ts";
-import type { Context, DeviceId, Target } from "../../src/core/graph/context.ts";
+import type { DeviceId } from "../../src/core/device/device_id.ts";
+import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Graph, takeStep } from "../../src/core/graph/graph.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
 import { portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
 import { AccessError, NoRouteError } from "../../src/core/errors.ts";
+import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { adopt, adoptHandle, own } from "../../src/core/memory/own.ts";
 import { Resource } from "../../src/core/life/resource.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
 import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
@@ -587,3 +590,61 @@ Deno.test("ports: memory that a moved view of a collected tensor may look at is 
   assertEquals([moved.byteLength, seen.released], [64, 0]);
   attach()[Symbol.dispose]();
 });
+
+Deno.test(
+  "ports: what an import shows to the host stays, where a view of it was moved away",
+  withEmptyLedger(() => {
+    let released = 0;
+    const memory = host.allocate({ shape: [64], dtype: "u8" });
+    const gives = contextOf("gives", {
+      exports: [{ kind: "opaque-fd" }],
+      allocate: () => ({ handle: 1n, release: () => {} }),
+      export: (_tensor, kind, byteLength) => ({ port: new Port(kind, { byteLength }) }),
+    });
+    const shows = contextOf("shows", {
+      imports: [{ kind: "opaque-fd" }],
+      exports: [pointer()],
+      import: () => ({ handle: memory.address, address: memory.address, release: () => void released++ }),
+      export: ({ rawHandle }, kind, byteLength) => ({ port: new Port(kind, { value: rawHandle, byteLength }) }),
+    });
+    using graph = graphOf(gives, shows);
+    const tensor = allocateTensor(gives.target, { shape: [64], dtype: "u8" });
+    for (const moves of [false, true]) {
+      using onHost = graph.map(tensor, host);
+      if (moves) (onHost.view().buffer as ArrayBuffer).transfer();
+    }
+    assertEquals(released, 1);
+    tensor[Symbol.dispose]();
+    memory[Symbol.dispose]();
+  }, { quarantined: 64 }),
+);
+
+Deno.test(
+  "ports: planes of two blocks that went two steps are on their way back together, and are named by the map they were lent for",
+  withEmptyLedger(async () => {
+    const between = contextOf("between", { imports: [pointer()], exports: [{ kind: "cl_mem" }], import: byAddress });
+    const last = contextOf("last", { imports: [{ kind: "cl_mem" }], import: byAddress });
+    between.target.ports.export = ({ rawHandle: value }, kind, byteLength) => ({
+      port: new Port(kind, { value: value as bigint, byteLength }),
+    });
+    const graph = graphOf(between, last);
+    const planes = [host.allocate({ shape: [4, 8], dtype: "u8" }), host.allocate({ shape: [2, 4, 2], dtype: "u8" })];
+    using frame = Frame.of(planes, imageInfo({ format: "NV12", width: 8, height: 4 }));
+    for (const how of ["disposeAfter", "asyncDispose"]) {
+      const gate = new ManualGate();
+      const mapped = graph.map(frame, last.target);
+      assertEquals(mapped.route.steps.map(({ edge }) => edge), ["host→between", "between→last"]);
+      for (const plane of frame.planes) {
+        assertThrows(() => plane.view(), AccessError, "are lent to its last (the last) map for");
+      }
+      mapped.usedBy(gate.fence);
+      const ended = how === "disposeAfter" ? mapped.disposeAfter(gate.fence) : mapped[Symbol.asyncDispose]();
+      for (const plane of frame.planes) assertThrows(() => plane.view(), AccessError, "on their way back");
+      assertEquals(graph.explain(frame, last.target).steps.map(({ hostWait }) => hostWait), [true, false]);
+      gate.open();
+      await ended;
+      graph.map(frame, last.target)[Symbol.dispose]();
+    }
+    for (const one of [frame, graph, last, between]) one[Symbol.dispose]();
+  }),
+);

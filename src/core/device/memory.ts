@@ -1,5 +1,6 @@
 import type { InteropError, Refusal } from "../errors.ts";
-import type { DeviceId, Target } from "../graph/context.ts";
+import type { DeviceId } from "./device_id.ts";
+import type { Target } from "../graph/context.ts";
 import type { Transfer } from "../graph/route.ts";
 import type { Access } from "../memory/access.ts";
 import type { Allocation } from "../memory/allocation.ts";
@@ -7,6 +8,7 @@ import type { ByteRange, Described } from "../tensors/described.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Tensor, TensorInit } from "../tensors/tensor.ts";
 import type { Call } from "./driver.ts";
+import type { Images } from "./image_port.ts";
 import type { Line } from "./line.ts";
 import type { MemoryKind, Port } from "./port.ts";
 import type { Verdict } from "./proofs.ts";
@@ -29,8 +31,8 @@ export interface SampleClass<T extends Tensor = Tensor> {
   make(byteLength: number, undo: Undo): Sample<T>;
 }
 
-/** One way in or out of a kind of memory. */
-export interface Offer {
+/** One way in or out of a kind of memory: of ranges of bytes, or of images. */
+export interface Offer<What = ByteRange> {
   /** The kind of the port. */
   readonly kind: MemoryKind;
   /** The device it is for; any device if left out. */
@@ -39,8 +41,8 @@ export interface Offer {
   readonly transfer?: Transfer;
   /** Why no bytes can go this way on this machine. The first call may ask the kernel; the answer is kept. */
   closed?(): Omit<Refusal, "edge"> | undefined;
-  /** Why these bytes cannot go this way; they may go another. No native call. */
-  refuse?(range: ByteRange): Omit<Refusal, "edge"> | undefined;
+  /** Why this memory cannot go this way; it may go another. No native call. */
+  refuse?(what: What): Omit<Refusal, "edge"> | undefined;
   /**
    * An import: what `import` would throw of a port that has just come from another process, where another kind of memory may
    * take it. It may ask the kernel.
@@ -50,14 +52,14 @@ export interface Offer {
    * An export: the class of these bytes, if an experiment has to show that the importing API uses them in place. Both sides
    * write to a sample by turns, and read. No native call.
    */
-  sample?(range: ByteRange): SampleClass;
+  sample?(what: What): SampleClass;
   /**
-   * Finds out, once, what `refuse` and `judge` have to know of these bytes: whether the CPU can map them, or by an experiment
-   * whether the device uses them in place ({@link Proofs.tryToProve}). Not called for bytes that are refused already.
+   * Finds out, once, what `refuse` and `judge` have to know of this memory: whether the CPU can map it, or by an experiment
+   * whether the device uses it in place ({@link Proofs.tryToProve}). Not called for memory that is refused already.
    */
-  prepare?(range: ByteRange): void;
-  /** The verdict on these bytes; leave it out if `transfer` tells enough. No native call. */
-  judge?(range: ByteRange): Verdict;
+  prepare?(what: What): void;
+  /** The verdict on this memory; leave it out if `transfer` tells enough. No native call. */
+  judge?(what: What): Verdict;
 }
 
 /** What one side of a map holds while it lasts, and its commands: those that hand the memory over, and that move bytes. */
@@ -121,6 +123,8 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly exports: readonly Offer[];
   /** Its imports. */
   readonly imports: readonly Offer[];
+  /** Its images, where they are more than bytes: pixels in an order of the driver's, planes in several blocks. */
+  readonly images?: Images<H>;
   /** The line of the commands that move bytes; the host has none. */
   readonly line?: Line;
   /** Why it cannot map this source now. Makes no native call. */

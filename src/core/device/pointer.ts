@@ -45,6 +45,9 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     return this.addressOf(tensor);
   }
 
+  /** What it takes, for messages. */
+  protected readonly expected: string = "a tensor in memory of the device";
+
   /** How a program maps a tensor to the API: `"graph.map(tensor, cl)"`. */
   protected abstract readonly mapping: string;
 
@@ -52,7 +55,7 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
   override pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): T | undefined {
     const tensor = this.tensorIn(value);
     if (tensor === undefined) {
-      throw this.wrong(`expected a tensor in memory of the device, got ${kindOf(value)}.`, this.#remedyFor(value));
+      throw this.wrong(`expected ${this.expected}, got ${kindOf(value)}.`, this.#remedyFor(value));
     }
     tensor.resource.assertLive();
     this.#checkElements(tensor);

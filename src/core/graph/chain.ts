@@ -63,6 +63,7 @@ function mapperOf(link: Link, i: number): Mapper {
 class Chain implements Mapper {
   readonly from: string;
   readonly to: string;
+  readonly takesParts: boolean;
   readonly #links: readonly Link[];
   readonly #mappers: readonly Mapper[];
 
@@ -71,6 +72,7 @@ class Chain implements Mapper {
     this.#mappers = mappers;
     this.from = mappers[0].from;
     this.to = mappers[mappers.length - 1].to;
+    this.takesParts = mappers[0].takesParts ?? false;
   }
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {

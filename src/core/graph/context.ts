@@ -3,8 +3,6 @@ import type { Mapped } from "../tensors/mapped.ts";
 import type { Kind, Resource } from "../life/resource.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 
-export { type DeviceId, isSameDevice, plainUuid } from "../device/device_id.ts";
-
 /** An open API on one device. */
 export interface Context extends Disposable {
   /** The API's name: `"host"`, `"opencl"`. */

@@ -1,10 +1,12 @@
 import type { Call } from "../device/driver.ts";
 import type { Fence } from "../device/fence.ts";
+import { throwAll } from "../errors.ts";
 import type { Line } from "../device/line.ts";
 import type { Crossing } from "../device/memory.ts";
 import { ledger } from "../life/ledger.ts";
 import type { GiveBack } from "../life/resource.ts";
-import type { Undo } from "../life/undo.ts";
+import { type Undo, unwind } from "../life/undo.ts";
+import type { Allocation } from "../memory/allocation.ts";
 
 /** One side of a map by ports. */
 export interface Side {
@@ -14,6 +16,8 @@ export interface Side {
   readonly line: Line | undefined;
   /** The ledger's kind of what it holds. */
   readonly kind: string;
+  /** Of what the host may see: the block. Once a view of that was moved away, what is held here is kept for good. */
+  readonly shows?: Allocation | undefined;
 }
 
 /**
@@ -21,13 +25,13 @@ export interface Side {
  *
  * @returns what the next command has to wait for
  */
-export function cross({ crossing, line, kind }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]) {
+export function cross({ crossing, line, kind, shows }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]) {
   const { release } = crossing;
   if (release !== undefined) {
     ledger.add(kind);
     undo.push(() => {
       ledger.remove(kind);
-      release.call(crossing);
+      if (!(shows?.escaped || shows?.unseen)) release.call(crossing);
     });
   }
   const last = lastOf(crossing);
@@ -42,6 +46,14 @@ export function cross({ crossing, line, kind }: Side, undo: Undo, fetches: boole
   if (last !== undefined) undo.push(() => last.isDue && line!.submitRaw(last).waitSync());
   if (fetches) submit(crossing.bring?.());
   return { fences, last };
+}
+
+/** Closes what an import has left of a port. If that fails, what was imported is given up: nobody else has it yet. */
+export function closeBeside(port: Disposable, imported: Crossing, blocks: readonly { release(): void }[] = []): void {
+  const failures = unwind([() => port[Symbol.dispose]()]);
+  if (failures.length === 0) return;
+  const made = [imported, ...blocks];
+  throwAll([...failures, ...unwind(made.map((one) => () => one.release?.()))], "closing what was exported");
 }
 
 /** What one side does once the map ends, and the other after it. */

@@ -63,10 +63,6 @@ export class Graph implements Disposable {
   map<G extends Target>(source: Tensor, target: G, options?: MapOptions): TensorOf<G>;
   map(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Mapped {
     const asked = optionsOf(options);
-    return isScattered(source) ? this.#mapPlanes(source, target, asked) : this.#mapOne(source, target, asked);
-  }
-
-  #mapOne(source: Mapped, target: Target, asked: Asked): Mapped {
     let ready = this.#ready(source, target, asked);
     source.raiseKept();
     const waited = settleUnsubmitted(ready.returning);
@@ -84,7 +80,6 @@ export class Graph implements Disposable {
    * @throws like {@link map}, except NoRouteError: a closed route says so itself.
    */
   explain(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Route {
-    if (isScattered(source)) return joined(source.planes.map((plane) => this.explain(plane, target, options)));
     const asked = optionsOf(options);
     const ready = this.#ready(source, target, asked);
     const { hops, refused } = this.#search(source, target, ready, asked.copy, true);
@@ -146,25 +141,6 @@ export class Graph implements Disposable {
     const borrowed = source.borrow(access);
     borrowed.resource.dependOn(this.#resource);
     return borrowed;
-  }
-
-  /** The planes of a frame that lie in several blocks are mapped one by one: all of them, or none. */
-  #mapPlanes(source: Frame, target: Target, asked: Asked): Frame {
-    for (const plane of source.planes) this.#ready(plane, target, asked); // what refuses one refuses all
-    source.raiseKept();
-    const planes: Tensor[] = [];
-    try {
-      for (const plane of source.planes) planes.push(this.#mapOne(plane, target, asked) as Tensor);
-      const frame = Frame.of(planes, source.info, source.metadata);
-      frame.resource.dependOn(source.resource);
-      frame.resource.dependOn(this.#resource);
-      frame.arrivedBy(joined(planes.map((plane) => plane.route)));
-      return frame;
-    } catch (error) {
-      const failures = planes.reverse().flatMap(disposed);
-      throwAll([error, ...failures], `mapping ${source.name}`);
-      throw error;
-    }
   }
 
   /** Takes the hops one after the other; a failure unwinds those that were taken, newest first. */
@@ -233,6 +209,26 @@ export function takeStep(
   access: Access,
   pending: Pending,
 ): Mapped {
+  const byPlanes = source instanceof Frame && source.described.parts !== undefined && !mapper.takesParts;
+  return byPlanes ? takePlanes(mapper, source, target, access, pending) : take(mapper, source, target, access, pending);
+}
+
+/** The planes of a frame that lie in several blocks are mapped one by one: all of them, or none. */
+function takePlanes(mapper: Mapper, source: Frame, target: Target, access: Access, pending: Pending): Frame {
+  const planes: Tensor[] = [];
+  try {
+    for (const plane of source.planes) planes.push(take(mapper, plane, target, access, pending) as Tensor);
+    const frame = Frame.of(planes, source.info, source.metadata);
+    frame.resource.dependOn(source.resource);
+    return frame;
+  } catch (error) {
+    const failures = planes.reverse().flatMap(disposed);
+    throwAll([error, ...failures], `mapping ${source.name}`);
+    throw error;
+  }
+}
+
+function take(mapper: Mapper, source: Mapped, target: Target, access: Access, pending: Pending): Mapped {
   // Asked again: a wait may have seen bytes come back.
   for (const grant of source.usable(access)) {
     if (pending.returning.includes(grant)) continue;
@@ -313,17 +309,6 @@ function settleUnsubmitted(returning: readonly Grant[]): boolean {
 function waitFor({ waits, returning }: Pending): void {
   for (const fence of waits) fence.waitSync();
   for (const grant of returning) grant.resource!.settle();
-}
-
-/** A frame that was made of planes holds none of their bytes itself: what is mapped has to end with them. */
-function isScattered(source: Mapped): source is Frame {
-  return source instanceof Frame && source.resource.grants.length === 0;
-}
-
-/** One route made of those of a frame's planes. */
-function joined(routes: readonly Route[]): Route {
-  const open = routes.every((route) => route.open);
-  return new Route(routes.flatMap((route) => route.steps), routes.flatMap((route) => route.refused), open);
 }
 
 /** The steps of a route. `waited`: the host has to wait before the first one. */

@@ -8,7 +8,7 @@ import type { Grant } from "../memory/grant.ts";
 import { Mapped } from "../tensors/mapped.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
-import type { Step } from "./route.ts";
+import { mostOf, type Step } from "./route.ts";
 
 /** A step that a mapper would take, and what the next one would find. */
 export interface Plan extends Step {
@@ -38,6 +38,11 @@ export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped> {
   readonly from: string;
   /** The kind it maps to. */
   readonly to: string;
+  /**
+   * True if it takes a frame whose planes lie in several blocks, as one: it is given the grants of all planes. Else the
+   * graph has it map them one by one.
+   */
+  readonly takesParts?: boolean;
   /**
    * Finds out, once, what a probe needs to know (does this device alias memory of this alignment?). It may make native
    * calls. A failure here means "not proven".
@@ -70,8 +75,40 @@ export function mapperIn(given: Mapper, argument: string): Mapper {
   throw unexpected(argument, "a mapper", given);
 }
 
-/** Asks a mapper. A plan that leads to a target other than the one asked for is a refusal. */
+/**
+ * Asks a mapper; of a frame that lies in several blocks, plane by plane if it takes no such frames. A plan that leads to a
+ * target other than the one asked for is a refusal.
+ */
 export function ask(
+  mapper: Mapper,
+  source: Described,
+  target: Target,
+  access: Access,
+  waits: readonly Fence[],
+): Plan | Refusal {
+  const { parts } = source;
+  if (parts === undefined || mapper.takesParts) return askOnce(mapper, source, target, access, waits);
+  const plans: Plan[] = [];
+  for (const part of parts) {
+    const answer = askOnce(mapper, part, target, access, waits);
+    if (!isPlan(answer)) return answer;
+    plans.push(answer);
+  }
+  return inOne(plans, source, target, access);
+}
+
+/** The plans for the planes of a frame, as one step. What moves most bytes is its evidence. */
+function inOne(plans: readonly Plan[], { info }: Described, target: Target, access: Access): Plan {
+  const transfer = mostOf(plans.map((plan) => plan.transfer));
+  return {
+    ...plans.find((plan) => plan.transfer === transfer)!,
+    hostWait: plans.some((plan) => plan.hostWait),
+    bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
+    result: Described.scattered(target, access, plans.map(({ result }) => result), info),
+  };
+}
+
+function askOnce(
   mapper: Mapper,
   source: Described,
   target: Target,

@@ -16,7 +16,7 @@ interface Pair {
 }
 
 /** Makes the edge between two kinds of memory. */
-type EdgeMaker = (from: string, to: string) => Mapper;
+export type EdgeMaker = (from: string, to: string) => Mapper;
 
 /** Bytes that each side writes, and how often. */
 const LENGTH = 4096;

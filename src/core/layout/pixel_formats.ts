@@ -113,7 +113,9 @@ export function fourccOf(characters: string): number {
 }
 
 /** A format of pictures, by its common name; `GRAY8`, `RGB`, … are in the order of the bytes in memory. */
-export type ImageFormat = "GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "NV12" | "I420" | "P010";
+export type ImageFormat =
+  | ("GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "RGBX" | "BGRX")
+  | ("NV12" | "I420" | "YV12" | "YUV444" | "P010" | "P012" | "P016");
 
 /** One plane of a picture. */
 export interface PlaneFormat extends PixelFormat {
@@ -134,10 +136,10 @@ function packed(order: ChannelOrder): PictureFormat {
   return { fourcc: format.fourcc!, planes: [{ ...format, step: 1 }] };
 }
 
-/** A plane of luma, and the planes of chroma at half its width and height. */
-function subsampled(fourcc: string, encoding: Encoding, chroma: readonly ChannelOrder[]): PictureFormat {
-  const half = chroma.map((order) => ({ ...pixelFormat(order, encoding), step: 2 }));
-  return { fourcc: fourccOf(fourcc), planes: [{ ...pixelFormat("r", encoding), step: 1 }, ...half] };
+/** A plane of luma, and planes of chroma: one pixel of them for `step` of luma across, and as many down. */
+function planar(fourcc: string, encoding: Encoding, chroma: readonly ChannelOrder[], step: number): PictureFormat {
+  const others = chroma.map((order) => ({ ...pixelFormat(order, encoding), step }));
+  return { fourcc: fourccOf(fourcc), planes: [{ ...pixelFormat("r", encoding), step: 1 }, ...others] };
 }
 
 /** The formats of pictures. */
@@ -147,7 +149,13 @@ export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = {
   BGR: packed("bgr"),
   RGBA: packed("rgba"),
   BGRA: packed("bgra"),
-  NV12: subsampled("NV12", "unorm8", ["rg"]),
-  I420: subsampled("YU12", "unorm8", ["r", "r"]),
-  P010: subsampled("P010", "unorm16", ["rg"]),
+  RGBX: packed("rgbx"),
+  BGRX: packed("bgrx"),
+  NV12: planar("NV12", "unorm8", ["rg"], 2),
+  I420: planar("YU12", "unorm8", ["r", "r"], 2),
+  YV12: planar("YV12", "unorm8", ["r", "r"], 2),
+  YUV444: planar("YU24", "unorm8", ["r", "r"], 1),
+  P010: planar("P010", "unorm16", ["rg"], 2),
+  P012: planar("P012", "unorm16", ["rg"], 2),
+  P016: planar("P016", "unorm16", ["rg"], 2),
 };

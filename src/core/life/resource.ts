@@ -119,6 +119,8 @@ export class Resource {
   failures: readonly Failed[] = NONE_FAILED;
   readonly #parts: readonly Resource[];
   #madeFor: Resource | undefined;
+  /** Of a part of an intermediate: which one. */
+  #part: number | undefined;
   /** True once a blocking dispose has driven its end, or left it to the background. */
   #blocked = false;
 
@@ -150,9 +152,11 @@ export class Resource {
     return this.state === "returning" || (this.state === "closing" && !this.held);
   }
 
-  /** The resource that it was made for: itself, unless it is an intermediate of a longer map. */
+  /** The resource that it was made for: itself, unless it is an intermediate of a longer map, or a part of one. */
   get purpose(): Resource {
-    return this.#madeFor?.purpose ?? this;
+    const made = this.#madeFor?.purpose;
+    if (made === undefined) return this;
+    return this.#part === undefined ? made : made.#parts[this.#part] ?? made;
   }
 
   /** True while recorded work is unfinished. */
@@ -186,6 +190,7 @@ export class Resource {
   own(intermediate: Resource): void {
     if (this.intermediate !== undefined) return this.intermediate.own(intermediate); // a chain has made one already
     intermediate.#madeFor = this;
+    for (const [i, part] of intermediate.#parts.entries()) [part.#madeFor, part.#part] = [this, i];
     this.intermediate = intermediate;
   }
 

@@ -41,6 +41,8 @@ export class Grant {
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
   #lends: Ranges<Grant> | undefined;
   readonly #siblings: Ranges<Grant> | undefined;
+  /** Its parts with resources of their own: the planes of a frame. */
+  #facets: readonly Grant[] = NONE;
   #place: Placed<Grant> | undefined;
   #ended = false;
 
@@ -72,16 +74,18 @@ export class Grant {
 
   /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
   facet(start: number, end: number, holder: string): Grant {
-    return new Grant(this.allocation, start, end, this.access, holder, this, this.#shared, undefined);
+    const facet = new Grant(this.allocation, start, end, this.access, holder, this, this.#shared, undefined);
+    this.#facets = [...this.#facets, facet];
+    return facet;
   }
 
   /**
-   * The same right to the same elements where another block shows them, from its beginning. Its lends are judged there,
-   * together with those of that block's peers. The holder keeps this grant as well.
+   * The same right to the same elements where another block shows them. Its lends are judged there, together with those of
+   * that block's peers. The holder keeps this grant as well.
    */
-  elsewhere(allocation: Allocation, byteLength: number = allocation.block.byteLength): Grant {
+  elsewhere(allocation: Allocation, start: number = 0, end: number = allocation.block.byteLength): Grant {
     const { lends, roots } = allocation;
-    return new Grant(allocation, 0, byteLength, this.access, this.holder, this.parent, lends, roots);
+    return new Grant(allocation, start, end, this.access, this.holder, this.parent, lends, roots);
   }
 
   /** Lends a range to a new holder. Call {@link conflicts} first. */
@@ -106,14 +110,14 @@ export class Grant {
     return this.#shared;
   }
 
-  /** The grants of other owners whose work this one has to wait for; none for a borrower. */
+  /** The grants of other owners, and of their planes, whose work this one has to wait for; none for a borrower. */
   get peers(): readonly Grant[] {
     const { roots, indivisible } = this.allocation;
     if (roots.size < 2 || this.#siblings !== roots) return NONE;
     const peers: Grant[] = [];
     const [start, end] = indivisible ? [0, Infinity] : [this.start, this.end];
     roots.some(start, end, "all", (root) => {
-      if (root !== this) peers.push(root);
+      if (root !== this) peers.push(root, ...root.#facets.filter((facet) => facet.start < end && start < facet.end));
       return false;
     });
     return peers;

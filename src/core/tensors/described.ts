@@ -15,6 +15,8 @@ export interface DescribedPlane {
   readonly allocation: Allocation;
   /** Where its first element lies in that block, in bytes. */
   readonly start: number;
+  /** What an fd of it allows, where its driver gives fds for reading alone. */
+  readonly fdAccess?: Access;
 }
 
 /** The range of bytes that covers all planes of a tensor or frame; they lie in one block. */
@@ -41,6 +43,7 @@ export class Described {
   readonly info: FrameInfo | undefined;
   /** The native context that its handle belongs to (a `cl_context`), if the target has objects of several. */
   readonly home: bigint | undefined;
+  #parts: readonly Described[] | undefined;
   #range: ByteRange | undefined;
 
   /** `planes` has at least one. */
@@ -50,6 +53,21 @@ export class Described {
     this.planes = planes;
     this.info = info;
     this.home = home;
+    if (planes.length > 1 && planes.some(({ allocation }) => allocation !== planes[0].allocation)) {
+      this.#parts = planes.map((plane) => new Described(target, access, [plane]));
+    }
+  }
+
+  /** A frame that was made of tensors, and holds none of their bytes itself. */
+  static scattered(target: Target, access: Access, parts: readonly Described[], info?: FrameInfo): Described {
+    const described = new Described(target, access, parts.flatMap(({ planes }) => planes), info);
+    described.#parts = parts;
+    return described;
+  }
+
+  /** Its planes, where they lie in several blocks or are tensors of their own; undefined where one range covers them. */
+  get parts(): readonly Described[] | undefined {
+    return this.#parts;
   }
 
   /** The range of bytes that it covers. */

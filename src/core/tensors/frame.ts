@@ -139,8 +139,18 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
 
   /** What a route needs to know of it. */
   protected describe(): Described {
-    return new Described(this.target, this.access, this.planes.flatMap((plane) => plane.described.planes), this.info);
+    const { target, access, info } = this;
+    const parts = this.planes.map((plane) => plane.described);
+    if (this.resource.grants.length === 0) return Described.scattered(target, access, parts, info);
+    return new Described(target, access, parts.flatMap(({ planes }) => planes), info);
   }
+}
+
+/** The planes of a frame; of a tensor, itself. */
+export function planesOf<T extends Tensor>(source: T | Frame<T>): readonly T[];
+export function planesOf(source: Mapped): readonly Tensor[];
+export function planesOf(source: Mapped): readonly Tensor[] {
+  return source instanceof Frame ? source.planes : [source as Tensor];
 }
 
 /** Throws unless the tensors are the planes that a frame's description promises. */

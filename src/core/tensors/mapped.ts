@@ -303,5 +303,9 @@ function addFences(work: Work, fences: Fence[]): void {
 function peersOf(mapped: Mapped): readonly Grant[] {
   let owner = mapped.resource;
   for (let at = mapped.parent; at?.target === mapped.target; at = at.parent) owner = at.resource;
-  return owner.grants.length === 0 ? NOBODY : owner.grants[0].peers;
+  const { grants } = owner;
+  if (grants.length === 0) return NOBODY;
+  if (grants.length === 1) return grants[0].peers;
+  const blocks = mapped.grants.map(({ allocation }) => allocation);
+  return grants.flatMap(({ allocation, peers }) => blocks.includes(allocation) ? peers : NOBODY);
 }

@@ -1,0 +1,165 @@
+import type { Fence } from "../device/fence.ts";
+import { type Offer, portsOf, type SampleClass } from "../device/memory.ts";
+import type { MemoryKind } from "../device/port.ts";
+import type { Refusal } from "../errors.ts";
+import { type DeviceId, isSameDevice } from "../device/device_id.ts";
+import { nameOf, type Target } from "./context.ts";
+import { type EdgeMaker, judgeShared, tryToProveShared } from "./port_proof.ts";
+import { mostOf, type Transfer } from "./route.ts";
+
+/** What two kinds of memory have to say to each other, of their bytes or of their images. */
+export interface Ends<What> {
+  /** The kind of memory that a route leaves. */
+  readonly from: Target;
+  /** The kind that it goes to. */
+  readonly to: Target;
+  /** What the first lets out, the best first. */
+  readonly exports: readonly Offer<What>[];
+  /** What the second takes in. */
+  readonly imports: readonly Offer<What>[];
+}
+
+/** How memory crosses from one kind to another. */
+export interface Way<What> {
+  /** By which port the source lets it out. */
+  readonly out: Offer<What>;
+  /** By which port the target takes it in: of the same kind. */
+  readonly into: Offer<What>;
+}
+
+/** A kind of port that one exports and the other imports, be it for another device. */
+export function sharedKind<What>({ exports, imports }: Ends<What>): MemoryKind | undefined {
+  return exports.find(({ kind }) => imports.some((offer) => offer.kind === kind))?.kind;
+}
+
+/** What the source exports and the target imports, where both hold for the other's device; the best first. */
+export function waysBetween<What>({ from, to, exports, imports }: Ends<What>): Way<What>[] {
+  const ways: Way<What>[] = [];
+  for (const out of exports) {
+    if (!holdsFor(out, to.context.id)) continue;
+    const into = imports.find((offer) => offer.kind === out.kind && holdsFor(offer, from.context.id));
+    if (into !== undefined) ways.push({ out, into });
+  }
+  return ways;
+}
+
+/** Why there is no way: nothing that both know, or other devices. A driver was seen to import another GPU's memory, and to show other bytes. */
+export function refuseNoWay<What>(
+  ends: Ends<What>,
+  ways: readonly Way<What>[],
+): Omit<Refusal, "edge"> | undefined {
+  if (ways.length > 0) return undefined;
+  const { from, to } = ends;
+  const kind = sharedKind(ends);
+  if (kind === undefined) return { reason: `${nameOf(to)} imports nothing that ${nameOf(from)} exports to it.` };
+  return {
+    reason: `${kind} holds on one device only, and ${nameOf(from)} has ${uuidOf(from)}, ${nameOf(to)} ${uuidOf(to)}.`,
+    remedy: "Open both on the same device, by its UUID.",
+  };
+}
+
+/** Why either side is closed to any memory: it has ended, or its backend has left a function out. */
+export function refuseEnds<What>(
+  { from, to }: Ends<What>,
+  lacking: (at: Target, isTarget: boolean) => string | undefined,
+): Omit<Refusal, "edge"> | undefined {
+  for (const at of [from, to]) {
+    const { context } = at;
+    if (context.resource?.isLive === false) return { reason: `${context.name} was disposed.` };
+    const fn = lacking(at, at === to);
+    if (fn !== undefined) return { reason: `${nameOf(at)} names ports, and has no ports.${fn}().` };
+  }
+}
+
+/** Why all ways are closed to this memory: what closes the best of them. */
+export function refuseWays<What>(ways: readonly Way<What>[], what: What): Omit<Refusal, "edge"> | undefined {
+  const [first, ...others] = ways.map((way) => refusalOf(way, what));
+  return others.includes(undefined) ? undefined : first;
+}
+
+/** The best way for this memory: the first that is open to it. */
+export function wayOf<What>(ends: Ends<What>, what: What): Way<What> | undefined {
+  return waysBetween(ends).find((way) => refusalOf(way, what) === undefined);
+}
+
+/** Finds out what the ways have to know of this memory, until one of them is open; of that, whether both sides share it. */
+export function prepareWays<What>(edge: EdgeMaker, ends: Ends<What>, what: What): void {
+  for (const way of waysBetween(ends)) {
+    if (refusalOf(way, what) !== undefined) continue;
+    way.out.prepare?.(what);
+    way.into.prepare?.(what);
+    if (refusalOf(way, what) === undefined) break;
+  }
+  const way = wayOf(ends, what);
+  const sample = way && sampleOf(way, ends, what);
+  if (sample !== undefined) tryToProveShared(edge, ends.from, ends.to, sample);
+}
+
+/** What happens to the memory on the best way, how that is known, and on how many sides it is moved. */
+export function stepBy<What>(edge: EdgeMaker, ends: Ends<What>, what: What, waits: readonly Fence[]) {
+  const way = wayOf(ends, what)!;
+  const sides = sidesOf(edge, way, ends, what);
+  const transfer = mostOf(sides.map((side) => side.transfer));
+  return {
+    transfer,
+    hostWait: waits.length > 0 && !canWait(sides[0].transfer, ends, waits),
+    evidence: evidenceOf(way, sides, transfer, ends),
+    moves: sides.filter((side) => side.transfer !== "alias").length,
+  };
+}
+
+/** What happens to the memory on one side, and how that was found out. */
+interface Found {
+  readonly transfer: Transfer;
+  readonly evidence: string | undefined;
+}
+
+function sidesOf<What>(edge: EdgeMaker, way: Way<What>, ends: Ends<What>, what: What): Found[] {
+  const { out, into } = way;
+  const sample = sampleOf(way, ends, what);
+  return [out, into].map((offer) => {
+    const verdict = offer === out && sample !== undefined
+      ? judgeShared(edge, ends.from, ends.to, sample)
+      : offer.judge?.(what);
+    const { aliases, evidence } = verdict ?? { aliases: offer.transfer === undefined, evidence: undefined };
+    return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence };
+  });
+}
+
+/** The class of the source's memory, if an experiment with both APIs has to show that it is shared. */
+function sampleOf<What>({ out }: Way<What>, { to }: Ends<What>, what: What): SampleClass | undefined {
+  return portsOf(to)!.copies === undefined ? undefined : out.sample?.(what);
+}
+
+/** How the transfer is known: what was found out of the side that it comes from, or what that side says of itself. */
+function evidenceOf<What>(
+  { out: { kind } }: Way<What>,
+  sides: readonly Found[],
+  transfer: Transfer,
+  { from, to }: Ends<What>,
+): string {
+  const found = sides.find((side) => side.transfer === transfer && side.evidence !== undefined);
+  if (found !== undefined) return found.evidence!;
+  if (transfer === "alias") return `the same memory, by its ${kind}`;
+  const does = sides[0].transfer === transfer ? `${from.kind} exports` : `${to.kind} imports`;
+  return `${does} ${kind} by a ${transfer === "copy" ? "copy" : "migration"}`;
+}
+
+/** Can the first command that touches the bytes wait for other work? The host touches them by none, and at once. */
+function canWait<What>(out: Transfer, { from, to }: Ends<What>, waits: readonly Fence[]): boolean {
+  const { line } = portsOf(to)!;
+  if (line === undefined) return false;
+  return (out === "alias" ? line : portsOf(from)!.line!).canWaitForAll(waits);
+}
+
+function refusalOf<What>({ out, into }: Way<What>, what: What): Omit<Refusal, "edge"> | undefined {
+  return out.closed?.() ?? into.closed?.() ?? out.refuse?.(what) ?? into.refuse?.(what);
+}
+
+function holdsFor({ device }: { readonly device?: DeviceId }, other: DeviceId): boolean {
+  return device === undefined || isSameDevice(device, other);
+}
+
+function uuidOf({ context: { id: { uuid } } }: Target): string {
+  return uuid === undefined ? "no UUID" : `UUID ${uuid}`;
+}

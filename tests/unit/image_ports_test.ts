@@ -1,0 +1,358 @@
+// Edges for images: several objects, planes at their own places. The device is made up here; its memory is real memfds.
+
+import { NULL } from "../../ffi/address.ts";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { ImagePort, type Images } from "../../src/core/device/image_port.ts";
+import type { Memory, MemoryTarget } from "../../src/core/device/memory.ts";
+import { Port } from "../../src/core/device/port.ts";
+import { AccessError, LayoutError, NoRouteError } from "../../src/core/errors.ts";
+import type { Context, Target } from "../../src/core/graph/context.ts";
+import { Graph } from "../../src/core/graph/graph.ts";
+import { edgeOf } from "../../src/core/graph/mapper.ts";
+import { portMappers } from "../../src/core/graph/port_mapper.ts";
+import { type ImageInfo, imageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
+import { Resource } from "../../src/core/life/resource.ts";
+import { type Undo, unwind } from "../../src/core/life/undo.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import { own } from "../../src/core/memory/own.ts";
+import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
+import { createMemfd } from "../../src/core/native/memfd.ts";
+import { mapPages, unmapPages } from "../../src/core/native/pages.ts";
+import { Described } from "../../src/core/tensors/described.ts";
+import type { Frame } from "../../src/core/tensors/frame.ts";
+import { tensorOver } from "../../src/core/tensors/over.ts";
+import { type Part, Tensor } from "../../src/core/tensors/tensor.ts";
+import { dmabuf, DmaBufContext } from "../../src/dmabuf/mod.ts";
+import { host, type HostTensor } from "../../src/host/mod.ts";
+import { ManualGate } from "../gate.ts";
+import { openFds } from "../gc.ts";
+import { withEmptyLedger } from "./ledger.ts";
+
+const INFO: ImageInfo = imageInfo({ format: "NV12", width: 8, height: 4 });
+const SIZE = 16384;
+/** Rows and planes as a driver puts them. */
+const STRIDE = 64;
+const TILED = 0x0100_0000_0000_0002n;
+
+/** An image of the driver's: objects, and where its planes lie. */
+interface Surface {
+  readonly fds: readonly number[];
+  readonly planes: ImagePort["planes"];
+  readonly modifier: bigint;
+}
+
+/** An object of memory that the CPU sees. */
+interface Mapping {
+  readonly address: bigint;
+  readonly fd: number;
+}
+
+/** A tensor over either. */
+class Made<H> extends Tensor<H> {
+  protected derive({ name, grant, layout }: Part): Made<H> {
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    return new Made({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  }
+  protected override describe(): Described {
+    const { layout, grant: { allocation, start } } = this;
+    const { address } = this.rawHandle as Partial<Mapping>;
+    const plane = { layout, allocation, start };
+    return new Described(this.target, this.access, [
+      address === undefined ? plane : { ...plane, address: address + BigInt(layout.byteOffset) },
+    ]);
+  }
+}
+
+/** What a test may change about the drivers. */
+interface Behaviour {
+  readonly planes?: ImagePort["planes"];
+  readonly objects?: number;
+  readonly modifier?: bigint;
+  readonly failsAt?: number;
+}
+
+function contextOf<H>(kind: string, ports: Omit<Memory<Made<H>, H>, "imports">) {
+  const resource = new Resource({ name: `a context of ${kind}` });
+  const targets: Target[] = [];
+  const context: Context = {
+    api: kind,
+    name: kind,
+    id: {},
+    resource,
+    targets,
+    [Symbol.dispose]: () => resource.dispose(),
+  };
+  const tensor: Memory<Made<H>, H>["tensor"] = (init) => new Made(init);
+  const is = (_value: unknown): _value is Made<H> => true;
+  const target: MemoryTarget<Made<H>> = { kind, context, is, ports: { imports: [], tensor, ...ports } };
+  targets.push(target);
+  return { context, target };
+}
+
+const PLANES = [{ object: 0, offset: 0, stride: STRIDE }, { object: 1, offset: 4096, stride: STRIDE }];
+
+/** Opaque surfaces that are exported and imported, and blocks of memory that the host maps. */
+function drivers({ planes = PLANES, objects = 2, modifier = 0n, failsAt = -1 }: Behaviour = {}) {
+  const imported: Surface[] = [];
+  const surfaceImages: Images<Surface> = {
+    exports: [{ kind: "dma-buf" }],
+    imports: [{ kind: "dma-buf" }],
+    refuse: ({ info }) => info?.type === "image" && info.width > 4096 ? { reason: "it is too wide." } : undefined,
+    export(source) {
+      const surface = (source as Frame<Made<Surface>>).planes[0].rawHandle;
+      const ports = surface.fds.map((fd) => new Port("dma-buf", { fd: duplicateFd(fd), byteLength: SIZE }));
+      const { width, height } = INFO;
+      return { port: new ImagePort("dma-buf", { ...surface, objects: ports, width, height, info: INFO }) };
+    },
+    import(port) {
+      const fds = port.objects.map((object) => object.takeFd());
+      const surface = { fds, planes: port.planes, modifier: port.modifier! };
+      imported.push(surface);
+      return { handles: port.planes.map(() => surface), release: () => fds.forEach(closeFd) };
+    },
+  };
+  const blockImages: Images<Mapping> = {
+    exports: [{ kind: "dma-buf" }],
+    imports: [{ kind: "dma-buf" }],
+    export(source) {
+      const tensors = (source as Frame<Made<Mapping>>).planes;
+      const ports = tensors.map(({ rawHandle }) =>
+        new Port("dma-buf", { fd: duplicateFd(rawHandle.fd), byteLength: SIZE })
+      );
+      const at = tensors.map(({ layout }, object) => ({
+        object,
+        offset: layout.byteOffset,
+        stride: layout.strides[0],
+      }));
+      const { width, height } = INFO;
+      const { modifier } = (source as Frame).info as ImageInfo;
+      return { port: new ImagePort("dma-buf", { objects: ports, planes: at, width, height, modifier, info: INFO }) };
+    },
+    import(port) {
+      const undo: Undo = [];
+      try {
+        const mappings = port.objects.map((object, i) => {
+          if (i === failsAt) throw new Error("no import");
+          const fd = object.takeFd();
+          undo.push(() => closeFd(fd));
+          const address = mapPages(NULL, SIZE, fd);
+          undo.push(() => unmapPages(address, SIZE));
+          return { fd, address };
+        });
+        return {
+          handles: port.planes.map(({ object }) => mappings[object]),
+          blocks: mappings.map(({ fd, address }) => ({
+            object: { kind: "dma-buf", handle: statusOf(fd).identity, byteLength: SIZE, start: 0 },
+            release() {
+              unmapPages(address, SIZE);
+              closeFd(fd);
+            },
+          })),
+        };
+      } catch (error) {
+        unwind(undo);
+        throw error;
+      }
+    },
+  };
+  const surfaces = contextOf<Surface>("surfaces", { exports: [], images: surfaceImages });
+  const blocks = contextOf<Mapping>("blocks", {
+    exports: [{ kind: "host-pointer" }],
+    images: blockImages,
+    export: ({ rawHandle, layout }, kind, byteLength) => ({
+      port: new Port(kind, { value: rawHandle.address + BigInt(layout.byteOffset), byteLength }),
+    }),
+  });
+  const allocate = (info: ImageInfo = INFO): Frame => {
+    const undo: Undo = [];
+    const fds = Array.from({ length: objects }, () => createMemfd(SIZE, undo).fd);
+    const surface = { fds, planes, modifier };
+    const layouts = planeLayouts(info);
+    const byteLength = layouts.reduce((sum, plane) => sum + plane.byteLength, 0);
+    const allocation = new Allocation({ kind: "surface", byteLength, free: () => void unwind(undo) });
+    const resource = own({ name: "a surface", allocation, owners: [surfaces.context.resource] });
+    return tensorOver(surfaces.target, { handle: surface, layouts, resource, info }) as Frame;
+  };
+  const graph = new Graph([host, surfaces.context, blocks.context], portMappers);
+  const end = () => [graph, surfaces.context, blocks.context].forEach((one) => one[Symbol.dispose]());
+  return { surfaces: surfaces.target, blocks: blocks.target, allocate, graph, imported, [Symbol.dispose]: end };
+}
+
+const viewOf = (plane: Tensor) => (plane as HostTensor).view() as Uint8Array;
+
+Deno.test("image ports: an edge is wherever one kind imports the images that another exports", () => {
+  using made = drivers();
+  const edges = portMappers([host, made.surfaces.context, made.blocks.context]).map(edgeOf);
+  assertEquals(edges.sort(), ["blocks→host", "blocks→surfaces", "surfaces→blocks"]);
+});
+
+Deno.test(
+  "image ports: an image of two objects reaches the host, each plane at its own place, and back",
+  withEmptyLedger(() => {
+    using made = drivers();
+    const { allocate, graph, blocks } = made;
+    const surface = allocate();
+    const fds = openFds();
+    {
+      using mapped = graph.map(surface, blocks);
+      assertEquals(mapped.planes.map(({ layout }) => [layout.byteOffset, layout.strides[0]]), [[0, STRIDE], [
+        4096,
+        STRIDE,
+      ]]);
+      assertEquals(new Set(mapped.planes.map(({ grant }) => grant.allocation)).size, 2);
+      using onHost = graph.map(mapped, host);
+      viewOf(onHost.planes[0]).fill(1);
+      viewOf(onHost.planes[1]).fill(2);
+    }
+    assertEquals(openFds(), fds);
+    using onHost = graph.map(surface, host);
+    assertEquals(onHost.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), [
+      "surfaces→blocks alias",
+      "blocks→host alias",
+    ]);
+    assertEquals(onHost.planes.map((plane) => new Set(viewOf(plane).filter((byte) => byte !== 0))), [
+      new Set([1]),
+      new Set([2]),
+    ]);
+    assertEquals(onHost.planes.map(({ layout }) => layout.shape), [[4, 8], [2, 4, 2]]);
+    onHost[Symbol.dispose]();
+    surface[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
+  "image ports: two blocks become one image, with the whole modifier; a third plane is the modifier's own",
+  withEmptyLedger(() => {
+    const planes = [...PLANES, { object: 2, offset: 0, stride: 8 }];
+    using made = drivers({ planes, objects: 3, modifier: TILED });
+    const { allocate, graph, blocks, surfaces, imported } = made;
+    const surface = allocate();
+    const inBlocks = graph.map(surface, blocks);
+    assertEquals([inBlocks.planes.length, (inBlocks.info as ImageInfo).modifier], [2, TILED]);
+    const [first, second] = inBlocks.planes;
+    assert(first.grant.allocation !== second.grant.allocation);
+    using again = graph.map(inBlocks, surfaces, { access: "read" });
+    assertEquals([again.route.steps.length, imported[0].modifier], [1, TILED]);
+    assertEquals(imported[0].planes.map(({ offset }) => offset), [0, 4096]);
+    assertThrows(() => second.assertUsable("write"), AccessError);
+    again[Symbol.dispose]();
+    second.assertUsable("write");
+    for (const one of [inBlocks, surface]) one[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
+  "image ports: law 3 holds for the image while its blocks are mapped, and for a block by whichever way it comes",
+  withEmptyLedger(() => {
+    using made = drivers();
+    const { allocate, graph, blocks } = made;
+    using surface = allocate();
+    const mapped = graph.map(surface, blocks, { access: "read" });
+    using beside = graph.map(surface, blocks, { access: "read" });
+    const blockOf = (frame: Frame) => frame.planes[1].grant.allocation;
+    assert(blockOf(mapped) === blockOf(beside), "two maps show one block");
+    assertThrows(() => graph.map(surface, blocks), AccessError, "lent");
+    mapped[Symbol.dispose]();
+    assertThrows(() => graph.map(surface, blocks), AccessError, "lent");
+    beside[Symbol.dispose]();
+    graph.map(surface, blocks)[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
+  "image ports: a failure in the middle leaves nothing open, and what drivers say is checked",
+  withEmptyLedger(() => {
+    const outside = [PLANES[0], { object: 1, offset: SIZE - 8, stride: STRIDE }];
+    const elsewhere = [PLANES[0], { object: 2, offset: 0, stride: STRIDE }];
+    for (
+      const [behaviour, error] of [
+        [{ failsAt: 1 }, Error],
+        [{ planes: outside }, LayoutError],
+        [{ planes: elsewhere }, LayoutError],
+        [{ planes: PLANES.slice(0, 1) }, LayoutError],
+      ] as const
+    ) {
+      using made = drivers(behaviour);
+      using surface = made.allocate();
+      const fds = openFds();
+      assertThrows(() => made.graph.map(surface, made.blocks), error);
+      assertEquals(openFds(), fds);
+      surface.assertUsable("read-write");
+    }
+    using made = drivers();
+    using wide = made.allocate(imageInfo({ format: "NV12", width: 8192, height: 2 }));
+    const { refused } = assertThrows(() => made.graph.map(wide, made.blocks), NoRouteError);
+    assertStringIncludes(refused[0].reason, "too wide");
+  }),
+);
+
+Deno.test(
+  "image ports: ten thousand maps leave nothing behind",
+  withEmptyLedger(() => {
+    using made = drivers();
+    using surface = made.allocate();
+    const fds = openFds();
+    for (let i = 0; i < 10_000; i++) made.graph.map(surface, made.blocks)[Symbol.dispose]();
+    assertEquals(openFds(), fds);
+  }),
+);
+
+Deno.test(
+  "image ports: a block whose view was moved away is kept, and the other is given back",
+  withEmptyLedger(() => {
+    using made = drivers();
+    using surface = made.allocate();
+    let moved: ArrayBuffer;
+    const fds = openFds();
+    {
+      using onHost = made.graph.map(surface, host);
+      moved = (viewOf(onHost.planes[1]).buffer as ArrayBuffer).transfer();
+    }
+    assertEquals([new Uint8Array(moved)[0], openFds()], [0, fds + 1]);
+  }, { quarantined: SIZE }),
+);
+
+Deno.test(
+  "image ports: a block that two maps show is one block until the last of them ends",
+  withEmptyLedger(() => {
+    using made = drivers();
+    const { allocate, graph, blocks } = made;
+    using surface = allocate();
+    const fds = openFds();
+    const show = () => graph.map(surface, blocks, { access: "read" });
+    const blockOf = (frame: Frame) => frame.planes[1].grant.allocation;
+    const first = show();
+    using second = show();
+    using onHost = graph.map(second, host);
+    viewOf(onHost.planes[1]);
+    first[Symbol.dispose]();
+    using third = show();
+    assert(blockOf(third) === blockOf(second), "they show one block");
+    for (const one of [onHost, second, third]) one[Symbol.dispose]();
+    assertEquals(openFds(), fds);
+  }),
+);
+
+Deno.test(
+  "image ports: work on a block is waited for by whoever has it too, whichever plane lies there",
+  withEmptyLedger(() => {
+    using made = drivers();
+    const { allocate, graph, blocks } = made;
+    using surface = allocate();
+    using mapped = graph.map(surface, blocks, { access: "read" });
+    using beside = graph.map(surface, blocks, { access: "read" });
+    for (const i of [0, 1]) {
+      const gate = new ManualGate();
+      beside.planes[i].usedBy(gate.fence);
+      const waits = [mapped.planes[i], mapped.planes[1 - i], mapped].map(({ work }) => work.length > 0);
+      gate.open();
+      assertEquals(waits, [true, false, true], `plane ${i}`);
+    }
+    for (const one of [mapped, beside, surface]) one[Symbol.dispose]();
+  }),
+);
+
+Deno.test("image ports: where two kinds know each other's bytes, the edge is by bytes, which takes more than images", () => {
+  const edges = portMappers([dmabuf, new DmaBufContext()]);
+  assertEquals(edges.map(({ takesParts, ...edge }) => [edgeOf(edge), takesParts]), [["dmabuf→dmabuf", undefined]]);
+});
