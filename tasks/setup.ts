@@ -2,16 +2,17 @@
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
-// CPUs, a third platform for the tests and too large for every machine, into .intel. The kernel and the Vulkan driver of the
-// tests' guest are downloaded through apt and unpacked into .guest. Where it can not
+// CPUs, a third platform for the tests and too large for every machine, into .intel. The kernel and the drivers of the tests'
+// guest are downloaded through apt and unpacked into .guest. Where it can not
 // install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests count
 // what they skip. Only in CI is that an error, for there a machine without OpenCL must not look like a green run.
 
 import { installPackages } from "./setup/apt.ts";
 import { unpackKernel } from "./setup/kernel.ts";
-import { unpackLavapipe } from "./setup/mesa.ts";
+import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
+import { unpackVaDriver } from "./setup/va.ts";
 import { CUDA, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
 
 const WHEELS: { readonly [purpose in Purpose]?: Wheels } = { test: CUDA, intel: INTEL };
@@ -28,6 +29,8 @@ async function setup(purpose: Purpose): Promise<string[]> {
     wheels && await unpack(title, wheels),
     purpose === "guest" ? await unpackKernel(title) : undefined,
     purpose === "guest" ? await unpackLavapipe(title) : undefined,
+    purpose === "guest" ? await unpackEgl(title) : undefined,
+    purpose === "guest" ? await unpackVaDriver(title) : undefined,
   ];
   return reasons.filter((reason) => reason !== undefined);
 }

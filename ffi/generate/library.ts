@@ -35,6 +35,11 @@ export interface Library {
    * `{ struct: … }`, out of a JavaScript buffer. They hold numbers, and arrays of numbers.
    */
   readonly byValue?: readonly string[];
+  /**
+   * Those that hold structs or unions themselves, with their 64-bit words, more than two: C passes such a struct in memory
+   * whatever it holds, so it crosses as its words.
+   */
+  readonly byWords?: Readonly<Record<string, number>>;
 }
 
 /** What has to be said of a C++ library. */

@@ -135,6 +135,19 @@ export interface OpenCL {
     ) => ClMem)
     | null;
 
+  /** `cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, const cl_image_format *image_format, const cl_image_desc *image_desc, void *host_ptr, cl_int *errcode_ret)` Null where the library lacks it. */
+  readonly clCreateImageWithProperties:
+    | ((
+      context: ClContext,
+      properties: BufferSource | null,
+      flags: bigint,
+      image_format: BufferSource | null,
+      image_desc: BufferSource | null,
+      host_ptr: Address,
+      errcode_ret: BufferSource | null,
+    ) => ClMem)
+    | null;
+
   /** `cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type buffer_create_type, const void *buffer_create_info, cl_int *errcode_ret)` */
   clCreateSubBuffer(
     buffer: ClMem,

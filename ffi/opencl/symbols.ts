@@ -44,6 +44,12 @@ export const SYMBOLS = {
     result: "u64",
     optional: true,
   },
+  // cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, const cl_image_format *image_format, const cl_image_desc *image_desc, void *host_ptr, cl_int *errcode_ret)
+  clCreateImageWithProperties: {
+    parameters: ["u64", "buffer", "u64", "buffer", "buffer", "u64", "buffer"],
+    result: "u64",
+    optional: true,
+  },
   // cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type buffer_create_type, const void *buffer_create_info, cl_int *errcode_ret)
   clCreateSubBuffer: { parameters: ["u64", "u64", "u32", "buffer", "buffer"], result: "u64" },
   // cl_int clRetainMemObject(cl_mem memobj)

@@ -9,6 +9,7 @@ import type {
   VkDeviceMemory,
   VkFence,
   VkImage,
+  VkImageView,
   VkInstance,
   VkPhysicalDevice,
   VkPipeline,
@@ -30,9 +31,6 @@ export interface Vulkan {
     pAllocator: BufferSource | null,
     pInstance: BufferSource | null,
   ): number;
-
-  /** `void vkDestroyInstance(VkInstance instance, const VkAllocationCallbacks *pAllocator)` */
-  vkDestroyInstance(instance: VkInstance, pAllocator: BufferSource | null): void;
 
   /** `VkResult vkEnumeratePhysicalDevices(VkInstance instance, uint32_t *pPhysicalDeviceCount, VkPhysicalDevice *pPhysicalDevices)` */
   vkEnumeratePhysicalDevices(
@@ -84,6 +82,13 @@ export interface Vulkan {
     physicalDevice: VkPhysicalDevice,
     pExternalFenceInfo: BufferSource | null,
     pExternalFenceProperties: BufferSource | null,
+  ): void;
+
+  /** `void vkGetPhysicalDeviceFormatProperties2(VkPhysicalDevice physicalDevice, VkFormat format, VkFormatProperties2 *pFormatProperties)` */
+  vkGetPhysicalDeviceFormatProperties2(
+    physicalDevice: VkPhysicalDevice,
+    format: number,
+    pFormatProperties: BufferSource | null,
   ): void;
 
   /** `VkResult vkGetPhysicalDeviceImageFormatProperties2(VkPhysicalDevice physicalDevice, const VkPhysicalDeviceImageFormatInfo2 *pImageFormatInfo, VkImageFormatProperties2 *pImageFormatProperties)` */
@@ -178,6 +183,25 @@ export interface Vulkan {
 
   /** `VkResult vkBindImageMemory(VkDevice device, VkImage image, VkDeviceMemory memory, VkDeviceSize memoryOffset)` */
   vkBindImageMemory(device: VkDevice, image: VkImage, memory: VkDeviceMemory, memoryOffset: bigint): number;
+
+  /** `void vkGetImageSubresourceLayout(VkDevice device, VkImage image, const VkImageSubresource *pSubresource, VkSubresourceLayout *pLayout)` */
+  vkGetImageSubresourceLayout(
+    device: VkDevice,
+    image: VkImage,
+    pSubresource: BufferSource | null,
+    pLayout: BufferSource | null,
+  ): void;
+
+  /** `VkResult vkCreateImageView(VkDevice device, const VkImageViewCreateInfo *pCreateInfo, const VkAllocationCallbacks *pAllocator, VkImageView *pView)` */
+  vkCreateImageView(
+    device: VkDevice,
+    pCreateInfo: BufferSource | null,
+    pAllocator: BufferSource | null,
+    pView: BufferSource | null,
+  ): number;
+
+  /** `void vkDestroyImageView(VkDevice device, VkImageView imageView, const VkAllocationCallbacks *pAllocator)` */
+  vkDestroyImageView(device: VkDevice, imageView: VkImageView, pAllocator: BufferSource | null): void;
 
   /** `VkResult vkCreateSemaphore(VkDevice device, const VkSemaphoreCreateInfo *pCreateInfo, const VkAllocationCallbacks *pAllocator, VkSemaphore *pSemaphore)` */
   vkCreateSemaphore(
@@ -296,6 +320,16 @@ export interface Vulkan {
     dstBuffer: VkBuffer,
     regionCount: number,
     pRegions: BufferSource | null,
+  ): void;
+
+  /** `void vkCmdClearColorImage(VkCommandBuffer commandBuffer, VkImage image, VkImageLayout imageLayout, const VkClearColorValue *pColor, uint32_t rangeCount, const VkImageSubresourceRange *pRanges)` */
+  vkCmdClearColorImage(
+    commandBuffer: VkCommandBuffer,
+    image: VkImage,
+    imageLayout: number,
+    pColor: BufferSource | null,
+    rangeCount: number,
+    pRanges: BufferSource | null,
   ): void;
 
   /** `void vkCmdBindPipeline(VkCommandBuffer commandBuffer, VkPipelineBindPoint pipelineBindPoint, VkPipeline pipeline)` */

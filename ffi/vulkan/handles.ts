@@ -28,6 +28,9 @@ export type VkFence = Branded<"VkFence">;
 /** A `VkImage`. */
 export type VkImage = Branded<"VkImage">;
 
+/** A `VkImageView`. */
+export type VkImageView = Branded<"VkImageView">;
+
 /** A `VkInstance`. */
 export type VkInstance = Branded<"VkInstance">;
 
@@ -45,6 +48,9 @@ export type VkPipelineLayout = Branded<"VkPipelineLayout">;
 
 /** A `VkQueue`. */
 export type VkQueue = Branded<"VkQueue">;
+
+/** A `VkSampler`. */
+export type VkSampler = Branded<"VkSampler">;
 
 /** A `VkSemaphore`. */
 export type VkSemaphore = Branded<"VkSemaphore">;

@@ -8,7 +8,9 @@ import type {
   VkDeviceMemory,
   VkFence,
   VkImage,
+  VkImageView,
   VkPipelineLayout,
+  VkSampler,
   VkSemaphore,
   VkShaderModule,
 } from "./handles.ts";
@@ -2072,6 +2074,7 @@ export const VkBufferImageCopy = {
     mipLevel: { offset: 20, type: "u32" },
     baseArrayLayer: { offset: 24, type: "u32" },
     layerCount: { offset: 28, type: "u32" },
+    y: { offset: 36, type: "i32" },
     width: { offset: 44, type: "u32" },
     height: { offset: 48, type: "u32" },
     depth: { offset: 52, type: "u32" },
@@ -2094,6 +2097,8 @@ export interface VkBufferImageCopy {
   baseArrayLayer: number;
   /** `VkBufferImageCopy.imageSubresource.layerCount` */
   layerCount: number;
+  /** `VkBufferImageCopy.imageOffset.y` */
+  y: number;
   /** `VkBufferImageCopy.imageExtent.width` */
   width: number;
   /** `VkBufferImageCopy.imageExtent.height` */
@@ -2112,6 +2117,7 @@ export function readVkBufferImageCopy(view: DataView, offset: number): VkBufferI
     mipLevel: view.getUint32(offset + 20, true),
     baseArrayLayer: view.getUint32(offset + 24, true),
     layerCount: view.getUint32(offset + 28, true),
+    y: view.getInt32(offset + 36, true),
     width: view.getUint32(offset + 44, true),
     height: view.getUint32(offset + 48, true),
     depth: view.getUint32(offset + 52, true),
@@ -2127,6 +2133,7 @@ export function writeVkBufferImageCopy(view: DataView, offset: number, value: Vk
   view.setUint32(offset + 20, value.mipLevel, true);
   view.setUint32(offset + 24, value.baseArrayLayer, true);
   view.setUint32(offset + 28, value.layerCount, true);
+  view.setInt32(offset + 36, value.y, true);
   view.setUint32(offset + 44, value.width, true);
   view.setUint32(offset + 48, value.height, true);
   view.setUint32(offset + 52, value.depth, true);
@@ -2379,6 +2386,60 @@ export function writeVkImageDrmFormatModifierListCreateInfoEXT(
   view.setBigUint64(offset + 24, value.pDrmFormatModifiers, true);
 }
 
+/** The layout of a `VkImageDrmFormatModifierExplicitCreateInfoEXT`. */
+export const VkImageDrmFormatModifierExplicitCreateInfoEXT = {
+  size: 40,
+  align: 8,
+  fields: {
+    sType: { offset: 0, type: "u32" },
+    pNext: { offset: 8, type: "u64" },
+    drmFormatModifier: { offset: 16, type: "u64" },
+    drmFormatModifierPlaneCount: { offset: 24, type: "u32" },
+    pPlaneLayouts: { offset: 32, type: "u64" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkImageDrmFormatModifierExplicitCreateInfoEXT`. */
+export interface VkImageDrmFormatModifierExplicitCreateInfoEXT {
+  /** `VkImageDrmFormatModifierExplicitCreateInfoEXT.sType` */
+  sType: number;
+  /** `VkImageDrmFormatModifierExplicitCreateInfoEXT.pNext` */
+  pNext: Address;
+  /** `VkImageDrmFormatModifierExplicitCreateInfoEXT.drmFormatModifier` */
+  drmFormatModifier: bigint;
+  /** `VkImageDrmFormatModifierExplicitCreateInfoEXT.drmFormatModifierPlaneCount` */
+  drmFormatModifierPlaneCount: number;
+  /** `VkImageDrmFormatModifierExplicitCreateInfoEXT.pPlaneLayouts` */
+  pPlaneLayouts: Address;
+}
+
+/** Reads a `VkImageDrmFormatModifierExplicitCreateInfoEXT` at a byte offset. */
+export function readVkImageDrmFormatModifierExplicitCreateInfoEXT(
+  view: DataView,
+  offset: number,
+): VkImageDrmFormatModifierExplicitCreateInfoEXT {
+  return {
+    sType: view.getUint32(offset, true),
+    pNext: view.getBigUint64(offset + 8, true) as Address,
+    drmFormatModifier: view.getBigUint64(offset + 16, true),
+    drmFormatModifierPlaneCount: view.getUint32(offset + 24, true),
+    pPlaneLayouts: view.getBigUint64(offset + 32, true) as Address,
+  };
+}
+
+/** Writes a `VkImageDrmFormatModifierExplicitCreateInfoEXT` at a byte offset. */
+export function writeVkImageDrmFormatModifierExplicitCreateInfoEXT(
+  view: DataView,
+  offset: number,
+  value: VkImageDrmFormatModifierExplicitCreateInfoEXT,
+): void {
+  view.setUint32(offset, value.sType, true);
+  view.setBigUint64(offset + 8, value.pNext, true);
+  view.setBigUint64(offset + 16, value.drmFormatModifier, true);
+  view.setUint32(offset + 24, value.drmFormatModifierPlaneCount, true);
+  view.setBigUint64(offset + 32, value.pPlaneLayouts, true);
+}
+
 /** The layout of a `VkPhysicalDeviceImageDrmFormatModifierInfoEXT`. */
 export const VkPhysicalDeviceImageDrmFormatModifierInfoEXT = {
   size: 40,
@@ -2480,6 +2541,321 @@ export function writeVkImageDrmFormatModifierPropertiesEXT(
   view.setUint32(offset, value.sType, true);
   view.setBigUint64(offset + 8, value.pNext, true);
   view.setBigUint64(offset + 16, value.drmFormatModifier, true);
+}
+
+/** The layout of a `VkDrmFormatModifierPropertiesListEXT`. */
+export const VkDrmFormatModifierPropertiesListEXT = {
+  size: 32,
+  align: 8,
+  fields: {
+    sType: { offset: 0, type: "u32" },
+    pNext: { offset: 8, type: "u64" },
+    drmFormatModifierCount: { offset: 16, type: "u32" },
+    pDrmFormatModifierProperties: { offset: 24, type: "u64" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkDrmFormatModifierPropertiesListEXT`. */
+export interface VkDrmFormatModifierPropertiesListEXT {
+  /** `VkDrmFormatModifierPropertiesListEXT.sType` */
+  sType: number;
+  /** `VkDrmFormatModifierPropertiesListEXT.pNext` */
+  pNext: Address;
+  /** `VkDrmFormatModifierPropertiesListEXT.drmFormatModifierCount` */
+  drmFormatModifierCount: number;
+  /** `VkDrmFormatModifierPropertiesListEXT.pDrmFormatModifierProperties` */
+  pDrmFormatModifierProperties: Address;
+}
+
+/** Reads a `VkDrmFormatModifierPropertiesListEXT` at a byte offset. */
+export function readVkDrmFormatModifierPropertiesListEXT(
+  view: DataView,
+  offset: number,
+): VkDrmFormatModifierPropertiesListEXT {
+  return {
+    sType: view.getUint32(offset, true),
+    pNext: view.getBigUint64(offset + 8, true) as Address,
+    drmFormatModifierCount: view.getUint32(offset + 16, true),
+    pDrmFormatModifierProperties: view.getBigUint64(offset + 24, true) as Address,
+  };
+}
+
+/** Writes a `VkDrmFormatModifierPropertiesListEXT` at a byte offset. */
+export function writeVkDrmFormatModifierPropertiesListEXT(
+  view: DataView,
+  offset: number,
+  value: VkDrmFormatModifierPropertiesListEXT,
+): void {
+  view.setUint32(offset, value.sType, true);
+  view.setBigUint64(offset + 8, value.pNext, true);
+  view.setUint32(offset + 16, value.drmFormatModifierCount, true);
+  view.setBigUint64(offset + 24, value.pDrmFormatModifierProperties, true);
+}
+
+/** The layout of a `VkDrmFormatModifierPropertiesEXT`. */
+export const VkDrmFormatModifierPropertiesEXT = {
+  size: 16,
+  align: 8,
+  fields: {
+    drmFormatModifier: { offset: 0, type: "u64" },
+    drmFormatModifierPlaneCount: { offset: 8, type: "u32" },
+    drmFormatModifierTilingFeatures: { offset: 12, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkDrmFormatModifierPropertiesEXT`. */
+export interface VkDrmFormatModifierPropertiesEXT {
+  /** `VkDrmFormatModifierPropertiesEXT.drmFormatModifier` */
+  drmFormatModifier: bigint;
+  /** `VkDrmFormatModifierPropertiesEXT.drmFormatModifierPlaneCount` */
+  drmFormatModifierPlaneCount: number;
+  /** `VkDrmFormatModifierPropertiesEXT.drmFormatModifierTilingFeatures` */
+  drmFormatModifierTilingFeatures: number;
+}
+
+/** Reads a `VkDrmFormatModifierPropertiesEXT` at a byte offset. */
+export function readVkDrmFormatModifierPropertiesEXT(view: DataView, offset: number): VkDrmFormatModifierPropertiesEXT {
+  return {
+    drmFormatModifier: view.getBigUint64(offset, true),
+    drmFormatModifierPlaneCount: view.getUint32(offset + 8, true),
+    drmFormatModifierTilingFeatures: view.getUint32(offset + 12, true),
+  };
+}
+
+/** Writes a `VkDrmFormatModifierPropertiesEXT` at a byte offset. */
+export function writeVkDrmFormatModifierPropertiesEXT(
+  view: DataView,
+  offset: number,
+  value: VkDrmFormatModifierPropertiesEXT,
+): void {
+  view.setBigUint64(offset, value.drmFormatModifier, true);
+  view.setUint32(offset + 8, value.drmFormatModifierPlaneCount, true);
+  view.setUint32(offset + 12, value.drmFormatModifierTilingFeatures, true);
+}
+
+/** The layout of a `VkFormatProperties2`. */
+export const VkFormatProperties2 = {
+  size: 32,
+  align: 8,
+  fields: {
+    sType: { offset: 0, type: "u32" },
+    pNext: { offset: 8, type: "u64" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkFormatProperties2`. */
+export interface VkFormatProperties2 {
+  /** `VkFormatProperties2.sType` */
+  sType: number;
+  /** `VkFormatProperties2.pNext` */
+  pNext: Address;
+}
+
+/** Reads a `VkFormatProperties2` at a byte offset. */
+export function readVkFormatProperties2(view: DataView, offset: number): VkFormatProperties2 {
+  return {
+    sType: view.getUint32(offset, true),
+    pNext: view.getBigUint64(offset + 8, true) as Address,
+  };
+}
+
+/** Writes a `VkFormatProperties2` at a byte offset. */
+export function writeVkFormatProperties2(view: DataView, offset: number, value: VkFormatProperties2): void {
+  view.setUint32(offset, value.sType, true);
+  view.setBigUint64(offset + 8, value.pNext, true);
+}
+
+/** The layout of a `VkImageSubresource`. */
+export const VkImageSubresource = {
+  size: 12,
+  align: 4,
+  fields: {
+    aspectMask: { offset: 0, type: "u32" },
+    mipLevel: { offset: 4, type: "u32" },
+    arrayLayer: { offset: 8, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkImageSubresource`. */
+export interface VkImageSubresource {
+  /** `VkImageSubresource.aspectMask` */
+  aspectMask: number;
+  /** `VkImageSubresource.mipLevel` */
+  mipLevel: number;
+  /** `VkImageSubresource.arrayLayer` */
+  arrayLayer: number;
+}
+
+/** Reads a `VkImageSubresource` at a byte offset. */
+export function readVkImageSubresource(view: DataView, offset: number): VkImageSubresource {
+  return {
+    aspectMask: view.getUint32(offset, true),
+    mipLevel: view.getUint32(offset + 4, true),
+    arrayLayer: view.getUint32(offset + 8, true),
+  };
+}
+
+/** Writes a `VkImageSubresource` at a byte offset. */
+export function writeVkImageSubresource(view: DataView, offset: number, value: VkImageSubresource): void {
+  view.setUint32(offset, value.aspectMask, true);
+  view.setUint32(offset + 4, value.mipLevel, true);
+  view.setUint32(offset + 8, value.arrayLayer, true);
+}
+
+/** The layout of a `VkSubresourceLayout`. */
+export const VkSubresourceLayout = {
+  size: 40,
+  align: 8,
+  fields: {
+    offset: { offset: 0, type: "u64" },
+    size: { offset: 8, type: "u64" },
+    rowPitch: { offset: 16, type: "u64" },
+    arrayPitch: { offset: 24, type: "u64" },
+    depthPitch: { offset: 32, type: "u64" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkSubresourceLayout`. */
+export interface VkSubresourceLayout {
+  /** `VkSubresourceLayout.offset` */
+  offset: bigint;
+  /** `VkSubresourceLayout.size` */
+  size: bigint;
+  /** `VkSubresourceLayout.rowPitch` */
+  rowPitch: bigint;
+  /** `VkSubresourceLayout.arrayPitch` */
+  arrayPitch: bigint;
+  /** `VkSubresourceLayout.depthPitch` */
+  depthPitch: bigint;
+}
+
+/** Reads a `VkSubresourceLayout` at a byte offset. */
+export function readVkSubresourceLayout(view: DataView, offset: number): VkSubresourceLayout {
+  return {
+    offset: view.getBigUint64(offset, true),
+    size: view.getBigUint64(offset + 8, true),
+    rowPitch: view.getBigUint64(offset + 16, true),
+    arrayPitch: view.getBigUint64(offset + 24, true),
+    depthPitch: view.getBigUint64(offset + 32, true),
+  };
+}
+
+/** Writes a `VkSubresourceLayout` at a byte offset. */
+export function writeVkSubresourceLayout(view: DataView, offset: number, value: VkSubresourceLayout): void {
+  view.setBigUint64(offset, value.offset, true);
+  view.setBigUint64(offset + 8, value.size, true);
+  view.setBigUint64(offset + 16, value.rowPitch, true);
+  view.setBigUint64(offset + 24, value.arrayPitch, true);
+  view.setBigUint64(offset + 32, value.depthPitch, true);
+}
+
+/** The layout of a `VkImageSubresourceRange`. */
+export const VkImageSubresourceRange = {
+  size: 20,
+  align: 4,
+  fields: {
+    aspectMask: { offset: 0, type: "u32" },
+    baseMipLevel: { offset: 4, type: "u32" },
+    levelCount: { offset: 8, type: "u32" },
+    baseArrayLayer: { offset: 12, type: "u32" },
+    layerCount: { offset: 16, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkImageSubresourceRange`. */
+export interface VkImageSubresourceRange {
+  /** `VkImageSubresourceRange.aspectMask` */
+  aspectMask: number;
+  /** `VkImageSubresourceRange.baseMipLevel` */
+  baseMipLevel: number;
+  /** `VkImageSubresourceRange.levelCount` */
+  levelCount: number;
+  /** `VkImageSubresourceRange.baseArrayLayer` */
+  baseArrayLayer: number;
+  /** `VkImageSubresourceRange.layerCount` */
+  layerCount: number;
+}
+
+/** Reads a `VkImageSubresourceRange` at a byte offset. */
+export function readVkImageSubresourceRange(view: DataView, offset: number): VkImageSubresourceRange {
+  return {
+    aspectMask: view.getUint32(offset, true),
+    baseMipLevel: view.getUint32(offset + 4, true),
+    levelCount: view.getUint32(offset + 8, true),
+    baseArrayLayer: view.getUint32(offset + 12, true),
+    layerCount: view.getUint32(offset + 16, true),
+  };
+}
+
+/** Writes a `VkImageSubresourceRange` at a byte offset. */
+export function writeVkImageSubresourceRange(view: DataView, offset: number, value: VkImageSubresourceRange): void {
+  view.setUint32(offset, value.aspectMask, true);
+  view.setUint32(offset + 4, value.baseMipLevel, true);
+  view.setUint32(offset + 8, value.levelCount, true);
+  view.setUint32(offset + 12, value.baseArrayLayer, true);
+  view.setUint32(offset + 16, value.layerCount, true);
+}
+
+/** The layout of a `VkImageViewCreateInfo`. */
+export const VkImageViewCreateInfo = {
+  size: 80,
+  align: 8,
+  fields: {
+    sType: { offset: 0, type: "u32" },
+    pNext: { offset: 8, type: "u64" },
+    image: { offset: 24, type: "u64" },
+    viewType: { offset: 32, type: "u32" },
+    format: { offset: 36, type: "u32" },
+    aspectMask: { offset: 56, type: "u32" },
+    levelCount: { offset: 64, type: "u32" },
+    layerCount: { offset: 72, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkImageViewCreateInfo`. */
+export interface VkImageViewCreateInfo {
+  /** `VkImageViewCreateInfo.sType` */
+  sType: number;
+  /** `VkImageViewCreateInfo.pNext` */
+  pNext: Address;
+  /** `VkImageViewCreateInfo.image` */
+  image: VkImage;
+  /** `VkImageViewCreateInfo.viewType` */
+  viewType: number;
+  /** `VkImageViewCreateInfo.format` */
+  format: number;
+  /** `VkImageViewCreateInfo.subresourceRange.aspectMask` */
+  aspectMask: number;
+  /** `VkImageViewCreateInfo.subresourceRange.levelCount` */
+  levelCount: number;
+  /** `VkImageViewCreateInfo.subresourceRange.layerCount` */
+  layerCount: number;
+}
+
+/** Reads a `VkImageViewCreateInfo` at a byte offset. */
+export function readVkImageViewCreateInfo(view: DataView, offset: number): VkImageViewCreateInfo {
+  return {
+    sType: view.getUint32(offset, true),
+    pNext: view.getBigUint64(offset + 8, true) as Address,
+    image: view.getBigUint64(offset + 24, true) as VkImage,
+    viewType: view.getUint32(offset + 32, true),
+    format: view.getUint32(offset + 36, true),
+    aspectMask: view.getUint32(offset + 56, true),
+    levelCount: view.getUint32(offset + 64, true),
+    layerCount: view.getUint32(offset + 72, true),
+  };
+}
+
+/** Writes a `VkImageViewCreateInfo` at a byte offset. */
+export function writeVkImageViewCreateInfo(view: DataView, offset: number, value: VkImageViewCreateInfo): void {
+  view.setUint32(offset, value.sType, true);
+  view.setBigUint64(offset + 8, value.pNext, true);
+  view.setBigUint64(offset + 24, value.image, true);
+  view.setUint32(offset + 32, value.viewType, true);
+  view.setUint32(offset + 36, value.format, true);
+  view.setUint32(offset + 56, value.aspectMask, true);
+  view.setUint32(offset + 64, value.levelCount, true);
+  view.setUint32(offset + 72, value.layerCount, true);
 }
 
 /** The layout of a `VkSemaphoreCreateInfo`. */
@@ -4219,4 +4595,41 @@ export function writeVkDescriptorBufferInfo(view: DataView, offset: number, valu
   view.setBigUint64(offset, value.buffer, true);
   view.setBigUint64(offset + 8, value.offset, true);
   view.setBigUint64(offset + 16, value.range, true);
+}
+
+/** The layout of a `VkDescriptorImageInfo`. */
+export const VkDescriptorImageInfo = {
+  size: 24,
+  align: 8,
+  fields: {
+    sampler: { offset: 0, type: "u64" },
+    imageView: { offset: 8, type: "u64" },
+    imageLayout: { offset: 16, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkDescriptorImageInfo`. */
+export interface VkDescriptorImageInfo {
+  /** `VkDescriptorImageInfo.sampler` */
+  sampler: VkSampler;
+  /** `VkDescriptorImageInfo.imageView` */
+  imageView: VkImageView;
+  /** `VkDescriptorImageInfo.imageLayout` */
+  imageLayout: number;
+}
+
+/** Reads a `VkDescriptorImageInfo` at a byte offset. */
+export function readVkDescriptorImageInfo(view: DataView, offset: number): VkDescriptorImageInfo {
+  return {
+    sampler: view.getBigUint64(offset, true) as VkSampler,
+    imageView: view.getBigUint64(offset + 8, true) as VkImageView,
+    imageLayout: view.getUint32(offset + 16, true),
+  };
+}
+
+/** Writes a `VkDescriptorImageInfo` at a byte offset. */
+export function writeVkDescriptorImageInfo(view: DataView, offset: number, value: VkDescriptorImageInfo): void {
+  view.setBigUint64(offset, value.sampler, true);
+  view.setBigUint64(offset + 8, value.imageView, true);
+  view.setUint32(offset + 16, value.imageLayout, true);
 }

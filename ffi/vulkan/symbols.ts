@@ -6,8 +6,6 @@ export const SYMBOLS = {
   vkEnumerateInstanceVersion: { parameters: ["buffer"], result: "i32" },
   // VkResult vkCreateInstance(const VkInstanceCreateInfo *pCreateInfo, const VkAllocationCallbacks *pAllocator, VkInstance *pInstance)
   vkCreateInstance: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },
-  // void vkDestroyInstance(VkInstance instance, const VkAllocationCallbacks *pAllocator)
-  vkDestroyInstance: { parameters: ["u64", "buffer"], result: "void" },
   // VkResult vkEnumeratePhysicalDevices(VkInstance instance, uint32_t *pPhysicalDeviceCount, VkPhysicalDevice *pPhysicalDevices)
   vkEnumeratePhysicalDevices: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
   // void vkGetPhysicalDeviceProperties2(VkPhysicalDevice physicalDevice, VkPhysicalDeviceProperties2 *pProperties)
@@ -26,6 +24,8 @@ export const SYMBOLS = {
   vkGetPhysicalDeviceExternalSemaphoreProperties: { parameters: ["u64", "buffer", "buffer"], result: "void" },
   // void vkGetPhysicalDeviceExternalFenceProperties(VkPhysicalDevice physicalDevice, const VkPhysicalDeviceExternalFenceInfo *pExternalFenceInfo, VkExternalFenceProperties *pExternalFenceProperties)
   vkGetPhysicalDeviceExternalFenceProperties: { parameters: ["u64", "buffer", "buffer"], result: "void" },
+  // void vkGetPhysicalDeviceFormatProperties2(VkPhysicalDevice physicalDevice, VkFormat format, VkFormatProperties2 *pFormatProperties)
+  vkGetPhysicalDeviceFormatProperties2: { parameters: ["u64", "u32", "buffer"], result: "void" },
   // VkResult vkGetPhysicalDeviceImageFormatProperties2(VkPhysicalDevice physicalDevice, const VkPhysicalDeviceImageFormatInfo2 *pImageFormatInfo, VkImageFormatProperties2 *pImageFormatProperties)
   vkGetPhysicalDeviceImageFormatProperties2: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
   // VkResult vkCreateDevice(VkPhysicalDevice physicalDevice, const VkDeviceCreateInfo *pCreateInfo, const VkAllocationCallbacks *pAllocator, VkDevice *pDevice)
@@ -62,6 +62,12 @@ export const SYMBOLS = {
   vkGetImageMemoryRequirements2: { parameters: ["u64", "buffer", "buffer"], result: "void" },
   // VkResult vkBindImageMemory(VkDevice device, VkImage image, VkDeviceMemory memory, VkDeviceSize memoryOffset)
   vkBindImageMemory: { parameters: ["u64", "u64", "u64", "u64"], result: "i32" },
+  // void vkGetImageSubresourceLayout(VkDevice device, VkImage image, const VkImageSubresource *pSubresource, VkSubresourceLayout *pLayout)
+  vkGetImageSubresourceLayout: { parameters: ["u64", "u64", "buffer", "buffer"], result: "void" },
+  // VkResult vkCreateImageView(VkDevice device, const VkImageViewCreateInfo *pCreateInfo, const VkAllocationCallbacks *pAllocator, VkImageView *pView)
+  vkCreateImageView: { parameters: ["u64", "buffer", "buffer", "buffer"], result: "i32" },
+  // void vkDestroyImageView(VkDevice device, VkImageView imageView, const VkAllocationCallbacks *pAllocator)
+  vkDestroyImageView: { parameters: ["u64", "u64", "buffer"], result: "void" },
   // VkResult vkCreateSemaphore(VkDevice device, const VkSemaphoreCreateInfo *pCreateInfo, const VkAllocationCallbacks *pAllocator, VkSemaphore *pSemaphore)
   vkCreateSemaphore: { parameters: ["u64", "buffer", "buffer", "buffer"], result: "i32" },
   // void vkDestroySemaphore(VkDevice device, VkSemaphore semaphore, const VkAllocationCallbacks *pAllocator)
@@ -103,6 +109,8 @@ export const SYMBOLS = {
   vkCmdCopyBufferToImage: { parameters: ["u64", "u64", "u64", "u32", "u32", "buffer"], result: "void" },
   // void vkCmdCopyImageToBuffer(VkCommandBuffer commandBuffer, VkImage srcImage, VkImageLayout srcImageLayout, VkBuffer dstBuffer, uint32_t regionCount, const VkBufferImageCopy *pRegions)
   vkCmdCopyImageToBuffer: { parameters: ["u64", "u64", "u32", "u64", "u32", "buffer"], result: "void" },
+  // void vkCmdClearColorImage(VkCommandBuffer commandBuffer, VkImage image, VkImageLayout imageLayout, const VkClearColorValue *pColor, uint32_t rangeCount, const VkImageSubresourceRange *pRanges)
+  vkCmdClearColorImage: { parameters: ["u64", "u64", "u32", "buffer", "u32", "buffer"], result: "void" },
   // void vkCmdBindPipeline(VkCommandBuffer commandBuffer, VkPipelineBindPoint pipelineBindPoint, VkPipeline pipeline)
   vkCmdBindPipeline: { parameters: ["u64", "u32", "u64"], result: "void" },
   // void vkCmdPushConstants(VkCommandBuffer commandBuffer, VkPipelineLayout layout, VkShaderStageFlags stageFlags, uint32_t offset, uint32_t size, const void *pValues)

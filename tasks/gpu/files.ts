@@ -31,6 +31,11 @@ export function faultTests(): Promise<string[]> {
   return filesBelow("tests/faults", (path) => /\/cuda[^/]*_test\.ts$/.test(path));
 }
 
+/** The tests of EGL's streams and images with CUDA. */
+export function eglTests(): Promise<string[]> {
+  return filesBelow("tests/egl", (path) => /_gpu_test\.ts$/.test(path));
+}
+
 /** All tests of Vulkan's: on one GPU, and between two. */
 export function vulkanTests(): Promise<string[]> {
   return filesBelow("tests/vulkan", (path) => /_test\.ts$/.test(path));

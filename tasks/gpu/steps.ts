@@ -1,7 +1,7 @@
 import { join } from "@std/path";
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
-import { cudaExamples, cudaTests, faultTests, openclTests, vulkanTests } from "./files.ts";
+import { cudaExamples, cudaTests, eglTests, faultTests, openclTests, vulkanTests } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import { sanitize } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
@@ -55,6 +55,13 @@ export function stepsOn(machine: string): readonly Step[] {
       limit: 170,
       stage: 1,
       run: (job) => runTests(job, ["tests/misuse/misuse_test.ts"], 1, "misuse: cuda"),
+    },
+    {
+      name: "egl",
+      what: "EGLStreams and EGLImages with CUDA",
+      limit: 120,
+      stage: 1,
+      run: async (job) => runTests(job, await eglTests(), 1),
     },
     { name: "examples", what: "CUDA's examples", limit: 120, stage: 1, run: examples },
     {

@@ -29,3 +29,31 @@ export async function unpackLavapipe(title: string): Promise<string | undefined>
     },
   });
 }
+
+/** What the guest's EGL is made of: each package has a folder of its own. */
+const EGL = [
+  { name: "libegl-mesa0", folder: `${FOLDER}/egl`, file: "libEGL_mesa.so.0", why: "EGL of backports with dma-bufs" },
+  { name: "mesa-libgallium", folder: `${FOLDER}/gallium`, file: "", why: "its driver; 10 MB" },
+];
+const LIBRARIES = "usr/lib/x86_64-linux-gnu";
+
+/** What `LD_LIBRARY_PATH` names, so that EGL's loader finds the guest's driver before the machine's. */
+export const EGL_LIBRARIES = EGL.map(({ folder }) => `${folder}/${LIBRARIES}`).join(":");
+
+/** Is it there? */
+export async function hasEgl(): Promise<boolean> {
+  const found = EGL.map(({ folder, file }) => Deno.stat(`${folder}/${LIBRARIES}/${file}`));
+  return await Promise.all(found).then(() => true, () => false);
+}
+
+/** Unpacks the EGL of Debian's backports, if it is not there, and returns why it could not. */
+export async function unpackEgl(title: string): Promise<string | undefined> {
+  if (await hasEgl()) return undefined;
+  for (const { name, why, folder, file } of EGL) {
+    const finish = async (folder: string) => void await Deno.stat(`${folder}/${LIBRARIES}/${file}`);
+    await Deno.remove(folder, { recursive: true }).catch(() => {});
+    const reason = await unpackBackport(title, { name, why, folder, finish });
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}

@@ -2,13 +2,15 @@ import { join } from "@std/path";
 import { commit } from "../../bench/report/machine.ts";
 import { fileOf } from "../../tests/conformance/results.ts";
 import type { Row } from "../../tests/conformance/rows.ts";
-import { denoEnv, GuestError, MACHINE, noGuest, quote, runInGuest } from "../../tests/guest/guest.ts";
+import { denoEnv, GPU_MODULES, GuestError, MACHINE, noGuest, quote, runInGuest } from "../../tests/guest/guest.ts";
 import { readJUnit, type Report } from "../report.ts";
 import { kernelRelease } from "../setup/kernel.ts";
 import { type Job, ROOT, type Run, RUSTICL, TEST_FLAGS, withEnd } from "./job.ts";
 
 /** Beside those that every guest has: dumb buffers, and fences that a test can hold back. */
 const MODULES = ["vgem"];
+/** What runs in a guest with a GPU, without those modules: the tests in a folder, and the suite on the edges of some APIs. */
+const ON_GPU = { folder: "tests/guest/gpu/", apis: ["vaapi"] };
 /** Seconds for all that runs, many times what it takes: after a boot that hangs, the task still ends within ten minutes. */
 const LIMIT = 500;
 /**
@@ -27,14 +29,26 @@ interface Step {
   readonly read: (text: string) => Report | Promise<Report>;
 }
 
-/** Runs test files in a guest, one after the other, and the conformance suite on the edges of some APIs. */
+/** Runs test files in guests, one after the other, and the conformance suite on the edges of some APIs. */
 export async function inGuest(jobs: readonly Job[], apis: readonly string[]): Promise<Run[]> {
   const steps = [...jobs.map(testsOf), ...apis.map(rowsOf)];
+  const onGpu = [
+    ...jobs.map(({ name }) => name.startsWith(ON_GPU.folder)),
+    ...apis.map((api) => ON_GPU.apis.includes(api)),
+  ];
   const missing = await noGuest();
   if (missing !== undefined) return steps.map(({ name }) => runOf(name, { skipped: [`all of it (needs ${missing})`] }));
   await Deno.remove(FOLDER, { recursive: true }).catch(() => {}); // what the run before has left
   await Deno.mkdir(FOLDER, { recursive: true });
-  const options = { modules: MODULES, env: { ...RUSTICL, ...await denoEnv() }, limit: LIMIT };
+  const runs: Run[] = [];
+  for (const gpu of [false, true]) runs.push(...await runsOf(steps.filter((_, i) => onGpu[i] === gpu), gpu));
+  return runs;
+}
+
+async function runsOf(steps: readonly Step[], gpu: boolean): Promise<Run[]> {
+  if (steps.length === 0) return [];
+  const modules = gpu ? GPU_MODULES : MODULES;
+  const options = { gpu, modules, env: { ...RUSTICL, ...await denoEnv() }, limit: LIMIT };
   const broken = await runInGuest(steps.map(scriptOf).join(""), FOLDER, options).then(
     () => "the guest ended",
     (error) => {

@@ -1,10 +1,13 @@
 import type { Library } from "../library.ts";
 import { channel } from "./channel.ts";
 import { cudaDriver } from "./cuda_driver.ts";
+import { cudaEgl } from "./cuda_egl.ts";
 import { cudaRuntime } from "./cuda_runtime.ts";
 import { cxxabi } from "./cxxabi.ts";
 import { dmabuf } from "./dmabuf.ts";
+import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
+import { gles, glesExtensions } from "./gles.ts";
 import { libc } from "./libc.ts";
 import { nvrtc } from "./nvrtc.ts";
 import { opencl } from "./opencl.ts";
@@ -14,6 +17,7 @@ import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
+import { va, vaDrm } from "./va.ts";
 import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
 /** Every library that is generated: one folder of `ffi/` each. */
@@ -35,4 +39,11 @@ export const LIBRARIES: readonly Library[] = [
   nvrtc,
   vulkan,
   vulkanExtensions,
+  egl,
+  eglExtensions,
+  gles,
+  glesExtensions,
+  va,
+  vaDrm,
+  cudaEgl,
 ];

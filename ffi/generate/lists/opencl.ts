@@ -34,6 +34,7 @@ export const opencl: Library = {
 
     { name: "clCreateBuffer", address: ["host_ptr"] },
     { name: "clCreateBufferWithProperties", address: ["host_ptr"], optional: true },
+    { name: "clCreateImageWithProperties", address: ["host_ptr"], optional: true },
     "clCreateSubBuffer",
     "clRetainMemObject",
     "clReleaseMemObject",

@@ -127,6 +127,7 @@ const IMAGES: (string | ClassEntry)[] = [
       "bufferRowLength",
       "bufferImageHeight",
       ...subresource("imageSubresource"),
+      ["y", "imageOffset.y"],
       ["width", "imageExtent.width"],
       ["height", "imageExtent.height"],
       ["depth", "imageExtent.depth"],
@@ -144,8 +145,23 @@ const IMAGES: (string | ClassEntry)[] = [
   },
   { type: "VkExternalImageFormatProperties", fields: [...LINK, ...EXTERNAL_MEMORY] },
   "VkImageDrmFormatModifierListCreateInfoEXT",
+  "VkImageDrmFormatModifierExplicitCreateInfoEXT",
   "VkPhysicalDeviceImageDrmFormatModifierInfoEXT",
   "VkImageDrmFormatModifierPropertiesEXT",
+  "VkDrmFormatModifierPropertiesListEXT",
+  "VkDrmFormatModifierPropertiesEXT",
+  { type: "VkFormatProperties2", fields: [...LINK] },
+  "VkImageSubresource",
+  "VkSubresourceLayout",
+  "VkImageSubresourceRange",
+  {
+    type: "VkImageViewCreateInfo",
+    fields: [
+      ...LINK,
+      ...["image", "viewType", "format"],
+      ...["aspectMask", "levelCount", "layerCount"].map((name): [string, string] => [name, `subresourceRange.${name}`]),
+    ],
+  },
 ];
 
 /** Vulkan, as far as memory, synchronization and compute shaders go: what the loader exports. */
@@ -156,7 +172,6 @@ export const vulkan: Library = {
   functions: [
     "vkEnumerateInstanceVersion",
     "vkCreateInstance",
-    "vkDestroyInstance",
     "vkEnumeratePhysicalDevices",
     "vkGetPhysicalDeviceProperties2",
     "vkGetPhysicalDeviceFeatures2",
@@ -166,6 +181,7 @@ export const vulkan: Library = {
     "vkGetPhysicalDeviceExternalBufferProperties",
     "vkGetPhysicalDeviceExternalSemaphoreProperties",
     "vkGetPhysicalDeviceExternalFenceProperties",
+    "vkGetPhysicalDeviceFormatProperties2",
     "vkGetPhysicalDeviceImageFormatProperties2",
 
     "vkCreateDevice",
@@ -186,6 +202,9 @@ export const vulkan: Library = {
     "vkDestroyImage",
     "vkGetImageMemoryRequirements2",
     "vkBindImageMemory",
+    "vkGetImageSubresourceLayout",
+    "vkCreateImageView",
+    "vkDestroyImageView",
 
     "vkCreateSemaphore",
     "vkDestroySemaphore",
@@ -210,6 +229,7 @@ export const vulkan: Library = {
     "vkCmdCopyBuffer",
     "vkCmdCopyBufferToImage",
     "vkCmdCopyImageToBuffer",
+    "vkCmdClearColorImage",
     "vkCmdBindPipeline",
     { name: "vkCmdPushConstants", address: ["pValues"] },
     "vkCmdDispatch",
@@ -250,6 +270,9 @@ export const vulkan: Library = {
         "VK_STRUCTURE_TYPE_MEMORY_*",
         "VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO",
         "VK_STRUCTURE_TYPE_BUFFER_MEMORY_*",
+        "VK_STRUCTURE_TYPE_FORMAT_PROPERTIES_2",
+        "VK_STRUCTURE_TYPE_DRM_FORMAT_MODIFIER_PROPERTIES_LIST_EXT",
+        "VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO",
         "VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO",
         "VK_STRUCTURE_TYPE_IMAGE_MEMORY_*",
         "VK_STRUCTURE_TYPE_IMAGE_FORMAT_PROPERTIES_2",
@@ -358,7 +381,11 @@ export const vulkan: Library = {
     { type: "VkImageTiling", names: ["VK_IMAGE_TILING_*", "!*_MAX_ENUM"] },
     { type: "VkImageType", names: ["VK_IMAGE_TYPE_2D"] },
     { type: "VkImageLayout", names: ["VK_IMAGE_LAYOUT_UNDEFINED", "VK_IMAGE_LAYOUT_GENERAL"] },
-    { type: "VkImageAspectFlagBits", names: ["VK_IMAGE_ASPECT_COLOR_BIT"] },
+    {
+      type: "VkImageAspectFlagBits",
+      names: ["VK_IMAGE_ASPECT_COLOR_BIT", "VK_IMAGE_ASPECT_MEMORY_PLANE_0_BIT_EXT"],
+    },
+    { type: "VkImageViewType", names: ["VK_IMAGE_VIEW_TYPE_2D"] },
     { type: "VkSampleCountFlagBits", names: ["VK_SAMPLE_COUNT_1_BIT"] },
     {
       type: "VkFormat",
@@ -494,6 +521,7 @@ export const vulkan: Library = {
     },
     "VkWriteDescriptorSet",
     "VkDescriptorBufferInfo",
+    "VkDescriptorImageInfo",
   ],
 };
 

@@ -18,3 +18,13 @@ function numbers(struct: string, { name, type, bitField }: Member, { enums }: De
   const native = own.resolved === "char" ? "u8" : (scalarType(own, enums) ?? refuse(where, type)).native;
   return Array<FieldType>(Number(length ?? 1)).fill(native as FieldType);
 }
+
+/** A C struct that crosses by value as its words. */
+export function structOfWords(type: string, words: number): ForeignType {
+  if (words <= 2) throw new Error(`${type}: a struct of two words may cross in registers: name it in byValue`);
+  return {
+    native: "struct",
+    type: "BufferSource",
+    struct: { type, name: structName(type), holds: Array(words).fill("u64") },
+  };
+}

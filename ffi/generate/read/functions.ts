@@ -2,11 +2,11 @@ import type { FunctionEntry, Library } from "../library.ts";
 import type { ForeignFunction } from "../model.ts";
 import { ADDRESS, BUFFER, foreignType } from "../types.ts";
 import type { Declarations, Member, Prototype } from "./ast.ts";
-import { structType } from "./by_value.ts";
+import { structOfWords, structType } from "./by_value.ts";
 
 /** Says how a listed function crosses the FFI. */
 export function readFunction(
-  { byValue = [] }: Library,
+  { byValue = [], byWords = {} }: Library,
   entry: FunctionEntry,
   declarations: Declarations,
 ): ForeignFunction {
@@ -29,17 +29,13 @@ export function readFunction(
     entry,
     symbol: entry.name,
     prototype: prototypeText(prototype, named),
-    parameters: [...named, ...rest].map(({ name, type }) => (
-      {
-        name,
-        foreign: byValue.includes(type.written) ? structType(type.written, declarations) : foreignType(
-          `${entry.name}(${name})`,
-          type,
-          entry.address?.includes(name) ? ADDRESS : BUFFER,
-          declarations,
-        ),
-      }
-    )),
+    parameters: [...named, ...rest].map(({ name, type }) => {
+      const { written } = type;
+      if (byValue.includes(written)) return { name, foreign: structType(written, declarations) };
+      if (Object.hasOwn(byWords, written)) return { name, foreign: structOfWords(written, byWords[written]) };
+      const pointer = entry.address?.includes(name) ? ADDRESS : BUFFER;
+      return { name, foreign: foreignType(`${entry.name}(${name})`, type, pointer, declarations) };
+    }),
     result: foreignType(entry.name, prototype.result, ADDRESS, declarations),
   };
 }
