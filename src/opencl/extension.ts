@@ -1,6 +1,7 @@
 import type { ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { InteropError } from "../core/errors.ts";
 import { functionsByAddress } from "../core/native/library.ts";
+import { byStubs } from "../guard/stubs.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { opencl } from "./library.ts";
 
@@ -25,6 +26,7 @@ export function extensionFunctions<F>(
       api,
       symbols,
       (name) => opencl()[FN](platformHandle, new TextEncoder().encode(`${name}\0`)),
+      byStubs,
     );
     const missing = Object.entries(symbols).find(([name, symbol]) => asked[name] === null && !("optional" in symbol))
       ?.[0];

@@ -1,6 +1,6 @@
 import { type Names, optionsIn } from "../core/argument.ts";
 import { LayoutError } from "../core/errors.ts";
-import type { Target } from "../core/graph/context.ts";
+import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
@@ -9,6 +9,7 @@ import { own } from "../core/memory/own.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Part } from "../core/tensors/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
+import { imagePortsOf } from "./external/image_ports.ts";
 import { type ImageAbilities, limitProblem, nearestTo } from "./images/abilities.ts";
 import type { PixelFormat } from "./images/format.ts";
 import { ownImage } from "./images/native.ts";
@@ -90,7 +91,7 @@ const NAMES: Names<ImageInit> = { shape: true };
 /**
  * Images of one format in one context, as a node of the graph. `cl.image(format)` returns the same object each time.
  */
-export class ImageTarget implements Target<OpenCLImage> {
+export class ImageTarget implements MemoryTarget<OpenCLImage> {
   /** The kind of memory. */
   readonly kind = "opencl.image";
   /** The context. */
@@ -99,6 +100,8 @@ export class ImageTarget implements Target<OpenCLImage> {
   readonly format: PixelFormat;
   /** The kind of image; undefined if the shape decides. */
   readonly type: ImageType | undefined;
+  /** Its ports: images of other APIs by opaque fds. For those who write mappers. */
+  readonly ports: Memory<OpenCLImage>;
   readonly #abilities: ImageAbilities;
 
   /** Made by `cl.image()`. */
@@ -107,6 +110,7 @@ export class ImageTarget implements Target<OpenCLImage> {
     this.format = format;
     this.type = type;
     this.#abilities = abilities;
+    this.ports = imagePortsOf(this, (init) => new OpenCLImage({ ...init, target: this }));
   }
 
   /** True for images that were mapped to this target or allocated by it. */

@@ -1,9 +1,10 @@
+import type { FieldLayout } from "../../ffi/layout.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
 import { vulkan } from "./library.ts";
 import type { ExtensionName } from "./open_device.ts";
-import { struct } from "./struct.ts";
+import { type Struct, struct } from "./struct.ts";
 
 /** Whether a handle of a kind can be got of an object, and an object of such a handle. */
 export interface Ability {
@@ -64,21 +65,27 @@ export function abilitiesOf(device: VkPhysicalDevice, has: (extension: Extension
 }
 
 function memoryAbility(device: VkPhysicalDevice, handleType: number, has: boolean): MemoryAbility {
-  if (!has) return { ...NONE, handleType, dedicated: false, compatible: 0 };
-  const info = struct("VkPhysicalDeviceExternalBufferInfo", {
-    usage: USAGE,
-    handleType,
-  });
-  const told = struct("VkExternalBufferProperties", {});
-  vulkan().vkGetPhysicalDeviceExternalBufferProperties(device, info, told);
-  const { externalMemoryFeatures, compatibleHandleTypes } = layouts.VkExternalBufferProperties.fields;
-  const features = told.number(externalMemoryFeatures);
+  const told = struct("VkExternalBufferProperties");
+  if (has) {
+    const info = struct("VkPhysicalDeviceExternalBufferInfo", { usage: USAGE, handleType });
+    vulkan().vkGetPhysicalDeviceExternalBufferProperties(device, info, told);
+  }
+  return memoryAbilityIn(told, layouts.VkExternalBufferProperties.fields, handleType);
+}
+
+/** What a query told of memory; nothing where it was not made. */
+export function memoryAbilityIn(
+  told: Struct,
+  fields: Readonly<Record<"externalMemoryFeatures" | "compatibleHandleTypes", FieldLayout>>,
+  handleType: number,
+): MemoryAbility {
+  const features = told.number(fields.externalMemoryFeatures);
   return {
     handleType,
     exports: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT) !== 0,
     imports: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) !== 0,
     dedicated: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) !== 0,
-    compatible: told.number(compatibleHandleTypes),
+    compatible: told.number(fields.compatibleHandleTypes),
   };
 }
 

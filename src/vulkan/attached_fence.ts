@@ -4,6 +4,8 @@ import type { VkFence } from "../../ffi/vulkan/handles.ts";
 import type { Driver, LineEvents } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import type { VulkanBase } from "./base.ts";
 import { check, vulkanError } from "./errors.ts";
 import { checks, vulkan } from "./library.ts";
@@ -16,17 +18,21 @@ interface FenceLane {
 }
 
 /**
- * A `VkFence` of another library's as a fence. It has no way to other drivers' lines: an export would reset it (a sync file
- * takes the signal along).
+ * A `VkFence` of another library's as a fence, or one of ours, which `undo` destroys. It has no way to other drivers'
+ * lines: an export would reset it (a sync file takes the signal along).
  */
-export function attachedFence({ openDevice: device, resource, name }: VulkanBase, given: bigint): Fence {
+export function attachedFence(
+  { openDevice: device, resource, name }: VulkanBase,
+  given: bigint,
+  undo: Undo = [],
+): Fence {
   resource.assertLive();
   const fences = new BigUint64Array([checks.handleIn<VkFence>(given, "handle")]);
   const driver: Driver<FenceLane> = {
     api: "vulkan",
     error: vulkanError,
     lines: {
-      close() {},
+      close: () => throwAll(unwind(undo), "releasing a fence"),
       submitted() {},
       poll({ fences, events }, mark) {
         const code = vulkan().vkGetFenceStatus(device.handle, fences[0] as VkFence);

@@ -2,24 +2,19 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkBuffer, VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
-import type { Call } from "../core/device/driver.ts";
 import { throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { showAt } from "../core/memory/peers.ts";
 import { USAGE } from "./abilities.ts";
 import { check } from "./errors.ts";
-import type { Used, VulkanLane } from "./lane.ts";
 import { vulkan } from "./library.ts";
-import { allocateMemory, exportMemory, type MemoryInfo, needsOf, type Origin } from "./memory_object.ts";
+import { allocateMemory, type MemoryInfo, needsOf, type Origin } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
-import { FdSource } from "./fds.ts";
+import { SharedMemory } from "./shared_memory.ts";
 import { type Struct, struct } from "./struct.ts";
 
-/** Who has a buffer: nobody has used it, this Vulkan does, or it was handed to another API or process. */
-type Holder = "nobody" | "vulkan" | "others";
-
 /** A `VkBuffer` and its memory: what a tensor is made with. For those who write backends. */
-export class VulkanBuffer implements Used {
+export class VulkanBuffer extends SharedMemory {
   /** The `VkBuffer`, from the memory's first byte on. */
   readonly buffer: VkBuffer;
   /** The `VkDeviceMemory`. */
@@ -28,32 +23,19 @@ export class VulkanBuffer implements Used {
   readonly byteLength: number;
   /** What the memory was made with: whoever imports it has to say the same. */
   readonly info: MemoryInfo;
-  /** True if the memory was made here, and not imported. */
-  readonly isOwn: boolean;
-  readonly #device: OpenDevice;
-  readonly #undo: Undo = [];
-  readonly #handleTypes: number;
-  readonly #fds = new Map<number, FdSource>();
   readonly #hostAddress: Address | undefined;
   #address: Address | undefined;
-  #holder: Holder;
-  #others = vk.VK_QUEUE_FAMILY_EXTERNAL;
   #barrier: Struct | undefined;
 
   /** Makes the buffer, and takes or imports its memory. An fd is the driver's only if this succeeds. */
   constructor(device: OpenDevice, byteLength: number, origin: Origin) {
-    this.#device = device;
+    super(device, origin);
     this.byteLength = byteLength;
-    this.isOwn = origin.from === "new";
-    this.#handleTypes = origin.from === "new" ? origin.handleTypes : 0;
-    this.#holder = origin.from === "fd" ? "others" : "nobody";
-    const undo = this.#undo;
+    const { undo } = this;
     try {
       this.buffer = createBuffer(device, byteLength, origin, undo);
       const needs = needsOf((told) => {
-        const info = struct("VkBufferMemoryRequirementsInfo2", {
-          buffer: this.buffer,
-        });
+        const info = struct("VkBufferMemoryRequirementsInfo2", { buffer: this.buffer });
         vulkan().vkGetBufferMemoryRequirements2(device.handle, info, told);
       });
       const known = origin.from === "fd" ? origin.known : undefined;
@@ -86,77 +68,14 @@ export class VulkanBuffer implements Used {
 
   #map(): Address {
     const out = new BigUint64Array(1);
-    check(vulkan().vkMapMemory(this.#device.handle, this.memory, 0n, vk.VK_WHOLE_SIZE, 0, out), "vkMapMemory");
+    check(vulkan().vkMapMemory(this.device.handle, this.memory, 0n, vk.VK_WHOLE_SIZE, 0, out), "vkMapMemory");
     const address = out[0] as Address; // freeing the memory unmaps it
-    this.#undo.push(showAt(address, this.info.size, "a Vulkan buffer"));
+    this.undo.push(showAt(address, this.info.size, "a Vulkan buffer"));
     return address;
   }
 
-  /** True if its memory was made to go out by this kind of handle. */
-  exportsAs(handleType: number): boolean {
-    return (this.#handleTypes & handleType) !== 0;
-  }
-
-  /** A new fd of the whole memory, which the caller owns. */
-  exportFd(handleType: number): number {
-    let source = this.#fds.get(handleType);
-    if (source === undefined) {
-      const made = source = new FdSource(() => exportMemory(this.#device, this.memory, handleType));
-      this.#fds.set(handleType, made);
-      this.#undo.push(() => made.close());
-    }
-    return source.take();
-  }
-
-  /**
-   * Hands it to other APIs: the command that releases it, if Vulkan has used it since they had it last. A later command of
-   * Vulkan's takes it back by itself, so that memory which others use by turns costs no commands here.
-   */
-  handOver(isForeign: boolean): Call<VulkanLane> | undefined {
-    this.#others = isForeign && this.#device.has("VK_EXT_queue_family_foreign")
-      ? vk.VK_QUEUE_FAMILY_FOREIGN_EXT
-      : vk.VK_QUEUE_FAMILY_EXTERNAL;
-    if (this.#holder === "vulkan") return this.#release();
-    this.#holder = "others";
-    return undefined;
-  }
-
-  /** The command that gives memory of others back to them. Where no command has used it, it has nothing to do. */
-  giveBack(): Call<VulkanLane> {
-    const release = this.#release();
-    return { ...release, call: (lane) => this.#holder === "vulkan" ? release.call(lane) : lane.mark() };
-  }
-
-  /** Before a command of Vulkan's. @see {@link Used} */
-  acquire(commands: VkCommandBuffer, family: number): void {
-    if (this.#holder === "others") this.#pass(commands, this.#others, family);
-  }
-
-  /** After its submit. @see {@link Used} */
-  taken(): void {
-    this.#holder = "vulkan";
-  }
-
-  /** Gives all of it back. */
-  free(): void {
-    throwAll(unwind(this.#undo), "freeing a buffer");
-  }
-
-  #release(): Call<VulkanLane> {
-    return {
-      fn: "vkQueueSubmit",
-      call: (lane) => {
-        const code = lane.run([], (commands) => {
-          this.#pass(commands, this.#device.handles.queueFamily, this.#others);
-        });
-        if (code === 0) this.#holder = "others";
-        return code;
-      },
-    };
-  }
-
-  /** A barrier that passes it from one family of queues to another. */
-  #pass(commands: VkCommandBuffer, from: number, to: number): void {
+  /** Records the barrier. @see {@link SharedMemory} */
+  protected override pass(commands: VkCommandBuffer, from: number, to: number): void {
     const { fields } = layouts.VkBufferMemoryBarrier;
     const barrier = this.#barrier ??= struct("VkBufferMemoryBarrier", {
       srcAccessMask: vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT,
@@ -174,9 +93,7 @@ export class VulkanBuffer implements Used {
 function createBuffer(device: OpenDevice, size: number, origin: Origin, undo: Undo): VkBuffer {
   const handleTypes = origin.from === "new" ? origin.handleTypes : origin.handleType;
   const info = struct("VkBufferCreateInfo", {
-    pNext: handleTypes === 0 ? undefined : struct("VkExternalMemoryBufferCreateInfo", {
-      handleTypes,
-    }),
+    pNext: handleTypes === 0 ? undefined : struct("VkExternalMemoryBufferCreateInfo", { handleTypes }),
     size,
     usage: USAGE,
     sharingMode: vk.VK_SHARING_MODE_EXCLUSIVE,

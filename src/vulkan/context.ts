@@ -6,7 +6,8 @@ import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import { offerSemaphores, type SemaphoreMaker } from "../core/device/semaphores.ts";
 import { ArgumentError, throwAll } from "../core/errors.ts";
-import { type Context, type DeviceId, plainUuid, type Target } from "../core/graph/context.ts";
+import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
+import type { Context, Target } from "../core/graph/context.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
 import { forgotten } from "../core/life/finalizers.ts";
@@ -21,10 +22,14 @@ import type { VulkanBase } from "./base.ts";
 import type { VulkanBuffer } from "./buffer.ts";
 import { deviceOf, type VulkanDevice, type VulkanDeviceType } from "./device.ts";
 import { VulkanDriver } from "./driver.ts";
+import { importedFence } from "./fence.ts";
 import { instanceFor, physicalDevices } from "./instance.ts";
 import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
-import { allocated, type ExportKind, type ImportedBuffer, type Making, portsOf } from "./memory.ts";
+import type { ExportKind } from "./handle_kinds.ts";
+import { VulkanImageTarget } from "./image.ts";
+import { formatIn, type VulkanFormat, type VulkanFormatName } from "./images/formats.ts";
+import { allocated, type ImportedBuffer, type Making, portsOf } from "./memory.ts";
 import type { Place } from "./memory_object.ts";
 import { VulkanProgram } from "./program.ts";
 import { createDevice, OpenDevice, WANTED } from "./open_device.ts";
@@ -139,6 +144,7 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
   readonly proofs: Proofs<VulkanBase>;
   /** Its ports: opaque fds, dma-bufs and host pointers. For those who write mappers. */
   readonly ports: Memory<VulkanTensor, VulkanBuffer>;
+  readonly #images = new Map<VulkanFormat, VulkanImageTarget>();
   #bytesCopied = 0;
   #queues = 1;
 
@@ -279,6 +285,32 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
   }
 
   /**
+   * Images of a format, as a target of `graph.map`, by Vulkan's name without `VK_FORMAT_`. The same object each time.
+   *
+   * @throws {ArgumentError} for a format that is none.
+   *
+   * @example
+   * ```ts
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * using vulkan = VulkanContext.open();
+   * const target = vulkan.image("R8_UNORM");
+   * using image = target.allocate({ shape: [2, 2] });
+   * vulkan.queue.write(image, new Uint8Array([1, 2, 3, 4]));
+   * const seen = new Uint8Array(4);
+   * vulkan.queue.read(image, seen);
+   * console.log(seen); // Uint8Array(4) [ 1, 2, 3, 4 ]
+   * ```
+   */
+  image(format: VulkanFormatName): VulkanImageTarget {
+    this.resource.assertLive();
+    const known = formatIn(format);
+    let target = this.#images.get(known);
+    if (target === undefined) this.#images.set(known, target = new VulkanImageTarget(this, known));
+    return target;
+  }
+
+  /**
    * Compute shaders, as SPIR-V: `glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp`.
    *
    * @param spirv correct SPIR-V: a driver may crash on anything else
@@ -298,6 +330,17 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
    */
   attachFence(handle: bigint): Fence {
     return attachedFence(this, handle);
+  }
+
+  /**
+   * A sync file as a fence of this device's (VK_KHR_external_fence_fd). The fd stays the caller's.
+   *
+   * @param fd a sync file; a driver may believe any other fd, and never signal
+   * @throws {InteropError} if the device imports none.
+   * @throws {NativeCallError} if the driver refuses it.
+   */
+  importFence(fd: number): Fence {
+    return importedFence(this, fd);
   }
 
   /** Another line of commands: on a queue of its own while the device has more, else beside another on the same. */

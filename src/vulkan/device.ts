@@ -1,7 +1,7 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
-import type { DeviceId } from "../core/graph/context.ts";
+import type { DeviceId } from "../core/device/device_id.ts";
 import { instanceFor, listed, physicalDevices, versionText } from "./instance.ts";
 import { vulkan } from "./library.ts";
 import { chain, room, type Struct, struct } from "./struct.ts";

@@ -18,7 +18,8 @@ import { throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import { check } from "./errors.ts";
-import { KernelArguments, parametersOf } from "./kernel_arguments.ts";
+import { descriptorType, KernelArguments, parametersOf } from "./kernel_arguments.ts";
+import type { VulkanImage } from "./images/tensor.ts";
 import { checks, vulkan } from "./library.ts";
 import type { OpenDevice } from "./open_device.ts";
 import type { VulkanProgram } from "./program.ts";
@@ -29,9 +30,10 @@ import type { VulkanTensor } from "./tensor.ts";
 
 const FN = "vkCmdDispatch";
 
-/** A kernel argument: a tensor for a buffer; a number, a bigint or an array of them for a push constant, or its bytes. */
+/** A kernel argument: a tensor for a buffer, an image for an image; a number, a bigint or an array of them for a push constant, or its bytes. */
 export type VulkanKernelArgument =
   | VulkanTensor
+  | VulkanImage
   | number
   | bigint
   | readonly (number | bigint)[]
@@ -39,7 +41,7 @@ export type VulkanKernelArgument =
 
 /** A parameter of a kernel. */
 export interface VulkanParameter {
-  /** GLSL's type: `"readonly uint[]"` for a buffer, `"vec4"` for a push constant. */
+  /** GLSL's type: `"readonly uint[]"` for a buffer, `"rgba8 image2D"` for an image, `"vec4"` for a push constant. */
   readonly type: string;
   /** Its name in the source, if the compiler kept it. */
   readonly name: string | undefined;
@@ -61,7 +63,7 @@ export class VulkanKernel extends NativeObject {
   readonly program: VulkanProgram;
   /** Its name: that of its entry point. */
   readonly name: string;
-  /** Its parameters: its buffers by their bindings, then its push constants by their offsets. */
+  /** Its parameters: its buffers and images by their bindings, then its push constants by their offsets. */
   readonly parameters: readonly VulkanParameter[];
   /** The work-items of a work group along three dimensions; undefined if they are specialization constants. */
   readonly localSize: readonly number[] | undefined;
@@ -118,7 +120,7 @@ export class VulkanKernel extends NativeObject {
    * It waits for other work on its tensors: on the device where it can, else by blocking.
    *
    * @param groups the work groups along each of 1 to 3 dimensions: each has {@link localSize} work-items
-   * @param args one for each parameter: the buffers by their bindings, then the push constants by their offsets
+   * @param args one for each parameter: the buffers and images by their bindings, then the push constants by their offsets
    * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
    * @throws {LayoutError} if a tensor begins where the device cannot bind it.
    * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
@@ -182,23 +184,23 @@ function createPipeline(
   device: OpenDevice,
   module: VkShaderModule,
   name: string,
-  { buffers }: Shader,
+  { bindings: bound }: Shader,
   pushBytes: number,
   undo: Undo,
 ) {
   const bindings = structs(
     "VkDescriptorSetLayoutBinding",
-    buffers.map(({ binding }) => ({
+    bound.map(({ binding, image }) => ({
       binding,
-      descriptorType: vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+      descriptorType: descriptorType(image),
       descriptorCount: 1,
       stageFlags: vk.VK_SHADER_STAGE_COMPUTE_BIT,
     })),
   );
   const setInfo = struct("VkDescriptorSetLayoutCreateInfo", {
     flags: vk.VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR,
-    bindingCount: buffers.length,
-    pBindings: buffers.length === 0 ? undefined : bindings,
+    bindingCount: bound.length,
+    pBindings: bound.length === 0 ? undefined : bindings,
   });
   const set = device.create<VkDescriptorSetLayout>("DescriptorSetLayout", setInfo, undo);
   const range = struct("VkPushConstantRange", { stageFlags: vk.VK_SHADER_STAGE_COMPUTE_BIT, size: pushBytes });

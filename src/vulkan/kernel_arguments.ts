@@ -7,10 +7,13 @@ import type { Usable } from "../core/device/line.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
 import { PointerParameter } from "../core/device/pointer.ts";
 import { addressOf } from "../core/native/pin.ts";
+import { isMade } from "../core/argument.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import type { VulkanBase } from "./base.ts";
+import { VulkanImage } from "./images/tensor.ts";
 import { checks, vulkan } from "./library.ts";
 import type { OpenDevice } from "./open_device.ts";
-import type { Shader, ShaderBuffer } from "./spirv.ts";
+import type { Shader, ShaderBinding, ShaderImage } from "./spirv.ts";
 import { type Struct, structs } from "./struct.ts";
 import { VulkanTensor } from "./tensor.ts";
 
@@ -22,13 +25,25 @@ export interface Declared {
   readonly parameter: Parameter<VulkanBase>;
 }
 
+/** A tensor of another context cannot be passed. */
+function refuseElsewhere(
+  to: PointerParameter<Tensor, VulkanBase>,
+  { target, name }: Tensor,
+  base: VulkanBase,
+  how: string,
+) {
+  if (target.context !== base.context) {
+    throw to.wrong(`${name} belongs to another context.`, `Map it here first: ${how}.`);
+  }
+}
+
 /** A storage buffer: its argument is a tensor of the context. */
 class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
   protected override readonly mapping = "graph.map(tensor, vulkan)";
   readonly #most: number;
 
   /** `most` is the longest range that a shader sees; a range begins at a multiple of `align`. */
-  constructor(place: ParameterPlace, { isConst, element }: ShaderBuffer, align: number, most: number) {
+  constructor(place: ParameterPlace, { isConst, element }: ShaderBinding, align: number, most: number) {
     super(place, { isConst, element: element?.element, align });
     this.#most = most;
   }
@@ -38,9 +53,7 @@ class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
   }
 
   protected override checkPlace(tensor: VulkanTensor, _value: unknown, context: VulkanBase): void {
-    if (tensor.target !== context) {
-      throw this.wrong(`${tensor.name} belongs to another context.`, `Map it here first: ${this.mapping}.`);
-    }
+    refuseElsewhere(this, tensor, context, this.mapping);
     const { byteLength } = tensor.layout;
     if (byteLength <= this.#most) return;
     throw this.wrong(`${byteLength} bytes are more than the ${this.#most} that a shader of ${context.name} sees.`);
@@ -56,7 +69,39 @@ class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
   }
 }
 
-/** The parameters of a shader: its buffers, then its push constants. */
+/** A storage image: its argument is an image of the context, of the format that the shader says. */
+class ImageParameter extends PointerParameter<VulkanImage, VulkanBase> {
+  protected override readonly expected = "an image of the device";
+  protected override readonly mapping = "graph.map(tensor, vulkan.image(format))";
+  readonly #image: ShaderImage;
+
+  /** `image` is what the shader takes it for. */
+  constructor(place: ParameterPlace, isConst: boolean, image: ShaderImage) {
+    super(place, { isConst });
+    this.#image = image;
+  }
+
+  protected override tensorIn(value: unknown): VulkanImage | undefined {
+    return isMade(value, VulkanImage) ? value : undefined;
+  }
+
+  protected override checkPlace(image: VulkanImage, _value: unknown, context: VulkanBase): void {
+    refuseElsewhere(this, image, context, this.mapping);
+    const { format: { name, vulkan, kind }, rawHandle: { isStorage } } = image;
+    const { format, kind: shaderKind } = this.#image;
+    if ((format ?? name) !== name || kind !== shaderKind) {
+      const expected = format ?? `a format that shaders read as ${shaderKind}`;
+      throw this.wrong(`expected pixels of ${expected}, and those of ${image.name} are ${name} (${vulkan}).`);
+    }
+    if (!isStorage) throw this.wrong(`shaders of ${context.name} use no images of ${vulkan} in this tiling.`);
+  }
+
+  protected override addressOf(): bigint {
+    return 0n; // its descriptor has the view: nothing is to be aligned
+  }
+}
+
+/** The parameters of a shader: its buffers and images, then its push constants. */
 export function parametersOf(
   { facts: { name: device, limits } }: OpenDevice,
   kernel: string,
@@ -66,9 +111,10 @@ export function parametersOf(
   const place = (index: number, type: string, name: string | undefined): ParameterPlace => {
     return { api: "vulkan", fn: "vkCmdDispatch", kernel, index, type, ...(name === undefined ? {} : { name }) };
   };
-  const { buffers, constants } = shader;
-  if (buffers.length > maxPushDescriptors) {
-    const what = `${kernel} has ${buffers.length} buffers, more than the ${maxPushDescriptors} of ${device}.`;
+  const { bindings, constants } = shader;
+  if (bindings.length > maxPushDescriptors) {
+    const what =
+      `${kernel} has ${bindings.length} buffers and images, more than the ${maxPushDescriptors} of ${device}.`;
     throw checks.wrong("spirv", what);
   }
   const pushed = pushBytes(shader);
@@ -78,20 +124,32 @@ export function parametersOf(
     throw checks.wrong("spirv", what);
   }
   return [
-    ...buffers.map((buffer, i) => {
-      const { name, element, isConst } = buffer;
-      const type = `${isConst ? "readonly " : ""}${element?.name ?? "buffer"}[]`;
+    ...bindings.map((bound, i) => {
+      const { name, isConst, image, element } = bound;
+      const of = image === undefined ? `${element?.name ?? "buffer"}[]` : typeOfImage(image);
+      const type = `${isConst ? "readonly " : ""}${of}`;
       const at = place(i, type, name);
-      return {
-        info: { type, name },
-        parameter: new BufferParameter(at, buffer, minStorageBufferOffsetAlignment, maxStorageBufferRange),
-      };
+      const parameter = image === undefined
+        ? new BufferParameter(at, bound, minStorageBufferOffsetAlignment, maxStorageBufferRange)
+        : new ImageParameter(at, isConst, image);
+      return { info: { type, name }, parameter };
     }),
     ...constants.map(({ name, type }, i) => ({
       info: { type: type.name, name },
-      parameter: new ValueParameter<VulkanBase>(place(buffers.length + i, type.name, name), type.element),
+      parameter: new ValueParameter<VulkanBase>(place(bindings.length + i, type.name, name), type.element),
     })),
   ];
+}
+
+/** As GLSL declares it: `rgba8 image2D`. */
+function typeOfImage({ glsl, kind }: ShaderImage): string {
+  const prefix = { float: "", sint: "i", uint: "u" }[kind];
+  return `${glsl === undefined ? "" : `${glsl} `}${prefix}image2D`;
+}
+
+/** The `VkDescriptorType` of an image, or of a buffer. */
+export function descriptorType(image: ShaderImage | undefined): number {
+  return image === undefined ? vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : vk.VK_DESCRIPTOR_TYPE_STORAGE_IMAGE;
 }
 
 function pushBytes({ constants }: Shader): number {
@@ -100,11 +158,12 @@ function pushBytes({ constants }: Shader): number {
 }
 
 /** The arguments of a kernel, as Vulkan's commands take them. */
-export class KernelArguments extends Arguments<VulkanBase, VulkanTensor> {
+export class KernelArguments extends Arguments<VulkanBase, VulkanTensor | VulkanImage> {
   /** The bytes of all push constants. */
   readonly pushBytes: number;
   readonly #shader: Shader;
   readonly #buffers: Struct;
+  readonly #images: Struct;
   readonly #writes: Struct;
   readonly #pushed: Uint8Array<ArrayBuffer>;
   readonly #pushedAt: Address;
@@ -112,29 +171,35 @@ export class KernelArguments extends Arguments<VulkanBase, VulkanTensor> {
   /** No arguments yet. */
   constructor(parameters: readonly Declared[], shader: Shader) {
     super(parameters.map(({ parameter }) => parameter), "vulkan");
-    const { buffers } = shader;
+    const { bindings } = shader;
     this.#shader = shader;
     this.pushBytes = pushBytes(shader);
     this.#pushed = new Uint8Array(new ArrayBuffer(Math.max(4, this.pushBytes)));
     this.#pushedAt = addressOf(this.#pushed, "vulkan");
-    this.#buffers = structs("VkDescriptorBufferInfo", buffers.map(() => ({})));
+    const { VkDescriptorBufferInfo: ofBuffer, VkDescriptorImageInfo: ofImage } = layouts;
+    this.#buffers = structs("VkDescriptorBufferInfo", bindings.map(() => ({})));
+    this.#images = structs(
+      "VkDescriptorImageInfo",
+      bindings.map(() => ({ imageLayout: vk.VK_IMAGE_LAYOUT_GENERAL })),
+    );
     this.#writes = structs(
       "VkWriteDescriptorSet",
-      buffers.map(({ binding }, i) => ({
+      bindings.map(({ binding, image }, i) => ({
         dstBinding: binding,
         descriptorCount: 1,
-        descriptorType: vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-        pBufferInfo: this.#buffers.address + BigInt(i * layouts.VkDescriptorBufferInfo.size),
+        descriptorType: descriptorType(image),
+        pBufferInfo: image === undefined ? this.#buffers.address + BigInt(i * ofBuffer.size) : 0n,
+        pImageInfo: image === undefined ? 0n : this.#images.address + BigInt(i * ofImage.size),
       })),
     );
   }
 
   /** Records them. */
   record(commands: VkCommandBuffer, layout: VkPipelineLayout, { extensions }: OpenDevice): void {
-    const { buffers } = this.#shader;
-    if (buffers.length > 0) {
+    const { bindings } = this.#shader;
+    if (bindings.length > 0) {
       const [point, { address }] = [vk.VK_PIPELINE_BIND_POINT_COMPUTE, this.#writes];
-      extensions.vkCmdPushDescriptorSetKHR!(commands, point, layout, 0, buffers.length, address);
+      extensions.vkCmdPushDescriptorSetKHR!(commands, point, layout, 0, bindings.length, address);
     }
     if (this.pushBytes === 0) return;
     const stage = vk.VK_SHADER_STAGE_COMPUTE_BIT;
@@ -143,8 +208,13 @@ export class KernelArguments extends Arguments<VulkanBase, VulkanTensor> {
 
   /** Puts a packed argument where Vulkan's commands read it. */
   protected override set(index: number, _value: unknown, used: Usable | undefined): void {
-    const { buffers, constants } = this.#shader;
-    if (index < buffers.length) {
+    const { bindings, constants } = this.#shader;
+    if (used instanceof VulkanImage) {
+      const { fields: { imageView }, size } = layouts.VkDescriptorImageInfo;
+      this.#images.put(imageView, used.rawHandle.view, index * size);
+      return;
+    }
+    if (index < bindings.length) {
       const { rawHandle, layout } = used as VulkanTensor;
       const { fields, size } = layouts.VkDescriptorBufferInfo;
       this.#buffers.put(fields.buffer, rawHandle.buffer, index * size);
@@ -152,7 +222,7 @@ export class KernelArguments extends Arguments<VulkanBase, VulkanTensor> {
       this.#buffers.put(fields.range, layout.byteLength, index * size);
       return;
     }
-    const { offset, type: { element } } = constants[index - buffers.length];
+    const { offset, type: { element } } = constants[index - bindings.length];
     this.#pushed.set(new Uint8Array(this.view.buffer, this.offsets[index], element.size), offset);
   }
 }

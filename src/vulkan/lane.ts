@@ -1,7 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
-import type { VkCommandBuffer, VkCommandPool, VkQueue, VkSemaphore } from "../../ffi/vulkan/handles.ts";
+import type { VkCommandBuffer, VkCommandPool, VkFence, VkQueue, VkSemaphore } from "../../ffi/vulkan/handles.ts";
 import type { LineEvents } from "../core/device/driver.ts";
 import { throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
@@ -119,12 +119,14 @@ export class VulkanLane {
     slot.isOpen = true;
     const all = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     barrier(commands, all, all, this.#order.address);
-    for (let i = 0; i < used.length; i++) used[i].acquire(commands, this.device.handles.queueFamily);
+    for (let i = 0; i < used.length; i++) {
+      if (used.indexOf(used[i]) === i) used[i].acquire(commands, this.device.handles.queueFamily); // planes share a buffer
+    }
     record(commands);
     barrier(commands, all, vk.VK_PIPELINE_STAGE_HOST_BIT, this.#toHost.address);
     check(vulkan().vkEndCommandBuffer(commands), "vkEndCommandBuffer");
     slot.isOpen = false;
-    const code = this.#submit(commands, this.#nextMark);
+    const code = this.#submit(commands, [this.#nextMark]);
     if (code !== 0) return code;
     slot.mark = this.#newest + 1;
     for (let i = 0; i < used.length; i++) used[i].taken();
@@ -136,9 +138,10 @@ export class VulkanLane {
     return this.#timelineFds!.take();
   }
 
-  /** A command without commands: a mark behind what it waits for, which may signal another semaphore too. */
-  mark(signal?: VkSemaphore, value = 0n): number {
-    return this.#submit(undefined, this.#nextMark, signal === undefined ? undefined : { semaphore: signal, value });
+  /** A command without commands: a mark behind what it waits for, which may signal another semaphore too, or a fence. */
+  mark(signal?: VkSemaphore, value = 0n, fence?: VkFence): number {
+    const other = signal === undefined ? [] : [{ semaphore: signal, value }];
+    return this.#submit(undefined, [this.#nextMark, ...other], fence);
   }
 
   /**
@@ -147,7 +150,7 @@ export class VulkanLane {
    */
   signalledBehind(): VkSemaphore {
     const semaphore = this.#tail ??= createSemaphore(this.device, "sync-fd", this.#undo, true);
-    check(this.#submit(undefined, { semaphore, value: 0n }), "vkQueueSubmit");
+    check(this.#submit(undefined, [{ semaphore, value: 0n }]), "vkQueueSubmit");
     return semaphore;
   }
 
@@ -226,12 +229,12 @@ export class VulkanLane {
     return { semaphore: this.timeline, value: BigInt(this.#newest + 1) };
   }
 
-  #submit(commands: VkCommandBuffer | undefined, ...signals: readonly (Wait | undefined)[]): number {
+  #submit(commands: VkCommandBuffer | undefined, signals: readonly Wait[], fence?: VkFence): number {
     const submission = this.#submission;
     submission.begin(commands);
     for (let i = 0; i < this.#waits.length; i++) submission.waitFor(this.#waits[i].semaphore, this.#waits[i].value);
-    for (const signal of signals) if (signal !== undefined) submission.signal(signal.semaphore, signal.value);
-    return submission.submit(this.queue);
+    for (const { semaphore, value } of signals) submission.signal(semaphore, value);
+    return submission.submit(this.queue, fence);
   }
 }
 

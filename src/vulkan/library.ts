@@ -7,6 +7,7 @@ import { Checks } from "../core/checks.ts";
 import { keptLoaded } from "../core/native/libc.ts";
 import { functionsByAddress, lazyLibrary } from "../core/native/library.ts";
 import { cString } from "../core/native/text.ts";
+import { byStubs } from "../guard/stubs.ts";
 
 /** Checks whose errors name this API. */
 export const checks: Checks = new Checks("vulkan");
@@ -35,5 +36,5 @@ export function vulkan(): Vulkan {
 export function extensionsOf(device: VkDevice): VulkanExtensions {
   const { vkGetDeviceProcAddr } = vulkan();
   const addressOf = (name: string) => vkGetDeviceProcAddr(device, cString(name));
-  return functionsByAddress("vulkan_extensions", EXTENSION_SYMBOLS, addressOf) as unknown as VulkanExtensions;
+  return functionsByAddress("vulkan_extensions", EXTENSION_SYMBOLS, addressOf, byStubs) as unknown as VulkanExtensions;
 }

@@ -1,4 +1,3 @@
-import * as vk from "../../ffi/vulkan/constants.ts";
 import type { Exported, Imported, KnownObject, Memory, Offer, Sample } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
 import { MemoryClass, verdictOf } from "../core/device/proofs.ts";
@@ -20,26 +19,13 @@ import { VulkanBuffer } from "./buffer.ts";
 import { fillCall } from "./commands.ts";
 import { givenAway } from "./fds.ts";
 import { checks } from "./library.ts";
+import { EXPORT_KINDS, type ExportKind, type HandleKind, HANDLES } from "./handle_kinds.ts";
 import type { Place } from "./memory_object.ts";
-import type { ExtensionName, OpenDevice } from "./open_device.ts";
+import type { OpenDevice } from "./open_device.ts";
+import { submitterOn } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
-
-/** The kinds of handle by which memory crosses. */
-const HANDLES = {
-  "opaque-fd": { type: vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, extension: "VK_KHR_external_memory_fd" },
-  "dma-buf": { type: vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, extension: "VK_EXT_external_memory_dma_buf" },
-  "host-pointer": {
-    type: vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
-    extension: "VK_EXT_external_memory_host",
-  },
-} as const satisfies Record<string, { readonly type: number; readonly extension: ExtensionName }>;
-
-type HandleKind = keyof typeof HANDLES;
-
-/** A kind of fd by which memory goes out. */
-export type ExportKind = "opaque-fd" | "dma-buf";
 
 /** How new memory is made. */
 export interface Making {
@@ -48,9 +34,6 @@ export interface Making {
   /** The kind of fd by which it has to go out; the best that the device has if left out. */
   readonly exportAs?: ExportKind | undefined;
 }
-
-/** The best first. */
-const EXPORT_KINDS: readonly ExportKind[] = ["opaque-fd", "dma-buf"];
 
 /** The key of an allocation's buffer. */
 const BUFFER = {};
@@ -73,7 +56,7 @@ const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (bas
 /** What a context's buffers give to other kinds of memory, and take from them. A block that comes by an fd is imported once. */
 export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Memory<VulkanTensor, VulkanBuffer> {
   const { openDevice: device, line, staging } = base;
-  const submit = (call: Parameters<typeof line.submitRaw>[0]) => line.submitRaw(call).mark;
+  const submit = submitterOn(line);
   const copies = {
     write: ({ rawHandle, layout }: VulkanTensor, bytes: Uint8Array) =>
       staging.write(line, submit, rawHandle, layout.byteOffset, bytes),
@@ -94,14 +77,14 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
   const made = (kind: ExportKind): Offer => ({
     kind,
     closed: () => closedFor(device, kind, "exports"),
-    refuse: (range) => refuseExport(range, kind),
+    refuse: (range) => refuseExport(device, range, kind),
     sample: () => ({ name: `device memory by its ${kind}`, make: (length, undo) => sample(kind, length, undo) }),
   });
   return {
     line,
     exports: [{ ...made("opaque-fd"), device: own }, made("dma-buf"), {
       kind: "host-pointer",
-      refuse: refuseHost,
+      refuse: (range) => refuseHost(device, range),
       prepare: (range) => void range.address, // which maps it
     }],
     imports: [
@@ -145,7 +128,11 @@ export function allocated(
     const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
     undo.push(() => base.line.block(zeroed.mark));
     const { size } = buffer.info; // whoever imports the memory has to know all of it
-    const allocation = new Allocation({ kind: "vulkan.buffer", byteLength: size, free: () => buffer.free() });
+    const allocation = new Allocation({
+      kind: "vulkan.buffer",
+      byteLength: size,
+      free: (fate) => fate === "unused" ? buffer.free() : base.openDevice.keep(),
+    });
     allocation.attachment(BUFFER, () => buffer);
     const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`;
     const resource = own({
@@ -189,27 +176,31 @@ function closedFor(device: OpenDevice, kind: HandleKind, way: "exports" | "impor
     };
 }
 
-function refuseExport({ allocation }: ByteRange, kind: ExportKind): Closed {
+const FROM_ELSEWHERE = {
+  reason: "the memory came from another API, and Vulkan lets out only its own.",
+  remedy: "Map the tensor that it came from.",
+};
+
+/** The buffer that the device made for an allocation; undefined where it only shows another's. */
+function ownBuffer(device: OpenDevice, allocation: Allocation): VulkanBuffer | undefined {
   const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
-  if (buffer?.exportsAs(HANDLES[kind].type)) return undefined;
-  if (buffer !== undefined) {
-    return {
-      reason: `the memory was made to go out by another kind of fd, and not as ${kind}.`,
-      remedy: `Allocate it with { exportAs: "${kind}" }.`,
-    };
-  }
+  return buffer?.isOf(device) ? buffer : undefined;
+}
+
+function refuseExport(device: OpenDevice, { allocation }: ByteRange, kind: ExportKind): Closed {
+  const buffer = ownBuffer(device, allocation);
+  if (buffer === undefined) return FROM_ELSEWHERE;
+  if (buffer.exportsAs(HANDLES[kind].type)) return undefined;
   return {
-    reason: `the memory came from another API, and Vulkan makes no ${kind} of it.`,
-    remedy: "Map the tensor that it came from.",
+    reason: `the memory was made to go out by another kind of fd, and not as ${kind}.`,
+    remedy: `Allocate it with { exportAs: "${kind}" }.`,
   };
 }
 
-function refuseHost({ allocation }: ByteRange): Closed {
-  const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
-  if (buffer?.isHostVisible) return undefined;
-  if (buffer === undefined) {
-    return { reason: "the memory came from another API.", remedy: "Map the tensor that it came from." };
-  }
+function refuseHost(device: OpenDevice, { allocation }: ByteRange): Closed {
+  const buffer = ownBuffer(device, allocation);
+  if (buffer === undefined) return FROM_ELSEWHERE;
+  if (buffer.isHostVisible) return undefined;
   return {
     reason: `the CPU does not see this memory as the device does: its type is ${buffer.info.type.index}.`,
     remedy: 'Allocate it with { memory: "host" }, or read it by queue.read().',
@@ -232,7 +223,7 @@ function exported(tensor: VulkanTensor, kind: MemoryKind, byteLength: number): E
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };
   const fd = buffer.exportFd(HANDLES[kind as HandleKind].type);
   const port = new Port(kind, { fd, offset, byteLength });
-  return { port, begin: () => buffer.handOver(kind === "dma-buf") };
+  return { port, begin: () => buffer.handOver(HANDLES[kind as HandleKind].type) };
 }
 
 function imported(
@@ -290,7 +281,7 @@ function experiment(base: VulkanBase, undo: Undo): string | undefined {
   const bytes = bytesAt(block.address, LENGTH, "vulkan", undo);
   const { buffer } = importPages(device, new Port("host-pointer", { value: block.address, byteLength: LENGTH }));
   undo.push(() => buffer.free());
-  const submit = (call: Parameters<typeof line.submitRaw>[0]) => line.submitRaw(call).mark;
+  const submit = submitterOn(line);
   const seen = new Uint8Array(LENGTH);
   for (let i = 0; i < TIMES; i++) {
     const asked = crypto.getRandomValues(new Uint8Array(LENGTH));

@@ -74,6 +74,7 @@ export interface Handles {
 type Kind =
   | "Buffer"
   | "Image"
+  | "ImageView"
   | "Semaphore"
   | "Fence"
   | "CommandPool"
@@ -96,6 +97,7 @@ export class OpenDevice {
   readonly extensions: VulkanExtensions;
   /** What it exports and imports. */
   readonly abilities: Abilities;
+  #isKept = false;
   #waiting = 0;
   #later: (() => void)[] = [];
 
@@ -161,6 +163,16 @@ export class OpenDevice {
     }
   }
 
+  /** Its memory is kept for good, because a view that was moved away may look at it: so it is never destroyed itself. */
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  /** True if it is never destroyed. */
+  get isKept(): boolean {
+    return this.#isKept;
+  }
+
   /** Destroys something, once no thread waits in the driver. Destruction cannot fail. */
   whenIdle(destroy: () => void): void {
     if (this.#waiting === 0) destroy();
@@ -211,7 +223,7 @@ export function createDevice(
     ledger.remove("vulkan.VkDevice");
     const destroy = () => vulkan().vkDestroyDevice(device, null);
     if (open === undefined) destroy();
-    else open.whenIdle(destroy);
+    else if (!open.isKept) open.whenIdle(destroy);
   });
   const queues = Array.from({ length: count }, (_, i) => {
     vulkan().vkGetDeviceQueue(device, queueFamily, i, out);

@@ -1,5 +1,5 @@
 import type { VkQueue } from "../../ffi/vulkan/handles.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line, type Use } from "../core/device/line.ts";
 import { LayoutError } from "../core/errors.ts";
@@ -12,6 +12,8 @@ import type { Resource } from "../core/life/resource.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { VulkanBase } from "./base.ts";
 import { copyCall, fillCall, type Region } from "./commands.ts";
+import { VulkanFence } from "./fence.ts";
+import { VulkanImage } from "./images/tensor.ts";
 import { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import type { Submit } from "./staging.ts";
@@ -80,6 +82,24 @@ export class VulkanQueue extends NativeObject {
     return this.line.waitFor(checks.fencesIn(after, "after"));
   }
 
+  /**
+   * A `VkFence` that is signalled behind all commands so far, for other code that waits for one; where the device has
+   * VK_KHR_external_fence_fd, it becomes a sync file.
+   *
+   * @example
+   * ```ts
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * using vulkan = VulkanContext.open();
+   * using fence = vulkan.queue.createFence(); // fence.handle is the VkFence
+   * await vulkan.attachFence(fence.handle).wait();
+   * ```
+   */
+  createFence(options: CommandOptions = {}): VulkanFence {
+    this.resource.assertLive();
+    return new VulkanFence(this.#base, this, checks.fencesIn(optionsIn(options, OPTIONS).after, "after"));
+  }
+
   /** Blocks until all its commands are done. @throws {NativeCallError} if the device was lost. */
   finish(): void {
     this.fence().waitSync();
@@ -132,23 +152,27 @@ export class VulkanQueue extends NativeObject {
   }
 
   /**
-   * Reads a tensor's bytes, padding included, into a typed array; blocks. The bytes are copied, and counted:
-   * `vulkan.bytesCopied`.
+   * Reads a tensor's bytes, padding included, or an image's pixels, without gaps, into a typed array; blocks. The bytes are
+   * copied, and counted: `vulkan.bytesCopied`.
    *
    * @throws {LayoutError} if the array has another length.
    */
-  read(tensor: VulkanTensor, into: ArrayBufferView, options: CommandOptions = {}): void {
+  read(tensor: VulkanTensor | VulkanImage, into: ArrayBufferView, options: CommandOptions = {}): void {
     const bytes = this.#bytes(tensor, into, "into");
-    const submit = this.#submit(this.#use(tensor, "read", "tensor"), options);
-    this.#base.staging.read(this.line, submit, tensor.rawHandle, tensor.layout.byteOffset, bytes);
+    const submit = this.#submit(this.#useOf(tensor, "read", "tensor"), options);
+    const { staging } = this.#base;
+    if (tensor instanceof VulkanImage) staging.readImage(this.line, submit, tensor.rawHandle, bytes);
+    else staging.read(this.line, submit, tensor.rawHandle, tensor.layout.byteOffset, bytes);
     this.#base.countCopied(bytes.length);
   }
 
-  /** Writes the bytes of a typed array to a tensor; blocks. @throws like {@link read}. */
-  write(tensor: VulkanTensor, from: ArrayBufferView, options: CommandOptions = {}): void {
+  /** Writes the bytes of a typed array to a tensor or an image; blocks. @throws like {@link read}. */
+  write(tensor: VulkanTensor | VulkanImage, from: ArrayBufferView, options: CommandOptions = {}): void {
     const bytes = this.#bytes(tensor, from, "from");
-    const submit = this.#submit(this.#use(tensor, "write", "tensor"), options);
-    this.#base.staging.write(this.line, submit, tensor.rawHandle, tensor.layout.byteOffset, bytes);
+    const submit = this.#submit(this.#useOf(tensor, "write", "tensor"), options);
+    const { staging } = this.#base;
+    if (tensor instanceof VulkanImage) staging.writeImage(this.line, submit, tensor.rawHandle, bytes);
+    else staging.write(this.line, submit, tensor.rawHandle, tensor.layout.byteOffset, bytes);
     this.#base.countCopied(bytes.length);
   }
 
@@ -157,8 +181,8 @@ export class VulkanQueue extends NativeObject {
     return (call) => this.line.submit([use], call, after);
   }
 
-  #bytes(tensor: VulkanTensor, given: ArrayBufferView, argument: string): Uint8Array<ArrayBuffer> {
-    checks.assertInstance(tensor, VulkanTensor, "tensor");
+  #bytes(tensor: VulkanTensor | VulkanImage, given: ArrayBufferView, argument: string): Uint8Array<ArrayBuffer> {
+    if (!isMade(tensor, VulkanImage)) checks.assertInstance(tensor, VulkanTensor, "tensor");
     const bytes = checks.bytesIn(given, argument);
     const { byteLength } = tensor.layout;
     if (bytes.length === byteLength) return bytes;
@@ -167,8 +191,13 @@ export class VulkanQueue extends NativeObject {
 
   #use(tensor: VulkanTensor, access: Access, argument: string): Use {
     checks.assertInstance(tensor, VulkanTensor, argument);
+    return this.#useOf(tensor, access, argument);
+  }
+
+  /** The use of a buffer or an image. */
+  #useOf(tensor: VulkanTensor | VulkanImage, access: Access, argument: string): Use {
     this.resource.assertLive();
-    if (tensor.target === this.#base) return { tensor, access, argument };
+    if (tensor.target.context === this.#base.context) return { tensor, access, argument };
     throw checks.wrong(
       argument,
       `${tensor.name} belongs to another context.`,

@@ -1,18 +1,32 @@
 import { scalar } from "../core/device/types.ts";
 import type { Element } from "../core/device/types.ts";
 import type { DType } from "../core/layout/dtype.ts";
+import { type ChannelKind, kindOf } from "../core/layout/pixel_formats.ts";
+import { shaderFormat } from "./images/formats.ts";
 import { checks } from "./library.ts";
 
-/** A storage buffer of a shader. */
-export interface ShaderBuffer {
+/** A storage buffer or a storage image of a shader. */
+export interface ShaderBinding {
   /** Its `binding`, in set 0. */
   readonly binding: number;
   /** Its name in the source, if the compiler kept it. */
   readonly name: string | undefined;
   /** True if the shader only reads it: `readonly`. */
   readonly isConst: boolean;
-  /** What its unsized array holds, or its only member; undefined if that is no number and no vector. */
-  readonly element: ShaderType | undefined;
+  /** Of an image: what the shader takes it for. Undefined for a buffer. */
+  readonly image?: ShaderImage;
+  /** Of a buffer: what its unsized array holds, or its only member; undefined if that is no number and no vector. */
+  readonly element?: ShaderType | undefined;
+}
+
+/** What a shader takes an image for. */
+export interface ShaderImage {
+  /** GLSL's name of its format: `"rgba8"`; undefined if it leaves that open. */
+  readonly glsl: string | undefined;
+  /** The format, as {@link PixelFormat} names it: `"rgba unorm8"`. */
+  readonly format: string | undefined;
+  /** The type in which the shader reads its channels. */
+  readonly kind: ChannelKind;
 }
 
 /** A member of a shader's push constants. */
@@ -35,8 +49,8 @@ export interface ShaderType {
 
 /** What a compute shader says of itself. */
 export interface Shader {
-  /** Its buffers, by binding. */
-  readonly buffers: readonly ShaderBuffer[];
+  /** Its buffers and images, by binding. */
+  readonly bindings: readonly ShaderBinding[];
   /** Its push constants, by offset. */
   readonly constants: readonly ShaderConstant[];
   /** The work-items of a work group, along three dimensions; undefined if they are specialization constants. */
@@ -54,6 +68,7 @@ const OP = {
   int: 21,
   float: 22,
   vector: 23,
+  image: 25,
   array: 28,
   runtimeArray: 29,
   struct: 30,
@@ -66,7 +81,12 @@ const OP = {
 const COMPUTE = 5;
 const LOCAL_SIZE = 17;
 const DECORATION = { block: 2, bufferBlock: 3, nonWritable: 24, binding: 33, set: 34, offset: 35 } as const;
+const IMAGE_2D = 1;
+const IMAGE_STORED = 2;
 const STORAGE = { uniformConstant: 0, uniform: 2, pushConstant: 9, storageBuffer: 12 } as const;
+
+/** The storage classes of what is bound. */
+const BOUND: readonly number[] = [STORAGE.uniformConstant, STORAGE.uniform, STORAGE.storageBuffer];
 
 /** The numbers of shaders, by kind and bits: their names in GLSL, those of their vectors, and the dtypes. */
 const NUMBERS: Readonly<Record<string, readonly [name: string, vector: string, dtype: DType]>> = {
@@ -123,34 +143,48 @@ export class Module {
       .find((words) => words[0] === COMPUTE && text(words.subarray(2)) === name)?.[1];
     const mode = this.#all(OP.executionMode).find(([id, mode]) => id === entry && mode === LOCAL_SIZE);
     const variables = this.#all(OP.variable).map(([type, id, storage]) => ({ id, storage, type: this.#pointee(type) }));
-    const odd = variables.find(({ storage, type }) =>
-      storage === STORAGE.uniformConstant || (storage === STORAGE.uniform && !this.#is(type, DECORATION.bufferBlock))
-    );
-    if (odd !== undefined) {
-      const what = `binding ${this.#decorated(odd.id, DECORATION.binding)} is no storage buffer.`;
-      throw checks.wrong("spirv", what, "Kernels take storage buffers (`buffer`) and push constants.");
-    }
-    const buffers = variables
-      .filter(({ storage }) => storage === STORAGE.storageBuffer || storage === STORAGE.uniform)
-      .map(({ id, type }) => this.#buffer(id, type)).sort((a, b) => a.binding - b.binding);
+    const bindings = variables
+      .filter(({ storage }) => BOUND.includes(storage))
+      .map(({ id, storage, type }) => this.#binding(id, storage, type)).sort((a, b) => a.binding - b.binding);
     const pushed = variables.find(({ storage }) => storage === STORAGE.pushConstant);
     const constants = pushed === undefined ? [] : this.#constants(pushed.type);
-    return { buffers, constants, ...(mode === undefined ? {} : { localSize: Array.from(mode.slice(2)) }) } as Shader;
+    return { bindings, constants, ...(mode === undefined ? {} : { localSize: Array.from(mode.slice(2)) }) } as Shader;
   }
 
-  #buffer(id: number, type: number): ShaderBuffer {
+  #binding(id: number, storage: number, type: number): ShaderBinding {
     const set = this.#decorated(id, DECORATION.set) ?? 0;
     const binding = this.#decorated(id, DECORATION.binding) ?? 0;
     if (set !== 0) throw checks.wrong("spirv", `binding ${binding} is in set ${set}: expected set 0 for all.`);
+    const named = { binding, name: this.#nameOf(id), isConst: this.#is(id, DECORATION.nonWritable) };
+    const image = storage === STORAGE.uniformConstant ? this.#image(type) : undefined;
+    if (image !== undefined) return { ...named, image };
+    if (storage === STORAGE.storageBuffer || this.#is(type, DECORATION.bufferBlock)) return this.#buffer(type, named);
+    throw checks.wrong(
+      "spirv",
+      `binding ${binding} is no storage buffer, and no storage image of two dimensions.`,
+      "Kernels take storage buffers (`buffer`), storage images (`image2D`) and push constants.",
+    );
+  }
+
+  #buffer(type: number, named: ShaderBinding): ShaderBinding {
     const members = this.#members(type);
     const only = members.length === 1 ? members[0] : undefined;
     const array = only === undefined
       ? undefined
       : this.#all(OP.runtimeArray).find(([result]) => result === only) ?? this.#find(OP.array, only);
-    const isConst = this.#is(id, DECORATION.nonWritable) ||
+    const isConst = named.isConst ||
       (members.length > 0 && members.every((_, i) => this.#member(type, i, DECORATION.nonWritable) !== undefined));
-    const name = this.#nameOf(id) ?? (only === undefined ? undefined : this.#memberName(type, 0));
-    return { binding, name, isConst, element: this.#type(array?.[1] ?? only) };
+    const name = named.name ?? (only === undefined ? undefined : this.#memberName(type, 0));
+    return { ...named, name, isConst, element: this.#type(array?.[1] ?? only) };
+  }
+
+  /** A storage image of two dimensions, without layers and samples; undefined for anything else. */
+  #image(type: number): ShaderImage | undefined {
+    const [, of, dimensions, , arrayed, samples, sampled, code] = this.#find(OP.image, type) ?? [];
+    if (dimensions !== IMAGE_2D || arrayed !== 0 || samples !== 0 || sampled !== IMAGE_STORED) return undefined;
+    const [glsl, format] = shaderFormat(code) ?? [];
+    const dtype = this.#type(of)?.element.dtypes?.[0];
+    return dtype === undefined ? undefined : { glsl, format, kind: kindOf(dtype) };
   }
 
   #constants(type: number): ShaderConstant[] {

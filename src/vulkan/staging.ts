@@ -4,6 +4,8 @@ import type { Undo } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { VulkanBuffer } from "./buffer.ts";
 import { copyCall } from "./commands.ts";
+import { type RowRange, rowsCall } from "./images/commands.ts";
+import type { ImageObject } from "./images/image_object.ts";
 import type { VulkanLane } from "./lane.ts";
 import type { OpenDevice } from "./open_device.ts";
 
@@ -12,6 +14,11 @@ const LENGTH = 4 << 20;
 
 /** Submits a command; returns its mark. */
 export type Submit = (call: Call<VulkanLane>) => number;
+
+/** Submits past all checks: for experiments. */
+export function submitterOn(line: Line<VulkanLane>): Submit {
+  return (call) => line.submitRaw(call).mark;
+}
 
 /** Memory that the CPU sees, through which bytes come and go. A copy is over before the next begins. */
 export class Staging {
@@ -45,6 +52,24 @@ export class Staging {
     }
   }
 
+  /** Writes all pixels of an image, given without gaps; blocks. */
+  writeImage(line: Line<VulkanLane>, submit: Submit, to: ImageObject, given: Uint8Array): void {
+    const { buffer, bytes } = this.#made;
+    forRows(to, given, (rows, part) => {
+      bytes.set(part);
+      finish(line, submit(rowsCall("write", to, buffer, rows)));
+    });
+  }
+
+  /** Reads all pixels of an image, without gaps; blocks. */
+  readImage(line: Line<VulkanLane>, submit: Submit, from: ImageObject, into: Uint8Array): void {
+    const { buffer, bytes } = this.#made;
+    forRows(from, into, (rows, part) => {
+      finish(line, submit(rowsCall("read", from, buffer, rows)));
+      part.set(bytes.subarray(0, part.length));
+    });
+  }
+
   get #made() {
     return this.#block ??= this.#make();
   }
@@ -53,6 +78,16 @@ export class Staging {
     const buffer = new VulkanBuffer(this.#device, LENGTH, { from: "new", place: "host", handleTypes: 0 });
     this.#undo.push(() => buffer.free());
     return { buffer, bytes: bytesAt(buffer.address!, LENGTH, "vulkan", this.#undo) };
+  }
+}
+
+/** The rows of an image, as many at a time as the block holds: a row has at most a megabyte. */
+function forRows({ spec: { height } }: ImageObject, all: Uint8Array, use: (rows: RowRange, part: Uint8Array) => void) {
+  const row = all.length / height;
+  const most = Math.floor(LENGTH / row);
+  for (let first = 0; first < height; first += most) {
+    const count = Math.min(most, height - first);
+    use({ first, count }, all.subarray(first * row, (first + count) * row));
   }
 }
 

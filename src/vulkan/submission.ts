@@ -48,14 +48,14 @@ export class Submission {
     this.#signals.values[this.#signalCount++] = value;
   }
 
-  /** Hands it to a queue; answers the code. */
-  submit(queue: VkQueue): number {
+  /** Hands it to a queue, which signals the fence behind it; answers the code. */
+  submit(queue: VkQueue, fence: VkFence = NO_FENCE): number {
     const [info, values] = [layouts.VkSubmitInfo.fields, layouts.VkTimelineSemaphoreSubmitInfo.fields];
     this.#info.put(info.waitSemaphoreCount, this.#waitCount);
     this.#info.put(info.signalSemaphoreCount, this.#signalCount);
     this.#values.put(values.waitSemaphoreValueCount, this.#waitCount);
     this.#values.put(values.signalSemaphoreValueCount, this.#signalCount);
-    return vulkan().vkQueueSubmit(queue, 1, this.#info, NO_FENCE);
+    return vulkan().vkQueueSubmit(queue, 1, this.#info, fence);
   }
 
   #grow(): void {

@@ -143,3 +143,15 @@ test("what came from another API goes on from there, not from here", (vulkan) =>
   const error = assertThrows(() => graph.map(mapped, other), NoRouteError);
   assert(error.message.includes("came from another API"), error.message);
 });
+
+test("memory whose view was moved away is kept, and its device with it, whatever ends first", () => {
+  for (const first of ["map", "context"]) {
+    const vulkan = VulkanContext.open();
+    const graph = new MapperGraph([host, vulkan]);
+    const tensor = vulkan.allocate({ ...WORDS, memory: "host" });
+    const mapped = graph.map(tensor, host);
+    const moved = mapped.view({ dtype: "u32" }).fill(5).buffer.transfer();
+    for (const one of first === "map" ? [mapped, tensor, graph, vulkan] : [vulkan, graph]) one[Symbol.dispose]();
+    assertEquals(new Set(new Uint32Array(moved).fill(6)), new Set([6]), first);
+  }
+});

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, LayoutError, region } from "@samepage/interop";
+import { ArgumentError, InteropError, LayoutError, region } from "@samepage/interop";
 import type { VulkanTensor } from "@samepage/interop/vulkan";
 import { struct } from "../../src/vulkan/struct.ts";
 import { ManualGate } from "../gate.ts";
@@ -109,4 +109,22 @@ test("a VkFence of another library's is a fence", async (vulkan) => {
     assertEquals(vkResetFences(device.handle, 1, new BigUint64Array([theirs])), 0);
   }
   undo.pop()!();
+});
+
+test("a VkFence is signalled behind work of any queue", async (vulkan) => {
+  using other = vulkan.createQueue();
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+  vulkan.queue.fill(tensor, 3);
+  using behind = other.createFence({ after: vulkan.queue.fence() });
+  const fence = vulkan.attachFence(behind.handle);
+  await fence.wait();
+  assertEquals([fence.reached(), vulkan.queue.fence().reached()], [true, true]);
+});
+
+test("a VkFence is a sync file where the device has those, or says why not", (vulkan) => {
+  using fence = vulkan.queue.createFence();
+  const { exports, imports } = vulkan.openDevice.abilities.fenceSyncFd;
+  if (!exports) assertThrows(() => fence.exportSyncFile(), InteropError, "VK_KHR_external_fence_fd");
+  if (!imports) assertThrows(() => vulkan.importFence(0), InteropError, "VK_KHR_external_fence_fd");
+  assertThrows(() => vulkan.importFence(-1), ArgumentError, "expected an open fd");
 });

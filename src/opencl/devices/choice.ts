@@ -1,6 +1,6 @@
 import { type Names, optionsIn, shown, shownFields } from "../../core/argument.ts";
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
-import { plainUuid } from "../../core/graph/context.ts";
+import { plainUuid } from "../../core/device/device_id.ts";
 import { environment } from "../../core/native/library.ts";
 import { checks } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";

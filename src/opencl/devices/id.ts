@@ -1,6 +1,6 @@
 import { CL_DEVICE_PCI_BUS_INFO_KHR, CL_DEVICE_UUID_KHR } from "../../../ffi/opencl/constants.ts";
 import { readClDevicePciBusInfoKhr } from "../../../ffi/opencl/structs.ts";
-import type { DeviceId } from "../../core/graph/context.ts";
+import type { DeviceId } from "../../core/device/device_id.ts";
 import { type Ask, bytes, from, listed } from "./queries.ts";
 
 const askUuid: Ask<DeviceId> = listed<DeviceId>(

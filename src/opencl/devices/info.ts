@@ -22,7 +22,7 @@ import {
   CL_PLATFORM_VERSION,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClDeviceId, ClPlatformId } from "../../../ffi/opencl/handles.ts";
-import type { DeviceId } from "../../core/graph/context.ts";
+import type { DeviceId } from "../../core/device/device_id.ts";
 import { askImages, askQueues, askSvm, type DeviceImages, type DeviceQueues, type DeviceSvm } from "./features.ts";
 import { askId } from "./id.ts";
 import {

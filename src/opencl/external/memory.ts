@@ -14,7 +14,9 @@ import { closeFd } from "../../core/native/fd.ts";
 import type { BaseContext } from "../base_context.ts";
 import { type BufferPart, own, partOf } from "../buffers/native.ts";
 import type { RootBuffer } from "../buffers/tensor.ts";
+import type { OpenCL } from "../../../ffi/opencl/functions.ts";
 import type { OpenCLDevice } from "../device.ts";
+import type { NativeImage } from "../images/native.ts";
 import { MARKER } from "../driver.ts";
 import { errcode, made } from "../errors.ts";
 import { extensionFunctions } from "../extension.ts";
@@ -33,41 +35,28 @@ const externalMemoryOf: (device: OpenCLDevice) => ExternalMemory = extensionFunc
   SYMBOLS,
 );
 
-const FN = "clCreateBufferWithProperties";
-
 /** The ledger's kind of an fd that a driver holds, until the buffer over its memory is released. */
 const HELD = "opencl.external_fd";
 
-/** A buffer over a whole block of another API's memory. */
-export class ExternalBuffer implements Import {
-  /** The buffer. */
+/** A `cl_mem` over memory of another API's. */
+abstract class ExternalObject implements Import {
+  /** The `cl_mem`. */
   readonly root: RootBuffer;
   /** The number of maps that use it. */
   holders = 0;
-  readonly #context: BaseContext;
+  /** The context. */
+  protected readonly context: BaseContext;
+  /** Releases it, and what was made of it. */
+  protected readonly undo: Undo = [];
   readonly #objects: BigUint64Array<ArrayBuffer>;
-  readonly #undo: Undo = [];
-  /** Its parts as sub-buffers, which last as long as it does. */
-  readonly #parts = new Map<string, BufferPart>();
   #isAcquired = false;
 
-  /** Takes the fd over, even if it fails. @throws {NativeCallError} if the driver refuses it. */
-  constructor(context: BaseContext, property: number, fd: number, byteLength: number) {
-    this.#context = context;
-    const mem = bufferOverFd(context, property, fd, byteLength, this.#undo);
+  /** `make` takes the fd over, even if it fails. */
+  constructor(context: BaseContext, make: (undo: Undo) => ClMem) {
+    this.context = context;
+    const mem = make(this.undo);
     this.root = { mem, hostAddress: undefined, hostWriters: 0 };
     this.#objects = BigUint64Array.of(mem);
-  }
-
-  /** The tensor's part of it: a sub-buffer if its alignment allows one. Each is made once. */
-  part(at: Layout): BufferPart {
-    const key = `${at.byteOffset} ${at.byteLength}`;
-    let part = this.#parts.get(key);
-    if (part === undefined) {
-      this.#parts.set(key, part = partOf(this.#context, this.root.mem, 0, at, this.#undo));
-    }
-    // Only the place of the elements is the part's: their shape may be another.
-    return { ...part, layout: { ...at, byteOffset: part.layout.byteOffset } };
   }
 
   /** The command that acquires it for OpenCL; undefined if another map has done so. */
@@ -87,18 +76,18 @@ export class ExternalBuffer implements Import {
    * a context that holds such a buffer.
    */
   release(): void {
-    const { line } = this.#context.queue;
+    const { line } = this.context.queue;
     if (this.#isAcquired) {
-      this.#undo.push(() => line.submitRaw(this.#handing("clEnqueueReleaseExternalMemObjectsKHR", false)).waitSync());
+      this.undo.push(() => line.submitRaw(this.#handing("clEnqueueReleaseExternalMemObjectsKHR", false)).waitSync());
     }
-    throwAll(unwind(this.#undo), "releasing an imported buffer");
+    throwAll(unwind(this.undo), "releasing imported memory");
   }
 
   #handing(
     fn: "clEnqueueAcquireExternalMemObjectsKHR" | "clEnqueueReleaseExternalMemObjectsKHR",
     isAcquired: boolean,
   ): Call<ClLane> {
-    const functions = externalMemoryOf(this.#context.device);
+    const functions = externalMemoryOf(this.context.device);
     return {
       fn,
       // Behind a marker, which does the waiting: with unfinished events in its own list, NVIDIA's driver (580.159) blocks.
@@ -114,14 +103,77 @@ export class ExternalBuffer implements Import {
   }
 }
 
+/** A buffer over a whole block of another API's memory. */
+export class ExternalBuffer extends ExternalObject {
+  /** Its parts as sub-buffers, which last as long as it does. */
+  readonly #parts = new Map<string, BufferPart>();
+
+  /** Takes the fd over, even if it fails. @throws {NativeCallError} if the driver refuses it. */
+  constructor(context: BaseContext, property: number, fd: number, byteLength: number) {
+    super(
+      context,
+      (undo) =>
+        overFd(
+          "clCreateBufferWithProperties",
+          context,
+          property,
+          fd,
+          undo,
+          (create, properties) =>
+            create(context.rawHandle, properties, CL_MEM_READ_WRITE, BigInt(byteLength), NULL, errcode),
+        ),
+    );
+  }
+
+  /** The tensor's part of it: a sub-buffer if its alignment allows one. Each is made once. */
+  part(at: Layout): BufferPart {
+    const key = `${at.byteOffset} ${at.byteLength}`;
+    let part = this.#parts.get(key);
+    if (part === undefined) {
+      this.#parts.set(key, part = partOf(this.context, this.root.mem, 0, at, this.undo));
+    }
+    // Only the place of the elements is the part's: their shape may be another.
+    return { ...part, layout: { ...at, byteOffset: part.layout.byteOffset } };
+  }
+}
+
+/** An image over another API's image, whose pixels lie in the driver's own order. */
+export class ExternalImage extends ExternalObject {
+  /** Takes the fd over, even if it fails. @throws {NativeCallError} if the driver refuses it. */
+  constructor(context: BaseContext, property: number, fd: number, { pixels, desc }: NativeImage) {
+    super(
+      context,
+      (undo) =>
+        overFd(
+          "clCreateImageWithProperties",
+          context,
+          property,
+          fd,
+          undo,
+          (create, properties) => create(context.rawHandle, properties, CL_MEM_READ_WRITE, pixels, desc, NULL, errcode),
+        ),
+    );
+  }
+}
+
+/** The functions that make an object over memory of another API's. */
+type Creating = "clCreateBufferWithProperties" | "clCreateImageWithProperties";
+
 /**
- * A buffer over the memory of another API's fd. It takes the fd over: a failed call closes it here, else the driver closes
- * it with the buffer. Until then the number must not be closed (facts: the driver would close it again, when it may belong
+ * An object over the memory of another API's fd. It takes the fd over: a failed call closes it here, else the driver closes
+ * it with the object. Until then the number must not be closed (facts: the driver would close it again, when it may belong
  * to another file).
  *
  * @throws {NativeCallError} if the driver refuses it; the code may be one of another API.
  */
-function bufferOverFd(context: BaseContext, property: number, fd: number, byteLength: number, undo: Undo): ClMem {
+function overFd<Fn extends Creating>(
+  fn: Fn,
+  context: BaseContext,
+  property: number,
+  fd: number,
+  undo: Undo,
+  call: (create: NonNullable<OpenCL[Fn]>, properties: BigUint64Array<ArrayBuffer>) => ClMem,
+): ClMem {
   const properties = BigUint64Array.of(
     BigInt(property),
     BigInt(fd),
@@ -132,10 +184,9 @@ function bufferOverFd(context: BaseContext, property: number, fd: number, byteLe
   );
   let mem: ClMem;
   try {
-    const create = newer(FN);
-    mem = made(create(context.rawHandle, properties, CL_MEM_READ_WRITE, BigInt(byteLength), NULL, errcode), FN);
+    mem = made(call(newer(fn), properties), fn);
   } catch (error) {
-    throwAll([error, ...unwind([() => closeFd(fd)])], "making a buffer over an fd");
+    throwAll([error, ...unwind([() => closeFd(fd)])], "importing memory");
     throw error;
   }
   ledger.add(HELD);

@@ -124,6 +124,8 @@ export interface OpenCLImageFormat {
 export interface PixelFormat extends OpenCLImageFormat {
   /** `RGBA UNORM_INT8`. */
   readonly name: string;
+  /** The same in the words of all APIs: `rgba unorm8`. */
+  readonly common: string;
   /** CL_R and so on. */
   readonly orderCode: number;
   /** CL_SNORM_INT8 and so on. */
@@ -140,11 +142,12 @@ export interface PixelFormat extends OpenCLImageFormat {
 
 function openclFormat(order: ChannelOrder, type: ChannelType): PixelFormat {
   const [{ code: orderCode, order: channels }, { code: typeCode, encoding }] = [ORDERS[order], TYPES[type]];
-  const { dtype, elements, bytesPerPixel, kind } = pixelFormat(channels, encoding);
+  const { name: common, dtype, elements, bytesPerPixel, kind } = pixelFormat(channels, encoding);
   return Object.freeze({
     order,
     type,
     name: `${order} ${type}`,
+    common,
     orderCode,
     typeCode,
     dtype,

@@ -40,6 +40,43 @@ export function nativePitches({ type, pitch }: ImageShape): readonly [row: bigin
   return [BigInt(pitch.row), BigInt(slice)];
 }
 
+/** An image as OpenCL's functions take it: a `cl_image_format` and a `cl_image_desc`. */
+export interface NativeImage {
+  /** The format. */
+  readonly pixels: DataView<ArrayBuffer>;
+  /** Size and pitches. */
+  readonly desc: DataView<ArrayBuffer>;
+}
+
+/** Describes an image. `pitches`: of memory that is given, and is no driver's own. */
+export function describeImage(
+  format: PixelFormat,
+  image: ImageShape,
+  pitches: readonly [row: bigint, slice: bigint] = [0n, 0n],
+  buffer = 0n as ClMem,
+): NativeImage {
+  const pixels = new DataView(new ArrayBuffer(cl_image_format.size));
+  writeClImageFormat(pixels, 0, {
+    image_channel_order: format.orderCode,
+    image_channel_data_type: format.typeCode,
+  });
+  const [x, y, z] = image.extent.map(BigInt);
+  const desc = new DataView(new ArrayBuffer(cl_image_desc.size));
+  writeClImageDesc(desc, 0, {
+    image_type: IMAGE_TYPES[image.type].code,
+    image_width: x,
+    image_height: HAS_HEIGHT.includes(image.type) ? y : 0n,
+    image_depth: image.type === "3D" ? z : 0n,
+    image_array_size: image.type === "1D array" ? y : image.type === "2D array" ? z : 0n,
+    image_row_pitch: pitches[0],
+    image_slice_pitch: pitches[1],
+    num_mip_levels: 0,
+    num_samples: 0,
+    buffer,
+  });
+  return { pixels, desc };
+}
+
 /** A new image, whose release goes on the undo list. Kernels can read and write it; the grants limit access. */
 export function createImage(
   context: BaseContext,
@@ -48,27 +85,8 @@ export function createImage(
   memory: ImageMemory,
   undo: Undo,
 ): ClMem {
-  const pixels = new DataView(new ArrayBuffer(cl_image_format.size));
-  writeClImageFormat(pixels, 0, {
-    image_channel_order: format.orderCode,
-    image_channel_data_type: format.typeCode,
-  });
-  const [x, y, z] = image.extent.map(BigInt);
   const given = memory.address !== NULL || memory.buffer !== undefined;
-  const [rowPitch, slicePitch] = given ? nativePitches(image) : [0n, 0n];
-  const desc = new DataView(new ArrayBuffer(cl_image_desc.size));
-  writeClImageDesc(desc, 0, {
-    image_type: IMAGE_TYPES[image.type].code,
-    image_width: x,
-    image_height: HAS_HEIGHT.includes(image.type) ? y : 0n,
-    image_depth: image.type === "3D" ? z : 0n,
-    image_array_size: image.type === "1D array" ? y : image.type === "2D array" ? z : 0n,
-    image_row_pitch: rowPitch,
-    image_slice_pitch: slicePitch,
-    num_mip_levels: 0,
-    num_samples: 0,
-    buffer: memory.buffer ?? 0n as ClMem,
-  });
+  const { pixels, desc } = describeImage(format, image, given ? nativePitches(image) : undefined, memory.buffer);
   // An image over a buffer has the buffer's flags.
   const flags = memory.buffer === undefined ? memory.flags | CL_MEM_READ_WRITE : memory.flags;
   const mem = opencl().clCreateImage!(context.rawHandle, flags, pixels, desc, memory.address, errcode);

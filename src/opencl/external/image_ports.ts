@@ -1,0 +1,108 @@
+import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
+import type { Memory, Offer } from "../../core/device/memory.ts";
+import { LayoutError, type Refusal } from "../../core/errors.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { BaseContext, BaseQueue } from "../base_context.ts";
+import { describeImage } from "../images/native.ts";
+import { type ImageShape, isProblem } from "../images/shape.ts";
+import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/tensor.ts";
+import { movePixels } from "../transfers/image.ts";
+import { EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
+import { ExternalImage } from "./memory.ts";
+
+type Closed = Omit<Refusal, "edge"> | undefined;
+
+const [OPAQUE_FD] = MEMORY_HANDLES;
+
+/** The images of one format, as their imports know them. */
+interface ImportingTarget extends BaseImageTarget {
+  readonly context: BaseContext & { readonly queue: BaseQueue };
+}
+
+/**
+ * Images of other APIs as images of one format, by opaque fds (cl_khr_external_memory). Only images in the driver's own
+ * order of pixels come so: over rows of pixels, or over a buffer, a driver was seen to answer success and to show wrong
+ * pixels (facts/gpu.md).
+ */
+export function imagePortsOf<T extends ImageTensor>(
+  target: ImportingTarget,
+  make: (init: Omit<ImageTensorInit, "target">) => T,
+): Memory<T, ExternalImage> {
+  const { context } = target;
+  const problem = lacking(context, [EXTERNAL_MEMORY, OPAQUE_FD.extension]);
+  const { uuid } = context.id;
+  const offer: Offer<Described> = {
+    kind: OPAQUE_FD.kind,
+    device: uuid === undefined ? {} : { uuid },
+    closed: () => problem === undefined ? undefined : { reason: problem },
+  };
+  const images: Images<ExternalImage> = {
+    exports: [],
+    imports: [offer],
+    refuse: (source) => refuseSource(target, source),
+    import: (port) => imported(target, port),
+  };
+  return {
+    exports: [],
+    imports: [],
+    images,
+    get line() {
+      return context.queue.line;
+    },
+    tensor({ handle: { root }, layout, ...about }) {
+      const image = target.fit(layout);
+      if (isProblem(image)) throw unfit(image.problem); // `refuse` has seen that it is none
+      return make({ ...about, layout, image, root, handle: root.mem });
+    },
+    copies: {
+      write: (image, bytes) =>
+        uncounted(bytes.length, () => movePixels(context.queue, "clEnqueueWriteImage", image, bytes)),
+      read: (image, into) => uncounted(into.length, () => movePixels(context.queue, "clEnqueueReadImage", image, into)),
+    },
+  };
+
+  /** An experiment's copies are not the program's. */
+  function uncounted(bytes: number, copy: () => void): void {
+    copy();
+    context.countCopied(-bytes);
+  }
+}
+
+function refuseSource(target: ImportingTarget, { info, planes }: Described): Closed {
+  if (!target.context.queue.resource.isLive) return { reason: `${target.context.name}, or its queue, was disposed.` };
+  if (info !== undefined || planes.length !== 1) {
+    return {
+      reason: "it is a frame, and an image has one plane.",
+      remedy: "Map its planes, each to images of its own format: frame.planes[0].",
+    };
+  }
+  const image = target.fit(planes[0].layout);
+  if (isProblem(image)) {
+    return { reason: image.problem, ...(image.remedy === undefined ? {} : { remedy: image.remedy }) };
+  }
+  return image.type === "2D" ? undefined : { reason: `it is one picture, and these are ${image.type} images.` };
+}
+
+function imported(target: ImportingTarget, port: ImagePort): ImportedImage<ExternalImage> {
+  const { context, format } = target;
+  const { width, height, modifier, format: of, objects: [memory] } = port;
+  if (modifier !== undefined) throw unfit("its pixels lie row by row, and OpenCL would show others, without an error.");
+  if (of !== undefined && of.name !== format.common) {
+    throw unfit(`its pixels are ${of.name}, and those of ${format.name} are ${format.common}.`);
+  }
+  const row = width * format.bytesPerPixel;
+  const shape: ImageShape = { type: "2D", extent: [width, height, 1], pitch: { row, slice: row * height } };
+  const described = describeImage(format, shape);
+  const image = new ExternalImage(context, OPAQUE_FD.property, memory.takeFd(), described);
+  image.holders++;
+  return {
+    handles: [image],
+    begin: () => image.acquire(),
+    end: () => image.handBack(),
+    release: () => image.release(),
+  };
+}
+
+function unfit(what: string): LayoutError {
+  return new LayoutError(`source: ${what}`, { api: "opencl", fn: "clCreateImageWithProperties", argument: "source" });
+}

@@ -1,0 +1,107 @@
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkFence } from "../../ffi/vulkan/handles.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { InteropError, throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { duplicateFd } from "../core/native/fd.ts";
+import { attachedFence } from "./attached_fence.ts";
+import type { VulkanBase } from "./base.ts";
+import { check } from "./errors.ts";
+import { givenAway } from "./fds.ts";
+import { checks } from "./library.ts";
+import type { OpenDevice } from "./open_device.ts";
+import type { VulkanQueue } from "./queue.ts";
+import { struct } from "./struct.ts";
+
+const SYNC_FD = vk.VK_EXTERNAL_FENCE_HANDLE_TYPE_SYNC_FD_BIT;
+
+/** A `VkFence` that is signalled behind work, for other code that waits for one. Made by `queue.createFence()`. */
+export class VulkanFence extends NativeObject {
+  /** Its end of life: it waits for the work. */
+  readonly resource: Resource;
+  readonly #handle: VkFence;
+  readonly #device: OpenDevice;
+
+  /** Made by a queue. */
+  constructor(base: VulkanBase, queue: VulkanQueue, waits: readonly Fence[]) {
+    super();
+    const undo: Undo = [];
+    const device = this.#device = base.openDevice;
+    const fence = this.#handle = createFence(device, undo, device.abilities.fenceSyncFd.exports);
+    try {
+      const call = { fn: "vkQueueSubmit", call: (lane: typeof queue.line.lane) => lane.mark(undefined, 0n, fence) };
+      const signalled = queue.line.submitRaw(call, waits);
+      this.resource = new Resource({ name: "VkFence", owners: [queue.resource], undo });
+      this.resource.usedBy(signalled);
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "making a fence");
+      throw error;
+    }
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** The `VkFence`. It lives until it is disposed. */
+  get handle(): VkFence {
+    this.resource.assertLive();
+    return this.#handle;
+  }
+
+  /**
+   * Its signal as a sync file (VK_KHR_external_fence_fd), whose fd the caller owns; -1 if the driver saw the signal come. The
+   * sync file takes the signal along: the `VkFence` itself is as new afterwards.
+   *
+   * @throws {InteropError} if the device exports no fences so.
+   */
+  exportSyncFile(): number {
+    this.resource.assertLive();
+    assertAble(this.#device, "exports");
+    const out = new Int32Array(1);
+    const info = struct("VkFenceGetFdInfoKHR", { fence: this.#handle, handleType: SYNC_FD });
+    check(this.#device.extensions.vkGetFenceFdKHR!(this.#device.handle, info, out), "vkGetFenceFdKHR");
+    return out[0];
+  }
+}
+
+/**
+ * A sync file as a fence of the device's (vkImportFenceFdKHR): its fd is duplicated.
+ *
+ * @throws {InteropError} if the device imports no fences so.
+ */
+export function importedFence(base: VulkanBase, fd: number): Fence {
+  const { openDevice: device } = base;
+  base.resource.assertLive();
+  if (!Number.isInteger(fd) || fd < 0) throw checks.wrongKind("fd", "an open fd", fd);
+  assertAble(device, "imports");
+  const undo: Undo = [];
+  try {
+    const own = duplicateFd(fd);
+    const fence = givenAway(own, "importing a fence", () => {
+      const fence = createFence(device, undo, false);
+      const flags = vk.VK_FENCE_IMPORT_TEMPORARY_BIT;
+      const info = struct("VkImportFenceFdInfoKHR", { fence, flags, handleType: SYNC_FD, fd: own });
+      check(device.extensions.vkImportFenceFdKHR!(device.handle, info), "vkImportFenceFdKHR");
+      return fence;
+    });
+    return attachedFence(base, fence, undo);
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "importing a fence");
+    throw error;
+  }
+}
+
+function createFence(device: OpenDevice, undo: Undo, exports: boolean): VkFence {
+  const pNext = exports ? struct("VkExportFenceCreateInfo", { handleTypes: SYNC_FD }) : undefined;
+  return device.create<VkFence>("Fence", struct("VkFenceCreateInfo", { pNext }), undo);
+}
+
+function assertAble(device: OpenDevice, way: "exports" | "imports"): void {
+  if (device.abilities.fenceSyncFd[way]) return;
+  const lacking = device.lacks("VK_KHR_external_fence_fd");
+  const reason = lacking?.reason ??
+    `${device.facts.name} answers that its fences ${way === "exports" ? "become" : "are"} no sync files.`;
+  const fields = { api: "vulkan", fn: way === "exports" ? "vkGetFenceFdKHR" : "vkImportFenceFdKHR" };
+  throw new InteropError(reason, lacking?.remedy === undefined ? fields : { ...fields, hint: lacking.remedy });
+}

@@ -1,0 +1,236 @@
+import { NULL } from "../../../ffi/address.ts";
+import * as vk from "../../../ffi/vulkan/constants.ts";
+import type { VkCommandBuffer, VkDeviceMemory, VkImage, VkImageView } from "../../../ffi/vulkan/handles.ts";
+import * as layouts from "../../../ffi/vulkan/structs.ts";
+import { LayoutError, throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
+import { check } from "../errors.ts";
+import { vulkan } from "../library.ts";
+import { allocateMemory, type MemoryInfo, needsOf, type Origin } from "../memory_object.ts";
+import type { OpenDevice } from "../open_device.ts";
+import { SharedMemory } from "../shared_memory.ts";
+import { chain, type Struct, struct } from "../struct.ts";
+import { type Order, tilingOf } from "./abilities.ts";
+import type { VulkanFormat } from "./formats.ts";
+
+/** Where the pixels lie in the memory. */
+export interface Rows {
+  /** The first byte of the first row. */
+  readonly offset: number;
+  /** From one row to the next, in bytes. */
+  readonly stride: number;
+}
+
+/**
+ * The order of the pixels: the driver's own; rows one after the other, as the driver lays them out; that of a DRM format
+ * modifier, of which the driver takes the best; or that of somebody else's memory, which is known.
+ */
+export type Tiling =
+  | { readonly order: "optimal" | "linear" }
+  | { readonly order: "modifier"; readonly of: readonly bigint[] }
+  | { readonly order: "given"; readonly modifier: bigint; readonly rows: Rows };
+
+/** The key of an allocation's image. */
+const IMAGE = {};
+
+/** The image that an allocation was made for, if it is Vulkan's. */
+export function objectOf(allocation: Allocation): ImageObject | undefined {
+  return allocation.findAttachment(IMAGE);
+}
+
+/** What an image is made of. */
+export interface ImageSpec {
+  /** The format of its pixels. */
+  readonly format: VulkanFormat;
+  /** Pixels along x. */
+  readonly width: number;
+  /** Pixels along y. */
+  readonly height: number;
+  /** What it is used for: VkImageUsageFlagBits. */
+  readonly usage: number;
+}
+
+/** New or imported memory for an image; the memory is one image's alone where one of both asks for that. */
+export interface ImageMemory {
+  /** Where it comes from. */
+  readonly origin: Extract<Origin, { readonly from: "new" | "fd" }>;
+  /** The order of the pixels. */
+  readonly tiling: Tiling;
+  /** True if the memory must be this image's alone. */
+  readonly dedicated: boolean;
+  /** The length of memory that comes from elsewhere. */
+  readonly byteLength?: number;
+}
+
+/** Another library's image. */
+export interface ForeignImage {
+  /** Where it comes from. */
+  readonly origin: { readonly from: "foreign"; readonly image: VkImage; readonly layout: number };
+}
+
+const { VK_IMAGE_LAYOUT_UNDEFINED: UNDEFINED, VK_IMAGE_LAYOUT_GENERAL: GENERAL } = vk;
+const COLOR = { aspectMask: vk.VK_IMAGE_ASPECT_COLOR_BIT, levelCount: 1, layerCount: 1 };
+
+/**
+ * A `VkImage` and its memory: what an image's tensor is made with. Its layout is VK_IMAGE_LAYOUT_GENERAL from the first
+ * command that uses it, so that every API finds it so. For those who write backends.
+ */
+export class ImageObject extends SharedMemory {
+  /** The `VkImage`. */
+  readonly image: VkImage;
+  /** The `VkDeviceMemory`; undefined for another library's image. */
+  readonly memory: VkDeviceMemory | undefined;
+  /** What the memory was made with: whoever imports it has to say the same. Undefined for another library's image. */
+  readonly info: MemoryInfo | undefined;
+  /** What it is made of. */
+  readonly spec: ImageSpec;
+  /** The DRM format modifier that the pixels lie by; 0 for rows one after the other, undefined for an order unknown. */
+  readonly modifier: bigint | undefined;
+  /** The order of its pixels; undefined for another library's image. */
+  readonly order: Order | undefined;
+  /** Where they lie in the memory, if that is told: not in the driver's own order. */
+  readonly rows: Rows | undefined;
+  #layout: number;
+  #view: VkImageView | undefined;
+
+  /** Makes the image, and takes or imports its memory; or uses another library's. An fd is the driver's only if this succeeds. */
+  constructor(device: OpenDevice, spec: ImageSpec, from: ImageMemory | ForeignImage) {
+    super(device, from.origin);
+    this.spec = spec;
+    if (isForeign(from)) {
+      this.image = from.origin.image;
+      this.#layout = from.origin.layout;
+      return;
+    }
+    const { origin, tiling, byteLength } = from;
+    const { undo } = this;
+    this.#layout = origin.from === "new" ? UNDEFINED : GENERAL;
+    try {
+      this.image = createImage(device, spec, from, undo);
+      const needs = needsOf((told) => {
+        const info = struct("VkImageMemoryRequirementsInfo2", { image: this.image });
+        vulkan().vkGetImageMemoryRequirements2(device.handle, info, told);
+      });
+      if (byteLength !== undefined && needs.size > byteLength) throw tooShort(needs.size, byteLength);
+      const wanted = { ...needs, size: byteLength ?? needs.size, dedicated: needs.dedicated || from.dedicated };
+      const { handle, info } = allocateMemory(device, origin, wanted, { image: this.image }, undo);
+      this.memory = handle;
+      this.info = info;
+      check(vulkan().vkBindImageMemory(device.handle, this.image, handle, 0n), "vkBindImageMemory");
+      this.modifier = modifierOf(device, this.image, tiling);
+      this.order = tiling.order === "optimal" || tiling.order === "linear" ? tiling.order : this.modifier;
+      this.rows = rowsOf(device, this.image, tiling);
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "making an image");
+      throw error;
+    }
+  }
+
+  /** Makes an allocation known as this image's own. */
+  attachTo(allocation: Allocation): void {
+    allocation.attachment(IMAGE, () => this);
+  }
+
+  /** The `VkImageView` of all of it, which shaders use. It is made the first time this is asked for. */
+  get view(): VkImageView {
+    if (this.#view !== undefined) return this.#view;
+    const { image, spec: { format: { code: format } } } = this;
+    const info = struct("VkImageViewCreateInfo", { image, viewType: vk.VK_IMAGE_VIEW_TYPE_2D, format, ...COLOR });
+    return this.#view = this.device.create<VkImageView>("ImageView", info, this.undo);
+  }
+
+  /** True if shaders can use it. */
+  get isStorage(): boolean {
+    return (this.spec.usage & vk.VK_IMAGE_USAGE_STORAGE_BIT) !== 0;
+  }
+
+  /** Before a command of Vulkan's: brings a new image into its layout. @see {@link SharedMemory} */
+  override acquire(commands: VkCommandBuffer, family: number): void {
+    if (this.#layout === GENERAL) super.acquire(commands, family);
+    else this.pass(commands, vk.VK_QUEUE_FAMILY_IGNORED, vk.VK_QUEUE_FAMILY_IGNORED);
+  }
+
+  /** After its submit. @see {@link SharedMemory} */
+  override taken(): void {
+    super.taken();
+    this.#layout = GENERAL;
+  }
+
+  /** Records the barrier. @see {@link SharedMemory} */
+  protected override pass(commands: VkCommandBuffer, from: number, to: number): void {
+    const barrier = struct("VkImageMemoryBarrier", {
+      srcAccessMask: vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT,
+      dstAccessMask: vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT,
+      oldLayout: this.#layout,
+      newLayout: GENERAL,
+      srcQueueFamilyIndex: from,
+      dstQueueFamilyIndex: to,
+      image: this.image,
+      ...COLOR,
+    });
+    const all = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    vulkan().vkCmdPipelineBarrier(commands, all, all, 0, 0, NULL, 0, NULL, 1, barrier.address);
+  }
+}
+
+function isForeign(from: ImageMemory | ForeignImage): from is ForeignImage {
+  return from.origin.from === "foreign";
+}
+
+function createImage(device: OpenDevice, spec: ImageSpec, { origin, tiling }: ImageMemory, undo: Undo): VkImage {
+  const handleTypes = origin.from === "new" ? origin.handleTypes : origin.handleType;
+  const { format: { code: format }, width, height, usage } = spec;
+  const info = struct("VkImageCreateInfo", {
+    ...{ imageType: vk.VK_IMAGE_TYPE_2D, format, width, height, depth: 1, mipLevels: 1, arrayLayers: 1 },
+    ...{ samples: vk.VK_SAMPLE_COUNT_1_BIT, tiling: nativeTiling(tiling), usage },
+    ...{ sharingMode: vk.VK_SHARING_MODE_EXCLUSIVE, initialLayout: UNDEFINED },
+  });
+  const links: Struct[] = [];
+  if (handleTypes !== 0) links.push(struct("VkExternalMemoryImageCreateInfo", { handleTypes }));
+  if (tiling.order === "modifier") {
+    links.push(struct("VkImageDrmFormatModifierListCreateInfoEXT", {
+      drmFormatModifierCount: tiling.of.length,
+      pDrmFormatModifiers: BigUint64Array.from(tiling.of),
+    }));
+  } else if (tiling.order === "given") {
+    const { modifier, rows: { offset, stride } } = tiling;
+    links.push(struct("VkImageDrmFormatModifierExplicitCreateInfoEXT", {
+      drmFormatModifier: modifier,
+      drmFormatModifierPlaneCount: 1,
+      pPlaneLayouts: struct("VkSubresourceLayout", { offset, rowPitch: stride }),
+    }));
+  }
+  return device.create<VkImage>("Image", chain(info, ...links), undo);
+}
+
+function nativeTiling({ order }: Tiling): number {
+  return tilingOf(order === "optimal" || order === "linear" ? order : 0n);
+}
+
+function modifierOf(device: OpenDevice, image: VkImage, { order }: Tiling): bigint | undefined {
+  if (order === "optimal") return undefined;
+  if (order === "linear") return 0n; // DRM_FORMAT_MOD_LINEAR
+  const told = struct("VkImageDrmFormatModifierPropertiesEXT");
+  const fn = "vkGetImageDrmFormatModifierPropertiesEXT";
+  check(device.extensions[fn]!(device.handle, image, told), fn);
+  return told.word(layouts.VkImageDrmFormatModifierPropertiesEXT.fields.drmFormatModifier);
+}
+
+function rowsOf(device: OpenDevice, image: VkImage, { order }: Tiling): Rows | undefined {
+  if (order === "optimal") return undefined;
+  const aspectMask = order === "linear" ? COLOR.aspectMask : vk.VK_IMAGE_ASPECT_MEMORY_PLANE_0_BIT_EXT;
+  const told = struct("VkSubresourceLayout");
+  vulkan().vkGetImageSubresourceLayout(device.handle, image, struct("VkImageSubresource", { aspectMask }), told);
+  const { offset, rowPitch } = layouts.VkSubresourceLayout.fields;
+  return { offset: Number(told.word(offset)), stride: Number(told.word(rowPitch)) };
+}
+
+function tooShort(needs: number, has: number): LayoutError {
+  return new LayoutError(`source: Vulkan needs ${needs} bytes for such an image, and the memory has ${has}.`, {
+    api: "vulkan",
+    fn: "vkGetImageMemoryRequirements2",
+    argument: "source",
+    hint: "Are size, format, stride and tiling what its owner has? Each has to be the same.",
+  });
+}

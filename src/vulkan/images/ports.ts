@@ -1,0 +1,217 @@
+import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../../core/device/image_port.ts";
+import type { Memory, Offer, Sample } from "../../core/device/memory.ts";
+import { Port } from "../../core/device/port.ts";
+import { LayoutError, type Refusal, throwAll } from "../../core/errors.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { Mapped } from "../../core/tensors/mapped.ts";
+import { givenAway } from "../fds.ts";
+import { type ExportKind, HANDLES } from "../handle_kinds.ts";
+import type { VulkanImageTarget } from "../image.ts";
+import { submitterOn } from "../staging.ts";
+import type { Order } from "./abilities.ts";
+import { ImageObject, objectOf, type Rows, type Tiling } from "./image_object.ts";
+import { pixelsIn } from "./shape.ts";
+import { VulkanImage } from "./tensor.ts";
+
+type Closed = Omit<Refusal, "edge"> | undefined;
+
+/**
+ * Rows of pixels by an opaque fd, which only Vulkan imports: over such images OpenCL and CUDA were seen to show wrong pixels
+ * and no error (facts/gpu.md), so `"opaque-fd"` itself is for images in the driver's own order.
+ */
+const FD_OF_ROWS = "opaque-fd of rows";
+
+/** A kind of port here, and the fd that it has. */
+type ImageKind = ExportKind | typeof FD_OF_ROWS;
+
+function fdOf(kind: string): ExportKind {
+  return kind === "dma-buf" ? kind : "opaque-fd";
+}
+
+/** The rows of an experiment's image. */
+const SAMPLE_ROWS = 16;
+
+/** What images of one format give to other kinds of memory, and take from them: themselves, and no bytes. */
+export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObject> {
+  const { line, staging } = target.base;
+  const submit = submitterOn(line);
+  const copies = {
+    write: ({ rawHandle }: VulkanImage, bytes: Uint8Array) => staging.writeImage(line, submit, rawHandle, bytes),
+    read: ({ rawHandle }: VulkanImage, into: Uint8Array) => staging.readImage(line, submit, rawHandle, into),
+  };
+  const sample = (
+    exportAs: ExportKind,
+    tiling: "optimal" | "linear",
+    length: number,
+    undo: Undo,
+  ): Sample<VulkanImage> => {
+    const { elements, bytesPerPixel } = target.format;
+    const shape = [SAMPLE_ROWS, length / SAMPLE_ROWS / bytesPerPixel, elements];
+    const tensor = target.allocate({ shape, tiling, exportAs });
+    undo.push(() => tensor[Symbol.dispose]());
+    return { tensor, write: (bytes) => copies.write(tensor, bytes), read: (into) => copies.read(tensor, into) };
+  };
+  const device = { uuid: target.context.id.uuid! };
+  const exports = (kind: ImageKind): Offer<Described> => ({
+    kind,
+    refuse: (source) => refuseExport(target, source, kind),
+    sample() {
+      const order = kind === "opaque-fd" ? "optimal" : "linear";
+      const name = `${order} images of ${target.format.vulkan} by their ${fdOf(kind)}`;
+      return { name, make: (length, undo) => sample(fdOf(kind), order, length, undo) };
+    },
+  });
+  const imports = (kind: ImageKind): Offer<Described> => ({
+    kind,
+    closed: () => target.base.openDevice.lacks(HANDLES[fdOf(kind)].extension),
+  });
+  const images: Images<ImageObject> = {
+    exports: [{ ...exports("opaque-fd"), device }, exports("dma-buf"), { ...exports(FD_OF_ROWS), device }],
+    imports: [{ ...imports("opaque-fd"), device }, imports("dma-buf"), { ...imports(FD_OF_ROWS), device }],
+    refuse: (source) => refuseSource(target, source),
+    export: exported,
+    import: (port) => imported(target, port),
+  };
+  return { line, exports: [], imports: [], images, copies, tensor: (init) => new VulkanImage({ ...init, target }) };
+}
+
+function refuseExport({ base }: VulkanImageTarget, source: Described, kind: ImageKind): Closed {
+  const object = objectOf(source.range.allocation);
+  if (object === undefined || !object.isOf(base.openDevice)) {
+    return {
+      reason: `the image came from another API, and Vulkan makes no ${kind} of it.`,
+      remedy: "Map the image that it came from.",
+    };
+  }
+  if (kind === "opaque-fd" && object.order === "linear") return ONLY_VULKAN;
+  const crosses = kind !== FD_OF_ROWS || object.order === "linear";
+  if (crosses && object.exportsAs(HANDLES[fdOf(kind)].type)) return undefined;
+  if (object.memory === undefined) {
+    return {
+      reason: "the image is another library's, and only that one can export its memory.",
+      remedy: "Have that library export it, or allocate it here.",
+    };
+  }
+  if (kind === "dma-buf" && object.order === "optimal") return ONLY_THE_DEVICE;
+  return {
+    reason: `the image was made to go out by another kind of fd, and not as ${kind}.`,
+    remedy: `Allocate it with { exportAs: "${fdOf(kind)}" }, and tiling ${
+      kind === "opaque-fd" ? '"optimal"' : '"linear"'
+    }.`,
+  };
+}
+
+/** Why an image in the driver's own order is no dma-buf. */
+export const ONLY_THE_DEVICE = {
+  reason: "only the device knows its own order of pixels: a dma-buf's users could not tell them apart.",
+  remedy: 'Allocate it with { tiling: "linear" }, or { tiling: { modifiers } }.',
+} as const;
+
+/** Why rows of pixels are no image of OpenCL's or CUDA's. */
+const ONLY_VULKAN = {
+  reason: "its pixels lie row by row: other APIs would show wrong pixels of such an fd, and say nothing.",
+  remedy: 'Allocate it with { tiling: "optimal" }.',
+} as const;
+
+/** Is it an image of this format? An image of Vulkan's has exactly this one. */
+function refuseSource({ format, base }: VulkanImageTarget, { info, planes, target }: Described): Closed {
+  if (info !== undefined || planes.length !== 1) {
+    return {
+      reason: "it is a frame, and an image of Vulkan's has one plane.",
+      remedy: "Map its planes, each to images of its own format: frame.planes[0].",
+    };
+  }
+  const other = (target as Partial<VulkanImageTarget>).kind === "vulkan.image"
+    ? (target as VulkanImageTarget).format
+    : format;
+  if (other !== format) {
+    return {
+      reason: `its pixels are ${other.vulkan}, and these images have ${format.vulkan}.`,
+      remedy: `Map it to vulkan.image("${other.vulkan}").`,
+    };
+  }
+  const { shape, dtype } = planes[0].layout;
+  if (dtype !== format.dtype) {
+    return { reason: `its elements are ${dtype}; those of ${format.vulkan} are ${format.dtype}.` };
+  }
+  try {
+    const { maxImageDimension2D: most } = base.openDevice.facts.limits;
+    const { width, height } = pixelsIn(shape, format);
+    if (Math.max(width, height) <= most) return undefined;
+    return { reason: `${width} × ${height} pixels are more than the ${most} along a side of ${base.name}.` };
+  } catch (error) {
+    return { reason: (error as Error).message };
+  }
+}
+
+function exported(source: Mapped, kind: string): ExportedImage {
+  const { rawHandle: object, width, height, format } = source as VulkanImage;
+  const { type } = HANDLES[fdOf(kind)];
+  const { size: byteLength, dedicated } = object.info!;
+  const { offset, stride } = object.rows ?? { offset: 0, stride: 0 };
+  const port = new ImagePort(kind, {
+    objects: [new Port(kind, { fd: object.exportFd(type), byteLength })],
+    planes: [{ object: 0, offset, stride }],
+    ...{ width, height, format, dedicated, modifier: object.modifier },
+  });
+  return { port, begin: () => object.handOver(type) };
+}
+
+function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<ImageObject> {
+  const { base: { openDevice: device }, format, abilities } = target;
+  const { width, height, objects: [memory], planes: [plane] } = port;
+  const kind = fdOf(port.kind);
+  const handleType = HANDLES[kind].type;
+  const { order, tiling } = wayIn(target, port);
+  const closed = target.closedFor(kind, "imports", order);
+  if (closed !== undefined) throw unfit(closed.reason, closed.remedy);
+  const { usage, dedicated } = abilities.of(order, handleType)!;
+  const fd = memory.takeFd();
+  const object = givenAway(fd, "importing an image", () =>
+    new ImageObject(device, { format, width, height, usage }, {
+      origin: { from: "fd", fd, handleType },
+      tiling,
+      dedicated: dedicated || port.dedicated,
+      byteLength: memory.byteLength,
+    }));
+  const undo: Undo = [() => object.free()];
+  try {
+    if (order === "linear") assertRows(object, plane);
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "importing an image");
+    throw error;
+  }
+  return { handles: [object], end: () => object.giveBack(), release: () => object.free() };
+}
+
+/** How an image is made whose pixels lie as a port says. */
+function wayIn(
+  { base, format }: VulkanImageTarget,
+  port: ImagePort,
+): { readonly order: Order; readonly tiling: Tiling } {
+  const { modifier, objects, planes: [plane, ...others] } = port;
+  if (modifier === undefined) return { order: "optimal", tiling: { order: "optimal" } };
+  if (objects.length !== 1 || others.length > 0) {
+    const what = `${objects.length} objects and ${others.length + 1} planes of memory`;
+    throw unfit(`it lies in ${what}; images of ${format.vulkan} have one of each here.`);
+  }
+  const isByModifier = port.kind === "dma-buf" && base.openDevice.has("VK_EXT_image_drm_format_modifier");
+  if (modifier === 0n && !isByModifier) return { order: "linear", tiling: { order: "linear" } };
+  return { order: modifier, tiling: { order: "given", modifier, rows: plane } };
+}
+
+/** Without a DRM modifier, the driver lays rows out by itself. */
+function assertRows({ rows }: ImageObject, given: Rows): void {
+  const { offset, stride } = rows!;
+  if (given.offset === offset && given.stride === stride) return;
+  const what =
+    `its rows lie ${given.stride} bytes apart from byte ${given.offset} on, and Vulkan would have them ${stride} ` +
+    `apart from byte ${offset} on`;
+  throw unfit(`${what}: without VK_EXT_image_drm_format_modifier it takes no others.`, "Allocate them so.");
+}
+
+function unfit(what: string, hint?: string): LayoutError {
+  const fields = { api: "vulkan", fn: "vkCreateImage", argument: "source" };
+  return new LayoutError(`source: ${what}`, hint === undefined ? fields : { ...fields, hint });
+}

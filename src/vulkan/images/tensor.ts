@@ -1,0 +1,47 @@
+import { LayoutError } from "../../core/errors.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { type Part, Tensor } from "../../core/tensors/tensor.ts";
+import type { VulkanFormat } from "./formats.ts";
+import type { ImageObject } from "./image_object.ts";
+
+/**
+ * An image: pixels that a shader reads and writes by coordinates. Its handle is an {@link ImageObject}.
+ *
+ * `layout` has no gaps: where the pixels lie in the device's memory is the driver's affair. `queue.read` and `queue.write`
+ * bring them in that order.
+ */
+export class VulkanImage extends Tensor<ImageObject> {
+  /** The format of its pixels. */
+  get format(): VulkanFormat {
+    return this.rawHandle.spec.format;
+  }
+
+  /** Pixels along x. */
+  get width(): number {
+    return this.rawHandle.spec.width;
+  }
+
+  /** Pixels along y. */
+  get height(): number {
+    return this.rawHandle.spec.height;
+  }
+
+  /** The DRM format modifier by which the pixels lie; 0 if row by row, undefined if only the driver knows. */
+  get modifier(): bigint | undefined {
+    return this.rawHandle.modifier;
+  }
+
+  /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */
+  protected derive({ layout, grant, name }: Part): VulkanImage {
+    const { layout: own, target, rawHandle: handle } = this;
+    if (layout.dtype !== own.dtype || layout.byteLength !== own.byteLength || `${layout.shape}` !== `${own.shape}`) {
+      throw new LayoutError(`layout: an image has no parts that are images, as of ${this.name}.`, {
+        api: "vulkan",
+        argument: "layout",
+        hint: "Give the shader an origin.",
+      });
+    }
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    return new VulkanImage({ target, handle, layout, resource, parent: this });
+  }
+}

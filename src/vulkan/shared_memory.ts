@@ -1,0 +1,124 @@
+import * as vk from "../../ffi/vulkan/constants.ts";
+import type { VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.ts";
+import type { Call } from "../core/device/driver.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { FdSource } from "./fds.ts";
+import type { Used, VulkanLane } from "./lane.ts";
+import { exportMemory, type MemoryInfo } from "./memory_object.ts";
+import type { OpenDevice } from "./open_device.ts";
+
+const { VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT: DMA_BUF } = vk;
+
+/** Who has the memory: nobody has used it, this Vulkan does, or it was handed to another API or process. */
+export type Holder = "nobody" | "vulkan" | "others";
+
+/** Where memory comes from. New memory goes out by some kinds of handle; that of others came by one. */
+export interface Whence {
+  /** `"fd"` for that of others. */
+  readonly from: string;
+  /** The kinds that it may go out by: a bit for each. */
+  readonly handleTypes?: number;
+  /** The kind that it came by. */
+  readonly handleType?: number;
+}
+
+/** A buffer or an image with memory that other APIs may use too, by turns. */
+export abstract class SharedMemory implements Used {
+  /** The `VkDeviceMemory`; undefined where it is another library's. */
+  abstract readonly memory: VkDeviceMemory | undefined;
+  /** What the memory was made with: whoever imports it has to say the same. */
+  abstract readonly info: MemoryInfo | undefined;
+  /** The device. */
+  protected readonly device: OpenDevice;
+  /** Gives all of it back. */
+  protected readonly undo: Undo = [];
+  readonly #handleTypes: number;
+  readonly #fds = new Map<number, FdSource>();
+  #holder: Holder;
+  #others: number;
+
+  /** Memory of others is acquired by the first command that uses it. */
+  constructor(device: OpenDevice, { from, handleTypes = 0, handleType = 0 }: Whence) {
+    this.device = device;
+    this.#handleTypes = handleTypes;
+    this.#holder = from === "fd" ? "others" : "nobody";
+    this.#others = this.#familyOf(handleType);
+  }
+
+  /** True if this device made it, and not another that shows the same memory. */
+  isOf(device: OpenDevice): boolean {
+    return this.device === device;
+  }
+
+  /** True if its memory was made to go out by this kind of handle. */
+  exportsAs(handleType: number): boolean {
+    return (this.#handleTypes & handleType) !== 0;
+  }
+
+  /** A new fd of the whole memory, which the caller owns. */
+  exportFd(handleType: number): number {
+    let source = this.#fds.get(handleType);
+    if (source === undefined) {
+      const made = source = new FdSource(() => exportMemory(this.device, this.memory!, handleType));
+      this.#fds.set(handleType, made);
+      this.undo.push(() => made.close());
+    }
+    return source.take();
+  }
+
+  /**
+   * Hands it to other APIs by a kind of handle: the command that releases it, if Vulkan has used it since they had it last.
+   * A later command of Vulkan's takes it back by itself, so that memory which others use by turns costs no commands here.
+   */
+  handOver(handleType: number): Call<VulkanLane> | undefined {
+    this.#others = this.#familyOf(handleType);
+    if (this.#holder === "vulkan") return this.#release();
+    this.#holder = "others";
+    return undefined;
+  }
+
+  /** The command that gives memory of others back to them. Where no command has used it, it has nothing to do. */
+  giveBack(): Call<VulkanLane> {
+    const release = this.#release();
+    return { ...release, call: (lane) => this.#holder === "vulkan" ? release.call(lane) : lane.mark() };
+  }
+
+  /** Before a command of Vulkan's. @see {@link Used} */
+  acquire(commands: VkCommandBuffer, family: number): void {
+    if (this.#holder === "others") this.pass(commands, this.#others, family);
+  }
+
+  /** After its submit. @see {@link Used} */
+  taken(): void {
+    this.#holder = "vulkan";
+  }
+
+  /** Gives all of it back. */
+  free(): void {
+    throwAll(unwind(this.undo), "freeing memory of Vulkan's");
+  }
+
+  /** Records a barrier that passes it from one family of queues to another. */
+  protected abstract pass(commands: VkCommandBuffer, from: number, to: number): void;
+
+  #release(): Call<VulkanLane> {
+    return {
+      fn: "vkQueueSubmit",
+      call: (lane) => {
+        const code = lane.run([], (commands) => {
+          this.pass(commands, this.device.handles.queueFamily, this.#others);
+        });
+        if (code === 0) this.#holder = "others";
+        return code;
+      },
+    };
+  }
+
+  /** The queues of those who have a handle of this kind: behind a dma-buf there may be no Vulkan at all. */
+  #familyOf(handleType: number): number {
+    return handleType === DMA_BUF && this.device.has("VK_EXT_queue_family_foreign")
+      ? vk.VK_QUEUE_FAMILY_FOREIGN_EXT
+      : vk.VK_QUEUE_FAMILY_EXTERNAL;
+  }
+}

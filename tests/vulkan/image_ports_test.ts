@@ -1,0 +1,135 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { host, LayoutError, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
+import { VulkanContext, type VulkanImage } from "@samepage/interop/vulkan";
+import { ImagePort } from "../../src/core/device/image_port.ts";
+import { Port } from "../../src/core/device/port.ts";
+import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
+import { openFds, shader, test } from "./help.ts";
+
+const RGBA = "R8G8B8A8_UNORM";
+const SIZE = { shape: [33, 70, 4] } as const;
+const BYTES = 33 * 70 * 4;
+
+function pattern(seed: number): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from({ length: BYTES }, (_, i) => (i * 31 + seed) % 251);
+}
+
+function pixelsOf(image: VulkanImage): Uint8Array {
+  const seen = new Uint8Array(image.layout.byteLength);
+  (image.target.context as VulkanContext).queue.read(image, seen);
+  return seen;
+}
+
+/** Two `VkDevice`s of one device, that share images by opaque fds. */
+function pair(vulkan: VulkanContext) {
+  using made = new DisposableStack();
+  const other = made.use(VulkanContext.open({ uuid: vulkan.id.uuid! }));
+  const graph = made.use(new MapperGraph([host, vulkan, other]));
+  const kept = made.move();
+  return { other, graph, [Symbol.dispose]: () => kept.dispose() };
+}
+
+test("an image is another Vulkan's, in place: each sees what the other writes, and shaders use it", (vulkan) => {
+  using both = pair(vulkan);
+  const { other, graph } = both;
+  using program = other.program(shader("invert"));
+  using kernel = program.kernel();
+  using count = other.allocate({ shape: [1], dtype: "u32" });
+  for (const tiling of ["optimal", "linear"] as const) {
+    using image = vulkan.image(RGBA).allocate({ ...SIZE, tiling, exportAs: "opaque-fd" });
+    vulkan.queue.write(image, pattern(1));
+    for (let i = 0; i < 3; i++) {
+      using mapped = graph.map(image, other.image(RGBA));
+      assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [
+        ["vulkan.image→vulkan.image", "alias"],
+      ]);
+      assertEquals(pixelsOf(mapped), i % 2 === 0 ? pattern(1) : pattern(1).map((byte) => 255 - byte));
+      kernel.run([9, 5], [mapped, count]);
+    }
+    assertEquals(pixelsOf(image), pattern(1).map((byte) => 255 - byte));
+    using reader = graph.map(image, other.image(RGBA), { access: "read" });
+    assertEquals(pixelsOf(image), pixelsOf(reader), "both may read");
+    assertThrows(() => kernel.run([9, 5], [reader, count]), Error, "may be written");
+  }
+});
+
+test("what shares no memory is found out: the experiment writes and reads on both sides", (vulkan) => {
+  using both = pair(vulkan);
+  const { other, graph } = both;
+  using image = vulkan.image("R8_UINT").allocate({ shape: [33, 70] });
+  const { steps: [{ evidence }] } = graph.explain(image, other.image("R8_UINT"));
+  assertEquals(evidence, "proven by aliasing both ways, optimal images of R8_UINT by their opaque-fd");
+});
+
+test("an image says why it does not cross", (vulkan) => {
+  using both = pair(vulkan);
+  const { other, graph } = both;
+  const target = other.image(RGBA);
+  const reason = (image: VulkanImage, to: Parameters<typeof graph.map>[1], options = {}) => {
+    const { refused } = assertThrows(() => graph.map(image, to, options), NoRouteError);
+    return refused.map(({ reason }) => reason).join("; ");
+  };
+  using image = vulkan.image(RGBA).allocate(SIZE);
+  const said = reason(image, other.image("R8G8B8A8_UINT"));
+  assert(said.includes("its pixels are R8G8B8A8_UNORM, and these images have R8G8B8A8_UINT"), said);
+  using mapped = graph.map(image, target);
+  const third = reason(mapped, vulkan.image(RGBA));
+  assert(third.includes("came from another API"), third);
+  mapped[Symbol.dispose]();
+  using attached = vulkan.image("R8_UINT").attach(0x123456789n, { shape: [2, 2] });
+  const foreign = reason(attached, other.image("R8_UINT"));
+  assert(foreign.includes("another library's"), foreign);
+});
+
+test("a port of an image is checked before the driver sees it, and its fd is closed once", (vulkan) => {
+  const target = vulkan.image(RGBA);
+  if (!target.abilities.of("optimal", 1)?.imports) return;
+  using strange = host.allocate({ shape: [65_536], dtype: "u8", sharable: true });
+  const known = duplicateFd(strange.exportFd());
+  const before = openFds();
+  const port = (fields: Partial<ConstructorParameters<typeof ImagePort>[1]>, byteLength = 65_536) =>
+    new ImagePort("opaque-fd", {
+      objects: [new Port("opaque-fd", { fd: duplicateFd(known), byteLength })],
+      planes: [{ object: 0, offset: 0, stride: 0 }],
+      ...{ width: 70, height: 33 },
+      ...fields,
+    });
+  const taken = (given: ImagePort) => {
+    using one = given;
+    target.ports.images!.import!(one, "read-write", strange.described);
+  };
+  assertThrows(() => taken(port({}, 1000)), LayoutError, "and the memory has 1000");
+  assertThrows(() => taken(port({ modifier: 1n << 56n })), LayoutError, "cross by dma-bufs");
+  assertThrows(() => taken(port({})), NativeCallError, "vkAllocateMemory");
+  assertEquals([openFds(), statusOf(known).byteLength], [before, 65_536n]);
+  closeFd(known);
+});
+
+test("an image's fd is exported once, and nothing stays open", (vulkan) => {
+  using both = pair(vulkan);
+  const { other, graph } = both;
+  {
+    using image = vulkan.image(RGBA).allocate(SIZE);
+    using _ = graph.map(image, other.image(RGBA)); // the proof
+  }
+  const before = openFds();
+  {
+    using image = vulkan.image(RGBA).allocate(SIZE);
+    for (let i = 0; i < 10; i++) {
+      using _first = graph.map(image, other.image(RGBA), { access: "read" });
+      using _second = graph.map(image, other.image(RGBA), { access: "read" });
+    }
+  }
+  assertEquals(openFds(), before);
+});
+
+test("a buffer that came from another Vulkan goes on from there, not from here", (vulkan) => {
+  using both = pair(vulkan);
+  const { other, graph } = both;
+  using third = VulkanContext.open({ uuid: vulkan.id.uuid! });
+  using all = new MapperGraph([vulkan, other, third]);
+  using tensor = vulkan.allocate({ shape: [64], dtype: "u32" });
+  using mapped = graph.map(tensor, other);
+  const { refused } = assertThrows(() => all.map(mapped, third), NoRouteError);
+  assert(refused.some(({ reason }) => reason.includes("came from another API")), JSON.stringify(refused));
+});
