@@ -1,6 +1,7 @@
 import type { Memory } from "../core/device/memory.ts";
 import { throwAll } from "../core/errors.ts";
-import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import type { DeviceId } from "../core/device/device_id.ts";
+import type { Context, Target } from "../core/graph/context.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";

@@ -1,7 +1,7 @@
 import { cudaErrorInsufficientDriver, cudaErrorNoDevice } from "../../ffi/cuda_runtime/errors.ts";
 import { cudaDeviceProp } from "../../ffi/cuda_runtime/structs.ts";
 import { object, shown, shownFields } from "../core/argument.ts";
-import { type DeviceId, plainUuid } from "../core/graph/context.ts";
+import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
 import { ArgumentError, type InteropError } from "../core/errors.ts";
 import { attributesOf, type CudaAttributes } from "./attributes.ts";
 import { check, checkDriver, cudaError } from "./errors.ts";

@@ -1,6 +1,6 @@
 import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Call, Driver, LineEvents } from "../core/device/driver.ts";
-import type { DeviceId } from "../core/graph/context.ts";
+import type { DeviceId } from "../core/device/device_id.ts";
 import { cudaError, CudaLostError } from "./errors.ts";
 import { semaphores } from "./external/semaphore.ts";
 import { cudart } from "./library.ts";

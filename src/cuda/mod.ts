@@ -75,3 +75,7 @@ export type { ParameterType } from "./kernels/declared.ts";
 export type { ParameterInfo } from "./kernels/declared.ts";
 export type { KernelNeeds } from "./kernels/limits.ts";
 export { CudaBuildError } from "./kernels/errors.ts";
+export { CudaStreamConsumer } from "./egl/consumer.ts";
+export { type CudaProducerInit, CudaStreamProducer } from "./egl/producer.ts";
+export { CudaEglImage } from "./egl/image.ts";
+export type { CudaStreamEnd, EglStreamLike } from "./egl/end.ts";

@@ -4,7 +4,7 @@ import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handl
 import type { Imported, Memory, Offer, SampleClass } from "../../core/device/memory.ts";
 import { Port } from "../../core/device/port.ts";
 import { LayoutError, throwAll } from "../../core/errors.ts";
-import type { DeviceId } from "../../core/graph/context.ts";
+import type { DeviceId } from "../../core/device/device_id.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Undo } from "../../core/life/undo.ts";

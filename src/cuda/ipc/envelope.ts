@@ -1,7 +1,7 @@
 import { cudaIpcMemHandle_t } from "../../../ffi/cuda_runtime/structs.ts";
 import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../envelope/envelope.ts";
 import { ArgumentError, messageOf } from "../../core/errors.ts";
-import type { DeviceId } from "../../core/graph/context.ts";
+import type { DeviceId } from "../../core/device/device_id.ts";
 import { type Layout, layout } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 

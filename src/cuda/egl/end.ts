@@ -1,0 +1,93 @@
+import { isMade } from "../../core/argument.ts";
+import { DisposedError } from "../../core/errors.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
+import { Resource } from "../../core/life/resource.ts";
+import type { Undo } from "../../core/life/undo.ts";
+import { checks } from "../check.ts";
+import type { CudaPrimaryContext } from "../base.ts";
+import { check, checkRelease } from "../errors.ts";
+import { owned } from "../primary_context.ts";
+import { CudaStream } from "../stream.ts";
+
+/** An `EGLStream`, as its ends see it: an `EglStream` of samepage's, or any object that asks EGL the same questions. */
+export interface EglStreamLike {
+  /** The `EGLStreamKHR`. */
+  readonly handle: bigint;
+  /** How many frames wait in order; 0 for a mailbox. */
+  readonly fifo: number;
+  /** True if the last frame stays in the stream. */
+  readonly reuse: boolean;
+  /** What it waits for: "created", "connecting", "empty", "new-frame", "old-frame", "disconnected". */
+  readonly state: string;
+  /** How many frames the producer has put in so far. */
+  readonly produced: number;
+  /** The number of the frame that the consumer has acquired last. */
+  readonly consumed: number;
+}
+
+/** How long an end waits before it asks the stream again, in milliseconds. */
+const PAUSE = 1;
+
+/** One end of a stream in CUDA: a connection, and the CUDA stream in whose order frames come and go. */
+export abstract class CudaStreamEnd extends NativeObject {
+  /** Its context. */
+  readonly context: CudaPrimaryContext;
+  /** The EGL stream. */
+  readonly eglStream: EglStreamLike;
+  /** The CUDA stream. */
+  readonly stream: CudaStream;
+  /** Its end of life: it disconnects. */
+  readonly resource: Resource;
+  /** A `cudaEglStreamConnection`. */
+  protected readonly connection: BigUint64Array<ArrayBuffer> = new BigUint64Array(1);
+
+  /** Connects. */
+  constructor(
+    stream: CudaStream,
+    eglStream: EglStreamLike,
+    side: "Consumer" | "Producer",
+    connect: (connection: BigUint64Array<ArrayBuffer>) => number,
+    disconnect: (connection: BigUint64Array<ArrayBuffer>) => number,
+  ) {
+    super();
+    const { context, resource: owner } = stream;
+    this.context = context;
+    this.stream = stream;
+    this.eglStream = eglStream;
+    const { connection } = this;
+    const fn = `cudaEGLStream${side}`;
+    context.within(() => check(connect(connection), `${fn}Connect`));
+    const undo: Undo = [];
+    owned(context, `cuda.eglStream${side}`, undo, () => checkRelease(disconnect(connection), `${fn}Disconnect`));
+    this.resource = new Resource({ name: `cuda ${side.toLowerCase()} of an EGLStream`, owners: [owner], undo });
+  }
+
+  /** `cudaStream_t *`, for calls. */
+  protected get streamPointer(): BigUint64Array<ArrayBuffer> {
+    return BigUint64Array.of(this.stream.rawHandle);
+  }
+
+  /** True while the other end may still act. */
+  protected get isOpen(): boolean {
+    return this.resource.isLive && this.eglStream.state !== "disconnected";
+  }
+
+  /** Lets other work of this thread go on for a while. */
+  protected async pause(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    if (!this.resource.isLive) throw new DisposedError(`${this.resource.name} was disposed.`, { api: "cuda" });
+  }
+}
+
+/** Checks what an end is made with, before anything native: a wrong order of connecting spoils the stream. */
+export function assertEnds(stream: unknown, eglStream: EglStreamLike, expected: readonly string[], what: string): void {
+  if (!isMade(stream, CudaStream)) throw checks.wrongKind("stream", "a CudaStream", stream);
+  checks.handleIn(eglStream?.handle, "eglStream.handle");
+  const { state } = eglStream;
+  if (expected.includes(state)) return;
+  throw checks.wrong(
+    "eglStream",
+    `expected a stream that is ${expected.map((name) => `"${name}"`).join(" or ")}, got "${state}".`,
+    `${what} A stream that was connected in another order is of no more use: make a new one.`,
+  );
+}

@@ -1,0 +1,118 @@
+import type { Address } from "../../../ffi/address.ts";
+import * as names from "../../../ffi/cuda_egl/constants.ts";
+import { cudaEglFrame } from "../../../ffi/cuda_egl/structs.ts";
+import { cudaChannelFormatKindUnsigned } from "../../../ffi/cuda_runtime/constants.ts";
+import { InteropError } from "../../core/errors.ts";
+import { type ImageInfo, imageInfo } from "../../core/layout/frame_info.ts";
+import { type Layout, layout } from "../../core/layout/layout.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
+import { IMAGE_FORMATS, type ImageFormat } from "../../core/layout/pixel_formats.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
+import { checks } from "../check.ts";
+import type { CudaTensor } from "../tensor.ts";
+
+/** CUDA's names of the formats, by the order of bytes that cuda_egl_interop.h says of each. */
+const COLOURS: { readonly [F in ImageFormat]?: number } = {
+  GRAY8: names.cudaEglColorFormatL,
+  RGBA: names.cudaEglColorFormatABGR,
+  BGRA: names.cudaEglColorFormatARGB,
+  NV12: names.cudaEglColorFormatYVU420SemiPlanar,
+  I420: names.cudaEglColorFormatYUV420Planar,
+  P010: names.cudaEglColorFormatY10V10U10_420SemiPlanar,
+};
+
+type Field = keyof typeof cudaEglFrame.fields;
+
+/** A `cudaEglFrame`: what a stream carries. */
+export class FrameStruct {
+  /** Its bytes. */
+  readonly bytes: Uint8Array<ArrayBuffer> = new Uint8Array(cudaEglFrame.size);
+  readonly #view = new DataView(this.bytes.buffer);
+
+  /** A frame of pointers. @throws {ArgumentError} for a format that CUDA has not. */
+  static of(frame: Frame<CudaTensor>): FrameStruct {
+    const struct = new FrameStruct();
+    const info = frame.info as ImageInfo;
+    frame.planes.forEach(
+      ({ address, layout: { shape: [height, width, channels = 1], strides: [stride], dtype } }, i) => {
+        const bits = 8 * sizeOf(dtype);
+        const at = (name: string) => `plane_${i}_${name}` as Field;
+        struct.#word(`pitch_${i}_ptr` as Field, address);
+        struct.#word(`pitch_${i}_pitch` as Field, BigInt(stride));
+        struct.#word(`pitch_${i}_xsize` as Field, BigInt(width * channels * sizeOf(dtype)));
+        struct.#word(`pitch_${i}_ysize` as Field, BigInt(height));
+        struct.#number(at("width"), width);
+        struct.#number(at("height"), height);
+        struct.#number(at("pitch"), stride);
+        struct.#number(at("numChannels"), channels);
+        ["x", "y", "z", "w"].slice(0, channels).forEach((channel) => struct.#number(at(`desc_${channel}`), bits));
+        struct.#number(at("desc_f"), cudaChannelFormatKindUnsigned);
+      },
+    );
+    struct.#number("planeCount", frame.planes.length);
+    struct.#number("frameType", names.cudaEglFrameTypePitch);
+    struct.#number("eglColorFormat", colourOf(info.format));
+    return struct;
+  }
+
+  /** True if the planes are CUDA arrays, of which only the driver knows the order of the pixels. */
+  get isArrays(): boolean {
+    return this.#read("frameType") === names.cudaEglFrameTypeArray;
+  }
+
+  /** The `cudaArray_t` of a plane. */
+  arrayOf(plane: number): bigint {
+    return this.#view.getBigUint64(cudaEglFrame.fields[`array_${plane}` as Field].offset, true);
+  }
+
+  /** The address of a plane. */
+  addressOf(plane: number): Address {
+    return this.#view.getBigUint64(cudaEglFrame.fields[`pitch_${plane}_ptr` as Field].offset, true) as Address;
+  }
+
+  /** How many planes it has. */
+  get planeCount(): number {
+    return this.#read("planeCount");
+  }
+
+  /** What it is. @throws {InteropError} for a format that is none of ours. */
+  get info(): ImageInfo {
+    const colour = this.#read("eglColorFormat");
+    const format = (Object.keys(COLOURS) as ImageFormat[]).find((format) => COLOURS[format] === colour);
+    if (format === undefined) {
+      const hint = `Have the producer present one of ${Object.keys(COLOURS).join(", ")}.`;
+      const fields = { api: "cuda", fn: "cudaGraphicsResourceGetMappedEglFrame", hint };
+      throw new InteropError(`the frame has CUDA's colour format ${colour}, which samepage does not know.`, fields);
+    }
+    return imageInfo({ format, width: this.#read("plane_0_width"), height: this.#read("plane_0_height") });
+  }
+
+  /** Where each plane lies, counted from its own address. */
+  layouts(info: ImageInfo): readonly Layout[] {
+    return IMAGE_FORMATS[info.format].planes.map(({ elements, dtype, step }, i) => {
+      const size = [info.height / step, info.width / step];
+      const pitch = this.#read(`plane_${i}_pitch` as Field);
+      const strides = elements === 1 ? [pitch, sizeOf(dtype)] : [pitch, elements * sizeOf(dtype), sizeOf(dtype)];
+      return layout({ shape: elements === 1 ? size : [...size, elements], dtype, strides });
+    });
+  }
+
+  #word(name: Field, value: bigint): void {
+    this.#view.setBigUint64(cudaEglFrame.fields[name].offset, value, true);
+  }
+
+  #number(name: Field, value: number): void {
+    this.#view.setUint32(cudaEglFrame.fields[name].offset, value, true);
+  }
+
+  #read(name: Field): number {
+    return this.#view.getUint32(cudaEglFrame.fields[name].offset, true);
+  }
+}
+
+/** CUDA's name of a format. @throws {ArgumentError} for one that streams do not carry. */
+export function colourOf(format: ImageFormat): number {
+  const colour = COLOURS[format];
+  if (colour !== undefined) return colour;
+  throw checks.wrong("info", `streams of CUDA's carry ${Object.keys(COLOURS).join(", ")}, and not ${format}.`);
+}

@@ -1,0 +1,231 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { Line } from "../core/device/line.ts";
+import { throwAll } from "../core/errors.ts";
+import type { DeviceId } from "../core/device/device_id.ts";
+import type { Target } from "../core/graph/context.ts";
+import { whole } from "../core/layout/layout.ts";
+import { forgotten } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import type { EglBase } from "./base.ts";
+import { type Display, displayOf, type EglPlatform, openDisplay } from "./display.ts";
+import { EglDriver } from "./driver.ts";
+import { EglImages } from "./images.ts";
+import { EglLane } from "./lane.ts";
+import { checks } from "./library.ts";
+import { assertGles, OpenContext, WANTED } from "./open_context.ts";
+import { EglQueue } from "./queue.ts";
+import { EglStream, type EglStreamInit } from "./stream.ts";
+import { attachedSync, ReusableSync } from "./syncs.ts";
+
+/** The display to open. */
+export interface EglChoice {
+  /**
+   * How the display is found. By default a GPU by its device, where EGL lists one, else without a window system
+   * (`"surfaceless"`), as Mesa offers it.
+   */
+  readonly platform?: EglPlatform;
+  /** The place of a device in the list of {@link eglDevices}. */
+  readonly device?: number;
+}
+
+/** The objects of a program's own EGL. They live longer than the context. */
+export interface EglHandles {
+  /** An initialised `EGLDisplay`. */
+  readonly display: bigint;
+  /** An `EGLContext` of OpenGL ES on it, whose textures are shared. */
+  readonly context?: bigint;
+}
+
+const CHOICE: Names<EglChoice> = { platform: true, device: true };
+const HANDLES: Names<EglHandles> = { display: true, context: true };
+const PLATFORMS: { readonly [P in EglPlatform]: unknown } = { surfaceless: true, device: true, default: true };
+
+/** The drivers of displays: the lines of one wait for each other. */
+const drivers = new Map<Address, EglDriver>();
+
+/**
+ * An OpenGL ES context of its own, without a window, on an EGL display. Its images are the target `egl.image`. It is a
+ * thread's current context only while a call of samepage's runs; then what was current before is put back.
+ *
+ * @example
+ * ```ts
+ * import { EglContext } from "@samepage/interop/egl";
+ *
+ * using egl = EglContext.open();
+ * console.log(egl.name, egl.version);
+ * ```
+ */
+export class EglContext extends NativeObject implements EglBase {
+  /** The API's name. */
+  readonly api = "egl";
+  /** Who draws, for messages: `"llvmpipe (LLVM 15.0.6, 256 bits)"`. */
+  readonly name: string;
+  /** The device's UUID, where the driver tells it. */
+  readonly id: DeviceId;
+  /** Its images. */
+  readonly image: EglImages;
+  /** The images. */
+  readonly targets: readonly Target[];
+  /** Its end of life: pictures end first. */
+  readonly resource: Resource;
+  /** Its commands. */
+  readonly queue: EglQueue;
+  /** Their order. For those who write mappers. */
+  readonly line: Line<EglLane>;
+  /** The open GL context. For those who write mappers. */
+  readonly openContext: OpenContext;
+  /** Its work. For those who write mappers. */
+  readonly driver: EglDriver;
+  #bytesCopied = 0;
+
+  private constructor(open: OpenContext, undo: Undo) {
+    super();
+    const { display, facts } = open;
+    this.openContext = open;
+    this.name = facts.renderer;
+    this.id = facts.id;
+    const known = drivers.get(display.handle);
+    this.driver = known ?? new EglDriver(display);
+    if (known === undefined) drivers.set(display.handle, this.driver);
+    this.resource = new Resource({ name: `egl context (${this.name})`, undo });
+    this.line = new Line<EglLane>({
+      driver: this.driver,
+      name: `egl commands (${this.name})`,
+      owners: [this.resource],
+      open: (events) => new EglLane(open, events),
+    });
+    this.queue = new EglQueue(this, this.line);
+    this.image = new EglImages(this);
+    this.targets = [this.image];
+    forgotten.register(this, this.resource.name, this);
+  }
+
+  /**
+   * Opens a display, and a context on it.
+   *
+   * @throws {LibraryNotFoundError} if there is no libEGL or libGLESv2.
+   * @throws {ArgumentError} for a platform or a device that this machine has not.
+   * @throws {NativeCallError} if no driver serves the display.
+   */
+  static open(choice: EglChoice = {}): EglContext {
+    const { platform, device } = optionsIn(choice, CHOICE, "choice");
+    if (platform !== undefined) checks.nameIn(platform, PLATFORMS, "choice.platform");
+    if (device !== undefined) whole(device, "choice.device", 0);
+    if (device !== undefined && platform !== undefined && platform !== "device") {
+      throw checks.wrong("choice.device", `the platform "${platform}" has no devices.`, 'Use { platform: "device" }.');
+    }
+    return EglContext.#made(openDisplay(platform, device), NULL);
+  }
+
+  /**
+   * Makes a context of its own on a program's display. Where a context of the program's is given, both share their textures:
+   * `egl.image.wrap()` takes those. The program's context stays as it is.
+   *
+   * @param handles live handles; wrong ones may crash the process
+   * @throws {ArgumentError} for what cannot be a handle, and a context of another API.
+   * @throws {NativeCallError} for a display that is not initialised.
+   */
+  static attach(handles: EglHandles): EglContext {
+    const { display: given, context } = optionsIn(handles, HANDLES, "handles");
+    const handle = checks.handleIn<Address>(given, "handles.display");
+    const share = context === undefined ? NULL : checks.handleIn<Address>(context, "handles.context");
+    const display = displayOf(handle);
+    if (share !== NULL) assertGles(handle, share);
+    return EglContext.#made(display, share);
+  }
+
+  static #made(display: Display, share: Address): EglContext {
+    const undo: Undo = [];
+    try {
+      return new EglContext(new OpenContext(display, share, undo), undo);
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "opening an EGL context");
+      throw error;
+    }
+  }
+
+  /** The `EGLContext`. */
+  get handle(): Address {
+    this.resource.assertLive();
+    return this.openContext.handle;
+  }
+
+  /** The `EGLDisplay`. */
+  get display(): Address {
+    this.resource.assertLive();
+    return this.openContext.display.handle;
+  }
+
+  /** The version of EGL: `"1.5"`. */
+  get version(): string {
+    return this.openContext.display.version;
+  }
+
+  /** The version of OpenGL ES: `"OpenGL ES 3.2 Mesa 22.3.6"`. */
+  get glVersion(): string {
+    return this.openContext.facts.version;
+  }
+
+  /** The extensions of the display and of OpenGL ES. */
+  get extensions(): readonly string[] {
+    const { display, facts } = this.openContext;
+    return [...display.extensions, ...facts.extensions];
+  }
+
+  /** The extensions for sharing that the driver has not, and what each would give. */
+  get absent(): ReadonlyMap<string, string> {
+    return new Map(WANTED.flatMap((name) => {
+      const lacking = this.openContext.lacks(name);
+      return lacking === undefined ? [] : [[name, lacking.reason]];
+    }));
+  }
+
+  /** The number of bytes that GL has copied between pictures and the host. */
+  get bytesCopied(): number {
+    return this.#bytesCopied;
+  }
+
+  /** Counts copied bytes. For those who write mappers. */
+  countCopied(bytes: number): void {
+    this.#bytesCopied += bytes;
+  }
+
+  /**
+   * An `EGLSync` of the display's that a program has made, as a fence. It lives until the fence is reached; the context's
+   * end waits for it.
+   *
+   * @param handle a live `EGLSync`, flushed; a wrong one may crash the process, and one that nobody signals hangs it
+   * @throws {ArgumentError} if `handle` is not a handle.
+   * @throws {NativeCallError} if it is no sync of this display's.
+   */
+  attachFence(handle: bigint): Fence {
+    return attachedSync(this, handle);
+  }
+
+  /**
+   * A sync that this program signals by itself, for other libraries that wait for an `EGLSync`.
+   *
+   * @throws {ArgumentError} if the driver has no EGL_KHR_reusable_sync.
+   */
+  reusableSync(): ReusableSync {
+    return new ReusableSync(this);
+  }
+
+  /**
+   * A stream of frames between two drivers.
+   *
+   * @throws {ArgumentError} if the driver has no EGL_KHR_stream, or not what `init` needs.
+   */
+  stream(init: EglStreamInit = {}): EglStream {
+    return new EglStream(this, init);
+  }
+
+  /** A stream of another process's, by its fd, which stays yours. `init` is what it was made with. @throws like {@link stream}. */
+  attachStream(fd: number, init: EglStreamInit = {}): EglStream {
+    return new EglStream(this, init, whole(fd, "fd", 0));
+  }
+}

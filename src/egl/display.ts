@@ -1,0 +1,160 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import {
+  EGL_CUDA_DEVICE_NV,
+  EGL_DRM_DEVICE_FILE_EXT,
+  EGL_DRM_RENDER_NODE_FILE_EXT,
+  EGL_EXTENSIONS,
+  EGL_PLATFORM_DEVICE_EXT,
+  EGL_PLATFORM_SURFACELESS_MESA,
+  EGL_VENDOR,
+  EGL_VERSION,
+} from "../../ffi/egl/constants.ts";
+import { InteropError } from "../core/errors.ts";
+import { textAt } from "../core/native/text.ts";
+import { check, made } from "./errors.ts";
+import { checks, egl, eglExtensions } from "./library.ts";
+
+/** How a display is found: without a window system, by a device, or as EGL finds one by itself. */
+export type EglPlatform = "surfaceless" | "device" | "default";
+
+/** A device of EGL's. */
+export interface EglDevice {
+  /** Its place in the list: what `EglContext.open({ device })` takes. */
+  readonly index: number;
+  /** True if it is the CPU: its driver draws in software. */
+  readonly software: boolean;
+  /** Its primary node, where the driver tells: `"/dev/dri/card0"`. */
+  readonly node: string | undefined;
+  /** Its render node: `"/dev/dri/renderD128"`. */
+  readonly renderNode: string | undefined;
+  /** CUDA's number of it, if it is an NVIDIA GPU. */
+  readonly cuda: number | undefined;
+  /** The extensions of the device. */
+  readonly extensions: readonly string[];
+}
+
+/** An initialised `EGLDisplay`. It stays so: others of this process may have the same one. */
+export interface Display {
+  /** The `EGLDisplay`. */
+  readonly handle: Address;
+  /** Its EGL version. */
+  readonly version: string;
+  /** Who made its driver. */
+  readonly vendor: string;
+  /** Its extensions, and those of all displays. */
+  readonly extensions: ReadonlySet<string>;
+}
+
+/** A device and its handle. */
+interface Found {
+  readonly handle: Address;
+  readonly device: EglDevice;
+}
+
+function words(text: string | undefined): string[] {
+  return text?.split(" ").filter((word) => word !== "") ?? [];
+}
+
+/** The extensions that need no display. */
+function clientExtensions(): string[] {
+  return words(textAt(made(egl().eglQueryString(NULL, EGL_EXTENSIONS), "eglQueryString")));
+}
+
+/**
+ * The devices of this machine's EGL, software included; none where EGL does not list them.
+ *
+ * @throws {LibraryNotFoundError} if there is no libEGL.
+ *
+ * @example
+ * ```ts
+ * import { eglDevices } from "@samepage/interop/egl";
+ *
+ * for (const { index, software, renderNode } of eglDevices()) console.log(index, software ? "CPU" : renderNode);
+ * ```
+ */
+export function eglDevices(): EglDevice[] {
+  return found().map(({ device }) => device);
+}
+
+function found(): Found[] {
+  const extensions = clientExtensions();
+  if (!extensions.includes("EGL_EXT_device_enumeration") && !extensions.includes("EGL_EXT_device_base")) return [];
+  const { eglQueryDevicesEXT } = eglExtensions();
+  const count = new Int32Array(1);
+  check(eglQueryDevicesEXT!(0, null, count), "eglQueryDevicesEXT");
+  const handles = new BigUint64Array(count[0]);
+  if (handles.length > 0) check(eglQueryDevicesEXT!(handles.length, handles, count), "eglQueryDevicesEXT");
+  return Array.from(handles.subarray(0, count[0]), (handle, i) => deviceOf(handle as Address, i));
+}
+
+function deviceOf(handle: Address, index: number): Found {
+  const { eglQueryDeviceStringEXT, eglQueryDeviceAttribEXT } = eglExtensions();
+  const extensions = words(textAt(made(eglQueryDeviceStringEXT!(handle, EGL_EXTENSIONS), "eglQueryDeviceStringEXT")));
+  const text = (extension: string, name: number) =>
+    extensions.includes(extension) ? textAt(eglQueryDeviceStringEXT!(handle, name)) : undefined;
+  const cuda = new BigInt64Array(1);
+  const hasCuda = extensions.includes("EGL_NV_device_cuda");
+  if (hasCuda) check(eglQueryDeviceAttribEXT!(handle, EGL_CUDA_DEVICE_NV, cuda), "eglQueryDeviceAttribEXT");
+  const device: EglDevice = Object.freeze({
+    index,
+    software: extensions.includes("EGL_MESA_device_software"),
+    node: text("EGL_EXT_device_drm", EGL_DRM_DEVICE_FILE_EXT),
+    renderNode: text("EGL_EXT_device_drm_render_node", EGL_DRM_RENDER_NODE_FILE_EXT),
+    cuda: hasCuda ? Number(cuda[0]) : undefined,
+    extensions: Object.freeze(extensions),
+  });
+  return { handle, device };
+}
+
+/** What was asked for, or what comes without a window system: a GPU by its device, else surfaceless. */
+export function openDisplay(platform: EglPlatform | undefined, device: number | undefined): Display {
+  if (platform === "default") return initialised(made(egl().eglGetDisplay(NULL), "eglGetDisplay"));
+  const devices = platform === "surfaceless" ? [] : found();
+  const gpu = devices.find(({ device }) => !device.software);
+  const chosen = device === undefined ? gpu ?? devices[0] : devices[device];
+  if (platform === "device" || device !== undefined) {
+    if (chosen === undefined) throw noDevice(devices.length);
+    return platformDisplay(EGL_PLATFORM_DEVICE_EXT, chosen.handle);
+  }
+  if (platform === undefined && gpu !== undefined) return platformDisplay(EGL_PLATFORM_DEVICE_EXT, gpu.handle);
+  if (clientExtensions().includes("EGL_MESA_platform_surfaceless")) {
+    return platformDisplay(EGL_PLATFORM_SURFACELESS_MESA, NULL);
+  }
+  if (platform === undefined) return openDisplay("default", undefined);
+  const what = "no driver of this machine has EGL_MESA_platform_surfaceless.";
+  throw checks.wrong(
+    "choice.platform",
+    what,
+    'Open { platform: "device" }, or install Mesa: apt install libegl-mesa0.',
+  );
+}
+
+function noDevice(count: number): Error {
+  const what = count === 0 ? "EGL lists no device." : `EGL lists ${count} devices: 0 to ${count - 1}.`;
+  return checks.wrong("choice.device", what, "eglDevices() lists them.");
+}
+
+function platformDisplay(platform: number, native: Address): Display {
+  return initialised(made(egl().eglGetPlatformDisplay(platform, native, null), "eglGetPlatformDisplay"));
+}
+
+function initialised(handle: Address): Display {
+  check(egl().eglInitialize(handle, null, null), "eglInitialize");
+  return displayOf(handle);
+}
+
+/** An initialised display. @throws {InteropError} for one of EGL before 1.5. */
+export function displayOf(handle: Address): Display {
+  const text = (name: number) => textAt(made(egl().eglQueryString(handle, name), "eglQueryString"))!;
+  const version = text(EGL_VERSION).split(" ")[0];
+  const [major, minor] = version.split(".").map(Number);
+  if (major < 1 || (major === 1 && minor < 5)) {
+    throw new InteropError(`the display has EGL ${version}; 1.5 or later is needed.`, {
+      api: "egl",
+      fn: "eglQueryString",
+      hint: "Update the driver.",
+    });
+  }
+  const extensions = new Set([...words(text(EGL_EXTENSIONS)), ...clientExtensions()]);
+  return { handle, version, vendor: text(EGL_VENDOR), extensions };
+}

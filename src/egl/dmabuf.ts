@@ -1,0 +1,168 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import * as names from "../../ffi/egl/constants.ts";
+import { LayoutError, type Refusal, throwAll } from "../core/errors.ts";
+import { unwind } from "../core/life/undo.ts";
+import { closeFd } from "../core/native/fd.ts";
+import type { Display } from "./display.ts";
+import { check, made } from "./errors.ts";
+import type { GlFormat } from "./formats.ts";
+import { egl, eglExtensions } from "./library.ts";
+import type { OpenContext } from "./open_context.ts";
+import { EglPicture } from "./picture.ts";
+
+/** Where a memory plane of an image lies. */
+export interface MemoryPlane {
+  /** The dma-buf. */
+  readonly fd: number;
+  /** Where it begins there, in bytes. */
+  readonly offset: number;
+  /** Bytes from a row to the next. */
+  readonly stride: number;
+}
+
+/** What EGL calls the parts of a memory plane: fd, offset, pitch, and the halves of the modifier. */
+const PLANES = [0, 1, 2, 3].map((i) =>
+  (["FD", "OFFSET", "PITCH", "MODIFIER_LO", "MODIFIER_HI"] as const).map((part) =>
+    names[`EGL_DMA_BUF_PLANE${i as 0 | 1 | 2 | 3}_${part}_EXT`]
+  )
+);
+
+/** The most memory planes of an image. */
+export const MOST_PLANES: number = PLANES.length;
+
+const LOW = 0xffff_ffffn;
+
+/** DRM_FORMAT_MOD_LINEAR of drm_fourcc.h. */
+const LINEAR = 0n;
+
+/**
+ * A picture over dma-bufs, in place. EGL keeps fds of its own.
+ *
+ * @param planes the memory planes of one plane of a format: more than one where the modifier needs them
+ * @param modifier undefined for a driver that takes none: then the rows lie one after the other
+ */
+export function importPicture(
+  context: OpenContext,
+  format: GlFormat,
+  size: readonly [number, number],
+  planes: readonly MemoryPlane[],
+  modifier: bigint | undefined,
+): EglPicture {
+  const attributes = [
+    ...[names.EGL_WIDTH, size[0], names.EGL_HEIGHT, size[1]],
+    ...[names.EGL_LINUX_DRM_FOURCC_EXT, format.pixel.fourcc!, names.EGL_IMAGE_PRESERVED, names.EGL_TRUE],
+    ...planes.flatMap(({ fd, offset, stride }, i) => {
+      const [fdName, offsetName, strideName, low, high] = PLANES[i];
+      const place = [fdName, fd, offsetName, offset, strideName, stride];
+      return modifier === undefined ? place : [...place, low, modifier & LOW, high, modifier >> 32n];
+    }),
+    names.EGL_NONE,
+  ];
+  const list = BigInt64Array.from(attributes, BigInt);
+  const { handle: display } = context.display;
+  const image = made(
+    egl().eglCreateImage(display, NULL, names.EGL_LINUX_DMA_BUF_EXT, NULL, list),
+    "eglCreateImage",
+  );
+  return new EglPicture(context, format, size, { from: "image", image });
+}
+
+/** How a picture goes out. */
+export interface ExportedPicture {
+  /** The DRM format modifier. */
+  readonly modifier: bigint;
+  /** Its memory planes, each with an fd, which the caller owns. */
+  readonly planes: readonly MemoryPlane[];
+}
+
+/** A picture as dma-bufs. @throws {NativeCallError} if the driver makes none of it. */
+export function exportPicture({ context, image, format }: EglPicture): ExportedPicture {
+  const { eglExportDMABUFImageQueryMESA, eglExportDMABUFImageMESA } = eglExtensions();
+  const { handle: display } = context.display;
+  const [fourcc, count] = [new Int32Array(1), new Int32Array(1)];
+  const query = "eglExportDMABUFImageQueryMESA";
+  check(eglExportDMABUFImageQueryMESA!(display, image, fourcc, count, null), query);
+  if (fourcc[0] !== format.pixel.fourcc || count[0] < 1 || count[0] > MOST_PLANES) {
+    const stored = `DRM format 0x${fourcc[0].toString(16)} in ${count[0]} planes`;
+    throw new LayoutError(`source: the driver stores ${format.pixel.name} as ${stored}.`, {
+      ...{ api: "egl", fn: query, argument: "source" },
+      hint: "Copy it to a picture of RGBA: egl.queue.copy().",
+    });
+  }
+  const modifiers = new BigUint64Array(MOST_PLANES);
+  check(eglExportDMABUFImageQueryMESA!(display, image, null, null, modifiers), query);
+  const fds = new Int32Array(MOST_PLANES).fill(-1);
+  const [strides, offsets] = [new Int32Array(MOST_PLANES), new Int32Array(MOST_PLANES)];
+  check(eglExportDMABUFImageMESA!(display, image, fds, strides, offsets), "eglExportDMABUFImageMESA");
+  const planes = Array.from({ length: count[0] }, (_, i) => (
+    { fd: fds[i] < 0 ? fds[0] : fds[i], offset: offsets[i], stride: strides[i] }
+  ));
+  return { modifier: modifiers[0], planes };
+}
+
+/** What the driver imports, and draws to: DRM formats, and the modifiers of each. */
+export class DmaBufFormats {
+  readonly #display: Address;
+  readonly #formats: ReadonlySet<number>;
+  readonly #modifiers = new Map<number, readonly bigint[] | undefined>();
+
+  /** Asks for the formats. The driver has EGL_EXT_image_dma_buf_import_modifiers. */
+  constructor({ handle }: Display) {
+    this.#display = handle;
+    const { eglQueryDmaBufFormatsEXT } = eglExtensions();
+    const count = new Int32Array(1);
+    check(eglQueryDmaBufFormatsEXT!(handle, 0, null, count), "eglQueryDmaBufFormatsEXT");
+    const formats = new Int32Array(count[0]);
+    check(eglQueryDmaBufFormatsEXT!(handle, formats.length, formats, count), "eglQueryDmaBufFormatsEXT");
+    this.#formats = new Set(formats.subarray(0, count[0]));
+  }
+
+  /** Asks for the modifiers of some formats, once. */
+  ask(formats: readonly GlFormat[]): void {
+    for (const { pixel: { fourcc } } of formats) {
+      if (this.#formats.has(fourcc!) && !this.#modifiers.has(fourcc!)) {
+        this.#modifiers.set(fourcc!, this.#ask(fourcc!));
+      }
+    }
+  }
+
+  /** Why a picture of these planes is not imported. No native call. */
+  refuse(driver: string, formats: readonly GlFormat[], modifier: bigint): Omit<Refusal, "edge"> | undefined {
+    const missing = formats.find(({ pixel: { fourcc } }) => !this.#formats.has(fourcc!));
+    if (missing !== undefined) return { reason: `${driver} imports no dma-bufs of ${missing.pixel.name}.` };
+    for (const { pixel: { fourcc, name } } of formats) {
+      if (!this.#modifiers.has(fourcc!)) continue; // it was not asked about yet
+      const known = this.#modifiers.get(fourcc!) ?? [LINEAR];
+      if (known.includes(modifier)) continue;
+      const list = known.map((one) => `0x${one.toString(16)}`).join(", ");
+      return {
+        reason: `${driver} draws to no dma-bufs of ${name} with the modifier 0x${modifier.toString(16)}.`,
+        ...(list === "" ? {} : { remedy: `It has ${list}: have the other side make one of these.` }),
+      };
+    }
+    return undefined;
+  }
+
+  /** True if an import says the modifier: the driver has told which it takes. */
+  takesModifier({ pixel: { fourcc } }: GlFormat): boolean {
+    return this.#modifiers.get(fourcc!) !== undefined;
+  }
+
+  /** Undefined where the driver knows none: Mesa's virgl imports without. */
+  #ask(fourcc: number): bigint[] | undefined {
+    const { eglQueryDmaBufModifiersEXT } = eglExtensions();
+    const fn = "eglQueryDmaBufModifiersEXT";
+    const count = new Int32Array(1);
+    check(eglQueryDmaBufModifiersEXT!(this.#display, fourcc, 0, null, null, count), fn);
+    if (count[0] === 0) return undefined;
+    const [modifiers, external] = [new BigUint64Array(count[0]), new Uint32Array(count[0])];
+    check(eglQueryDmaBufModifiersEXT!(this.#display, fourcc, count[0], modifiers, external, count), fn);
+    return [...modifiers.subarray(0, count[0])].filter((_, i) => external[i] === names.EGL_FALSE);
+  }
+}
+
+/** Closes the fds of what went out. */
+export function closePlanes(planes: readonly MemoryPlane[]): void {
+  const fds = new Set(planes.map(({ fd }) => fd));
+  throwAll(unwind([...fds].map((fd) => () => closeFd(fd))), "closing dma-bufs");
+}

@@ -1,0 +1,64 @@
+import { EGL_SUCCESS, EGL_TRUE } from "../../ffi/egl/constants.ts";
+import * as EGL_ERRORS from "../../ffi/egl/errors.ts";
+import { GL_NO_ERROR } from "../../ffi/gles/constants.ts";
+import * as GL_ERRORS from "../../ffi/gles/errors.ts";
+import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import { egl, gles } from "./library.ts";
+
+const { EGL_BAD_ALLOC, EGL_BAD_DISPLAY, EGL_BAD_MATCH, EGL_CONTEXT_LOST, EGL_NOT_INITIALIZED } = EGL_ERRORS;
+const { GL_CONTEXT_LOST, GL_OUT_OF_MEMORY } = GL_ERRORS;
+
+/** Hints for codes whose names do not tell the cause. */
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [EGL_NOT_INITIALIZED, "No driver of this machine serves the display: apt install libegl-mesa0, or the GPU's own."],
+  [EGL_BAD_ALLOC, "The driver has too little memory, or refuses the memory that it was given."],
+  [EGL_BAD_MATCH, "The driver has no such combination: of format and modifier, or of contexts that share."],
+  [EGL_BAD_DISPLAY, "Is the display one of this process's, and initialised?"],
+  [EGL_CONTEXT_LOST, "The driver has lost all its contexts: open a new one."],
+  [GL_OUT_OF_MEMORY, "The driver has too little memory."],
+  [GL_CONTEXT_LOST, "A command has crashed the device: open a new context."],
+]);
+
+/** The errors that a lost context answers. */
+export const LOST: readonly number[] = [EGL_CONTEXT_LOST, GL_CONTEXT_LOST];
+
+/** At most so many errors are waiting in a context; a lost one answers for ever. */
+const MOST_ERRORS = 16;
+
+/** The error of a code of EGL's or GL's: no code of one is one of the other. */
+export function nativeError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
+  const ofEgl = code === EGL_SUCCESS ? "EGL_SUCCESS" : EGL_ERRORS.ERROR_NAMES.get(code);
+  const codeName = ofEgl ?? GL_ERRORS.ERROR_NAMES.get(code) ?? "an unknown code";
+  return new NativeCallError(`${fn} failed with ${codeName} (0x${code.toString(16)}).`, {
+    api: ofEgl === undefined ? "gles" : "egl",
+    fn,
+    code,
+    codeName,
+    hint: HINTS.get(code),
+    ...fields,
+  });
+}
+
+/** The error of the EGL function that has just failed on this thread. To be made before any other call of EGL's. */
+export function eglError(fn: string, fields?: ErrorFields): NativeCallError {
+  return nativeError(egl().eglGetError(), fn, fields);
+}
+
+/** Throws unless an EGL function answered EGL_TRUE. */
+export function check(answer: number, fn: string, fields?: ErrorFields): void {
+  if (answer !== EGL_TRUE) throw eglError(fn, fields);
+}
+
+/** Returns a handle that an EGL function has made. @throws {NativeCallError} for null. */
+export function made<H extends bigint>(handle: H, fn: string, fields?: ErrorFields): H {
+  if (handle === 0n) throw eglError(fn, fields);
+  return handle;
+}
+
+/** Throws the first error that waits in the current context, and forgets the others. */
+export function checkGl(fn: string, fields?: ErrorFields): void {
+  const first = gles().glGetError();
+  if (first === GL_NO_ERROR) return;
+  for (let i = 0; i < MOST_ERRORS && gles().glGetError() !== GL_NO_ERROR; i++);
+  throw nativeError(first, fn, fields);
+}

@@ -1,0 +1,105 @@
+import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../core/device/image_port.ts";
+import { Port } from "../core/device/port.ts";
+import { type Refusal, throwAll } from "../core/errors.ts";
+import type { ImageInfo } from "../core/layout/frame_info.ts";
+import { unwind } from "../core/life/undo.ts";
+import type { Described } from "../core/tensors/described.ts";
+import { closeFd } from "../core/native/fd.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import type { EglBase } from "./base.ts";
+import { closePlanes, DmaBufFormats, type ExportedPicture, exportPicture, importPicture } from "./dmabuf.ts";
+import { glFormats, planeSize, refuseInfo } from "./formats.ts";
+import type { EglPicture } from "./picture.ts";
+import type { EglTensor } from "./tensor.ts";
+
+type Closed = Omit<Refusal, "edge"> | undefined;
+
+/** What a context's images give to other kinds of memory, and take from them, in place: dma-bufs. */
+export function imagesOf(base: EglBase): Images<EglPicture> {
+  const { openContext } = base;
+  let formats: DmaBufFormats | undefined;
+  const tellsModifiers = () => openContext.lacks("EGL_EXT_image_dma_buf_import_modifiers") === undefined;
+  return {
+    exports: [{ kind: "dma-buf", closed: () => openContext.lacks("EGL_MESA_image_dma_buf_export") }],
+    imports: [{
+      kind: "dma-buf",
+      closed: () => openContext.lacks("EGL_EXT_image_dma_buf_import") ?? openContext.lacks("GL_OES_EGL_image"),
+      prepare({ info }) {
+        if (!tellsModifiers()) return;
+        formats ??= new DmaBufFormats(openContext.display);
+        formats.ask(glFormats((info as ImageInfo).format)!);
+      },
+      refuse({ info }) {
+        const { format, modifier } = info as ImageInfo;
+        if (formats !== undefined) return formats.refuse(base.name, glFormats(format)!, modifier);
+        return modifier === 0n || tellsModifiers() ? undefined : openContext.lacks(MODIFIERS);
+      },
+    }],
+    refuse: ({ info }) => refuseSource(base, info),
+    export: (source, kind) => exported(source, kind),
+    import: (port) => imported(base, port, formats),
+  };
+}
+
+const MODIFIERS = "EGL_EXT_image_dma_buf_import_modifiers";
+
+/** A tensor does not say what its bytes are: red or blue first, brightness or an index. */
+function refuseSource(base: EglBase, info: Described["info"]): Closed {
+  if (info?.type === "image") return refuseInfo(base.openContext, info);
+  return {
+    reason: "EGL has images of a pixel format, and a tensor tells none.",
+    remedy: 'Make a frame of it: Frame.of([tensor], imageInfo({ format: "RGBA", … })).',
+  };
+}
+
+/** Each plane goes out by itself. */
+function exported(source: Mapped, kind: string): ExportedImage {
+  const { info, planes } = source as Frame<EglTensor>;
+  const { width, height } = info as ImageInfo;
+  const out: ExportedPicture[] = [];
+  try {
+    for (const { rawHandle } of planes) out.push(exportPicture(rawHandle));
+  } catch (error) {
+    throwAll([error, ...unwind(out.map(({ planes }) => () => closePlanes(planes)))], "exporting a picture");
+    throw error;
+  }
+  const heights = planes.flatMap(({ rawHandle }, i) => out[i].planes.map(() => rawHandle.height));
+  const first = out.map(({ planes: [plane] }) => plane);
+  const all = [...first, ...out.flatMap(({ planes: [, ...rest] }) => rest)]; // those of the format come first
+  const fds = [...new Set(all.map(({ fd }) => fd))];
+  const objects = fds.map((fd) => {
+    const ends = all.map((plane, i) => plane.fd === fd ? plane.offset + plane.stride * heights[i] : 0);
+    return new Port(kind, { fd, byteLength: Math.max(...ends) });
+  });
+  const places = all.map(({ fd, offset, stride }) => ({ object: fds.indexOf(fd), offset, stride }));
+  const [{ modifier }] = out;
+  return { port: new ImagePort(kind, { objects, planes: places, width, height, modifier, info }) };
+}
+
+/** Each plane of the format is an image of its own. EGL has fds of its own: those that came are closed. */
+function imported(
+  { openContext }: EglBase,
+  port: ImagePort,
+  dmaBufs: DmaBufFormats | undefined,
+): ImportedImage<EglPicture> {
+  const info = port.info as ImageInfo;
+  const formats = glFormats(info.format)!;
+  const fds = port.objects.map((object) => object.takeFd());
+  const planes = port.planes.map(({ object, offset, stride }) => ({ fd: fds[object], offset, stride }));
+  const handles: EglPicture[] = [];
+  const errors: unknown[] = [];
+  const release = () => throwAll(unwind(handles.map((picture) => () => picture.free())), "releasing images");
+  try {
+    for (const [i, format] of formats.entries()) {
+      const memory = formats.length === 1 ? planes : [planes[i]];
+      const modifier = dmaBufs?.takesModifier(format) ? port.modifier : undefined;
+      handles.push(importPicture(openContext, format, planeSize(info, format), memory, modifier));
+    }
+  } catch (error) {
+    errors.push(error);
+  }
+  errors.push(...unwind(fds.map((fd) => () => closeFd(fd))));
+  if (errors.length > 0) throwAll([...errors, ...unwind([release])], "importing an image");
+  return { handles, release };
+}

@@ -1,0 +1,150 @@
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import { throwAll } from "../core/errors.ts";
+import { type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../core/layout/frame_info.ts";
+import { type Layout, moved, whole } from "../core/layout/layout.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { Allocation } from "../core/memory/allocation.ts";
+import { own } from "../core/memory/own.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
+import type { EglBase } from "./base.ts";
+import { type GlFormat, heldFormats, planeSize } from "./formats.ts";
+import { checks } from "./library.ts";
+import { clearCall, portsOf } from "./memory.ts";
+import { EglPicture, type Origin, type Storage } from "./picture.ts";
+import { EglTensor } from "./tensor.ts";
+
+/** A new picture of {@link EglImages.allocate}. */
+export interface EglImageInit extends ImageInit {
+  /** What GL keeps it in: a texture, which shaders read, or a renderbuffer, which is only drawn to. */
+  readonly storage?: Storage;
+  /** The frame's metadata. */
+  readonly metadata?: Metadata;
+}
+
+/** What a texture of a program's holds. */
+export interface EglTextureInit extends ImageInit {
+  /** The names of its textures, one for each plane: `GL_TEXTURE_2D`, of the context's share group. */
+  readonly textures: readonly number[];
+}
+
+const IMAGE: Names<ImageInit> = { format: true, width: true, height: true, modifier: true, colour: true };
+const ALLOCATED: Names<EglImageInit> = { ...IMAGE, storage: true, metadata: true };
+const WRAPPED: Names<EglTextureInit> = { ...IMAGE, textures: true };
+const STORAGES: { readonly [S in Storage]: unknown } = { texture: true, renderbuffer: true };
+
+/** The images of a context, as a node of the graph: frames, whose planes are textures. */
+export class EglImages implements MemoryTarget<EglTensor> {
+  /** The kind of memory. */
+  readonly kind = "egl.image";
+  /** The context. */
+  readonly context: EglBase;
+  /** Its ports. For those who write mappers. */
+  readonly ports: Memory<EglTensor, EglPicture>;
+
+  /** Made by the context. */
+  constructor(context: EglBase) {
+    this.context = context;
+    this.ports = portsOf(context);
+  }
+
+  /** True for tensors of this memory. */
+  is(value: Mapped): value is EglTensor {
+    return value instanceof EglTensor && value.target === this;
+  }
+
+  /**
+   * Makes a picture, all zeros. Each plane of its format is a texture of its own, which GL reads and draws to.
+   *
+   * @throws {LayoutError} for a format that GL has not, and a size that it cannot have.
+   * @throws {NativeCallError} if the driver refuses.
+   *
+   * @example
+   * ```ts
+   * import { EglContext } from "@samepage/interop/egl";
+   *
+   * using egl = EglContext.open();
+   * using picture = egl.image.allocate({ format: "RGBA", width: 64, height: 32 });
+   * egl.queue.clear(picture, [1, 0, 0, 1]);
+   * const seen = new Uint8Array(64 * 32 * 4);
+   * egl.queue.read(picture, seen);
+   * console.log(seen.subarray(0, 4)); // Uint8Array(4) [ 255, 0, 0, 255 ]
+   * ```
+   */
+  allocate(init: EglImageInit): Frame<EglTensor> {
+    const { storage = "texture", metadata, ...image } = optionsIn(init, ALLOCATED, "init");
+    checks.nameIn(storage, STORAGES, "storage");
+    assertMetadata(metadata);
+    const info = linear(imageInfo(image));
+    if (storage === "renderbuffer" && info.format === "BGRA") {
+      throw checks.wrong("storage", "OpenGL ES has no renderbuffers of BGRA.", 'Use { storage: "texture" }.');
+    }
+    return this.#frame(info, () => ({ from: "new", storage }), metadata);
+  }
+
+  /**
+   * A picture over textures that a program has made: they stay its own, and live longer.
+   *
+   * @param init what they hold; wrong sizes are not noticed
+   * @throws {ArgumentError} for another number of textures than the format has planes.
+   */
+  wrap(init: EglTextureInit): Frame<EglTensor> {
+    const { textures, ...image } = optionsIn(init, WRAPPED, "init");
+    const info = linear(imageInfo(image));
+    const { length } = planeLayouts(info);
+    if (!Array.isArray(textures) || textures.length !== length) {
+      throw checks.wrong("textures", `expected the names of ${length} textures for ${info.format}.`);
+    }
+    const names = textures.map((name, i) => whole(name, `textures[${i}]`, 1));
+    return this.#frame(info, (i) => ({ from: "texture", name: names[i] }), undefined);
+  }
+
+  #frame(
+    info: ImageInfo,
+    originOf: (plane: number) => Origin,
+    metadata: Metadata | undefined,
+  ): Frame<EglTensor> {
+    this.context.resource.assertLive();
+    const formats = heldFormats(this.context.openContext, info);
+    const layouts = planeLayouts(info);
+    const planes: EglTensor[] = [];
+    try {
+      for (const [i, format] of formats.entries()) {
+        planes.push(this.plane(format, planeSize(info, format), layouts[i], originOf(i)));
+      }
+      return Frame.of(planes, info, metadata);
+    } catch (error) {
+      throwAll([error, ...unwind(planes.map((plane) => () => plane[Symbol.dispose]()))], "making a picture");
+      throw error;
+    }
+  }
+
+  /** A plane as a tensor that owns it; a new one is cleared. For those who write backends. */
+  plane(format: GlFormat, size: readonly [number, number], at: Layout, origin: Origin): EglTensor {
+    const { line, openContext, resource: owner } = this.context;
+    const layout = moved(at, 0); // it is an image of its own
+    const handle = new EglPicture(openContext, format, size, origin);
+    const undo: Undo = [() => handle.free()];
+    try {
+      const cleared = origin.from === "new" ? line.submitRaw(clearCall(handle, [0, 0, 0, 0])) : undefined;
+      if (cleared !== undefined) undo.push(() => line.block(cleared.mark));
+      const { byteLength } = layout;
+      const allocation = new Allocation({ kind: this.kind, byteLength, free: () => handle.free() });
+      const name = `egl image ${size[0]}×${size[1]} ${format.pixel.name}`;
+      const resource = own({ name, allocation, owners: [owner] });
+      if (cleared !== undefined) resource.usedBy(cleared);
+      return new EglTensor({ target: this, handle, layout, resource });
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "making a picture");
+      throw error;
+    }
+  }
+}
+
+/** The driver decides how its own memory is tiled. */
+function linear(info: ImageInfo): ImageInfo {
+  if (info.modifier === 0n) return info;
+  throw checks.wrong("modifier", "the driver decides how it tiles a new picture.", "Leave it out.");
+}

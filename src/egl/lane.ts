@@ -1,0 +1,240 @@
+import {
+  EGL_CONDITION_SATISFIED,
+  EGL_FOREVER,
+  EGL_NONE,
+  EGL_SYNC_FENCE,
+  EGL_SYNC_NATIVE_FENCE_ANDROID,
+  EGL_SYNC_NATIVE_FENCE_FD_ANDROID,
+  EGL_TIMEOUT_EXPIRED,
+} from "../../ffi/egl/constants.ts";
+import type { Address } from "../../ffi/address.ts";
+import type { LineEvents } from "../core/device/driver.ts";
+import { messageOf, NativeCallError, throwAll } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { warn } from "../core/warn.ts";
+import { check, checkGl, eglError, LOST, made } from "./errors.ts";
+import { egl, eglExtensions, gles } from "./library.ts";
+import type { OpenContext } from "./open_context.ts";
+
+/** An `EGLSync` on a display. */
+export type Sync = Address;
+
+/** The ledger's kind of a sync. */
+const SYNC = "egl.EGLSync";
+
+/** A fence behind all commands up to a mark. */
+interface MarkFence {
+  readonly mark: number;
+  readonly sync: Sync;
+  /** Other threads that wait for it: the last of them destroys it, once it is over. */
+  waiting: number;
+}
+
+/** Makes a sync of a display's, counted. The context is current where the sync is a fence. */
+export function createSync(display: Address, type: number, attributes: readonly (number | bigint)[] = []): Sync {
+  const list = attributes.length === 0 ? null : BigInt64Array.from([...attributes, EGL_NONE], BigInt);
+  const sync = made(egl().eglCreateSync(display, type, list), "eglCreateSync");
+  ledger.add(SYNC);
+  return sync;
+}
+
+/** Destroys it. */
+export function destroySync(display: Address, sync: Sync): void {
+  ledger.remove(SYNC);
+  check(egl().eglDestroySync(display, sync), "eglDestroySync");
+}
+
+/** Is a sync signalled? Asks once, or blocks for as long as it takes. */
+export function isSignalled(display: Address, sync: Sync, wait: "ask" | "block"): boolean {
+  return signalledBy(egl().eglClientWaitSync(display, sync, 0, wait === "ask" ? 0n : EGL_FOREVER));
+}
+
+/** Waits for a sync on another thread. */
+export async function signalled(display: Address, sync: Sync): Promise<void> {
+  const answer = await egl().eglClientWaitSyncAsync(display, sync, 0, EGL_FOREVER);
+  // The error is the other thread's: this one cannot ask for it. A poll of this thread's will.
+  if (answer === EGL_CONDITION_SATISFIED || answer === EGL_TIMEOUT_EXPIRED) return;
+  isSignalled(display, sync, "ask");
+}
+
+function signalledBy(answer: number): boolean {
+  if (answer === EGL_CONDITION_SATISFIED) return true;
+  if (answer === EGL_TIMEOUT_EXPIRED) return false;
+  throw eglError("eglClientWaitSync");
+}
+
+/**
+ * The lane of a line: the order of a GL context's commands. A fence is made where somebody asks about a mark that no fence
+ * stands for, behind all commands so far.
+ */
+export class EglLane {
+  /** The context. */
+  readonly context: OpenContext;
+  readonly #events: LineEvents;
+  /** The oldest first. */
+  #fences: readonly MarkFence[] = [];
+  #newest = 0;
+  #over = 0;
+
+  /** A lane without commands. */
+  constructor(context: OpenContext, events: LineEvents) {
+    this.context = context;
+    this.#events = events;
+  }
+
+  get #display(): Address {
+    return this.context.display.handle;
+  }
+
+  /** Gives GL commands. @throws {NativeCallError} with GL's error. */
+  run(fn: string, record: () => void): number {
+    this.context.command(fn, record);
+    return 0;
+  }
+
+  /** The next mark was accepted. */
+  submitted(mark: number): void {
+    this.#newest = mark;
+  }
+
+  /** The newest mark that is over. Where the context is lost, everything is. */
+  poll(mark: number): number {
+    if (mark <= this.#over) return this.#over;
+    return this.#unlessLost(mark, () => {
+      const fence = this.#fenceFor(mark);
+      for (const each of this.#fences) {
+        if (!isSignalled(this.#display, each.sync, "ask")) break;
+        this.#passed(each);
+        if (each === fence) break;
+      }
+      return this.#over;
+    });
+  }
+
+  /** Blocks until a mark is over. */
+  block(mark: number): void {
+    if (mark <= this.#over) return;
+    this.#unlessLost(mark, () => {
+      isSignalled(this.#display, this.#fenceFor(mark).sync, "block");
+      return this.#over;
+    });
+  }
+
+  /** The same on another thread. */
+  async waitElsewhere(mark: number): Promise<void> {
+    if (mark <= this.#over) return;
+    let fence: MarkFence | undefined;
+    this.#unlessLost(mark, () => {
+      fence = this.#fenceFor(mark);
+      return this.#over;
+    });
+    if (fence === undefined) return;
+    fence.waiting++;
+    try {
+      await signalled(this.#display, fence.sync);
+    } finally {
+      fence.waiting--;
+      this.#destroyUnused(fence);
+    }
+  }
+
+  /** The context's next commands wait for another lane's mark, in the driver. */
+  waitFor(other: EglLane, mark: number): void {
+    if (mark <= other.#over) return;
+    this.waitForSync(other.#fenceFor(mark).sync);
+  }
+
+  /** They wait for a sync. */
+  waitForSync(sync: Sync): void {
+    this.context.within(() => check(egl().eglWaitSync(this.#display, sync, 0), "eglWaitSync"));
+  }
+
+  /** A sync file that is signalled behind all commands so far. */
+  exportSyncFile(): number {
+    const undo: Undo = [];
+    let fd = -1;
+    const errors: unknown[] = [];
+    try {
+      this.context.within(() => {
+        const sync = this.#flushed(EGL_SYNC_NATIVE_FENCE_ANDROID, undo); // the sync has no file before
+        fd = eglExtensions().eglDupNativeFenceFDANDROID!(this.#display, sync);
+        if (fd < 0) throw eglError("eglDupNativeFenceFDANDROID");
+      });
+    } catch (error) {
+      errors.push(error);
+    }
+    errors.push(...unwind(undo));
+    if (errors.length > 0 && fd >= 0) errors.push(...unwind([() => closeFd(fd)]));
+    throwAll(errors, "exporting a sync file");
+    return fd;
+  }
+
+  /** Takes a sync file over, as a sync to wait for. */
+  importSyncFile(fd: number): Sync {
+    try {
+      const attributes = [EGL_SYNC_NATIVE_FENCE_FD_ANDROID, fd];
+      return createSync(this.#display, EGL_SYNC_NATIVE_FENCE_ANDROID, attributes);
+    } catch (error) {
+      throwAll([error, ...unwind([() => closeFd(fd)])], "importing a sync file");
+      throw error;
+    }
+  }
+
+  /** Destroys its fences. All marks are over. */
+  close(): void {
+    const fences = this.#fences;
+    this.#fences = [];
+    for (const fence of fences) this.#destroyUnused(fence);
+  }
+
+  #fenceFor(mark: number): MarkFence {
+    const known = this.#fences.find((fence) => fence.mark >= mark);
+    if (known !== undefined) return known;
+    const undo: Undo = [];
+    let sync: Sync;
+    try {
+      sync = this.context.within(() => this.#flushed(EGL_SYNC_FENCE, undo));
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "making a fence");
+      throw error;
+    }
+    const fence = { mark: this.#newest, sync, waiting: 0 };
+    this.#fences = [...this.#fences, fence];
+    return fence;
+  }
+
+  /** A sync behind all commands so far. Another thread may wait for it, which cannot flush this one's context. */
+  #flushed(type: number, undo: Undo): Sync {
+    const sync = createSync(this.#display, type);
+    undo.push(() => destroySync(this.#display, sync));
+    gles().glFlush();
+    checkGl("glFlush");
+    return sync;
+  }
+
+  #passed(fence: MarkFence): void {
+    this.#over = fence.mark;
+    this.#fences = this.#fences.filter((one) => one !== fence);
+    this.#destroyUnused(fence);
+  }
+
+  #destroyUnused(fence: MarkFence): void {
+    if (fence.waiting > 0 || this.#fences.includes(fence)) return;
+    const failures = unwind([() => destroySync(this.#display, fence.sync)]); // its mark is over all the same
+    for (const failure of failures) warn(`destroying a fence: ${messageOf(failure)}`);
+  }
+
+  /** Runs a question about marks. Where the context is lost, they all are over, and have failed. */
+  #unlessLost(mark: number, ask: () => number): number {
+    try {
+      return ask();
+    } catch (error) {
+      const code = error instanceof NativeCallError ? error.code : undefined;
+      if (code === undefined || !LOST.includes(code)) throw error;
+      if (this.#over < mark) this.#events.failed(this.#over + 1, error, true);
+      return this.#over = this.#newest;
+    }
+  }
+}

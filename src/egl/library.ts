@@ -1,0 +1,74 @@
+import type { EGL } from "../../ffi/egl/functions.ts";
+import { SYMBOLS } from "../../ffi/egl/symbols.ts";
+import type { EGLExtensions } from "../../ffi/egl_extensions/functions.ts";
+import { SYMBOLS as EGL_EXTENSIONS } from "../../ffi/egl_extensions/symbols.ts";
+import type { GLES } from "../../ffi/gles/functions.ts";
+import { SYMBOLS as GLES_SYMBOLS } from "../../ffi/gles/symbols.ts";
+import type { GLESExtensions } from "../../ffi/gles_extensions/functions.ts";
+import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
+import { Checks } from "../core/checks.ts";
+import { functionsByAddress, lazyLibrary } from "../core/native/library.ts";
+import { keptLoaded } from "../core/native/libc.ts";
+import { cString } from "../core/native/text.ts";
+import { byStubs } from "../guard/stubs.ts";
+
+/** Checks whose errors name this API. */
+export const checks: Checks = new Checks("egl");
+
+const openEgl = lazyLibrary<EGL>({
+  api: "egl",
+  candidates: candidates("libEGL.so.1", "libEGL.so"),
+  symbols: SYMBOLS,
+  hint: "Install the loader and a driver: apt install libegl1 libegl-mesa0.",
+});
+
+const openGles = lazyLibrary<GLES>({
+  api: "gles",
+  candidates: candidates("libGLESv2.so.2", "libGLESv2.so"),
+  symbols: GLES_SYMBOLS,
+  hint: "Install it: apt install libgles2.",
+});
+
+let eglFunctions: EGL | undefined;
+let glesFunctions: GLES | undefined;
+let eglByName: EGLExtensions | undefined;
+let glesByName: GLESExtensions | undefined;
+
+/** libEGL, opened on the first call. */
+export function egl(): EGL {
+  return eglFunctions ??= keptLoaded("egl", openEgl());
+}
+
+/** libGLESv2, opened on the first call. Its functions work on the thread's current context. */
+export function gles(): GLES {
+  return glesFunctions ??= keptLoaded("gles", openGles());
+}
+
+/** The functions of EGL's extensions. libEGL may answer an address for one that no display has: ask for the extension. */
+export function eglExtensions(): EGLExtensions {
+  return eglByName ??= functionsByAddress(
+    "egl_extensions",
+    EGL_EXTENSIONS,
+    addressOf,
+    byStubs,
+  ) as unknown as EGLExtensions;
+}
+
+/** The functions of GLES's extensions: likewise. */
+export function glesExtensions(): GLESExtensions {
+  return glesByName ??= functionsByAddress(
+    "gles_extensions",
+    GLES_EXTENSIONS,
+    addressOf,
+    byStubs,
+  ) as unknown as GLESExtensions;
+}
+
+function addressOf(name: string): bigint {
+  return egl().eglGetProcAddress(cString(name));
+}
+
+function candidates(name: string, other: string): string[] {
+  const folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
+  return [name, other, ...folders.map((folder) => `${folder}/${name}`)];
+}

@@ -1,0 +1,79 @@
+import type { Call } from "../core/device/driver.ts";
+import type { Exported, Memory } from "../core/device/memory.ts";
+import { Port } from "../core/device/port.ts";
+import { throwAll } from "../core/errors.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { mapBlock, PAGE } from "../core/native/blocks.ts";
+import { bytesAt } from "../core/native/pin.ts";
+import type { EglBase } from "./base.ts";
+import { imagesOf } from "./image_ports.ts";
+import type { EglLane } from "./lane.ts";
+import type { EglPicture } from "./picture.ts";
+import { clearPixels, readPixels, writePixels } from "./pixels.ts";
+import { EglTensor } from "./tensor.ts";
+
+/** What a context's images give to other kinds of memory, and take from them. To the host's they are copied. */
+export function portsOf(base: EglBase): Memory<EglTensor, EglPicture> {
+  return {
+    get line() {
+      return base.line;
+    },
+    exports: [{ kind: "host-pointer", transfer: "copy" }],
+    imports: [],
+    images: imagesOf(base),
+    export: (tensor, kind, byteLength) => staged(base, tensor, kind, byteLength),
+    tensor: (init) => new EglTensor(init),
+  };
+}
+
+/** Host memory that stands for the pixels while a map lasts. */
+function staged(base: EglBase, { rawHandle: picture }: EglTensor, kind: string, byteLength: number): Exported {
+  const undo: Undo = [];
+  try {
+    const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
+    undo.push(() => block.free("unused"));
+    const bytes = bytesAt(block.address, byteLength, "egl", undo);
+    return {
+      port: new Port(kind, { value: block.address, byteLength }),
+      release: () => throwAll(unwind(undo), "freeing host memory"),
+      bring: () => readCall(base, picture, bytes),
+      takeBack: (step) => step === 0 ? writeCall(base, picture, bytes) : undefined,
+    };
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "making host memory for an image");
+    throw error;
+  }
+}
+
+/** The command that reads a picture. GL waits for it. */
+export function readCall(base: EglBase, picture: EglPicture, into: Uint8Array<ArrayBuffer>): Call<EglLane> {
+  const fn = "glReadPixels";
+  return {
+    fn,
+    blocks: true,
+    call(lane) {
+      lane.run(fn, () => readPixels(picture, into));
+      base.countCopied(into.length);
+      return 0;
+    },
+  };
+}
+
+/** The command that writes a picture. GL has taken the bytes when it returns. */
+export function writeCall(base: EglBase, picture: EglPicture, from: Uint8Array<ArrayBuffer>): Call<EglLane> {
+  const fn = "glTexSubImage2D";
+  return {
+    fn,
+    call(lane) {
+      lane.run(fn, () => writePixels(picture, from));
+      base.countCopied(from.length);
+      return 0;
+    },
+  };
+}
+
+/** The command that gives all pixels one colour. */
+export function clearCall(picture: EglPicture, colour: readonly number[]): Call<EglLane> {
+  const fn = "glClearBufferfv";
+  return { fn, call: (lane) => lane.run(fn, () => clearPixels(picture, colour)) };
+}

@@ -1,0 +1,21 @@
+/**
+ * EGL and OpenGL ES, as far as sharing goes: images and syncs between OpenGL ES and other APIs.
+ *
+ * @module
+ */
+export { type EglChoice, EglContext, type EglHandles } from "./context.ts";
+export { type EglDevice, eglDevices, type EglPlatform } from "./display.ts";
+export { type EglImageInit, EglImages, type EglTextureInit } from "./images.ts";
+export { EglPicture, type Origin, type Storage } from "./picture.ts";
+export { type CommandOptions, EglQueue, type GlFunctions, type Picture, type PictureUse } from "./queue.ts";
+export type { EglStream, EglStreamInit, EglStreamState } from "./stream.ts";
+export { ReusableSync } from "./syncs.ts";
+export { EglTensor } from "./tensor.ts";
+export type { EglBase } from "./base.ts";
+export type { Display } from "./display.ts";
+export type { EglDriver } from "./driver.ts";
+export type { GlFormat } from "./formats.ts";
+export type { EglLane, Sync } from "./lane.ts";
+export type { ExtensionName, GlFacts, OpenContext } from "./open_context.ts";
+export type { PlaneFormat } from "../core/layout/pixel_formats.ts";
+export type { GLES } from "../../ffi/gles/functions.ts";

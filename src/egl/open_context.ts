@@ -1,0 +1,238 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import {
+  EGL_CONFIG_ID,
+  EGL_CONTEXT_CLIENT_TYPE,
+  EGL_CONTEXT_MAJOR_VERSION,
+  EGL_DRAW,
+  EGL_NONE,
+  EGL_OPENGL_ES3_BIT,
+  EGL_OPENGL_ES_API,
+  EGL_READ,
+  EGL_RENDERABLE_TYPE,
+  EGL_SURFACE_TYPE,
+} from "../../ffi/egl/constants.ts";
+import {
+  GL_DEVICE_UUID_EXT,
+  GL_EXTENSIONS,
+  GL_MAX_TEXTURE_SIZE,
+  GL_NO_ERROR,
+  GL_RENDERER,
+  GL_UUID_SIZE_EXT,
+  GL_VERSION,
+} from "../../ffi/gles/constants.ts";
+import { InteropError, type Refusal, throwAll } from "../core/errors.ts";
+import type { DeviceId } from "../core/device/device_id.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { textAt } from "../core/native/text.ts";
+import type { Display } from "./display.ts";
+import { check, checkGl, made, nativeError } from "./errors.ts";
+import { checks, egl, gles, glesExtensions } from "./library.ts";
+
+/** The name of an extension that is used where the driver has it. */
+export type ExtensionName =
+  | "EGL_EXT_image_dma_buf_import"
+  | "EGL_EXT_image_dma_buf_import_modifiers"
+  | "EGL_MESA_image_dma_buf_export"
+  | "EGL_ANDROID_native_fence_sync"
+  | "EGL_KHR_reusable_sync"
+  | "GL_OES_EGL_image"
+  | "GL_EXT_texture_format_BGRA8888"
+  | "GL_EXT_read_format_bgra"
+  | "GL_EXT_texture_norm16"
+  | "GL_EXT_memory_object";
+
+/** What the lack of each means. */
+const EXTENSIONS: Readonly<Record<ExtensionName, string>> = {
+  EGL_EXT_image_dma_buf_import: "dma-bufs do not become images",
+  EGL_EXT_image_dma_buf_import_modifiers: "dma-bufs become images only if they are linear",
+  EGL_MESA_image_dma_buf_export: "images do not go out as dma-bufs",
+  EGL_ANDROID_native_fence_sync: "syncs cross by no fd, and the host waits instead",
+  EGL_KHR_reusable_sync: "there are no syncs that a program signals",
+  GL_OES_EGL_image: "images of others do not become textures",
+  GL_EXT_texture_format_BGRA8888: "there are no BGRA textures",
+  GL_EXT_read_format_bgra: "BGRA textures are not read back",
+  GL_EXT_texture_norm16: "there are no textures of 16 bits a channel (P010)",
+  GL_EXT_memory_object: "the driver does not tell its device's UUID",
+};
+
+/** All of them. */
+export const WANTED = Object.keys(EXTENSIONS) as readonly ExtensionName[];
+
+/** What a GL context says of itself. */
+export interface GlFacts {
+  /** Who draws: `"llvmpipe (LLVM 15.0.6, 256 bits)"`. */
+  readonly renderer: string;
+  /** The version of OpenGL ES: `"OpenGL ES 3.2 Mesa 22.3.6"`. */
+  readonly version: string;
+  /** The extensions of OpenGL ES. */
+  readonly extensions: ReadonlySet<string>;
+  /** The most pixels across, and down. */
+  readonly maxSize: number;
+  /** The device's UUID, where the driver tells it. */
+  readonly id: DeviceId;
+}
+
+/** What `eglMakeCurrent` takes: display, surfaces and context. */
+type Current = [display: Address, draw: Address, read: Address, context: Address];
+
+/** A context of ours that stayed current because the driver refused what was to come back. */
+let left: { readonly handle: Address; readonly back: Current } | undefined;
+
+/** What is current on this thread, with a context or without. */
+function currentOf(context: Address, display: Address): Current {
+  if (context === NULL) return [display, NULL, NULL, NULL];
+  const native = egl();
+  const [draw, read] = [native.eglGetCurrentSurface(EGL_DRAW), native.eglGetCurrentSurface(EGL_READ)];
+  return [native.eglGetCurrentDisplay(), draw, read, context];
+}
+
+/** An OpenGL ES context of our own, without a surface. It is a thread's current one only while a call of ours runs. */
+export class OpenContext {
+  /** Its display. */
+  readonly display: Display;
+  /** The `EGLContext`. */
+  readonly handle: Address;
+  /** What it says of itself. */
+  readonly facts: GlFacts;
+  /** Its framebuffers, to read and to draw. They end with it. */
+  readonly framebuffers: Uint32Array;
+  /** Calls of {@link OpenContext.within} that run, one inside the other. */
+  #depth = 0;
+
+  /** Makes a context, which shares the textures of another if there is one. Its destruction goes on the undo list. */
+  constructor(display: Display, share: Address, undo: Undo) {
+    this.display = display;
+    if (!display.extensions.has("EGL_KHR_surfaceless_context")) {
+      throw new InteropError(`the driver of ${display.vendor} has no EGL_KHR_surfaceless_context.`, {
+        api: "egl",
+        fn: "eglMakeCurrent",
+        hint: "It is needed to use OpenGL ES without a window. Update the driver.",
+      });
+    }
+    const config = configOf(display, share);
+    const handle = withApi(() => {
+      const attributes = new Int32Array([EGL_CONTEXT_MAJOR_VERSION, 3, EGL_NONE]);
+      return made(egl().eglCreateContext(display.handle, config, share, attributes), "eglCreateContext");
+    });
+    this.handle = handle;
+    ledger.add("egl.EGLContext");
+    undo.push(() => {
+      ledger.remove("egl.EGLContext");
+      check(egl().eglDestroyContext(display.handle, handle), "eglDestroyContext");
+    });
+    this.facts = this.within(factsOf);
+    const framebuffers = this.framebuffers = new Uint32Array(2);
+    this.command("glGenFramebuffers", () => gles().glGenFramebuffers(2, framebuffers));
+  }
+
+  /** True if the display or OpenGL ES has an extension. */
+  has(name: string): boolean {
+    return this.display.extensions.has(name) || this.facts.extensions.has(name);
+  }
+
+  /** Why something is closed that needs an extension; undefined where it is there. */
+  lacks(name: ExtensionName): Omit<Refusal, "edge"> | undefined {
+    if (this.has(name)) return undefined;
+    return { reason: `${this.facts.renderer} has no ${name}: ${EXTENSIONS[name]}.` };
+  }
+
+  /** Makes it the thread's current context while `use` runs, and puts back what was current before. */
+  within<R>(use: () => R): R {
+    const { handle, display } = this;
+    const before = egl().eglGetCurrentContext();
+    if (before === handle && this.#depth > 0) return use();
+    const back = left?.handle === before ? left.back : currentOf(before, display.handle);
+    check(egl().eglMakeCurrent(display.handle, NULL, NULL, handle), "eglMakeCurrent");
+    this.#depth++;
+    const undo: Undo = [() => {
+      this.#depth--;
+      left = { handle, back };
+      check(egl().eglMakeCurrent(...back), "eglMakeCurrent");
+      left = undefined;
+    }];
+    return putBack(use, undo, "putting the current context back");
+  }
+
+  /** Makes it current, has `use` give GL commands, and throws GL's error if there is one. */
+  command<R>(fn: string, use: () => R): R {
+    return this.within(() => {
+      const answer = use();
+      checkGl(fn);
+      return answer;
+    });
+  }
+}
+
+/** Runs `use` with OpenGL ES as the thread's API, and puts back what was that before. */
+function withApi<R>(use: () => R): R {
+  const native = egl();
+  const before = native.eglQueryAPI();
+  if (before === EGL_OPENGL_ES_API) return use();
+  check(native.eglBindAPI(EGL_OPENGL_ES_API), "eglBindAPI");
+  const undo: Undo = before === EGL_NONE ? [] : [() => check(native.eglBindAPI(before), "eglBindAPI")];
+  return putBack(use, undo, "putting the thread's API back");
+}
+
+/** Runs `use`, and then what puts back what was before. */
+function putBack<R>(use: () => R, undo: Undo, doing: string): R {
+  let answer: R;
+  try {
+    answer = use();
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], doing);
+    throw error;
+  }
+  throwAll(unwind(undo), doing);
+  return answer;
+}
+
+/** No config where the driver needs none; else that of the context to share with, or any for OpenGL ES 3. */
+function configOf({ handle, extensions }: Display, share: Address): Address {
+  const id = share === NULL ? 0 : attributeOf(handle, share, EGL_CONFIG_ID);
+  if (id === 0 && extensions.has("EGL_KHR_no_config_context")) return NULL;
+  const wanted = id === 0 ? [EGL_RENDERABLE_TYPE, EGL_OPENGL_ES3_BIT, EGL_SURFACE_TYPE, 0] : [EGL_CONFIG_ID, id];
+  const [configs, count] = [new BigUint64Array(1), new Int32Array(1)];
+  check(egl().eglChooseConfig(handle, new Int32Array([...wanted, EGL_NONE]), configs, 1, count), "eglChooseConfig");
+  if (count[0] > 0) return configs[0] as Address;
+  throw new InteropError("the display has no config for OpenGL ES 3.", { api: "egl", fn: "eglChooseConfig" });
+}
+
+function attributeOf(display: Address, context: Address, name: number): number {
+  const out = new Int32Array(1);
+  check(egl().eglQueryContext(display, context, name, out), "eglQueryContext");
+  return out[0];
+}
+
+/** Throws unless a context of a program's is one of OpenGL ES, on this display. */
+export function assertGles(display: Address, context: Address): void {
+  const type = attributeOf(display, context, EGL_CONTEXT_CLIENT_TYPE);
+  if (type === EGL_OPENGL_ES_API) return;
+  throw checks.wrong(
+    "handles.context",
+    "expected a context of OpenGL ES, got one of another API.",
+    "Contexts share textures with those of their own API only.",
+  );
+}
+
+function factsOf(): GlFacts {
+  const text = (name: number) => {
+    const answer = textAt(gles().glGetString(name));
+    if (answer !== undefined) return answer;
+    checkGl("glGetString");
+    throw nativeError(GL_NO_ERROR, "glGetString");
+  };
+  const extensions = new Set(text(GL_EXTENSIONS).split(" "));
+  const size = new Int32Array(1);
+  gles().glGetIntegerv(GL_MAX_TEXTURE_SIZE, size);
+  checkGl("glGetIntegerv");
+  const facts = { renderer: text(GL_RENDERER), version: text(GL_VERSION), maxSize: size[0] };
+  return { ...facts, extensions, id: extensions.has("GL_EXT_memory_object") ? { uuid: uuidOf() } : {} };
+}
+
+function uuidOf(): string {
+  const uuid = new Uint8Array(GL_UUID_SIZE_EXT);
+  glesExtensions().glGetUnsignedBytei_vEXT!(GL_DEVICE_UUID_EXT, 0, uuid);
+  checkGl("glGetUnsignedBytei_vEXT");
+  return uuid.toHex();
+}

@@ -1,0 +1,153 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import {
+  EGL_GL_RENDERBUFFER,
+  EGL_GL_TEXTURE_2D,
+  EGL_IMAGE_PRESERVED,
+  EGL_NONE,
+  EGL_TRUE,
+} from "../../ffi/egl/constants.ts";
+import * as gl from "../../ffi/gles/constants.ts";
+import { throwAll } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { check, checkGl, made, nativeError } from "./errors.ts";
+import type { GlFormat } from "./formats.ts";
+import { egl, gles, glesExtensions } from "./library.ts";
+import type { OpenContext } from "./open_context.ts";
+
+/** What GL keeps pixels in. */
+export type Storage = "texture" | "renderbuffer";
+
+/** Where a picture comes from: new memory, an `EGLImage` that it takes over, or a texture that stays its owner's. */
+export type Origin =
+  | { readonly from: "new"; readonly storage: Storage }
+  | { readonly from: "image"; readonly image: Address }
+  | { readonly from: "texture"; readonly name: number };
+
+const GENERATE = { texture: "glGenTextures", renderbuffer: "glGenRenderbuffers" } as const;
+const DELETE = { texture: "glDeleteTextures", renderbuffer: "glDeleteRenderbuffers" } as const;
+
+/**
+ * A picture of one plane: GL's texture or renderbuffer, and EGL's image of it. `name` is of the context's share group. Made
+ * by `egl.image.allocate()`, and by maps.
+ */
+export class EglPicture {
+  /** The context that made it. For those who write mappers. */
+  readonly context: OpenContext;
+  /** Its pixels, as GL knows them. For those who write mappers. */
+  readonly format: GlFormat;
+  /** Pixels across. */
+  readonly width: number;
+  /** Pixels down. */
+  readonly height: number;
+  /** What it is in GL. */
+  readonly storage: Storage;
+  /** The name of the texture or renderbuffer. */
+  readonly name: number;
+  #image: Address | undefined;
+  readonly #undo: Undo = [];
+
+  /** Makes the texture. @throws {NativeCallError} if the driver refuses. */
+  constructor(context: OpenContext, format: GlFormat, [width, height]: readonly [number, number], origin: Origin) {
+    this.context = context;
+    this.format = format;
+    this.width = width;
+    this.height = height;
+    this.storage = origin.from === "new" ? origin.storage : "texture";
+    if (origin.from === "texture") {
+      this.name = origin.name;
+      return;
+    }
+    try {
+      if (origin.from === "image") this.#own(origin.image);
+      this.name = context.within(() => this.#generate());
+      context.within(() => origin.from === "image" ? this.#bindImage(origin.image) : this.#makeStorage());
+    } catch (error) {
+      throwAll([error, ...unwind(this.#undo)], "making a picture");
+      throw error;
+    }
+  }
+
+  /** The `EGLImage` of its pixels, made when it is asked for first. It ends with the picture. */
+  get image(): Address {
+    if (this.#image !== undefined) return this.#image;
+    const target = this.storage === "texture" ? EGL_GL_TEXTURE_2D : EGL_GL_RENDERBUFFER;
+    const attributes = BigInt64Array.from([EGL_IMAGE_PRESERVED, EGL_TRUE, EGL_NONE], BigInt);
+    const { display, handle } = this.context;
+    const name = BigInt(this.name) as Address;
+    return this.#own(made(egl().eglCreateImage(display.handle, handle, target, name, attributes), "eglCreateImage"));
+  }
+
+  /** True for a picture of the same texture or renderbuffer. For those who write mappers. */
+  isSameAs({ storage, name }: EglPicture): boolean {
+    return this.storage === storage && this.name === name;
+  }
+
+  /** Attaches its pixels to the context's framebuffer of a target, for a command. For those who write backends. */
+  attach(target: number): void {
+    const at = gl.GL_COLOR_ATTACHMENT0;
+    if (this.storage === "texture") gles().glFramebufferTexture2D(target, at, gl.GL_TEXTURE_2D, this.name, 0);
+    else gles().glFramebufferRenderbuffer(target, at, gl.GL_RENDERBUFFER, this.name);
+    const status = gles().glCheckFramebufferStatus(target);
+    if (status === gl.GL_FRAMEBUFFER_COMPLETE) return;
+    checkGl("glCheckFramebufferStatus");
+    throw nativeError(status, "glCheckFramebufferStatus", {
+      hint: `The driver cannot draw to pixels of ${this.format.pixel.name}: use RGBA.`,
+    });
+  }
+
+  /** Ends the image and the texture. For those who write backends. */
+  free(): void {
+    throwAll(unwind(this.#undo), "freeing a picture");
+  }
+
+  #own(image: Address): Address {
+    const { handle: display } = this.context.display;
+    ledger.add("egl.EGLImage");
+    this.#undo.push(() => {
+      ledger.remove("egl.EGLImage");
+      check(egl().eglDestroyImage(display, image), "eglDestroyImage");
+    });
+    return this.#image = image;
+  }
+
+  #generate(): number {
+    const { storage, context } = this;
+    const names = new Uint32Array(1);
+    gles()[GENERATE[storage]](1, names);
+    checkGl(GENERATE[storage]);
+    const kind = `egl.${storage}`;
+    ledger.add(kind);
+    this.#undo.push(() => {
+      ledger.remove(kind);
+      context.command(DELETE[storage], () => gles()[DELETE[storage]](1, names));
+    });
+    return names[0];
+  }
+
+  #makeStorage(): void {
+    const { storage, name, width, height, format: { internal, order, type } } = this;
+    if (storage === "renderbuffer") {
+      gles().glBindRenderbuffer(gl.GL_RENDERBUFFER, name);
+      gles().glRenderbufferStorage(gl.GL_RENDERBUFFER, internal, width, height);
+      checkGl("glRenderbufferStorage");
+    } else {
+      this.#bind();
+      gles().glTexImage2D(gl.GL_TEXTURE_2D, 0, internal, width, height, 0, order, type, NULL);
+      checkGl("glTexImage2D");
+    }
+  }
+
+  #bindImage(image: Address): void {
+    this.#bind();
+    glesExtensions().glEGLImageTargetTexture2DOES!(gl.GL_TEXTURE_2D, image);
+    checkGl("glEGLImageTargetTexture2DOES", { hint: "The driver does not draw to an image of this format." });
+  }
+
+  /** The texture has no smaller sizes, and is read as it is. */
+  #bind(): void {
+    gles().glBindTexture(gl.GL_TEXTURE_2D, this.name);
+    gles().glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_MIN_FILTER, gl.GL_NEAREST);
+    gles().glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_MAG_FILTER, gl.GL_NEAREST);
+  }
+}

@@ -1,0 +1,80 @@
+import * as gl from "../../ffi/gles/constants.ts";
+import { pinned } from "../core/native/pin.ts";
+import { checkGl } from "./errors.ts";
+import { gles } from "./library.ts";
+import type { EglPicture } from "./picture.ts";
+
+// Each function gives commands to the current context, and sets all of GL's state that they depend on: a program's own
+// commands may have left it otherwise.
+
+/** Reads the pixels, row by row, the first row first, without padding; blocks. */
+export function readPixels(from: EglPicture, into: Uint8Array<ArrayBuffer>): void {
+  const { width, height, format: { pixel, order, type } } = from;
+  framebuffer(from, gl.GL_READ_FRAMEBUFFER);
+  gles().glBindBuffer(gl.GL_PIXEL_PACK_BUFFER, 0);
+  gles().glPixelStorei(gl.GL_PACK_ALIGNMENT, 1);
+  gles().glPixelStorei(gl.GL_PACK_ROW_LENGTH, 0);
+  const read = (order: number, bytes: Uint8Array<ArrayBuffer>) =>
+    pinned(bytes, "egl", (address) => gles().glReadPixels(0, 0, width, height, order, type, address));
+  if (isReadAs(order, type)) return read(order, into);
+  // OpenGL ES reads every format as RGBA, and not every one as itself.
+  const channel = pixel.bytesPerPixel / pixel.elements;
+  const all = new Uint8Array(width * height * 4 * channel);
+  read(gl.GL_RGBA, all);
+  const places = [..."rgba"].map((name) => pixel.name.split(" ")[0].indexOf(name));
+  for (let i = 0; i < width * height; i++) {
+    places.forEach((place, c) => {
+      if (place < 0) return;
+      const first = (4 * i + c) * channel;
+      into.set(all.subarray(first, first + channel), i * pixel.bytesPerPixel + place * channel);
+    });
+  }
+}
+
+/** Writes pixels as {@link readPixels} reads them; the memory may be used otherwise when it returns. */
+export function writePixels(to: EglPicture, from: Uint8Array<ArrayBuffer>): void {
+  const { width, height, format: { order, type }, name } = to;
+  gles().glBindBuffer(gl.GL_PIXEL_UNPACK_BUFFER, 0);
+  gles().glPixelStorei(gl.GL_UNPACK_ALIGNMENT, 1);
+  gles().glPixelStorei(gl.GL_UNPACK_ROW_LENGTH, 0);
+  gles().glBindTexture(gl.GL_TEXTURE_2D, name);
+  pinned(
+    from,
+    "egl",
+    (address) => gles().glTexSubImage2D(gl.GL_TEXTURE_2D, 0, 0, 0, width, height, order, type, address),
+  );
+}
+
+/** Gives all pixels one colour: red, green, blue, alpha, from 0 to 1. */
+export function clearPixels(to: EglPicture, colour: readonly number[]): void {
+  framebuffer(to, gl.GL_DRAW_FRAMEBUFFER);
+  gles().glClearBufferfv(gl.GL_COLOR, 0, new Float32Array(colour));
+}
+
+/** Copies pixels of the same size; GL converts between formats. */
+export function copyPixels(from: EglPicture, to: EglPicture): void {
+  const { width, height } = from;
+  framebuffer(from, gl.GL_READ_FRAMEBUFFER);
+  framebuffer(to, gl.GL_DRAW_FRAMEBUFFER);
+  const box = [0, 0, width, height] as const;
+  gles().glBlitFramebuffer(...box, ...box, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST);
+}
+
+/** Has the context read a picture, or draw to it as a whole. */
+function framebuffer(picture: EglPicture, target: number): void {
+  const { framebuffers: [reading, drawing] } = picture.context;
+  gles().glBindFramebuffer(target, target === gl.GL_READ_FRAMEBUFFER ? reading : drawing);
+  picture.attach(target);
+  gles().glDisable(gl.GL_SCISSOR_TEST);
+  gles().glColorMask(1, 1, 1, 1);
+}
+
+/** Does the driver give the pixels of the framebuffer in this form? It always gives RGBA. */
+function isReadAs(order: number, type: number): boolean {
+  if (order === gl.GL_RGBA || order === gl.GL_BGRA_EXT) return true; // by GL_EXT_read_format_bgra
+  const [form, of] = [new Int32Array(1), new Int32Array(1)];
+  gles().glGetIntegerv(gl.GL_IMPLEMENTATION_COLOR_READ_FORMAT, form);
+  gles().glGetIntegerv(gl.GL_IMPLEMENTATION_COLOR_READ_TYPE, of);
+  checkGl("glGetIntegerv");
+  return form[0] === order && of[0] === type;
+}

@@ -1,0 +1,142 @@
+import * as names from "../../ffi/egl/constants.ts";
+import type { Address } from "../../ffi/address.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { whole } from "../core/layout/layout.ts";
+import { ledger } from "../core/life/ledger.ts";
+import type { EglBase } from "./base.ts";
+import { check, eglError, made } from "./errors.ts";
+import { checks, eglExtensions } from "./library.ts";
+
+/** What becomes of frames that nobody has taken yet. */
+export interface EglStreamInit {
+  /** So many frames wait in order, and a full stream takes no more; 0, the default, keeps only the newest (mailbox). */
+  readonly fifo?: number;
+  /** True, the default: the last frame stays in the stream, and can be acquired again. */
+  readonly reuse?: boolean;
+}
+
+/** What a stream waits for. */
+export type EglStreamState =
+  | ("initializing" | "created" | "connecting")
+  | ("empty" | "new-frame" | "old-frame")
+  | "disconnected";
+
+const INIT: Names<EglStreamInit> = { fifo: true, reuse: true };
+
+const STATES: ReadonlyMap<number, EglStreamState> = new Map([
+  [names.EGL_STREAM_STATE_INITIALIZING_NV, "initializing"],
+  [names.EGL_STREAM_STATE_CREATED_KHR, "created"],
+  [names.EGL_STREAM_STATE_CONNECTING_KHR, "connecting"],
+  [names.EGL_STREAM_STATE_EMPTY_KHR, "empty"],
+  [names.EGL_STREAM_STATE_NEW_FRAME_AVAILABLE_KHR, "new-frame"],
+  [names.EGL_STREAM_STATE_OLD_FRAME_AVAILABLE_KHR, "old-frame"],
+  [names.EGL_STREAM_STATE_DISCONNECTED_KHR, "disconnected"],
+]);
+
+/** The most frames that a stream has in flight. */
+const MOST_FRAMES = 64;
+
+/**
+ * An `EGLStream`: frames on their way from one driver to another, or to another process. Made by `egl.stream()`. Its ends
+ * are other APIs': the consumer connects first.
+ */
+export class EglStream extends NativeObject {
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** How many frames wait in order; 0 for a mailbox. */
+  readonly fifo: number;
+  /** True if the last frame stays in the stream. */
+  readonly reuse: boolean;
+  readonly #display: Address;
+  readonly #stream: Address;
+
+  /** Made by a context. `fd`: a stream of another process's. */
+  constructor(base: EglBase, given: EglStreamInit, fd?: number) {
+    super();
+    const { fifo = 0, reuse = true } = optionsIn(given, INIT, "init");
+    if (whole(fifo, "fifo", 0) > MOST_FRAMES) {
+      throw checks.wrong("fifo", `expected at most ${MOST_FRAMES} frames, got ${fifo}.`);
+    }
+    checks.assertBoolean(reuse, "reuse");
+    base.resource.assertLive();
+    const display = this.#display = base.openContext.display.handle;
+    const wanted = [
+      "EGL_KHR_stream",
+      ...(fifo > 0 ? ["EGL_KHR_stream_fifo"] : []),
+      ...(reuse ? [] : ["EGL_NV_stream_reset"]),
+      ...(fd === undefined ? [] : ["EGL_KHR_stream_cross_process_fd"]),
+    ];
+    for (const name of wanted) assertHas(base, name);
+    const native = eglExtensions();
+    const attributes = [
+      ...(fifo > 0 ? [names.EGL_STREAM_FIFO_LENGTH_KHR, fifo] : []),
+      ...(reuse ? [] : [names.EGL_SUPPORT_REUSE_NV, names.EGL_FALSE]),
+      names.EGL_NONE,
+    ];
+    const stream = this.#stream = fd === undefined
+      ? made(native.eglCreateStreamKHR!(display, new Int32Array(attributes)), "eglCreateStreamKHR")
+      : made(native.eglCreateStreamFromFileDescriptorKHR!(display, fd), "eglCreateStreamFromFileDescriptorKHR");
+    this.reuse = reuse;
+    this.fifo = fifo;
+    ledger.add("egl.EGLStream");
+    const destroy = () => {
+      ledger.remove("egl.EGLStream");
+      check(native.eglDestroyStreamKHR!(display, stream), "eglDestroyStreamKHR");
+    };
+    this.resource = new Resource({ name: `egl stream (${base.name})`, owners: [base.resource], undo: [destroy] });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
+  static owns(value: object): boolean {
+    return #stream in value;
+  }
+
+  /** The `EGLStreamKHR`. */
+  get handle(): Address {
+    this.resource.assertLive();
+    return this.#stream;
+  }
+
+  /** What it waits for. The call never blocks. */
+  get state(): EglStreamState {
+    const out = new Int32Array(1);
+    const { eglQueryStreamKHR } = eglExtensions();
+    check(eglQueryStreamKHR!(this.#display, this.handle, names.EGL_STREAM_STATE_KHR, out), "eglQueryStreamKHR");
+    return STATES.get(out[0]) ?? "disconnected";
+  }
+
+  /** How many frames the producer has put in so far. */
+  get produced(): number {
+    return this.#count(names.EGL_PRODUCER_FRAME_KHR);
+  }
+
+  /** The number of the frame that the consumer has acquired last. */
+  get consumed(): number {
+    return this.#count(names.EGL_CONSUMER_FRAME_KHR);
+  }
+
+  /**
+   * A new fd of the stream, for another process, which takes it by `egl.attachStream()`. You own it. It is to be asked for
+   * before the ends connect.
+   */
+  exportFd(): number {
+    const fd = eglExtensions().eglGetStreamFileDescriptorKHR!(this.#display, this.handle);
+    if (fd < 0) throw eglError("eglGetStreamFileDescriptorKHR");
+    return fd;
+  }
+
+  #count(name: number): number {
+    const out = new BigUint64Array(1);
+    check(eglExtensions().eglQueryStreamu64KHR!(this.#display, this.handle, name, out), "eglQueryStreamu64KHR");
+    return Number(out[0]);
+  }
+}
+
+function assertHas({ openContext, name }: EglBase, extension: string): void {
+  if (openContext.has(extension)) return;
+  throw checks.wrong("egl", `${name} has no ${extension}.`, "NVIDIA's drivers have streams; Mesa has none.");
+}
