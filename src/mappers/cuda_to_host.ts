@@ -3,7 +3,7 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { plannedCopy } from "../core/graph/plan.ts";
 import { portMapper } from "../core/graph/port_mapper.ts";
@@ -12,7 +12,7 @@ import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { givenBackBy } from "./shared/cuda_copy.ts";
 import { type HostCopy, onHost } from "./shared/on_host.ts";
-import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
+import { type Address, firstAddress, placed } from "./shared/planes.ts";
 import { refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "cuda→host";

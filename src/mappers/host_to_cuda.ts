@@ -3,14 +3,14 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { Frame } from "../core/tensors/frame.ts";
+import { Frame, planesOf } from "../core/tensors/frame.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned, plannedCopy } from "../core/graph/plan.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
-import { firstAddress, placed, planesOf } from "./shared/planes.ts";
+import { firstAddress, placed } from "./shared/planes.ts";
 import { refused, refuseDisposed } from "./shared/refusals.ts";
 
 const EDGE = "host→cuda";

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Mapper } from "../core/graph/mapper.ts";
+import { imageMapper } from "../core/graph/image_mapper.ts";
 import { portMapper } from "../core/graph/port_mapper.ts";
 import { cudaToHost } from "./cuda_to_host.ts";
 import { cudaToCuda } from "./cuda_to_cuda.ts";
@@ -12,6 +13,7 @@ import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
 import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
 import { hostToOpenCVMat } from "./host_to_opencv_mat.ts";
+import { hostToVaapi } from "./host_to_vaapi.ts";
 import { openCLImageToHost } from "./opencl_image_to_host.ts";
 import { openCLSvmToHost } from "./opencl_svm_to_host.ts";
 import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
@@ -20,6 +22,7 @@ import { openCLUsmToHost } from "./opencl_usm_to_host.ts";
 import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
 import { openCVUMatToOpenCL } from "./opencv_umat_to_opencl.ts";
+import { vaapiToHost } from "./vaapi_to_host.ts";
 
 export {
   cudaToCuda,
@@ -29,6 +32,7 @@ export {
   hostToOpenCLImage,
   hostToOpenCLSvm,
   hostToOpenCVMat,
+  hostToVaapi,
   openCLImageToHost,
   openCLSvmToHost,
   openCLSvmToOpenCL,
@@ -37,6 +41,7 @@ export {
   openCLToOpenCVUMat,
   openCLUsmToHost,
   openCVUMatToOpenCL,
+  vaapiToHost,
 };
 
 /** Pinned memory as host memory, by the host's own address. */
@@ -53,6 +58,18 @@ export const cudaVirtualToOpenCL: Mapper = portMapper("cuda.virtual", "opencl");
 
 /** A `cv::Mat` as its host memory: the same address, the same strides. */
 export const openCVMatToHost: Mapper = portMapper("opencv.mat", "host");
+
+/** An image of Vulkan's as an image of another Vulkan on the same device, in the driver's own order of pixels; or by a dma-buf. */
+export const vulkanImageToVulkanImage: Mapper = imageMapper("vulkan.image", "vulkan.image");
+
+/** An image of Vulkan's as a dma-buf, if its pixels lie row by row or by a DRM format modifier. */
+export const vulkanImageToDmaBuf: Mapper = imageMapper("vulkan.image", "dmabuf");
+
+/** An image of Vulkan's as a 2D image of OpenCL's on the same device, in the driver's own order of pixels. */
+export const vulkanImageToOpenCLImage: Mapper = imageMapper("vulkan.image", "opencl.image");
+
+/** Rows of pixels in a dma-buf, such as a plane of a picture, as an image of Vulkan's. */
+export const dmaBufToVulkanImage: Mapper = imageMapper("dmabuf", "vulkan.image");
 
 /** Every edge that samepage knows. */
 export const MAPPERS: readonly Mapper[] = [
@@ -76,4 +93,10 @@ export const MAPPERS: readonly Mapper[] = [
   cudaVirtualToHost,
   cudaVirtualToOpenCL,
   cudaToCuda,
+  vulkanImageToVulkanImage,
+  vulkanImageToDmaBuf,
+  dmaBufToVulkanImage,
+  vulkanImageToOpenCLImage,
+  vaapiToHost,
+  hostToVaapi,
 ] as readonly unknown[] as readonly Mapper[];

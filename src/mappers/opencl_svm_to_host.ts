@@ -3,7 +3,7 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
 import type { GiveBack } from "../core/life/resource.ts";
@@ -11,7 +11,7 @@ import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm.ts";
 import { onHost } from "./shared/on_host.ts";
-import { firstAddress, placed, planesOf } from "./shared/planes.ts";
+import { firstAddress, placed } from "./shared/planes.ts";
 import { refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.svm→host";

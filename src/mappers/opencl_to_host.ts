@@ -4,7 +4,7 @@ import type { Target } from "../core/graph/context.ts";
 import type { ByteRange, Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
@@ -14,7 +14,6 @@ import type { OpenCLContext } from "../opencl/context.ts";
 import type { RootBuffer } from "../opencl/buffers/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { onHost } from "./shared/on_host.ts";
-import { planesOf } from "./shared/planes.ts";
 import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl→host";

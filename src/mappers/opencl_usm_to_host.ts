@@ -3,7 +3,7 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned, plannedCopy } from "../core/graph/plan.ts";
 import type { HostContext } from "../host/context.ts";
@@ -11,7 +11,7 @@ import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
 import type { OpenCLUsmTensor } from "../opencl/usm.ts";
 import { type HostCopy, onHost } from "./shared/on_host.ts";
-import { type Address, firstAddress, placed, planesOf } from "./shared/planes.ts";
+import { type Address, firstAddress, placed } from "./shared/planes.ts";
 import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencl.usm→host";
@@ -72,7 +72,7 @@ function copyOf(
   const address = copy.rawHandle;
   const { allocation } = copy.grant;
   // The block may be longer: its length is rounded up.
-  const grants = [lent.elsewhere(allocation, byteLength), ...job.grants];
+  const grants = [lent.elsewhere(allocation, 0, byteLength), ...job.grants];
   if (reads(access) || gaps) usm.copy(address, device, byteLength); // the gaps go back unchanged
   if (!writes(access)) return { address, grants, giveBack: undefined };
   const { line } = usm.context.queue;

@@ -1,8 +1,6 @@
 import { type Layout, moved } from "../../core/layout/layout.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { Described, type DescribedPlane } from "../../core/tensors/described.ts";
-import { Frame } from "../../core/tensors/frame.ts";
-import type { Tensor } from "../../core/tensors/tensor.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 
@@ -21,11 +19,6 @@ export interface Place {
 interface Addressed {
   readonly address: Address;
   readonly layout: Layout;
-}
-
-/** The planes of a tensor or frame. */
-export function planesOf<T extends Tensor>(source: T | Frame<T>): readonly T[] {
-  return source instanceof Frame ? source.planes : [source];
 }
 
 /** The lowest address of some planes. */

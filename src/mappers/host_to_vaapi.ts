@@ -1,0 +1,49 @@
+import type { Fence } from "../core/device/fence.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Target } from "../core/graph/context.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
+import { plannedCopy } from "../core/graph/plan.ts";
+import { moved } from "../core/layout/layout.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Described } from "../core/tensors/described.ts";
+import { type Frame, planesOf } from "../core/tensors/frame.ts";
+import type { HostTensor } from "../host/tensor.ts";
+import type { VaapiContext } from "../vaapi/context.ts";
+import type { VaapiTensor } from "../vaapi/tensor.ts";
+import { refused } from "./shared/refusals.ts";
+
+const EDGE = "host→vaapi";
+
+/** Host memory as a surface: a new one, with a copy of the pixels, which goes back when the map ends. */
+export const hostToVaapi: Mapper<HostTensor | Frame<HostTensor>, VaapiTensor | Frame<VaapiTensor>> = {
+  from: "host",
+  to: "vaapi",
+  takesParts: true,
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+    const va = target.context as VaapiContext;
+    if (va.resource.state !== "live") return refused(EDGE, `${va.name} was disposed.`);
+    const info = va.pictureOf(source);
+    if (info === undefined) {
+      return refused(
+        EDGE,
+        "a surface is a picture.",
+        "Make a frame of it, which has a format: Frame.of([tensor], info).",
+      );
+    }
+    const reason = va.refuse(info) ?? va.images.refuseCopy(info);
+    if (reason !== undefined) return refused(EDGE, reason, `It has surfaces of ${va.formats.join(", ")}.`);
+    const why = "a surface is the driver's own memory";
+    return plannedCopy(EDGE, why, waits.length > 0, source.withoutAddress(target, access));
+  },
+
+  map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): VaapiTensor | Frame<VaapiTensor> {
+    const va = target.context as VaapiContext;
+    const [lent] = job.grants;
+    const { surface, allocation } = va.newSurface(va.pictureOf(source.described)!, job.undo);
+    const planes = planesOf(source).map(({ address, layout }) => ({ address, layout: moved(layout, 0) }));
+    const giveBack = va.images.hold(surface, planes, lent.access, job.undo);
+    const grants = [lent.elsewhere(allocation), ...job.grants];
+    return va.placed(resourceOf(va.resource, { ...job, grants }, source.resource, giveBack), surface, source);
+  },
+};

@@ -1,0 +1,31 @@
+import type { Line } from "../core/device/line.ts";
+import type { MemoryTarget } from "../core/device/memory.ts";
+import type { Proofs } from "../core/device/proofs.ts";
+import type { ImageInfo } from "../core/layout/frame_info.ts";
+import type { ImageFormat } from "../core/layout/pixel_formats.ts";
+import type { Resource } from "../core/life/resource.ts";
+import type { Display } from "./display.ts";
+import type { VaapiLane } from "./line.ts";
+import type { VaapiTensor } from "./tensor.ts";
+
+/** What the parts of a context know of it. */
+export interface VaapiBase extends MemoryTarget<VaapiTensor> {
+  /** Its name, for messages. */
+  readonly name: string;
+  /** The display. */
+  readonly display: Display;
+  /** The line of its calls. */
+  readonly line: Line<VaapiLane>;
+  /** Which surfaces the CPU sees in place. */
+  readonly proofs: Proofs<VaapiBase>;
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** The formats of images, by fourcc. */
+  readonly imageFormats: ReadonlyMap<number, DataView<ArrayBuffer>>;
+  /** True where the driver has memory of fds. */
+  readonly hasPrime2: boolean;
+  /** The formats in which it has surfaces. */
+  readonly formats: readonly ImageFormat[];
+  /** Why the driver has no surface of a format and size; undefined if it has. */
+  refuse(info: ImageInfo): string | undefined;
+}

@@ -1,0 +1,329 @@
+import type { Address } from "../../ffi/address.ts";
+import { VA_INVALID_SURFACE } from "../../ffi/va/constants.ts";
+import { literal, type Names, optionsIn } from "../core/argument.ts";
+import type { Fence } from "../core/device/fence.ts";
+import type { Line } from "../core/device/line.ts";
+import type { Memory } from "../core/device/memory.ts";
+import { Proofs } from "../core/device/proofs.ts";
+import { type Refusal, throwAll } from "../core/errors.ts";
+import type { DeviceId } from "../core/device/device_id.ts";
+import type { Context, Target } from "../core/graph/context.ts";
+import { type FrameInfo, frameInfo, type ImageInfo } from "../core/layout/frame_info.ts";
+import { describeLayout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
+import type { ImageFormat } from "../core/layout/pixel_formats.ts";
+import { forgotten } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, accessOf } from "../core/memory/access.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
+import { Described, type DescribedPlane } from "../core/tensors/described.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
+import { configsOf, fourccText, imageFormatsOf, type VaapiConfig } from "./abilities.ts";
+import type { VaapiBase } from "./base.ts";
+import { attachedDisplay, type Display, openDisplay } from "./display.ts";
+import { formatsIn } from "./formats.ts";
+import { SurfaceImages } from "./images.ts";
+import { checks } from "./library.ts";
+import { newLine, type VaapiLane, workOn } from "./line.ts";
+import { portsOf } from "./memory.ts";
+import { VaapiPool } from "./pool.ts";
+import { exportSurface, type Layers, type PrimeSurface } from "./prime.ts";
+import { allocated, allocationOf, attached, newSurface, placed } from "./surfaces.ts";
+import type { VaapiSurface } from "./surface.ts";
+import { pictureOf, refusePart, VaapiTensor } from "./tensor.ts";
+
+/** The device to open. */
+export interface VaapiChoice {
+  /** A render node: `"/dev/dri/renderD128"`. The first that has a driver by default. */
+  readonly node?: string;
+  /** The driver's name (`"iHD"`, `"radeonsi"`), where libva would choose another. */
+  readonly driver?: string;
+}
+
+/** Options of {@link VaapiContext.allocateFrame}. */
+export interface VaapiAllocation {
+  /** The DRM format modifiers of which the driver has to take one; its own choice by default. */
+  readonly modifiers?: readonly bigint[];
+  /** The frame's metadata. */
+  readonly metadata?: Metadata;
+}
+
+/** Options of {@link VaapiContext.exportFds}. */
+export interface VaapiExport {
+  /** How the planes are told: each as a picture of its own, or all as one; whichever the driver has by default. */
+  readonly layers?: Layers;
+  /** What the fds are for; all that the frame allows by default. */
+  readonly access?: Access;
+}
+
+const CHOICE: Names<VaapiChoice> = { node: true, driver: true };
+const ALLOCATION: Names<VaapiAllocation> = { modifiers: true, metadata: true };
+const EXPORT: Names<VaapiExport> = { layers: true, access: true };
+const LAYERS: { readonly [L in Layers]: unknown } = { separate: true, composed: true };
+/** The most surfaces of a pool: no decoder keeps more pictures. */
+const MOST_SURFACES = 256;
+
+/**
+ * A display of VA-API: surfaces, which a GPU decodes, processes and encodes. It is its own target, and its frames are
+ * surfaces.
+ *
+ * @example
+ * ```ts ignore
+ * import { host, imageInfo, MapperGraph } from "@samepage/interop";
+ * import { VaapiContext } from "@samepage/interop/vaapi";
+ *
+ * using va = VaapiContext.open();
+ * using graph = new MapperGraph([host, va]);
+ * using surface = va.allocateFrame(imageInfo({ format: "NV12", width: 1920, height: 1080 }));
+ * using pixels = graph.map(surface, host, { copy: "allow" });
+ * ```
+ */
+export class VaapiContext extends NativeObject implements Context, VaapiBase {
+  /** The API's name. */
+  readonly api = "vaapi";
+  /** The kind of memory: surfaces. */
+  readonly kind = "vaapi";
+  /** Itself. */
+  readonly context: Context = this;
+  /** Itself. */
+  readonly targets: readonly Target[] = [this];
+  /** What the driver calls itself. */
+  readonly name: string;
+  /** VA-API does not tell the device. */
+  readonly id: DeviceId = {};
+  /** Its end of life: pools and frames end first. */
+  readonly resource: Resource;
+  /** The display. For those who write mappers. */
+  readonly display: Display;
+  /** The line of its calls. For those who write mappers. */
+  readonly line: Line<VaapiLane>;
+  /** Its ports. For those who write mappers. */
+  readonly ports: Memory<VaapiTensor>;
+  /** Which surfaces the CPU sees in place. For those who write mappers. */
+  readonly proofs: Proofs<VaapiBase>;
+  /** How the CPU gets at its surfaces. For those who write mappers. */
+  readonly images: SurfaceImages;
+  /** What the driver can do, by profile and entrypoint, in its own order. */
+  readonly configs: readonly VaapiConfig[];
+  /** The formats in which frames can be allocated: the driver has surfaces of them, and samepage knows them. */
+  readonly formats: readonly ImageFormat[];
+  /** True where the driver has memory of fds. For those who write mappers. */
+  readonly hasPrime2: boolean;
+  /** The formats of images, by fourcc. For those who write mappers. */
+  readonly imageFormats: ReadonlyMap<number, DataView<ArrayBuffer>>;
+
+  private constructor(display: Display, undo: Undo) {
+    super();
+    this.display = display;
+    this.name = display.vendor;
+    this.configs = configsOf(display.handle);
+    this.imageFormats = imageFormatsOf(display.handle);
+    this.formats = formatsIn(this.configs);
+    this.hasPrime2 = this.configs.some(({ memoryTypes }) => memoryTypes.includes("DRM_PRIME_2"));
+    this.resource = new Resource({ name: `vaapi context (${this.name})`, undo });
+    this.proofs = new Proofs<VaapiBase>(this);
+    this.ports = portsOf(this);
+    this.images = new SurfaceImages(this);
+    this.line = newLine(this.name, this.resource);
+    forgotten.register(this, this.resource.name, this);
+  }
+
+  /**
+   * Opens a display on a render node: the given one, or the first that has a driver.
+   *
+   * @throws {LibraryNotFoundError} if libva or libva-drm is not there.
+   * @throws {ArgumentError} if no node can be used; it says why each cannot, and what to do.
+   * @throws {NativeCallError} if the node has no driver.
+   */
+  static open(choice: VaapiChoice = {}): VaapiContext {
+    const { node, driver } = optionsIn(choice, CHOICE, "choice");
+    if (node !== undefined) checks.assertText(node, "choice.node");
+    if (driver !== undefined) checks.assertText(driver, "choice.driver");
+    const undo: Undo = [];
+    try {
+      return new VaapiContext(openDisplay(node, driver, undo), undo);
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "opening VA-API");
+      throw error;
+    }
+  }
+
+  /**
+   * Stands on a `VADisplay` of another library, which has initialized it and keeps it.
+   *
+   * @param display a live display; a wrong one crashes the process
+   * @throws {ArgumentError} for what cannot be one.
+   */
+  static attach(display: bigint): VaapiContext {
+    return new VaapiContext(attachedDisplay(checks.handleIn<Address>(display, "display")), []);
+  }
+
+  /** The `VADisplay`. */
+  get handle(): Address {
+    this.resource.assertLive();
+    return this.display.handle;
+  }
+
+  /** Its render node; undefined for a display that was attached. */
+  get node(): string | undefined {
+    return this.display.node;
+  }
+
+  /** The version of VA-API, `"1.17"`; undefined for a display that was attached. */
+  get version(): string | undefined {
+    return this.display.version;
+  }
+
+  /** The formats of images, as VA-API calls them: pixels of these are copied to and from surfaces. */
+  get imageFourccs(): readonly string[] {
+    return [...this.imageFormats.keys()].map(fourccText);
+  }
+
+  /** True for planes of this context's surfaces. */
+  is(value: Mapped): value is VaapiTensor {
+    return value instanceof VaapiTensor && value.target === this;
+  }
+
+  /**
+   * Allocates a surface of one plane, as a tensor of bytes: `[height, width]` is GRAY8, `[height, width, 4]` is RGBA.
+   *
+   * @throws like {@link allocateFrame}.
+   */
+  allocate(init: LayoutInit): VaapiTensor {
+    const at = layoutIn(init, LAYOUT_NAMES);
+    const info = this.pictureOf(new Described(this, "read-write", [{ layout: at } as DescribedPlane]));
+    if (info === undefined) {
+      const what = `a surface is [height, width] or [height, width, 4] of u8, and not ${describeLayout(at)}.`;
+      throw checks.wrong("shape", what, "Use allocateFrame for pictures of other formats.");
+    }
+    return allocated(this, this.#pictureIn(info), undefined, { asTensor: true }) as VaapiTensor;
+  }
+
+  /**
+   * Allocates a surface. Its pixels are whatever the driver leaves there, and so is their layout: `info.modifier` of the
+   * frame tells it, where the driver does.
+   *
+   * @throws {LayoutError} for a wrong description.
+   * @throws {ArgumentError} for a format or a size that the driver has no surfaces of.
+   * @throws {NativeCallError} if the driver refuses.
+   */
+  allocateFrame(info: FrameInfo, options: VaapiAllocation = {}): Frame<VaapiTensor> {
+    const { modifiers, metadata } = optionsIn(options, ALLOCATION);
+    assertMetadata(metadata);
+    return allocated(this, this.#pictureIn(info), modifiersIn(modifiers), { metadata }) as Frame<VaapiTensor>;
+  }
+
+  /**
+   * Makes surfaces that are used again and again.
+   *
+   * @throws like {@link allocateFrame}.
+   */
+  createPool(info: FrameInfo, size: number): VaapiPool {
+    const picture = this.#pictureIn(info);
+    if (!Number.isInteger(size) || size < 1 || size > MOST_SURFACES) {
+      throw checks.wrong("size", `expected 1 to ${MOST_SURFACES} surfaces, got ${literal(size)}.`);
+    }
+    return new VaapiPool(this, picture, size);
+  }
+
+  /**
+   * A surface of another library's, as a frame. It lives longer than the frame. Work that was given to it is waited for.
+   *
+   * @param surface a `VASurfaceID` of this display
+   * @param info what it is: its format and size, as its maker knows them
+   * @throws {ArgumentError} for what cannot be one.
+   * @throws {NativeCallError} for what the driver knows as none.
+   */
+  attachSurface(surface: number, info: FrameInfo): Frame<VaapiTensor> {
+    if (!Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {
+      throw checks.wrong("surface", `expected a VASurfaceID, got ${literal(surface)}.`);
+    }
+    return attached(this, surface, this.#pictureIn(info)) as Frame<VaapiTensor>;
+  }
+
+  /** The `VASurfaceID` of a frame of this context, for calls of your own: declare their work with `frame.usedBy`. */
+  surfaceOf(frame: Frame<VaapiTensor>): number {
+    return this.#planesIn(frame)[0].handle.id;
+  }
+
+  /** All work that the device has to do on a frame's surface now, as a fence. */
+  fence(frame: Frame<VaapiTensor>): Fence {
+    return workOn(this.#planesIn(frame)[0].handle);
+  }
+
+  /**
+   * The memory of a frame, by fds of dma-bufs, which you own: close them. It waits for the device's work on the surface;
+   * `graph.map(frame, dmabuf)` does all of that.
+   *
+   * @throws {NativeCallError} if the driver does not export it so.
+   */
+  exportFds(frame: Frame<VaapiTensor>, options: VaapiExport = {}): PrimeSurface {
+    const { layers, access } = optionsIn(options, EXPORT);
+    if (layers !== undefined) checks.nameIn(layers, LAYERS, "layers");
+    const [{ handle: surface }] = this.#planesIn(frame);
+    const used = accessOf(access, frame.access);
+    frame.assertUsable(used);
+    surface.sync();
+    return exportSurface(surface, used, layers);
+  }
+
+  /** Why the CPU cannot have it now; undefined if it can. For those who write mappers. */
+  refuseShow(source: Described): Omit<Refusal, "edge"> | undefined {
+    return this.resource.state === "live" ? refusePart(source) : { reason: `${this.name} was disposed.` };
+  }
+
+  /** A new surface in the place of host memory, until `undo` runs. For those who write mappers. */
+  newSurface(info: ImageInfo, undo: Undo): { readonly surface: VaapiSurface; readonly allocation: Allocation } {
+    const surface = newSurface(this, info, undefined, undo);
+    return { surface, allocation: allocationOf(surface, () => {}).joinUntil(undo) };
+  }
+
+  /** What such a surface is in the place of a host tensor or frame. For those who write mappers. */
+  placed(resource: Resource, surface: VaapiSurface, parent: Mapped): VaapiTensor | Frame<VaapiTensor> {
+    if (!(parent instanceof Frame)) return placed(this, surface, resource, { parent, asTensor: true });
+    return placed(this, surface, resource, { parent, metadata: parent.metadata });
+  }
+
+  /** The picture that a tensor or frame is, if it is one. For those who write mappers. */
+  pictureOf(source: Described): ImageInfo | undefined {
+    return pictureOf(source);
+  }
+
+  #planesIn(frame: Frame<VaapiTensor>): readonly VaapiTensor[] {
+    checks.assertInstance(frame, Frame, "frame");
+    if (frame.target === this) return frame.planes;
+    throw checks.wrong("frame", `expected a frame of ${this.name}, got one of ${frame.target.context.name}.`);
+  }
+
+  /** Why the driver has no surface of a format and size; undefined if it has. For those who write mappers. */
+  refuse({ format, width, height }: ImageInfo): string | undefined {
+    if (!this.formats.includes(format)) return `the driver has no surfaces of ${format}.`;
+    const most = (side: "width" | "height") => Math.max(...this.configs.map((config) => config[side].max ?? Infinity));
+    if (width <= most("width") && height <= most("height")) return undefined;
+    return `the driver has no surface of ${width} × ${height}: at most ${most("width")} × ${most("height")}.`;
+  }
+
+  #pictureIn(given: FrameInfo): ImageInfo {
+    const info = frameInfo(given);
+    if (info.type !== "image") throw checks.wrong("info", "expected an image, got audio.");
+    const reason = this.refuse(info);
+    if (reason !== undefined) throw checks.wrong("info", reason, `It has surfaces of ${this.formats.join(", ")}.`);
+    if (info.modifier === 0n) return info;
+    throw checks.wrong("info.modifier", "the driver lays its surfaces out.", "Pass { modifiers: […] } to choose from.");
+  }
+}
+
+function modifiersIn(given: readonly bigint[] | undefined): readonly bigint[] | undefined {
+  if (given === undefined) return undefined;
+  if (!Array.isArray(given)) throw checks.wrongKind("modifiers", "an array of bigints", given);
+  const modifiers = checks.itemsIn<bigint>(given, "modifiers");
+  const wrong = modifiers.findIndex((one) => typeof one !== "bigint" || one < 0n || one >= 2n ** 64n);
+  if (wrong >= 0) {
+    throw checks.wrong(`modifiers[${wrong}]`, `expected 64 bits, got ${literal(modifiers[wrong])}.`);
+  }
+  if (modifiers.length === 0) throw checks.wrong("modifiers", "expected at least one.", "Leave it out for any.");
+  return modifiers;
+}

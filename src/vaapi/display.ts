@@ -1,0 +1,96 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { cString, textAt } from "../core/native/text.ts";
+import { check, checks, displayOf, libva } from "./library.ts";
+import { openNode, vaapiNodes } from "./nodes.ts";
+
+/** A `VADisplay` that was initialized. For those who write backends. */
+export interface Display {
+  /** The `VADisplay`. */
+  readonly handle: Address;
+  /** Its render node; undefined for a display of somebody else's. */
+  readonly node: string | undefined;
+  /** What the driver calls itself. */
+  readonly vendor: string;
+  /** The version of VA-API that libva and the driver have agreed on; undefined for a display of somebody else's. */
+  readonly version: string | undefined;
+}
+
+/**
+ * Opens a display on a render node, the given one or the first with a driver; its end goes on the undo list.
+ *
+ * @throws {ArgumentError} if none opens; it says why, and what to do.
+ */
+export function openDisplay(node: string | undefined, driver: string | undefined, undo: Undo): Display {
+  if (node !== undefined) return displayOn(node, driver, undo);
+  const reasons: string[] = [];
+  const nodes = vaapiNodes();
+  for (const one of nodes) {
+    if (!one.open) {
+      reasons.push(one.reason!.slice(0, -1));
+      continue;
+    }
+    try {
+      return displayOn(one.node, driver, undo);
+    } catch (error) {
+      reasons.push(`${one.node}: ${messageOf(error)}`);
+    }
+  }
+  const hint = nodes.find(({ remedy }) => remedy !== undefined)?.remedy ?? DRIVERS;
+  throw checks.wrong("node", `no VA-API device can be used: ${reasons.join("; ")}.`, hint);
+}
+
+const DRIVERS =
+  "Install the GPU's driver: apt install intel-media-va-driver (Intel) or mesa-va-drivers (AMD). LIBVA_DRIVER_NAME names another.";
+
+function displayOn(node: string, driver: string | undefined, undo: Undo): Display {
+  const mine: Undo = [];
+  try {
+    const fd = openNode(node);
+    if (typeof fd !== "number") throw checks.wrong("node", fd.reason!, fd.remedy);
+    mine.push(() => closeFd(fd));
+    const handle = displayOf(fd);
+    if (handle === NULL) {
+      throw notOne("node", "vaGetDisplayDRM", `${node} is no DRM device.`, "Pass a render node: see vaapiNodes().");
+    }
+    const display = initialized(handle, driver, mine);
+    undo.push(...mine);
+    return { ...display, node };
+  } catch (error) {
+    throwAll([error, ...unwind(mine)], "opening a VA-API display");
+    throw error;
+  }
+}
+
+/** Also a display that was not initialized is given back by vaTerminate, and by nothing else. */
+function initialized(handle: Address, driver: string | undefined, undo: Undo): Omit<Display, "node"> {
+  ledger.add("vaapi.display");
+  undo.push(() => {
+    ledger.remove("vaapi.display");
+    check(libva().vaTerminate(handle), "vaTerminate");
+  });
+  libva().vaSetInfoCallback(handle, NULL, null); // else libva tells on stderr what it opens
+  if (driver !== undefined) check(libva().vaSetDriverName(handle, cString(driver)), "vaSetDriverName");
+  const [major, minor] = [new Int32Array(1), new Int32Array(1)];
+  check(libva().vaInitialize(handle, major, minor), "vaInitialize", { hint: DRIVERS });
+  return { handle, vendor: vendorOf(handle), version: `${major[0]}.${minor[0]}` };
+}
+
+/** A display of somebody else's, which has initialized it and ends it. */
+export function attachedDisplay(handle: Address): Display {
+  if (libva().vaDisplayIsValid(handle) === 0) {
+    throw notOne("display", "vaDisplayIsValid", "expected a VADisplay, which libva does not take this for.");
+  }
+  return { handle, node: undefined, version: undefined, vendor: vendorOf(handle) };
+}
+
+function notOne(argument: string, fn: string, what: string, hint?: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${what}`, { api: "vaapi", argument, fn, hint });
+}
+
+function vendorOf(handle: Address): string {
+  return textAt(libva().vaQueryVendorString(handle)) ?? "a driver without a name";
+}

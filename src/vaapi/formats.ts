@@ -1,0 +1,40 @@
+import * as va from "../../ffi/va/constants.ts";
+import { fourccText, type VaapiConfig } from "./abilities.ts";
+import type { ImageFormat } from "../core/layout/pixel_formats.ts";
+
+/** How VA-API calls a format of ours. */
+export interface VaapiFormat {
+  /** The format of surfaces and images. */
+  readonly fourcc: number;
+  /** The kind of surface, VA_RT_FORMAT_…. */
+  readonly rtFormat: number;
+  /** Bits of a pixel, all planes together. */
+  readonly bits: number;
+}
+
+/**
+ * The formats that both have. VA-API names bytes in the order of memory; it has no pictures of three bytes a pixel, and
+ * those of ours where two pixels share their chroma within one plane (YUY2) are missing here.
+ */
+export const FORMATS: { readonly [F in ImageFormat]?: VaapiFormat } = {
+  GRAY8: { fourcc: va.VA_FOURCC_Y800, rtFormat: va.VA_RT_FORMAT_YUV400, bits: 8 },
+  RGBA: { fourcc: va.VA_FOURCC_RGBA, rtFormat: va.VA_RT_FORMAT_RGB32, bits: 32 },
+  BGRA: { fourcc: va.VA_FOURCC_BGRA, rtFormat: va.VA_RT_FORMAT_RGB32, bits: 32 },
+  RGBX: { fourcc: va.VA_FOURCC_RGBX, rtFormat: va.VA_RT_FORMAT_RGB32, bits: 32 },
+  BGRX: { fourcc: va.VA_FOURCC_BGRX, rtFormat: va.VA_RT_FORMAT_RGB32, bits: 32 },
+  NV12: { fourcc: va.VA_FOURCC_NV12, rtFormat: va.VA_RT_FORMAT_YUV420, bits: 12 },
+  I420: { fourcc: va.VA_FOURCC_I420, rtFormat: va.VA_RT_FORMAT_YUV420, bits: 12 },
+  YV12: { fourcc: va.VA_FOURCC_YV12, rtFormat: va.VA_RT_FORMAT_YUV420, bits: 12 },
+  YUV444: { fourcc: va.VA_FOURCC_444P, rtFormat: va.VA_RT_FORMAT_YUV444, bits: 24 },
+  P010: { fourcc: va.VA_FOURCC_P010, rtFormat: va.VA_RT_FORMAT_YUV420_10, bits: 24 },
+  P012: { fourcc: va.VA_FOURCC_P012, rtFormat: va.VA_RT_FORMAT_YUV420_12, bits: 24 },
+  P016: { fourcc: va.VA_FOURCC_P016, rtFormat: va.VA_RT_FORMAT_YUV420_12, bits: 24 },
+};
+
+/** The formats of ours in which a driver has surfaces. */
+export function formatsIn(configs: readonly VaapiConfig[]): readonly ImageFormat[] {
+  const there = new Set(configs.flatMap(({ fourccs }) => fourccs));
+  return Object.entries(FORMATS)
+    .filter(([, { fourcc }]) => there.has(fourccText(fourcc)))
+    .map(([name]) => name as ImageFormat);
+}

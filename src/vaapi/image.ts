@@ -1,0 +1,117 @@
+import type { Address } from "../../ffi/address.ts";
+import { VA_STATUS_SUCCESS } from "../../ffi/va/constants.ts";
+import { VA_STATUS_ERROR_INVALID_IMAGE_FORMAT } from "../../ffi/va/errors.ts";
+import { VAImage } from "../../ffi/va/structs.ts";
+import { throwAll } from "../core/errors.ts";
+import { planesAt } from "../core/layout/frame_info.ts";
+import type { Layout } from "../core/layout/layout.ts";
+import { IMAGE_FORMATS } from "../core/layout/pixel_formats.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { FORMATS } from "./formats.ts";
+import { check, libva, structOf, vaError } from "./library.ts";
+import type { VaapiSurface } from "./surface.ts";
+
+const I = VAImage.fields;
+
+/** A `VAImage`: pixels that the CPU sees while it is mapped. It is its surface's own memory, or a copy of it. */
+export class SurfaceImage {
+  /** Where each plane lies, from the image's first byte. */
+  readonly layouts: readonly Layout[];
+  /** Its length in bytes. */
+  readonly byteLength: number;
+  readonly #surface: VaapiSurface;
+  readonly #image: DataView<ArrayBuffer>;
+  readonly #undo: Undo = [];
+  #address: Address | undefined;
+
+  private constructor(surface: VaapiSurface, image: DataView<ArrayBuffer>) {
+    this.#surface = surface;
+    this.#image = image;
+    ledger.add("vaapi.image");
+    this.#undo.push(() => {
+      ledger.remove("vaapi.image");
+      check(libva().vaDestroyImage(surface.display.handle, this.#field(I.image_id.offset)), "vaDestroyImage");
+    });
+    try {
+      this.layouts = this.#layouts();
+      this.byteLength = this.#field(I.data_size.offset);
+    } catch (error) {
+      throwAll([error, ...unwind(this.#undo)], "looking at an image");
+      throw error;
+    }
+  }
+
+  /** The surface as an image, or the status of a driver that does not show it so. */
+  static tryToDerive(surface: VaapiSurface): SurfaceImage | number {
+    const image = structOf(VAImage);
+    const code = libva().vaDeriveImage(surface.display.handle, surface.id, image);
+    if (code !== VA_STATUS_SUCCESS) return code;
+    const derived = new SurfaceImage(surface, image);
+    if (image.getUint32(I.fourcc.offset, true) === FORMATS[surface.info.format]!.fourcc) return derived;
+    derived.free(); // some show another format than the surface's
+    return VA_STATUS_ERROR_INVALID_IMAGE_FORMAT;
+  }
+
+  /** The surface as an image. @throws {NativeCallError} */
+  static derive(surface: VaapiSurface): SurfaceImage {
+    const derived = SurfaceImage.tryToDerive(surface);
+    if (typeof derived === "number") throw vaError(derived, "vaDeriveImage");
+    return derived;
+  }
+
+  /** A new image of a surface's format and size, without its pixels. */
+  static create(surface: VaapiSurface, format: DataView<ArrayBuffer>): SurfaceImage {
+    const image = structOf(VAImage);
+    const { width, height } = surface.info;
+    check(libva().vaCreateImage(surface.display.handle, format, width, height, image), "vaCreateImage");
+    return new SurfaceImage(surface, image);
+  }
+
+  #field(offset: number): number {
+    return this.#image.getUint32(offset, true);
+  }
+
+  #layouts(): readonly Layout[] {
+    const { info } = this.#surface;
+    const planes = IMAGE_FORMATS[info.format].planes.map((_, p) => ({
+      offset: this.#field(I.offsets.offset + 4 * p),
+      stride: this.#field(I.pitches.offset + 4 * p),
+    }));
+    return planesAt({ ...info, modifier: 0n }, planes);
+  }
+
+  /** Shows it to the CPU; the address of its first byte. */
+  map(): Address {
+    const address = new BigUint64Array(1);
+    check(libva().vaMapBuffer(this.#surface.display.handle, this.#field(I.buf.offset), address), "vaMapBuffer");
+    return this.#address = address[0] as Address;
+  }
+
+  /** Takes it from the CPU again. */
+  unmap(): void {
+    if (this.#address === undefined) return;
+    this.#address = undefined;
+    check(libva().vaUnmapBuffer(this.#surface.display.handle, this.#field(I.buf.offset)), "vaUnmapBuffer");
+  }
+
+  /** Copies the surface's pixels here. */
+  get(): void {
+    const { display, id, info: { width, height } } = this.#surface;
+    const code = libva().vaGetImage(display.handle, id, 0, 0, width, height, this.#field(I.image_id.offset));
+    check(code, "vaGetImage");
+  }
+
+  /** Copies its pixels to the surface, and waits until they are there; the status. It is not mapped. */
+  put(): number {
+    const { display, id, info: { width: w, height: h } } = this.#surface;
+    const code = libva().vaPutImage(display.handle, id, this.#field(I.image_id.offset), 0, 0, w, h, 0, 0, w, h);
+    if (code === VA_STATUS_SUCCESS) this.#surface.sync();
+    return code;
+  }
+
+  /** Gives it back. */
+  free(): void {
+    throwAll(unwind([...this.#undo.splice(0), () => this.unmap()]), "giving an image back");
+  }
+}

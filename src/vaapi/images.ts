@@ -1,0 +1,228 @@
+import type { Address } from "../../ffi/address.ts";
+import { VA_STATUS_SUCCESS } from "../../ffi/va/constants.ts";
+import type { Call } from "../core/device/driver.ts";
+import { MemoryClass, UNPROVEN, type Verdict, verdictOf } from "../core/device/proofs.ts";
+import { throwAll } from "../core/errors.ts";
+import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import type { Layout } from "../core/layout/layout.ts";
+import type { ImageFormat } from "../core/layout/pixel_formats.ts";
+import { runsOf } from "../core/layout/runs.ts";
+import type { GiveBack } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, reads, writes } from "../core/memory/access.ts";
+import { Allocation } from "../core/memory/allocation.ts";
+import { bytesAt } from "../core/native/pin.ts";
+import type { VaapiBase } from "./base.ts";
+import { FORMATS } from "./formats.ts";
+import { SurfaceImage } from "./image.ts";
+import { vaError } from "./library.ts";
+import type { VaapiLane } from "./line.ts";
+import { createSurface, VaapiSurface } from "./surface.ts";
+
+/** A surface as the CPU sees it. */
+export interface Shown {
+  /** The address of its first byte. */
+  readonly address: Address;
+  /** Where each plane lies from there. */
+  readonly layouts: readonly Layout[];
+  /** The block. */
+  readonly allocation: Allocation;
+  /** The copy back, of a copy that was written. */
+  readonly giveBack: GiveBack | undefined;
+}
+
+/** A plane of host memory. */
+export interface HostPlane {
+  /** The address of its first element. */
+  readonly address: Address;
+  /** Its layout, from there. */
+  readonly layout: Layout;
+}
+
+/** Pixels of a sample, across and down. */
+const SIZE = 64;
+const CLASSES = new Map<string, MemoryClass<VaapiBase>>();
+const NO_IMAGE = "the driver derives no image of";
+
+/** How the CPU gets at a context's surfaces. For those who write mappers. */
+export class SurfaceImages {
+  readonly #base: VaapiBase;
+
+  /** Made by the context. */
+  constructor(base: VaapiBase) {
+    this.#base = base;
+  }
+
+  /** Finds out how the driver shows such surfaces to the CPU. */
+  tryToProve(info: ImageInfo): void {
+    this.#base.proofs.tryToProve(classOf(info));
+  }
+
+  /** What was found out: in place, by the driver, or (undefined) by copies alone. */
+  judge(info: ImageInfo): Verdict | undefined {
+    const verdict = this.#base.proofs.judge(classOf(info));
+    return verdict === UNPROVEN || verdict.impossible ? undefined : verdict;
+  }
+
+  /** Why pixels of a format are not copied; undefined if they are. */
+  refuseCopy({ format }: ImageInfo): string | undefined {
+    return this.#formatOf(format) === undefined ? `the driver has no images of ${format}.` : undefined;
+  }
+
+  #formatOf(format: ImageFormat): DataView<ArrayBuffer> | undefined {
+    const known = FORMATS[format];
+    return known && this.#base.imageFormats.get(known.fourcc);
+  }
+
+  /** Shows a surface to the CPU, itself or a copy of it, until `undo` runs. */
+  show(surface: VaapiSurface, copied: boolean, access: Access, undo: Undo): Shown {
+    surface.sync();
+    const image = copied ? this.#newImage(surface) : SurfaceImage.derive(surface);
+    let kept = false;
+    undo.push(() => kept || image.free());
+    if (copied && reads(access)) image.get();
+    const address = image.map();
+    const { layouts, byteLength } = image;
+    const free = (fate: string) => void (kept = fate !== "unused");
+    const allocation = new Allocation({ kind: "vaapi.map", address, byteLength, free });
+    allocation.joinUntil(undo);
+    const { line } = this.#base;
+    const giveBack = copied && writes(access)
+      ? { line, once: true, step: () => putBack(image, allocation) }
+      : undefined;
+    return { address, layouts, allocation, giveBack };
+  }
+
+  /** Copies host memory to a surface, if it is read there, and makes the copy back, if it is written there. */
+  hold(surface: VaapiSurface, planes: readonly HostPlane[], access: Access, undo: Undo): GiveBack | undefined {
+    const image = this.#newImage(surface);
+    undo.push(() => image.free());
+    if (reads(access)) {
+      copyBetween(image, planes, "to the image");
+      const code = image.put();
+      if (code !== VA_STATUS_SUCCESS) throw vaError(code, "vaPutImage");
+    }
+    return writes(access) ? { line: this.#base.line, once: true, step: () => takeBack(image, planes) } : undefined;
+  }
+
+  #newImage(surface: VaapiSurface): SurfaceImage {
+    return SurfaceImage.create(surface, this.#formatOf(surface.info.format)!);
+  }
+}
+
+/** The copy of an image to its surface. */
+function putBack(image: SurfaceImage, { escaped }: Allocation): Call<VaapiLane> {
+  return {
+    fn: "vaPutImage",
+    blocks: true,
+    call() {
+      if (!escaped) image.unmap(); // else somebody may still look at it
+      return image.put();
+    },
+  };
+}
+
+/** The copy of a surface to host memory. */
+function takeBack(image: SurfaceImage, planes: readonly HostPlane[]): Call<VaapiLane> {
+  return {
+    fn: "vaGetImage",
+    blocks: true,
+    call() {
+      image.get();
+      copyBetween(image, planes, "to the host");
+      return VA_STATUS_SUCCESS;
+    },
+  };
+}
+
+function copyBetween(image: SurfaceImage, planes: readonly HostPlane[], way: "to the image" | "to the host"): void {
+  const undo: Undo = [() => image.unmap()];
+  const failures: unknown[] = [];
+  try {
+    const there = bytesAt(image.map(), image.byteLength, "vaapi", undo);
+    for (const [p, { address, layout }] of planes.entries()) {
+      const here = bytesAt(address, layout.byteLength, "vaapi", undo);
+      if (way === "to the image") copyPlane(there, image.layouts[p], here, layout);
+      else copyPlane(here, layout, there, image.layouts[p]);
+    }
+  } catch (error) {
+    failures.push(error);
+  }
+  throwAll([...failures, ...unwind(undo)], "copying an image");
+}
+
+/** Copies the elements of a plane from one place to another, and not what lies between its rows. */
+function copyPlane(to: Uint8Array, toLayout: Layout, from: Uint8Array, fromLayout: Layout): void {
+  const { length, dimensions } = runsOf([toLayout, fromLayout]);
+  const copy = (level: number, there: number, here: number): void => {
+    if (level < 0) return to.set(from.subarray(here, here + length), there);
+    const { count, strides: [thereTo, hereFrom] } = dimensions[level];
+    for (let i = 0; i < count; i++) copy(level - 1, there + i * thereTo, here + i * hereFrom);
+  };
+  copy(dimensions.length - 1, toLayout.byteOffset, fromLayout.byteOffset);
+}
+
+/** The surfaces that a driver shows to the CPU alike: those of a format and of a layout in memory. */
+function classOf({ format, modifier }: ImageInfo): MemoryClass<VaapiBase> {
+  const name = `${format} surfaces of modifier 0x${modifier.toString(16)}`;
+  let known = CLASSES.get(name);
+  if (known === undefined) {
+    CLASSES.set(name, known = new MemoryClass(name, (base, undo) => seen(base, format, modifier, name, undo)));
+  }
+  return known;
+}
+
+/**
+ * Is an image that was derived the surface itself? While it is mapped, what the CPU writes is read by the driver, and what
+ * the driver writes is read by the CPU.
+ */
+function seen(base: VaapiBase, format: ImageFormat, modifier: bigint, name: string, undo: Undo): Verdict {
+  const info = imageInfo({ format, width: SIZE, height: SIZE, modifier });
+  const modifiers = modifier === 0n ? undefined : [modifier];
+  const surface = new VaapiSurface(
+    base.display,
+    createSurface(base.display, info, { prime2: base.hasPrime2, modifiers }, undo),
+    info,
+  );
+  const derived = SurfaceImage.tryToDerive(surface);
+  if (typeof derived === "number") return { aliases: false, evidence: `${NO_IMAGE} ${name}.`, impossible: true };
+  undo.push(() => derived.free());
+  const other = base.imageFormats.get(FORMATS[format]!.fourcc);
+  if (other === undefined) return verdictOf("the driver has no image to compare with", name);
+  const copy = SurfaceImage.create(surface, other);
+  undo.push(() => copy.free());
+  const here = bytesAt(derived.map(), derived.byteLength, "vaapi", undo);
+  const isSame = () => {
+    const [one, another] = [pixelsOf(derived, here, info), pixelsIn(copy, info)];
+    return one.every((byte, i) => byte === another[i]);
+  };
+  crypto.getRandomValues(here);
+  copy.get();
+  if (!isSame()) return verdictOf("the driver did not read what the CPU had written, while the image was mapped", name);
+  randomize(copy);
+  const code = copy.put();
+  if (code !== VA_STATUS_SUCCESS) throw vaError(code, "vaPutImage");
+  return verdictOf(isSame() ? undefined : "the CPU did not read what the driver had written", name);
+}
+
+function randomize(image: SurfaceImage): void {
+  const undo: Undo = [() => image.unmap()];
+  crypto.getRandomValues(bytesAt(image.map(), image.byteLength, "vaapi", undo));
+  throwAll(unwind(undo), "unmapping an image");
+}
+
+function pixelsIn(image: SurfaceImage, info: ImageInfo): Uint8Array {
+  const undo: Undo = [() => image.unmap()];
+  const pixels = pixelsOf(image, bytesAt(image.map(), image.byteLength, "vaapi", undo), info);
+  throwAll(unwind(undo), "unmapping an image");
+  return pixels;
+}
+
+/** The pixels of an image, without what lies between its rows. */
+function pixelsOf({ layouts }: SurfaceImage, bytes: Uint8Array, info: ImageInfo): Uint8Array {
+  const tight = planeLayouts(info);
+  const last = tight[tight.length - 1];
+  const pixels = new Uint8Array(last.byteOffset + last.byteLength);
+  for (const [p, layout] of layouts.entries()) copyPlane(pixels, tight[p], bytes, layout);
+  return pixels;
+}

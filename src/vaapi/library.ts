@@ -1,0 +1,83 @@
+import type { Address } from "../../ffi/address.ts";
+import { VA_STATUS_SUCCESS } from "../../ffi/va/constants.ts";
+import * as va from "../../ffi/va/errors.ts";
+import type { VA } from "../../ffi/va/functions.ts";
+import { SYMBOLS } from "../../ffi/va/symbols.ts";
+import type { VADrm } from "../../ffi/va_drm/functions.ts";
+import { SYMBOLS as DRM_SYMBOLS } from "../../ffi/va_drm/symbols.ts";
+import { Checks } from "../core/checks.ts";
+import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import { keptLoaded } from "../core/native/libc.ts";
+import { lazyLibrary } from "../core/native/library.ts";
+import { textAt } from "../core/native/text.ts";
+
+/** Checks whose errors name this API. */
+export const checks: Checks = new Checks("vaapi");
+
+const opened = lazyLibrary<VA>({
+  api: "vaapi",
+  candidates: [
+    "libva.so.2",
+    "/usr/lib/x86_64-linux-gnu/libva.so.2",
+    "/usr/lib/aarch64-linux-gnu/libva.so.2",
+    "/usr/lib64/libva.so.2",
+  ],
+  symbols: SYMBOLS,
+  hint: "Install it: apt install libva2 libva-drm2.",
+});
+
+const openedDrm = lazyLibrary<VADrm>({
+  api: "vaapi_drm",
+  candidates: [
+    "libva-drm.so.2",
+    "/usr/lib/x86_64-linux-gnu/libva-drm.so.2",
+    "/usr/lib/aarch64-linux-gnu/libva-drm.so.2",
+    "/usr/lib64/libva-drm.so.2",
+  ],
+  symbols: DRM_SYMBOLS,
+  hint: "Install it: apt install libva-drm2.",
+});
+
+let functions: VA | undefined;
+
+/** libva, opened on the first call. */
+export function libva(): VA {
+  return functions ??= keptLoaded("vaapi", opened());
+}
+
+/** A display on a DRM device; 0 where the fd is of none. */
+export function displayOf(fd: number): Address {
+  return openedDrm().vaGetDisplayDRM(fd);
+}
+
+/** Hints for codes whose names do not tell the cause. */
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [va.VA_STATUS_ERROR_ALLOCATION_FAILED, "The driver has no more memory, or does not take memory of this kind."],
+  [va.VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE, "See context.configs: memoryTypes says what the driver takes."],
+  [va.VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT, "See context.formats: it says what the driver has."],
+  [va.VA_STATUS_ERROR_INVALID_SURFACE, "Was the surface destroyed by whoever made it?"],
+]);
+
+/** The error of a function's status. */
+export function vaError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
+  const codeName = va.ERROR_NAMES.get(code >>> 0) ?? "a status that VA-API does not know";
+  const said = textAt(libva().vaErrorStr(code));
+  return new NativeCallError(`${fn} failed with ${codeName} (${code}${said === undefined ? "" : `: ${said}`}).`, {
+    api: "vaapi",
+    fn,
+    code,
+    codeName,
+    hint: HINTS.get(code),
+    ...fields,
+  });
+}
+
+/** Throws unless a status is VA_STATUS_SUCCESS. */
+export function check(code: number, fn: string, fields?: ErrorFields): void {
+  if (code !== VA_STATUS_SUCCESS) throw vaError(code, fn, fields);
+}
+
+/** Memory for a struct of libva's, or for several, zeroed. */
+export function structOf({ size }: { readonly size: number }, count = 1): DataView<ArrayBuffer> {
+  return new DataView(new ArrayBuffer(size * count));
+}

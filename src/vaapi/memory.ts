@@ -1,0 +1,65 @@
+import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../core/device/image_port.ts";
+import type { Memory } from "../core/device/memory.ts";
+import { type MemoryKind, Port } from "../core/device/port.ts";
+import { type Refusal, throwAll } from "../core/errors.ts";
+import type { ImageInfo } from "../core/layout/frame_info.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { Described } from "../core/tensors/described.ts";
+import { Frame, planesOf } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import type { VaapiBase } from "./base.ts";
+import { exportSurface, importSurface } from "./prime.ts";
+import { VaapiSurface } from "./surface.ts";
+import { pictureOf, refusePart, surfaceIn, VaapiTensor } from "./tensor.ts";
+
+/** What a context's surfaces give to others, and take from them: whole pictures, by dma-bufs. */
+export function portsOf(base: VaapiBase): Memory<VaapiTensor, VaapiSurface> {
+  return { exports: [], imports: [], images: imagesOf(base), tensor: (init) => new VaapiTensor(init) };
+}
+
+function imagesOf(base: VaapiBase): Images<VaapiSurface> {
+  const closed = (): Omit<Refusal, "edge"> | undefined =>
+    base.hasPrime2 ? undefined : { reason: `${base.name} has no memory of fds (DRM_PRIME_2).` };
+  return {
+    exports: [{ kind: "dma-buf", closed }],
+    imports: [{ kind: "dma-buf", closed }],
+    refuse(source) {
+      if (source.target === base) return refusePart(source) ?? refuseImported(source);
+      const info = pictureOf(source);
+      const remedy = "Make a frame of it, which has a format: Frame.of([tensor], info).";
+      if (info === undefined) return { reason: "a surface is a picture.", remedy };
+      const reason = base.refuse(info);
+      return reason === undefined ? undefined : { reason, remedy: `It has ${base.formats.join(", ")}.` };
+    },
+    export: exported,
+    import: (port, _access, source) => imported(base, port, pictureOf(source)!),
+  };
+}
+
+/** What a driver exports of another's memory may be a stub: Mesa's virgl was seen to let out 4096 bytes. */
+function refuseImported({ planes }: Described): Omit<Refusal, "edge"> | undefined {
+  if (!surfaceIn(planes)?.isImported) return undefined;
+  return {
+    reason: "the memory came from another API, and VA-API lets out only its own.",
+    remedy: "Map the frame that it came from.",
+  };
+}
+
+function exported(source: Mapped, kind: MemoryKind, access: Access): ExportedImage {
+  const info = source instanceof Frame ? source.info : undefined;
+  const [{ rawHandle: surface }] = planesOf(source) as readonly VaapiTensor[];
+  surface.sync();
+  const { objects, ...about } = exportSurface(surface, access);
+  return { port: new ImagePort(kind, { ...about, objects: objects.map((one) => new Port(kind, one)), info }) };
+}
+
+/** The driver keeps duplicates of the fds; the port closes its own. */
+function imported(base: VaapiBase, { objects, ...at }: ImagePort, info: ImageInfo): ImportedImage<VaapiSurface> {
+  const picture: ImageInfo = { ...info, modifier: at.modifier ?? 0n };
+  const undo: Undo = [];
+  const id = importSurface(base.display, picture, { ...at, objects }, undo);
+  const surface = new VaapiSurface(base.display, id, picture, { isImported: true });
+  undo.push(() => void (surface.isLive = false));
+  return { handles: at.planes.map(() => surface), release: () => throwAll(unwind(undo), "destroying a surface") };
+}

@@ -1,0 +1,65 @@
+import { AccessError, throwAll } from "../core/errors.ts";
+import type { ImageInfo } from "../core/layout/frame_info.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { forgotten } from "../core/life/finalizers.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { VaapiBase } from "./base.ts";
+import type { VaapiSurface } from "./surface.ts";
+import { newSurface, over } from "./surfaces.ts";
+import type { VaapiTensor } from "./tensor.ts";
+
+/** Surfaces of one format and size that are made once, and used again and again. */
+export class VaapiPool extends NativeObject {
+  /** What its frames are. */
+  readonly info: ImageInfo;
+  /** How many surfaces it has. */
+  readonly size: number;
+  /** Its end of life: its frames end first. */
+  readonly resource: Resource;
+  readonly #base: VaapiBase;
+  readonly #idle: VaapiSurface[] = [];
+
+  /** Made by the context. */
+  constructor(base: VaapiBase, info: ImageInfo, size: number) {
+    super();
+    base.resource.assertLive();
+    const undo: Undo = [];
+    try {
+      for (let i = 0; i < size; i++) this.#idle.push(newSurface(base, info, undefined, undo));
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "making a pool of surfaces");
+      throw error;
+    }
+    this.#base = base;
+    this.info = this.#idle[0].info;
+    this.size = size;
+    this.resource = new Resource({ name: `vaapi pool of ${size} ${info.format}`, undo, owners: [base.resource] });
+    forgotten.register(this, this.resource.name, this);
+  }
+
+  /** How many surfaces are in nobody's use. */
+  get available(): number {
+    return this.#idle.length;
+  }
+
+  /**
+   * A frame over a surface that nobody uses; its pixels are those of the user before. The surface comes back when the frame
+   * is disposed.
+   *
+   * @throws {AccessError} if all are in use.
+   */
+  take(): Frame<VaapiTensor> {
+    this.resource.assertLive();
+    const surface = this.#idle.pop();
+    if (surface === undefined) {
+      throw new AccessError(`all ${this.size} surfaces of the pool are in use.`, {
+        api: "vaapi",
+        hint: "Dispose a frame of it first, or make a larger pool.",
+      });
+    }
+    const free = () => void this.#idle.push(surface);
+    return over(this.#base, surface, free, { owner: this.resource }) as Frame<VaapiTensor>;
+  }
+}

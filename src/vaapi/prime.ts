@@ -1,0 +1,238 @@
+import * as va from "../../ffi/va/constants.ts";
+import * as codes from "../../ffi/va/errors.ts";
+import {
+  VADRMPRIMESurfaceDescriptor,
+  VASurfaceAttribExternalBuffers,
+  writeVASurfaceAttribExternalBuffers,
+} from "../../ffi/va/structs.ts";
+import { F_GETFL, SEEK_END } from "../../ffi/libc/constants.ts";
+import { throwAll } from "../core/errors.ts";
+import type { ImageInfo } from "../core/layout/frame_info.ts";
+import { IMAGE_FORMATS } from "../core/layout/pixel_formats.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, reads, writes } from "../core/memory/access.ts";
+import { closeFd } from "../core/native/fd.ts";
+import { libc, libcError } from "../core/native/libc.ts";
+import { pinned } from "../core/native/pin.ts";
+import type { Display } from "./display.ts";
+import { FORMATS } from "./formats.ts";
+import { libva, structOf, vaError } from "./library.ts";
+import { createSurface, UNKNOWN_MODIFIER, type VaapiSurface } from "./surface.ts";
+
+/** How an export tells of planes: each as a picture of its own, or all as one picture. */
+export type Layers = "separate" | "composed";
+
+/** A block of memory, by an fd. */
+export interface PrimeObject {
+  /** An fd of it. */
+  readonly fd: number;
+  /** Its length in bytes. */
+  readonly byteLength: number;
+}
+
+/** Where a plane lies. */
+export interface PrimePlane {
+  /** In which of the objects. */
+  readonly object: number;
+  /** Where in it, in bytes. */
+  readonly offset: number;
+  /** Bytes from a row to the next. */
+  readonly stride: number;
+}
+
+/** A surface's memory. */
+export interface PrimeSurface {
+  /** Pixels across. */
+  readonly width: number;
+  /** Pixels down. */
+  readonly height: number;
+  /** The DRM format modifier, all 64 bits; undefined where the driver does not tell it. */
+  readonly modifier: bigint | undefined;
+  /** Its blocks of memory. */
+  readonly objects: readonly PrimeObject[];
+  /** Its planes, in the order of the format. */
+  readonly planes: readonly PrimePlane[];
+}
+
+/** The most objects, layers, and planes of a layer. */
+const MOST = 4;
+const D = VADRMPRIMESurfaceDescriptor.fields;
+const OBJECT = D.objects1.offset - D.objects.offset;
+const LAYER = D.layers1.offset - D.layers.offset;
+
+/**
+ * The memory of a surface; its work is over. The caller owns the fds. Where a driver has no separate layers, it is asked
+ * for composed ones.
+ *
+ * @throws {NativeCallError} if it cannot be exported. No fd is left open, though drivers make some and fail then.
+ */
+export function exportSurface(surface: VaapiSurface, access: Access, layers?: Layers): PrimeSurface {
+  const descriptor = structOf(VADRMPRIMESurfaceDescriptor);
+  let code = exported(surface, access, layers ?? "separate", descriptor);
+  if (layers === undefined && code !== va.VA_STATUS_SUCCESS) {
+    const composed = exported(surface, access, "composed", descriptor);
+    if (composed === va.VA_STATUS_SUCCESS) code = composed;
+  }
+  if (code !== va.VA_STATUS_SUCCESS) throw vaError(code, "vaExportSurfaceHandle", { hint: NO_EXPORT });
+  const fds = fdsIn(descriptor);
+  try {
+    return described(surface, descriptor, fds);
+  } catch (error) {
+    throwAll([error, ...unwind(fds.map((fd) => () => closeFd(fd)))], "exporting a surface");
+    throw error;
+  }
+}
+
+const NO_EXPORT = "Allocate the surface by the context: it makes surfaces that can be exported, if the driver can.";
+
+function exported(
+  { display, id }: VaapiSurface,
+  access: Access,
+  layers: Layers,
+  descriptor: DataView<ArrayBuffer>,
+): number {
+  const flags = (layers === "separate" ? va.VA_EXPORT_SURFACE_SEPARATE_LAYERS : va.VA_EXPORT_SURFACE_COMPOSED_LAYERS) |
+    (reads(access) ? va.VA_EXPORT_SURFACE_READ_ONLY : 0) | (writes(access) ? va.VA_EXPORT_SURFACE_WRITE_ONLY : 0);
+  new Uint8Array(descriptor.buffer).fill(0);
+  for (let i = 0; i < MOST; i++) descriptor.setInt32(D.objects.offset + i * OBJECT, -1, true);
+  const type = va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2;
+  const code = libva().vaExportSurfaceHandle(display.handle, id, type, flags, descriptor);
+  // Some have counted fds by then, and leave them open.
+  if (code !== va.VA_STATUS_SUCCESS) { for (const fd of fdsIn(descriptor)) if (isOpen(fd)) closeFd(fd); }
+  return code;
+}
+
+function isOpen(fd: number): boolean {
+  return libc().fcntl(fd, F_GETFL, 0) >= 0;
+}
+
+/** The fds that a driver says it has made. */
+function fdsIn(descriptor: DataView<ArrayBuffer>): number[] {
+  const count = Math.min(descriptor.getUint32(D.num_objects.offset, true), MOST);
+  return Array.from({ length: count }, (_, i) => descriptor.getInt32(D.objects.offset + i * OBJECT, true))
+    .filter((fd) => fd >= 0);
+}
+
+function described(surface: VaapiSurface, at: DataView<ArrayBuffer>, fds: readonly number[]): PrimeSurface {
+  const { format, width, height } = surface.info;
+  const planes: PrimePlane[] = [];
+  for (let layer = 0; layer < Math.min(at.getUint32(D.num_layers.offset, true), MOST); layer++) {
+    const field = (offset: number, i = 0) => at.getUint32(offset + layer * LAYER + i * 4, true);
+    for (let i = 0; i < Math.min(field(D.layer_planes.offset), MOST); i++) {
+      const [object, offset] = [field(D.layer_objects.offset, i), field(D.layer_offsets.offset, i)];
+      planes.push({ object, offset, stride: field(D.layer_pitches.offset, i) });
+    }
+  }
+  const expected = IMAGE_FORMATS[format].planes.length;
+  if (planes.length < expected || planes.some(({ object }) => object >= fds.length)) {
+    const what = `${planes.length} planes of ${format} in ${fds.length} objects`;
+    throw vaError(codes.VA_STATUS_ERROR_INVALID_VALUE, "vaExportSurfaceHandle", {
+      hint: `The driver tells of ${what}.`,
+    });
+  }
+  const objects = fds.map((fd, i) => {
+    const size = at.getUint32(D.object_size.offset + i * OBJECT, true);
+    return { fd, byteLength: size > 0 ? size : lengthOf(fd) };
+  });
+  const modifier = at.getBigUint64(D.object_modifier.offset, true);
+  return {
+    width,
+    height,
+    objects,
+    planes,
+    modifier: modifier === UNKNOWN_MODIFIER ? undefined : modifier,
+  };
+}
+
+/** Not every driver tells how long an object is, and the kernel knows. */
+function lengthOf(fd: number): number {
+  const length = Number(libc().lseek(fd, 0n, SEEK_END));
+  if (length < 0) throw libcError("lseek");
+  return length;
+}
+
+/** One way to tell a driver of memory. */
+interface Attempt {
+  readonly name: string;
+  readonly type: number;
+  readonly descriptor: DataView<ArrayBuffer>;
+}
+
+/**
+ * A surface over memory that has come by fds, which stay the caller's: the driver keeps duplicates. Its destruction goes
+ * on the undo list. Drivers differ in what they take, so it is told as one picture, plane by plane, and in the old way.
+ *
+ * @throws {NativeCallError} if the driver takes it in no way; the hint has all answers.
+ */
+export function importSurface(display: Display, info: ImageInfo, memory: PrimeSurface, undo: Undo): number {
+  const answers: string[] = [];
+  const failures: unknown[] = [];
+  const { objects } = memory;
+  const attempts: Attempt[] = [prime2("composed", info, memory)];
+  if (memory.planes.length > 1) attempts.push(prime2("separate", info, memory));
+  const attempt = (one: Attempt) => {
+    try {
+      return createSurface(display, info, { memory: one }, undo);
+    } catch (error) {
+      failures.push(error);
+      answers.push(`${one.name}: ${(error as { codeName?: string }).codeName}`);
+      return undefined;
+    }
+  };
+  for (const one of attempts) {
+    const id = attempt(one);
+    if (id !== undefined) return id;
+  }
+  if (objects.length === 1 && (memory.modifier ?? 0n) === 0n) {
+    const fd = new BigUint64Array([BigInt(objects[0].fd)]);
+    const id = pinned(fd, "vaapi", (address) => attempt(prime1(info, memory, address)));
+    if (id !== undefined) return id;
+  }
+  const { code } = failures[0] as { code: number };
+  const hint = `The driver takes no such memory (${answers.join(", ")}). Its own surfaces can be exported instead.`;
+  throw vaError(code, "vaCreateSurfaces", { hint });
+}
+
+function prime2(layers: Layers, info: ImageInfo, { objects, planes, modifier = 0n }: PrimeSurface): Attempt {
+  const at = structOf(VADRMPRIMESurfaceDescriptor);
+  const set = (offset: number, value: number) => at.setUint32(offset, value, true);
+  set(D.fourcc.offset, FORMATS[info.format]!.fourcc);
+  set(D.width.offset, info.width);
+  set(D.height.offset, info.height);
+  set(D.num_objects.offset, objects.length);
+  for (const [i, { fd, byteLength }] of objects.entries()) {
+    at.setInt32(D.objects.offset + i * OBJECT, fd, true);
+    set(D.object_size.offset + i * OBJECT, byteLength);
+    at.setBigUint64(D.object_modifier.offset + i * OBJECT, modifier, true);
+  }
+  set(D.num_layers.offset, layers === "separate" ? planes.length : 1);
+  for (const [p, { object, offset, stride }] of planes.entries()) {
+    const [layer, i] = layers === "separate" ? [p * LAYER, 0] : [0, p];
+    const { fourcc } = layers === "separate" ? IMAGE_FORMATS[info.format].planes[p] : info;
+    set(D.layers.offset + layer, fourcc!);
+    set(D.layer_planes.offset + layer, i + 1);
+    set(D.layer_objects.offset + layer + i * 4, object);
+    set(D.layer_offsets.offset + layer + i * 4, offset);
+    set(D.layer_pitches.offset + layer + i * 4, stride);
+  }
+  return { name: `DRM_PRIME_2, ${layers}`, type: va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2, descriptor: at };
+}
+
+/** The old way: one object, and its fd in a list of handles. */
+function prime1(info: ImageInfo, { objects: [{ byteLength }], planes }: PrimeSurface, fds: bigint): Attempt {
+  const at = structOf(VASurfaceAttribExternalBuffers);
+  const E = VASurfaceAttribExternalBuffers.fields;
+  const { fourcc } = FORMATS[info.format]!;
+  const { width, height } = info;
+  const about = { pixel_format: fourcc, width, height, data_size: byteLength, num_planes: planes.length };
+  writeVASurfaceAttribExternalBuffers(at, 0, {
+    ...about,
+    ...{ pitches: 0, offsets: 0, num_buffers: 1, flags: 0 },
+    buffers: fds as Parameters<typeof writeVASurfaceAttribExternalBuffers>[2]["buffers"],
+  });
+  for (const [p, { offset, stride }] of planes.entries()) {
+    at.setUint32(E.pitches.offset + p * 4, stride, true);
+    at.setUint32(E.offsets.offset + p * 4, offset, true);
+  }
+  return { name: "DRM_PRIME", type: va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME, descriptor: at };
+}

@@ -1,0 +1,141 @@
+import { DRM_FORMAT_MOD_INVALID } from "../../ffi/va/constants.ts";
+import * as va from "../../ffi/va/constants.ts";
+import * as codes from "../../ffi/va/errors.ts";
+import { VADRMFormatModifierList, VASurfaceAttrib, writeVADRMFormatModifierList } from "../../ffi/va/structs.ts";
+import type { ImageInfo } from "../core/layout/frame_info.ts";
+import type { Undo } from "../core/life/undo.ts";
+import type { Access } from "../core/memory/access.ts";
+import { pinned } from "../core/native/pin.ts";
+import type { Display } from "./display.ts";
+import { FORMATS } from "./formats.ts";
+import { check, libva, structOf, vaError } from "./library.ts";
+
+/** What a driver answers: every map asks. */
+/** What a driver answers: every map asks. */
+const status = new Uint32Array(1);
+
+/** What is known of a surface beside what it is. For those who write backends. */
+export interface SurfaceFacts {
+  /** True if its memory is another API's. */
+  readonly isImported?: boolean;
+  /** What its fds allow the CPU. */
+  readonly fdAccess?: Access;
+}
+
+/** A `VASurfaceID` and its display. It is the handle of a surface's planes. */
+export class VaapiSurface {
+  /** The `VASurfaceID`. */
+  readonly id: number;
+  /** The display that it belongs to. For those who write backends. */
+  readonly display: Display;
+  /** Format and size; the modifier is how the driver lays it out. */
+  readonly info: ImageInfo;
+  /** True if its memory is another API's. For those who write backends. */
+  readonly isImported: boolean;
+  /** What its fds allow the CPU, as far as the driver was asked for some. For those who write backends. */
+  readonly fdAccess: Access;
+  /** False once it was destroyed. For those who write backends. */
+  isLive = true;
+
+  /** Takes over nothing. */
+  constructor(display: Display, id: number, info: ImageInfo, about: SurfaceFacts = {}) {
+    const { isImported = false, fdAccess = "read-write" } = about;
+    this.display = display;
+    this.id = id;
+    this.info = info;
+    this.isImported = isImported;
+    this.fdAccess = fdAccess;
+  }
+
+  /** True while the device works on it. */
+  get isBusy(): boolean {
+    if (!this.isLive) return false;
+    check(libva().vaQuerySurfaceStatus(this.display.handle, this.id, status), "vaQuerySurfaceStatus");
+    return (status[0] & va.VASurfaceRendering) !== 0;
+  }
+
+  /** Blocks until the device has done all work on it. */
+  sync(): void {
+    check(libva().vaSyncSurface(this.display.handle, this.id), "vaSyncSurface");
+  }
+}
+
+/** How to make a surface. */
+export interface SurfaceInit {
+  /** The layouts that the driver may choose from; any of its own if left out. */
+  readonly modifiers?: readonly bigint[] | undefined;
+  /** Whose memory it is made of: that of fds, which the descriptor of this type tells. */
+  readonly memory?: { readonly type: number; readonly descriptor: DataView<ArrayBuffer> };
+  /** True where the driver has memory of fds: it makes the surface so that it can be exported. */
+  readonly prime2?: boolean;
+}
+
+/** What a driver answers that takes this memory type only together with memory. */
+const WITHOUT_TYPE: readonly number[] = [
+  codes.VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE,
+  codes.VA_STATUS_ERROR_ATTR_NOT_SUPPORTED,
+  codes.VA_STATUS_ERROR_INVALID_PARAMETER,
+];
+
+/** A new surface; its destruction goes on the undo list. */
+export function createSurface(display: Display, info: ImageInfo, init: SurfaceInit, undo: Undo): number {
+  const id = new Uint32Array([va.VA_INVALID_SURFACE]);
+  let code = create(display, info, init, id);
+  if (init.prime2 && WITHOUT_TYPE.includes(code)) code = create(display, info, { ...init, prime2: false }, id);
+  if (code !== va.VA_STATUS_SUCCESS) throw vaError(code, "vaCreateSurfaces");
+  undo.push(() => check(libva().vaDestroySurfaces(display.handle, id, 1), "vaDestroySurfaces"));
+  return id[0];
+}
+
+type Attribute = readonly [type: number, value: number | bigint];
+
+function create(display: Display, info: ImageInfo, init: SurfaceInit, id: Uint32Array<ArrayBuffer>): number {
+  const { memory, modifiers, prime2 } = init;
+  const { fourcc, rtFormat } = FORMATS[info.format]!;
+  const attributes: Attribute[] = [[va.VASurfaceAttribPixelFormat, fourcc]];
+  const type = memory?.type ?? (prime2 ? va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2 : undefined);
+  if (type !== undefined) attributes.push([va.VASurfaceAttribMemoryType, type]);
+  const call = () => {
+    const list = listOf(attributes);
+    return libva().vaCreateSurfaces(display.handle, rtFormat, info.width, info.height, id, 1, list, attributes.length);
+  };
+  if (memory !== undefined) {
+    return pinned(memory.descriptor, "vaapi", (address) => {
+      attributes.push([va.VASurfaceAttribExternalBufferDescriptor, address]);
+      return call();
+    });
+  }
+  if (modifiers === undefined) return call();
+  const values = new BigUint64Array(modifiers);
+  return pinned(values, "vaapi", (address) => {
+    const list = structOf(VADRMFormatModifierList);
+    writeVADRMFormatModifierList(list, 0, { num_modifiers: values.length, modifiers: address });
+    return pinned(list, "vaapi", (address) => {
+      attributes.push([va.VASurfaceAttribDRMFormatModifiers, address]);
+      return call();
+    });
+  });
+}
+
+/** The attributes as libva takes them: numbers, and pointers. */
+function listOf(attributes: readonly Attribute[]): DataView<ArrayBuffer> {
+  const list = structOf(VASurfaceAttrib, attributes.length);
+  const { type, flags, valueType, integer, pointer } = VASurfaceAttrib.fields;
+  for (const [i, [kind, value]] of attributes.entries()) {
+    const at = i * VASurfaceAttrib.size;
+    const isPointer = typeof value === "bigint";
+    list.setUint32(at + type.offset, kind, true);
+    list.setUint32(at + flags.offset, va.VA_SURFACE_ATTRIB_SETTABLE, true);
+    list.setUint32(
+      at + valueType.offset,
+      isPointer ? va.VAGenericValueTypePointer : va.VAGenericValueTypeInteger,
+      true,
+    );
+    if (isPointer) list.setBigUint64(at + pointer.offset, value, true);
+    else list.setUint32(at + integer.offset, value, true);
+  }
+  return list;
+}
+
+/** The modifier of a layout that nobody knows but the driver. */
+export const UNKNOWN_MODIFIER: bigint = DRM_FORMAT_MOD_INVALID;

@@ -1,0 +1,77 @@
+import type { Fence } from "../core/device/fence.ts";
+import type { Refusal } from "../core/errors.ts";
+import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import type { Layout } from "../core/layout/layout.ts";
+import type { ImageFormat } from "../core/layout/pixel_formats.ts";
+import { Resource } from "../core/life/resource.ts";
+import type { Access } from "../core/memory/access.ts";
+import { Described, type DescribedPlane } from "../core/tensors/described.ts";
+import { type Part, Tensor } from "../core/tensors/tensor.ts";
+import { workOn } from "./line.ts";
+import type { VaapiSurface } from "./surface.ts";
+
+const NO_FENCES: readonly Fence[] = [];
+
+/**
+ * A plane of a surface. Its handle is the surface; only the driver knows where its bytes lie, so `layout` says what it
+ * holds, and not where.
+ */
+export class VaapiTensor extends Tensor<VaapiSurface> {
+  /** The work that a program has given to the device by the surface's id. For those who write backends. */
+  override outsideWork(_access: Access): readonly Fence[] {
+    return this.rawHandle.isBusy ? [workOn(this.rawHandle)] : NO_FENCES;
+  }
+
+  /** What a route needs to know of it. */
+  protected override describe(): Described {
+    const { layout, grant: { allocation, start }, rawHandle: surface } = this;
+    const plane: SurfacePlane = { layout, allocation, start, surface, fdAccess: surface.fdAccess };
+    return new Described(this.target, this.access, [plane]);
+  }
+
+  /** A part of it, in the same surface. */
+  protected derive({ name, grant, layout }: Part): VaapiTensor {
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    return new VaapiTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  }
+}
+
+/** What a route knows of a plane of a surface that is there already. */
+interface SurfacePlane extends DescribedPlane {
+  readonly surface: VaapiSurface;
+}
+
+/** Tensors that are pictures: the format of one with these channels. */
+const BY_CHANNELS: readonly (ImageFormat | undefined)[] = ["GRAY8", undefined, undefined, "RGBA"];
+
+/** The picture that a tensor or frame is: a tensor [height, width] of bytes is `GRAY8`, [height, width, 4] is `RGBA`. */
+export function pictureOf({ planes, info }: Described): ImageInfo | undefined {
+  if (info !== undefined) return info.type === "image" ? info : undefined;
+  const { surface, layout: { shape: [height, width, ...channels], dtype } } = planes[0] as
+    & Partial<SurfacePlane>
+    & DescribedPlane;
+  if (surface !== undefined) return surface.info;
+  const format = channels.length < 2 && dtype === "u8" ? BY_CHANNELS[(channels[0] ?? 1) - 1] : undefined;
+  return format && width > 0 && height > 0 ? imageInfo({ format, width, height }) : undefined;
+}
+
+/** The surface that planes are of; undefined where it is not there yet. */
+export function surfaceIn([plane]: readonly DescribedPlane[]): VaapiSurface | undefined {
+  return (plane as Partial<SurfacePlane>).surface;
+}
+
+/** Why a tensor or frame of surfaces cannot go elsewhere; undefined if it is a whole surface, or is not there yet. */
+export function refusePart({ planes }: Described): Omit<Refusal, "edge"> | undefined {
+  const surface = surfaceIn(planes);
+  const layouts = surface && planeLayouts(surface.info);
+  const isWhole = layouts === undefined || planes.length === layouts.length &&
+      planes.every((plane, i) => isSame(plane as SurfacePlane, surface, layouts[i]));
+  return isWhole
+    ? undefined
+    : { reason: "a surface is mapped as a whole.", remedy: "Map its frame, and use the planes." };
+}
+
+function isSame(plane: SurfacePlane, surface: VaapiSurface | undefined, { byteOffset, byteLength }: Layout): boolean {
+  const { layout } = plane;
+  return plane.surface === surface && layout.byteOffset === byteOffset && layout.byteLength === byteLength;
+}
