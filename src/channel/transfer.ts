@@ -23,7 +23,7 @@ import { closeFd, statusOf } from "../core/native/fd.ts";
 import type { Access } from "../core/memory/access.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import { Frame } from "../core/tensors/frame.ts";
+import { Frame, planesOf } from "../core/tensors/frame.ts";
 import { importAs, importFrame } from "../core/tensors/over.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
@@ -57,7 +57,7 @@ export interface Outgoing extends Sendable {
  * @throws {ArgumentError} if its memory cannot be sent, or no message can describe it.
  */
 export function outgoing(mapped: Mapped, access: Access, argument = "frame"): Outgoing {
-  const planes = (mapped instanceof Frame ? mapped.planes : [mapped]) as readonly Tensor[];
+  const planes = planesOf(mapped);
   const together = planes.every(({ grant }) => grant.allocation === planes[0].grant.allocation);
   const parts = (together ? [planes] : planes.map((plane) => [plane])).map(partOf);
   const memory = kindOf(mapped.target, parts, argument);

@@ -14,14 +14,14 @@ import {
   writeDmaBufImportSyncFile,
   writeDmaBufSync,
 } from "../../ffi/dmabuf/structs.ts";
-import { messageOf, throwAll } from "../core/errors.ts";
+import { AccessError, messageOf, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { type Access, reads, writes } from "../core/memory/access.ts";
+import { type Access, covers, reads, writes } from "../core/memory/access.ts";
 import { showAt } from "../core/memory/peers.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { mappingCount } from "../core/native/mapping_count.ts";
 import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/pages.ts";
-import { accessOfFd, describe } from "./descriptor.ts";
+import { accessOfFd, describe, exporterOf } from "./descriptor.ts";
 import { ioctl, isReady, structOf } from "./library.ts";
 
 /** The arguments of begins and ends: each map makes one of each. */
@@ -34,8 +34,6 @@ export class DmaBuf {
   readonly identity: bigint;
   /** The length in bytes, as the kernel says. */
   readonly byteLength: number;
-  /** Who made it, where the kernel tells: `"udmabuf"`. */
-  readonly exporter: string | undefined;
   /** What its fd was opened for. */
   readonly access: Access;
   /** The DRM format modifier of the picture in it; 0 is linear. */
@@ -47,20 +45,24 @@ export class DmaBuf {
   #address: Address | undefined;
   readonly #undo: Undo;
 
-  /** Takes the fd over; closes it where it is no dma-buf. `maker`: who has just made it. */
-  constructor(fd: number, maker?: string) {
+  /** Takes the fd over; closes it where it is no dma-buf. `isOne`: a driver has just made it. */
+  constructor(fd: number, isOne = false) {
     this.fd = fd;
     this.#undo = [() => closeFd(fd)];
     try {
-      const { identity, byteLength, exporter } = describe(fd, maker);
+      const { identity, byteLength } = describe(fd, isOne);
       this.identity = identity;
       this.byteLength = byteLength;
-      this.exporter = exporter;
       this.access = accessOfFd(fd);
     } catch (error) {
       throwAll([error, ...unwind(this.#undo)], "looking at an fd");
       throw error;
     }
+  }
+
+  /** Who made it, where the kernel tells: `"udmabuf"`. */
+  get exporter(): string | undefined {
+    return exporterOf(this.fd);
   }
 
   /** Its address, mapped the first time it is asked for; undefined if its exporter lets nobody map it. */
@@ -80,6 +82,16 @@ export class DmaBuf {
       this.unmappable = messageOf(error);
       mappingCount.giveBack(1);
     }
+  }
+
+  /** Checks an access. @throws {AccessError} if its fd does not allow that. */
+  assertAllows(access: Access): void {
+    if (covers(this.access, access)) return;
+    throw new AccessError(`access: the fd is open for reading only, and cannot be used for "${access}".`, {
+      api: "dmabuf",
+      argument: "access",
+      hint: 'Pass { access: "read" }, or ask its owner for an fd that is open for both.',
+    });
   }
 
   /** Begins the CPU's access: waits for the buffer's fences, and brings its caches up to date. */

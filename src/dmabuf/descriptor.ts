@@ -15,8 +15,6 @@ export interface Descriptor {
   readonly identity: bigint;
   /** The buffer's length in bytes. */
   readonly byteLength: number;
-  /** Who made it (`"udmabuf"`, `"system"`, `"i915"`), where the kernel tells. */
-  readonly exporter: string | undefined;
 }
 
 /** What an fd may be instead, by its type of file, and what to do with it. */
@@ -33,21 +31,32 @@ export function fdIn(given: number, argument: string): number {
   throw checks.wrong(argument, `expected an fd, got ${literal(given)}.`);
 }
 
-/** Asks the kernel; who made it is known of one that was just made. @throws {ArgumentError} for what is no dma-buf. */
-export function describe(fd: number, maker?: string): Descriptor {
+/**
+ * Asks the kernel.
+ *
+ * @param isOne true for an fd that a driver has just made: nobody asks whether it is a dma-buf
+ * @throws {ArgumentError} for what is no dma-buf.
+ */
+export function describe(fd: number, isOne: boolean): Descriptor {
   const { identity, mode } = statusOf(fd);
-  const exporter = maker ?? exporterOf(fd, mode);
+  if (!isOne) assertDmaBuf(fd, mode);
   const byteLength = Number(libc().lseek(fd, 0n, SEEK_END));
   if (byteLength < 0) throw libcError("lseek");
-  return { identity, byteLength, exporter };
+  return { identity, byteLength };
 }
 
-/** Who made a dma-buf, where /proc can be read. @throws {ArgumentError} for what is no dma-buf. */
-function exporterOf(fd: number, mode: number): string | undefined {
+/** Who made a dma-buf (`"udmabuf"`, `"system"`, `"i915"`), where /proc can be read. */
+export function exporterOf(fd: number): string | undefined {
+  return exporterIn(textOf(`/proc/self/fdinfo/${fd}`));
+}
+
+function assertDmaBuf(fd: number, mode: number): void {
   const told = textOf(`/proc/self/fdinfo/${fd}`);
-  const exporter = /^exp_name:\s*(.*)$/m.exec(told)?.[1];
-  if (told === "" ? !answersAsDmaBuf(fd) : exporter === undefined) throw noDmaBuf(fd, mode);
-  return exporter;
+  if (told === "" ? !answersAsDmaBuf(fd) : exporterIn(told) === undefined) throw noDmaBuf(fd, mode);
+}
+
+function exporterIn(told: string): string | undefined {
+  return /^exp_name:\s*(.*)$/m.exec(told)?.[1];
 }
 
 /** What an fd was opened for. */

@@ -2,7 +2,7 @@ import type { Crossing, Exported, Imported, KnownObject, Memory } from "../core/
 import { type MemoryKind, Port } from "../core/device/port.ts";
 import { AccessError, type InteropError, LayoutError, type Refusal, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { type Access, covers } from "../core/memory/access.ts";
+import type { Access } from "../core/memory/access.ts";
 import { findByHandle } from "../core/memory/peers.ts";
 import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
 import { inspectMemfd } from "../core/native/memfd.ts";
@@ -10,6 +10,7 @@ import { PAGE } from "../core/native/pages.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import { allocatorAt, fromMemfd, UDMABUF } from "./allocators.ts";
 import { DmaBuf } from "./buffer.ts";
+import { images } from "./images.ts";
 import { made } from "./library.ts";
 import { isLinear, modifierName } from "./modifiers.ts";
 import { signals } from "./sync.ts";
@@ -28,6 +29,7 @@ export const ports: Memory<DmaBufTensor, DmaBuf> = {
   }],
   export: exported,
   import: imported,
+  images,
   tensor: (init) => new DmaBufTensor(init),
 };
 
@@ -78,18 +80,18 @@ function used(buffer: DmaBuf, access: Access): Crossing {
 
 /** The work of the other side becomes a fence of the buffer's; that of a reader holds up writers. */
 function fenced(buffer: DmaBuf, access: Access): Crossing {
-  return { end: () => handOver(buffer, access) };
+  return { end: () => handOver([buffer], access) };
 }
 
 function imported(port: Port, access: Access): Imported<DmaBuf> {
   const { kind, offset, byteLength } = port;
   const pages = kind === "memfd" ? ofPages(port) : undefined;
-  const buffer = pages === undefined ? new DmaBuf(port.takeFd()) : new DmaBuf(pages.fd, "udmabuf");
+  const buffer = pages === undefined ? new DmaBuf(port.takeFd()) : new DmaBuf(pages.fd, true);
   const start = pages === undefined ? offset : offset % PAGE;
   const undo: Undo = [() => buffer.free()];
   try {
     if (start + byteLength > buffer.byteLength) throw tooShort(start + byteLength, buffer);
-    if (!covers(buffer.access, access)) throw readOnly(access);
+    buffer.assertAllows(access);
   } catch (error) {
     throwAll([error, ...unwind(undo)], "importing a dma-buf");
     throw error;
@@ -149,13 +151,5 @@ function tooShort(end: number, { byteLength }: DmaBuf): LayoutError {
     api: "dmabuf",
     argument: "description",
     hint: "Its length is asked of the kernel: what does its owner say of offset, stride and height?",
-  });
-}
-
-function readOnly(access: Access): AccessError {
-  return new AccessError(`access: the fd is open for reading only, and cannot be used for "${access}".`, {
-    api: "dmabuf",
-    argument: "access",
-    hint: 'Pass { access: "read" }, or ask its owner for an fd that is open for both.',
   });
 }

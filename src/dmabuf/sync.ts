@@ -57,6 +57,26 @@ const forgotten = new FinalizationRegistry<SyncFile>((file) => {
   for (const error of unwind([() => close(file)])) warn(`closing a sync file: ${messageOf(error)}`);
 });
 
+/** Lanes of sync files that nobody has seen signalled. */
+const unseen = new Set<WeakRef<SyncLane>>();
+
+/** How many of them each new one asks about. */
+const LOOKS = 2;
+
+/**
+ * Closes files that are signalled: where a device waits for them, nobody else asks. Each new file asks about two others, so
+ * that a loop of maps keeps no more of them than there is work in flight.
+ */
+function look(): void {
+  for (const ref of Array.from(unseen.values().take(LOOKS))) {
+    unseen.delete(ref);
+    const lane = ref.deref();
+    if (lane === undefined) continue;
+    for (const error of unwind([() => poll(lane)])) warn(`looking at a sync file: ${messageOf(error)}`);
+    if (lane.files.length > 0) unseen.add(ref);
+  }
+}
+
 /** Forgets files, and closes those that are its own: whatever fails, none is asked about again. */
 function closeAll(lane: SyncLane, files: readonly SyncFile[]): void {
   lane.files = lane.files.filter((file) => !files.includes(file));
@@ -71,6 +91,11 @@ function isOver(file: SyncFile, events: LineEvents): boolean {
   if (status === 0) return false;
   if (status < 0) events.failed(file.mark, kernelError("sync_file", -status, "The driver whose fence it is failed."));
   return true;
+}
+
+/** Closes those that are signalled. */
+function poll(lane: SyncLane): void {
+  closeAll(lane, lane.files.filter((file) => isOver(file, lane.events)));
 }
 
 /** One sync file for all of them. */
@@ -96,7 +121,7 @@ const driver: Driver<SyncLane> = {
     },
     refused: (lane) => void (lane.waits = []),
     poll(lane, mark) {
-      closeAll(lane, lane.files.filter((file) => isOver(file, lane.events)));
+      poll(lane);
       return lane.files.length === 0 ? mark : lane.files[0].mark - 1;
     },
     block: (lane, mark) => lane.before(mark).forEach(({ fd }) => isReady(fd, POLLIN, "block")),
@@ -128,7 +153,11 @@ export const signals: Line<SyncLane> = newLine("the fences of dma-bufs");
 /** A line of its own: what stands on one line waits for all before it. Its first mark may be a sync file, which it takes over. */
 export function newLine(name: string, first?: number): Line<SyncLane> {
   const line = new Line<SyncLane>({ driver, name, open: (events) => new SyncLane(events, first) });
-  for (const file of line.lane.files) forgotten.register(line, file, file);
+  for (const file of line.lane.files) {
+    forgotten.register(line, file, file);
+    look();
+    unseen.add(new WeakRef(line.lane));
+  }
   return line;
 }
 

@@ -62,7 +62,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     if (!signals.canWaitFor(line, mark)) {
       throw checks.wrong("fence", `no sync file can stand for work of ${line.name}.`, "Await fence.wait() instead.");
     }
-    this.resource.usedBy(newLine("a fence of a dma-buf").submitRaw(handOver(this.rawHandle, access), [fence]));
+    this.resource.usedBy(newLine("a fence of a dma-buf").submitRaw(handOver([this.rawHandle], access), [fence]));
   }
 
   /** The fences that others have given to the buffer, as the kernel knows them: of writers, or of all. For those who write backends. */
@@ -103,13 +103,13 @@ export function bufferOf(allocation: Allocation): DmaBuf | undefined {
   return allocation.findAttachment(BUFFER);
 }
 
-/** The command that gives a buffer what it waits for as fences. */
-export function handOver(buffer: DmaBuf, access: Access): Call<SyncLane> {
+/** The command that gives buffers what it waits for as fences. */
+export function handOver(buffers: readonly DmaBuf[], access: Access): Call<SyncLane> {
   const use: Access = writes(access) ? "write" : "read";
   return {
     fn: "ioctl",
     call({ waits }) {
-      for (const fd of waits) buffer.importSyncFile(fd, use);
+      for (const buffer of buffers) for (const fd of waits) buffer.importSyncFile(fd, use);
       return 0;
     },
   };

@@ -1,4 +1,5 @@
-import type { Context, DeviceId, Target } from "../core/graph/context.ts";
+import type { DeviceId } from "../core/device/device_id.ts";
+import type { Context, Target } from "../core/graph/context.ts";
 import { reasonOf, type Refusal } from "../core/errors.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type DeviceContext, Execution } from "./execution.ts";

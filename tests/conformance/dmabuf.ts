@@ -6,8 +6,10 @@ import { host, type HostTensor } from "../../src/host/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
+import { openSurfaces, type Surfaces } from "./vaapi.ts";
 import { devices } from "./vulkan.ts";
 import { VulkanEnd } from "./vulkan_end.ts";
+import { IMAGE_ROWS, VulkanImageEnd } from "./vulkan_image.ts";
 
 /** Host memory that has an fd. */
 const sharedEnd: End = {
@@ -31,16 +33,47 @@ export function dmabufs(): Candidate[] {
     { edge: "dmabuf→dmabuf", open: open ? () => opened(endOf(node), elsewhere(node), SILENT) : reason! },
     ...toHost,
     ...VULKAN.flatMap((edge) => withVulkan(edge, allocators[0])),
+    ...VAAPI.map((edge) => withVaapi(edge, allocators[0])),
   ];
 }
 
-const VULKAN = ["dmabuf→vulkan", "vulkan→dmabuf"];
+const VAAPI = ["vaapi→dmabuf", "dmabuf→vaapi"];
+
+/** Drivers know one way or another of telling where planes lie: both are tried. */
+const FIRST_TRIES = ["vaapi.vaExportSurfaceHandle", "vaapi.vaCreateSurfaces"];
+
+/** An edge to surfaces or from them, on the driver of the tests, whose surfaces are udmabufs. */
+function withVaapi(edge: string, { node, open, reason }: Allocator): Candidate {
+  if (!open) return { edge, open: reason!, covered: true };
+  const surfaces = openSurfaces();
+  if (typeof surfaces === "string") return { edge, open: surfaces, covered: true };
+  surfaces[Symbol.dispose]();
+  return { edge, open: () => openedWithVaapi(edge, node), covered: true };
+}
+
+function openedWithVaapi(edge: string, from: string): Subject {
+  using made = new DisposableStack();
+  const { end, other, variants } = made.use(openSurfaces() as Surfaces);
+  const rows: End = { ...endOf(from), shapeOf: IMAGE_ROWS.shapeOf };
+  const graph = made.use(new MapperGraph([host, dmabuf, end.target.context, other.target.context]));
+  const isTo = edge === VAAPI[1];
+  const kept = made.move();
+  return {
+    graph,
+    ...(isTo ? { source: rows, target: end, elsewhere: other } : { source: end, target: rows }),
+    ...{ expected: "alias", variants, silent: FIRST_TRIES },
+    [Symbol.dispose]: () => kept.dispose(),
+  };
+}
+
+const VULKAN = ["dmabuf→vulkan", "vulkan→dmabuf", "dmabuf→vulkan.image", "vulkan.image→dmabuf"];
 
 /** An edge to Vulkan or from it, on every device. */
-function withVulkan(edge: string, { node, open, reason }: Allocator): Candidate[] {
-  const names = open ? devices() : reason!;
+function withVulkan(edge: string, { node, open: isOpen, reason }: Allocator): Candidate[] {
+  const names = isOpen ? devices() : reason!;
   if (typeof names === "string") return [{ edge, open: names, covered: true }];
-  return names.map((device) => ({ edge, device, open: () => openedWithVulkan(edge, device, node), covered: true }));
+  const open = edge.includes("image") ? openedWithImages : openedWithVulkan;
+  return names.map((device) => ({ edge, device, open: () => open(edge, device, node), covered: true }));
 }
 
 function openedWithVulkan(edge: string, device: string, from: string): Subject {
@@ -51,6 +84,25 @@ function openedWithVulkan(edge: string, device: string, from: string): Subject {
   const graph = made.use(new MapperGraph([host, dmabuf, end.target]));
   const kept = made.move();
   return { graph, source, target, expected: "alias", elsewhere: other, silent, [Symbol.dispose]: () => kept.dispose() };
+}
+
+function openedWithImages(edge: string, device: string, from: string): Subject {
+  using made = new DisposableStack();
+  const end = made.use(new VulkanImageEnd(device, { tiling: "linear", exportAs: "dma-buf" }));
+  const other = made.use(new VulkanImageEnd(device));
+  const { allocateFrame: _, ...buffers } = endOf(from); // of a picture, each plane is an image
+  const rows: End = { ...buffers, shapeOf: IMAGE_ROWS.shapeOf };
+  const isTo = edge === VULKAN[2];
+  const [source, target, silent] = isTo ? [rows, end, []] : [end, rows, SILENT];
+  const graph = made.use(new MapperGraph([host, dmabuf, end.context]));
+  const kept = made.move();
+  return {
+    ...{ graph, source, target, expected: "alias", silent },
+    ...(isTo
+      ? { elsewhere: other, variants: IMAGE_ROWS.variants }
+      : { variants: { ...IMAGE_ROWS.variants, padded: [], parts: [] } }),
+    [Symbol.dispose]: () => kept.dispose(),
+  };
 }
 
 /** Who made a buffer that comes by its fd is read in /proc; where that fails, an ioctl tells whether it is one. */

@@ -6,12 +6,15 @@
 import { installTap } from "../faults/tap.ts";
 import { cuda } from "./cuda.ts";
 import { dmabufs } from "./dmabuf.ts";
+import { egls } from "./egl.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
 import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
 import { synthetic } from "./synthetic.ts";
+import { vulkanImages } from "./vulkan_image.ts";
+import { vaapis } from "./vaapi.ts";
 import { vulkans } from "./vulkan.ts";
 
 // Before any library is opened: the suite makes native calls fail.
@@ -26,7 +29,9 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   opencv: () => opencv(),
   cuda: () => cuda(),
   dmabuf: () => dmabufs(),
-  vulkan: () => vulkans(),
+  vulkan: () => [...vulkans(), ...vulkanImages()],
+  egl: () => egls(),
+  vaapi: () => vaapis(),
 };
 
 /** The names of the APIs that have edges. */

@@ -189,7 +189,7 @@ kernel void load(read_only IMAGE from, global uchar* to, ulong row, ulong slice)
 }`;
 
 /** An image's end of an edge: kernels write and read its pixels, with samepage's checks and without. */
-class ImageEnd implements End, Disposable {
+export class ImageEnd implements End, Disposable {
   readonly target: ImageTarget;
   readonly wholeOnly = true;
   readonly ownPitches = true;

@@ -24,6 +24,8 @@ export interface End {
   readonly wholeOnly?: true;
   /** True where a driver lays its memory out as it likes: a map of it has other pitches. */
   readonly ownPitches?: true;
+  /** True where a tensor's layout has no gaps, wherever its elements lie. */
+  readonly noGaps?: true;
   /** Has the API write all bytes of a tensor's range, by its public means; done when it settles. @throws {AccessError} */
   write(tensor: Tensor, bytes: Uint8Array): Promise<void>;
   /** Has the API read them. @throws {AccessError} */

@@ -1,6 +1,16 @@
 /** DMA-BUF on real buffers, fences and drivers: in the guest. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { AccessError, host, imageInfo, layout, LayoutError, ledger, MapperGraph, NoRouteError } from "../../mod.ts";
+import {
+  AccessError,
+  type Fence,
+  host,
+  imageInfo,
+  layout,
+  LayoutError,
+  ledger,
+  MapperGraph,
+  NoRouteError,
+} from "../../mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { dmabuf, DmaBufContext, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
@@ -230,7 +240,7 @@ test("several fences become one sync file", async () => {
   const line = newLine("a line of two fences");
   const fences = [laterFile, file].map(({ fd }) => dmabuf.fence(fd));
   for (const [i, { tensor }] of [one, other].entries()) {
-    line.submitRaw(handOver(tensor.rawHandle, "write"), [fences[i]]);
+    line.submitRaw(handOver([tensor.rawHandle], "write"), [fences[i]]);
   }
   third.tensor.addFence(line.fence());
   held.signal();
@@ -267,6 +277,20 @@ test("a fence that nobody has any more leaves no sync file", async () => {
   assertEquals(ledger.alive["dmabuf.sync_file"], 1);
   await collect();
   assertEquals(ledger.alive["dmabuf.sync_file"], undefined);
+}, CARD);
+
+test("sync files that nobody asks about again are closed by those that come later", () => {
+  using buffer = new Buffer();
+  const kept: Fence[] = [];
+  for (let i = 0; i < 40; i++) {
+    using held = new VgemFence(buffer.fd, "write");
+    using file = exportSyncFile(buffer.fd, "write");
+    kept.push(dmabuf.fence(file.fd));
+    held.signal();
+  }
+  const open = ledger.alive["dmabuf.sync_file"] ?? 0;
+  assert(open <= 2, `${open} are open`);
+  assertEquals(kept.map((fence) => fence.reached()), kept.map(() => true));
 }, CARD);
 
 test("a fence ends with its device", async () => {

@@ -7,13 +7,16 @@
 import process from "node:process";
 import { dirname, join } from "@std/path";
 import { KERNEL, kernelRelease } from "../../tasks/setup/kernel.ts";
-import { hasLavapipe, LAVAPIPE } from "../../tasks/setup/mesa.ts";
+import { hasEgl, hasLavapipe, LAVAPIPE } from "../../tasks/setup/mesa.ts";
+import { hasVaDriver, VA_ENV } from "../../tasks/setup/va.ts";
 import { packInitrd } from "./initrd.ts";
 
 /** How to run a command. */
 export interface GuestOptions {
   /** Kernel modules beside those that show it the files: `["vgem"]`. */
   readonly modules?: readonly string[];
+  /** With a GPU, which is this machine's OpenGL: `/dev/dri/renderD128`, where its modules are loaded ({@link GPU_MODULES}). */
+  readonly gpu?: boolean;
   /** Its variables. It has no others. */
   readonly env?: Readonly<Record<string, string>>;
   /** The text of the guest's first process; the file `init` when left out. */
@@ -47,14 +50,20 @@ export const MACHINE: readonly string[] = [
   "-m",
   "3072",
 ];
-const CONSOLE = ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"];
+const CONSOLE = ["-nodefaults", "-no-reboot", "-serial", "stdio"];
+/** What a guest with a GPU needs. Beside vgem, Mesa takes wrong pixels out of a udmabuf. */
+export const GPU_MODULES: readonly string[] = ["virtio_gpu"];
+const NO_GPU = ["-display", "none"];
+/** QEMU renders in a window; without a DRM device of this machine's, it cannot do so without one. */
+const GPU = ["-display", "sdl,gl=on", "-device", "virtio-gpu-gl-pci"];
 
 /** Why no guest can be booted; undefined where one can. */
 export async function noGuest(): Promise<string | undefined> {
-  const tools = ["/usr/bin/qemu-system-x86_64", "/bin/busybox", "/usr/bin/cpio", "/usr/bin/xz"];
+  const tools = ["/usr/bin/qemu-system-x86_64", "/usr/bin/Xvfb", "/bin/busybox", "/usr/bin/cpio", "/usr/bin/xz"];
   const areThere = await Promise.all(tools.map((path) => Deno.stat(path).then(() => true, () => false)));
-  const isThere = areThere.every(Boolean) && await kernelRelease() !== undefined && await hasLavapipe();
-  return isThere ? undefined : "QEMU, a kernel and a lavapipe: deno task setup guest";
+  const isThere = areThere.every(Boolean) && await kernelRelease() !== undefined && await hasLavapipe() &&
+    await hasEgl() && await hasVaDriver();
+  return isThere ? undefined : "QEMU, Xvfb, a kernel and drivers: deno task setup guest";
 }
 
 /**
@@ -65,7 +74,7 @@ export async function noGuest(): Promise<string | undefined> {
  */
 export async function runInGuest(command: string, folder: string, options: GuestOptions = {}): Promise<number> {
   const { modules = [], env = {}, init = await readInit(), bootLimits = [60, 60], limit = 240 } = options;
-  const { print = (text: string) => process.stdout.write(text) } = options;
+  const { gpu = false, print = (text: string) => process.stdout.write(text) } = options;
   const release = await kernelRelease();
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`);
   await Deno.writeTextFile(join(folder, "command"), `${variables.join("")}cd ${quote(Deno.cwd())}\n${command}\n`);
@@ -76,9 +85,10 @@ export async function runInGuest(command: string, folder: string, options: Guest
     const kernel = ["-kernel", `${KERNEL}/boot/vmlinuz-${release}`, "-initrd", initrd];
     const append = ["-append", "console=ttyS0 quiet panic=-1 mitigations=off"];
     const shares = [share("root", "/", ",readonly=on"), share("shared", folder, "")];
-    const args = [...MACHINE, ...CONSOLE, ...kernel, ...append, ...shares.flat()];
+    const args = [...MACHINE, ...CONSOLE, ...gpu ? GPU : NO_GPU, ...kernel, ...append, ...shares.flat()];
+    await using screen = gpu ? await openScreen() : undefined;
     for (const [i, bootLimit] of bootLimits.entries()) {
-      const { isUp, isLate, said } = await boot(args, bootLimit, limit, print);
+      const { isUp, isLate, said } = await boot({ args, env: screen?.env ?? {} }, bootLimit, limit, print);
       if (isUp) return await codeIn(folder, isLate ? `did not end within ${limit} s: killed` : "ended with its guest");
       const how = isLate ? `hung: killed after ${bootLimit} s` : "ended before it was up";
       print(`guest: boot ${i + 1} of ${bootLimits.length} ${how}; it said:\n${said}\n`);
@@ -89,7 +99,7 @@ export async function runInGuest(command: string, folder: string, options: Guest
   }
 }
 
-/** Variables by which the guest's `deno` is this one, with its cache, and compiles nothing twice; and its Vulkan the guest's. */
+/** Variables by which the guest's `deno` is this one, with its cache, and compiles nothing twice; and whose drivers are the guest's. */
 export async function denoEnv(): Promise<Record<string, string>> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] }).output();
   const { denoDir } = JSON.parse(new TextDecoder().decode(stdout));
@@ -101,6 +111,7 @@ export async function denoEnv(): Promise<Record<string, string>> {
     NO_COLOR: "1",
     DENO_NO_UPDATE_CHECK: "1",
     VK_DRIVER_FILES: LAVAPIPE,
+    ...VA_ENV,
   };
 }
 
@@ -110,9 +121,14 @@ export async function readInit(): Promise<string> {
 }
 
 /** Boots once, and shows what is printed from the moment when the guest is up; what is printed before is returned. */
-async function boot(args: string[], bootLimit: number, limit: number, print: (text: string) => void) {
+async function boot(
+  how: { readonly args: string[]; readonly env: Record<string, string> },
+  bootLimit: number,
+  limit: number,
+  print: (text: string) => void,
+) {
   const end = { isUp: false, isLate: false, said: "" };
-  const qemu = new Deno.Command("qemu-system-x86_64", { args, stdin: "null", stdout: "piped", stderr: "inherit" })
+  const qemu = new Deno.Command("qemu-system-x86_64", { ...how, stdin: "null", stdout: "piped", stderr: "inherit" })
     .spawn();
   const kill = () => {
     end.isLate = true;
@@ -134,6 +150,27 @@ async function boot(args: string[], bootLimit: number, limit: number, print: (te
   await qemu.status;
   clearTimeout(timer);
   return end;
+}
+
+/** A screen in memory, that QEMU may open a window on. */
+async function openScreen() {
+  const args = ["-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"];
+  const screen = new Deno.Command("Xvfb", { args, stdin: "null", stdout: "piped", stderr: "null" }).spawn();
+  const reader = screen.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let display = "";
+  while (!display.endsWith("\n")) {
+    const { value, done } = await reader.read();
+    if (done) throw new GuestError("Xvfb ended before it had a screen");
+    display += value;
+  }
+  await reader.cancel();
+  return {
+    env: { DISPLAY: `:${display.trim()}`, SDL_VIDEODRIVER: "x11", LIBGL_ALWAYS_SOFTWARE: "1" },
+    async [Symbol.asyncDispose]() {
+      screen.kill("SIGTERM");
+      await screen.status;
+    },
+  };
 }
 
 async function codeIn(folder: string, otherwise: string): Promise<number> {

@@ -5,6 +5,7 @@ import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { VulkanContext, type VulkanTensor } from "../../src/vulkan/mod.ts";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { assertAlive } from "../alive.ts";
+import { openFiles } from "../gc.ts";
 import { shader } from "../vulkan/help.ts";
 import { exportSyncFile, Fd, VgemFence } from "./kernel.ts";
 import { guestTest } from "./needs.ts";
@@ -42,16 +43,7 @@ function test(name: string, fn: (open: Open) => void | Promise<void>, nodes: rea
 }
 
 /** The open fds that show memory or fences. */
-function sharedFds(): string[] {
-  const links = Array.from(Deno.readDirSync("/proc/self/fd"), ({ name }) => {
-    try {
-      return Deno.readLinkSync(`/proc/self/fd/${name}`);
-    } catch {
-      return ""; // the fd of the list itself
-    }
-  });
-  return links.filter((link) => /dmabuf|memfd|sync_file|dri/.test(link)).sort();
-}
+const sharedFds = () => openFiles(/dmabuf|memfd|sync_file|dri/);
 
 function wordsOf(tensor: VulkanTensor): Set<number> {
   const seen = new Uint32Array(tensor.layout.byteLength / 4);
@@ -183,6 +175,32 @@ test("a sync file holds up the commands behind it, on the device", async ({ vulk
   held.signal();
   await fence.wait();
   assertEquals(wordsOf(tensor), new Set([5]));
+}, CARD);
+
+test("a VkFence is a sync file behind work, and a sync file is a fence", async ({ vulkan, other }) => {
+  using work = new Work(vulkan);
+  work.run(50);
+  using fence = vulkan.queue.createFence();
+  const file = fence.exportSyncFile();
+  if (file >= 0) {
+    using fd = new Fd(file);
+    const imported = other.importFence(fd.fd);
+    await imported.wait();
+    assertEquals([fd.is("readable"), imported.reached()], [true, true]);
+  }
+  assertEquals(vulkan.queue.fence().reached(), true);
+});
+
+test("a sync file that is not over is a fence that is not reached", async ({ vulkan, other }) => {
+  using source = dmabuf.allocate(WORDS);
+  using fd = new Fd(source.exportFd());
+  using held = new VgemFence(fd, "write");
+  using file = exportSyncFile(fd, "write");
+  const fence = vulkan.importFence(file.fd);
+  busy(other);
+  assertEquals(fence.reached(), false);
+  held.signal();
+  await fence.wait();
 }, CARD);
 
 test("Vulkan's work is a fence of a dma-buf's, until it is over", async ({ vulkan }) => {

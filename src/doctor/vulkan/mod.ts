@@ -1,4 +1,5 @@
 import { VulkanContext } from "../../vulkan/context.ts";
+import type { Order } from "../../vulkan/images/abilities.ts";
 import { type VulkanDevice, vulkanDevices } from "../../vulkan/device.ts";
 import { vulkan } from "../../vulkan/library.ts";
 import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
@@ -38,12 +39,14 @@ function examineDevice(device: VulkanDevice, id: string, how: Examination, nodes
   const open = attempt(findings, () => how.opened.use(VulkanContext.open({ uuid: device.id.uuid! })));
   if (open !== undefined) {
     nodes.push({ device: id, target: open, make: () => open.allocate({ ...LITTLE, memory: "host" }) });
+    const images = open.image(IMAGES);
+    nodes.push({ device: id, target: images, make: () => images.allocate({ shape: LITTLE.shape }) });
   }
   return {
     id,
     name: device.name,
     facts: factsOf(device),
-    traits: open === undefined ? [] : traitsOf(open),
+    traits: open === undefined ? [] : traitsOf(open, attempt(findings, () => imagesOf(open)) ?? "unknown"),
     aliasing: [],
     findings,
   };
@@ -60,7 +63,7 @@ function factsOf({ id, driver, driverUuid, type, apiVersion, limits, memoryTypes
 }
 
 /** What it exports and imports, and why not more. */
-function traitsOf({ openDevice: { abilities }, absent }: VulkanContext): Trait[] {
+function traitsOf({ openDevice: { abilities }, absent }: VulkanContext, images: string): Trait[] {
   const { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd } = abilities;
   const kinds = { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd };
   const able = (way: "exports" | "imports") =>
@@ -68,10 +71,36 @@ function traitsOf({ openDevice: { abilities }, absent }: VulkanContext): Trait[]
   return [
     { label: "exports", text: able("exports").join(", ") || "nothing" },
     { label: "imports", text: able("imports").join(", ") || "nothing" },
+    { label: "images", text: images },
     ...[...absent].map(([extension, reason]): Trait => ({ label: extension, text: reason.replace(/\.$/, "") })),
     { label: "Win32 handles", text: "need Windows: opaque Win32, D3D11 textures, D3D12 heaps and resources" },
   ];
 }
+
+/** One format stands for all: every device has it. */
+const IMAGES = "R8G8B8A8_UNORM";
+
+/** By which fds its images cross, by the order of their pixels. @throws {NativeCallError} if the query fails. */
+function imagesOf(open: VulkanContext): string {
+  const target = open.image(IMAGES);
+  const modifiers = target.modifiers.slice(0, MOST_MODIFIERS);
+  const orders: readonly Order[] = ["optimal", "linear", ...modifiers];
+  const told = orders.map((order) => {
+    const ways = (["opaque-fd", "dma-buf"] as const).flatMap((kind) => {
+      const [out, into] = (["exports", "imports"] as const).map((way) =>
+        target.closedFor(kind, way, order) === undefined
+      );
+      return out || into ? [`${[out ? "out" : "", into ? "in" : ""].filter(Boolean).join(" and ")} by ${kind}`] : [];
+    });
+    const name = typeof order === "bigint" ? `modifier 0x${order.toString(16)}` : order;
+    return `${name} ${ways.join(", ") || "by no fd"}`;
+  });
+  const more = target.modifiers.length - modifiers.length;
+  return `${IMAGES}: ${told.join("; ")}${more > 0 ? `; ${more} modifiers more` : ""}`;
+}
+
+/** So many are told of. */
+const MOST_MODIFIERS = 4;
 
 const WORDS = {
   opaqueFd: "memory as opaque fds",

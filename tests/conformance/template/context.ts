@@ -5,7 +5,8 @@
  */
 import { Line } from "../../../src/core/device/line.ts";
 import type { Memory, MemoryTarget } from "../../../src/core/device/memory.ts";
-import type { Context, DeviceId } from "../../../src/core/graph/context.ts";
+import type { DeviceId } from "../../../src/core/device/device_id.ts";
+import type { Context } from "../../../src/core/graph/context.ts";
 import type { ImageInfo } from "../../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../../src/core/layout/layout.ts";
 import { forgotten } from "../../../src/core/life/finalizers.ts";

@@ -1,0 +1,93 @@
+import {
+  type ExportedImage,
+  type ImageBlock,
+  type ImagePlane,
+  ImagePort,
+  type Images,
+  type ImportedImage,
+} from "../core/device/image_port.ts";
+import { Port } from "../core/device/port.ts";
+import { type Refusal, throwAll } from "../core/errors.ts";
+import { sizeOf } from "../core/layout/dtype.ts";
+import type { Layout } from "../core/layout/layout.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, covers } from "../core/memory/access.ts";
+import { duplicateFd } from "../core/native/fd.ts";
+import { Frame, planesOf } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { DmaBuf } from "./buffer.ts";
+import { type DmaBufTensor, handOver } from "./tensor.ts";
+
+/** Images in dma-bufs: all planes of a frame in one or in several, or the rows of a tensor. */
+export const images: Images<DmaBuf> = {
+  exports: [{ kind: "dma-buf" }],
+  imports: [{ kind: "dma-buf" }],
+  refuse: ({ planes }, access) =>
+    planes.map(({ layout, fdAccess }) => refuseRows(layout) ?? refuseAccess(fdAccess, access))
+      .find((refusal) => refusal !== undefined),
+  export: exported,
+  import: imported,
+};
+
+/** Some drivers give fds that the CPU cannot write through. */
+function refuseAccess(allowed: Access = "read-write", access: Access): Omit<Refusal, "edge"> | undefined {
+  if (covers(allowed, access)) return undefined;
+  return { reason: `the driver gives fds for "${allowed}" only.`, remedy: `Pass { access: "${allowed}" }.` };
+}
+
+/** Drivers know rows by their stride, and elements that lie one after the other in each. */
+function refuseRows({ shape, strides, dtype }: Layout): Omit<Refusal, "edge"> | undefined {
+  const inner = shape.slice(1).reduceRight(
+    (step, count, i) => strides[i + 1] === step ? step * count : NaN,
+    sizeOf(dtype),
+  );
+  if (shape.length > 1 && shape.length < 4 && inner > 0) return undefined;
+  return {
+    reason:
+      `an image is rows of pixels without gaps in them, [height, width] or [height, width, channels], and not [${shape}]` +
+      ` with strides [${strides}].`,
+    remedy: "Map it as bytes, or describe it as an image.",
+  };
+}
+
+function exported(source: Mapped, kind: string, access: Access): ExportedImage {
+  const tensors = planesOf(source) as readonly DmaBufTensor[];
+  const buffers = [...new Map(tensors.map(({ rawHandle }) => [rawHandle.identity, rawHandle])).values()];
+  const planes: ImagePlane[] = tensors.map(({ rawHandle: { identity }, layout: { byteOffset: offset, strides } }) => ({
+    object: buffers.findIndex((buffer) => buffer.identity === identity),
+    offset,
+    stride: strides[0],
+  }));
+  const [height, width] = tensors[0].layout.shape;
+  using made = new DisposableStack();
+  const objects = buffers.map(({ fd, byteLength }) => made.use(new Port(kind, { fd: duplicateFd(fd), byteLength })));
+  made.move();
+  const info = source instanceof Frame ? source.info : undefined;
+  const port = new ImagePort(kind, { objects, planes, width, height, modifier: tensors[0].modifier, info });
+  return { port, end: () => handOver(buffers, access) };
+}
+
+function imported({ objects, planes, modifier = 0n }: ImagePort, access: Access): ImportedImage<DmaBuf> {
+  const undo: Undo = [];
+  try {
+    const buffers = objects.map((object) => {
+      const buffer = new DmaBuf(object.takeFd(), true);
+      undo.push(() => buffer.free());
+      buffer.assertAllows(access);
+      buffer.modifier = modifier;
+      return buffer;
+    });
+    return { handles: planes.map(({ object }) => buffers[object]), blocks: buffers.map(blockOf) };
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "importing dma-bufs");
+    throw error;
+  }
+}
+
+function blockOf(buffer: DmaBuf): ImageBlock {
+  const { identity, byteLength } = buffer;
+  return {
+    object: { kind: "dma-buf", handle: identity, byteLength, start: 0 },
+    release: () => buffer.free(),
+  };
+}

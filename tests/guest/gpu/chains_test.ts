@@ -1,0 +1,131 @@
+/** Surfaces of VA-API as pictures of OpenGL ES, and the other way round: in the guest with a GPU. */
+import { assertEquals } from "@std/assert";
+import { type Frame, host, type ImageFormat, ledger, MapperGraph } from "../../../mod.ts";
+import { dmabuf } from "../../../src/dmabuf/mod.ts";
+import { EglContext, type EglTensor } from "../../../src/egl/mod.ts";
+import type { HostTensor } from "../../../src/host/mod.ts";
+import { VaapiContext, type VaapiTensor } from "../../../src/vaapi/mod.ts";
+import { VulkanContext } from "../../../src/vulkan/mod.ts";
+import { assertAlive } from "../../alive.ts";
+import { picture, pixelsOf, randomFrame } from "../../vaapi/pixels.ts";
+import { guestTest } from "../needs.ts";
+
+const NODE = "/dev/dri/renderD128";
+const FORMATS: readonly ImageFormat[] = ["RGBA", "BGRA", "GRAY8", "NV12", "I420"];
+const SIZE = [128, 64] as const;
+
+interface There {
+  readonly va: VaapiContext;
+  readonly egl: EglContext;
+  readonly graph: MapperGraph;
+}
+
+type Surface = Frame<VaapiTensor>;
+type Pictures = Frame<EglTensor>;
+type Pixels = Frame<HostTensor>;
+
+function test(name: string, fn: (there: There) => unknown): void {
+  guestTest(name, async () => {
+    EglContext.open()[Symbol.dispose](); // what drivers open once, and keep
+    VaapiContext.open({ node: NODE })[Symbol.dispose]();
+    const { alive } = ledger;
+    {
+      using va = VaapiContext.open({ node: NODE });
+      using egl = EglContext.open();
+      using graph = new MapperGraph([host, dmabuf, va, egl]);
+      await fn({ va, egl, graph });
+    }
+    await assertAlive(alive, "alive after the test");
+  }, [NODE]);
+}
+
+/** The pixels of a surface, by the copy that VA-API makes. */
+function readBack(va: VaapiContext, surface: Surface): Uint8Array[] {
+  using graph = new MapperGraph([host, va]);
+  using copy = graph.map(surface, host, { copy: "allow", access: "read" }) as unknown as Pixels;
+  return pixelsOf(copy);
+}
+
+/** The pixels of pictures, as OpenGL ES reads them. */
+function drawn({ queue }: EglContext, frame: Pictures): Uint8Array[] {
+  return frame.planes.map((plane) => {
+    const into = new Uint8Array(plane.layout.byteLength);
+    queue.read(plane, into);
+    return into;
+  });
+}
+
+function draw({ queue }: EglContext, frame: Pictures): Uint8Array[] {
+  return frame.planes.map((plane) => {
+    const bytes = crypto.getRandomValues(new Uint8Array(plane.layout.byteLength));
+    queue.write(plane, bytes);
+    return bytes;
+  });
+}
+
+/** Writes pixels, row by row. */
+function fill(frame: Pixels, planes: readonly Uint8Array[]): void {
+  for (const [i, plane] of frame.planes.entries()) {
+    const { shape: [rows], strides: [stride] } = plane.layout;
+    const row = planes[i].length / rows;
+    const bytes = plane.bytes({ access: "write" });
+    for (let y = 0; y < rows; y++) bytes.set(planes[i].subarray(y * row, (y + 1) * row), y * stride);
+  }
+}
+
+test("surface → dma-buf → EGL: OpenGL ES sees its pixels, and VA-API those that it draws; no byte moves", ({ va, egl, graph }) => {
+  for (const format of FORMATS) {
+    using pixels = randomFrame(format, ...SIZE);
+    using surface = graph.map(pixels, va, { copy: "allow", access: "read" }) as unknown as Surface;
+    assertEquals(readBack(va, surface), pixelsOf(pixels), `${format}: what was put`);
+    {
+      using seen = graph.map(surface, egl.image, { access: "read" }) as unknown as Pictures;
+      assertEquals([seen.route.bytesMoved, seen.info], [0, surface.info]);
+      assertEquals(drawn(egl, seen), pixelsOf(pixels), `${format}: what OpenGL ES sees`);
+    }
+  }
+  for (const format of FORMATS) {
+    using surface = va.allocateFrame(picture(format, ...SIZE));
+    let bytes: Uint8Array[];
+    {
+      using target = graph.map(surface, egl.image) as unknown as Pictures;
+      assertEquals(target.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), ["vaapi→egl.image alias"]);
+      bytes = draw(egl, target);
+    }
+    assertEquals(readBack(va, surface), bytes, `${format}: what OpenGL ES drew`);
+  }
+});
+
+test("EGL → dma-buf → surface: VA-API sees what was drawn, and OpenGL ES what it puts", ({ va, egl, graph }) => {
+  for (const format of ["RGBA", "BGRA", "GRAY8"] as const) {
+    using pictures = egl.image.allocate({ format, width: SIZE[0], height: SIZE[1] }) as Pictures;
+    const bytes = draw(egl, pictures);
+    {
+      using surface = graph.map(pictures, va, { access: "read" }) as unknown as Surface;
+      assertEquals(surface.route.bytesMoved, 0);
+      assertEquals(readBack(va, surface), bytes, `${format}: what VA-API sees`);
+    }
+    const put = bytes.map((plane) => plane.map((byte) => byte ^ 0xff));
+    {
+      using surface = graph.map(pictures, va, { access: "write" }) as unknown as Surface;
+      using copy = graph.map(surface, host, { copy: "allow", access: "write" }) as unknown as Pixels;
+      fill(copy, put);
+    }
+    assertEquals(drawn(egl, pictures), put, `${format}: what VA-API put`);
+  }
+});
+
+test("surface → dma-buf → host → Vulkan: a shader reads its pixels where they lie", async ({ va, graph }) => {
+  using vulkan = VulkanContext.open();
+  using wide = new MapperGraph([host, dmabuf, va, vulkan]);
+  using pixels = randomFrame("RGBA", ...SIZE);
+  using surface = graph.map(pixels, va, { copy: "allow", access: "read" }) as unknown as Surface;
+  using buffers = wide.map(surface, dmabuf, { access: "read" });
+  using shown = wide.map(buffers, host, { access: "read" });
+  using onDevice = wide.map(shown.planes[0], vulkan, { access: "read" });
+  assertEquals([buffers, shown, onDevice].map(({ route }) => route.bytesMoved), [0, 0, 0]);
+  const into = new Uint8Array(onDevice.layout.byteLength);
+  vulkan.queue.read(onDevice, into);
+  assertEquals(into, pixelsOf(pixels)[0]);
+  await onDevice[Symbol.asyncDispose]();
+});
