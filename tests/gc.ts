@@ -58,6 +58,18 @@ export function openFds(): number {
   return [...Deno.readDirSync("/proc/self/fd")].length;
 }
 
+/** What the fds of this process show whose names fit, in order: `"/dmabuf:"`, `"anon_inode:sync_file"`. */
+export function openFiles(wanted: RegExp): string[] {
+  const links = Array.from(Deno.readDirSync("/proc/self/fd"), ({ name }) => {
+    try {
+      return Deno.readLinkSync(`/proc/self/fd/${name}`);
+    } catch {
+      return ""; // the fd of the list itself
+    }
+  });
+  return links.filter((link) => wanted.test(link)).sort();
+}
+
 function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -37,6 +37,11 @@ template <class T, Native... natives> constexpr auto holds(int) -> decltype(T{As
 }
 template <class T, Native...> constexpr bool holds(...) { return false; }
 
+// Whether a struct is so many 64-bit words, and more than registers hold.
+template <class T> constexpr bool hasWords(unsigned long words) {
+  return sizeof(T) == 8 * words && alignof(T) == 8 && words > 2;
+}
+
 // The type of a function's parameter.
 template <unsigned i, class F> struct Parameter;
 template <unsigned i, class R, class... A> struct Parameter<i, R (*)(A...)> {

@@ -35,6 +35,8 @@ async function contradicted(library: Library, table: Table): Promise<string[][]>
     const structs = symbol.parameters.flatMap((type, i) => (
       typeof type === "string"
         ? []
+        : Object.values(library.byWords ?? {}).includes(type.struct.length)
+        ? [`hasWords<Parameter<${i}, decltype(${f})>::Type>(${type.struct.length})`]
         : [`holds<Parameter<${i}, decltype(${f})>::Type, ${type.struct.map(native).join(", ")}>(0)`]
     ));
     return { name, condition: [`is(${f}, {${natives.join(", ")}})`, ...structs].join(" && ") };

@@ -23,8 +23,10 @@ Deno.test("doctor: the same machine gives the same report", () => {
 });
 
 Deno.test("doctor: every mapper of the table is asked, then the edges that ports make", () => {
-  const table = MAPPERS.map(edgeOf);
-  const asked = new Set(doctor({ proofs: false }).edges.map(({ edge }) => edge));
+  const { targets, edges } = doctor({ proofs: false });
+  const isOnly = (kind: string) => targets.filter((target) => target.kind === kind).length === 1;
+  const table = MAPPERS.filter(({ from, to }) => from !== to || !isOnly(from)).map(edgeOf); // it leads to another device
+  const asked = new Set(edges.map(({ edge }) => edge));
   assertEquals([...asked].slice(0, table.length), table);
 });
 

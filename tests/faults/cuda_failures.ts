@@ -4,6 +4,7 @@
  * @module
  */
 import { CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_UNKNOWN } from "../../ffi/cuda_driver/errors.ts";
+import type { CudaEgl } from "../../ffi/cuda_egl/functions.ts";
 import type { CudaDriver } from "../../ffi/cuda_driver/functions.ts";
 import { cudaErrorMemoryAllocation, cudaErrorUnknown } from "../../ffi/cuda_runtime/errors.ts";
 import type { CudaRuntime } from "../../ffi/cuda_runtime/functions.ts";
@@ -168,4 +169,19 @@ export const NVRTC: Failures<Nvrtc> = {
   nvrtcGetCUBIN: internal,
   nvrtcGetProgramLogSize: internal,
   nvrtcGetProgramLog: internal,
+};
+
+/** CUDA's ends of EGL: they are in the runtime's library. */
+export const CUDA_EGL: Failures<CudaEgl> = {
+  cudaEGLStreamConsumerConnectWithFlags: unknown,
+  cudaEGLStreamConsumerDisconnect: release,
+  cudaEGLStreamConsumerAcquireFrame: unknown,
+  cudaEGLStreamConsumerReleaseFrame: release,
+  cudaEGLStreamProducerConnect: unknown,
+  cudaEGLStreamProducerDisconnect: release,
+  cudaEGLStreamProducerPresentFrame: unknown,
+  cudaEGLStreamProducerReturnFrame: unknown,
+  cudaGraphicsResourceGetMappedEglFrame: unknown,
+  cudaGraphicsEGLRegisterImage: unknown,
+  cudaGraphicsUnregisterResource: release,
 };

@@ -16,7 +16,9 @@ import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
 import * as requests from "../../ffi/dmabuf/constants.ts";
 import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
-import { CUDA, CUDART, NVRTC } from "./cuda_failures.ts";
+import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
+import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
+import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
 
@@ -124,6 +126,7 @@ const OPENCL: Failures<OpenCL> = {
   clFlush: code(CL_OUT_OF_RESOURCES),
   clFinish: code(CL_OUT_OF_RESOURCES),
   clCreateBufferWithProperties: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+  clCreateImageWithProperties: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
   clCreateBuffer: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
   clCreateSubBuffer: create(CL_INVALID_VALUE),
   clRetainMemObject: code(CL_OUT_OF_RESOURCES),
@@ -250,11 +253,18 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   opencl_usm: OPENCL_USM,
   cudart: CUDART,
   cuda: CUDA,
+  cuda_egl: CUDA_EGL,
   nvrtc: NVRTC,
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
+  vaapi: VAAPI,
+  vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,
   vulkan_extensions: VULKAN_EXTENSIONS,
+  egl: EGL_FAILURES,
+  egl_extensions: EGL_EXTENSIONS,
+  gles: GLES_FAILURES,
+  gles_extensions: GLES_EXTENSIONS,
   fake: FAKE,
 };

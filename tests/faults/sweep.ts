@@ -92,6 +92,8 @@ const ASKED_AGAIN: readonly string[] = [
   "vulkan.vkGetSemaphoreCounterValue",
   "vulkan.vkWaitSemaphores",
   "vulkan.vkWaitSemaphoresAsync",
+  "egl.eglClientWaitSync",
+  "egl.eglClientWaitSyncAsync",
   "fake.fakeStatus",
   "fake.fakeWait",
   "fake.fakeWaitAsync",

@@ -4,10 +4,15 @@
  * @module
  */
 import { SYMBOLS as CHANNEL } from "../../ffi/channel/symbols.ts";
+import { SYMBOLS as CUDA_EGL } from "../../ffi/cuda_egl/symbols.ts";
 import { SYMBOLS as CUDA } from "../../ffi/cuda_driver/symbols.ts";
 import { SYMBOLS as CUDART } from "../../ffi/cuda_runtime/symbols.ts";
 import { SYMBOLS as CXXABI } from "../../ffi/cxxabi/symbols.ts";
 import { SYMBOLS as DMABUF } from "../../ffi/dmabuf/symbols.ts";
+import { SYMBOLS as EGL } from "../../ffi/egl/symbols.ts";
+import { SYMBOLS as EGL_EXTENSIONS } from "../../ffi/egl_extensions/symbols.ts";
+import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
+import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
@@ -17,6 +22,8 @@ import { SYMBOLS as OPENCL_USM } from "../../ffi/opencl_usm/symbols.ts";
 import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
 import { SYMBOLS as OPENCV_IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
 import { SYMBOLS as OPENCV_IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
+import { SYMBOLS as VAAPI } from "../../ffi/va/symbols.ts";
+import { SYMBOLS as VAAPI_DRM } from "../../ffi/va_drm/symbols.ts";
 import { SYMBOLS as VULKAN } from "../../ffi/vulkan/symbols.ts";
 import { SYMBOLS as VULKAN_EXTENSIONS } from "../../ffi/vulkan_extensions/symbols.ts";
 
@@ -32,10 +39,17 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   opencl_usm: OPENCL_USM,
   cudart: CUDART,
   cuda: CUDA,
+  cuda_egl: CUDA_EGL,
   nvrtc: NVRTC,
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
+  vaapi: VAAPI,
+  vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,
   vulkan_extensions: VULKAN_EXTENSIONS,
+  egl: EGL,
+  egl_extensions: EGL_EXTENSIONS,
+  gles: GLES,
+  gles_extensions: GLES_EXTENSIONS,
 };

@@ -103,6 +103,48 @@ test("a kernel", ({ vulkan }) => {
   kernel.run([1], [sum, 100]);
 });
 
+const PIXELS = { shape: [4, 8, 4] } as const;
+
+test("an image, made, written, read and used by a kernel", ({ vulkan }) => {
+  using program = vulkan.program(shader("invert"));
+  using kernel = program.kernel();
+  using count = vulkan.allocate({ shape: [1], dtype: "u32" });
+  using image = vulkan.image("R8G8B8A8_UNORM").allocate({ ...PIXELS, tiling: "linear" });
+  const seen = new Uint8Array(128);
+  vulkan.queue.write(image, seen);
+  kernel.run([1, 1], [image, count]);
+  vulkan.queue.read(image, seen);
+  assertEquals(seen[127], 255);
+});
+
+test("an image of another library's", ({ vulkan }) => {
+  using own = vulkan.image("R8G8B8A8_UNORM").allocate(PIXELS);
+  using again = vulkan.image("R8G8B8A8_UNORM").attach(own.handle.image, PIXELS);
+  vulkan.queue.read(again, new Uint8Array(128));
+});
+
+test("what a device says of images", () => {
+  using vulkan = VulkanContext.open();
+  const { abilities, modifiers } = vulkan.image("R8G8_UNORM");
+  assert(abilities.of("linear", 1) !== undefined && modifiers.length >= 0);
+});
+
+test("an image that crosses to another Vulkan, and comes back", ({ vulkan, other, graph }) => {
+  using image = vulkan.image("R8G8B8A8_UNORM").allocate(PIXELS);
+  {
+    using mapped = graph.map(image, other.image("R8G8B8A8_UNORM"));
+    other.queue.write(mapped, new Uint8Array(128).fill(5));
+  }
+  const seen = new Uint8Array(128);
+  vulkan.queue.read(image, seen);
+  assertEquals(seen[9], 5);
+});
+
+test("a VkFence behind work", ({ vulkan }) => {
+  using fence = vulkan.queue.createFence({ after: vulkan.queue.fence() });
+  assert(fence.handle > 0n);
+});
+
 test("queues that wait for each other", async ({ vulkan }) => {
   using one = vulkan.createQueue();
   using two = vulkan.createQueue();

@@ -8,6 +8,8 @@ import { cudaLibrary } from "../cuda_libraries.ts";
 import { devices as gpus } from "../cuda/help.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
+import { missing as missingEgl } from "../egl/help.ts";
+import { buildDriver } from "../vaapi/driver.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
 import { type Driver, DRIVERS, isAlone, type Row, type Rows } from "./row.ts";
 import { assertOutcome, entryPoints, expectation, type Outcome, runRows } from "./run.ts";
@@ -29,6 +31,11 @@ interface Run {
 /** Why there is no Vulkan here. */
 const lackingOfVulkan = missingVulkan();
 
+/** Why there is no EGL here. */
+const lackingOfEgl = missingEgl();
+/** What stands in for a GPU's driver: the rows need the file. */
+await buildDriver();
+
 const topics = Deno.readDirSync(FOLDER).map(({ name }) => name).toArray().sort();
 const runs = new Map<string, readonly Run[]>();
 for (const topic of topics) {
@@ -38,6 +45,8 @@ for (const topic of topics) {
     ? "OpenCV"
     : topic.startsWith("vulkan")
     ? lackingOfVulkan
+    : topic.startsWith("egl")
+    ? lackingOfEgl
     : undefined;
   runs.set(topic, [undefined, ...DRIVERS].flatMap((driver) => runsOn(file.pathname, rows, driver, needs)));
 }
@@ -125,6 +134,8 @@ const DMABUF = "@samepage/interop/dmabuf";
 
 const VULKAN = "@samepage/interop/vulkan";
 
+const EGL = "@samepage/interop/egl";
+
 /** A test that rows call every public method of some entry points, of those that no other has. */
 function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint: string) => boolean): void {
   Deno.test({
@@ -146,9 +157,10 @@ function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint:
 everyMethod(
   "",
   hasDevice() && hasOpenCV ? undefined : "an OpenCL device and OpenCV",
-  (name) => ![CUDA, DMABUF, VULKAN].includes(name),
+  (name) => ![CUDA, DMABUF, VULKAN, EGL].includes(name),
 );
 everyMethod("of Vulkan", lackingOfVulkan, (name) => name === VULKAN);
+everyMethod("of EGL", lackingOfEgl, (name) => name === EGL);
 everyMethod("of CUDA", gpus.length > 0 ? undefined : "a GPU", (name) => name === CUDA);
 
 for (const [api, prefix, name] of [["CUDA", "cuda", CUDA], ["dma-bufs", "dmabuf", DMABUF]]) {

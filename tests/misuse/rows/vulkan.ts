@@ -4,15 +4,24 @@ import {
   DisposedError,
   host,
   imageInfo,
+  InteropError,
   LayoutError,
   MapperGraph,
   NoRouteError,
 } from "@samepage/interop";
-import { VulkanContext, vulkanDevices, type VulkanKernel, type VulkanTensor } from "@samepage/interop/vulkan";
+import {
+  VulkanContext,
+  vulkanDevices,
+  type VulkanImage,
+  type VulkanKernel,
+  type VulkanTensor,
+} from "@samepage/interop/vulkan";
 import { any, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
 const WORDS = { shape: [64], dtype: "u32" } as const;
+const RGBA = "R8G8B8A8_UNORM";
+const PIXELS = { shape: [4, 8, 4] } as const;
 const SHADERS = new URL("../../vulkan/shaders/", import.meta.url);
 
 /** A row with a context of its own. */
@@ -25,6 +34,36 @@ function withVulkan(use: (vulkan: VulkanContext) => unknown, fails?: Failure): R
     ...(fails === undefined ? {} : { fails }),
   };
 }
+
+/** A row with two images' targets and a kernel: `green(readonly rgba8 from, r8ui to, uint most)`. */
+function withImages(args: (pixels: VulkanImage, bytes: VulkanImage) => readonly unknown[], fails: Failure): Row {
+  const row = withVulkan((vulkan) => {
+    using program = vulkan.program(Deno.readFileSync(new URL("green.spv", SHADERS)));
+    using kernel = program.kernel();
+    using pixels = vulkan.image(RGBA).allocate(PIXELS);
+    using bytes = vulkan.image("R8_UINT").allocate({ shape: [4, 8] });
+    kernel.run([1, 1], args(pixels, bytes) as Parameters<VulkanKernel["run"]>[1]);
+  }, fails);
+  return { ...row, flags: ["--allow-ffi", "--allow-read"] };
+}
+
+/** A row with two `VkDevice`s of one device. */
+function withTwo(
+  use: (vulkan: VulkanContext, other: VulkanContext, graph: MapperGraph) => unknown,
+  fails: Failure,
+): Row {
+  const row = withVulkan((vulkan) => {
+    using other = VulkanContext.open({ uuid: vulkan.id.uuid! });
+    using graph = new MapperGraph([host, vulkan, other]);
+    use(vulkan, other, graph);
+  }, fails);
+  return { ...row, flags: ["--allow-ffi", "--allow-read"] };
+}
+
+/** A map that no route takes. */
+const closed = (message: RegExp, hint: RegExp): Failure => (
+  { error: NoRouteError, api: "core", argument: "target", message, hint, has: { refused: message } }
+);
 
 /** A row with a kernel: `mix(readonly float[] from, vec4[] to, vec3 scale, int shift, uvec2 size)`. */
 function withKernel(args: (from: VulkanTensor, to: VulkanTensor) => readonly unknown[], fails: Failure): Row {
@@ -47,6 +86,8 @@ const ofRun = (argument: string, message: RegExp, hint?: RegExp): Failure => (
 const unfit = (argument: string, message: RegExp, hint?: RegExp): Failure => (
   { ...wrong(argument, message, hint), error: LayoutError }
 );
+
+const FN = "vkGetFenceFdKHR";
 
 /** Handles that nobody looks at. */
 const HANDLES = { instance: 1n, physicalDevice: 1n, device: 1n, queue: 1n, queueFamily: 0 };
@@ -115,6 +156,30 @@ export default table(import.meta, {
     (vulkan) => vulkan.attachFence(0n),
     wrong("handle", /expected a handle, got null/),
   ),
+  "a sync file that is none": withVulkan(
+    (vulkan) => vulkan.importFence(any("3")),
+    wrong("fd", /expected an open fd, got a string/),
+  ),
+  "a sync file by an fd that cannot be": withVulkan(
+    (vulkan) => vulkan.importFence(-1),
+    wrong("fd", /expected an open fd/),
+  ),
+  "a fence behind what is none": withVulkan(
+    (vulkan) => vulkan.queue.createFence({ after: any(Promise.resolve()) }),
+    wrong("after", /expected a fence/),
+  ),
+  "a fence of its own that has ended": withVulkan((vulkan) => {
+    const fence = vulkan.queue.createFence();
+    fence[Symbol.dispose]();
+    say(fence.handle);
+  }, { error: DisposedError, api: "core", message: /VkFence was disposed/ }),
+  "a fence as a sync file, where the device has none": withVulkan((vulkan) => {
+    using fence = vulkan.queue.createFence();
+    if (vulkan.openDevice.abilities.fenceSyncFd.exports) {
+      throw new InteropError("it has them", { api: "vulkan", fn: FN });
+    }
+    fence.exportSyncFile();
+  }, { error: InteropError, api: "vulkan", fn: FN, message: /./ }),
   "a fill with a value of another dtype": withVulkan((vulkan) => {
     using tensor = vulkan.allocate(WORDS);
     vulkan.queue.fill(tensor, -1);
@@ -213,6 +278,156 @@ export default table(import.meta, {
     (from, to) => [from, to, [1, 1], 0, [1, 1]],
     ofRun("scale", /expected 3 elements, got 2/),
   ),
+  "an image of no format": withVulkan(
+    (vulkan) => vulkan.image(any("RGBA8")),
+    wrong("format", /expected one of "R8_UNORM".*got "RGBA8"/),
+  ),
+  "an image without its channels": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ shape: [4, 8] }),
+    unfit("shape", /expected \[height, width, 4\] for pixels of rgba unorm8, got \[4, 8\]/),
+  ),
+  "an image of more pixels than the device takes": withVulkan(
+    (vulkan) => vulkan.image("R8_UNORM").allocate({ shape: [1, 2 ** 20] }),
+    unfit("shape", /1048576 × 1 pixels are more than the \d+ × \d+ of/),
+  ),
+  "an image of no tiling": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ ...PIXELS, tiling: any("tiled") }),
+    wrong("tiling", /expected one of "optimal", "linear", got "tiled"/),
+  ),
+  "an image of no modifiers": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ ...PIXELS, tiling: { modifiers: [] } }),
+    wrong("tiling.modifiers", /expected a list of DRM format modifiers/),
+  ),
+  "a modifier that is a number": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ ...PIXELS, tiling: { modifiers: any([0]) } }),
+    wrong("tiling.modifiers[0]", /expected a bigint of 64 bits, got a number/),
+  ),
+  "a modifier that the device has not": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ ...PIXELS, tiling: { modifiers: [0xffn << 56n] } }),
+    wrong("tiling", /no images of R8G8B8A8_UNORM, by the modifier 0xff0{14}/, /Its DRM format modifiers for them/),
+  ),
+  "an image in the driver's own order as a dma-buf": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ ...PIXELS, exportAs: "dma-buf" }),
+    wrong("exportAs", /only the device knows its own order/, /linear/),
+  ),
+  "an image by an fd of no kind": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ ...PIXELS, exportAs: any("memfd") }),
+    wrong("exportAs", /expected one of "opaque-fd", "dma-buf", got "memfd"/),
+  ),
+  "an option of images that is misspelt": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate(any({ ...PIXELS, order: "linear" })),
+    { error: ArgumentError, api: "core", argument: "init", message: /unknown property order/, hint: /tiling/ },
+  ),
+  "another library's image that is null": withVulkan(
+    (vulkan) => vulkan.image(RGBA).attach(0n, PIXELS),
+    wrong("image", /expected a handle, got null/),
+  ),
+  "another library's image in no layout": withVulkan(
+    (vulkan) => vulkan.image(RGBA).attach(1n, { ...PIXELS, layout: any("general") }),
+    wrong("form.layout", /expected a VkImageLayout, got general/),
+  ),
+  "a known image as one of another size": withVulkan((vulkan) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    vulkan.image(RGBA).attach(image.handle.image, { shape: [8, 4, 4] });
+  }, wrong("image", /is known here as 8 × 4 pixels of R8G8B8A8_UNORM/)),
+  "a part of an image": withVulkan((vulkan) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    image.slice({ shape: [2, 8, 4], dtype: "u8" });
+  }, unfit("layout", /an image has no parts that are images/, /origin/)),
+  "a fill of an image": withVulkan((vulkan) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    vulkan.queue.fill(any(image), 0);
+  }, wrong("tensor", /expected a VulkanTensor, got a VulkanImage/)),
+  "a copy of an image as bytes": withVulkan((vulkan) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    using to = vulkan.allocate({ shape: [4, 8, 4], dtype: "u8" });
+    vulkan.queue.copy(any(image), to);
+  }, wrong("from", /expected a VulkanTensor, got a VulkanImage/)),
+  "a read of an image into too much": withVulkan((vulkan) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    vulkan.queue.read(image, new Uint8Array(129));
+  }, unfit("into", /expected the 128 bytes/)),
+  "an image of another format in a kernel": withImages(
+    (_, bytes) => [bytes, bytes, 1],
+    ofRun("from", /expected pixels of rgba unorm8, and those of .* are r uint8 \(R8_UINT\)/),
+  ),
+  "a buffer for an image": withImages(
+    (pixels) => [pixels, new Uint8Array(32), 1],
+    ofRun("to", /expected an image of the device, got Uint8Array/, /vulkan\.image\(format\)/),
+  ),
+  "an image for a buffer": withKernel(
+    (from) => [from, (from.target as VulkanContext).image(RGBA).allocate(PIXELS), [1, 1, 1], 0, [1, 1]],
+    ofRun("to", /expected a tensor in memory of the device, got VulkanImage/, /graph.map/),
+  ),
+  "an image of another context in a kernel": withTwo((vulkan, other) => {
+    using program = vulkan.program(Deno.readFileSync(new URL("green.spv", SHADERS)));
+    using kernel = program.kernel();
+    using pixels = vulkan.image(RGBA).allocate(PIXELS);
+    using bytes = other.image("R8_UINT").allocate({ shape: [4, 8] });
+    kernel.run([1, 1], [pixels, bytes, 1]);
+  }, ofRun("to", /belongs to another context/, /vulkan\.image\(format\)/)),
+  "an image that is only read, to a kernel that writes": withImages(
+    (pixels, bytes) => [pixels, bytes.borrow("read"), 1],
+    {
+      error: AccessError,
+      api: "vulkan",
+      fn: "vkCmdDispatch",
+      argument: "to",
+      message: /may be written/,
+      hint: /const/,
+    },
+  ),
+  "an image to one of another format": withTwo((vulkan, other, graph) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    graph.map(image, other.image("R8G8B8A8_UINT"));
+  }, closed(/its pixels are R8G8B8A8_UNORM, and these images have R8G8B8A8_UINT/, /vulkan.image\("R8G8B8A8_UNORM"\)/)),
+  "an image that came from another Vulkan, to a third": withTwo((vulkan, other, graph) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    using mapped = graph.map(image, other.image(RGBA));
+    using third = VulkanContext.open({ uuid: vulkan.id.uuid! });
+    using all = new MapperGraph([vulkan, other, third]);
+    all.map(mapped, third.image(RGBA));
+  }, closed(/the image came from another API/, /Map the image that it came from/)),
+  "another library's image to another Vulkan": withTwo((vulkan, other, graph) => {
+    using attached = vulkan.image("R8_UINT").attach(1n, { shape: [2, 2] });
+    graph.map(attached, other.image("R8_UINT"));
+  }, closed(/another library's, and only that one/, /allocate it here/)),
+  "memory of one Vulkan that another shows, to a third": withTwo((vulkan, other) => {
+    using third = VulkanContext.open({ uuid: vulkan.id.uuid! });
+    using graph = new MapperGraph([vulkan, other, third]);
+    using tensor = vulkan.allocate(WORDS);
+    using mapped = graph.map(tensor, other);
+    graph.map(mapped, third);
+  }, closed(/came from another API/, /Map the tensor that it came from/)),
+  "memory that is used here while another Vulkan writes it": withTwo((vulkan, other, graph) => {
+    using tensor = vulkan.allocate(WORDS);
+    using _ = graph.map(tensor, other);
+    vulkan.queue.fill(tensor, 1);
+  }, {
+    error: AccessError,
+    api: "core",
+    argument: "tensor",
+    message: /lent to its .* map for "read-write"/,
+    hint: /Dispose/,
+  }),
+  "an image that is used here while another Vulkan writes it": withTwo((vulkan, other, graph) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    using _ = graph.map(image, other.image(RGBA));
+    vulkan.queue.write(image, new Uint8Array(128));
+  }, {
+    error: AccessError,
+    api: "core",
+    argument: "tensor",
+    message: /lent to its .* map for "read-write"/,
+    hint: /Dispose/,
+  }),
+  "what has images, used as it is meant": withVulkan((vulkan) => {
+    const target = vulkan.image(RGBA);
+    using image = target.allocate({ ...PIXELS, tiling: "linear" });
+    const { width, height, modifier, format } = image;
+    if (!target.is(image) || width !== 8 || height !== 4 || modifier !== 0n || format.vulkan !== RGBA) throw image.name;
+    if (!Array.isArray(target.modifiers) || target.abilities.of("optimal", 0) === undefined) throw "no images";
+  }),
   "what it has, used as it is meant": {
     ...withVulkan(async (vulkan) => {
       say(vulkanDevices().some(({ id }) => id.uuid === vulkan.id.uuid), vulkan.handle > 0n, vulkan.absent.size >= 0);

@@ -1,0 +1,100 @@
+/**
+ * How the functions of EGL and OpenGL ES fail. EGL answers false or null, and tells why by eglGetError. OpenGL ES tells by
+ * glGetError alone: any command may have failed where that says so.
+ *
+ * @module
+ */
+import { EGL_FALSE } from "../../ffi/egl/constants.ts";
+import type { EGL } from "../../ffi/egl/functions.ts";
+import type { EGLExtensions } from "../../ffi/egl_extensions/functions.ts";
+import { GL_OUT_OF_MEMORY } from "../../ffi/gles/errors.ts";
+import type { GLES } from "../../ffi/gles/functions.ts";
+import type { GLESExtensions } from "../../ffi/gles_extensions/functions.ts";
+import type { Failure, Failures } from "./failures.ts";
+
+const isFalse: Failure = { answer: EGL_FALSE };
+const isNull: Failure = { answer: 0n };
+const released: Failure = { answer: EGL_FALSE, release: true };
+
+/** What libEGL exports. */
+export const EGL_FAILURES: Failures<EGL> = {
+  eglGetProcAddress: isNull,
+  eglGetError: undefined,
+  eglGetDisplay: isNull,
+  eglGetPlatformDisplay: isNull,
+  eglInitialize: isFalse,
+  eglQueryString: isNull,
+  eglQueryAPI: undefined,
+  eglBindAPI: isFalse,
+  eglChooseConfig: isFalse,
+  eglCreateContext: isNull,
+  eglDestroyContext: released,
+  eglQueryContext: isFalse,
+  eglMakeCurrent: isFalse,
+  eglGetCurrentContext: undefined,
+  eglGetCurrentDisplay: undefined,
+  eglGetCurrentSurface: undefined,
+  eglCreateImage: isNull,
+  eglDestroyImage: released,
+  eglCreateSync: isNull,
+  eglDestroySync: released,
+  eglClientWaitSync: { ...isFalse, poll: true },
+  eglGetSyncAttrib: isFalse,
+  eglWaitSync: isFalse,
+  eglClientWaitSyncAsync: isFalse,
+};
+
+/** What libEGL tells by name. */
+export const EGL_EXTENSIONS: Failures<EGLExtensions> = {
+  eglQueryDevicesEXT: isFalse,
+  eglQueryDeviceStringEXT: isNull,
+  eglQueryDeviceAttribEXT: isFalse,
+  eglQueryDmaBufFormatsEXT: isFalse,
+  eglQueryDmaBufModifiersEXT: isFalse,
+  eglExportDMABUFImageQueryMESA: isFalse,
+  eglExportDMABUFImageMESA: isFalse,
+  eglDupNativeFenceFDANDROID: { answer: -1 },
+  eglSignalSyncKHR: isFalse,
+  eglCreateStreamKHR: isNull,
+  eglDestroyStreamKHR: released,
+  eglQueryStreamKHR: isFalse,
+  eglQueryStreamu64KHR: isFalse,
+  eglGetStreamFileDescriptorKHR: { answer: -1 },
+  eglCreateStreamFromFileDescriptorKHR: isNull,
+};
+
+/** What libGLESv2 exports. */
+export const GLES_FAILURES: Failures<GLES> = {
+  glGetError: { answer: GL_OUT_OF_MEMORY },
+  glGetString: isNull,
+  glGetIntegerv: undefined,
+  glFlush: undefined,
+  glPixelStorei: undefined,
+  glDisable: undefined,
+  glColorMask: undefined,
+  glBindBuffer: undefined,
+  glGenTextures: undefined,
+  glDeleteTextures: undefined,
+  glBindTexture: undefined,
+  glTexParameteri: undefined,
+  glTexImage2D: undefined,
+  glTexSubImage2D: undefined,
+  glGenRenderbuffers: undefined,
+  glDeleteRenderbuffers: undefined,
+  glBindRenderbuffer: undefined,
+  glRenderbufferStorage: undefined,
+  glGenFramebuffers: undefined,
+  glBindFramebuffer: undefined,
+  glFramebufferTexture2D: undefined,
+  glFramebufferRenderbuffer: undefined,
+  glCheckFramebufferStatus: { answer: 0 },
+  glClearBufferfv: undefined,
+  glBlitFramebuffer: undefined,
+  glReadPixels: undefined,
+};
+
+/** Its extensions. */
+export const GLES_EXTENSIONS: Failures<GLESExtensions> = {
+  glEGLImageTargetTexture2DOES: undefined,
+  glGetUnsignedBytei_vEXT: undefined,
+};

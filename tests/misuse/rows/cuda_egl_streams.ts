@@ -1,0 +1,86 @@
+import { ArgumentError, Frame, imageInfo, LayoutError } from "@samepage/interop";
+import { CudaEglImage, CudaStreamConsumer, CudaStreamProducer } from "@samepage/interop/cuda";
+import { device } from "../cuda.ts";
+import { any, fails, say } from "../kit.ts";
+import { type Failure, table } from "../row.ts";
+
+const SIZE = { format: "RGBA", width: 8, height: 4 } as const;
+
+/** What is told of a stream that nobody has connected yet; of this one no driver has heard. */
+const STREAM = { handle: 1n, fifo: 2, reuse: true, state: "created", produced: 0, consumed: 0 } as const;
+
+const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
+  { error: ArgumentError, api: "cuda", argument, message, ...(hint === undefined ? {} : { hint }) }
+);
+
+export default table(import.meta, {
+  "a producer that connects first": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      CudaStreamProducer.connect(cuda.stream, STREAM, SIZE);
+    },
+    fails: wrong("eglStream", /expected a stream that is "connecting", got "created"/, /The consumer connects first/),
+  },
+  "a second consumer": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      CudaStreamConsumer.connect(cuda.stream, { ...STREAM, state: "empty" });
+    },
+    fails: wrong("eglStream", /got "empty"/, /make a new one/),
+  },
+  "a stream that is null": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      CudaStreamConsumer.connect(cuda.stream, { ...STREAM, handle: 0n });
+    },
+    fails: wrong("eglStream.handle", /expected a handle, got null/),
+  },
+  "an end without a CUDA stream": {
+    run: () => CudaStreamConsumer.connect(any({}), STREAM),
+    fails: wrong("stream", /expected a CudaStream, got an Object/),
+  },
+  "a producer of a format that streams do not carry": {
+    run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, format: "RGB" }),
+    fails: wrong("info", /carry GRAY8, RGBA/),
+  },
+  "a producer of no size": {
+    run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, width: 0 }),
+    fails: { error: LayoutError, api: "core", argument: "init.width", message: /expected at least 1/ },
+  },
+  "an EGLImage that is null": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      CudaEglImage.register(cuda, 0n);
+    },
+    fails: wrong("image", /expected a handle, got null/),
+  },
+  "ends of a stream, used as they are meant": {
+    gpus: 1,
+    async run() {
+      using cuda = device();
+      const { EglContext, eglDevices } = await import("@samepage/interop/egl");
+      const gpu = eglDevices().find((one) => one.cuda === 0);
+      if (gpu === undefined) return say("no EGL device of CUDA's");
+      using egl = EglContext.open({ device: gpu.index });
+      using stream = egl.stream({ fifo: 2, reuse: false });
+      using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+      using producer = CudaStreamProducer.connect(cuda.stream, stream, SIZE);
+      const { width, height } = SIZE;
+      using frame = Frame.of([cuda.allocate({ shape: [height, width, 4], dtype: "u8" })], imageInfo(SIZE));
+      if (producer.hasRoom) producer.present(frame);
+      fails("twice", () => producer.present(frame));
+      const frames = consumer[Symbol.asyncIterator]();
+      (await frames.next()).value?.[Symbol.dispose]();
+      if (consumer.acquire() !== undefined) throw new Error("a frame that nobody has presented");
+      say(producer.takeBack() + producer.lent, producer.writable instanceof WritableStream);
+      using picture = egl.image.allocate(SIZE);
+      using image = CudaEglImage.register(cuda, picture.planes[0].handle.image);
+      image.usedBy(cuda.stream.fence());
+    },
+    says: ["1 true"],
+  },
+});
