@@ -218,6 +218,14 @@ export interface CudaRuntime {
   /** `cudaError_t cudaFreeArray(cudaArray_t array)` */
   cudaFreeArray(array: CudaArray): number;
 
+  /** `cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned int *flags, cudaArray_t array)` */
+  cudaArrayGetInfo(
+    desc: BufferSource | null,
+    extent: BufferSource | null,
+    flags: BufferSource | null,
+    array: CudaArray,
+  ): number;
+
   /** `cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)` */
   cudaMemcpy3DAsync(p: BufferSource | null, stream: CudaStream): number;
 

@@ -136,6 +136,8 @@ export const SYMBOLS = {
   cudaMalloc3DArray: { parameters: ["buffer", "buffer", cudaExtent, "u32"], result: "u32" },
   // cudaError_t cudaFreeArray(cudaArray_t array)
   cudaFreeArray: { parameters: ["u64"], result: "u32" },
+  // cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned int *flags, cudaArray_t array)
+  cudaArrayGetInfo: { parameters: ["buffer", "buffer", "buffer", "u64"], result: "u32" },
   // cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
   cudaMemcpy3DAsync: { parameters: ["buffer", "u64"], result: "u32" },
   // cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject, const struct cudaResourceDesc *pResDesc)

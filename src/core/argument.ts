@@ -75,7 +75,13 @@ export function otherNames(given: object, names: object): string | undefined {
 }
 
 /** A class that knows its own objects. */
-export type Maker<T> = (abstract new (...args: never[]) => T) & {
+export type Maker<T> = {
+  /** Its name, for messages. */
+  readonly name: string;
+  /** What it makes. */
+  readonly prototype: T;
+  /** What `instanceof` asks. */
+  [Symbol.hasInstance](value: unknown): boolean;
   /** True for objects that its constructor made. */
   owns(value: object): boolean;
 };

@@ -180,7 +180,7 @@ export class CudaContext extends CudaPrimaryContext {
    * ```
    */
   array(init: CudaArrayInit): CudaArray {
-    return new CudaArray(this, init);
+    return CudaArray.allocate(this, init);
   }
 
   /**

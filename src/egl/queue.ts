@@ -201,7 +201,7 @@ export class EglQueue extends NativeObject {
   }
 
   #use(picture: Picture, access: Access | undefined, argument: string): { use: Use; planes: readonly EglTensor[] } {
-    const isFrame = isMade(picture, Frame as never) as boolean;
+    const isFrame = isMade<Frame>(picture, Frame);
     const planes: readonly Tensor[] = isFrame ? (picture as Frame).planes : [picture as Tensor];
     if (!isFrame) checks.assertInstance(picture, EglTensor, argument);
     this.resource.assertLive();

@@ -85,6 +85,7 @@ export const CUDART: Failures<CudaRuntime> = {
   cudaMemPoolTrimTo: unknown,
   cudaMallocFromPoolAsync: outOfMemory,
   cudaMalloc3DArray: outOfMemory,
+  cudaArrayGetInfo: unknown,
   cudaFreeArray: release,
   cudaMemcpy3DAsync: unknown,
   cudaCreateSurfaceObject: outOfMemory,

@@ -81,6 +81,7 @@ const POOLS: readonly (string | FunctionEntry)[] = [
 const ARRAYS: readonly (string | FunctionEntry)[] = [
   "cudaMalloc3DArray",
   "cudaFreeArray",
+  "cudaArrayGetInfo",
   "cudaMemcpy3DAsync",
   "cudaCreateSurfaceObject",
   "cudaDestroySurfaceObject",

@@ -4,20 +4,20 @@ import {
   cudaResourceTypeArray,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
-import { cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
+import { cudaChannelFormatDesc, cudaExtent, cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { owned } from "../primary_context.ts";
-import { type ArrayExtent, assertWithin, extentBytes } from "./extent.ts";
-import { assertFormat, type CudaArrayDType, formatBytes } from "./format.ts";
+import { type ArrayExtent, assertWithin, extentBytes, extentIn } from "./extent.ts";
+import { assertFormat, type CudaArrayDType, formatBytes, formatIn } from "./format.ts";
 import { CudaSurface } from "./over_array.ts";
 import { CudaTexture, type TextureOptions } from "./texture.ts";
 
@@ -46,6 +46,19 @@ const NAMES: Names<CudaArrayInit> = {
   surface: true,
 };
 
+/** What an array is made of. */
+interface Made {
+  readonly handle: ArrayHandle;
+  readonly extent: ArrayExtent;
+  readonly channels: number;
+  readonly dtype: CudaArrayDType;
+  readonly writable: boolean;
+  /** How the handle ends; nothing where its owner ends it. */
+  readonly undo: Undo;
+  /** Whose it is; the context's, unless another object owns it. */
+  readonly owner?: Resource;
+}
+
 /**
  * Device memory in an order for texture units; kernels access it through textures and surfaces. Only the driver knows its
  * layout, so it is not a tensor. Streams copy it to and from tensors.
@@ -67,9 +80,20 @@ export class CudaArray extends NativeObject {
   readonly writable: boolean;
   readonly #handle: ArrayHandle;
 
-  /** Made by `cuda.array()`. */
-  constructor(context: CudaPrimaryContext, init: CudaArrayInit) {
+  private constructor(context: CudaPrimaryContext, made: Made) {
     super();
+    this.context = context;
+    this.extent = Object.freeze(made.extent);
+    this.channels = made.channels;
+    this.dtype = made.dtype;
+    this.writable = made.writable;
+    this.#handle = made.handle;
+    const name = `cuda array [${this.shape.join(",")}] ${made.dtype}`;
+    this.resource = new Resource({ name, owners: [made.owner ?? context.resource], undo: made.undo });
+  }
+
+  /** Allocates one: `cuda.array()`. */
+  static allocate(context: CudaPrimaryContext, init: CudaArrayInit): CudaArray {
     const { width, height, depth, channels = 1, dtype, surface = true } = optionsIn(init, NAMES, "init");
     assertFormat(dtype, channels);
     checks.assertBoolean(surface, "surface");
@@ -81,21 +105,22 @@ export class CudaArray extends NativeObject {
     };
     assertWithin(extent, surface, context.device);
     context.resource.assertLive();
-    this.context = context;
-    this.extent = Object.freeze(extent);
-    this.channels = channels;
-    this.dtype = dtype;
-    this.writable = surface;
     const undo: Undo = [];
     const flags = surface ? cudaArraySurfaceLoadStore : cudaArrayDefault;
-    try {
-      this.#handle = createArray(context, formatBytes(dtype, channels), extentBytes(extent), flags, undo);
-    } catch (error) {
-      unwind(undo);
-      throw error;
-    }
-    const name = `cuda array [${this.shape.join(",")}] ${dtype}`;
-    this.resource = new Resource({ name, owners: [context.resource], undo });
+    const handle = createArray(context, formatBytes(dtype, channels), extentBytes(extent), flags, undo);
+    return new CudaArray(context, { handle, extent, channels, dtype, writable: surface, undo });
+  }
+
+  /**
+   * One that another object owns, an image of another API's; the driver tells what it is. It ends with its owner. For those
+   * who write mappers.
+   *
+   * @throws {InteropError} if its elements are none of a {@link CudaArrayDType}, or have three channels.
+   */
+  static over(context: CudaPrimaryContext, handle: ArrayHandle, owner: Resource): CudaArray {
+    const { extent, flags, ...format } = infoOf(context, handle);
+    const writable = (flags & cudaArraySurfaceLoadStore) !== 0;
+    return new CudaArray(context, { handle, extent, ...format, writable, owner, undo: [] });
   }
 
   /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
@@ -148,6 +173,14 @@ export class CudaArray extends NativeObject {
     view.setBigUint64(array_array.offset, this.handle, true);
     return bytes;
   }
+}
+
+/** What the driver says of an array. */
+function infoOf(context: CudaPrimaryContext, handle: ArrayHandle) {
+  const [format, extent, flags] = [cudaChannelFormatDesc.size, cudaExtent.size, 4].map((size) => new Uint8Array(size));
+  const fn = "cudaArrayGetInfo";
+  context.within(() => check(cudart()[fn](format, extent, flags, handle), fn));
+  return { extent: extentIn(extent), flags: new DataView(flags.buffer).getUint32(0, true), ...formatIn(format) };
 }
 
 function createArray(

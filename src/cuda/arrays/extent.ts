@@ -1,4 +1,4 @@
-import { cudaExtent, writeCudaExtent } from "../../../ffi/cuda_runtime/structs.ts";
+import { cudaExtent, readCudaExtent, writeCudaExtent } from "../../../ffi/cuda_runtime/structs.ts";
 import type { CudaAttribute } from "../attributes.ts";
 import { checks } from "../check.ts";
 import type { CudaDevice } from "../device.ts";
@@ -52,4 +52,10 @@ export function extentBytes({ width, height, depth }: ArrayExtent): Uint8Array<A
   const extent = { width: BigInt(width), height: BigInt(height), depth: BigInt(depth) };
   writeCudaExtent(new DataView(bytes.buffer), 0, extent);
   return bytes;
+}
+
+/** What a `struct cudaExtent` says. */
+export function extentIn(bytes: Uint8Array<ArrayBuffer>): ArrayExtent {
+  const { width, height, depth } = readCudaExtent(new DataView(bytes.buffer), 0);
+  return { width: Number(width), height: Number(height), depth: Number(depth) };
 }

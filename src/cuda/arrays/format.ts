@@ -3,8 +3,13 @@ import {
   cudaChannelFormatKindSigned,
   cudaChannelFormatKindUnsigned,
 } from "../../../ffi/cuda_runtime/constants.ts";
-import { cudaChannelFormatDesc, writeCudaChannelFormatDesc } from "../../../ffi/cuda_runtime/structs.ts";
+import {
+  cudaChannelFormatDesc,
+  readCudaChannelFormatDesc,
+  writeCudaChannelFormatDesc,
+} from "../../../ffi/cuda_runtime/structs.ts";
 import { shown } from "../../core/argument.ts";
+import { InteropError } from "../../core/errors.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { checks } from "../check.ts";
 
@@ -37,4 +42,23 @@ export function formatBytes(dtype: CudaArrayDType, channels: number): Uint8Array
   const [x, y, z, w] = [0, 1, 2, 3].map((channel) => channel < channels ? bits : 0);
   writeCudaChannelFormatDesc(new DataView(bytes.buffer), 0, { x, y, z, w, f: CHANNELS[dtype] });
   return bytes;
+}
+
+/** What a `struct cudaChannelFormatDesc` says. @throws {InteropError} for elements that are none of ours. */
+export function formatIn(bytes: Uint8Array<ArrayBuffer>): { dtype: CudaArrayDType; channels: number } {
+  const { x, y, z, w, f } = readCudaChannelFormatDesc(new DataView(bytes.buffer), 0);
+  const channels = [x, y, z, w].filter((bits) => bits > 0).length;
+  const names = Object.keys(CHANNELS) as CudaArrayDType[];
+  const dtype = names.find((name) => CHANNELS[name] === f && 8 * sizeOf(name) === x);
+  if (dtype !== undefined && channels !== 3) return { dtype, channels };
+  throw new InteropError(
+    `an array has elements of ${x}, ${y}, ${z} and ${w} bits (kind ${f}), and ours are all alike.`,
+    {
+      ...{
+        api: "cuda",
+        fn: "cudaArrayGetInfo",
+        hint: "Use a format whose 1, 2 or 4 channels have 8, 16 or 32 bits each.",
+      },
+    },
+  );
 }

@@ -157,7 +157,7 @@ export class CudaStreamProducer extends CudaStreamEnd {
   }
 
   #assertFits(frame: Frame<CudaTensor>): void {
-    if (!isMade(frame, Frame as never)) throw checks.wrongKind("frame", "a Frame", frame);
+    if (!isMade<unknown>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame);
     checks.assertInstance<unknown>(frame.planes[0], CudaTensor, "frame");
     const { format, width, height } = this.init;
     const { info } = frame;
