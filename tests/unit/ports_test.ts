@@ -265,9 +265,9 @@ Deno.test(
     const { takes, line, source, graph } = writtenAndOnItsWayBack({ takeBack });
     graph.map(source, takes.target)[Symbol.dispose]();
     assertEquals(order, ["back 0", "back 0", "back 1"]);
-    assertThrows(() => source.view(), AccessError, "on their way back"); // else its last command would overwrite them
+    source.view(); // the work is over, and the first map's last command would overwrite what is seen: it is made here
+    assertEquals(order, ["back 0", "back 0", "back 1", "back 1"]);
     source[Symbol.dispose]();
-    assertEquals(order.length, 4);
     for (const one of [graph, takes]) one[Symbol.dispose]();
     line.resource.dispose();
   }),

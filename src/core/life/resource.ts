@@ -9,7 +9,7 @@ import { adopt, isOwnedBy, type Link, subtreeOf } from "./dependents.ts";
 import { advance, begin } from "./ending.ts";
 import { type Failed, NONE_FAILED, raiseFailures } from "./failures.ts";
 import type { Undo } from "./undo.ts";
-import { drive, driveInBackground, driveSync, isAwaited } from "./waiting.ts";
+import { drive, driveIfOver, driveInBackground, driveSync, isAwaited } from "./waiting.ts";
 
 /**
  * The end of life: `live` → `closing` (its dependents and lends end) → `returning` (its bytes are on their way back; it
@@ -265,7 +265,13 @@ export class Resource {
     driveSync(this);
   }
 
-  /** The same without blocking the event loop. The bytes keep a failure. */
+  /** The same where only commands that give the bytes back are left; else it waits for nothing. @throws all failures. */
+  settleIfOver(): void {
+    if (this.state === "live") return this.#madeFor?.settleIfOver();
+    driveIfOver(this);
+  }
+
+  /** The same as `settle` without blocking the event loop. The bytes keep a failure. */
   async settleAsync(): Promise<void> {
     if (this.state === "live") await this.#madeFor?.settleAsync();
     else await driveInBackground(this);

@@ -52,6 +52,17 @@ export function driveSync(resource: Resource): void {
   raiseFailures(resource);
 }
 
+/**
+ * The same where the work on its bytes is over, and only commands that give them back are left. Where a gate holds those
+ * up, or work is unfinished, it waits for nothing.
+ */
+export function driveIfOver(resource: Resource): void {
+  if (subtreeOf(resource).some(({ busy }) => busy)) return;
+  const obstacle = advance(resource);
+  if (obstacle instanceof Promise || obstacle?.line.gatesAt(obstacle.mark) !== undefined) return;
+  driveSync(resource);
+}
+
 /** Drives it without blocking the event loop. */
 export async function drive(resource: Resource, wait = (fence: Fence) => fence.wait()): Promise<void> {
   let ended: EndedWait | undefined;

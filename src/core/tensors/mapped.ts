@@ -201,11 +201,16 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
     }
   }
 
-  /** Throws an {@link AccessError} where there are grants whose bytes are on their way back. */
+  /**
+   * Throws an {@link AccessError} where there are grants whose bytes are on their way back, and work on them is unfinished.
+   * Where it is over, they come back here.
+   */
   protected assertReturned(returning: readonly Grant[]): void {
-    if (returning.length === 0) return;
+    for (const { resource } of returning) resource!.settleIfOver();
+    const unfinished = returning.find((grant) => grant.returning);
+    if (unfinished === undefined) return;
     throw new AccessError(
-      `${this.name} cannot be used yet: its bytes are on their way back from ${returning[0].holder}.`,
+      `${this.name} cannot be used yet: its bytes are on their way back from ${unfinished.holder}.`,
       {
         api: "core",
         hint: "Await the other's [Symbol.asyncDispose]() first: it waits until they are back.",
