@@ -11,17 +11,18 @@ import { type Job, ROOT, type Run, RUSTICL, TEST_FLAGS, withEnd } from "./job.ts
 const MODULES = ["vgem"];
 /** What runs in a guest with a GPU, without those modules: the tests in a folder, and the suite on the edges of some APIs. */
 const ON_GPU = { folder: "tests/guest/gpu/", apis: ["vaapi"] };
-/** Seconds for all that runs, many times what it takes: after a boot that hangs, the task still ends within ten minutes. */
-const LIMIT = 500;
+/** Seconds for all that runs in a guest, several times what it takes on a machine with nothing else to do. */
+const LIMIT = 1200;
 /**
- * Where the guest leaves what came of it: each job's report, and the rows of the conformance suite, as a file for
- * tests/conformance/results.
+ * Each guest leaves here, in a folder of its own, what came of it: the report of each job. Beside them are the rows of the
+ * conformance suite, as files for tests/conformance/results.
  */
 const FOLDER = join(ROOT, "out/guest");
 
 /** A command of `sh` that leaves a file, and what that says. */
 interface Step {
   readonly name: string;
+  readonly gpu: boolean;
   readonly file: string;
   readonly command: string;
   /** Seconds after which it hangs, and is ended with SIGTERM. */
@@ -29,57 +30,64 @@ interface Step {
   readonly read: (text: string) => Report | Promise<Report>;
 }
 
-/** Runs test files in guests, one after the other, and the conformance suite on the edges of some APIs. */
+/** Runs test files, and the conformance suite on the edges of some APIs, in two guests at a time: one has a GPU. */
 export async function inGuest(jobs: readonly Job[], apis: readonly string[]): Promise<Run[]> {
   const steps = [...jobs.map(testsOf), ...apis.map(rowsOf)];
-  const onGpu = [
-    ...jobs.map(({ name }) => name.startsWith(ON_GPU.folder)),
-    ...apis.map((api) => ON_GPU.apis.includes(api)),
-  ];
   const missing = await noGuest();
   if (missing !== undefined) return steps.map(({ name }) => runOf(name, { skipped: [`all of it (needs ${missing})`] }));
   await Deno.remove(FOLDER, { recursive: true }).catch(() => {}); // what the run before has left
-  await Deno.mkdir(FOLDER, { recursive: true });
-  const runs: Run[] = [];
-  for (const gpu of [false, true]) runs.push(...await runsOf(steps.filter((_, i) => onGpu[i] === gpu), gpu));
-  return runs;
+  const guests = [false, true].map((gpu) => runsOf(steps.filter((step) => step.gpu === gpu), gpu));
+  return (await Promise.all(guests)).flat();
 }
 
 async function runsOf(steps: readonly Step[], gpu: boolean): Promise<Run[]> {
   if (steps.length === 0) return [];
   const modules = gpu ? GPU_MODULES : MODULES;
-  const options = { gpu, modules, env: { ...RUSTICL, ...await denoEnv() }, limit: LIMIT };
-  const broken = await runInGuest(steps.map(scriptOf).join(""), FOLDER, options).then(
+  const folder = folderOf(gpu);
+  await Deno.mkdir(folder, { recursive: true });
+  let said = "";
+  const print = (text: string) => void (said += text);
+  const options = { gpu, modules, env: { ...RUSTICL, ...await denoEnv() }, limit: LIMIT, print };
+  const broken = await runInGuest(steps.map(scriptOf).join(""), folder, options).then(
     () => "the guest ended",
     (error) => {
       if (error instanceof GuestError) return error.message;
       throw error;
     },
   );
+  console.log(said); // in one piece: another guest may run beside it
   return await Promise.all(steps.map((step) => runOfStep(step, broken)));
 }
 
+/** What a guest may write to. */
+function folderOf(gpu: boolean): string {
+  return join(FOLDER, gpu ? "gpu" : "no-gpu");
+}
+
 function testsOf({ name, args, wanted }: Job, i: number): Step {
-  const file = join(FOLDER, `${i}.xml`);
+  const gpu = name.startsWith(ON_GPU.folder);
+  const file = join(folderOf(gpu), `${i}.xml`);
   const read = (text: string) => {
     const report = readJUnit(text);
     return { ...report, skipped: report.skipped.filter(wanted) };
   };
   const command = ["deno", "test", ...TEST_FLAGS, `--junit-path=${file}`, ...args].map(quote).join(" ");
-  return { name, file, command, limit: 240, read };
+  return { name, gpu, file, command, limit: 480, read };
 }
 
 function rowsOf(api: string): Step {
-  const file = join(FOLDER, `conformance-${api}.json`);
+  const gpu = ON_GPU.apis.includes(api);
+  const file = join(folderOf(gpu), `${api}.json`);
   const command = `deno run -A --no-check tests/conformance/main.ts --json --where=guest --only=${api}`;
   return {
-    ...{ name: `the conformance suite on ${api}`, file, limit: 300 },
+    ...{ name: `the conformance suite on ${api}`, gpu, file, limit: 600 },
     command: `${command} >${quote(file)}`,
     read: async (text) => {
       const rows: Row[] = JSON.parse(text || "[]");
       const [machine, kernel] = [`QEMU ${MACHINE.join(" ")}`, `Linux ${await kernelRelease()}`];
       if (rows.length > 0) {
-        await Deno.writeTextFile(file, fileOf({ commit: await commit(), machine, kernel, command }, rows));
+        const kept = join(FOLDER, `conformance-${api}.json`);
+        await Deno.writeTextFile(kept, fileOf({ commit: await commit(), machine, kernel, command }, rows));
       }
       const of = (result: Row["result"]) => rows.filter((row) => row.result === result).map(describe);
       return { passed: of("pass"), failed: of("fail"), skipped: of("not-here") };
