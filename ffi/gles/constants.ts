@@ -9,6 +9,8 @@ export const GL_NO_ERROR = 0;
 
 /** `#define GL_COLOR_BUFFER_BIT 0x00004000` */
 export const GL_COLOR_BUFFER_BIT = 0x00004000;
+/** `#define GL_ARRAY_BUFFER 0x8892` */
+export const GL_ARRAY_BUFFER = 0x8892;
 /** `#define GL_TEXTURE_2D 0x0DE1` */
 export const GL_TEXTURE_2D = 0x0DE1;
 /** `#define GL_SCISSOR_TEST 0x0C11` */
@@ -35,6 +37,8 @@ export const GL_VERSION = 0x1F02;
 export const GL_EXTENSIONS = 0x1F03;
 /** `#define GL_NEAREST 0x2600` */
 export const GL_NEAREST = 0x2600;
+/** `#define GL_LINEAR 0x2601` */
+export const GL_LINEAR = 0x2601;
 /** `#define GL_TEXTURE_MAG_FILTER 0x2800` */
 export const GL_TEXTURE_MAG_FILTER = 0x2800;
 /** `#define GL_TEXTURE_MIN_FILTER 0x2801` */
@@ -63,6 +67,10 @@ export const GL_RED = 0x1903;
 export const GL_RGB8 = 0x8051;
 /** `#define GL_RGBA8 0x8058` */
 export const GL_RGBA8 = 0x8058;
+/** `#define GL_TEXTURE_MAX_LEVEL 0x813D` */
+export const GL_TEXTURE_MAX_LEVEL = 0x813D;
+/** `#define GL_DYNAMIC_COPY 0x88EA` */
+export const GL_DYNAMIC_COPY = 0x88EA;
 /** `#define GL_PIXEL_PACK_BUFFER 0x88EB` */
 export const GL_PIXEL_PACK_BUFFER = 0x88EB;
 /** `#define GL_PIXEL_UNPACK_BUFFER 0x88EC` */
@@ -71,6 +79,10 @@ export const GL_PIXEL_UNPACK_BUFFER = 0x88EC;
 export const GL_READ_FRAMEBUFFER = 0x8CA8;
 /** `#define GL_DRAW_FRAMEBUFFER 0x8CA9` */
 export const GL_DRAW_FRAMEBUFFER = 0x8CA9;
+/** `#define GL_MAP_READ_BIT 0x0001` */
+export const GL_MAP_READ_BIT = 0x0001;
+/** `#define GL_MAP_WRITE_BIT 0x0002` */
+export const GL_MAP_WRITE_BIT = 0x0002;
 /** `#define GL_RG 0x8227` */
 export const GL_RG = 0x8227;
 /** `#define GL_R8 0x8229` */

@@ -24,8 +24,26 @@ export interface GLES {
   /** `void glColorMask(GLboolean red, GLboolean green, GLboolean blue, GLboolean alpha)` */
   glColorMask(red: number, green: number, blue: number, alpha: number): void;
 
+  /** `void glGenBuffers(GLsizei n, GLuint *buffers)` */
+  glGenBuffers(n: number, buffers: BufferSource | null): void;
+
+  /** `void glDeleteBuffers(GLsizei n, const GLuint *buffers)` */
+  glDeleteBuffers(n: number, buffers: BufferSource | null): void;
+
+  /** `GLboolean glIsBuffer(GLuint buffer)` */
+  glIsBuffer(buffer: number): number;
+
   /** `void glBindBuffer(GLenum target, GLuint buffer)` */
   glBindBuffer(target: number, buffer: number): void;
+
+  /** `void glBufferData(GLenum target, GLsizeiptr size, const void *data, GLenum usage)` */
+  glBufferData(target: number, size: bigint, data: Address, usage: number): void;
+
+  /** `void *glMapBufferRange(GLenum target, GLintptr offset, GLsizeiptr length, GLbitfield access)` */
+  glMapBufferRange(target: number, offset: bigint, length: bigint, access: number): Address;
+
+  /** `GLboolean glUnmapBuffer(GLenum target)` */
+  glUnmapBuffer(target: number): number;
 
   /** `void glGenTextures(GLsizei n, GLuint *textures)` */
   glGenTextures(n: number, textures: BufferSource | null): void;
@@ -36,8 +54,14 @@ export interface GLES {
   /** `void glBindTexture(GLenum target, GLuint texture)` */
   glBindTexture(target: number, texture: number): void;
 
+  /** `GLboolean glIsTexture(GLuint texture)` */
+  glIsTexture(texture: number): number;
+
   /** `void glTexParameteri(GLenum target, GLenum pname, GLint param)` */
   glTexParameteri(target: number, pname: number, param: number): void;
+
+  /** `void glTexStorage2D(GLenum target, GLsizei levels, GLenum internalformat, GLsizei width, GLsizei height)` */
+  glTexStorage2D(target: number, levels: number, internalformat: number, width: number, height: number): void;
 
   /** `void glTexImage2D(GLenum target, GLint level, GLint internalformat, GLsizei width, GLsizei height, GLint border, GLenum format, GLenum type, const void *pixels)` */
   glTexImage2D(

@@ -16,16 +16,32 @@ export const SYMBOLS = {
   glDisable: { parameters: ["u32"], result: "void" },
   // void glColorMask(GLboolean red, GLboolean green, GLboolean blue, GLboolean alpha)
   glColorMask: { parameters: ["u8", "u8", "u8", "u8"], result: "void" },
+  // void glGenBuffers(GLsizei n, GLuint *buffers)
+  glGenBuffers: { parameters: ["i32", "buffer"], result: "void" },
+  // void glDeleteBuffers(GLsizei n, const GLuint *buffers)
+  glDeleteBuffers: { parameters: ["i32", "buffer"], result: "void" },
+  // GLboolean glIsBuffer(GLuint buffer)
+  glIsBuffer: { parameters: ["u32"], result: "u8" },
   // void glBindBuffer(GLenum target, GLuint buffer)
   glBindBuffer: { parameters: ["u32", "u32"], result: "void" },
+  // void glBufferData(GLenum target, GLsizeiptr size, const void *data, GLenum usage)
+  glBufferData: { parameters: ["u32", "i64", "u64", "u32"], result: "void" },
+  // void *glMapBufferRange(GLenum target, GLintptr offset, GLsizeiptr length, GLbitfield access)
+  glMapBufferRange: { parameters: ["u32", "i64", "i64", "u32"], result: "u64" },
+  // GLboolean glUnmapBuffer(GLenum target)
+  glUnmapBuffer: { parameters: ["u32"], result: "u8" },
   // void glGenTextures(GLsizei n, GLuint *textures)
   glGenTextures: { parameters: ["i32", "buffer"], result: "void" },
   // void glDeleteTextures(GLsizei n, const GLuint *textures)
   glDeleteTextures: { parameters: ["i32", "buffer"], result: "void" },
   // void glBindTexture(GLenum target, GLuint texture)
   glBindTexture: { parameters: ["u32", "u32"], result: "void" },
+  // GLboolean glIsTexture(GLuint texture)
+  glIsTexture: { parameters: ["u32"], result: "u8" },
   // void glTexParameteri(GLenum target, GLenum pname, GLint param)
   glTexParameteri: { parameters: ["u32", "u32", "i32"], result: "void" },
+  // void glTexStorage2D(GLenum target, GLsizei levels, GLenum internalformat, GLsizei width, GLsizei height)
+  glTexStorage2D: { parameters: ["u32", "i32", "u32", "i32", "i32"], result: "void" },
   // void glTexImage2D(GLenum target, GLint level, GLint internalformat, GLsizei width, GLsizei height, GLint border, GLenum format, GLenum type, const void *pixels)
   glTexImage2D: { parameters: ["u32", "i32", "i32", "i32", "i32", "i32", "u32", "u32", "u64"], result: "void" },
   // void glTexSubImage2D(GLenum target, GLint level, GLint xoffset, GLint yoffset, GLsizei width, GLsizei height, GLenum format, GLenum type, const void *pixels)

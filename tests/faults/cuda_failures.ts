@@ -172,7 +172,7 @@ export const NVRTC: Failures<Nvrtc> = {
   nvrtcGetProgramLog: internal,
 };
 
-/** CUDA's ends of EGL: they are in the runtime's library. */
+/** CUDA's ends of EGL and OpenGL: they are in the runtime's library. */
 export const CUDA_EGL: Failures<CudaEgl> = {
   cudaEGLStreamConsumerConnectWithFlags: unknown,
   cudaEGLStreamConsumerDisconnect: release,
@@ -184,5 +184,12 @@ export const CUDA_EGL: Failures<CudaEgl> = {
   cudaEGLStreamProducerReturnFrame: unknown,
   cudaGraphicsResourceGetMappedEglFrame: unknown,
   cudaGraphicsEGLRegisterImage: unknown,
+  cudaGraphicsGLRegisterImage: unknown,
+  cudaGraphicsGLRegisterBuffer: unknown,
+  cudaGraphicsMapResources: unknown,
+  cudaGraphicsUnmapResources: unknown,
+  cudaGraphicsSubResourceGetMappedArray: unknown,
+  cudaGraphicsResourceGetMappedPointer: unknown,
   cudaGraphicsUnregisterResource: release,
+  cudaEventCreateFromEGLSync: unknown,
 };

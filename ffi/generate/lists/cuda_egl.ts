@@ -27,14 +27,15 @@ const FRAME: ClassEntry = {
   ],
 };
 
-/** CUDA's ends of EGL: streams and images. They are in libcudart beside the others. */
+/** CUDA's ends of EGL and OpenGL: streams, images, textures, buffers and syncs. They are in libcudart beside the others. */
 export const cudaEgl: Library = {
   ...cuda,
   name: "cuda_egl",
   interface: "CudaEgl",
-  headers: ["cuda_runtime_api.h", "cuda_egl_interop.h"],
-  // It brings cuda_runtime.h in, which is C++'s where the reader is: its guard keeps that out.
-  defines: { EGL_NO_PLATFORM_SPECIFIC_TYPES: "", __CUDA_RUNTIME_H__: "" },
+  headers: ["cuda_runtime_api.h", "cuda_egl_interop.h", "GLES3/gl32.h", "cuda_gl_interop.h"],
+  // They bring cuda_runtime.h in, which is C++'s where the reader is, and GL/gl.h, whose types GLES has as well: their
+  // guards keep both out.
+  defines: { EGL_NO_PLATFORM_SPECIFIC_TYPES: "", __CUDA_RUNTIME_H__: "", __gl_h_: "" },
   functions: [
     { name: "cudaEGLStreamConsumerConnectWithFlags", address: ["eglStream"] },
     "cudaEGLStreamConsumerDisconnect",
@@ -46,7 +47,14 @@ export const cudaEgl: Library = {
     "cudaEGLStreamProducerReturnFrame",
     "cudaGraphicsResourceGetMappedEglFrame",
     { name: "cudaGraphicsEGLRegisterImage", address: ["image"] },
+    "cudaGraphicsGLRegisterImage",
+    "cudaGraphicsGLRegisterBuffer",
+    "cudaGraphicsMapResources",
+    "cudaGraphicsUnmapResources",
+    "cudaGraphicsSubResourceGetMappedArray",
+    "cudaGraphicsResourceGetMappedPointer",
     "cudaGraphicsUnregisterResource",
+    { name: "cudaEventCreateFromEGLSync", address: ["eglSync"] },
   ],
   constants: [
     { type: "enum cudaEglFrameType_enum", names: ["cudaEglFrameType*"] },

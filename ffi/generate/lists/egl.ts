@@ -105,6 +105,8 @@ export const egl: Library = {
         "EGL_TIMEOUT_EXPIRED",
         "EGL_SYNC_FLUSH_COMMANDS_BIT",
         "EGL_SYNC_REUSABLE_KHR",
+        "EGL_SYNC_CUDA_EVENT_NV",
+        "EGL_CUDA_EVENT_HANDLE_NV",
         "EGL_SYNC_NATIVE_FENCE_ANDROID",
         "EGL_SYNC_NATIVE_FENCE_FD_ANDROID",
         "EGL_STREAM_STATE_KHR",
