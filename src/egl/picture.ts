@@ -75,7 +75,11 @@ export class EglPicture {
     const attributes = BigInt64Array.from([EGL_IMAGE_PRESERVED, EGL_TRUE, EGL_NONE], BigInt);
     const { display, handle } = this.context;
     const name = BigInt(this.name) as Address;
-    return this.#own(made(egl().eglCreateImage(display.handle, handle, target, name, attributes), "eglCreateImage"));
+    const fn = "eglCreateImage";
+    // NVIDIA's driver answers EGL_BAD_ACCESS for a context that is not current (facts/gpu.md); Mesa's takes it.
+    return this.#own(
+      this.context.within(() => made(egl()[fn](display.handle, handle, target, name, attributes), fn)),
+    );
   }
 
   /** True for a picture of the same texture or renderbuffer. For those who write mappers. */

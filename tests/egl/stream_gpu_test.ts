@@ -1,14 +1,8 @@
-/** EGLStreams and EGLImages with CUDA, on NVIDIA's drivers. */
+/** EGLStreams with CUDA, on NVIDIA's drivers. */
 import { assert, assertEquals } from "@std/assert";
 import { Frame, imageInfo } from "@samepage/interop";
 import { EglContext, eglDevices } from "@samepage/interop/egl";
-import {
-  CudaContext,
-  CudaEglImage,
-  CudaStreamConsumer,
-  CudaStreamProducer,
-  type CudaTensor,
-} from "@samepage/interop/cuda";
+import { CudaContext, CudaStreamConsumer, CudaStreamProducer, type CudaTensor } from "@samepage/interop/cuda";
 import { devices, gpuTest } from "../cuda/help.ts";
 
 const INFO = imageInfo({ format: "RGBA", width: 64, height: 64 });
@@ -77,20 +71,6 @@ gpuTest(
     assert(fd >= 0);
     using end = egl.attachStream(fd, { fifo: 2 });
     assert(end.handle > 0n && ["initializing", "created"].includes(end.state), end.state);
-  },
-  1,
-  lacks,
-);
-
-gpuTest(
-  "EGLImage: a texture of GL's is an array of CUDA's",
-  () => {
-    using cuda = CudaContext.open();
-    using egl = openEgl();
-    using picture = egl.image.allocate({ format: "RGBA", width: 256, height: 256 });
-    egl.queue.finish();
-    using image = CudaEglImage.register(cuda, picture.planes[0].handle.image);
-    assertEquals([image.arrays.length, image.addresses.length], [1, 0]);
   },
   1,
   lacks,
