@@ -611,6 +611,20 @@ export const cudaBoundaryModeTrap = 2;
 
 /** `enum constant cudaExternalMemoryHandleTypeOpaqueFd` */
 export const cudaExternalMemoryHandleTypeOpaqueFd = 1;
+/** `enum constant cudaExternalMemoryHandleTypeOpaqueWin32` */
+export const cudaExternalMemoryHandleTypeOpaqueWin32 = 2;
+/** `enum constant cudaExternalMemoryHandleTypeOpaqueWin32Kmt` */
+export const cudaExternalMemoryHandleTypeOpaqueWin32Kmt = 3;
+/** `enum constant cudaExternalMemoryHandleTypeD3D12Heap` */
+export const cudaExternalMemoryHandleTypeD3D12Heap = 4;
+/** `enum constant cudaExternalMemoryHandleTypeD3D12Resource` */
+export const cudaExternalMemoryHandleTypeD3D12Resource = 5;
+/** `enum constant cudaExternalMemoryHandleTypeD3D11Resource` */
+export const cudaExternalMemoryHandleTypeD3D11Resource = 6;
+/** `enum constant cudaExternalMemoryHandleTypeD3D11ResourceKmt` */
+export const cudaExternalMemoryHandleTypeD3D11ResourceKmt = 7;
+/** `enum constant cudaExternalMemoryHandleTypeNvSciBuf` */
+export const cudaExternalMemoryHandleTypeNvSciBuf = 8;
 
 // unsigned int
 
@@ -621,8 +635,24 @@ export const cudaExternalMemoryDedicated = 0x1;
 
 /** `enum constant cudaExternalSemaphoreHandleTypeOpaqueFd` */
 export const cudaExternalSemaphoreHandleTypeOpaqueFd = 1;
+/** `enum constant cudaExternalSemaphoreHandleTypeOpaqueWin32` */
+export const cudaExternalSemaphoreHandleTypeOpaqueWin32 = 2;
+/** `enum constant cudaExternalSemaphoreHandleTypeOpaqueWin32Kmt` */
+export const cudaExternalSemaphoreHandleTypeOpaqueWin32Kmt = 3;
+/** `enum constant cudaExternalSemaphoreHandleTypeD3D12Fence` */
+export const cudaExternalSemaphoreHandleTypeD3D12Fence = 4;
+/** `enum constant cudaExternalSemaphoreHandleTypeD3D11Fence` */
+export const cudaExternalSemaphoreHandleTypeD3D11Fence = 5;
+/** `enum constant cudaExternalSemaphoreHandleTypeNvSciSync` */
+export const cudaExternalSemaphoreHandleTypeNvSciSync = 6;
+/** `enum constant cudaExternalSemaphoreHandleTypeKeyedMutex` */
+export const cudaExternalSemaphoreHandleTypeKeyedMutex = 7;
+/** `enum constant cudaExternalSemaphoreHandleTypeKeyedMutexKmt` */
+export const cudaExternalSemaphoreHandleTypeKeyedMutexKmt = 8;
 /** `enum constant cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd` */
 export const cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd = 9;
+/** `enum constant cudaExternalSemaphoreHandleTypeTimelineSemaphoreWin32` */
+export const cudaExternalSemaphoreHandleTypeTimelineSemaphoreWin32 = 10;
 
 // enum cudaFuncAttribute
 

@@ -7,6 +7,7 @@ import type {
   CudaExternalSemaphore,
   CudaLibrary,
   CudaMemPool,
+  CudaMipmappedArray,
   CudaStream,
 } from "./handles.ts";
 
@@ -255,6 +256,23 @@ export interface CudaRuntime {
     extMem: CudaExternalMemory,
     bufferDesc: BufferSource | null,
   ): number;
+
+  /** `cudaError_t cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *mipmap, cudaExternalMemory_t extMem, const struct cudaExternalMemoryMipmappedArrayDesc *mipmapDesc)` */
+  cudaExternalMemoryGetMappedMipmappedArray(
+    mipmap: BufferSource | null,
+    extMem: CudaExternalMemory,
+    mipmapDesc: BufferSource | null,
+  ): number;
+
+  /** `cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *levelArray, cudaMipmappedArray_const_t mipmappedArray, unsigned int level)` */
+  cudaGetMipmappedArrayLevel(
+    levelArray: BufferSource | null,
+    mipmappedArray: CudaMipmappedArray,
+    level: number,
+  ): number;
+
+  /** `cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmappedArray)` */
+  cudaFreeMipmappedArray(mipmappedArray: CudaMipmappedArray): number;
 
   /** `cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t extMem)` */
   cudaDestroyExternalMemory(extMem: CudaExternalMemory): number;

@@ -19,5 +19,8 @@ export type CudaLibrary = Branded<"cudaLibrary_t">;
 /** A `cudaMemPool_t`. */
 export type CudaMemPool = Branded<"cudaMemPool_t">;
 
+/** A `cudaMipmappedArray_t`. */
+export type CudaMipmappedArray = Branded<"cudaMipmappedArray_t">;
+
 /** A `cudaStream_t`. */
 export type CudaStream = Branded<"cudaStream_t">;

@@ -695,6 +695,90 @@ export function writeCudaExternalMemoryBufferDesc(
   view.setUint32(offset + 16, value.flags, true);
 }
 
+/** The layout of a `struct cudaExternalMemoryMipmappedArrayDesc`. */
+export const cudaExternalMemoryMipmappedArrayDesc = {
+  size: 128,
+  align: 8,
+  fields: {
+    offset: { offset: 0, type: "u64" },
+    format_x: { offset: 8, type: "i32" },
+    format_y: { offset: 12, type: "i32" },
+    format_z: { offset: 16, type: "i32" },
+    format_w: { offset: 20, type: "i32" },
+    format_f: { offset: 24, type: "u32" },
+    width: { offset: 32, type: "u64" },
+    height: { offset: 40, type: "u64" },
+    depth: { offset: 48, type: "u64" },
+    flags: { offset: 56, type: "u32" },
+    numLevels: { offset: 60, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `struct cudaExternalMemoryMipmappedArrayDesc`. */
+export interface CudaExternalMemoryMipmappedArrayDesc {
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.offset` */
+  offset: bigint;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.formatDesc.x` */
+  format_x: number;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.formatDesc.y` */
+  format_y: number;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.formatDesc.z` */
+  format_z: number;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.formatDesc.w` */
+  format_w: number;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.formatDesc.f` */
+  format_f: number;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.extent.width` */
+  width: bigint;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.extent.height` */
+  height: bigint;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.extent.depth` */
+  depth: bigint;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.flags` */
+  flags: number;
+  /** `struct cudaExternalMemoryMipmappedArrayDesc.numLevels` */
+  numLevels: number;
+}
+
+/** Reads a `struct cudaExternalMemoryMipmappedArrayDesc` at a byte offset. */
+export function readCudaExternalMemoryMipmappedArrayDesc(
+  view: DataView,
+  offset: number,
+): CudaExternalMemoryMipmappedArrayDesc {
+  return {
+    offset: view.getBigUint64(offset, true),
+    format_x: view.getInt32(offset + 8, true),
+    format_y: view.getInt32(offset + 12, true),
+    format_z: view.getInt32(offset + 16, true),
+    format_w: view.getInt32(offset + 20, true),
+    format_f: view.getUint32(offset + 24, true),
+    width: view.getBigUint64(offset + 32, true),
+    height: view.getBigUint64(offset + 40, true),
+    depth: view.getBigUint64(offset + 48, true),
+    flags: view.getUint32(offset + 56, true),
+    numLevels: view.getUint32(offset + 60, true),
+  };
+}
+
+/** Writes a `struct cudaExternalMemoryMipmappedArrayDesc` at a byte offset. */
+export function writeCudaExternalMemoryMipmappedArrayDesc(
+  view: DataView,
+  offset: number,
+  value: CudaExternalMemoryMipmappedArrayDesc,
+): void {
+  view.setBigUint64(offset, value.offset, true);
+  view.setInt32(offset + 8, value.format_x, true);
+  view.setInt32(offset + 12, value.format_y, true);
+  view.setInt32(offset + 16, value.format_z, true);
+  view.setInt32(offset + 20, value.format_w, true);
+  view.setUint32(offset + 24, value.format_f, true);
+  view.setBigUint64(offset + 32, value.width, true);
+  view.setBigUint64(offset + 40, value.height, true);
+  view.setBigUint64(offset + 48, value.depth, true);
+  view.setUint32(offset + 56, value.flags, true);
+  view.setUint32(offset + 60, value.numLevels, true);
+}
+
 /** The layout of a `struct cudaExternalSemaphoreHandleDesc`. */
 export const cudaExternalSemaphoreHandleDesc = {
   size: 96,

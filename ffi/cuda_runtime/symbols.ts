@@ -152,6 +152,12 @@ export const SYMBOLS = {
   cudaImportExternalMemory: { parameters: ["buffer", "buffer"], result: "u32" },
   // cudaError_t cudaExternalMemoryGetMappedBuffer(void **devPtr, cudaExternalMemory_t extMem, const struct cudaExternalMemoryBufferDesc *bufferDesc)
   cudaExternalMemoryGetMappedBuffer: { parameters: ["buffer", "u64", "buffer"], result: "u32" },
+  // cudaError_t cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *mipmap, cudaExternalMemory_t extMem, const struct cudaExternalMemoryMipmappedArrayDesc *mipmapDesc)
+  cudaExternalMemoryGetMappedMipmappedArray: { parameters: ["buffer", "u64", "buffer"], result: "u32" },
+  // cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *levelArray, cudaMipmappedArray_const_t mipmappedArray, unsigned int level)
+  cudaGetMipmappedArrayLevel: { parameters: ["buffer", "u64", "u32"], result: "u32" },
+  // cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmappedArray)
+  cudaFreeMipmappedArray: { parameters: ["u64"], result: "u32" },
   // cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t extMem)
   cudaDestroyExternalMemory: { parameters: ["u64"], result: "u32" },
   // cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *extSem_out, const struct cudaExternalSemaphoreHandleDesc *semHandleDesc)

@@ -16,6 +16,7 @@ import type { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { CudaPrimaryContext } from "./base.ts";
 import { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
+import { assertFormat, type CudaImageFormat } from "./arrays/format.ts";
 import { checks } from "./check.ts";
 import { chosenDevice, type CudaDevice, type CudaDeviceChoice } from "./device.ts";
 import { assertMapsHost, type CudaSchedule, scheduleIn, setSchedule } from "./device_flags.ts";
@@ -26,6 +27,7 @@ import { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory } from "./ipc/memory.ts";
 import { cudart } from "./library.ts";
 import { CudaHostMemory, hostPorts } from "./host_memory.ts";
+import { CudaImageTarget } from "./image.ts";
 import { type DeviceAllocation, deviceTensor } from "./memory/device.ts";
 import { CudaMemoryPool, type MemoryPoolOptions } from "./memory/device_pool.ts";
 import { CudaRegistration } from "./memory/keep.ts";
@@ -55,6 +57,7 @@ export interface CudaOptions extends CudaDeviceChoice {
   readonly mapHost?: boolean;
 }
 
+const FORMAT: Names<CudaImageFormat> = { dtype: true, channels: true };
 const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, schedule: true, mapHost: true };
 
 /**
@@ -93,6 +96,7 @@ export class CudaContext extends CudaPrimaryContext {
   readonly hostMemory: CudaHostMemory;
   /** Its kernels' access to memory of other devices. For those who write mappers. */
   readonly peers: CudaPeers;
+  readonly #images = new Map<string, CudaImageTarget>();
 
   private constructor(device: CudaDevice, handle: bigint, undo: Undo) {
     super(device, handle, undo);
@@ -181,6 +185,42 @@ export class CudaContext extends CudaPrimaryContext {
    */
   array(init: CudaArrayInit): CudaArray {
     return CudaArray.allocate(this, init);
+  }
+
+  /**
+   * Other APIs' images of a format, as a target of `graph.map`: a `CudaImage` is the same pixels, for textures and surfaces.
+   * The same object each time.
+   *
+   * @throws {ArgumentError} for a format that CUDA has no arrays of.
+   *
+   * @example
+   * ```ts ignore
+   * import { MapperGraph } from "@samepage/interop";
+   * import { CudaContext } from "@samepage/interop/cuda";
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * using cuda = CudaContext.open();
+   * using vulkan = VulkanContext.open({ uuid: cuda.id.uuid! });
+   * using graph = new MapperGraph([vulkan, cuda]);
+   * using image = vulkan.image("R8G8B8A8_UNORM").allocate({ shape: [480, 640, 4] });
+   * using onDevice = graph.map(image, cuda.image({ dtype: "u8", channels: 4 }));
+   * using surface = onDevice.array.surface();
+   * using program = cuda.program(`extern "C" __global__ void white(cudaSurfaceObject_t image) {
+   *   surf2Dwrite(make_uchar4(255, 255, 255, 255), image, 4 * threadIdx.x, blockIdx.x); // x counts bytes
+   * }`);
+   * using white = program.kernel("white", ["cudaSurfaceObject_t"]);
+   * white.run({ grid: [480], block: [640] }, [surface.handle]);
+   * surface.usedBy(cuda.stream.fence()); // Vulkan's next command waits for the kernel
+   * ```
+   */
+  image(format: CudaImageFormat): CudaImageTarget {
+    this.resource.assertLive();
+    const { dtype, channels = 1 } = optionsIn(format, FORMAT, "format");
+    assertFormat(dtype, channels);
+    const key = `${dtype} ${channels}`;
+    let target = this.#images.get(key);
+    if (target === undefined) this.#images.set(key, target = new CudaImageTarget(this, { dtype, channels }));
+    return target;
   }
 
   /**

@@ -79,7 +79,7 @@ export abstract class CudaLane {
 }
 
 /** Waits on the device are separate calls in stream order, so the marker adds nothing. */
-const MARKER: Call<CudaLane> = { fn: "cudaStreamWaitEvent", call: () => 0 };
+export const MARKER: Call<CudaLane> = { fn: "cudaStreamWaitEvent", call: () => 0 };
 
 /** The driver of all CUDA devices: streams of any two wait for each other without the host. */
 export const cudaLines: Driver<CudaLane> = {

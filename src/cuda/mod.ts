@@ -31,7 +31,8 @@ export { CudaMemoryPool, type MemoryPoolOptions, type MemoryPoolStatistics } fro
 export type { OrderedAllocation } from "./memory/ordered.ts";
 export { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
 export type { ArrayExtent } from "./arrays/extent.ts";
-export type { CudaArrayDType } from "./arrays/format.ts";
+export type { CudaArrayDType, CudaImageFormat } from "./arrays/format.ts";
+export { CudaImage, CudaImageTarget } from "./image.ts";
 export { CudaSurface, OverArray } from "./arrays/over_array.ts";
 export {
   CudaTexture,

@@ -68,6 +68,9 @@ export const vulkanImageToDmaBuf: Mapper = imageMapper("vulkan.image", "dmabuf")
 /** An image of Vulkan's as a 2D image of OpenCL's on the same device, in the driver's own order of pixels. */
 export const vulkanImageToOpenCLImage: Mapper = imageMapper("vulkan.image", "opencl.image");
 
+/** An image of Vulkan's as an array of CUDA's on the same device, in the driver's own order of pixels. */
+export const vulkanImageToCudaImage: Mapper = imageMapper("vulkan.image", "cuda.image");
+
 /** Rows of pixels in a dma-buf, such as a plane of a picture, as an image of Vulkan's. */
 export const dmaBufToVulkanImage: Mapper = imageMapper("dmabuf", "vulkan.image");
 
@@ -97,6 +100,7 @@ export const MAPPERS: readonly Mapper[] = [
   vulkanImageToDmaBuf,
   dmaBufToVulkanImage,
   vulkanImageToOpenCLImage,
+  vulkanImageToCudaImage,
   vaapiToHost,
   hostToVaapi,
 ] as readonly unknown[] as readonly Mapper[];

@@ -222,7 +222,7 @@ function exported(tensor: VulkanTensor, kind: MemoryKind, byteLength: number): E
   const { rawHandle: buffer, layout: { byteOffset: offset } } = tensor;
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };
   const fd = buffer.exportFd(HANDLES[kind as HandleKind].type);
-  const port = new Port(kind, { fd, offset, byteLength });
+  const port = new Port(kind, { fd, offset, byteLength, dedicated: buffer.info.dedicated });
   return { port, begin: () => buffer.handOver(HANDLES[kind as HandleKind].type) };
 }
 

@@ -20,9 +20,9 @@ function array(sizes: { width: number; height?: number; depth?: number }, channe
 }
 
 Deno.test("arrays: the format of an element", () => {
-  assertEquals(new Int32Array(formatBytes("f16", 2).buffer), Int32Array.of(16, 16, 0, 0, 2));
-  assertEquals(new Int32Array(formatBytes("u8", 4).buffer), Int32Array.of(8, 8, 8, 8, 1));
-  assertEquals(new Int32Array(formatBytes("i32", 1).buffer), Int32Array.of(32, 0, 0, 0, 0));
+  assertEquals(new Int32Array(formatBytes({ dtype: "f16", channels: 2 }).buffer), Int32Array.of(16, 16, 0, 0, 2));
+  assertEquals(new Int32Array(formatBytes({ dtype: "u8", channels: 4 }).buffer), Int32Array.of(8, 8, 8, 8, 1));
+  assertEquals(new Int32Array(formatBytes({ dtype: "i32" }).buffer), Int32Array.of(32, 0, 0, 0, 0));
   for (const [dtype, channels] of [["f64", 1], ["u8", 3], ["u64", 1], [undefined, 1], ["toString", 1]] as const) {
     assertThrows(() => assertFormat(dtype, channels), ArgumentError);
   }

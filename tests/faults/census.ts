@@ -34,6 +34,7 @@ const KINDS: { readonly [kind: string]: { readonly made: readonly string[]; read
     "events": { made: ["cudaEventCreateWithFlags", "cudaIpcOpenEventHandle"], givenBack: ["cudaEventDestroy"] },
     "pools": { made: ["cudaMemPoolCreate"], givenBack: ["cudaMemPoolDestroy"] },
     "arrays": { made: ["cudaMalloc3DArray"], givenBack: ["cudaFreeArray"] },
+    "external arrays": { made: ["cudaExternalMemoryGetMappedMipmappedArray"], givenBack: ["cudaFreeMipmappedArray"] },
     "textures": { made: ["cudaCreateTextureObject"], givenBack: ["cudaDestroyTextureObject"] },
     "surfaces": { made: ["cudaCreateSurfaceObject"], givenBack: ["cudaDestroySurfaceObject"] },
     "libraries": { made: ["cudaLibraryLoadData"], givenBack: ["cudaLibraryUnload"] },

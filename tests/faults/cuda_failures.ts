@@ -95,6 +95,9 @@ export const CUDART: Failures<CudaRuntime> = {
   // The driver closes the fd of memory that it refuses, and leaves that of a semaphore (facts).
   cudaImportExternalMemory: { ...outOfMemory, also: (_out, description) => closeFd(fdIn(description)) },
   cudaExternalMemoryGetMappedBuffer: outOfMemory,
+  cudaExternalMemoryGetMappedMipmappedArray: outOfMemory,
+  cudaGetMipmappedArrayLevel: unknown,
+  cudaFreeMipmappedArray: release,
   cudaDestroyExternalMemory: release,
   cudaImportExternalSemaphore: outOfMemory,
   cudaSignalExternalSemaphoresAsync: unknown,

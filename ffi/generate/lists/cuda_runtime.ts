@@ -96,6 +96,9 @@ const ARRAYS: readonly (string | FunctionEntry)[] = [
 const EXTERNAL: readonly (string | FunctionEntry)[] = [
   "cudaImportExternalMemory",
   "cudaExternalMemoryGetMappedBuffer",
+  "cudaExternalMemoryGetMappedMipmappedArray",
+  "cudaGetMipmappedArrayLevel",
+  "cudaFreeMipmappedArray",
   "cudaDestroyExternalMemory",
   "cudaImportExternalSemaphore",
   "cudaSignalExternalSemaphoresAsync",
@@ -171,11 +174,11 @@ const CONSTANTS: readonly ConstantGroup[] = [
   { type: "enum cudaTextureReadMode", names: ["cudaReadMode*"] },
   { type: "enum cudaSurfaceBoundaryMode", names: ["cudaBoundaryMode*"] },
 
-  { type: "enum cudaExternalMemoryHandleType", names: ["cudaExternalMemoryHandleTypeOpaqueFd"] },
+  { type: "enum cudaExternalMemoryHandleType", names: ["cudaExternalMemoryHandleType*"] },
   { type: "unsigned int", names: ["cudaExternalMemoryDedicated"] },
   {
     type: "enum cudaExternalSemaphoreHandleType",
-    names: ["cudaExternalSemaphoreHandleTypeOpaqueFd", "cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd"],
+    names: ["cudaExternalSemaphoreHandleType*"],
   },
 
   { type: "enum cudaFuncAttribute", names: ["cudaFuncAttribute*", "!*Max"] },
@@ -273,6 +276,16 @@ const STRUCTS: readonly (string | ClassEntry)[] = [
     fields: ["type", ["handle_fd", "handle.fd"], "size", "flags"],
   },
   { type: "struct cudaExternalMemoryBufferDesc", fields: ["offset", "size", "flags"] },
+  {
+    type: "struct cudaExternalMemoryMipmappedArrayDesc",
+    fields: [
+      "offset",
+      ...["x", "y", "z", "w", "f"].map((part): [string, string] => [`format_${part}`, `formatDesc.${part}`]),
+      ...["width", "height", "depth"].map((part): [string, string] => [part, `extent.${part}`]),
+      "flags",
+      "numLevels",
+    ],
+  },
   {
     type: "struct cudaExternalSemaphoreHandleDesc",
     fields: ["type", ["handle_fd", "handle.fd"], "flags"],

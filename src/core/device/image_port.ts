@@ -34,8 +34,6 @@ export interface ImagePortInit {
   readonly info?: FrameInfo | undefined;
   /** Of an image of one plane: the format of its pixels, if its driver knows it. */
   readonly format?: PixelFormat | undefined;
-  /** True if the memory was allocated for this image alone, and has to be imported so. */
-  readonly dedicated?: boolean;
 }
 
 /**
@@ -59,8 +57,6 @@ export class ImagePort<K extends string = string> implements Disposable {
   readonly info: FrameInfo | undefined;
   /** Of an image of one plane: the format of its pixels, if its driver knows it. */
   readonly format: PixelFormat | undefined;
-  /** True if the memory was allocated for this image alone, and has to be imported so. */
-  readonly dedicated: boolean;
 
   /** Takes the objects over. */
   constructor(kind: K, init: ImagePortInit) {
@@ -72,7 +68,6 @@ export class ImagePort<K extends string = string> implements Disposable {
     this.modifier = init.modifier;
     this.info = init.info;
     this.format = init.format;
-    this.dedicated = init.dedicated ?? false;
   }
 
   /** Closes the fds that were not taken. */

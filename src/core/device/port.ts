@@ -28,6 +28,8 @@ export interface PortInit {
   readonly offset?: number;
   /** Memory: its length in bytes. */
   readonly byteLength?: number;
+  /** Memory: true if it was allocated for one object alone, and has to be imported so. */
+  readonly dedicated?: boolean;
 }
 
 /**
@@ -43,14 +45,17 @@ export class Port<K extends string = string> implements Disposable {
   readonly offset: number;
   /** Memory: its length in bytes. */
   readonly byteLength: number;
+  /** Memory: true if it was allocated for one object alone, and has to be imported so. */
+  readonly dedicated: boolean;
   #fd: number;
 
   /** Takes the fd over. */
-  constructor(kind: K, { fd = -1, value = 0n, offset = 0, byteLength = 0 }: PortInit) {
+  constructor(kind: K, { fd = -1, value = 0n, offset = 0, byteLength = 0, dedicated = false }: PortInit) {
     this.kind = kind;
     this.value = value;
     this.offset = offset;
     this.byteLength = byteLength;
+    this.dedicated = dedicated;
     this.#fd = fd;
   }
 

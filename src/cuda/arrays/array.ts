@@ -7,10 +7,13 @@ import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles
 import { cudaChannelFormatDesc, cudaExtent, cudaResourceDesc } from "../../../ffi/cuda_runtime/structs.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Fence } from "../../core/device/fence.ts";
+import type { Line, Usable } from "../../core/device/line.ts";
+import type { Work } from "../../core/device/work.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
+import type { Access } from "../../core/memory/access.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
@@ -55,8 +58,8 @@ interface Made {
   readonly writable: boolean;
   /** How the handle ends; nothing where its owner ends it. */
   readonly undo: Undo;
-  /** Whose it is; the context's, unless another object owns it. */
-  readonly owner?: Resource;
+  /** What it shows, if another object owns it. */
+  readonly owner?: Usable;
 }
 
 /**
@@ -79,6 +82,8 @@ export class CudaArray extends NativeObject {
   /** True if kernels can write it. */
   readonly writable: boolean;
   readonly #handle: ArrayHandle;
+  /** What it shows: uses of the array are uses of that. */
+  readonly #owner: Usable | undefined;
 
   private constructor(context: CudaPrimaryContext, made: Made) {
     super();
@@ -88,8 +93,9 @@ export class CudaArray extends NativeObject {
     this.dtype = made.dtype;
     this.writable = made.writable;
     this.#handle = made.handle;
+    this.#owner = made.owner;
     const name = `cuda array [${this.shape.join(",")}] ${made.dtype}`;
-    this.resource = new Resource({ name, owners: [made.owner ?? context.resource], undo: made.undo });
+    this.resource = made.owner?.resource ?? new Resource({ name, owners: [context.resource], undo: made.undo });
   }
 
   /** Allocates one: `cuda.array()`. */
@@ -107,17 +113,17 @@ export class CudaArray extends NativeObject {
     context.resource.assertLive();
     const undo: Undo = [];
     const flags = surface ? cudaArraySurfaceLoadStore : cudaArrayDefault;
-    const handle = createArray(context, formatBytes(dtype, channels), extentBytes(extent), flags, undo);
+    const handle = createArray(context, formatBytes({ dtype, channels }), extentBytes(extent), flags, undo);
     return new CudaArray(context, { handle, extent, channels, dtype, writable: surface, undo });
   }
 
   /**
-   * One that another object owns, an image of another API's; the driver tells what it is. It ends with its owner. For those
-   * who write mappers.
+   * One that shows another object, an image of another API's; the driver tells what it is. Their uses are the same, and
+   * their end. For those who write mappers.
    *
    * @throws {InteropError} if its elements are none of a {@link CudaArrayDType}, or have three channels.
    */
-  static over(context: CudaPrimaryContext, handle: ArrayHandle, owner: Resource): CudaArray {
+  static over(context: CudaPrimaryContext, handle: ArrayHandle, owner: Usable): CudaArray {
     const { extent, flags, ...format } = infoOf(context, handle);
     const writable = (flags & cudaArraySurfaceLoadStore) !== 0;
     return new CudaArray(context, { handle, extent, ...format, writable, owner, undo: [] });
@@ -126,6 +132,27 @@ export class CudaArray extends NativeObject {
   /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
   static owns(value: object): boolean {
     return #handle in value;
+  }
+
+  /** The work in flight on it, and on what it shows. For those who write mappers. */
+  override get works(): readonly Work[] {
+    return this.#owner?.works ?? super.works;
+  }
+
+  /** True if a line can use it at once. For those who write mappers. */
+  override isReadyFor(line: Line, access: Access = "read"): boolean {
+    return this.#owner?.isReadyFor(line, access) ?? super.isReadyFor(line);
+  }
+
+  /** Throws if an access is not allowed now. For those who write mappers. */
+  override assertUsable(access: Access = "read"): void {
+    if (this.#owner === undefined) super.assertUsable();
+    else this.#owner.assertUsable(access);
+  }
+
+  /** Revokes the views of what it shows. For those who write mappers. */
+  override revokeViews(access: Access = "read"): void {
+    this.#owner?.revokeViews(access);
   }
 
   /** The shape of tensors for copies: slices, rows, elements, channels. */

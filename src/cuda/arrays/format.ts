@@ -4,6 +4,7 @@ import {
   cudaChannelFormatKindUnsigned,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import {
+  type CudaChannelFormatDesc,
   cudaChannelFormatDesc,
   readCudaChannelFormatDesc,
   writeCudaChannelFormatDesc,
@@ -28,6 +29,14 @@ const CHANNELS: { readonly [D in CudaArrayDType]: number } = {
 /** The dtypes of an array's channels. */
 export type CudaArrayDType = "u8" | "u16" | "u32" | "i8" | "i16" | "i32" | "f16" | "f32";
 
+/** The pixels of an image, as CUDA knows them: how it reads them is a texture's matter. */
+export interface CudaImageFormat {
+  /** The type of a channel. */
+  readonly dtype: CudaArrayDType;
+  /** Channels of a pixel: 1, 2 or 4; 1 by default. */
+  readonly channels?: 1 | 2 | 4;
+}
+
 /** Throws unless an array can have such elements. */
 export function assertFormat(dtype: unknown, channels: unknown): void {
   checks.nameIn(dtype, CHANNELS, "dtype");
@@ -35,12 +44,17 @@ export function assertFormat(dtype: unknown, channels: unknown): void {
   throw checks.wrong("channels", `expected 1, 2 or 4, got ${shown(channels)}.`, "Pad 3 channels to 4.");
 }
 
-/** A `struct cudaChannelFormatDesc`: the bits and the kind of each channel. */
-export function formatBytes(dtype: CudaArrayDType, channels: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(cudaChannelFormatDesc.size);
+/** The bits of each channel, and their kind. */
+export function channelsOf({ dtype, channels = 1 }: CudaImageFormat): CudaChannelFormatDesc {
   const bits = 8 * sizeOf(dtype);
   const [x, y, z, w] = [0, 1, 2, 3].map((channel) => channel < channels ? bits : 0);
-  writeCudaChannelFormatDesc(new DataView(bytes.buffer), 0, { x, y, z, w, f: CHANNELS[dtype] });
+  return { x, y, z, w, f: CHANNELS[dtype] };
+}
+
+/** A `struct cudaChannelFormatDesc`: the bits and the kind of each channel. */
+export function formatBytes(format: CudaImageFormat): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(cudaChannelFormatDesc.size);
+  writeCudaChannelFormatDesc(new DataView(bytes.buffer), 0, channelsOf(format));
   return bytes;
 }
 
@@ -54,11 +68,9 @@ export function formatIn(bytes: Uint8Array<ArrayBuffer>): { dtype: CudaArrayDTyp
   throw new InteropError(
     `an array has elements of ${x}, ${y}, ${z} and ${w} bits (kind ${f}), and ours are all alike.`,
     {
-      ...{
-        api: "cuda",
-        fn: "cudaArrayGetInfo",
-        hint: "Use a format whose 1, 2 or 4 channels have 8, 16 or 32 bits each.",
-      },
+      api: "cuda",
+      fn: "cudaArrayGetInfo",
+      hint: "Use a format whose 1, 2 or 4 channels have 8, 16 or 32 bits each.",
     },
   );
 }

@@ -1,17 +1,21 @@
 import type { Address } from "../../../ffi/address.ts";
+import { cudaArraySurfaceLoadStore, cudaExternalMemoryDedicated } from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaExternalMemoryHandleTypeOpaqueFd } from "../../../ffi/cuda_runtime/constants.ts";
-import type { CudaExternalMemory } from "../../../ffi/cuda_runtime/handles.ts";
+import type { CudaArray, CudaExternalMemory, CudaMipmappedArray } from "../../../ffi/cuda_runtime/handles.ts";
 import {
   cudaExternalMemoryBufferDesc,
   cudaExternalMemoryHandleDesc,
+  cudaExternalMemoryMipmappedArrayDesc,
   writeCudaExternalMemoryBufferDesc,
   writeCudaExternalMemoryHandleDesc,
+  writeCudaExternalMemoryMipmappedArrayDesc,
 } from "../../../ffi/cuda_runtime/structs.ts";
 import { type ErrorFields, throwAll } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { Import } from "../../core/memory/imports.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaPrimaryContext } from "../base.ts";
+import { channelsOf, type CudaImageFormat } from "../arrays/format.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { allocatedBy } from "../memory/allocate.ts";
@@ -20,8 +24,19 @@ import { owned } from "../primary_context.ts";
 /** The ledger's kinds. */
 const MEMORY = "cuda.cudaExternalMemory_t";
 const MAPPED = "cuda.external_buffer";
+const IMAGE = "cuda.cudaMipmappedArray_t";
 
 const out = new BigUint64Array(1);
+
+/** The fd of another API's memory, which the import takes over. */
+export interface MemoryFd {
+  /** An opaque fd. */
+  readonly fd: number;
+  /** The whole length of the exporter's memory. The driver takes any, and fails later if it is too long. */
+  readonly byteLength: number;
+  /** True if the memory was allocated for one object alone. */
+  readonly dedicated: boolean;
+}
 
 /** A whole block of another API's memory, for kernels. */
 export interface ExternalMemory extends Import {
@@ -29,22 +44,79 @@ export interface ExternalMemory extends Import {
   readonly address: Address;
 }
 
+/** Another API's image, for textures and surfaces. */
+export interface ExternalImage extends Import {
+  /** The array over its pixels. */
+  readonly array: CudaArray;
+}
+
+/** What of another API's memory is an image. */
+export interface ImagePlace {
+  /** The format of its pixels. */
+  readonly format: CudaImageFormat;
+  /** Pixels across. */
+  readonly width: number;
+  /** Pixels down. */
+  readonly height: number;
+  /** Where it begins, in bytes. */
+  readonly offset: number;
+}
+
 /**
  * Imports memory by an opaque fd (cudaImportExternalMemory), and maps all of it (cudaExternalMemoryGetMappedBuffer). The
  * driver closes the fd, whether it accepts it or not (facts).
  *
  * It ends before its context does: the CPU cannot hold it for longer.
- *
- * @param byteLength the whole length of the exporter's memory. The driver takes any, and fails later if it is too long.
  */
-export function importMemory(context: CudaPrimaryContext, fd: number, byteLength: number): ExternalMemory {
-  const size = BigInt(byteLength);
+export function importMemory(context: CudaPrimaryContext, memory: MemoryFd): ExternalMemory {
+  return imported(context, memory, (handle, undo) => {
+    const description = new DataView(new ArrayBuffer(cudaExternalMemoryBufferDesc.size));
+    writeCudaExternalMemoryBufferDesc(description, 0, { offset: 0n, size: BigInt(memory.byteLength), flags: 0 });
+    const fn = "cudaExternalMemoryGetMappedBuffer";
+    const address = allocatedBy(context, fn, (out) => cudart()[fn](out, handle, description));
+    owned(context, MAPPED, undo, () => checkRelease(cudart().cudaFree(address), "cudaFree"));
+    return { address };
+  });
+}
+
+/**
+ * The same for an image in the driver's own order of pixels, which comes as an array of one level
+ * (cudaExternalMemoryGetMappedMipmappedArray) that surfaces may write.
+ */
+export function importImage(context: CudaPrimaryContext, memory: MemoryFd, place: ImagePlace): ExternalImage {
+  return imported(context, memory, (handle, undo) => {
+    const description = new DataView(new ArrayBuffer(cudaExternalMemoryMipmappedArrayDesc.size));
+    const { format, width, height, offset } = place;
+    const { x, y, z, w, f } = channelsOf(format);
+    writeCudaExternalMemoryMipmappedArrayDesc(description, 0, {
+      ...{ offset: BigInt(offset), flags: cudaArraySurfaceLoadStore, numLevels: 1 },
+      ...{ format_x: x, format_y: y, format_z: z, format_w: w, format_f: f },
+      ...{ width: BigInt(width), height: BigInt(height), depth: 0n },
+    });
+    const fn = "cudaExternalMemoryGetMappedMipmappedArray";
+    context.within(() => check(cudart()[fn](out, handle, description), fn));
+    const levels = out[0] as CudaMipmappedArray;
+    owned(context, IMAGE, undo, () => checkRelease(cudart().cudaFreeMipmappedArray(levels), "cudaFreeMipmappedArray"));
+    const level = "cudaGetMipmappedArrayLevel";
+    context.within(() => check(cudart()[level](out, levels, 0), level));
+    return { array: out[0] as CudaArray };
+  });
+}
+
+/** The memory of an fd, and what `map` makes of it. Takes the fd over. */
+function imported<T extends object>(
+  context: CudaPrimaryContext,
+  { fd, byteLength, dedicated }: MemoryFd,
+  map: (handle: CudaExternalMemory, undo: Undo) => T,
+): T & Import {
   const undo: Undo = [];
   let asked = false;
   try {
     const description = new DataView(new ArrayBuffer(cudaExternalMemoryHandleDesc.size));
-    const type = cudaExternalMemoryHandleTypeOpaqueFd;
-    writeCudaExternalMemoryHandleDesc(description, 0, { type, handle_fd: fd, size, flags: 0 });
+    writeCudaExternalMemoryHandleDesc(description, 0, {
+      ...{ type: cudaExternalMemoryHandleTypeOpaqueFd, handle_fd: fd, size: BigInt(byteLength) },
+      flags: dedicated ? cudaExternalMemoryDedicated : 0,
+    });
     context.within(() => {
       asked = true;
       check(cudart().cudaImportExternalMemory(out, description), "cudaImportExternalMemory", ABOUT);
@@ -52,21 +124,12 @@ export function importMemory(context: CudaPrimaryContext, fd: number, byteLength
     const handle = out[0] as CudaExternalMemory;
     const destroy = "cudaDestroyExternalMemory";
     owned(context, MEMORY, undo, () => checkRelease(cudart()[destroy](handle), destroy));
-    const address = mapped(context, handle, size);
-    owned(context, MAPPED, undo, () => checkRelease(cudart().cudaFree(address), "cudaFree"));
-    return { address, release: () => throwAll(unwind(undo), "releasing imported memory") };
+    return { ...map(handle, undo), release: () => throwAll(unwind(undo), "releasing imported memory") };
   } catch (error) {
     if (!asked) undo.push(() => closeFd(fd));
     throwAll([error, ...unwind(undo)], "importing memory");
     throw error;
   }
-}
-
-function mapped(context: CudaPrimaryContext, handle: CudaExternalMemory, size: bigint): Address {
-  const description = new DataView(new ArrayBuffer(cudaExternalMemoryBufferDesc.size));
-  writeCudaExternalMemoryBufferDesc(description, 0, { offset: 0n, size, flags: 0 });
-  const fn = "cudaExternalMemoryGetMappedBuffer";
-  return allocatedBy(context, fn, (out) => cudart()[fn](out, handle, description));
 }
 
 const ABOUT: ErrorFields = { hint: "Is it an opaque fd of memory on the same GPU, and not of another kind of file?" };

@@ -79,7 +79,8 @@ function imported(
   const end = port.offset + port.byteLength;
   const byteLength = of?.block.byteLength ?? end;
   if (end > byteLength) throw tooLong(end, byteLength);
-  const make = () => importMemory(context, port.takeFd(), byteLength);
+  const { dedicated } = port;
+  const make = () => importMemory(context, { fd: port.takeFd(), byteLength, dedicated });
   const memory = of === undefined ? make() : imports.of(of, make);
   const handle = memory.address + BigInt(port.offset) as Address;
   return of === undefined ? { handle, release: () => memory.release() } : { handle };

@@ -1,5 +1,5 @@
-import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
-import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import { cudaMemcpyDefault, cudaStreamLegacy } from "../../../ffi/cuda_runtime/constants.ts";
+import type { CudaArray as ArrayHandle, CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { NULL } from "../../../ffi/address.ts";
 import {
   type CudaMemcpy3DParms,
@@ -10,8 +10,12 @@ import type { Access } from "../../core/memory/access.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
+import { addressOf } from "../../core/native/pin.ts";
 import { CudaArray } from "../arrays/array.ts";
+import type { ArrayExtent } from "../arrays/extent.ts";
+import type { CudaPrimaryContext } from "../base.ts";
 import { checks } from "../check.ts";
+import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
 import { onStream } from "../stream_lane.ts";
@@ -29,24 +33,31 @@ export interface Pitched {
 
 /** Copies a tensor's elements to an array. */
 export function copyToArray(stream: CudaStream, tensor: CudaTensor, array: CudaArray): void {
-  transfer(stream, tensor, "read", array, ({ ptr, pitch, xsize, ysize }) => ({
-    srcPtr_ptr: ptr,
-    srcPtr_pitch: pitch,
-    srcPtr_xsize: xsize,
-    srcPtr_ysize: ysize,
-    dstArray: array.rawHandle,
-  }));
+  transfer(stream, tensor, "read", array, (rows) => ({ ...from(rows), dstArray: array.rawHandle }));
 }
 
 /** Copies an array's elements to a tensor. */
 export function copyFromArray(stream: CudaStream, array: CudaArray, tensor: CudaTensor): void {
-  transfer(stream, tensor, "write", array, ({ ptr, pitch, xsize, ysize }) => ({
-    dstPtr_ptr: ptr,
-    dstPtr_pitch: pitch,
-    dstPtr_xsize: xsize,
-    dstPtr_ysize: ysize,
-    srcArray: array.rawHandle,
-  }));
+  transfer(stream, tensor, "write", array, (rows) => ({ ...to(rows), srcArray: array.rawHandle }));
+}
+
+/** Copies an image's pixels from or to bytes of the host without gaps, and blocks: for experiments. Not counted. */
+export function copyPixels(
+  context: CudaPrimaryContext,
+  array: ArrayHandle,
+  [height, width]: readonly number[],
+  bytes: Uint8Array,
+  toArray: boolean,
+): void {
+  const pitch = BigInt(bytes.length / height);
+  const host = { ptr: addressOf(bytes, "cuda"), pitch, xsize: BigInt(width), ysize: BigInt(height) };
+  const ends = toArray ? { ...from(host), dstArray: array } : { ...to(host), srcArray: array };
+  const parameters = parametersOf({ width, height, depth: 0 }, ends);
+  context.within(() => {
+    const stream = cudaStreamLegacy as StreamHandle;
+    check(cudart().cudaMemcpy3DAsync(parameters, stream), FN);
+    check(cudart().cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  });
 }
 
 /** A `struct cudaPitchedPtr`. */
@@ -69,20 +80,37 @@ function transfer(
   checks.assertInstance(array, CudaArray, "array");
   if (array.context !== stream.context) throw checks.wrong("array", "it is another context's.");
   const { pitch, rows } = pitchesOf(tensor.layout, array);
-  const { extent: { width, height, depth } } = array;
+  const { extent, extent: { width } } = array;
   const ptr = { ptr: tensor.address, pitch: BigInt(pitch), xsize: BigInt(width), ysize: BigInt(rows) };
+  const parameters = parametersOf(extent, ends(ptr));
+  const other = { tensor: array, access: access === "read" ? "write" : "read", argument: "array" } as const;
+  stream.submit([use, other], onStream(FN, (on) => cudart().cudaMemcpy3DAsync(parameters, on)));
+  if (tensor.hostHandle !== undefined) stream.context.countCopied(tensor.layout.byteLength);
+}
+
+function from({ ptr, pitch, xsize, ysize }: PitchedPtr): Partial<CudaMemcpy3DParms> {
+  return { srcPtr_ptr: ptr, srcPtr_pitch: pitch, srcPtr_xsize: xsize, srcPtr_ysize: ysize };
+}
+
+function to({ ptr, pitch, xsize, ysize }: PitchedPtr): Partial<CudaMemcpy3DParms> {
+  return { dstPtr_ptr: ptr, dstPtr_pitch: pitch, dstPtr_xsize: xsize, dstPtr_ysize: ysize };
+}
+
+/** A `struct cudaMemcpy3DParms`. */
+function parametersOf(
+  { width, height, depth }: ArrayExtent,
+  ends: Partial<CudaMemcpy3DParms>,
+): Uint8Array<ArrayBuffer> {
   const parameters = new Uint8Array(cudaMemcpy3DParms.size);
   writeCudaMemcpy3DParms(new DataView(parameters.buffer), 0, {
     ...NOTHING,
-    ...ends(ptr),
+    ...ends,
     extent_width: BigInt(width),
     extent_height: BigInt(height || 1),
     extent_depth: BigInt(depth || 1),
     kind: cudaMemcpyDefault,
   });
-  const other = { tensor: array, access: access === "read" ? "write" : "read", argument: "array" } as const;
-  stream.submit([use, other], onStream(FN, (on) => cudart().cudaMemcpy3DAsync(parameters, on)));
-  if (tensor.hostHandle !== undefined) stream.context.countCopied(tensor.layout.byteLength);
+  return parameters;
 }
 
 /** The pitches of an array's elements in a tensor. @throws {LayoutError} if they are not rows at a pitch. */

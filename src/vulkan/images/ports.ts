@@ -151,9 +151,9 @@ function exported(source: Mapped, kind: string): ExportedImage {
   const { size: byteLength, dedicated } = object.info!;
   const { offset, stride } = object.rows ?? { offset: 0, stride: 0 };
   const port = new ImagePort(kind, {
-    objects: [new Port(kind, { fd: object.exportFd(type), byteLength })],
+    objects: [new Port(kind, { fd: object.exportFd(type), byteLength, dedicated })],
     planes: [{ object: 0, offset, stride }],
-    ...{ width, height, format, dedicated, modifier: object.modifier },
+    ...{ width, height, format, modifier: object.modifier },
   });
   return { port, begin: () => object.handOver(type) };
 }
@@ -172,7 +172,7 @@ function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<Ima
     new ImageObject(device, { format, width, height, usage }, {
       origin: { from: "fd", fd, handleType },
       tiling,
-      dedicated: dedicated || port.dedicated,
+      dedicated: dedicated || memory.dedicated,
       byteLength: memory.byteLength,
     }));
   const undo: Undo = [() => object.free()];

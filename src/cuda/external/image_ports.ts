@@ -1,0 +1,91 @@
+import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
+import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
+import type { Memory } from "../../core/device/memory.ts";
+import { LayoutError, messageOf, type Refusal } from "../../core/errors.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { Tensor, TensorInit } from "../../core/tensors/tensor.ts";
+import { assertWithin } from "../arrays/extent.ts";
+import type { CudaImageFormat } from "../arrays/format.ts";
+import { MARKER } from "../driver.ts";
+import type { CudaStreamContext } from "../stream.ts";
+import { copyPixels } from "../transfers/array.ts";
+import { type ExternalImage, importImage } from "./memory.ts";
+
+const KIND = "opaque-fd";
+
+/** The images of one format, as their imports know them. */
+interface ImportingTarget extends Target, Required<CudaImageFormat> {
+  readonly context: CudaStreamContext;
+}
+
+/**
+ * Images of other APIs as images of one format, by opaque fds. Only images in the driver's own order of pixels come so: over
+ * rows of pixels a driver was seen to answer success and to show wrong pixels (facts/gpu.md).
+ */
+export function imagePortsOf<T extends Tensor<CudaArray>>(
+  target: ImportingTarget,
+  make: (init: Omit<TensorInit<CudaArray>, "target">) => T,
+): Memory<T, ExternalImage> {
+  const { context } = target;
+  const { uuid } = context.id;
+  const images: Images<ExternalImage> = {
+    exports: [],
+    imports: [{ kind: KIND, device: uuid === undefined ? {} : { uuid } }],
+    refuse: (source) => refuseSource(target, source),
+    import: (port) => imported(target, port),
+  };
+  return {
+    exports: [],
+    imports: [],
+    images,
+    get line() {
+      return context.stream.line;
+    },
+    tensor: ({ handle: { array }, ...init }) => make({ ...init, handle: array }),
+    copies: {
+      write: ({ rawHandle, layout }, bytes) => copyPixels(context, rawHandle, layout.shape, bytes, true),
+      read: ({ rawHandle, layout }, into) => copyPixels(context, rawHandle, layout.shape, into, false),
+    },
+  };
+}
+
+function refuseSource(
+  { context, dtype, channels }: ImportingTarget,
+  { info, planes }: Described,
+): Omit<Refusal, "edge"> | undefined {
+  if (info !== undefined || planes.length !== 1) {
+    return {
+      reason: "it is a frame, and an image has one plane.",
+      remedy: "Map its planes, each to images of its own format: frame.planes[0].",
+    };
+  }
+  const { shape: [height, width, elements = 1], dtype: given } = planes[0].layout;
+  if (given !== dtype || elements !== channels) {
+    return {
+      reason: `its pixels are ${elements} × ${given}, and those of the target ${channels} × ${dtype}.`,
+      remedy: `Map it to cuda.image({ dtype: "${given}", channels: ${elements} }).`,
+    };
+  }
+  try {
+    assertWithin({ width, height, depth: 0 }, true, context.device);
+  } catch (error) {
+    return { reason: messageOf(error) };
+  }
+}
+
+function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort): ImportedImage<ExternalImage> {
+  const { width, height, modifier, objects: [memory], planes: [{ offset }] } = port;
+  if (modifier !== undefined) {
+    throw new LayoutError("source: its pixels lie row by row, and CUDA would show others, without an error.", {
+      api: "cuda",
+      fn: "cudaExternalMemoryGetMappedMipmappedArray",
+      argument: "source",
+    });
+  }
+  const { byteLength, dedicated } = memory;
+  const place = { format: { dtype, channels }, width, height, offset };
+  const image = importImage(context, { fd: memory.takeFd(), byteLength, dedicated }, place);
+  // Kernels get no more than a handle of a texture: so the stream itself waits for what comes before the image.
+  return { handles: [image], begin: () => MARKER, release: () => image.release() };
+}

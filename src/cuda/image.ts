@@ -1,0 +1,92 @@
+import type { CudaArray as ArrayHandle } from "../../ffi/cuda_runtime/handles.ts";
+import { LayoutError } from "../core/errors.ts";
+import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import { Resource } from "../core/life/resource.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { type Part, Tensor } from "../core/tensors/tensor.ts";
+import { CudaArray } from "./arrays/array.ts";
+import type { CudaArrayDType, CudaImageFormat } from "./arrays/format.ts";
+import type { CudaPrimaryContext } from "./base.ts";
+import { imagePortsOf } from "./external/image_ports.ts";
+import type { CudaStreamContext } from "./stream.ts";
+
+/**
+ * Another API's image, in the driver's own order of pixels. Its handle is a `cudaArray_t`.
+ *
+ * Kernels read it through `array.texture()` and write it through `array.surface()`; streams copy it by `copyFromArray` and
+ * `copyToArray`. What comes before the map is over when the first command on the context's own stream runs; let other
+ * streams wait for that one.
+ */
+export class CudaImage extends Tensor<ArrayHandle> {
+  #array: CudaArray | undefined;
+
+  /** Its context. */
+  get context(): CudaPrimaryContext {
+    return this.target.context as CudaPrimaryContext;
+  }
+
+  /**
+   * The same image for textures, surfaces and copies. Its uses are the image's own, and so is its end.
+   *
+   * @throws {DisposedError} if the image was disposed.
+   * @throws {AccessError} while it is lent for writing.
+   */
+  get array(): CudaArray {
+    const { handle } = this;
+    return this.#array ??= CudaArray.over(this.context, handle, this);
+  }
+
+  /** Pixels along x. */
+  get width(): number {
+    return this.layout.shape[1];
+  }
+
+  /** Pixels along y. */
+  get height(): number {
+    return this.layout.shape[0];
+  }
+
+  /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */
+  protected derive({ layout, grant, name }: Part): CudaImage {
+    const { layout: own, target, rawHandle: handle } = this;
+    if (layout.dtype !== own.dtype || layout.byteLength !== own.byteLength || `${layout.shape}` !== `${own.shape}`) {
+      throw new LayoutError(`layout: an image has no parts that are images, as of ${this.name}.`, {
+        api: "cuda",
+        argument: "layout",
+        hint: "Give the kernel an origin.",
+      });
+    }
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    return new CudaImage({ target, handle, layout, resource, parent: this });
+  }
+}
+
+/**
+ * Other APIs' images of one format in one context, as a target of `graph.map`. `cuda.image(format)` returns the same object
+ * each time.
+ */
+export class CudaImageTarget implements MemoryTarget<CudaImage> {
+  /** The kind of memory. */
+  readonly kind = "cuda.image";
+  /** The context. */
+  readonly context: CudaStreamContext;
+  /** The type of a channel. */
+  readonly dtype: CudaArrayDType;
+  /** Channels of a pixel. */
+  readonly channels: 1 | 2 | 4;
+  /** Its ports: images by opaque fds. For those who write mappers. */
+  readonly ports: Memory<CudaImage>;
+
+  /** Made by `cuda.image()`. */
+  constructor(context: CudaStreamContext, { dtype, channels = 1 }: CudaImageFormat) {
+    this.context = context;
+    this.dtype = dtype;
+    this.channels = channels;
+    this.ports = imagePortsOf(this, (init) => new CudaImage({ ...init, target: this }));
+  }
+
+  /** True for images that were mapped to this target. */
+  is(value: Mapped): value is CudaImage {
+    return value instanceof CudaImage && value.target === this;
+  }
+}
