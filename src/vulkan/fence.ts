@@ -1,4 +1,5 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
+import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
 import type { VkFence } from "../../ffi/vulkan/handles.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -11,12 +12,17 @@ import { attachedFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
 import { check } from "./errors.ts";
 import { givenAway } from "./fds.ts";
-import { checks } from "./library.ts";
+import { checks, vulkan } from "./library.ts";
 import type { OpenDevice } from "./open_device.ts";
 import type { VulkanQueue } from "./queue.ts";
 import { struct } from "./struct.ts";
 
 const SYNC_FD = vk.VK_EXTERNAL_FENCE_HANDLE_TYPE_SYNC_FD_BIT;
+
+/** Whether a fence has its signal, or a sync file has taken it along. */
+interface Signal {
+  isHere: boolean;
+}
 
 /** A `VkFence` that is signalled behind work, for other code that waits for one. Made by `queue.createFence()`. */
 export class VulkanFence extends NativeObject {
@@ -24,6 +30,7 @@ export class VulkanFence extends NativeObject {
   readonly resource: Resource;
   readonly #handle: VkFence;
   readonly #device: OpenDevice;
+  readonly #signal: Signal = { isHere: true };
 
   /** Made by a queue. */
   constructor(base: VulkanBase, queue: VulkanQueue, waits: readonly Fence[]) {
@@ -34,6 +41,8 @@ export class VulkanFence extends NativeObject {
     try {
       const call = { fn: "vkQueueSubmit", call: (lane: typeof queue.line.lane) => lane.mark(undefined, 0n, fence) };
       const signalled = queue.line.submitRaw(call, waits);
+      const signal = this.#signal;
+      undo.push(() => signal.isHere && awaitSignal(device, fence));
       this.resource = new Resource({ name: "VkFence", owners: [queue.resource], undo });
       this.resource.usedBy(signalled);
     } catch (error) {
@@ -61,6 +70,7 @@ export class VulkanFence extends NativeObject {
     const out = new Int32Array(1);
     const info = struct("VkFenceGetFdInfoKHR", { fence: this.#handle, handleType: SYNC_FD });
     check(this.#device.extensions.vkGetFenceFdKHR!(this.#device.handle, info, out), "vkGetFenceFdKHR");
+    this.#signal.isHere = false;
     return out[0];
   }
 }
@@ -91,6 +101,14 @@ export function importedFence(base: VulkanBase, fd: number): Fence {
     throw error;
   }
 }
+
+/** The signal comes right behind its mark, and not with it. Other code may have reset the fence since: then it has come. */
+function awaitSignal({ handle }: OpenDevice, fence: VkFence): void {
+  const code = vulkan().vkWaitForFences(handle, 1, BigUint64Array.of(fence), 1, LONGEST_NS);
+  if (code !== vk.VK_TIMEOUT && code !== VK_ERROR_DEVICE_LOST) check(code, "vkWaitForFences");
+}
+
+const LONGEST_NS = 10_000_000n;
 
 function createFence(device: OpenDevice, undo: Undo, exports: boolean): VkFence {
   const pNext = exports ? struct("VkExportFenceCreateInfo", { handleTypes: SYNC_FD }) : undefined;
