@@ -6,17 +6,17 @@ import {
   writeVASurfaceAttribExternalBuffers,
 } from "../../ffi/va/structs.ts";
 import { F_GETFL, SEEK_END } from "../../ffi/libc/constants.ts";
-import { throwAll } from "../core/errors.ts";
+import { NativeCallError, throwAll } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { IMAGE_FORMATS } from "../core/layout/pixel_formats.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, reads, writes } from "../core/memory/access.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
-import { pinned } from "../core/native/pin.ts";
+import { FixedStruct } from "../core/native/pin.ts";
 import type { Display } from "./display.ts";
 import { FORMATS } from "./formats.ts";
-import { libva, structOf, vaError } from "./library.ts";
+import { libva, vaError } from "./library.ts";
 import { createSurface, UNKNOWN_MODIFIER, type VaapiSurface } from "./surface.ts";
 
 /** How an export tells of planes: each as a picture of its own, or all as one picture. */
@@ -54,6 +54,10 @@ export interface PrimeSurface {
   readonly planes: readonly PrimePlane[];
 }
 
+/** What a driver tells of its memory: every export asks, and an answer is read at once. */
+const ANSWER = new FixedStruct(VADRMPRIMESurfaceDescriptor.size);
+const { view: descriptor } = ANSWER;
+
 /** The most objects, layers, and planes of a layer. */
 const MOST = 4;
 const D = VADRMPRIMESurfaceDescriptor.fields;
@@ -67,16 +71,15 @@ const LAYER = D.layers1.offset - D.layers.offset;
  * @throws {NativeCallError} if it cannot be exported. No fd is left open, though drivers make some and fail then.
  */
 export function exportSurface(surface: VaapiSurface, access: Access, layers?: Layers): PrimeSurface {
-  const descriptor = structOf(VADRMPRIMESurfaceDescriptor);
-  let code = exported(surface, access, layers ?? "separate", descriptor);
+  let code = exported(surface, access, layers ?? "separate");
   if (layers === undefined && code !== va.VA_STATUS_SUCCESS) {
-    const composed = exported(surface, access, "composed", descriptor);
+    const composed = exported(surface, access, "composed");
     if (composed === va.VA_STATUS_SUCCESS) code = composed;
   }
   if (code !== va.VA_STATUS_SUCCESS) throw vaError(code, "vaExportSurfaceHandle", { hint: NO_EXPORT });
-  const fds = fdsIn(descriptor);
+  const fds = madeFds();
   try {
-    return described(surface, descriptor, fds);
+    return described(surface, fds);
   } catch (error) {
     throwAll([error, ...unwind(fds.map((fd) => () => closeFd(fd)))], "exporting a surface");
     throw error;
@@ -85,20 +88,15 @@ export function exportSurface(surface: VaapiSurface, access: Access, layers?: La
 
 const NO_EXPORT = "Allocate the surface by the context: it makes surfaces that can be exported, if the driver can.";
 
-function exported(
-  { display, id }: VaapiSurface,
-  access: Access,
-  layers: Layers,
-  descriptor: DataView<ArrayBuffer>,
-): number {
+function exported({ display, id }: VaapiSurface, access: Access, layers: Layers): number {
   const flags = (layers === "separate" ? va.VA_EXPORT_SURFACE_SEPARATE_LAYERS : va.VA_EXPORT_SURFACE_COMPOSED_LAYERS) |
     (reads(access) ? va.VA_EXPORT_SURFACE_READ_ONLY : 0) | (writes(access) ? va.VA_EXPORT_SURFACE_WRITE_ONLY : 0);
-  new Uint8Array(descriptor.buffer).fill(0);
+  ANSWER.cleared();
   for (let i = 0; i < MOST; i++) descriptor.setInt32(D.objects.offset + i * OBJECT, -1, true);
   const type = va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2;
   const code = libva().vaExportSurfaceHandle(display.handle, id, type, flags, descriptor);
   // Some have counted fds by then, and leave them open.
-  if (code !== va.VA_STATUS_SUCCESS) { for (const fd of fdsIn(descriptor)) if (isOpen(fd)) closeFd(fd); }
+  if (code !== va.VA_STATUS_SUCCESS) { for (const fd of madeFds()) if (isOpen(fd)) closeFd(fd); }
   return code;
 }
 
@@ -107,13 +105,14 @@ function isOpen(fd: number): boolean {
 }
 
 /** The fds that a driver says it has made. */
-function fdsIn(descriptor: DataView<ArrayBuffer>): number[] {
+function madeFds(): number[] {
   const count = Math.min(descriptor.getUint32(D.num_objects.offset, true), MOST);
   return Array.from({ length: count }, (_, i) => descriptor.getInt32(D.objects.offset + i * OBJECT, true))
     .filter((fd) => fd >= 0);
 }
 
-function described(surface: VaapiSurface, at: DataView<ArrayBuffer>, fds: readonly number[]): PrimeSurface {
+function described(surface: VaapiSurface, fds: readonly number[]): PrimeSurface {
+  const at = descriptor;
   const { format, width, height } = surface.info;
   const planes: PrimePlane[] = [];
   for (let layer = 0; layer < Math.min(at.getUint32(D.num_layers.offset, true), MOST); layer++) {
@@ -155,8 +154,15 @@ function lengthOf(fd: number): number {
 interface Attempt {
   readonly name: string;
   readonly type: number;
-  readonly descriptor: DataView<ArrayBuffer>;
+  readonly descriptor: FixedStruct;
 }
+
+/** What a driver is told of memory: it looks at that during the call alone. */
+const TOLD = {
+  prime2: new FixedStruct(VADRMPRIMESurfaceDescriptor.size),
+  prime1: new FixedStruct(VASurfaceAttribExternalBuffers.size),
+  fds: new FixedStruct(BigUint64Array.BYTES_PER_ELEMENT),
+};
 
 /**
  * A surface over memory that has come by fds, which stay the caller's: the driver keeps duplicates. Its destruction goes
@@ -166,44 +172,38 @@ interface Attempt {
  */
 export function importSurface(display: Display, info: ImageInfo, memory: PrimeSurface, undo: Undo): number {
   const answers: string[] = [];
-  const failures: unknown[] = [];
-  const { objects } = memory;
-  const attempts: Attempt[] = [prime2("composed", info, memory)];
-  if (memory.planes.length > 1) attempts.push(prime2("separate", info, memory));
-  const attempt = (one: Attempt) => {
+  let first: number | undefined;
+  for (const { name, ...told } of attempts(info, memory)) {
     try {
-      return createSurface(display, info, { memory: one }, undo);
+      return createSurface(display, info, { memory: told }, undo);
     } catch (error) {
-      failures.push(error);
-      answers.push(`${one.name}: ${(error as { codeName?: string }).codeName}`);
-      return undefined;
+      if (!(error instanceof NativeCallError)) throw error;
+      first ??= error.code!;
+      answers.push(`${name}: ${error.codeName}`);
     }
-  };
-  for (const one of attempts) {
-    const id = attempt(one);
-    if (id !== undefined) return id;
   }
-  if (objects.length === 1 && (memory.modifier ?? 0n) === 0n) {
-    const fd = new BigUint64Array([BigInt(objects[0].fd)]);
-    const id = pinned(fd, "vaapi", (address) => attempt(prime1(info, memory, address)));
-    if (id !== undefined) return id;
-  }
-  const { code } = failures[0] as { code: number };
   const hint = `The driver takes no such memory (${answers.join(", ")}). Its own surfaces can be exported instead.`;
-  throw vaError(code, "vaCreateSurfaces", { hint });
+  throw vaError(first!, "vaCreateSurfaces", { hint });
+}
+
+function* attempts(info: ImageInfo, memory: PrimeSurface): Generator<Attempt> {
+  yield prime2("composed", info, memory);
+  if (memory.planes.length > 1) yield prime2("separate", info, memory);
+  if (memory.objects.length === 1 && (memory.modifier ?? 0n) === 0n) yield prime1(info, memory);
 }
 
 function prime2(layers: Layers, info: ImageInfo, { objects, planes, modifier = 0n }: PrimeSurface): Attempt {
-  const at = structOf(VADRMPRIMESurfaceDescriptor);
-  const set = (offset: number, value: number) => at.setUint32(offset, value, true);
+  const descriptor = TOLD.prime2.cleared();
+  const { view } = descriptor;
+  const set = (offset: number, value: number) => view.setUint32(offset, value, true);
   set(D.fourcc.offset, FORMATS[info.format]!.fourcc);
   set(D.width.offset, info.width);
   set(D.height.offset, info.height);
   set(D.num_objects.offset, objects.length);
   for (const [i, { fd, byteLength }] of objects.entries()) {
-    at.setInt32(D.objects.offset + i * OBJECT, fd, true);
+    view.setInt32(D.objects.offset + i * OBJECT, fd, true);
     set(D.object_size.offset + i * OBJECT, byteLength);
-    at.setBigUint64(D.object_modifier.offset + i * OBJECT, modifier, true);
+    view.setBigUint64(D.object_modifier.offset + i * OBJECT, modifier, true);
   }
   set(D.num_layers.offset, layers === "separate" ? planes.length : 1);
   for (const [p, { object, offset, stride }] of planes.entries()) {
@@ -215,24 +215,26 @@ function prime2(layers: Layers, info: ImageInfo, { objects, planes, modifier = 0
     set(D.layer_offsets.offset + layer + i * 4, offset);
     set(D.layer_pitches.offset + layer + i * 4, stride);
   }
-  return { name: `DRM_PRIME_2, ${layers}`, type: va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2, descriptor: at };
+  return { name: `DRM_PRIME_2, ${layers}`, type: va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2, descriptor };
 }
 
 /** The old way: one object, and its fd in a list of handles. */
-function prime1(info: ImageInfo, { objects: [{ byteLength }], planes }: PrimeSurface, fds: bigint): Attempt {
-  const at = structOf(VASurfaceAttribExternalBuffers);
+function prime1(info: ImageInfo, { objects: [{ fd, byteLength }], planes }: PrimeSurface): Attempt {
+  const descriptor = TOLD.prime1.cleared();
+  const { view } = descriptor;
+  TOLD.fds.view.setBigUint64(0, BigInt(fd), true);
   const E = VASurfaceAttribExternalBuffers.fields;
   const { fourcc } = FORMATS[info.format]!;
   const { width, height } = info;
   const about = { pixel_format: fourcc, width, height, data_size: byteLength, num_planes: planes.length };
-  writeVASurfaceAttribExternalBuffers(at, 0, {
+  writeVASurfaceAttribExternalBuffers(view, 0, {
     ...about,
     ...{ pitches: 0, offsets: 0, num_buffers: 1, flags: 0 },
-    buffers: fds as Parameters<typeof writeVASurfaceAttribExternalBuffers>[2]["buffers"],
+    buffers: TOLD.fds.address as Parameters<typeof writeVASurfaceAttribExternalBuffers>[2]["buffers"],
   });
   for (const [p, { offset, stride }] of planes.entries()) {
-    at.setUint32(E.pitches.offset + p * 4, stride, true);
-    at.setUint32(E.offsets.offset + p * 4, offset, true);
+    view.setUint32(E.pitches.offset + p * 4, stride, true);
+    view.setUint32(E.offsets.offset + p * 4, offset, true);
   }
-  return { name: "DRM_PRIME", type: va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME, descriptor: at };
+  return { name: "DRM_PRIME", type: va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME, descriptor };
 }

@@ -5,12 +5,11 @@ import { VADRMFormatModifierList, VASurfaceAttrib, writeVADRMFormatModifierList 
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
-import { pinned } from "../core/native/pin.ts";
+import { FixedStruct, pinned } from "../core/native/pin.ts";
 import type { Display } from "./display.ts";
 import { FORMATS } from "./formats.ts";
 import { check, libva, structOf, vaError } from "./library.ts";
 
-/** What a driver answers: every map asks. */
 /** What a driver answers: every map asks. */
 const status = new Uint32Array(1);
 
@@ -42,7 +41,7 @@ export class VaapiSurface {
     const { isImported = false, fdAccess = "read-write" } = about;
     this.display = display;
     this.id = id;
-    this.info = info;
+    this.info = Object.isFrozen(info) ? info : Object.freeze({ ...info });
     this.isImported = isImported;
     this.fdAccess = fdAccess;
   }
@@ -65,7 +64,7 @@ export interface SurfaceInit {
   /** The layouts that the driver may choose from; any of its own if left out. */
   readonly modifiers?: readonly bigint[] | undefined;
   /** Whose memory it is made of: that of fds, which the descriptor of this type tells. */
-  readonly memory?: { readonly type: number; readonly descriptor: DataView<ArrayBuffer> };
+  readonly memory?: { readonly type: number; readonly descriptor: FixedStruct };
   /** True where the driver has memory of fds: it makes the surface so that it can be exported. */
   readonly prime2?: boolean;
 }
@@ -99,12 +98,7 @@ function create(display: Display, info: ImageInfo, init: SurfaceInit, id: Uint32
     const list = listOf(attributes);
     return libva().vaCreateSurfaces(display.handle, rtFormat, info.width, info.height, id, 1, list, attributes.length);
   };
-  if (memory !== undefined) {
-    return pinned(memory.descriptor, "vaapi", (address) => {
-      attributes.push([va.VASurfaceAttribExternalBufferDescriptor, address]);
-      return call();
-    });
-  }
+  if (memory !== undefined) attributes.push([va.VASurfaceAttribExternalBufferDescriptor, memory.descriptor.address]);
   if (modifiers === undefined) return call();
   const values = new BigUint64Array(modifiers);
   return pinned(values, "vaapi", (address) => {
@@ -117,9 +111,12 @@ function create(display: Display, info: ImageInfo, init: SurfaceInit, id: Uint32
   });
 }
 
+/** What a driver is told of a surface: it looks at that during the call alone. */
+const LIST = new FixedStruct(4 * VASurfaceAttrib.size);
+
 /** The attributes as libva takes them: numbers, and pointers. */
 function listOf(attributes: readonly Attribute[]): DataView<ArrayBuffer> {
-  const list = structOf(VASurfaceAttrib, attributes.length);
+  const { view: list } = LIST.cleared();
   const { type, flags, valueType, integer, pointer } = VASurfaceAttrib.fields;
   for (const [i, [kind, value]] of attributes.entries()) {
     const at = i * VASurfaceAttrib.size;

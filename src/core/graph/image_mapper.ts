@@ -17,7 +17,18 @@ import type { TensorInit } from "../tensors/tensor.ts";
 import { closeBeside, cross, type Side, wayBack } from "./crossing.ts";
 import type { Target } from "./context.ts";
 import type { MapJob, Mapper, Plan } from "./mapper.ts";
-import { type Ends, prepareWays, refuseEnds, refuseNoWay, refuseWays, stepBy, wayOf, waysBetween } from "./ways.ts";
+import {
+  type Ends,
+  needPreparing,
+  openWay,
+  prepareWays,
+  refuseEnds,
+  refuseNoWay,
+  refuseWays,
+  stepBy,
+  type Way,
+  waysBetween,
+} from "./ways.ts";
 
 /**
  * The edge from one kind of memory to another that imports the images that the first exports: a frame with all its planes,
@@ -36,14 +47,18 @@ export function imageEnds(from: Target, to: Target): Ends<Described> {
 }
 
 function prepare(source: Described, target: Target): void {
-  if (refuse(source, target, source.access) !== undefined) return;
-  prepareWays(imageMapper, imageEnds(source.target, target), source);
+  const ends = imageEnds(source.target, target);
+  const ways = waysBetween(ends);
+  if (!needPreparing(ways) || refuse(source, source.access, ends, ways) !== undefined) return;
+  prepareWays(imageMapper, ends, ways, source);
 }
 
 function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
-  const refusal = refuse(source, target, access);
+  const ends = imageEnds(source.target, target);
+  const ways = waysBetween(ends);
+  const refusal = refuse(source, access, ends, ways);
   if (refusal !== undefined) return refusal;
-  const { moves, ...step } = stepBy(imageMapper, imageEnds(source.target, target), source, waits);
+  const { moves, ...step } = stepBy(imageMapper, ends, ways, source, waits);
   const bytes = source.planes.reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0);
   return {
     edge: edgeBetween(source, target),
@@ -56,7 +71,7 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
 function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
-  const { kind } = wayOf(imageEnds(source.target, target), described)!.out;
+  const { kind } = openWay(waysBetween(imageEnds(source.target, target)), described)!.out;
   const exported = imagesOf(source.target)!.export!(source, kind, access);
   const out = { crossing: exported, line: portsOf(source.target)!.line, kind: `${source.target.kind} export` };
   const { sent, imported } = passed(exported.port, out, imagesOf(target)!, job, access, described);
@@ -199,18 +214,22 @@ function over(
       const part = new Resource({ name, grants: [grant.facet(start, end, name)], owners: [resource] });
       return tensorOf({ handle, layout, resource: part, parent: frame });
     });
-  const info = modifier === undefined ? source.info : { ...source.info, modifier };
+  const { modifier: known } = source.info as { readonly modifier?: bigint };
+  const info = modifier === undefined || modifier === known ? source.info : { ...source.info, modifier };
   return new Frame({ target, resource, info, planes, metadata: source.metadata, parent: source });
 }
 
 /** Why the edge is closed. */
-function refuse(source: Described, target: Target, access: Access): Refusal | undefined {
-  const ends = imageEnds(source.target, target);
-  const ways = waysBetween(ends);
+function refuse(
+  source: Described,
+  access: Access,
+  ends: Ends<Described>,
+  ways: readonly Way<Described>[],
+): Refusal | undefined {
+  const { from, to } = ends;
   const refusal = refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ?? refuseSound(source) ??
-    imagesOf(source.target)!.refuse?.(source, access) ?? imagesOf(target)!.refuse?.(source, access) ??
-    refuseWays(ways, source);
-  return refusal && { edge: edgeBetween(source, target), ...refusal };
+    imagesOf(from)!.refuse?.(source, access) ?? imagesOf(to)!.refuse?.(source, access) ?? refuseWays(ways, source);
+  return refusal && { edge: edgeBetween(source, to), ...refusal };
 }
 
 function refuseSound({ info }: Described): Omit<Refusal, "edge"> | undefined {
@@ -261,7 +280,9 @@ function dense({ shape, dtype }: Layout): Layout {
 }
 
 /** The same elements, in rows that lie where a port says. */
-function rowsAt({ shape, dtype, strides: [, ...inner] }: Layout, { offset, stride }: ImagePlane): Layout {
+function rowsAt(at: Layout, { offset, stride }: ImagePlane): Layout {
+  if (at.byteOffset === offset && at.strides[0] === stride) return at;
+  const { shape, dtype, strides: [, ...inner] } = at;
   return layout({ shape, dtype, strides: [stride, ...inner], byteOffset: offset });
 }
 

@@ -18,13 +18,15 @@ import { edgeOf, type MapJob, type Mapper, type Plan } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
 import {
   type Ends,
+  needPreparing,
+  openWay,
   prepareWays,
   refuseEnds,
   refuseNoWay,
   refuseWays,
   sharedKind,
   stepBy,
-  wayOf,
+  type Way,
   waysBetween,
 } from "./ways.ts";
 
@@ -63,14 +65,18 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
 }
 
 function prepare(source: Described, target: Target): void {
-  if (refuse(source, target, source.access) !== undefined) return;
-  prepareWays(portMapper, endsOf(source.target, target), source.range);
+  const ends = endsOf(source.target, target);
+  const ways = waysBetween(ends);
+  if (!needPreparing(ways) || refuse(source, source.access, ends, ways) !== undefined) return;
+  prepareWays(portMapper, ends, ways, source.range);
 }
 
 function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
-  const refusal = refuse(source, target, access);
+  const ends = endsOf(source.target, target);
+  const ways = waysBetween(ends);
+  const refusal = refuse(source, access, ends, ways);
   if (refusal !== undefined) return refusal;
-  const { moves, ...step } = stepBy(portMapper, endsOf(source.target, target), source.range, waits);
+  const { moves, ...step } = stepBy(portMapper, ends, ways, source.range, waits);
   return {
     edge: edgeBetween(source, target),
     ...step,
@@ -83,7 +89,7 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
   const [from, to] = [portsOf(source.target)!, portsOf(target)!];
-  const { kind } = wayOf(endsOf(source.target, target), described.range)!.out;
+  const { kind } = openWay(waysBetween(endsOf(source.target, target)), described.range)!.out;
   const fetches = reads(access) || described.hasGaps;
   const exported = from.export!(firstPlane(source), kind, described.range.byteLength, access);
   const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
@@ -107,13 +113,16 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
 }
 
 /** Why the edge is closed. */
-function refuse(source: Described, target: Target, access: Access): Refusal | undefined {
-  const ends = endsOf(source.target, target);
-  const ways = waysBetween(ends);
+function refuse(
+  source: Described,
+  access: Access,
+  ends: Ends<ByteRange>,
+  ways: readonly Way<ByteRange>[],
+): Refusal | undefined {
+  const { from, to } = ends;
   const refusal = refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ??
-    portsOf(source.target)!.refuse?.(source, access) ?? portsOf(target)!.refuse?.(source, access) ??
-    refuseWays(ways, source.range);
-  return refusal && { edge: edgeBetween(source, target), ...refusal };
+    portsOf(from)!.refuse?.(source, access) ?? portsOf(to)!.refuse?.(source, access) ?? refuseWays(ways, source.range);
+  return refusal && { edge: edgeBetween(source, to), ...refusal };
 }
 
 /** What the ports of two kinds of memory offer for their bytes. */

@@ -78,26 +78,39 @@ export function refuseWays<What>(ways: readonly Way<What>[], what: What): Omit<R
 }
 
 /** The best way for this memory: the first that is open to it. */
-export function wayOf<What>(ends: Ends<What>, what: What): Way<What> | undefined {
-  return waysBetween(ends).find((way) => refusalOf(way, what) === undefined);
+export function openWay<What>(ways: readonly Way<What>[], what: What): Way<What> | undefined {
+  return ways.find((way) => refusalOf(way, what) === undefined);
+}
+
+/** True where any of the ways has something to find out before it is judged. */
+export function needPreparing<What>(ways: readonly Way<What>[]): boolean {
+  return ways.some(({ out, into }) =>
+    out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined
+  );
 }
 
 /** Finds out what the ways have to know of this memory, until one of them is open; of that, whether both sides share it. */
-export function prepareWays<What>(edge: EdgeMaker, ends: Ends<What>, what: What): void {
-  for (const way of waysBetween(ends)) {
+export function prepareWays<What>(edge: EdgeMaker, ends: Ends<What>, ways: readonly Way<What>[], what: What): void {
+  for (const way of ways) {
     if (refusalOf(way, what) !== undefined) continue;
     way.out.prepare?.(what);
     way.into.prepare?.(what);
     if (refusalOf(way, what) === undefined) break;
   }
-  const way = wayOf(ends, what);
+  const way = openWay(ways, what);
   const sample = way && sampleOf(way, ends, what);
   if (sample !== undefined) tryToProveShared(edge, ends.from, ends.to, sample);
 }
 
 /** What happens to the memory on the best way, how that is known, and on how many sides it is moved. */
-export function stepBy<What>(edge: EdgeMaker, ends: Ends<What>, what: What, waits: readonly Fence[]) {
-  const way = wayOf(ends, what)!;
+export function stepBy<What>(
+  edge: EdgeMaker,
+  ends: Ends<What>,
+  ways: readonly Way<What>[],
+  what: What,
+  waits: readonly Fence[],
+) {
+  const way = openWay(ways, what)!;
   const sides = sidesOf(edge, way, ends, what);
   const transfer = mostOf(sides.map((side) => side.transfer));
   return {

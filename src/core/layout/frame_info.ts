@@ -132,12 +132,22 @@ export function frameInfo(given: FrameInfo): FrameInfo {
   return Object.freeze(info);
 }
 
+/** The planes of infos that never change: each map of a frame asks several times. */
+const LAYOUTS = new WeakMap<FrameInfo, readonly Layout[]>();
+
 /**
  * The planes of a frame (as {@link frameInfo} checked it) that lies in one block, one after the other, without a gap.
  *
  * @param rowAlign each row of an image begins at a multiple of this many bytes; 1 by default
  */
 export function planeLayouts(info: FrameInfo, rowAlign: number = 1): readonly Layout[] {
+  if (rowAlign !== 1 || !Object.isFrozen(info)) return placedPlanes(info, rowAlign);
+  let known = LAYOUTS.get(info);
+  if (known === undefined) LAYOUTS.set(info, known = placedPlanes(info, rowAlign));
+  return known;
+}
+
+function placedPlanes(info: FrameInfo, rowAlign: number): readonly Layout[] {
   const planes = info.type === "image" ? imagePlanes(info, rowAlign) : audioPlanes(info);
   let next = 0;
   return planes.map((plane) => {

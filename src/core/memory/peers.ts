@@ -64,8 +64,11 @@ interface Told {
   readonly lasts: boolean;
 }
 
-/** Memory without a host address, by kind and handle. */
-const told = new Map<string, Told[]>();
+/**
+ * Memory without a host address, by kind and handle. `kind` is the handle's type in C, or the kind of a port: handles of
+ * different kinds may be equal.
+ */
+const told = new Map<string, Map<bigint, Told[]>>();
 
 /** The allocation of a native object's memory, if samepage knows it. */
 export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
@@ -74,7 +77,7 @@ export function findByHandle(kind: string, handle: bigint): Allocation | undefin
 
 /** The same, and where the object begins in it. */
 export function findPlace(kind: string, handle: bigint): Pick<Told, "allocation" | "start"> | undefined {
-  return told.get(keyOf(kind, handle))?.[0];
+  return told.get(kind)?.get(handle)?.[0];
 }
 
 /**
@@ -82,7 +85,7 @@ export function findPlace(kind: string, handle: bigint): Pick<Told, "allocation"
  * that others can bring back, because an fd of it has left. Once is enough.
  */
 export function tellByHandle(kind: string, handle: bigint, allocation: Allocation, start: number = 0): void {
-  const known = told.get(keyOf(kind, handle));
+  const known = told.get(kind)?.get(handle);
   if (known?.some((one) => one.lasts && one.allocation === allocation)) return;
   allocation.beforeFree(tell(kind, handle, { allocation, start, lasts: true }));
 }
@@ -93,19 +96,16 @@ export function tellPlace(kind: string, handle: bigint, allocation: Allocation, 
 }
 
 function tell(kind: string, handle: bigint, one: Told): () => void {
-  const key = keyOf(kind, handle);
-  const all = told.get(key) ?? [];
-  told.set(key, all);
+  const ofKind = told.get(kind) ?? new Map<bigint, Told[]>();
+  told.set(kind, ofKind);
+  const all = ofKind.get(handle) ?? [];
+  ofKind.set(handle, all);
   all.push(one);
   return () => {
     all.splice(all.indexOf(one), 1);
-    if (all.length === 0) told.delete(key);
+    if (all.length === 0) ofKind.delete(handle);
+    if (ofKind.size === 0) told.delete(kind);
   };
-}
-
-/** `kind` is the handle's type in C, or the kind of a port: handles of different kinds may be equal. */
-function keyOf(kind: string, handle: bigint): string {
-  return `${kind} ${handle}`;
 }
 
 /** Removes an item from a list; the last one takes its place. */

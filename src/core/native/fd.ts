@@ -1,5 +1,5 @@
 import { AT_EMPTY_PATH, F_DUPFD_CLOEXEC, F_SETFD, FD_CLOEXEC, STATX_BASIC_STATS } from "../../../ffi/libc/constants.ts";
-import { readStatx, statx } from "../../../ffi/libc/structs.ts";
+import { statx } from "../../../ffi/libc/structs.ts";
 import { throwAll } from "../errors.ts";
 import { unwind } from "../life/undo.ts";
 import { libc, libcError } from "./libc.ts";
@@ -31,6 +31,10 @@ export function closedOnExec(fd: number): number {
   throw error;
 }
 
+/** What the kernel answers: every import of an fd asks, and an answer is read at once. */
+const answer = new DataView(new ArrayBuffer(statx.size));
+const NO_PATH = cString("");
+
 /** What the kernel says of the file behind an fd. */
 export interface FileStatus {
   /** Device and inode: equal for two fds of one file, and for no others while it is open. */
@@ -48,11 +52,15 @@ export interface FileStatus {
  */
 export function statusOf(fd: number): FileStatus {
   // Not fstat: its struct differs between x86-64 and aarch64.
-  const answer = new DataView(new ArrayBuffer(statx.size));
-  if (libc().statx(fd, cString(""), AT_EMPTY_PATH, STATX_BASIC_STATS, answer) !== 0) {
+  if (libc().statx(fd, NO_PATH, AT_EMPTY_PATH, STATX_BASIC_STATS, answer) !== 0) {
     throw libcError("statx", "Is the fd still open?");
   }
-  const { stx_mode, stx_ino, stx_size, stx_dev_major, stx_dev_minor } = readStatx(answer, 0);
-  const device = BigInt(stx_dev_major) << 32n | BigInt(stx_dev_minor);
-  return { identity: device << 64n | stx_ino, mode: stx_mode, byteLength: stx_size };
+  const { stx_mode, stx_ino, stx_size, stx_dev_major, stx_dev_minor } = statx.fields;
+  const device = BigInt(answer.getUint32(stx_dev_major.offset, true)) << 32n |
+    BigInt(answer.getUint32(stx_dev_minor.offset, true));
+  return {
+    identity: device << 64n | answer.getBigUint64(stx_ino.offset, true),
+    mode: answer.getUint16(stx_mode.offset, true),
+    byteLength: answer.getBigUint64(stx_size.offset, true),
+  };
 }
