@@ -50,13 +50,18 @@ function refuseRows({ shape, strides, dtype }: Layout): Omit<Refusal, "edge"> | 
   };
 }
 
+/** The bytes of a row's pixels. */
+function rowLength({ shape: [, ...row], dtype }: Layout): number {
+  return row.reduce((bytes, count) => bytes * count, sizeOf(dtype));
+}
+
 function exported(source: Mapped, kind: string, access: Access): ExportedImage {
   const tensors = planesOf(source) as readonly DmaBufTensor[];
   const buffers = [...new Map(tensors.map(({ rawHandle }) => [rawHandle.identity, rawHandle])).values()];
-  const planes: ImagePlane[] = tensors.map(({ rawHandle: { identity }, layout: { byteOffset: offset, strides } }) => ({
+  const planes: ImagePlane[] = tensors.map(({ rawHandle: { identity }, layout }) => ({
     object: buffers.findIndex((buffer) => buffer.identity === identity),
-    offset,
-    stride: strides[0],
+    offset: layout.byteOffset,
+    stride: Math.max(layout.strides[0], rowLength(layout)), // of one row the stride means nothing, and may be 0
   }));
   const [height, width] = tensors[0].layout.shape;
   using made = new DisposableStack();

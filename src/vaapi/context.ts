@@ -241,6 +241,10 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
     if (!Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {
       throw checks.wrong("surface", `expected a VASurfaceID, got ${literal(surface)}.`);
     }
+    if (this.display.imported.has(surface)) {
+      const what = `VASurfaceID ${surface} is a frame already, which was mapped from another API's memory.`;
+      throw checks.wrong("surface", what, "Use that frame: who else holds its bytes is known there.");
+    }
     return attached(this, surface, this.#pictureIn(info)) as Frame<VaapiTensor>;
   }
 

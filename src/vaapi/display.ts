@@ -17,6 +17,10 @@ export interface Display {
   readonly vendor: string;
   /** The version of VA-API that libva and the driver have agreed on; undefined for a display of somebody else's. */
   readonly version: string | undefined;
+  /** The surfaces of this display that are memory of another API's. */
+  readonly imported: Set<number>;
+  /** The surfaces at which a view that was moved away may still look: they and the display are kept for good. */
+  readonly kept: Set<number>;
 }
 
 /**
@@ -51,14 +55,15 @@ function displayOn(node: string, driver: string | undefined, undo: Undo): Displa
   try {
     const fd = openNode(node);
     if (typeof fd !== "number") throw checks.wrong("node", fd.reason!, fd.remedy);
-    mine.push(() => closeFd(fd));
+    const kept = new Set<number>();
+    mine.push(() => void (kept.size > 0 || closeFd(fd)));
     const handle = displayOf(fd);
     if (handle === NULL) {
       throw notOne("node", "vaGetDisplayDRM", `${node} is no DRM device.`, "Pass a render node: see vaapiNodes().");
     }
-    const display = initialized(handle, driver, mine);
+    const display = initialized(handle, driver, kept, mine);
     undo.push(...mine);
-    return { ...display, node };
+    return { ...display, node, imported: new Set(), kept };
   } catch (error) {
     throwAll([error, ...unwind(mine)], "opening a VA-API display");
     throw error;
@@ -66,11 +71,16 @@ function displayOn(node: string, driver: string | undefined, undo: Undo): Displa
 }
 
 /** Also a display that was not initialized is given back by vaTerminate, and by nothing else. */
-function initialized(handle: Address, driver: string | undefined, undo: Undo): Omit<Display, "node"> {
+function initialized(
+  handle: Address,
+  driver: string | undefined,
+  kept: ReadonlySet<number>,
+  undo: Undo,
+): Pick<Display, "handle" | "vendor" | "version"> {
   ledger.add("vaapi.display");
   undo.push(() => {
     ledger.remove("vaapi.display");
-    check(libva().vaTerminate(handle), "vaTerminate");
+    if (kept.size === 0) check(libva().vaTerminate(handle), "vaTerminate");
   });
   libva().vaSetInfoCallback(handle, NULL, null); // else libva tells on stderr what it opens
   if (driver !== undefined) check(libva().vaSetDriverName(handle, cString(driver)), "vaSetDriverName");
@@ -84,7 +94,8 @@ export function attachedDisplay(handle: Address): Display {
   if (libva().vaDisplayIsValid(handle) === 0) {
     throw notOne("display", "vaDisplayIsValid", "expected a VADisplay, which libva does not take this for.");
   }
-  return { handle, node: undefined, version: undefined, vendor: vendorOf(handle) };
+  const about = { node: undefined, version: undefined, vendor: vendorOf(handle) };
+  return { handle, ...about, imported: new Set(), kept: new Set() };
 }
 
 function notOne(argument: string, fn: string, what: string, hint?: string): ArgumentError {

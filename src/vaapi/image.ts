@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { VA_STATUS_SUCCESS } from "../../ffi/va/constants.ts";
-import { VA_STATUS_ERROR_INVALID_IMAGE_FORMAT } from "../../ffi/va/errors.ts";
+import { VA_STATUS_ERROR_INVALID_IMAGE, VA_STATUS_ERROR_INVALID_IMAGE_FORMAT } from "../../ffi/va/errors.ts";
 import { VAImage } from "../../ffi/va/structs.ts";
 import { throwAll } from "../core/errors.ts";
 import { planesAt } from "../core/layout/frame_info.ts";
@@ -10,7 +10,7 @@ import { ledger } from "../core/life/ledger.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { FORMATS } from "./formats.ts";
 import { check, libva, structOf, vaError } from "./library.ts";
-import type { VaapiSurface } from "./surface.ts";
+import { assertFits, type VaapiSurface } from "./surface.ts";
 
 const I = VAImage.fields;
 
@@ -34,8 +34,8 @@ export class SurfaceImage {
       check(libva().vaDestroyImage(surface.display.handle, this.#field(I.image_id.offset)), "vaDestroyImage");
     });
     try {
-      this.layouts = this.#layouts();
       this.byteLength = this.#field(I.data_size.offset);
+      this.layouts = this.#layouts();
     } catch (error) {
       throwAll([error, ...unwind(this.#undo)], "looking at an image");
       throw error;
@@ -74,11 +74,18 @@ export class SurfaceImage {
 
   #layouts(): readonly Layout[] {
     const { info } = this.#surface;
+    const side = ({ offset }: { readonly offset: number }) => this.#image.getUint16(offset, true);
+    assertFits(info, { width: side(I.width), height: side(I.height) });
     const planes = IMAGE_FORMATS[info.format].planes.map((_, p) => ({
       offset: this.#field(I.offsets.offset + 4 * p),
       stride: this.#field(I.pitches.offset + 4 * p),
     }));
-    return planesAt({ ...info, modifier: 0n }, planes);
+    const layouts = planesAt(info, planes);
+    const end = Math.max(...layouts.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
+    if (end <= this.byteLength) return layouts;
+    throw vaError(VA_STATUS_ERROR_INVALID_IMAGE, "vaDeriveImage", {
+      hint: `The driver says that its planes end at byte ${end} of ${this.byteLength}.`,
+    });
   }
 
   /** Shows it to the CPU; the address of its first byte. */
@@ -108,6 +115,12 @@ export class SurfaceImage {
     const code = libva().vaPutImage(display.handle, id, this.#field(I.image_id.offset), 0, 0, w, h, 0, 0, w, h);
     if (code === VA_STATUS_SUCCESS) this.#surface.sync();
     return code;
+  }
+
+  /** Leaves it mapped for good: a view of it was moved away. */
+  keep(): void {
+    ledger.remove("vaapi.image");
+    this.#surface.display.kept.add(this.#surface.id);
   }
 
   /** Gives it back. */

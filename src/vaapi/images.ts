@@ -10,14 +10,15 @@ import { runsOf } from "../core/layout/runs.ts";
 import type { GiveBack } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, reads, writes } from "../core/memory/access.ts";
-import { Allocation } from "../core/memory/allocation.ts";
+import { Allocation, type Fate } from "../core/memory/allocation.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import type { VaapiBase } from "./base.ts";
 import { FORMATS } from "./formats.ts";
 import { SurfaceImage } from "./image.ts";
 import { vaError } from "./library.ts";
 import type { VaapiLane } from "./line.ts";
-import { createSurface, VaapiSurface } from "./surface.ts";
+import { newSurface } from "./surfaces.ts";
+import type { VaapiSurface } from "./surface.ts";
 
 /** A surface as the CPU sees it. */
 export interface Shown {
@@ -79,11 +80,11 @@ export class SurfaceImages {
     surface.sync();
     const image = copied ? this.#newImage(surface) : SurfaceImage.derive(surface);
     let kept = false;
-    undo.push(() => kept || image.free());
+    undo.push(() => kept ? image.keep() : image.free());
     if (copied && reads(access)) image.get();
     const address = image.map();
     const { layouts, byteLength } = image;
-    const free = (fate: string) => void (kept = fate !== "unused");
+    const free = (fate: Fate) => void (kept = fate !== "unused");
     const allocation = new Allocation({ kind: "vaapi.map", address, byteLength, free });
     allocation.joinUntil(undo);
     const { line } = this.#base;
@@ -177,15 +178,12 @@ function classOf({ format, modifier }: ImageInfo): MemoryClass<VaapiBase> {
  * the driver writes is read by the CPU.
  */
 function seen(base: VaapiBase, format: ImageFormat, modifier: bigint, name: string, undo: Undo): Verdict {
-  const info = imageInfo({ format, width: SIZE, height: SIZE, modifier });
-  const modifiers = modifier === 0n ? undefined : [modifier];
-  const surface = new VaapiSurface(
-    base.display,
-    createSurface(base.display, info, { prime2: base.hasPrime2, modifiers }, undo),
-    info,
-  );
-  const derived = SurfaceImage.tryToDerive(surface);
-  if (typeof derived === "number") return { aliases: false, evidence: `${NO_IMAGE} ${name}.`, impossible: true };
+  const surface = sampleOf(base, format, modifier, undo);
+  const { info } = surface;
+  const derived = info.modifier === modifier ? SurfaceImage.tryToDerive(surface) : undefined;
+  if (derived === undefined || typeof derived === "number") {
+    return { aliases: false, evidence: `${NO_IMAGE} ${name}.`, impossible: true };
+  }
   undo.push(() => derived.free());
   const other = base.imageFormats.get(FORMATS[format]!.fourcc);
   if (other === undefined) return verdictOf("the driver has no image to compare with", name);
@@ -203,6 +201,13 @@ function seen(base: VaapiBase, format: ImageFormat, modifier: bigint, name: stri
   const code = copy.put();
   if (code !== VA_STATUS_SUCCESS) throw vaError(code, "vaPutImage");
   return verdictOf(isSame() ? undefined : "the CPU did not read what the driver had written", name);
+}
+
+/** A surface that the driver lays out so of its own, or when it is asked to. */
+function sampleOf(base: VaapiBase, format: ImageFormat, modifier: bigint, undo: Undo): VaapiSurface {
+  const info = imageInfo({ format, width: SIZE, height: SIZE });
+  const surface = newSurface(base, info, undefined, undo);
+  return surface.info.modifier === modifier ? surface : newSurface(base, info, [modifier], undo);
 }
 
 function randomize(image: SurfaceImage): void {

@@ -60,6 +60,10 @@ function imported(base: VaapiBase, { objects, ...at }: ImagePort, info: ImageInf
   const undo: Undo = [];
   const id = importSurface(base.display, picture, { ...at, objects }, undo);
   const surface = new VaapiSurface(base.display, id, picture, { isImported: true });
-  undo.push(() => void (surface.isLive = false));
+  base.display.imported.add(id);
+  undo.push(() => {
+    surface.isLive = false;
+    base.display.imported.delete(id);
+  });
   return { handles: at.planes.map(() => surface), release: () => throwAll(unwind(undo), "destroying a surface") };
 }

@@ -59,7 +59,9 @@ export class VaapiPool extends NativeObject {
         hint: "Dispose a frame of it first, or make a larger pool.",
       });
     }
-    const free = () => void this.#idle.push(surface);
+    const free = () => {
+      if (!surface.display.kept.has(surface.id)) this.#idle.push(surface);
+    };
     return over(this.#base, surface, free, { owner: this.resource }) as Frame<VaapiTensor>;
   }
 }

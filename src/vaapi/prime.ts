@@ -17,7 +17,7 @@ import { FixedStruct } from "../core/native/pin.ts";
 import type { Display } from "./display.ts";
 import { FORMATS } from "./formats.ts";
 import { libva, vaError } from "./library.ts";
-import { createSurface, UNKNOWN_MODIFIER, type VaapiSurface } from "./surface.ts";
+import { assertFits, createSurface, UNKNOWN_MODIFIER, type VaapiSurface } from "./surface.ts";
 
 /** How an export tells of planes: each as a picture of its own, or all as one picture. */
 export type Layers = "separate" | "composed";
@@ -114,6 +114,10 @@ function madeFds(): number[] {
 function described(surface: VaapiSurface, fds: readonly number[]): PrimeSurface {
   const at = descriptor;
   const { format, width, height } = surface.info;
+  assertFits(surface.info, {
+    width: at.getUint32(D.width.offset, true),
+    height: at.getUint32(D.height.offset, true),
+  });
   const planes: PrimePlane[] = [];
   for (let layer = 0; layer < Math.min(at.getUint32(D.num_layers.offset, true), MOST); layer++) {
     const field = (offset: number, i = 0) => at.getUint32(offset + layer * LAYER + i * 4, true);

@@ -8,7 +8,7 @@ import type { Access } from "../core/memory/access.ts";
 import { FixedStruct, pinned } from "../core/native/pin.ts";
 import type { Display } from "./display.ts";
 import { FORMATS } from "./formats.ts";
-import { check, libva, structOf, vaError } from "./library.ts";
+import { check, checks, libva, structOf, vaError } from "./library.ts";
 
 /** What a driver answers: every map asks. */
 const status = new Uint32Array(1);
@@ -59,6 +59,16 @@ export class VaapiSurface {
   }
 }
 
+/** Throws an {@link ArgumentError} where a driver knows a surface as smaller than its description, which a program gave. */
+export function assertFits(
+  { width, height }: ImageInfo,
+  there: { readonly width: number; readonly height: number },
+): void {
+  if (width <= there.width && height <= there.height) return;
+  const what = `the surface has ${there.width} × ${there.height} pixels, and not ${width} × ${height}.`;
+  throw checks.wrong("info", what, "Its maker knows its size: what was vaCreateSurfaces called with?");
+}
+
 /** How to make a surface. */
 export interface SurfaceInit {
   /** The layouts that the driver may choose from; any of its own if left out. */
@@ -82,7 +92,9 @@ export function createSurface(display: Display, info: ImageInfo, init: SurfaceIn
   let code = create(display, info, init, id);
   if (init.prime2 && WITHOUT_TYPE.includes(code)) code = create(display, info, { ...init, prime2: false }, id);
   if (code !== va.VA_STATUS_SUCCESS) throw vaError(code, "vaCreateSurfaces");
-  undo.push(() => check(libva().vaDestroySurfaces(display.handle, id, 1), "vaDestroySurfaces"));
+  undo.push(() => {
+    if (!display.kept.has(id[0])) check(libva().vaDestroySurfaces(display.handle, id, 1), "vaDestroySurfaces");
+  });
   return id[0];
 }
 

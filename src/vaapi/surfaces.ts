@@ -1,6 +1,6 @@
 import { O_RDWR } from "../../ffi/va/constants.ts";
 import { F_GETFL, O_ACCMODE } from "../../ffi/libc/constants.ts";
-import { throwAll } from "../core/errors.ts";
+import { ArgumentError, throwAll } from "../core/errors.ts";
 import { type ImageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
@@ -43,7 +43,8 @@ function told({ display, id, info }: VaapiSurface): VaapiSurface {
   let exported: PrimeSurface;
   try {
     exported = exportSurface(new VaapiSurface(display, id, info), "read-write");
-  } catch {
+  } catch (error) {
+    if (error instanceof ArgumentError) throw error;
     return new VaapiSurface(display, id, { ...info, modifier: UNKNOWN_MODIFIER }); // it is not exported
   }
   const { modifier = UNKNOWN_MODIFIER, objects } = exported;

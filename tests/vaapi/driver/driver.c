@@ -9,7 +9,7 @@
  * The variable SAMEPAGE_VA tells it how to behave, word by word, and may change at any time:
  *   separate         a new surface has an object for each plane; without it, all planes lie in one
  *   offset           the first plane of an object does not begin at its beginning, but a page into it
- *   modifier=0x…     the modifier of new surfaces; any but 0 cannot be derived
+ *   modifier=0x…     the modifier of new surfaces, unless they are asked for with one; any but 0 cannot be derived
  *   plain            new surfaces can neither be derived nor, unless they were asked for as PRIME_2, be exported
  *   private          an image that was derived is a copy, which goes back when it is unmapped
  *   busy             surfaces are being rendered to until this word is gone
@@ -118,10 +118,10 @@ static void drop(struct surface *s) {
   }
   free(s);
 }
-static VAStatus place(struct surface *s) {
+static VAStatus place(struct surface *s, const VADRMFormatModifierList *wanted) {
   uint32_t end = 0;
   s->objects = is("separate") ? s->format->planes : 1;
-  s->modifier = modifier();
+  s->modifier = wanted ? wanted->modifiers[0] : modifier();
   for (uint32_t p = 0; p < s->format->planes; p++) {
     s->in[p] = s->objects == 1 ? 0 : p;
     if (p == 0 || s->in[p] != 0) end = is("offset") ? PAGE : 0;
@@ -171,12 +171,14 @@ static VAStatus createSurfaces2(VADriverContextP ctx, unsigned rt, unsigned widt
   const struct format *format = formatOf(VA_FOURCC_NV12);
   uint32_t type = VA_SURFACE_ATTRIB_MEM_TYPE_VA;
   void *outside = NULL;
+  const VADRMFormatModifierList *modifiers = NULL;
   (void)ctx, (void)rt;
   for (unsigned i = 0; i < attribCount; i++) {
     const VAGenericValue *value = &attribs[i].value;
     if (attribs[i].type == VASurfaceAttribPixelFormat) format = formatOf(value->value.i);
     if (attribs[i].type == VASurfaceAttribMemoryType) type = value->value.i;
     if (attribs[i].type == VASurfaceAttribExternalBufferDescriptor) outside = value->value.p;
+    if (attribs[i].type == VASurfaceAttribDRMFormatModifiers) modifiers = value->value.p;
   }
   if (!format || !width || !height) return VA_STATUS_ERROR_INVALID_PARAMETER;
   if (type == VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2 && is("no-prime2")) return VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE;
@@ -189,7 +191,7 @@ static VAStatus createSurfaces2(VADriverContextP ctx, unsigned rt, unsigned widt
     *s = (struct surface) { .format = format, .width = width, .height = height };
     s->exports = s->derives = 1;
     if (is("plain")) s->derives = 0, s->exports = type != VA_SURFACE_ATTRIB_MEM_TYPE_VA;
-    if (!outside) status = place(s);
+    if (!outside) status = place(s, modifiers);
     else if (type == VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2) status = takePrime2(s, outside);
     else status = takePrime(s, outside);
     if (!status && !id) status = VA_STATUS_ERROR_ALLOCATION_FAILED;
@@ -257,10 +259,14 @@ static void copyRows(uint8_t *to, uint32_t toPitch, const uint8_t *from, uint32_
   for (uint32_t y = 0; y < rows; y++) memcpy(to + y * toPitch, from + y * fromPitch, row);
 }
 static void copy(struct surface *s, struct image *image, int toSurface) {
+  struct surface both = *s; /* the pixels that both have */
+  if (image->image.width < both.width) both.width = image->image.width;
+  if (image->image.height < both.height) both.height = image->image.height;
   for (uint32_t p = 0; p < s->format->planes; p++) {
     uint8_t *there = image->at + image->image.offsets[p];
-    if (toSurface) copyRows(planeAt(s, p), s->pitch[p], there, image->image.pitches[p], rowOf(s, p), rowsOf(s, p));
-    else copyRows(there, image->image.pitches[p], planeAt(s, p), s->pitch[p], rowOf(s, p), rowsOf(s, p));
+    uint32_t row = rowOf(&both, p), rows = rowsOf(&both, p);
+    if (toSurface) copyRows(planeAt(s, p), s->pitch[p], there, image->image.pitches[p], row, rows);
+    else copyRows(there, image->image.pitches[p], planeAt(s, p), s->pitch[p], row, rows);
   }
 }
 static VAStatus newImage(const struct format *format, int width, int height, struct surface *of, VAImage *out) {

@@ -1,0 +1,127 @@
+/** What a program, or a driver, may do wrong with surfaces, and no memory is touched that is not theirs. No GPU is needed. */
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { AccessError, ArgumentError, Frame, host, ledger, MapperGraph } from "../../mod.ts";
+import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
+import type { HostTensor } from "../../src/host/mod.ts";
+import { closeFd } from "../../src/core/native/fd.ts";
+import { VaapiContext, type VaapiTensor } from "../../src/vaapi/mod.ts";
+import { behave, NODE } from "./driver.ts";
+import { driverTest } from "./help.ts";
+import { picture, pixelsOf } from "./pixels.ts";
+
+const TILED = 0x0100_0000_0000_0002n;
+
+type Pixels = Frame<HostTensor>;
+type Surface = Frame<VaapiTensor>;
+
+for (const words of [[], ["plain"], ["private"]]) {
+  driverTest(
+    `a surface that is smaller than a program says: ${words.join() || "in place"}`,
+    words,
+    ({ va }) => {
+      using surface = va.allocateFrame(picture("NV12", 64, 32));
+      using other = VaapiContext.attach(va.handle);
+      using graph = new MapperGraph([host, other]);
+      const tooLarge = [picture("NV12", 64, 4096), picture("NV12", 128, 32)];
+      for (const info of tooLarge) {
+        const error = assertThrows(() => {
+          using frame = other.attachSurface(va.surfaceOf(surface), info);
+          graph.map(frame, host, { copy: "allow" });
+        }, ArgumentError);
+        assertStringIncludes(error.message, `the surface has 64 × 32 pixels, and not ${info.width} × ${info.height}`);
+      }
+    },
+  );
+
+  driverTest(`decoders pad surfaces, and a frame is a part of one: ${words.join() || "in place"}`, words, ({ va }) => {
+    using surface = va.allocateFrame(picture("NV12", 64, 48));
+    using other = VaapiContext.attach(va.handle);
+    using graph = new MapperGraph([host, other]);
+    using frame = other.attachSurface(va.surfaceOf(surface), picture("NV12", 60, 40));
+    {
+      using mapped = graph.map(frame, host, { copy: "allow" }) as unknown as Pixels;
+      for (const [i, plane] of mapped.planes.entries()) plane.bytes().fill(30 + i);
+    }
+    using mapped = graph.map(frame, host, { copy: "allow", access: "read" }) as unknown as Pixels;
+    assertEquals(pixelsOf(mapped).map((pixels) => [...new Set(pixels)]), [[30], [31]]);
+  });
+}
+
+driverTest("a driver that does not export still tells a surface's size", ["no-prime2"], ({ va }) => {
+  using surface = va.allocateFrame(picture("BGRA", 64, 32));
+  using other = VaapiContext.attach(va.handle);
+  using graph = new MapperGraph([host, other]);
+  behave("no-separate", "no-composed");
+  using frame = other.attachSurface(va.surfaceOf(surface), picture("BGRA", 64, 64));
+  assertThrows(() => graph.map(frame, host, { copy: "allow" }), ArgumentError, "the surface has 64 × 32 pixels");
+});
+
+driverTest("an imported surface is one frame: its id is not attached again", [], ({ va }) => {
+  using surface = va.allocateFrame(picture("NV12"));
+  using other = VaapiContext.open({ node: NODE });
+  using graph = new MapperGraph([host, va, other]);
+  let id: number;
+  {
+    using imported = graph.map(surface, other) as unknown as Surface;
+    id = other.surfaceOf(imported);
+    assertThrows(() => other.attachSurface(id, picture("NV12")), ArgumentError, "is a frame already");
+    assertThrows(() => graph.map(surface, host), AccessError);
+  }
+  using again = other.allocateFrame(picture("NV12"));
+  assertEquals(other.surfaceOf(again), id); // the driver gives numbers again
+  using _attached = other.attachSurface(id, picture("NV12"));
+});
+
+for (const words of [[], ["plain"]]) {
+  driverTest(`memory under a view that was moved away stays: ${words.join() || "in place"}`, words, () => {
+    const { quarantinedBytes: before } = ledger;
+    const context = VaapiContext.open({ node: NODE });
+    const graph = new MapperGraph([host, context]);
+    const pool = context.createPool(picture("NV12"), 1);
+    const surface = pool.take();
+    const mapped = graph.map(surface, host, { copy: "allow" }) as unknown as Pixels;
+    const view = mapped.planes[0].bytes().fill(7);
+    const moved = structuredClone(view, { transfer: [view.buffer] });
+    mapped[Symbol.dispose]();
+    surface[Symbol.dispose]();
+    assertEquals(pool.available, 0); // nobody else gets it
+    pool[Symbol.dispose]();
+    context[Symbol.dispose]();
+    assertEquals([...new Set(moved)], [7]);
+    assert(ledger.quarantinedBytes > before);
+  }, 2); // the node's, and that of the driver's memory
+}
+
+driverTest("surfaces of one layout say nothing of another's", [`modifier=0x${TILED.toString(16)}`], ({ va, graph }) => {
+  const transfers = [undefined, [0n]].map((modifiers) => {
+    using surface = va.allocateFrame(picture("NV12"), modifiers && { modifiers });
+    using mapped = graph.map(surface, host, { copy: "allow" });
+    return [(surface.info as { modifier: bigint }).modifier, mapped.route.steps[0].transfer];
+  });
+  assertEquals(transfers, [[TILED, "copy"], [0n, "alias"]]);
+});
+
+driverTest("the stride of one row means nothing, and no driver sees it", [], ({ va }) => {
+  using surface = va.allocate({ shape: [32, 64, 4], dtype: "u8" });
+  using other = VaapiContext.open({ node: NODE });
+  using graph = new MapperGraph([dmabuf, va, other]);
+  using buffer = graph.map(surface, dmabuf) as unknown as DmaBufTensor;
+  using row = buffer.slice({ shape: [1, 64, 4], dtype: "u8", strides: [0, 4, 1], byteOffset: 256 });
+  using part = Frame.of([row], picture("RGBA", 64, 1));
+  using frame = graph.map(part, other) as unknown as Surface;
+  const { objects, planes } = other.exportFds(frame);
+  for (const { fd } of objects) closeFd(fd);
+  assertEquals(planes, [{ object: 0, offset: 256, stride: 256 }]);
+});
+
+driverTest("a pool's surface comes back at once, and its next user waits for its work", [], async ({ va, graph }) => {
+  using pool = va.createPool(picture("NV12"), 1);
+  const first = pool.take();
+  behave("busy");
+  first[Symbol.dispose]();
+  using next = pool.take();
+  assertEquals(va.fence(next).reached(), false);
+  setTimeout(behave, 5);
+  await next.finished();
+  using _mapped = graph.map(next, host);
+});
