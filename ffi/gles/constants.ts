@@ -11,6 +11,8 @@ export const GL_NO_ERROR = 0;
 export const GL_COLOR_BUFFER_BIT = 0x00004000;
 /** `#define GL_ARRAY_BUFFER 0x8892` */
 export const GL_ARRAY_BUFFER = 0x8892;
+/** `#define GL_BUFFER_SIZE 0x8764` */
+export const GL_BUFFER_SIZE = 0x8764;
 /** `#define GL_TEXTURE_2D 0x0DE1` */
 export const GL_TEXTURE_2D = 0x0DE1;
 /** `#define GL_SCISSOR_TEST 0x0C11` */

@@ -39,6 +39,9 @@ export interface GLES {
   /** `void glBufferData(GLenum target, GLsizeiptr size, const void *data, GLenum usage)` */
   glBufferData(target: number, size: bigint, data: Address, usage: number): void;
 
+  /** `void glGetBufferParameteriv(GLenum target, GLenum pname, GLint *params)` */
+  glGetBufferParameteriv(target: number, pname: number, params: BufferSource | null): void;
+
   /** `void *glMapBufferRange(GLenum target, GLintptr offset, GLsizeiptr length, GLbitfield access)` */
   glMapBufferRange(target: number, offset: bigint, length: bigint, access: number): Address;
 

@@ -26,6 +26,8 @@ export const SYMBOLS = {
   glBindBuffer: { parameters: ["u32", "u32"], result: "void" },
   // void glBufferData(GLenum target, GLsizeiptr size, const void *data, GLenum usage)
   glBufferData: { parameters: ["u32", "i64", "u64", "u32"], result: "void" },
+  // void glGetBufferParameteriv(GLenum target, GLenum pname, GLint *params)
+  glGetBufferParameteriv: { parameters: ["u32", "u32", "buffer"], result: "void" },
   // void *glMapBufferRange(GLenum target, GLintptr offset, GLsizeiptr length, GLbitfield access)
   glMapBufferRange: { parameters: ["u32", "i64", "i64", "u32"], result: "u64" },
   // GLboolean glUnmapBuffer(GLenum target)

@@ -13,6 +13,7 @@ import { type Undo, unwind } from "../core/life/undo.ts";
 import type { EglBase } from "./base.ts";
 import { type Display, displayOf, type EglPlatform, openDisplay } from "./display.ts";
 import { EglDriver } from "./driver.ts";
+import { EglBuffers } from "./buffers.ts";
 import { EglImages } from "./images.ts";
 import { EglLane } from "./lane.ts";
 import { checks } from "./library.ts";
@@ -68,7 +69,9 @@ export class EglContext extends NativeObject implements EglBase {
   readonly id: DeviceId;
   /** Its images. */
   readonly image: EglImages;
-  /** The images. */
+  /** Its buffers. */
+  readonly buffer: EglBuffers;
+  /** The images and the buffers. */
   readonly targets: readonly Target[];
   /** Its end of life: pictures end first. */
   readonly resource: Resource;
@@ -100,7 +103,8 @@ export class EglContext extends NativeObject implements EglBase {
     });
     this.queue = new EglQueue(this, this.line);
     this.image = new EglImages(this);
-    this.targets = [this.image];
+    this.buffer = new EglBuffers(this);
+    this.targets = [this.image, this.buffer];
     forgotten.register(this, this.resource.name, this);
   }
 

@@ -1,27 +1,35 @@
+import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
 import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../core/device/image_port.ts";
+import type { DeviceId } from "../core/device/device_id.ts";
+import { EglPort, GlPort } from "../core/device/gl_port.ts";
 import { Port } from "../core/device/port.ts";
 import { type Refusal, throwAll } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { unwind } from "../core/life/undo.ts";
 import type { Described } from "../core/tensors/described.ts";
 import { closeFd } from "../core/native/fd.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { Frame, planesOf } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { EglBase } from "./base.ts";
 import { closePlanes, DmaBufFormats, type ExportedPicture, exportPicture, importPicture } from "./dmabuf.ts";
 import { glFormats, planeSize, refuseInfo } from "./formats.ts";
+import type { OpenContext } from "./open_context.ts";
 import type { EglPicture } from "./picture.ts";
 import type { EglTensor } from "./tensor.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
 
-/** What a context's images give to other kinds of memory, and take from them, in place: dma-bufs. */
+/** What a context's images give to other kinds of memory, and take from them, in place: GL's names, EGL's handles, dma-bufs. */
 export function imagesOf(base: EglBase): Images<EglPicture> {
   const { openContext } = base;
   let formats: DmaBufFormats | undefined;
   const tellsModifiers = () => openContext.lacks("EGL_EXT_image_dma_buf_import_modifiers") === undefined;
   return {
-    exports: [{ kind: "dma-buf", closed: () => openContext.lacks("EGL_MESA_image_dma_buf_export") }],
+    exports: [
+      { kind: "gl-image", device: onlyUuid(openContext) },
+      { kind: "egl-image", device: onlyUuid(openContext) },
+      { kind: "dma-buf", closed: () => openContext.lacks("EGL_MESA_image_dma_buf_export") },
+    ],
     imports: [{
       kind: "dma-buf",
       closed: () => openContext.lacks("EGL_EXT_image_dma_buf_import") ?? openContext.lacks("GL_OES_EGL_image"),
@@ -36,10 +44,15 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
         return modifier === 0n || tellsModifiers() ? undefined : openContext.lacks(MODIFIERS);
       },
     }],
-    refuse: ({ info }) => refuseSource(base, info),
-    export: (source, kind) => exported(source, kind),
+    refuse: ({ info, target }) => target.context === base ? undefined : refuseSource(base, info),
+    export: (source, kind) => kind === "dma-buf" ? exported(source, kind) : named(source, kind),
     import: (port) => imported(base, port, formats),
   };
+}
+
+/** GL's names and EGL's handles hold on the device that made them, which the driver tells by its UUID. */
+export function onlyUuid({ facts: { id: { uuid } } }: OpenContext): DeviceId {
+  return uuid === undefined ? {} : { uuid };
 }
 
 const MODIFIERS = "EGL_EXT_image_dma_buf_import_modifiers";
@@ -53,10 +66,37 @@ function refuseSource(base: EglBase, info: Described["info"]): Closed {
   };
 }
 
+/** Each plane goes out as GL and EGL know it. The other driver has it until the map ends. */
+function named(source: Mapped, kind: string): ExportedImage {
+  const { planes, form } = picturesIn(source);
+  const objects = planes.map(({ rawHandle: picture, layout: { byteLength } }) => {
+    const { context, name, storage } = picture;
+    if (kind === "egl-image") return new EglPort({ value: picture.image, display: context.display.handle, byteLength });
+    const target = storage === "texture" ? GL_TEXTURE_2D : GL_RENDERBUFFER;
+    return new GlPort("gl-image", { value: BigInt(name), byteLength, target, within: (use) => context.within(use) });
+  });
+  const port = new ImagePort(kind, { ...form, objects, planes: planes.map((_, object) => ({ object, ...AT_ONCE })) });
+  for (const { rawHandle } of planes) rawHandle.lent++;
+  return { port, release: () => planes.forEach(({ rawHandle }) => rawHandle.lent--) };
+}
+
+/** Only the driver knows where the pixels of such an object lie. */
+const AT_ONCE = { offset: 0, stride: 0 } as const;
+
+/** The planes of a frame or a plane of it, and what an image port says of them. */
+function picturesIn(source: Mapped) {
+  const planes = planesOf(source) as readonly EglTensor[];
+  if (source instanceof Frame) {
+    const { width, height } = source.info as ImageInfo;
+    return { planes, form: { width, height, info: source.info } };
+  }
+  const { width, height, format } = planes[0].rawHandle;
+  return { planes, form: { width, height, format: format.pixel } };
+}
+
 /** Each plane goes out by itself. */
 function exported(source: Mapped, kind: string): ExportedImage {
-  const { info, planes } = source as Frame<EglTensor>;
-  const { width, height } = info as ImageInfo;
+  const { planes, form } = picturesIn(source);
   const out: ExportedPicture[] = [];
   try {
     for (const { rawHandle } of planes) out.push(exportPicture(rawHandle));
@@ -74,7 +114,7 @@ function exported(source: Mapped, kind: string): ExportedImage {
   });
   const places = all.map(({ fd, offset, stride }) => ({ object: fds.indexOf(fd), offset, stride }));
   const [{ modifier }] = out;
-  return { port: new ImagePort(kind, { objects, planes: places, width, height, modifier, info }) };
+  return { port: new ImagePort(kind, { objects, ...form, planes: places, modifier }) };
 }
 
 /** Each plane of the format is an image of its own. EGL has fds of its own: those that came are closed. */

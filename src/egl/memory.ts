@@ -2,15 +2,23 @@ import type { Call } from "../core/device/driver.ts";
 import type { Exported, Memory } from "../core/device/memory.ts";
 import { Port } from "../core/device/port.ts";
 import { throwAll } from "../core/errors.ts";
+import type { Layout } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import type { EglBase } from "./base.ts";
+import { GlBuffer } from "./buffer.ts";
 import { imagesOf } from "./image_ports.ts";
 import type { EglLane } from "./lane.ts";
 import type { EglPicture } from "./picture.ts";
 import { clearPixels, readPixels, writePixels } from "./pixels.ts";
 import { EglTensor } from "./tensor.ts";
+
+/** What commands read and write: pixels, or elements of a buffer. */
+export interface Readable {
+  readonly rawHandle: EglPicture | GlBuffer;
+  readonly layout: Layout;
+}
 
 /** What a context's images give to other kinds of memory, and take from them. To the host's they are copied. */
 export function portsOf(base: EglBase): Memory<EglTensor, EglPicture> {
@@ -26,8 +34,8 @@ export function portsOf(base: EglBase): Memory<EglTensor, EglPicture> {
   };
 }
 
-/** Host memory that stands for the pixels while a map lasts. */
-function staged(base: EglBase, { rawHandle: picture }: EglTensor, kind: string, byteLength: number): Exported {
+/** Host memory that stands for pixels, or a buffer's bytes, while a map lasts. */
+export function staged(base: EglBase, tensor: Readable, kind: string, byteLength: number): Exported {
   const undo: Undo = [];
   try {
     const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
@@ -36,36 +44,46 @@ function staged(base: EglBase, { rawHandle: picture }: EglTensor, kind: string, 
     return {
       port: new Port(kind, { value: block.address, byteLength }),
       release: () => throwAll(unwind(undo), "freeing host memory"),
-      bring: () => readCall(base, picture, bytes),
-      takeBack: (step) => step === 0 ? writeCall(base, picture, bytes) : undefined,
+      bring: () => readCall(base, tensor, bytes),
+      takeBack: (step) => step === 0 ? writeCall(base, tensor, bytes) : undefined,
     };
   } catch (error) {
-    throwAll([error, ...unwind(undo)], "making host memory for an image");
+    throwAll([error, ...unwind(undo)], "making host memory for GL's");
     throw error;
   }
 }
 
-/** The command that reads a picture. GL waits for it. */
-export function readCall(base: EglBase, picture: EglPicture, into: Uint8Array<ArrayBuffer>): Call<EglLane> {
-  const fn = "glReadPixels";
+/** The command that reads pixels, or a buffer's bytes. GL waits for it. */
+export function readCall(base: EglBase, { rawHandle, layout }: Readable, into: Uint8Array<ArrayBuffer>): Call<EglLane> {
+  const fn = rawHandle instanceof GlBuffer ? "glMapBufferRange" : "glReadPixels";
   return {
     fn,
     blocks: true,
     call(lane) {
-      lane.run(fn, () => readPixels(picture, into));
+      lane.run(fn, () => {
+        if (rawHandle instanceof GlBuffer) rawHandle.read(layout.byteOffset, into);
+        else readPixels(rawHandle, into);
+      });
       base.countCopied(into.length);
       return 0;
     },
   };
 }
 
-/** The command that writes a picture. GL has taken the bytes when it returns. */
-export function writeCall(base: EglBase, picture: EglPicture, from: Uint8Array<ArrayBuffer>): Call<EglLane> {
-  const fn = "glTexSubImage2D";
+/** The command that writes them. GL has taken the bytes when it returns. */
+export function writeCall(
+  base: EglBase,
+  { rawHandle, layout }: Readable,
+  from: Uint8Array<ArrayBuffer>,
+): Call<EglLane> {
+  const fn = rawHandle instanceof GlBuffer ? "glMapBufferRange" : "glTexSubImage2D";
   return {
     fn,
     call(lane) {
-      lane.run(fn, () => writePixels(picture, from));
+      lane.run(fn, () => {
+        if (rawHandle instanceof GlBuffer) rawHandle.write(layout.byteOffset, from);
+        else writePixels(rawHandle, from);
+      });
       base.countCopied(from.length);
       return 0;
     },

@@ -3,11 +3,13 @@
  *
  * @module
  */
+export { GlBuffer } from "./buffer.ts";
+export { EglBuffers, EglBufferTensor } from "./buffers.ts";
 export { type EglChoice, EglContext, type EglHandles } from "./context.ts";
 export { type EglDevice, eglDevices, type EglPlatform } from "./display.ts";
 export { type EglImageInit, EglImages, type EglTextureInit } from "./images.ts";
 export { EglPicture, type Origin, type Storage } from "./picture.ts";
-export { type CommandOptions, EglQueue, type GlFunctions, type Picture, type PictureUse } from "./queue.ts";
+export { type CommandOptions, EglQueue, type GlFunctions, type GlUse, type Picture } from "./queue.ts";
 export type { EglStream, EglStreamInit, EglStreamState } from "./stream.ts";
 export { ReusableSync } from "./syncs.ts";
 export { EglTensor } from "./tensor.ts";

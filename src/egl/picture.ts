@@ -44,6 +44,8 @@ export class EglPicture {
   readonly storage: Storage;
   /** The name of the texture or renderbuffer. */
   readonly name: number;
+  /** How many maps have handed it to other drivers: GL must not use it until they end. For those who write backends. */
+  lent = 0;
   #image: Address | undefined;
   readonly #undo: Undo = [];
 

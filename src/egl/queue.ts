@@ -2,7 +2,7 @@ import type { GLES } from "../../ffi/gles/functions.ts";
 import { isMade, type Names, optionsIn, shown } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Line, Use } from "../core/device/line.ts";
-import { LayoutError } from "../core/errors.ts";
+import { AccessError, LayoutError } from "../core/errors.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
@@ -11,8 +11,10 @@ import type { Tensor } from "../core/tensors/tensor.ts";
 import type { EglBase } from "./base.ts";
 import type { EglLane } from "./lane.ts";
 import { checks, gles } from "./library.ts";
-import { clearCall, readCall, writeCall } from "./memory.ts";
+import { EglBufferTensor } from "./buffers.ts";
+import type { GlBuffer } from "./buffer.ts";
 import type { EglPicture } from "./picture.ts";
+import { clearCall, type Readable, readCall, writeCall } from "./memory.ts";
 import { copyPixels } from "./pixels.ts";
 import { EglTensor } from "./tensor.ts";
 
@@ -25,16 +27,19 @@ export interface CommandOptions {
 /** A picture: a frame of images, or one of its planes. */
 export type Picture = EglTensor | Frame<EglTensor>;
 
-/** A picture that a program's own commands use, and how. */
-export interface PictureUse {
-  /** The picture. */
-  readonly picture: Picture;
-  /** How they use it; its own access by default. */
-  readonly access?: Access;
-}
+/** A picture or a buffer that a program's own commands use, and how. */
+export type GlUse =
+  & ({ readonly picture: Picture; readonly buffer?: never } | {
+    readonly buffer: EglBufferTensor;
+    readonly picture?: never;
+  })
+  & {
+    /** How they use it; its own access by default. */
+    readonly access?: Access;
+  };
 
 const OPTIONS: Names<CommandOptions> = { after: true };
-const USE: Names<PictureUse> = { picture: true, access: true };
+const USE: Names<GlUse> = { picture: true, buffer: true, access: true };
 
 /** Functions of OpenGL ES that work on the current context, by C's names. */
 export type GlFunctions = GLES;
@@ -122,33 +127,33 @@ export class EglQueue extends NativeObject {
   }
 
   /**
-   * Reads the pixels into a typed array, row by row without padding, plane behind plane; blocks. The bytes are copied, and
-   * counted: `egl.bytesCopied`.
+   * Reads the pixels into a typed array, row by row without padding, plane behind plane; or the bytes of a buffer's elements,
+   * padding included; blocks. The bytes are copied, and counted: `egl.bytesCopied`.
    *
    * @throws {LayoutError} if the array has another length.
    */
-  read(picture: Picture, into: ArrayBufferView, options: CommandOptions = {}): void {
-    this.#transfer(picture, into, "into", "read", readCall, options);
+  read(from: Picture | EglBufferTensor, into: ArrayBufferView, options: CommandOptions = {}): void {
+    this.#transfer(this.#readable(from, "read", "from"), into, "into", readCall, options);
   }
 
   /**
-   * Writes the pixels of a typed array, as {@link EglQueue.read} reads them.
+   * Writes the bytes of a typed array, as {@link EglQueue.read} reads them.
    *
-   * @throws {LayoutError} if the array has another length, or the picture is a renderbuffer.
+   * @throws {LayoutError} if the array has another length, or `to` is a renderbuffer.
    */
-  write(picture: Picture, from: ArrayBufferView, options: CommandOptions = {}): void {
-    const { planes } = this.#use(picture, "write", "picture");
-    if (planes.some(({ rawHandle: { storage } }) => storage === "renderbuffer")) {
-      throw unfit("picture", "a renderbuffer is only drawn to.", "Write to a texture, and copy that.");
+  write(to: Picture | EglBufferTensor, from: ArrayBufferView, options: CommandOptions = {}): void {
+    const used = this.#readable(to, "write", "to");
+    if (used.planes.some(({ rawHandle }) => "storage" in rawHandle && rawHandle.storage === "renderbuffer")) {
+      throw unfit("to", "a renderbuffer is only drawn to.", "Write to a texture, and copy that.");
     }
-    this.#transfer(picture, from, "from", "write", writeCall, options);
+    this.#transfer(used, from, "from", writeCall, options);
   }
 
   /**
-   * Runs a program's own commands, with the context current on this thread. Work on the pictures waits for them, and they for
-   * the earlier work. `commands` may change any state of GL's: each command of samepage sets its own.
+   * Runs a program's own commands, with the context current on this thread. Work on what they use waits for them, and they
+   * for the earlier work. `commands` may change any state of GL's: each command of samepage sets its own.
    *
-   * @param uses the pictures that the commands use; `picture.handle.name` is GL's name of one
+   * @param uses the pictures and buffers that the commands use; `handle.name` is GL's name of a plane, or of a buffer
    * @param commands gives commands by functions of OpenGL ES; other libraries' may be called as well
    * @throws {NativeCallError} with the first error that GL reports.
    *
@@ -164,35 +169,37 @@ export class EglQueue extends NativeObject {
    * });
    * ```
    */
-  run(uses: readonly PictureUse[], commands: (gl: GlFunctions) => void, options: CommandOptions = {}): void {
+  run(uses: readonly GlUse[], commands: (gl: GlFunctions) => void, options: CommandOptions = {}): void {
     if (!Array.isArray(uses)) throw checks.wrongKind("uses", "an array", uses);
     if (typeof commands !== "function") throw checks.wrongKind("commands", "a function", commands);
-    const used = checks.itemsIn<PictureUse>(uses, "uses").map((given, i) => {
-      const { picture, access } = optionsIn(given, USE, `uses[${i}]`);
-      return this.#use(picture, access === undefined ? undefined : accessOf(access, access), `uses[${i}].picture`).use;
+    const used = checks.itemsIn<GlUse>(uses, "uses").map((given, i) => {
+      const { picture, buffer, access } = optionsIn(given, USE, `uses[${i}]`);
+      const allowed = access === undefined ? undefined : accessOf(access, access);
+      if (buffer === undefined) return this.#use(picture!, allowed, `uses[${i}].picture`).use;
+      if (picture !== undefined) throw checks.wrong(`uses[${i}]`, "it names a picture and a buffer.", "Make two uses.");
+      checks.assertInstance(buffer, EglBufferTensor, `uses[${i}].buffer`);
+      return this.#bufferUse(buffer, allowed, `uses[${i}].buffer`);
     });
     const call = (lane: EglLane) => lane.run("commands", () => commands(gles()));
     this.line.submit(used, { fn: "commands", call, partial: true }, this.#after(options));
   }
 
   #transfer(
-    picture: Picture,
+    { use, planes, name }: Used<Readable & Tensor>,
     given: ArrayBufferView,
     argument: string,
-    access: Access,
-    make: (base: EglBase, picture: EglPicture, bytes: Uint8Array<ArrayBuffer>) => ReturnType<typeof readCall>,
+    make: (base: EglBase, part: Readable, bytes: Uint8Array<ArrayBuffer>) => ReturnType<typeof readCall>,
     options: CommandOptions,
   ): void {
-    const { use, planes } = this.#use(picture, access === "read" ? "read" : "write", "picture");
     const bytes = checks.bytesIn(given, argument);
     const length = planes.reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0);
     if (bytes.length !== length) {
-      throw unfit(argument, `expected the ${length} bytes of ${picture.name}, got ${bytes.length}.`);
+      throw unfit(argument, `expected the ${length} bytes of ${name}, got ${bytes.length}.`);
     }
     const after = this.#after(options);
     let first = 0;
-    for (const { rawHandle, layout: { byteLength } } of planes) {
-      this.line.submit([use], make(this.#base, rawHandle, bytes.subarray(first, first += byteLength)), after);
+    for (const plane of planes) {
+      this.line.submit([use], make(this.#base, plane, bytes.subarray(first, first += plane.layout.byteLength)), after);
     }
   }
 
@@ -200,14 +207,31 @@ export class EglQueue extends NativeObject {
     return checks.fencesIn(optionsIn(options, OPTIONS).after, "after");
   }
 
-  #use(picture: Picture, access: Access | undefined, argument: string): { use: Use; planes: readonly EglTensor[] } {
+  #readable(given: Picture | EglBufferTensor, access: Access, argument: string): Used<Readable & Tensor> {
+    if (!isMade<EglBufferTensor>(given, EglBufferTensor)) return this.#use(given as Picture, access, argument);
+    const buffer = given as EglBufferTensor;
+    return { use: this.#bufferUse(buffer, access, argument), planes: [buffer], name: buffer.name };
+  }
+
+  #bufferUse(buffer: EglBufferTensor, access: Access | undefined, argument: string): Use {
+    this.resource.assertLive();
+    if (buffer.target.context === this.#base) {
+      assertHere(buffer.rawHandle, buffer.name, argument);
+      return { tensor: buffer, access: access ?? buffer.access, argument };
+    }
+    throw checks.wrong(argument, `${buffer.name} belongs to another context.`, "Use it there.");
+  }
+
+  #use(picture: Picture, access: Access | undefined, argument: string): Used<EglTensor> {
     const isFrame = isMade<Frame>(picture, Frame);
     const planes: readonly Tensor[] = isFrame ? (picture as Frame).planes : [picture as Tensor];
     if (!isFrame) checks.assertInstance(picture, EglTensor, argument);
     this.resource.assertLive();
     const first = planes[0];
     if (first instanceof EglTensor && first.target.context === this.#base) {
-      return { use: { tensor: picture, access: access ?? picture.access, argument }, planes: planes as EglTensor[] };
+      for (const { rawHandle } of planes as EglTensor[]) assertHere(rawHandle, picture.name, argument);
+      const use = { tensor: picture, access: access ?? picture.access, argument };
+      return { use, planes: planes as EglTensor[], name: picture.name };
     }
     throw checks.wrong(
       argument,
@@ -215,6 +239,23 @@ export class EglQueue extends NativeObject {
       "Map it here first: graph.map(frame, egl.image).",
     );
   }
+}
+
+/** What a command uses: a picture with its planes, or a buffer. */
+interface Used<T> {
+  readonly use: Use;
+  readonly planes: readonly T[];
+  readonly name: string;
+}
+
+/** CUDA's rule: what is mapped there, GL must not use, not even to read it (cudaGraphicsMapResources). */
+function assertHere({ lent }: EglPicture | GlBuffer, name: string, argument: string): void {
+  if (lent === 0) return;
+  throw new AccessError(`${argument}: ${name} is mapped to another driver, and GL must not use it until that ends.`, {
+    api: "egl",
+    argument,
+    hint: "Dispose the map first.",
+  });
 }
 
 function unfit(argument: string, what: string, hint?: string): LayoutError {

@@ -18,7 +18,7 @@ test("a context says who draws, and what it has", (egl) => {
   assertStringIncludes(egl.glVersion, "OpenGL ES 3");
   assert(egl.handle > 0n && egl.display > 0n);
   assert(egl.extensions.includes("EGL_KHR_surfaceless_context"));
-  assertEquals(egl.targets, [egl.image]);
+  assertEquals(egl.targets, [egl.image, egl.buffer]);
 });
 
 test("an extension is there, or absent with a reason that names it", (egl) => {

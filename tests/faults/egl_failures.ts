@@ -77,6 +77,7 @@ export const GLES_FAILURES: Failures<GLES> = {
   glIsBuffer: isFalse,
   glBindBuffer: undefined,
   glBufferData: undefined,
+  glGetBufferParameteriv: undefined,
   glMapBufferRange: isNull,
   glUnmapBuffer: isFalse,
   glGenTextures: undefined,

@@ -11,6 +11,7 @@ import { gles, glesExtensions } from "./gles.ts";
 import { libc } from "./libc.ts";
 import { nvrtc } from "./nvrtc.ts";
 import { opencl } from "./opencl.ts";
+import { openclEgl } from "./opencl_egl.ts";
 import { openclExternal } from "./opencl_external.ts";
 import { openclSemaphore } from "./opencl_semaphore.ts";
 import { openclUsm } from "./opencl_usm.ts";
@@ -28,6 +29,7 @@ export const LIBRARIES: readonly Library[] = [
   libc,
   channel,
   opencl,
+  openclEgl,
   openclExternal,
   openclSemaphore,
   openclUsm,

@@ -2,6 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { cudaMemcpyDefault, cudaStreamLegacy } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Imported, Memory, Offer, SampleClass } from "../../core/device/memory.ts";
+import { GlPort } from "../../core/device/gl_port.ts";
 import { Port } from "../../core/device/port.ts";
 import { LayoutError, throwAll } from "../../core/errors.ts";
 import type { DeviceId } from "../../core/device/device_id.ts";
@@ -12,6 +13,7 @@ import { Imports } from "../../core/memory/imports.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check } from "../errors.ts";
+import { crossingOf, glResourceOf } from "../egl/gl_resource.ts";
 import { cudart } from "../library.ts";
 import { cudaBlockOf } from "../memory/block.ts";
 import type { CudaVirtual, VirtualLocation } from "../memory/virtual.ts";
@@ -32,15 +34,30 @@ export function devicePorts(
   undo.push(() => throwAll(imports.close(), "releasing imported memory"));
   return {
     ...exports,
-    imports: [{ kind: KIND, device: onlyUuid(context), refuse: refuseOwn }],
+    imports: [
+      { kind: KIND, device: onlyUuid(context), refuse: refuseOwn },
+      { kind: "gl-buffer", device: onlyUuid(context) },
+    ],
     get line() {
       return context.stream.line;
     },
-    import: (port: Port, _access: Access, of?: Allocation) => imported(context, imports, port, of),
+    import: (port: Port, _access: Access, of?: Allocation) =>
+      port instanceof GlPort ? glBuffer(context, port, of!) : imported(context, imports, port, of),
     tensor: (init) => new CudaTensor({ ...init, memory: "external" }),
     copies: {
       write: ({ address }, bytes) => copy(context, address, addressOf(bytes, "cuda"), bytes.length),
       read: ({ address }, into) => copy(context, addressOf(into, "cuda"), address, into.length),
+    },
+  };
+}
+
+/** A buffer of OpenGL's, whose address is known once it is mapped. */
+function glBuffer(context: CudaPrimaryContext, port: GlPort, of: Allocation): Imported<Address> {
+  const resource = glResourceOf(context, of, port);
+  return {
+    ...crossingOf(resource),
+    get handle() {
+      return resource.address + BigInt(port.offset) as Address;
     },
   };
 }

@@ -1,0 +1,126 @@
+import type { Address } from "../../../ffi/address.ts";
+import {
+  cudaGraphicsRegisterFlagsNone,
+  cudaGraphicsRegisterFlagsSurfaceLoadStore,
+} from "../../../ffi/cuda_egl/constants.ts";
+import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
+import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
+import type { Call } from "../../core/device/driver.ts";
+import type { GlPort } from "../../core/device/gl_port.ts";
+import { type ErrorFields, throwAll } from "../../core/errors.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
+import { type Import, Imports } from "../../core/memory/imports.ts";
+import type { CudaPrimaryContext } from "../base.ts";
+import { MARKER } from "../driver.ts";
+import { check, checkRelease } from "../errors.ts";
+import { owned } from "../primary_context.ts";
+import { onStream, type StreamLane } from "../stream_lane.ts";
+import { cudaEgl } from "./library.ts";
+
+/**
+ * A texture, renderbuffer or buffer of OpenGL's, registered with CUDA. While it is mapped it is CUDA's: GL must not use it.
+ * cudaGraphicsMapResources and cudaGraphicsUnmapResources order the work of both drivers.
+ */
+export class GlResource implements Import {
+  /** The number of maps that use it. */
+  holders = 0;
+  readonly #context: CudaPrimaryContext;
+  readonly #within: GlPort["within"];
+  readonly #handle: CudaGraphicsResource;
+  readonly #undo: Undo = [];
+  #isMapped = false;
+
+  /** Registers it. @throws {NativeCallError} if the driver refuses. */
+  constructor(context: CudaPrimaryContext, { kind, value, target, within }: GlPort) {
+    this.#context = context;
+    this.#within = within;
+    const out = new BigUint64Array(1);
+    const name = Number(value);
+    const fn = kind === "gl-buffer" ? "cudaGraphicsGLRegisterBuffer" : "cudaGraphicsGLRegisterImage";
+    const register = () =>
+      kind === "gl-buffer"
+        ? cudaEgl().cudaGraphicsGLRegisterBuffer(out, name, cudaGraphicsRegisterFlagsNone)
+        : cudaEgl().cudaGraphicsGLRegisterImage(out, name, target, cudaGraphicsRegisterFlagsSurfaceLoadStore);
+    context.within(() => within(() => check(register(), fn, ABOUT)));
+    const handle = this.#handle = out[0] as CudaGraphicsResource;
+    const release = "cudaGraphicsUnregisterResource";
+    owned(context, "cuda.glResource", this.#undo, () => {
+      within(() => checkRelease(cudaEgl()[release](handle), release));
+    });
+  }
+
+  /** The array of a texture or a renderbuffer. It is mapped. */
+  get array(): CudaArray {
+    const out = new BigUint64Array(1);
+    const fn = "cudaGraphicsSubResourceGetMappedArray";
+    this.#call(() => check(cudaEgl()[fn](out, this.#handle, 0, 0), fn));
+    return out[0] as CudaArray;
+  }
+
+  /** The address of a buffer's first byte. It is mapped. */
+  get address(): Address {
+    const [out, size] = [new BigUint64Array(1), new BigUint64Array(1)];
+    const fn = "cudaGraphicsResourceGetMappedPointer";
+    this.#call(() => check(cudaEgl()[fn](out, size, this.#handle), fn));
+    return out[0] as Address;
+  }
+
+  /** The command that makes it CUDA's; only a mark if another map has done so. */
+  acquire(): Call {
+    return this.#isMapped ? MARKER : this.#handing("cudaGraphicsMapResources", true);
+  }
+
+  /** The command that gives it back to GL, unless another map still uses it. */
+  handBack(): Call {
+    const unmap = this.#handing("cudaGraphicsUnmapResources", false);
+    return { ...unmap, call: (lane) => this.holders > 1 ? 0 : unmap.call(lane as StreamLane) };
+  }
+
+  /** Unregisters it. No map uses it any more. */
+  release(): void {
+    throwAll(unwind(this.#undo), "unregistering a resource of OpenGL's");
+  }
+
+  #handing(fn: "cudaGraphicsMapResources" | "cudaGraphicsUnmapResources", isMapped: boolean): Call<StreamLane> {
+    const resources = BigUint64Array.of(this.#handle);
+    return onStream(fn, (stream) => {
+      const code = this.#within(() => cudaEgl()[fn](1, resources, stream));
+      if (code === 0) this.#isMapped = isMapped;
+      return code;
+    });
+  }
+
+  #call(use: () => void): void {
+    this.#context.within(() => this.#within(use));
+  }
+}
+
+const ABOUT: ErrorFields = {
+  hint: "CUDA registers textures of 1, 2 or 4 channels (cudaGraphicsGLRegisterImage): use RGBA, and a GPU of both.",
+};
+
+const REGISTERED = new WeakMap<CudaPrimaryContext, Imports<GlResource>>();
+
+/** A block of OpenGL's, registered once: until it is freed, or the context ends. */
+export function glResourceOf(context: CudaPrimaryContext, block: Allocation, port: GlPort): GlResource {
+  let known = REGISTERED.get(context);
+  if (known === undefined) {
+    const imports = known = new Imports<GlResource>();
+    const undo = [() => throwAll(imports.close(), "unregistering what is OpenGL's")];
+    new Resource({ name: `what ${context.name} has of OpenGL's`, owners: [context.resource], undo });
+    REGISTERED.set(context, known);
+  }
+  return known.of(block, () => new GlResource(context, port));
+}
+
+/** How a map uses it: what both kinds of ports have in common. */
+export function crossingOf(resource: GlResource): { begin(): Call; end(): Call; release(): void } {
+  resource.holders++;
+  return {
+    begin: () => resource.acquire(),
+    end: () => resource.handBack(),
+    release: () => void resource.holders--,
+  };
+}

@@ -1,0 +1,107 @@
+import { NULL } from "../../ffi/address.ts";
+import * as gl from "../../ffi/gles/constants.ts";
+import { InteropError, throwAll } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { bytesAt } from "../core/native/pin.ts";
+import { checkGl, nativeError } from "./errors.ts";
+import { gles } from "./library.ts";
+import type { OpenContext } from "./open_context.ts";
+
+/** A buffer object of GL's. Its name is of the context's share group. Made by `egl.buffer.allocate()`. */
+export class GlBuffer {
+  /** The context that made it. For those who write mappers. */
+  readonly context: OpenContext;
+  /** Its length in bytes. */
+  readonly byteLength: number;
+  /** Its name: what glBindBuffer takes. */
+  readonly name: number;
+  /** How many maps have handed it to other drivers: GL must not use it until they end. For those who write backends. */
+  lent = 0;
+  readonly #undo: Undo = [];
+
+  /** Makes one, all zeros. `name`: one of a program's, which stays its own. @throws {NativeCallError} if the driver refuses. */
+  constructor(context: OpenContext, byteLength: number, name?: number) {
+    this.context = context;
+    this.byteLength = byteLength;
+    if (name !== undefined) {
+      this.name = name;
+      return;
+    }
+    try {
+      this.name = context.within(() => this.#generate());
+      context.within(() => {
+        gles().glBindBuffer(gl.GL_ARRAY_BUFFER, this.name);
+        gles().glBufferData(gl.GL_ARRAY_BUFFER, BigInt(byteLength), NULL, gl.GL_DYNAMIC_COPY);
+        checkGl("glBufferData");
+        mapped(0, byteLength, gl.GL_MAP_WRITE_BIT, (bytes) => bytes.fill(0));
+      });
+    } catch (error) {
+      throwAll([error, ...unwind(this.#undo)], "making a buffer");
+      throw error;
+    }
+  }
+
+  /** Reads bytes of it, from one on. GL waits for its commands that write them. The context is current. */
+  read(first: number, into: Uint8Array<ArrayBuffer>): void {
+    this.#mapped(first, into.length, gl.GL_MAP_READ_BIT, (bytes) => into.set(bytes));
+  }
+
+  /** Writes bytes of it. GL waits for its commands that use them. The context is current. */
+  write(first: number, from: Uint8Array<ArrayBuffer>): void {
+    this.#mapped(first, from.length, gl.GL_MAP_WRITE_BIT, (bytes) => bytes.set(from));
+  }
+
+  /** Ends the buffer. For those who write backends. */
+  free(): void {
+    throwAll(unwind(this.#undo), "freeing a buffer");
+  }
+
+  #mapped(first: number, byteLength: number, access: number, use: (bytes: Uint8Array<ArrayBuffer>) => void): void {
+    gles().glBindBuffer(gl.GL_ARRAY_BUFFER, this.name);
+    checkGl("glBindBuffer");
+    mapped(first, byteLength, access, use);
+  }
+
+  #generate(): number {
+    const names = new Uint32Array(1);
+    gles().glGenBuffers(1, names);
+    checkGl("glGenBuffers");
+    ledger.add("egl.buffer");
+    this.#undo.push(() => {
+      ledger.remove("egl.buffer");
+      this.context.command("glDeleteBuffers", () => gles().glDeleteBuffers(1, names));
+    });
+    return names[0];
+  }
+}
+
+/** Maps bytes of the bound buffer for the CPU while `use` runs. */
+function mapped(
+  first: number,
+  byteLength: number,
+  access: number,
+  use: (bytes: Uint8Array<ArrayBuffer>) => void,
+): void {
+  const fn = "glMapBufferRange";
+  const address = gles()[fn](gl.GL_ARRAY_BUFFER, BigInt(first), BigInt(byteLength), access);
+  if (address === NULL) {
+    checkGl(fn);
+    throw nativeError(gl.GL_NO_ERROR, fn);
+  }
+  const undo: Undo = [() => {
+    if (gles().glUnmapBuffer(gl.GL_ARRAY_BUFFER) !== 0) return;
+    checkGl("glUnmapBuffer");
+    const hint = "The system has taken its memory away (a change of the screen's mode does): write it again.";
+    throw new InteropError("the buffer's bytes were lost while it was mapped.", {
+      api: "gles",
+      fn: "glUnmapBuffer",
+      hint,
+    });
+  }];
+  try {
+    use(bytesAt(address, byteLength, "egl", undo));
+  } finally {
+    throwAll(unwind(undo), "unmapping a buffer");
+  }
+}

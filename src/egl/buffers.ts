@@ -1,0 +1,141 @@
+import * as gl from "../../ffi/gles/constants.ts";
+import { LayoutError } from "../core/errors.ts";
+import { GlPort } from "../core/device/gl_port.ts";
+import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import { layout, type LayoutInit, whole } from "../core/layout/layout.ts";
+import { Resource } from "../core/life/resource.ts";
+import { adoptHandle, own } from "../core/memory/own.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { allocateTensor } from "../core/tensors/over.ts";
+import { type Part, Tensor } from "../core/tensors/tensor.ts";
+import type { EglBase } from "./base.ts";
+import { GlBuffer } from "./buffer.ts";
+import { checkGl } from "./errors.ts";
+import { checks, gles } from "./library.ts";
+import { staged } from "./memory.ts";
+import { onlyUuid } from "./image_ports.ts";
+
+/** Elements in a buffer object of GL's. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there. */
+export class EglBufferTensor extends Tensor<GlBuffer> {
+  /** A part of it, in the same buffer. */
+  protected derive({ name, grant, layout }: Part): EglBufferTensor {
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    return new EglBufferTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  }
+}
+
+/** The buffers of a context, as a node of the graph: vertices, and whatever else GL and other APIs compute on. */
+export class EglBuffers implements MemoryTarget<EglBufferTensor> {
+  /** The kind of memory. */
+  readonly kind = "egl.buffer";
+  /** The context. */
+  readonly context: EglBase;
+  /** Its ports. For those who write mappers. */
+  readonly ports: Memory<EglBufferTensor, GlBuffer>;
+
+  /** Made by the context. */
+  constructor(context: EglBase) {
+    this.context = context;
+    const { openContext } = context;
+    const within = <R>(use: () => R): R => openContext.within(use);
+    this.ports = {
+      get line() {
+        return context.line;
+      },
+      exports: [
+        { kind: "gl-buffer", device: onlyUuid(openContext) },
+        { kind: "host-pointer", transfer: "copy" },
+      ],
+      imports: [],
+      export(tensor, kind, byteLength) {
+        if (kind === "host-pointer") return staged(context, tensor, kind, byteLength);
+        const { rawHandle, grant: { start: offset } } = tensor;
+        const at = { value: BigInt(rawHandle.name), offset, byteLength };
+        rawHandle.lent++;
+        return {
+          port: new GlPort("gl-buffer", { ...at, target: gl.GL_ARRAY_BUFFER, within }),
+          release: () => rawHandle.lent--,
+        };
+      },
+      allocate(byteLength) {
+        const handle = new GlBuffer(openContext, byteLength);
+        return { handle, release: () => handle.free() };
+      },
+      tensor: (init) => new EglBufferTensor(init),
+    };
+  }
+
+  /** True for tensors of this memory. */
+  is(value: Mapped): value is EglBufferTensor {
+    return value instanceof EglBufferTensor && value.target === this;
+  }
+
+  /**
+   * Makes a buffer, all zeros.
+   *
+   * @throws {LayoutError} for a wrong shape, dtype or stride.
+   * @throws {NativeCallError} if there is not enough memory.
+   *
+   * @example
+   * ```ts
+   * import { EglContext } from "@samepage/interop/egl";
+   *
+   * using egl = EglContext.open();
+   * using vertices = egl.buffer.allocate({ shape: [3, 2], dtype: "f32" });
+   * egl.queue.write(vertices, Float32Array.of(0, 0, 1, 0, 0, 1));
+   * egl.queue.run([{ buffer: vertices, access: "read" }], (gl) => {
+   *   gl.glBindBuffer(0x8892, vertices.handle.name); // GL_ARRAY_BUFFER
+   * });
+   * ```
+   */
+  allocate(init: LayoutInit): EglBufferTensor {
+    return allocateTensor(this, init);
+  }
+
+  /**
+   * Elements in a buffer that a program has made: it stays its own, and lives longer.
+   *
+   * @param buffer its name, of the context's share group
+   * @throws {ArgumentError} if there is no such buffer.
+   * @throws {LayoutError} if it is shorter than the elements.
+   */
+  wrap(buffer: number, init: LayoutInit): EglBufferTensor {
+    const name = whole(buffer, "buffer", 1);
+    const at = layout(init);
+    const { openContext, resource: owner } = this.context;
+    owner.assertLive();
+    const byteLength = openContext.within(() => lengthOf(name));
+    const [start, end] = [at.byteOffset, at.byteOffset + at.byteLength];
+    if (end > byteLength) throw tooLong(end, byteLength);
+    const handle = new GlBuffer(openContext, byteLength, name);
+    const allocation = adoptHandle("egl.buffer", openContext.handle << 32n | BigInt(name), () => (
+      { kind: this.kind, byteLength, free: () => handle.free() }
+    ));
+    const resource = own({ name: `egl buffer ${name}`, allocation, start, end, owners: [owner] });
+    return new EglBufferTensor({ target: this, handle, layout: at, resource });
+  }
+}
+
+function tooLong(end: number, byteLength: number): LayoutError {
+  return new LayoutError(`init: the elements end at byte ${end} of a buffer that has ${byteLength}.`, {
+    api: "egl",
+    argument: "init",
+  });
+}
+
+/** The length of a buffer in bytes. The context is current. */
+function lengthOf(name: number): number {
+  if (gles().glIsBuffer(name) === 0) {
+    checkGl("glIsBuffer");
+    throw checks.wrong(
+      "buffer",
+      `the context knows no buffer ${name}.`,
+      "A name is a buffer's once glBindBuffer has taken it. Attach to the context that made it: EglContext.attach().",
+    );
+  }
+  const size = new Int32Array(1);
+  gles().glBindBuffer(gl.GL_ARRAY_BUFFER, name);
+  gles().glGetBufferParameteriv(gl.GL_ARRAY_BUFFER, gl.GL_BUFFER_SIZE, size);
+  checkGl("glGetBufferParameteriv");
+  return size[0];
+}
