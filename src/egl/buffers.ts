@@ -2,12 +2,12 @@ import * as gl from "../../ffi/gles/constants.ts";
 import { LayoutError } from "../core/errors.ts";
 import { GlPort } from "../core/device/gl_port.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
-import { layout, type LayoutInit, whole } from "../core/layout/layout.ts";
+import { type Layout, layout, type LayoutInit, whole } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allocateTensor } from "../core/tensors/over.ts";
-import { type Part, Tensor } from "../core/tensors/tensor.ts";
+import { type Part, type SliceOptions, Tensor } from "../core/tensors/tensor.ts";
 import type { EglBase } from "./base.ts";
 import { GlBuffer } from "./buffer.ts";
 import { checkGl } from "./errors.ts";
@@ -17,6 +17,11 @@ import { onlyUuid } from "./image_ports.ts";
 
 /** Elements in a buffer object of GL's. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there. */
 export class EglBufferTensor extends Tensor<GlBuffer> {
+  /** Lends a part as a child. @see {@link Tensor.slice} */
+  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
+    return super.slice(layout, options) as this;
+  }
+
   /** A part of it, in the same buffer. */
   protected derive({ name, grant, layout }: Part): EglBufferTensor {
     const resource = new Resource({ name, grants: [grant], owners: [this.resource] });

@@ -71,6 +71,12 @@ export const vulkanImageToOpenCLImage: Mapper = imageMapper("vulkan.image", "ope
 /** An image of Vulkan's as an array of CUDA's on the same device, in the driver's own order of pixels. */
 export const vulkanImageToCudaImage: Mapper = imageMapper("vulkan.image", "cuda.image");
 
+/** A texture or a renderbuffer of OpenGL's as an array of CUDA's on the same device, in place. */
+export const eglImageToCudaImage: Mapper = imageMapper("egl.image", "cuda.image");
+
+/** An `EGLImage` as a 2D image of OpenCL's on the same device (cl_khr_egl_image), in place. */
+export const eglImageToOpenCLImage: Mapper = imageMapper("egl.image", "opencl.image");
+
 /** Rows of pixels in a dma-buf, such as a plane of a picture, as an image of Vulkan's. */
 export const dmaBufToVulkanImage: Mapper = imageMapper("dmabuf", "vulkan.image");
 
@@ -101,6 +107,8 @@ export const MAPPERS: readonly Mapper[] = [
   dmaBufToVulkanImage,
   vulkanImageToOpenCLImage,
   vulkanImageToCudaImage,
+  eglImageToCudaImage,
+  eglImageToOpenCLImage,
   vaapiToHost,
   hostToVaapi,
 ] as readonly unknown[] as readonly Mapper[];

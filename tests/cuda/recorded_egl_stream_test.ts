@@ -4,12 +4,10 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, Frame, imageInfo, layout, LayoutError, NativeCallError } from "@samepage/interop";
-import { cudaEglFrame } from "../../ffi/cuda_egl/structs.ts";
 import { cudaErrorLaunchTimeout } from "../../ffi/cuda_runtime/errors.ts";
 import { setTap } from "../../src/core/native/library.ts";
 import {
   CudaContext,
-  CudaEglImage,
   CudaStreamConsumer,
   CudaStreamProducer,
   type CudaTensor,
@@ -75,14 +73,10 @@ const FUNCTIONS: Record<string, (...args: never[]) => number> = {
     into.set(frame);
     return 0;
   },
-  cudaGraphicsResourceGetMappedEglFrame(into: Uint8Array, resource: bigint) {
-    if (resource === 99n) new DataView(into.buffer).setBigUint64(cudaEglFrame.fields.array_0.offset, 77n, true);
-    else into.set(stream.held[0]);
-    if (resource === 99n) into[cudaEglFrame.fields.planeCount.offset] = 1;
+  cudaGraphicsResourceGetMappedEglFrame(into: Uint8Array) {
+    into.set(stream.held[0]);
     return 0;
   },
-  cudaGraphicsEGLRegisterImage: (out: BigUint64Array) => (out[0] = 99n, 0),
-  cudaGraphicsUnregisterResource: () => 0,
 } as Record<string, (...args: never[]) => number>;
 
 let next = 0x20_0000n;
@@ -231,18 +225,4 @@ streamTest("every call that fails is a typed error, and leaves nothing behind", 
   assertEquals(stream.released.length, 1); // it went back
   failing("cudaEGLStreamProducerReturnFrame", () => producer.takeBack());
   assertEquals(producer.takeBack(), 1);
-});
-
-streamTest("an EGLImage is CUDA's arrays, until it ends", 0, (cuda) => {
-  {
-    using image = CudaEglImage.register(cuda, 5n);
-    assertEquals([image.arrays, image.addresses], [[77n], []]);
-    image.usedBy(cuda.stream.fence());
-  }
-  assertEquals(calls, [
-    "cudaGraphicsEGLRegisterImage",
-    "cudaGraphicsResourceGetMappedEglFrame",
-    "cudaGraphicsUnregisterResource",
-  ]);
-  assertThrows(() => CudaEglImage.register(cuda, 0n), ArgumentError, "expected a handle");
 });

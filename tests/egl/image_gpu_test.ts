@@ -4,8 +4,8 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { EGL_GL_RENDERBUFFER, EGL_GL_TEXTURE_2D, EGL_IMAGE_PRESERVED, EGL_NONE } from "../../ffi/egl/constants.ts";
 import * as gl from "../../ffi/gles/constants.ts";
 import type { CudaGraphicsResource, CudaStream } from "../../ffi/cuda_egl/handles.ts";
-import { EglContext, eglDevices, type GLES } from "@samepage/interop/egl";
-import { CudaContext, CudaEglImage } from "@samepage/interop/cuda";
+import type { EglContext, GLES } from "@samepage/interop/egl";
+import { CudaEglImage } from "@samepage/interop/cuda";
 import { cudaEgl } from "../../src/cuda/egl/library.ts";
 import { FrameStruct } from "../../src/cuda/egl/frame.ts";
 import { cudart } from "../../src/cuda/library.ts";
@@ -13,30 +13,7 @@ import { nativeError } from "../../src/egl/errors.ts";
 import { createSync, destroySync } from "../../src/egl/lane.ts";
 import { egl as native, gles } from "../../src/egl/library.ts";
 import { EGL_SYNC_FENCE } from "../../ffi/egl/constants.ts";
-import { devices, gpuTest } from "../cuda/help.ts";
-
-/** Why no device of EGL's is one of CUDA's. */
-const lacks = devices.length > 0 && !eglDevices().some(({ cuda }) => cuda === 0)
-  ? "an EGL device of CUDA's"
-  : undefined;
-
-/** EGL on CUDA's first GPU. */
-function openEgl(): EglContext {
-  return EglContext.open({ device: eglDevices().find(({ cuda }) => cuda === 0)!.index });
-}
-
-function test(name: string, run: (egl: EglContext, cuda: CudaContext) => unknown): void {
-  gpuTest(
-    name,
-    async () => {
-      using cuda = CudaContext.open();
-      using egl = openEgl();
-      await run(egl, cuda);
-    },
-    1,
-    lacks,
-  );
-}
+import { eglCudaTest } from "./gpu.ts";
 
 /** What eglCreateImage answers. */
 function asked({ display, handle }: EglContext, target: number, name: number, attributes: readonly number[]): string {
@@ -47,7 +24,7 @@ function asked({ display, handle }: EglContext, target: number, name: number, at
   return "an image";
 }
 
-test("EGLImage: of which textures, and how, the driver makes one", (egl) => {
+eglCudaTest("EGLImage: of which textures, and how, the driver makes one", (egl) => {
   const { openContext } = egl;
   const names = new Uint32Array(1);
   const texture = (make: (gles: GLES) => void): number => {
@@ -116,7 +93,7 @@ test("EGLImage: of which textures, and how, the driver makes one", (egl) => {
   }
 });
 
-test("GL: what CUDA registers, by GL's name and by the EGLImage", (egl, cuda) => {
+eglCudaTest("GL: what CUDA registers, by GL's name and by the EGLImage", (egl, cuda) => {
   const stream = cuda.stream.handle as unknown as CudaStream;
   const out = new BigUint64Array(1);
   const coded = (answers: Record<string, () => number>): string => {
@@ -196,7 +173,7 @@ test("GL: what CUDA registers, by GL's name and by the EGLImage", (egl, cuda) =>
   }
 });
 
-test("GL: a buffer, registered with CUDA", (egl, cuda) => {
+eglCudaTest("GL: a buffer, registered with CUDA", (egl, cuda) => {
   const stream = cuda.stream.handle as unknown as CudaStream;
   const names = new Uint32Array(1);
   egl.openContext.within(() => {
@@ -217,7 +194,7 @@ test("GL: a buffer, registered with CUDA", (egl, cuda) => {
   });
 });
 
-test("EGLSync: what CUDA makes of one, and EGL of an event", (egl, cuda) => {
+eglCudaTest("EGLSync: what CUDA makes of one, and EGL of an event", (egl, cuda) => {
   const { display } = egl;
   const sync = egl.openContext.within(() => {
     const made = createSync(display, EGL_SYNC_FENCE);
@@ -237,7 +214,7 @@ test("EGLSync: what CUDA makes of one, and EGL of an event", (egl, cuda) => {
   assertEquals(cuda.resource.isLive, true);
 });
 
-test("EGLImage: a texture of GL's is an array of CUDA's", (egl, cuda) => {
+eglCudaTest("EGLImage: a texture of GL's is an array of CUDA's", (egl, cuda) => {
   using picture = egl.image.allocate({ format: "RGBA", width: 256, height: 256 });
   egl.queue.finish();
   using image = CudaEglImage.register(cuda, picture.planes[0].handle.image);

@@ -1,11 +1,15 @@
 import { cudaGraphicsRegisterFlagsNone } from "../../../ffi/cuda_egl/constants.ts";
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
+import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
+import type { Address } from "../../../ffi/address.ts";
 import { throwAll } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../base.ts";
+import { CudaArray } from "../arrays/array.ts";
 import { checks } from "../check.ts";
 import { check, checkRelease } from "../errors.ts";
 import { owned } from "../primary_context.ts";
@@ -13,20 +17,38 @@ import { FrameStruct } from "./frame.ts";
 import { cudaEgl } from "./library.ts";
 
 /**
- * An `EGLImage` in CUDA (cudaGraphicsEGLRegisterImage): its planes as arrays, which textures and surfaces read and write, or
- * as addresses. Declare what kernels do with them by `usedBy`.
+ * An `EGLImage` in CUDA (cudaGraphicsEGLRegisterImage): its planes as arrays, which textures and surfaces read and write and
+ * streams copy, or as addresses. Nothing orders the work of the others who have the image: wait for it first, and have them
+ * wait for a fence of the stream.
+ *
+ * CUDA's guide says that only a Tegra has it; an H200 was seen to take images of GL's textures.
+ *
+ * @example
+ * ```ts ignore
+ * import { CudaContext, CudaEglImage } from "@samepage/interop/cuda";
+ * import { EglContext, eglDevices } from "@samepage/interop/egl";
+ *
+ * using cuda = CudaContext.open();
+ * using egl = EglContext.open({ device: eglDevices().find((device) => device.cuda === 0)!.index });
+ * using picture = egl.image.allocate({ format: "RGBA", width: 256, height: 256 });
+ * egl.queue.finish(); // an EGLImage orders nothing
+ * using image = CudaEglImage.register(cuda, picture.planes[0].handle.image);
+ * using pixels = cuda.allocate({ shape: [256, 256, 4], dtype: "u8" });
+ * cuda.stream.copyFromArray(image.arrays[0], pixels);
+ * ```
  */
 export class CudaEglImage extends NativeObject {
   /** Its end of life: the image is CUDA's until then. */
   readonly resource: Resource;
-  /** The `cudaArray_t` of each plane; none where the planes have addresses. */
-  readonly arrays: readonly bigint[];
+  /** The planes; none where they have addresses. */
+  readonly arrays: readonly CudaArray[];
   /** The address of each plane; none where the planes are arrays. */
-  readonly addresses: readonly bigint[];
+  readonly addresses: readonly Address[];
 
   private constructor(context: CudaPrimaryContext, image: bigint) {
     super();
     const undo: Undo = [];
+    const struct = new FrameStruct();
     try {
       const out = new BigUint64Array(1);
       const register = "cudaGraphicsEGLRegisterImage";
@@ -36,17 +58,23 @@ export class CudaEglImage extends NativeObject {
       const handle = out[0] as CudaGraphicsResource;
       const release = "cudaGraphicsUnregisterResource";
       owned(context, "cuda.eglImage", undo, () => checkRelease(cudaEgl()[release](handle), release));
-      const struct = new FrameStruct();
       const fn = "cudaGraphicsResourceGetMappedEglFrame";
       context.within(() => check(cudaEgl()[fn](struct.bytes, handle, 0, 0), fn));
-      const planes = Array.from({ length: struct.planeCount }, (_, i) => i);
-      this.arrays = struct.isArrays ? planes.map((i) => struct.arrayOf(i)) : [];
-      this.addresses = struct.isArrays ? [] : planes.map((i) => struct.addressOf(i));
     } catch (error) {
       throwAll([error, ...unwind(undo)], "registering an EGLImage");
       throw error;
     }
     this.resource = new Resource({ name: `cuda EGLImage (${context.name})`, owners: [context.resource], undo });
+    const planes = Array.from({ length: struct.planeCount }, (_, i) => i);
+    this.addresses = struct.isArrays ? [] : planes.map((i) => struct.addressOf(i));
+    try {
+      const arrayOf = (i: number) => CudaArray.over(context, struct.arrayOf(i) as ArrayHandle, this);
+      this.arrays = struct.isArrays ? planes.map(arrayOf) : [];
+    } catch (error) {
+      throwAll([error, ...unwind([() => this.resource.dispose()])], "registering an EGLImage");
+      throw error;
+    }
+    finalizers.register(this, this.resource, this);
   }
 
   /**

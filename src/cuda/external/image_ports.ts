@@ -1,13 +1,16 @@
 import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
+import type { GlPort } from "../../core/device/gl_port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory } from "../../core/device/memory.ts";
 import { LayoutError, messageOf, type Refusal } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Tensor, TensorInit } from "../../core/tensors/tensor.ts";
 import { assertWithin } from "../arrays/extent.ts";
 import type { CudaImageFormat } from "../arrays/format.ts";
 import { MARKER } from "../driver.ts";
+import { crossingOf, glResourceOf } from "../egl/gl_resource.ts";
 import type { CudaStreamContext } from "../stream.ts";
 import { copyPixels } from "../transfers/array.ts";
 import { type ExternalImage, importImage } from "./memory.ts";
@@ -20,8 +23,9 @@ interface ImportingTarget extends Target, Required<CudaImageFormat> {
 }
 
 /**
- * Images of other APIs as images of one format, by opaque fds. Only images in the driver's own order of pixels come so: over
- * rows of pixels a driver was seen to answer success and to show wrong pixels (facts/gpu.md).
+ * Images of other APIs as images of one format: OpenGL's by their names, others by opaque fds. Of those, only images in the
+ * driver's own order of pixels come: over rows of pixels a driver was seen to answer success and to show wrong pixels
+ * (facts/gpu.md).
  */
 export function imagePortsOf<T extends Tensor<CudaArray>>(
   target: ImportingTarget,
@@ -29,11 +33,13 @@ export function imagePortsOf<T extends Tensor<CudaArray>>(
 ): Memory<T, ExternalImage> {
   const { context } = target;
   const { uuid } = context.id;
+  const device = uuid === undefined ? {} : { uuid };
   const images: Images<ExternalImage> = {
     exports: [],
-    imports: [{ kind: KIND, device: uuid === undefined ? {} : { uuid } }],
+    imports: [{ kind: KIND, device }, { kind: "gl-image", device }],
     refuse: (source) => refuseSource(target, source),
-    import: (port) => imported(target, port),
+    import: (port, _access, { range }) =>
+      port.kind === KIND ? imported(target, port) : glImage(target, port, range.allocation),
   };
   return {
     exports: [],
@@ -88,4 +94,10 @@ function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort
   const image = importImage(context, { fd: memory.takeFd(), byteLength, dedicated }, place);
   // Kernels get no more than a handle of a texture: so the stream itself waits for what comes before the image.
   return { handles: [image], begin: () => MARKER, release: () => image.release() };
+}
+
+/** A texture or a renderbuffer of OpenGL's, whose array is known once it is mapped. */
+function glImage({ context }: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ExternalImage> {
+  const resource = glResourceOf(context, block, port.objects[0] as GlPort);
+  return { ...crossingOf(resource), handles: [resource] };
 }

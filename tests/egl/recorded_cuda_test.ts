@@ -1,0 +1,231 @@
+/**
+ * OpenGL's textures and buffers in CUDA, over a recording of CUDA's functions and a real OpenGL ES: what is called when, with
+ * which context current, and what ends when.
+ */
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import {
+  AccessError,
+  ArgumentError,
+  InteropError,
+  MapperGraph,
+  NativeCallError,
+  NoRouteError,
+} from "@samepage/interop";
+import { CudaContext, CudaEglImage } from "@samepage/interop/cuda";
+import { EglContext } from "@samepage/interop/egl";
+import { cudaEglFrame } from "../../ffi/cuda_egl/structs.ts";
+import { cudaArraySurfaceLoadStore } from "../../ffi/cuda_runtime/constants.ts";
+import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
+import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
+import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
+import { setTap } from "../../src/core/native/library.ts";
+import { cudaEgl } from "../../src/cuda/egl/library.ts";
+import { egl as native } from "../../src/egl/library.ts";
+import { recordedTests } from "../cuda/recorded.ts";
+import { missing } from "./help.ts";
+
+const [RESOURCE, ARRAY, ADDRESS] = [0x55n, 0x77n, 0x7000_0000n];
+
+/** The calls, each with what it was told, and whether a GL context was current. */
+let calls: unknown[][] = [];
+/** The call that fails. */
+let failing: string | undefined;
+
+function answer(name: string, ...about: unknown[]): number {
+  calls.push([name, ...about, native().eglGetCurrentContext() === 0n ? "outside" : "inside"]);
+  return failing === name ? cudaErrorInvalidValue : 0;
+}
+
+const FUNCTIONS: Record<string, (...args: never[]) => number> = {
+  cudaGraphicsGLRegisterImage(out: BigUint64Array, name: number, target: number, flags: number) {
+    out[0] = RESOURCE;
+    return answer("registerImage", name > 0, target, flags);
+  },
+  cudaGraphicsGLRegisterBuffer(out: BigUint64Array, name: number, flags: number) {
+    out[0] = RESOURCE;
+    return answer("registerBuffer", name > 0, flags);
+  },
+  cudaGraphicsMapResources: () => answer("map"),
+  cudaGraphicsUnmapResources: () => answer("unmap"),
+  cudaGraphicsSubResourceGetMappedArray: (out: BigUint64Array) => (out[0] = ARRAY, answer("array")),
+  cudaGraphicsResourceGetMappedPointer: (out: BigUint64Array) => (out[0] = ADDRESS, answer("address")),
+  cudaGraphicsUnregisterResource: () => answer("unregister"),
+  cudaGraphicsEGLRegisterImage: (out: BigUint64Array) => (out[0] = RESOURCE, answer("registerEglImage")),
+  cudaGraphicsResourceGetMappedEglFrame(into: Uint8Array) {
+    new DataView(into.buffer).setBigUint64(cudaEglFrame.fields.array_0.offset, ARRAY, true);
+    into[cudaEglFrame.fields.planeCount.offset] = 1;
+    return answer("frame");
+  },
+} as Record<string, (...args: never[]) => number>;
+
+const test = recordedTests({
+  cudaGetDeviceProperties(properties: Uint8Array) { // it says that it is the device that GL draws on
+    new TextEncoder().encodeInto("Recorder\0", properties);
+    using egl = EglContext.open();
+    properties.set(Uint8Array.fromHex(egl.id.uuid!), 256);
+    return 0;
+  },
+  cudaDeviceGetAttribute: (value: Int32Array) => (value[0] = 32768, 0),
+  cudaArrayGetInfo(format: Uint8Array, extent: Uint8Array, flags: Uint8Array) {
+    writeCudaChannelFormatDesc(new DataView(format.buffer), 0, { x: 8, y: 8, z: 8, w: 8, f: 1 });
+    writeCudaExtent(new DataView(extent.buffer), 0, { width: 8n, height: 4n, depth: 0n });
+    new DataView(flags.buffer).setUint32(0, cudaArraySurfaceLoadStore, true);
+    return answer("info");
+  },
+  cudaCreateSurfaceObject: (out: BigUint64Array) => (out[0] = 1n, 0),
+  cudaDestroySurfaceObject: () => 0,
+} as never);
+
+const RGBA = { dtype: "u8", channels: 4 } as const;
+const SIZE = { format: "RGBA", width: 8, height: 4 } as const;
+
+interface There {
+  readonly egl: EglContext;
+  readonly cuda: CudaContext;
+  readonly graph: MapperGraph;
+}
+
+/** A test with both contexts, where there is EGL. */
+function over(name: string, run: (there: There) => unknown): void {
+  if (missing() !== undefined) return;
+  test(`GL: ${name}`, async () => {
+    using cuda = CudaContext.open();
+    setTap((api, functions) => {
+      if (api !== "cuda_egl") return functions;
+      return { ...functions, ...FUNCTIONS };
+    });
+    cudaEgl();
+    setTap(undefined);
+    using egl = EglContext.open();
+    using graph = new MapperGraph([egl, cuda]);
+    [calls, failing] = [[], undefined];
+    await run({ egl, cuda, graph });
+    failing = undefined;
+  });
+}
+
+over(
+  "a texture is registered once, mapped for each map, and unregistered before it is deleted",
+  ({ egl, cuda, graph }) => {
+    {
+      using picture = egl.image.allocate(SIZE);
+      egl.queue.finish();
+      for (let i = 0; i < 2; i++) {
+        using mapped = graph.map(picture.planes[0], cuda.image(RGBA));
+        assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [
+          ["egl.image→cuda.image", "alias"],
+        ]);
+        assertEquals(mapped.handle, ARRAY);
+        using _surface = mapped.array.surface();
+      }
+    }
+    const turn = [["map", "inside"], ["array", "inside"], ["info", "outside"], ["unmap", "inside"]];
+    assertEquals(calls, [
+      ["registerImage", true, GL_TEXTURE_2D, 4, "inside"],
+      ...turn,
+      ...turn,
+      ["unregister", "inside"],
+    ]);
+    assertEquals(native().eglGetCurrentContext(), 0n);
+  },
+);
+
+over("a renderbuffer goes by its own target", ({ egl, cuda, graph }) => {
+  using picture = egl.image.allocate({ ...SIZE, storage: "renderbuffer" });
+  using _mapped = graph.map(picture.planes[0], cuda.image(RGBA));
+  assertEquals(calls[0], ["registerImage", true, GL_RENDERBUFFER, 4, "inside"]);
+});
+
+over("a buffer is memory at an address, and a part of it begins there", ({ egl, cuda, graph }) => {
+  using buffer = egl.buffer.allocate({ shape: [64], dtype: "u32" });
+  {
+    using mapped = graph.map(buffer, cuda);
+    assertEquals([mapped.address, mapped.memory], [ADDRESS, "external"]);
+  }
+  using part = buffer.slice({ shape: [4], dtype: "u32", byteOffset: 32 });
+  using mapped = graph.map(part, cuda);
+  assertEquals(mapped.address, ADDRESS + 32n);
+  assertEquals(calls.map(([name]) => name), [
+    ...["registerBuffer", "map", "address", "unmap"],
+    ...["map", "address"],
+  ]);
+});
+
+over("two readers share one map, and GL uses the buffer again after both", ({ egl, cuda, graph }) => {
+  using buffer = egl.buffer.allocate({ shape: [64], dtype: "u8" });
+  const one = graph.map(buffer, cuda, { access: "read" });
+  const other = graph.map(buffer, cuda, { access: "read" });
+  const use = () => egl.queue.read(buffer, new Uint8Array(64));
+  assertThrows(use, AccessError, "mapped to another driver");
+  one[Symbol.dispose]();
+  assertThrows(use, AccessError, "mapped to another driver");
+  other[Symbol.dispose]();
+  use();
+  assertEquals(calls.map(([name]) => name), ["registerBuffer", "map", "address", "address", "unmap"]);
+});
+
+over("a picture that is mapped to be read is not read by GL meanwhile", ({ egl, cuda, graph }) => {
+  using picture = egl.image.allocate(SIZE);
+  const mapped = graph.map(picture.planes[0], cuda.image(RGBA), { access: "read" });
+  assertThrows(() => egl.queue.read(picture, new Uint8Array(128)), AccessError, "GL must not use it");
+  assertThrows(() => egl.queue.run([{ picture, access: "read" }], () => {}), AccessError, "uses[0].picture");
+  mapped[Symbol.dispose]();
+  egl.queue.read(picture, new Uint8Array(128));
+});
+
+for (const fails of ["registerImage", "map", "array", "info"]) {
+  over(`where ${fails} fails, the picture is GL's again, and the next map works`, ({ egl, cuda, graph }) => {
+    using picture = egl.image.allocate(SIZE);
+    egl.queue.finish();
+    const map = () => graph.map(picture.planes[0], cuda.image(RGBA));
+    failing = fails;
+    const error = assertThrows(() => {
+      using mapped = map();
+      return mapped.array;
+    }, NativeCallError);
+    assertEquals(error.code, cudaErrorInvalidValue);
+    failing = undefined;
+    assertEquals(calls.filter(([name]) => name === "unmap").length, ["array", "info"].includes(fails) ? 1 : 0);
+    egl.queue.clear(picture, [0, 0, 0, 1]);
+    using mapped = map();
+    assertEquals(mapped.handle, ARRAY);
+  });
+}
+
+over("an unmap that fails is the error of the map's end", ({ egl, cuda, graph }) => {
+  using picture = egl.image.allocate(SIZE);
+  const mapped = graph.map(picture.planes[0], cuda.image(RGBA));
+  failing = "unmap";
+  assertThrows(() => mapped[Symbol.dispose](), InteropError, "cudaGraphicsUnmapResources failed");
+  failing = undefined;
+  assertEquals(picture.planes[0].handle.lent, 0);
+});
+
+over("what CUDA has no arrays of is refused, with the reason", ({ egl, cuda, graph }) => {
+  using rgb = egl.image.allocate({ ...SIZE, format: "RGB" });
+  assertThrows(() => graph.map(rgb.planes[0], cuda.image(RGBA)), NoRouteError, "its pixels are 3 × u8");
+  using picture = egl.image.allocate(SIZE);
+  const { refused } = assertThrows(() => graph.map(picture, cuda.image(RGBA)), NoRouteError);
+  assertStringIncludes(refused.map(({ reason }) => reason).join(), "it is a frame");
+  assertEquals(calls, []);
+});
+
+over("an EGLImage is CUDA's arrays, until it ends", ({ egl, cuda }) => {
+  using picture = egl.image.allocate(SIZE);
+  const { image: handle } = picture.planes[0].handle;
+  {
+    using image = CudaEglImage.register(cuda, handle);
+    const [array] = image.arrays;
+    assertEquals([array.handle, array.shape, image.addresses], [ARRAY, [4, 8, 4], []]);
+    using _surface = array.surface();
+    image.usedBy(cuda.stream.fence());
+  }
+  assertEquals(calls.map(([name]) => name), ["registerEglImage", "frame", "info", "unregister"]);
+  assertThrows(() => CudaEglImage.register(cuda, 0n), ArgumentError, "expected a handle");
+  for (const fails of ["registerEglImage", "frame", "info"]) {
+    [calls, failing] = [[], fails];
+    assertThrows(() => CudaEglImage.register(cuda, handle), NativeCallError);
+    const registered = fails !== "registerEglImage";
+    assertEquals(calls.some(([name]) => name === "unregister"), registered, fails);
+  }
+});
