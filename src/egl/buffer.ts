@@ -42,12 +42,12 @@ export class GlBuffer {
     }
   }
 
-  /** Reads bytes of it, from one on. GL waits for its commands that write them. The context is current. */
+  /** Reads bytes of it, from one on. GL waits for its commands that write them. The context is current. For those who write backends. */
   read(first: number, into: Uint8Array<ArrayBuffer>): void {
     this.#mapped(first, into.length, gl.GL_MAP_READ_BIT, (bytes) => into.set(bytes));
   }
 
-  /** Writes bytes of it. GL waits for its commands that use them. The context is current. */
+  /** Writes bytes of it. GL waits for its commands that use them. The context is current. For those who write backends. */
   write(first: number, from: Uint8Array<ArrayBuffer>): void {
     this.#mapped(first, from.length, gl.GL_MAP_WRITE_BIT, (bytes) => bytes.set(from));
   }

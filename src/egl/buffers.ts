@@ -130,8 +130,9 @@ function tooLong(end: number, byteLength: number): LayoutError {
 
 /** The length of a buffer in bytes. The context is current. */
 function lengthOf(name: number): number {
-  if (gles().glIsBuffer(name) === 0) {
-    checkGl("glIsBuffer");
+  const answer = gles().glIsBuffer(name);
+  checkGl("glIsBuffer");
+  if (answer === 0) {
     throw checks.wrong(
       "buffer",
       `the context knows no buffer ${name}.`,

@@ -11,7 +11,8 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import type { EglBase } from "./base.ts";
 import { type GlFormat, heldFormats, planeSize } from "./formats.ts";
-import { checks } from "./library.ts";
+import { checkGl } from "./errors.ts";
+import { checks, gles } from "./library.ts";
 import { clearCall, portsOf } from "./memory.ts";
 import { EglPicture, type Origin, type Storage } from "./picture.ts";
 import { EglTensor } from "./tensor.ts";
@@ -88,7 +89,7 @@ export class EglImages implements MemoryTarget<EglTensor> {
    * A picture over textures that a program has made: they stay its own, and live longer.
    *
    * @param init what they hold; wrong sizes are not noticed
-   * @throws {ArgumentError} for another number of textures than the format has planes.
+   * @throws {ArgumentError} for another number of textures than the format has planes, and for names of none.
    */
   wrap(init: EglTextureInit): Frame<EglTensor> {
     const { textures, ...image } = optionsIn(init, WRAPPED, "init");
@@ -97,7 +98,9 @@ export class EglImages implements MemoryTarget<EglTensor> {
     if (!Array.isArray(textures) || textures.length !== length) {
       throw checks.wrong("textures", `expected the names of ${length} textures for ${info.format}.`);
     }
-    const names = textures.map((name, i) => whole(name, `textures[${i}]`, 1));
+    const names = checks.itemsIn<number>(textures, "textures").map((name, i) => whole(name, `textures[${i}]`, 1));
+    this.context.resource.assertLive();
+    this.context.openContext.within(() => names.forEach(assertTexture));
     return this.#frame(info, (i) => ({ from: "texture", name: names[i] }), undefined);
   }
 
@@ -141,6 +144,18 @@ export class EglImages implements MemoryTarget<EglTensor> {
       throw error;
     }
   }
+}
+
+/** Throws unless it is a texture's name. The context is current. */
+function assertTexture(name: number, i: number): void {
+  const answer = gles().glIsTexture(name);
+  checkGl("glIsTexture");
+  if (answer !== 0) return;
+  throw checks.wrong(
+    `textures[${i}]`,
+    `the context knows no texture ${name}.`,
+    "A name is a texture's once glBindTexture has taken it. Attach to the context that made it: EglContext.attach().",
+  );
 }
 
 /** The driver decides how its own memory is tiled. */

@@ -85,6 +85,26 @@ test("a picture of several planes, mapped to the host", ({ egl, graph }) => {
   mapped.planes[0].bytes().fill(3);
 });
 
+test("a buffer, written, read, mapped to the host, and wrapped", ({ egl, graph }) => {
+  using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
+  egl.queue.write(buffer, new Uint8Array(16).fill(5));
+  {
+    using mapped = graph.map(buffer, host, { copy: "allow" });
+    mapped.bytes()[0] = 6;
+  }
+  using wrapped = egl.buffer.wrap(buffer.handle.name, { shape: [2], dtype: "u8" });
+  const seen = new Uint8Array(2);
+  egl.queue.read(wrapped, seen);
+  assertEquals([...seen], [6, 5]);
+});
+
+test("a program's own texture", ({ egl }) => {
+  using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
+  const [{ handle: { name } }] = picture.planes;
+  using wrapped = egl.image.wrap({ format: "RGBA", width: 8, height: 8, textures: [name] });
+  assertEquals(wrapped.planes[0].handle.name, name);
+});
+
 test("a program's own commands", ({ egl }) => egl.queue.run([], (gl) => gl.glFlush()));
 
 test("contexts that wait for each other", async ({ egl }) => {

@@ -8,6 +8,7 @@ import {
 } from "../../ffi/opencl/mod.ts";
 import { EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
 import type { Sockets } from "../../ffi/channel/functions.ts";
+import type { ClEgl } from "../../ffi/opencl_egl/functions.ts";
 import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Semaphores } from "../../ffi/opencl_semaphore/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
@@ -202,6 +203,13 @@ const OPENCL_EXTERNAL: Failures<ExternalMemory> = {
   clEnqueueReleaseExternalMemObjectsKHR: code(CL_OUT_OF_RESOURCES),
 };
 
+/** OpenCL's images over EGL's. */
+const OPENCL_EGL: Failures<ClEgl> = {
+  clCreateFromEGLImageKHR: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+  clEnqueueAcquireEGLObjectsKHR: code(CL_OUT_OF_RESOURCES),
+  clEnqueueReleaseEGLObjectsKHR: code(CL_OUT_OF_RESOURCES),
+};
+
 /** OpenCL's semaphores. */
 const OPENCL_SEMAPHORE: Failures<Semaphores> = {
   clCreateSemaphoreWithPropertiesKHR: create(CL_OUT_OF_RESOURCES),
@@ -248,6 +256,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   cxxabi: CXXABI,
   dmabuf: DMABUF,
   opencl: OPENCL,
+  opencl_egl: OPENCL_EGL,
   opencl_external: OPENCL_EXTERNAL,
   opencl_semaphore: OPENCL_SEMAPHORE,
   opencl_usm: OPENCL_USM,

@@ -16,6 +16,7 @@ import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
+import { SYMBOLS as OPENCL_EGL } from "../../ffi/opencl_egl/symbols.ts";
 import { SYMBOLS as OPENCL_EXTERNAL } from "../../ffi/opencl_external/symbols.ts";
 import { SYMBOLS as OPENCL_SEMAPHORE } from "../../ffi/opencl_semaphore/symbols.ts";
 import { SYMBOLS as OPENCL_USM } from "../../ffi/opencl_usm/symbols.ts";
@@ -34,6 +35,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   cxxabi: CXXABI,
   dmabuf: DMABUF,
   opencl: OPENCL,
+  opencl_egl: OPENCL_EGL,
   opencl_external: OPENCL_EXTERNAL,
   opencl_semaphore: OPENCL_SEMAPHORE,
   opencl_usm: OPENCL_USM,

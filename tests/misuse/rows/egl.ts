@@ -141,6 +141,72 @@ export default table(import.meta, {
     (egl) => egl.image.wrap({ ...RGBA, textures: [0] }),
     { error: LayoutError, api: "core", argument: "textures[0]", message: /expected at least 1/ },
   ),
+  "a texture that nobody has made": withEgl(
+    (egl) => egl.image.wrap({ ...RGBA, textures: [7777] }),
+    wrong("textures[0]", /knows no texture 7777/, /EglContext.attach/),
+  ),
+  "textures that are no list": withEgl(
+    (egl) => egl.image.wrap({ ...RGBA, textures: any({ 0: 1, length: 1 }) }),
+    wrong("textures", /expected the names of 1 textures/),
+  ),
+  "a buffer without elements": withEgl(
+    (egl) => egl.buffer.allocate({ shape: [0], dtype: "u8" }),
+    { error: LayoutError, api: "core", argument: "shape[0]", message: /expected at least 1/ },
+  ),
+  "a buffer of a type that nobody knows": withEgl(
+    (egl) => egl.buffer.allocate({ shape: [4], dtype: any("vec4") }),
+    { error: LayoutError, api: "core", argument: "dtype", message: /expected a dtype/, hint: /Use one of/ },
+  ),
+  "a buffer of a context that has ended": {
+    run() {
+      const egl = EglContext.open();
+      egl[Symbol.dispose]();
+      egl.buffer.allocate({ shape: [4], dtype: "u8" });
+    },
+    fails: { error: DisposedError, api: "core", message: /egl context .* was disposed/ },
+  },
+  "a buffer that nobody has made": withEgl(
+    (egl) => egl.buffer.wrap(7777, { shape: [4], dtype: "u8" }),
+    wrong("buffer", /knows no buffer 7777/, /EglContext.attach/),
+  ),
+  "a buffer by its tensor": withEgl((egl) => {
+    using buffer = egl.buffer.allocate({ shape: [4], dtype: "u8" });
+    egl.buffer.wrap(any(buffer), { shape: [4], dtype: "u8" });
+  }, { error: LayoutError, api: "core", argument: "buffer", message: /expected a whole number/ }),
+  "elements beyond a buffer's end": withEgl((egl) => {
+    using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
+    egl.buffer.wrap(buffer.handle.name, { shape: [16], dtype: "u8", byteOffset: 1 });
+  }, unfit("init", /end at byte 17 of a buffer that has 16/)),
+  "a read of a buffer into too little": withEgl((egl) => {
+    using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
+    egl.queue.read(buffer, new Uint8Array(15));
+  }, unfit("into", /expected the 16 bytes .* got 15/)),
+  "a part beyond a buffer's end": withEgl((egl) => {
+    using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
+    buffer.slice({ shape: [16], dtype: "u8", byteOffset: 1 });
+  }, { error: LayoutError, api: "core", argument: "layout", message: /outside/ }),
+  "a buffer as a picture": withEgl((egl) => {
+    using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
+    egl.queue.clear(any(buffer), [0, 0, 0, 0]);
+  }, wrong("picture", /expected an EglTensor, got an EglBufferTensor/)),
+  "a buffer of another context": withEgl((egl) => {
+    using other = EglContext.open();
+    using buffer = other.buffer.allocate({ shape: [4], dtype: "u8" });
+    egl.queue.write(buffer, new Uint8Array(4));
+  }, wrong("to", /belongs to another context/, /Use it there/)),
+  "a buffer and a picture as one use": withEgl((egl) => {
+    using buffer = egl.buffer.allocate({ shape: [4], dtype: "u8" });
+    using picture = egl.image.allocate(RGBA);
+    egl.queue.run([any({ buffer, picture })], () => {});
+  }, wrong("uses[0]", /a picture and a buffer/, /two uses/)),
+  "a use of a picture as a buffer": withEgl((egl) => {
+    using picture = egl.image.allocate(RGBA);
+    egl.queue.run([any({ buffer: picture })], () => {});
+  }, wrong("uses[0].buffer", /expected an EglBufferTensor, got a Frame/)),
+  "a use of nothing": withEgl(
+    (egl) => egl.queue.run([any({ access: "read" })], () => {}),
+    wrong("uses[0].picture", /expected an EglTensor, got undefined/),
+  ),
   "a colour of three numbers": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     egl.queue.clear(picture, [1, 0, 0]);
@@ -170,7 +236,7 @@ export default table(import.meta, {
   "a write to a renderbuffer": withEgl((egl) => {
     using picture = egl.image.allocate({ ...RGBA, storage: "renderbuffer" });
     egl.queue.write(picture, new Uint8Array(128));
-  }, unfit("picture", /only drawn to/, /Write to a texture/)),
+  }, unfit("to", /only drawn to/, /Write to a texture/)),
   "a tensor of the host's": withEgl((egl) => {
     using tensor = host.allocate({ shape: [4, 8, 4], dtype: "u8" });
     egl.queue.clear(any(tensor), [0, 0, 0, 0]);
@@ -270,8 +336,21 @@ export default table(import.meta, {
       using sync = egl.reusableSync();
       const fence = egl.attachFence(sync.handle);
       say(fence.reached(), (sync.signal(), sync.signalled), fence.reached(), (sync.reset(), sync.signalled));
+      using buffer = egl.buffer.allocate({ shape: [4], dtype: "u8" });
+      using wrapped = egl.buffer.wrap(buffer.handle.name, { shape: [2], dtype: "u8", byteOffset: 2 });
+      egl.queue.write(wrapped, Uint8Array.of(5, 6));
+      egl.queue.finish();
+      const bytes = new Uint8Array(4);
+      egl.queue.read(buffer, bytes);
+      say(String(bytes), egl.buffer.is(buffer));
       say(egl.image.is(picture.planes[0]), picture instanceof Frame, handle.isSameAs(other.planes[0].handle));
     }),
-    says: ["true true true true true", "true true 0 true true", "false true true false", "true true false"],
+    says: [
+      "true true true true true",
+      "true true 0 true true",
+      "false true true false",
+      "0,0,5,6 true",
+      "true true false",
+    ],
   },
 });
