@@ -13,15 +13,13 @@ import {
   writeUdmabufCreate,
 } from "../../ffi/dmabuf/structs.ts";
 import { O_CLOEXEC } from "../../ffi/libc/constants.ts";
-import { ENOENT, ENXIO } from "../../ffi/libc/errors.ts";
 import { LayoutError } from "../core/errors.ts";
 import type { Undo } from "../core/life/undo.ts";
+import { type DeviceFile, lookAtDeviceFile, openDeviceFile } from "../core/native/device_file.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { createMemfd } from "../core/native/memfd.ts";
-import { libc, libcError } from "../core/native/libc.ts";
 import { textOf } from "../core/native/mappings.ts";
 import { PAGE } from "../core/native/pages.ts";
-import { cString } from "../core/native/text.ts";
 import { checks, ioctl, made, structOf } from "./library.ts";
 
 /** Where dma-bufs can come from. */
@@ -39,17 +37,13 @@ export interface Allocator {
 }
 
 /** A kind of allocator. */
-interface Kind {
+interface Kind extends DeviceFile {
   readonly kind: Allocator["kind"];
   /** The folder of its nodes, and which of its files they are. */
   readonly folder: string;
   readonly names: RegExp;
   /** The nodes that are looked for where the folder may not be read. */
   readonly usual: readonly string[];
-  /** What makes the node appear. */
-  readonly missing: string;
-  /** The group that Debian's udev gives it to. */
-  readonly group: string;
   /** Makes a dma-buf by the open node. */
   allocate(node: number, byteLength: number): number;
 }
@@ -134,29 +128,21 @@ const known = new Map<string, Allocator>();
 
 /** A node, open or closed. */
 export function allocatorAt(node: string, again = false): Allocator | undefined {
-  const kind = KINDS.find(({ folder, names }) => {
-    const name = node.slice(folder.length + 1);
-    return node.startsWith(`${folder}/`) && !name.includes("/") && names.test(name);
-  });
+  const kind = kindOf(node);
   if (kind === undefined) return undefined;
   if (again || !known.has(node)) known.set(node, lookAt(node, kind));
   return known.get(node);
 }
 
-function lookAt(node: string, { kind, missing, group }: Kind): Allocator {
-  const fd = libc().open(cString(node), O_RDWR | O_CLOEXEC, 0);
-  if (fd >= 0) {
-    closeFd(fd);
-    return { node, kind, open: true };
-  }
-  const { code, codeName } = libcError("open");
-  if (code === ENOENT || code === ENXIO) {
-    return { node, kind, open: false, reason: `there is no ${node}.`, remedy: missing };
-  }
-  const remedy =
-    `Join the group that owns it (ls -l ${node}; ${group} on Debian): usermod -aG ${group} $USER, then log ` +
-    "in again. In a container, pass the node in.";
-  return { node, kind, open: false, reason: `${node} cannot be opened by this user (${codeName}).`, remedy };
+function kindOf(node: string): Kind | undefined {
+  return KINDS.find(({ folder, names }) => {
+    const name = node.slice(folder.length + 1);
+    return node.startsWith(`${folder}/`) && !name.includes("/") && names.test(name);
+  });
+}
+
+function lookAt(node: string, about: Kind): Allocator {
+  return { node, kind: about.kind, ...lookAtDeviceFile(node, about) };
 }
 
 /** Every allocator that this machine has or could have, the best first. */
@@ -215,7 +201,7 @@ export function fromMemfd(memfd: number, offset: number, size: number): number {
 }
 
 function through(path: string, use: (node: number) => number): number {
-  const node = libc().open(cString(path), O_RDWR | O_CLOEXEC, 0);
-  if (node < 0) throw libcError("open", allocatorAt(path, true)?.remedy);
+  const node = openDeviceFile(path, kindOf(path)!);
+  if (typeof node !== "number") throw checks.wrong("from", node.reason, node.remedy);
   return made(() => use(node), [() => closeFd(node)]);
 }

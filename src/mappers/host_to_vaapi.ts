@@ -23,16 +23,10 @@ export const hostToVaapi: Mapper<HostTensor | Frame<HostTensor>, VaapiTensor | F
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const va = target.context as VaapiContext;
     if (va.resource.state !== "live") return refused(EDGE, `${va.name} was disposed.`);
-    const info = va.pictureOf(source);
-    if (info === undefined) {
-      return refused(
-        EDGE,
-        "a surface is a picture.",
-        "Make a frame of it, which has a format: Frame.of([tensor], info).",
-      );
-    }
-    const reason = va.refuse(info) ?? va.images.refuseCopy(info);
-    if (reason !== undefined) return refused(EDGE, reason, `It has surfaces of ${va.formats.join(", ")}.`);
+    const refusal = va.ports.images!.refuse!(source, access);
+    if (refusal !== undefined) return { edge: EDGE, ...refusal };
+    const reason = va.images.refuseCopy(va.pictureOf(source)!);
+    if (reason !== undefined) return refused(EDGE, reason);
     const why = "a surface is the driver's own memory";
     return plannedCopy(EDGE, why, waits.length > 0, source.withoutAddress(target, access));
   },

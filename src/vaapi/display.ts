@@ -2,10 +2,11 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
+import { openDeviceFile } from "../core/native/device_file.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { check, checks, displayOf, libva } from "./library.ts";
-import { openNode, vaapiNodes } from "./nodes.ts";
+import { RENDER_NODE, vaapiNodes } from "./nodes.ts";
 
 /** A `VADisplay` that was initialized. For those who write backends. */
 export interface Display {
@@ -53,8 +54,8 @@ const DRIVERS =
 function displayOn(node: string, driver: string | undefined, undo: Undo): Display {
   const mine: Undo = [];
   try {
-    const fd = openNode(node);
-    if (typeof fd !== "number") throw checks.wrong("node", fd.reason!, fd.remedy);
+    const fd = openDeviceFile(node, RENDER_NODE);
+    if (typeof fd !== "number") throw checks.wrong("node", fd.reason, fd.remedy);
     const kept = new Set<number>();
     mine.push(() => void (kept.size > 0 || closeFd(fd)));
     const handle = displayOf(fd);

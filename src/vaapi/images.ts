@@ -6,7 +6,7 @@ import { throwAll } from "../core/errors.ts";
 import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import type { ImageFormat } from "../core/layout/pixel_formats.ts";
-import { runsOf } from "../core/layout/runs.ts";
+import { copyElements } from "../core/layout/runs.ts";
 import type { GiveBack } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, reads, writes } from "../core/memory/access.ts";
@@ -143,24 +143,13 @@ function copyBetween(image: SurfaceImage, planes: readonly HostPlane[], way: "to
     const there = bytesAt(image.map(), image.byteLength, "vaapi", undo);
     for (const [p, { address, layout }] of planes.entries()) {
       const here = bytesAt(address, layout.byteLength, "vaapi", undo);
-      if (way === "to the image") copyPlane(there, image.layouts[p], here, layout);
-      else copyPlane(here, layout, there, image.layouts[p]);
+      if (way === "to the image") copyElements(there, image.layouts[p], here, layout);
+      else copyElements(here, layout, there, image.layouts[p]);
     }
   } catch (error) {
     failures.push(error);
   }
   throwAll([...failures, ...unwind(undo)], "copying an image");
-}
-
-/** Copies the elements of a plane from one place to another, and not what lies between its rows. */
-function copyPlane(to: Uint8Array, toLayout: Layout, from: Uint8Array, fromLayout: Layout): void {
-  const { length, dimensions } = runsOf([toLayout, fromLayout]);
-  const copy = (level: number, there: number, here: number): void => {
-    if (level < 0) return to.set(from.subarray(here, here + length), there);
-    const { count, strides: [thereTo, hereFrom] } = dimensions[level];
-    for (let i = 0; i < count; i++) copy(level - 1, there + i * thereTo, here + i * hereFrom);
-  };
-  copy(dimensions.length - 1, toLayout.byteOffset, fromLayout.byteOffset);
 }
 
 /** The surfaces that a driver shows to the CPU alike: those of a format and of a layout in memory. */
@@ -228,6 +217,6 @@ function pixelsOf({ layouts }: SurfaceImage, bytes: Uint8Array, info: ImageInfo)
   const tight = planeLayouts(info);
   const last = tight[tight.length - 1];
   const pixels = new Uint8Array(last.byteOffset + last.byteLength);
-  for (const [p, layout] of layouts.entries()) copyPlane(pixels, tight[p], bytes, layout);
+  for (const [p, layout] of layouts.entries()) copyElements(pixels, tight[p], bytes, layout);
   return pixels;
 }

@@ -1,8 +1,7 @@
 import type { Fence } from "../core/device/fence.ts";
 import type { Refusal } from "../core/errors.ts";
-import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import { type ImageInfo, imageOf, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
-import type { ImageFormat } from "../core/layout/pixel_formats.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Access } from "../core/memory/access.ts";
 import { Described, type DescribedPlane } from "../core/tensors/described.ts";
@@ -41,18 +40,10 @@ interface SurfacePlane extends DescribedPlane {
   readonly surface: VaapiSurface;
 }
 
-/** Tensors that are pictures: the format of one with these channels. */
-const BY_CHANNELS: readonly (ImageFormat | undefined)[] = ["GRAY8", undefined, undefined, "RGBA"];
-
-/** The picture that a tensor or frame is: a tensor [height, width] of bytes is `GRAY8`, [height, width, 4] is `RGBA`. */
+/** The picture that a tensor or frame is. */
 export function pictureOf({ planes, info }: Described): ImageInfo | undefined {
   if (info !== undefined) return info.type === "image" ? info : undefined;
-  const { surface, layout: { shape: [height, width, ...channels], dtype } } = planes[0] as
-    & Partial<SurfacePlane>
-    & DescribedPlane;
-  if (surface !== undefined) return surface.info;
-  const format = channels.length < 2 && dtype === "u8" ? BY_CHANNELS[(channels[0] ?? 1) - 1] : undefined;
-  return format && width > 0 && height > 0 ? imageInfo({ format, width, height }) : undefined;
+  return surfaceIn(planes)?.info ?? imageOf(planes[0].layout);
 }
 
 /** The surface that planes are of; undefined where it is not there yet. */

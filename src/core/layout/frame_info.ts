@@ -107,6 +107,15 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
   });
 }
 
+/** Tensors that are pictures: the format of one with these channels. */
+const BY_CHANNELS: readonly (ImageFormat | undefined)[] = ["GRAY8", undefined, undefined, "RGBA"];
+
+/** The image that a tensor of bytes is: `[height, width]` is `GRAY8`, `[height, width, 4]` is `RGBA`. */
+export function imageOf({ shape: [height, width, ...channels], dtype }: Layout): ImageInfo | undefined {
+  const format = channels.length < 2 && dtype === "u8" ? BY_CHANNELS[(channels[0] ?? 1) - 1] : undefined;
+  return format && width > 0 && height > 0 ? imageInfo({ format, width, height }) : undefined;
+}
+
 /**
  * A checked and frozen copy of a frame's description.
  *

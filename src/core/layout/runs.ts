@@ -37,6 +37,17 @@ export function runsOf(layouts: readonly Layout[]): Runs {
   return { length, dimensions };
 }
 
+/** Copies elements from where one layout has them to where the other has them, and not what lies between. */
+export function copyElements(to: Uint8Array, toLayout: Layout, from: Uint8Array, fromLayout: Layout): void {
+  const { length, dimensions } = runsOf([toLayout, fromLayout]);
+  const copy = (level: number, there: number, here: number): void => {
+    if (level < 0) return to.set(from.subarray(here, here + length), there);
+    const { count, strides: [thereTo, hereFrom] } = dimensions[level];
+    for (let i = 0; i < count; i++) copy(level - 1, there + i * thereTo, here + i * hereFrom);
+  };
+  copy(dimensions.length - 1, toLayout.byteOffset, fromLayout.byteOffset);
+}
+
 /** Throws unless two layouts have the same shape and dtype. */
 export function assertSameElements(
   one: Layout,
