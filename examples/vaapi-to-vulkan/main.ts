@@ -1,16 +1,16 @@
 /**
- * A surface of video in Vulkan: surface → dma-buf → Vulkan, by the fds that the driver gives; or, on a device that takes no
- * fds for reading alone, through the host's own addresses. No byte is copied. What Vulkan reads is checked against what was
- * drawn.
+ * A surface of video in Vulkan: surface → dma-buf → Vulkan, by the fds that the driver gives; or, where those are for reading
+ * and Vulkan is on the CPU, which maps them for writing, through the host's own addresses. The graph chooses, and no byte is
+ * copied. What Vulkan reads is checked against what was drawn.
  *
  * Run it as `deno run -A examples/vaapi-to-vulkan/main.ts`.
  *
  * @module
  */
 import { host, InteropError, ledger, MapperGraph } from "@samepage/interop";
-import { dmabuf, type DmaBufTensor } from "@samepage/interop/dmabuf";
+import { dmabuf } from "@samepage/interop/dmabuf";
 import { VaapiContext } from "@samepage/interop/vaapi";
-import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
+import { VulkanContext } from "@samepage/interop/vulkan";
 import { openOr } from "../cuda-edges/open.ts";
 import { print } from "../edges/report.ts";
 import { filledSurface } from "../vaapi-to-opencl/surface.ts";
@@ -31,7 +31,7 @@ function run(opened: VaapiContext): void {
   using frame = filledSurface(va);
   using buffers = graph.map(frame.surface, dmabuf, { access: "read" });
   for (const [i, plane] of buffers.planes.entries()) {
-    using onDevice = toVulkan(graph, plane, vulkan);
+    using onDevice = graph.map(plane, vulkan, { access: "read" });
     for (const step of onDevice.route.steps) print(`plane ${i}`, `${step.edge}: ${step.transfer}`);
     const seen = new Uint8Array(onDevice.layout.byteLength);
     vulkan.queue.read(onDevice, seen);
@@ -40,12 +40,4 @@ function run(opened: VaapiContext): void {
     print("pixels", same ? `the same ${seen.length} bytes` : "not those that were drawn");
     if (!same) Deno.exitCode = 1;
   }
-}
-
-function toVulkan(graph: MapperGraph, plane: DmaBufTensor, vulkan: VulkanContext): VulkanTensor {
-  const byFd = openOr(() => graph.map(plane, vulkan, { access: "read" }));
-  if (!(byFd instanceof InteropError)) return byFd;
-  print("no fd", byFd.message);
-  const shown = graph.map(plane, host, { access: "read" }); // it ends with the plane
-  return graph.map(shown, vulkan, { access: "read" });
 }

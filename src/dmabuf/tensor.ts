@@ -80,6 +80,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
       layout,
       allocation,
       start,
+      fdAccess: buffer.access,
       get address() {
         const { address } = source ?? {};
         if (address !== undefined) return address + BigInt(start - source!.start);

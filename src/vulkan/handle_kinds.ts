@@ -1,3 +1,5 @@
+import type { Access } from "../core/memory/access.ts";
+import type { VulkanDeviceType } from "./device.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { ExtensionName } from "./open_device.ts";
 
@@ -19,3 +21,8 @@ export type ExportKind = "opaque-fd" | "dma-buf";
 
 /** The best first. */
 export const EXPORT_KINDS: readonly ExportKind[] = ["opaque-fd", "dma-buf"];
+
+/** What an fd of a dma-buf has to allow: a device on the CPU maps it, as lavapipe does. */
+export function fdAccessOf({ type }: { readonly type: VulkanDeviceType }): Access | undefined {
+  return type === "cpu" ? "read-write" : undefined;
+}

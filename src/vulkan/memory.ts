@@ -19,7 +19,7 @@ import { VulkanBuffer } from "./buffer.ts";
 import { fillCall } from "./commands.ts";
 import { givenAway } from "./fds.ts";
 import { checks } from "./library.ts";
-import { EXPORT_KINDS, type ExportKind, type HandleKind, HANDLES } from "./handle_kinds.ts";
+import { EXPORT_KINDS, type ExportKind, fdAccessOf, type HandleKind, HANDLES } from "./handle_kinds.ts";
 import type { Place } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
 import { submitterOn } from "./staging.ts";
@@ -89,7 +89,7 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
     }],
     imports: [
       { kind: "opaque-fd", device: own, closed: () => closedFor(device, "opaque-fd", "imports") },
-      { kind: "dma-buf", closed: () => closedFor(device, "dma-buf", "imports") },
+      { kind: "dma-buf", fdAccess: fdAccessOf(device.facts), closed: () => closedFor(device, "dma-buf", "imports") },
       {
         kind: "host-pointer",
         closed: () => closedFor(device, "host-pointer", "imports"),

@@ -21,6 +21,7 @@ import { layout } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { adopt, adoptHandle, own } from "../../src/core/memory/own.ts";
 import { Resource } from "../../src/core/life/resource.ts";
+import { Described } from "../../src/core/tensors/described.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
@@ -83,6 +84,43 @@ Deno.test("ports: an offer holds for the device that it names; between others th
   const demands = contextOf("demands", { imports: offers }, { pci: "0:1:0.0" });
   using toDemands = graphOf(gives, demands);
   assertThrows(() => toDemands.map(tensor, demands.target), NoRouteError, "no UUID");
+});
+
+/** A tensor whose driver gives fds for reading alone. */
+class ForReading extends Made {
+  protected override describe(): Described {
+    const { layout, grant: { allocation, start } } = this;
+    return new Described(this.target, this.access, [{ layout, allocation, start, fdAccess: "read" }]);
+  }
+}
+
+Deno.test("ports: an import that maps fds for writing takes no fd for reading alone: the edge says so, or goes another way", () => {
+  const kinds: string[] = [];
+  const gives = contextOf("gives", {
+    exports: [{ kind: "dma-buf" }, pointer()],
+    allocate: () => ({ handle: 1n, release: () => {} }),
+    tensor: (init) => new ForReading(init),
+    export: (_tensor, kind) => ({ port: new Port(kind, { value: 1n }) }),
+  });
+  const takes = (offers: readonly Offer[]) =>
+    contextOf("takes", {
+      imports: offers,
+      import(port) {
+        kinds.push(port.kind);
+        return { handle: 2n };
+      },
+    });
+  using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+  const map = (...offers: Offer[]) => {
+    const other = takes(offers);
+    using graph = graphOf(gives, other);
+    graph.map(tensor, other.target, { access: "read" })[Symbol.dispose]();
+  };
+  map({ kind: "dma-buf" });
+  map({ kind: "dma-buf", fdAccess: "read-write" }, pointer());
+  assertEquals(kinds, ["dma-buf", "host-pointer"]);
+  const { message } = assertThrows(() => map({ kind: "dma-buf", fdAccess: "read-write" }), NoRouteError);
+  assertStringIncludes(message, 'its dma-buf is open for "read" only, and the driver maps what it imports');
 });
 
 Deno.test("ports: the exporter's block is told with a port to it, but not with a dma-buf, which may show a part", () => {

@@ -37,6 +37,11 @@ export interface Offer<What = ByteRange> {
   readonly kind: MemoryKind;
   /** The device it is for; any device if left out. */
   readonly device?: DeviceId;
+  /**
+   * An import by fds: what they have to allow, whatever the map is for. A driver on the CPU maps what it imports, for reading
+   * and writing. Left out, the map's own access is enough.
+   */
+  readonly fdAccess?: Access | undefined;
   /** How the bytes cross on this side; `"alias"` if left out. */
   readonly transfer?: Transfer;
   /** Why no bytes can go this way on this machine. The first call may ask the kernel; the answer is kept. */

@@ -10,7 +10,7 @@ import { type Access, reads, writes } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { findPlace, join, leave, tellPlace } from "../memory/peers.ts";
-import type { Described } from "../tensors/described.ts";
+import { Described } from "../tensors/described.ts";
 import { Frame, planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { TensorInit } from "../tensors/tensor.ts";
@@ -64,7 +64,7 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
     edge: edgeBetween(source, target),
     ...step,
     bytesMoved: moves * bytes * (Number(reads(access)) + Number(writes(access))),
-    result: source.withoutAddress(target, access), // rows and planes lie where the drivers put them
+    result: resultOf(source, target, access),
   };
 }
 
@@ -86,6 +86,14 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const resource = resourceOf(job, [...shown, ...job.grants], [source, out.line, into.line], back);
   resource.inherit(waits);
   return over(target, source, planes, resource, exported.port.modifier);
+}
+
+/** The same memory, whose fds allow what they do. Rows and planes lie where the drivers put them. */
+function resultOf(source: Described, target: Target, access: Access): Described {
+  const planes = source.planes.map(({ layout, allocation, start, fdAccess }) => (
+    { layout, allocation, start, ...(fdAccess === undefined ? {} : { fdAccess }) }
+  ));
+  return new Described(target, access, planes, source.info);
 }
 
 /** Where a plane of the result lies. */

@@ -2,10 +2,17 @@ import type { Fence } from "../device/fence.ts";
 import { type Offer, portsOf, type SampleClass } from "../device/memory.ts";
 import type { MemoryKind } from "../device/port.ts";
 import type { Refusal } from "../errors.ts";
+import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import { nameOf, type Target } from "./context.ts";
 import { type EdgeMaker, judgeShared, tryToProveShared } from "./port_proof.ts";
 import { mostOf, type Transfer } from "./route.ts";
+
+/** What is known of any memory that may go out by an fd. */
+export interface Fds {
+  /** What the fds allow, where not every access. */
+  readonly fdAccess?: Access | undefined;
+}
 
 /** What two kinds of memory have to say to each other, of their bytes or of their images. */
 export interface Ends<What> {
@@ -72,13 +79,16 @@ export function refuseEnds<What>(
 }
 
 /** Why all ways are closed to this memory: what closes the best of them. */
-export function refuseWays<What>(ways: readonly Way<What>[], what: What): Omit<Refusal, "edge"> | undefined {
+export function refuseWays<What extends Fds>(
+  ways: readonly Way<What>[],
+  what: What,
+): Omit<Refusal, "edge"> | undefined {
   const [first, ...others] = ways.map((way) => refusalOf(way, what));
   return others.includes(undefined) ? undefined : first;
 }
 
 /** The best way for this memory: the first that is open to it. */
-export function openWay<What>(ways: readonly Way<What>[], what: What): Way<What> | undefined {
+export function openWay<What extends Fds>(ways: readonly Way<What>[], what: What): Way<What> | undefined {
   return ways.find((way) => refusalOf(way, what) === undefined);
 }
 
@@ -90,7 +100,12 @@ export function needPreparing<What>(ways: readonly Way<What>[]): boolean {
 }
 
 /** Finds out what the ways have to know of this memory, until one of them is open; of that, whether both sides share it. */
-export function prepareWays<What>(edge: EdgeMaker, ends: Ends<What>, ways: readonly Way<What>[], what: What): void {
+export function prepareWays<What extends Fds>(
+  edge: EdgeMaker,
+  ends: Ends<What>,
+  ways: readonly Way<What>[],
+  what: What,
+): void {
   for (const way of ways) {
     if (refusalOf(way, what) !== undefined) continue;
     way.out.prepare?.(what);
@@ -103,7 +118,7 @@ export function prepareWays<What>(edge: EdgeMaker, ends: Ends<What>, ways: reado
 }
 
 /** What happens to the memory on the best way, how that is known, and on how many sides it is moved. */
-export function stepBy<What>(
+export function stepBy<What extends Fds>(
   edge: EdgeMaker,
   ends: Ends<What>,
   ways: readonly Way<What>[],
@@ -165,8 +180,17 @@ function canWait<What>(out: Transfer, { from, to }: Ends<What>, waits: readonly 
   return (out === "alias" ? line : portsOf(from)!.line!).canWaitForAll(waits);
 }
 
-function refusalOf<What>({ out, into }: Way<What>, what: What): Omit<Refusal, "edge"> | undefined {
-  return out.closed?.() ?? into.closed?.() ?? out.refuse?.(what) ?? into.refuse?.(what);
+function refusalOf<What extends Fds>({ out, into }: Way<What>, what: What): Omit<Refusal, "edge"> | undefined {
+  return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? out.refuse?.(what) ?? into.refuse?.(what);
+}
+
+/** An import that needs more of the fds than they allow. */
+function refuseFds<What extends Fds>({ kind, fdAccess: needed }: Offer<What>, { fdAccess }: What) {
+  if (needed === undefined || fdAccess === undefined || covers(fdAccess, needed)) return undefined;
+  return {
+    reason: `its ${kind} is open for "${fdAccess}" only, and the driver maps what it imports, for "${needed}".`,
+    remedy: "Where the CPU can map it, a graph with the host in it goes that way; or ask its owner for another fd.",
+  };
 }
 
 function holdsFor({ device }: { readonly device?: DeviceId }, other: DeviceId): boolean {

@@ -27,6 +27,8 @@ export interface ByteRange {
   readonly start: number;
   /** The host address of the first byte, if it is known. To read it may map memory for the CPU. */
   readonly address: bigint | undefined;
+  /** What an fd of it allows, where not every access. */
+  readonly fdAccess?: Access | undefined;
   /** Bytes from the first plane's beginning to the last plane's end. */
   readonly byteLength: number;
 }
@@ -72,7 +74,12 @@ export class Described {
 
   /** The range of bytes that it covers. */
   get range(): ByteRange {
-    return this.#range ??= boundingRange(this.planes);
+    return this.#range ??= boundingRange(this.planes, this.fdAccess);
+  }
+
+  /** What fds of it allow, where not every access. */
+  get fdAccess(): Access | undefined {
+    return this.planes.find(({ fdAccess = "read-write" }) => fdAccess !== "read-write")?.fdAccess;
   }
 
   /** True where there are bytes between its elements that are not its own. A copy of the range carries them as well. */
@@ -99,7 +106,7 @@ function ownBytes({ shape, dtype }: Layout): number {
   return shape.reduce((product, count) => product * count, sizeOf(dtype));
 }
 
-function boundingRange(planes: readonly DescribedPlane[]): ByteRange {
+function boundingRange(planes: readonly DescribedPlane[], fdAccess: Access | undefined): ByteRange {
   let first = planes[0];
   let end = 0;
   for (const plane of planes) {
@@ -111,6 +118,7 @@ function boundingRange(planes: readonly DescribedPlane[]): ByteRange {
     allocation,
     start,
     byteLength: end - start,
+    fdAccess,
     get address() {
       return planes.every((plane) => plane.address !== undefined) ? first.address : undefined;
     },

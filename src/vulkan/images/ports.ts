@@ -6,7 +6,7 @@ import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import { givenAway } from "../fds.ts";
-import { type ExportKind, HANDLES } from "../handle_kinds.ts";
+import { type ExportKind, fdAccessOf, HANDLES } from "../handle_kinds.ts";
 import type { VulkanImageTarget } from "../image.ts";
 import { submitterOn } from "../staging.ts";
 import type { Order } from "./abilities.ts";
@@ -66,9 +66,13 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
     kind,
     closed: () => target.base.openDevice.lacks(HANDLES[fdOf(kind)].extension),
   });
+  const fdAccess = fdAccessOf(target.base.openDevice.facts);
   const images: Images<ImageObject> = {
     exports: [{ ...exports("opaque-fd"), device }, exports("dma-buf"), { ...exports(FD_OF_ROWS), device }],
-    imports: [{ ...imports("opaque-fd"), device }, imports("dma-buf"), { ...imports(FD_OF_ROWS), device }],
+    imports: [{ ...imports("opaque-fd"), device }, { ...imports("dma-buf"), fdAccess }, {
+      ...imports(FD_OF_ROWS),
+      device,
+    }],
     refuse: (source) => refuseSource(target, source),
     export: exported,
     import: (port) => imported(target, port),
