@@ -73,7 +73,7 @@ export class OpenCLExternalMemory {
     // Nobody has tried a dma-buf: it is no alias before that.
     if (kind === "dma-buf") return { kind, prepare, judge: () => UNPROVEN };
     const { uuid } = this.#context.id;
-    return { kind, prepare, device: uuid === undefined ? {} : { uuid } };
+    return { kind, prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
   }
 
   /**

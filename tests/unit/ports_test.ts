@@ -26,7 +26,7 @@ import { Frame } from "../../src/core/tensors/frame.ts";
 import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
-import { command, FakeDriver, FakeMaker } from "./fakes.ts";
+import { command, FakeDriver, type FakeLane, FakeMaker } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 /** A tensor of a kind that is made up here. */
@@ -684,5 +684,51 @@ Deno.test(
       graph.map(frame, last.target)[Symbol.dispose]();
     }
     for (const one of [frame, graph, last, between]) one[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
+  "ports: commands that block behind a promise are made only once it has settled, and other work holds nothing up",
+  withEmptyLedger(async () => {
+    const made: string[] = [];
+    const line = new FakeDriver("taker").line();
+    const own = (fn: string) => {
+      const one = command(() => {}, { fn, blocks: true });
+      return { ...one, call: (lane: FakeLane) => (made.push(fn), one.call(lane)) };
+    };
+    const takes = contextOf("takes", {
+      line,
+      imports: [pointer({ blocks: true })],
+      import: (port) => ({ ...byAddress(port), begin: () => own("acquire"), end: () => own("release") }),
+    });
+    const source = bytes();
+    const graph = graphOf(takes);
+    const first = new ManualGate();
+    source.usedBy(first.fence);
+    assertEquals(graph.explain(source, takes.target).steps.map(({ hostWait }) => hostWait), [true]);
+    assertThrows(() => graph.map(source, takes.target), AccessError, "could never end");
+    assertEquals(made, []);
+    first.open();
+
+    const mapped = graph.map(source, takes.target) as Made;
+    assertEquals(made.splice(0), ["acquire"]);
+    const [second, third] = [new ManualGate(), new ManualGate()];
+    mapped.usedBy(second.fence); // behind one promise itself
+    line.waitFor([third.fence]); // and its line behind another
+    const ended = mapped[Symbol.asyncDispose]();
+    second.open();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    assertEquals(made, []);
+    assertThrows(() => source.view(), AccessError, "on their way back");
+    third.open();
+    let isBack = false;
+    ended.then(() => isBack = true);
+    while (!isBack) {
+      line.lane.run();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assertEquals(made, ["release"]);
+    for (const one of [graph, source, takes]) one[Symbol.dispose]();
+    line.resource.dispose();
   }),
 );

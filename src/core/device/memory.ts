@@ -44,6 +44,8 @@ export interface Offer<What = ByteRange> {
   readonly fdAccess?: Access | undefined;
   /** How the bytes cross on this side; `"alias"` if left out. */
   readonly transfer?: Transfer;
+  /** An import: true if its commands block this thread while a promise holds up their line. The host waits for it then. */
+  readonly blocks?: boolean;
   /** Why no bytes can go this way on this machine. The first call may ask the kernel; the answer is kept. */
   closed?(): Omit<Refusal, "edge"> | undefined;
   /** Why this memory cannot go this way; it may go another. No native call. */

@@ -18,6 +18,8 @@ export interface Side {
   readonly kind: string;
   /** Of what the host may see: the block. Once a view of that was moved away, what is held here is kept for good. */
   readonly shows?: Allocation | undefined;
+  /** True if its commands block while a promise holds up their line. */
+  readonly blocks?: boolean | undefined;
 }
 
 /**
@@ -58,7 +60,7 @@ export function closeBeside(port: Disposable, imported: Crossing, blocks: readon
 
 /** What one side does once the map ends, and the other after it. */
 export function wayBack(
-  { crossing, line }: Side,
+  { crossing, line, blocks = false }: Side,
   last: LastCall | undefined,
   wrote: boolean,
   next?: GiveBack,
@@ -71,7 +73,7 @@ export function wayBack(
     isBack = call === undefined;
     return call ?? (last?.isDue ? last : undefined);
   };
-  return { line: line!, once: !takesBack, step, next };
+  return { line: line!, once: !takesBack, blocks, step, next };
 }
 
 /** The last command of a side. */

@@ -71,19 +71,19 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
 function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
-  const { kind } = openWay(waysBetween(imageEnds(source.target, target)), described)!.out;
+  const { out: { kind }, into: { blocks } } = openWay(waysBetween(imageEnds(source.target, target)), described)!;
   const exported = imagesOf(source.target)!.export!(source, kind, access);
   const out = { crossing: exported, line: portsOf(source.target)!.line, kind: `${source.target.kind} export` };
   const { sent, imported } = passed(exported.port, out, imagesOf(target)!, job, access, described);
-  const blocks = imported.blocks?.map((block) => blockIn(block, target.kind, job.undo));
-  const into: Side = { crossing: imported, line: portsOf(target)!.line, kind: `${target.kind} import` };
+  const shown = imported.blocks?.map((block) => blockIn(block, target.kind, job.undo));
+  const into: Side = { crossing: imported, line: portsOf(target)!.line, kind: `${target.kind} import`, blocks };
   const { fences: waits, last } = cross(into, job.undo, reads(access), sent.fences);
   if (into.line === undefined) { for (const fence of waits) fence.waitSync(); }
   const back = wayBack(into, last, writes(access), wayBack(out, sent.last, writes(access)));
-  const { planes, shown } = blocks === undefined
+  const { planes, grants } = shown === undefined
     ? asObjects(imported, source, job.grants)
-    : inBlocks(imported, blocks, exported.port, source, job.grants[0]);
-  const resource = resourceOf(job, [...shown, ...job.grants], [source, out.line, into.line], back);
+    : inBlocks(imported, shown, exported.port, source, job.grants[0]);
+  const resource = resourceOf(job, [...grants, ...job.grants], [source, out.line, into.line], back);
   resource.inherit(waits);
   return over(target, source, planes, resource, exported.port.modifier);
 }
@@ -110,7 +110,7 @@ interface PlacedPlane {
 interface Placed {
   readonly planes: readonly PlacedPlane[];
   /** The grants of blocks that show the image to the importer. */
-  readonly shown: readonly Grant[];
+  readonly grants: readonly Grant[];
 }
 
 /** The result is an object of its driver's, which alone knows where pixels lie: its bytes are the source's. */
@@ -121,7 +121,7 @@ function asObjects({ handles }: ImportedImage, source: Mapped, lent: readonly Gr
     const grant = lent.find((one) => one.allocation === allocation && one.start <= start && end <= one.end)!;
     return { handle: handles[i], layout: layouts[i], grant, start, end };
   });
-  return { planes, shown: [] };
+  return { planes, grants: [] };
 }
 
 /** The result lies in blocks, which others may know too. Rows and planes are where the port says. */
@@ -147,7 +147,7 @@ function inBlocks(
     const start = blocks[object].start + layout.byteOffset;
     return { handle: handles[i], layout, grant: shown[object]!, start, end: start + layout.byteLength };
   });
-  return { planes, shown: shown.filter((grant) => grant !== undefined) };
+  return { planes, grants: shown.filter((grant) => grant !== undefined) };
 }
 
 /** @throws {LayoutError} where a driver tells of fewer planes than the image has, or of objects that it has not given. */

@@ -89,13 +89,13 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
   const [from, to] = [portsOf(source.target)!, portsOf(target)!];
-  const { kind } = openWay(waysBetween(endsOf(source.target, target)), described.range)!.out;
+  const { out: { kind }, into: { blocks } } = openWay(waysBetween(endsOf(source.target, target)), described.range)!;
   const fetches = reads(access) || described.hasGaps;
   const exported = from.export!(firstPlane(source), kind, described.range.byteLength, access);
   const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
   const { sent, imported } = passed(exported.port, out, to, job, access, fetches);
   const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? described.range.allocation : undefined;
-  const into: Side = { crossing: imported, line: to.line, kind: `${target.kind} import`, shows };
+  const into: Side = { crossing: imported, line: to.line, kind: `${target.kind} import`, shows, blocks };
   const { fences: waits, last } = cross(into, job.undo, fetches, sent.fences);
   if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
   const wrote = writes(access);

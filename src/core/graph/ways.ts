@@ -130,7 +130,8 @@ export function stepBy<What extends Fds>(
   const transfer = mostOf(sides.map((side) => side.transfer));
   return {
     transfer,
-    hostWait: waits.length > 0 && !canWait(sides[0].transfer, ends, waits),
+    hostWait: waits.length > 0 &&
+      (!canWait(sides[0].transfer, ends, waits) || (way.into.blocks ?? false) && anyGated(waits)),
     evidence: evidenceOf(way, sides, transfer, ends),
     moves: sides.filter((side) => side.transfer !== "alias").length,
   };
@@ -178,6 +179,10 @@ function canWait<What>(out: Transfer, { from, to }: Ends<What>, waits: readonly 
   const { line } = portsOf(to)!;
   if (line === undefined) return false;
   return (out === "alias" ? line : portsOf(from)!.line!).canWaitForAll(waits);
+}
+
+function anyGated(waits: readonly Fence[]): boolean {
+  return waits.some(({ line, mark }) => line.gatesAt(mark) !== undefined);
 }
 
 function refusalOf<What extends Fds>({ out, into }: Way<What>, what: What): Omit<Refusal, "edge"> | undefined {

@@ -106,9 +106,13 @@ function advanceIntermediate(resource: Resource): Obstacle | undefined {
 function beforeGivingBack({ hooks, work, giveBack }: Resource): Fence | undefined {
   const last = hooks?.lastWork();
   if (last !== undefined) work.add(last);
-  if (giveBack === undefined || work.line === undefined) return undefined;
-  const { line } = giveBack;
-  return work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark));
+  if (giveBack === undefined) return undefined;
+  const { line, blocks = false } = giveBack;
+  const isGated = (fence: Fence) => blocks && fence.line.gatesAt(fence.mark) !== undefined;
+  const own = line.fence();
+  if (isGated(own)) return own;
+  if (work.line === undefined) return undefined;
+  return work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark) || isGated(fence));
 }
 
 /** Submits the next command that gives the bytes back. */

@@ -49,6 +49,8 @@ export interface GiveBack {
   readonly line: Line;
   /** True if there is at most one command: once it is submitted, nothing but work in flight holds the bytes. */
   readonly once?: boolean;
+  /** True if a command blocks while a promise holds its line up: before the first, the host waits for those promises. */
+  readonly blocks?: boolean;
   /**
    * The next command: a map that publishes, or the unmap after it; undefined once nothing is left to do. Called once for
    * each `step`, from 0. `used` is false if no work was ever recorded on the resource or its dependents.

@@ -34,6 +34,7 @@ export function imagePortsOf<T extends ImageTensor>(
   const offer: Offer<Described> = {
     kind: OPAQUE_FD.kind,
     device: uuid === undefined ? {} : { uuid },
+    blocks: true,
     closed: () => problem === undefined ? undefined : { reason: problem },
   };
   const images: Images<ExternalImage> = {

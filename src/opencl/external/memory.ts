@@ -90,7 +90,8 @@ abstract class ExternalObject implements Import {
     const functions = externalMemoryOf(this.context.device);
     return {
       fn,
-      // Behind a marker, which does the waiting: with unfinished events in its own list, NVIDIA's driver (580.159) blocks.
+      blocks: true, // NVIDIA's driver (580.159) does, behind a user event that is not set
+      // Behind a marker, which does the waiting: with unfinished events in its own list, that driver blocks too.
       call: ({ queue, waitCount, waitList, slot }) => {
         const { clEnqueueMarkerWithWaitList } = opencl();
         const waits = waitCount === 0 ? 0 : clEnqueueMarkerWithWaitList(queue, waitCount, waitList, NULL);
