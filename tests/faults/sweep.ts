@@ -89,6 +89,8 @@ const ASKED_AGAIN: readonly string[] = [
   "cudart.cudaEventSynchronize",
   "cudart.cudaEventSynchronizeAsync",
   "cudart.cudaStreamSynchronize",
+  "cuda.cuDevicePrimaryCtxRetain", // while another thread waits
+  "cuda.cuDevicePrimaryCtxRelease_v2",
   "vulkan.vkGetSemaphoreCounterValue",
   "vulkan.vkWaitSemaphores",
   "vulkan.vkWaitSemaphoresAsync",
