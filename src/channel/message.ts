@@ -8,7 +8,7 @@ import { badMessage } from "./errors.ts";
 import { LONGEST, MOST_FDS } from "./packet.ts";
 
 /** What a message is about. */
-export const KINDS = { memory: 1, ring: 2 } as const;
+export const KINDS = { memory: 1, ring: 2, port: 3 } as const;
 
 /** `page` in ASCII. */
 const MAGIC = 0x6567_6170;

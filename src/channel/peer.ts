@@ -1,4 +1,5 @@
 import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { Port } from "../core/device/port.ts";
 import { DisposedError, throwAll } from "../core/errors.ts";
 import type { Target } from "../core/graph/context.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -11,6 +12,7 @@ import { Tensor } from "../core/tensors/tensor.ts";
 import { Connection, type Credentials, type Sendable } from "./connection.ts";
 import { checks, signalIn, type SignalOptions } from "./options.ts";
 import type { Packet } from "./packet.ts";
+import { portIn, portMessage } from "./port_message.ts";
 import { incoming, outgoing } from "./transfer.ts";
 
 /** Options of {@link Peer.send}. */
@@ -86,6 +88,46 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
     return packet && this.#open<R>(packet);
   }
 
+  /**
+   * Sends a port: a handle that is an fd, of any API, and what it says of itself. The port stays yours; the other side gets an
+   * fd of its own.
+   *
+   * @throws {ArgumentError} for a port without an fd.
+   * @throws {NativeCallError} if the other side has ended.
+   *
+   * @example
+   * ```ts ignore
+   * import { Port } from "@samepage/interop";
+   * import { connect } from "@samepage/interop/channel";
+   * import { EglContext } from "@samepage/interop/egl";
+   *
+   * using peer = connect("/run/user/1000/frames");
+   * using egl = EglContext.open();
+   * using stream = egl.stream({ fifo: 4 });
+   * using port = new Port("egl-stream", { fd: stream.exportFd() });
+   * await peer.sendPort(port); // there: egl.attachStream(port.fd, { fifo: 4 })
+   * ```
+   */
+  async sendPort(port: Port, options: SignalOptions = {}): Promise<void> {
+    const { signal } = signalIn(optionsIn(options, RECEIVE).signal);
+    if (!(port instanceof Port)) throw checks.wrongKind("port", "a Port", port);
+    if (port.fd < 0) throw checks.wrong("port", "it has no fd.", "Only handles that are fds go to other processes.");
+    await this.#connection.send(portMessage(port), [port.fd], signal);
+  }
+
+  /**
+   * The next port, which is yours to dispose; undefined once the other side has ended.
+   *
+   * @param kind what it has to be: `"egl-stream"`
+   * @throws {MessageError} if what came is wrong, or another kind. The connection is closed then.
+   */
+  async receivePort<K extends string>(kind: K, options: SignalOptions = {}): Promise<Port<K> | undefined> {
+    checks.assertText(kind, "kind");
+    const { signal } = signalIn(optionsIn(options, RECEIVE).signal);
+    const packet = await this.#packet(signal);
+    return packet && this.#unless(() => portIn(packet, kind));
+  }
+
   /** What comes, until the other side ends or this is disposed. @throws like {@link receive}. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     for (;;) {
@@ -118,8 +160,13 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   }
 
   #open<R extends Tensor | Frame>(packet: Packet): R {
+    return this.#unless(() => incoming(packet, this.#targets) as R);
+  }
+
+  /** Reads a message; one that is wrong closes the connection. */
+  #unless<R>(read: () => R): R {
     try {
-      return incoming(packet, this.#targets) as R;
+      return read();
     } catch (error) {
       this[Symbol.dispose]();
       throw error;

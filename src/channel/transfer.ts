@@ -159,6 +159,7 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
   using fds = packet.fds;
   const { kind, body } = decoded(packet.bytes, fds.length);
   if (kind === KINDS.ring) throw badMessage("kind", "this is a ring, not a channel: use FrameRing.open().");
+  if (kind === KINDS.port) throw badMessage("kind", "this is a port, not memory: use receivePort().");
   if (kind !== KINDS.memory) throw badMessage("kind", `expected ${KINDS.memory}, got ${kind}.`);
   const description = descriptionIn(jsonIn(body));
   const { memory, objects, planes: layouts, info, metadata, access } = description;

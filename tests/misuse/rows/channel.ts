@@ -7,6 +7,7 @@ import {
   type HostTensor,
   LayoutError,
   NativeCallError,
+  Port,
 } from "@samepage/interop";
 import { type ChannelOptions, connect, listen, MessageError, type Peer, Server } from "@samepage/interop/channel";
 import { any, collect, fails, grey, judge, open, opening, OwnError, say, settled, sleep } from "../kit.ts";
@@ -52,6 +53,36 @@ const ended = (what: string): Failure => ({
 });
 
 export default table(import.meta, {
+  "a port that is none": {
+    ...withEnds((one) => one.sendPort(any({ fd: 0 }))),
+    fails: wrong("port", /expected a Port, got an Object/),
+  },
+  "a port without an fd": {
+    ...withEnds((one) => one.sendPort(new Port("cl_mem", { value: 5n }))),
+    fails: wrong("port", /it has no fd/, /Only handles that are fds/),
+  },
+  "a port of a kind that is no text": {
+    ...withEnds((one) => one.receivePort(any(5))),
+    fails: wrong("kind", /expected a string, got a number/),
+  },
+  "a port where another is expected": {
+    ...withEnds(async (one, other) => {
+      using tensor = sharable();
+      using port = new Port("memfd", { fd: tensor.exportFd() });
+      await one.sendPort(port);
+      await other.receivePort("egl-stream");
+    }),
+    fails: { error: MessageError, api: "channel", argument: "kind", message: /a port of "egl-stream", got .* "memfd"/ },
+  },
+  "a port where memory is expected": {
+    ...withEnds(async (one, other) => {
+      using tensor = sharable();
+      using port = new Port("memfd", { fd: tensor.exportFd() });
+      await one.sendPort(port);
+      await other.receive();
+    }),
+    fails: { error: MessageError, api: "channel", argument: "kind", message: /use receivePort/ },
+  },
   "paths that are none": {
     run() {
       const none = [undefined, null, 5, {}, "", "\0hidden", "a\0b", `/tmp/${"x".repeat(104)}`];

@@ -1,0 +1,33 @@
+/**
+ * Ports on their way from one process to another: handles of any API that are an fd, such as a stream of frames.
+ *
+ * @module
+ */
+import { Port } from "../core/device/port.ts";
+import { badMessage } from "./errors.ts";
+import { decimal, record, text, whole } from "./fields.ts";
+import { decoded, encoded, jsonIn, KINDS } from "./message.ts";
+import type { Packet } from "./packet.ts";
+
+/** The most characters of a port's kind. */
+const LONGEST_KIND = 64;
+
+/** The message about a port. */
+export function portMessage({ kind, value, offset, byteLength }: Port): Uint8Array<ArrayBuffer> {
+  return encoded(KINDS.port, 1, { kind, value: `${value}`, offset, byteLength });
+}
+
+/** The port of such a kind that a message brings. @throws {MessageError} if the message is wrong. */
+export function portIn<K extends string>(packet: Packet, wanted: K): Port<K> {
+  using fds = packet.fds;
+  const { kind, body } = decoded(packet.bytes, fds.length);
+  if (kind !== KINDS.port) throw badMessage("kind", `expected a port (${KINDS.port}), got ${kind}.`);
+  const fields = record(jsonIn(body), "body", ["kind", "value", "offset", "byteLength"]);
+  const [value, offset] = [decimal(fields.value, "value", "unsigned"), whole(fields.offset, "offset")];
+  const byteLength = whole(fields.byteLength, "byteLength");
+  const given = text(fields.kind, "kind", LONGEST_KIND);
+  if (given !== wanted) throw badMessage("kind", `expected a port of "${wanted}", got one of "${given}".`);
+  if (fds.length !== 1) throw badMessage("fds", `expected 1, got ${fds.length}.`);
+  const [fd] = fds.takeAll();
+  return new Port(wanted, { fd, value, offset, byteLength });
+}
