@@ -4,6 +4,9 @@ import type { CudaGraphicsResource, CudaStream } from "./handles.ts";
 
 /** The functions of `SYMBOLS`, with C's names and the handles told apart. `Deno.dlopen(path, SYMBOLS).symbols` is cast to it. */
 export interface CudaEgl {
+  /** `cudaError_t cudaEGLStreamConsumerConnect(cudaEglStreamConnection *conn, EGLStreamKHR eglStream)` */
+  cudaEGLStreamConsumerConnect(conn: BufferSource | null, eglStream: Address): number;
+
   /** `cudaError_t cudaEGLStreamConsumerConnectWithFlags(cudaEglStreamConnection *conn, EGLStreamKHR eglStream, unsigned int flags)` */
   cudaEGLStreamConsumerConnectWithFlags(conn: BufferSource | null, eglStream: Address, flags: number): number;
 

@@ -5,6 +5,8 @@ const cudaEglFrame = { struct: Array<"u64">(35).fill("u64") } as const;
 
 /** The functions, as `Deno.dlopen` takes them. */
 export const SYMBOLS = {
+  // cudaError_t cudaEGLStreamConsumerConnect(cudaEglStreamConnection *conn, EGLStreamKHR eglStream)
+  cudaEGLStreamConsumerConnect: { parameters: ["buffer", "u64"], result: "u32" },
   // cudaError_t cudaEGLStreamConsumerConnectWithFlags(cudaEglStreamConnection *conn, EGLStreamKHR eglStream, unsigned int flags)
   cudaEGLStreamConsumerConnectWithFlags: { parameters: ["buffer", "u64", "u32"], result: "u32" },
   // cudaError_t cudaEGLStreamConsumerDisconnect(cudaEglStreamConnection *conn)

@@ -80,4 +80,16 @@ export interface EGLExtensions {
 
   /** `EGLStreamKHR eglCreateStreamFromFileDescriptorKHR(EGLDisplay dpy, EGLNativeFileDescriptorKHR file_descriptor)` Null where the library lacks it. */
   readonly eglCreateStreamFromFileDescriptorKHR: ((dpy: Address, file_descriptor: number) => Address) | null;
+
+  /** `EGLBoolean eglStreamAttribKHR(EGLDisplay dpy, EGLStreamKHR stream, EGLenum attribute, EGLint value)` Null where the library lacks it. */
+  readonly eglStreamAttribKHR: ((dpy: Address, stream: Address, attribute: number, value: number) => number) | null;
+
+  /** `EGLBoolean eglStreamConsumerGLTextureExternalKHR(EGLDisplay dpy, EGLStreamKHR stream)` Null where the library lacks it. */
+  readonly eglStreamConsumerGLTextureExternalKHR: ((dpy: Address, stream: Address) => number) | null;
+
+  /** `EGLBoolean eglStreamConsumerAcquireKHR(EGLDisplay dpy, EGLStreamKHR stream)` Null where the library lacks it. */
+  readonly eglStreamConsumerAcquireKHR: ((dpy: Address, stream: Address) => number) | null;
+
+  /** `EGLBoolean eglStreamConsumerReleaseKHR(EGLDisplay dpy, EGLStreamKHR stream)` Null where the library lacks it. */
+  readonly eglStreamConsumerReleaseKHR: ((dpy: Address, stream: Address) => number) | null;
 }

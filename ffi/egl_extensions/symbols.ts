@@ -40,4 +40,12 @@ export const SYMBOLS = {
   eglGetStreamFileDescriptorKHR: { parameters: ["u64", "u64"], result: "i32", optional: true },
   // EGLStreamKHR eglCreateStreamFromFileDescriptorKHR(EGLDisplay dpy, EGLNativeFileDescriptorKHR file_descriptor)
   eglCreateStreamFromFileDescriptorKHR: { parameters: ["u64", "i32"], result: "u64", optional: true },
+  // EGLBoolean eglStreamAttribKHR(EGLDisplay dpy, EGLStreamKHR stream, EGLenum attribute, EGLint value)
+  eglStreamAttribKHR: { parameters: ["u64", "u64", "u32", "i32"], result: "u32", optional: true },
+  // EGLBoolean eglStreamConsumerGLTextureExternalKHR(EGLDisplay dpy, EGLStreamKHR stream)
+  eglStreamConsumerGLTextureExternalKHR: { parameters: ["u64", "u64"], result: "u32", optional: true },
+  // EGLBoolean eglStreamConsumerAcquireKHR(EGLDisplay dpy, EGLStreamKHR stream)
+  eglStreamConsumerAcquireKHR: { parameters: ["u64", "u64"], result: "u32", optional: true },
+  // EGLBoolean eglStreamConsumerReleaseKHR(EGLDisplay dpy, EGLStreamKHR stream)
+  eglStreamConsumerReleaseKHR: { parameters: ["u64", "u64"], result: "u32", optional: true },
 } as const satisfies Deno.ForeignLibraryInterface;

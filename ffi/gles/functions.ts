@@ -146,4 +146,63 @@ export interface GLES {
     type: number,
     pixels: Address,
   ): void;
+
+  /** `GLuint glCreateShader(GLenum type)` */
+  glCreateShader(type: number): number;
+
+  /** `void glShaderSource(GLuint shader, GLsizei count, const GLchar *const *string, const GLint *length)` */
+  glShaderSource(shader: number, count: number, string: BufferSource | null, length: BufferSource | null): void;
+
+  /** `void glCompileShader(GLuint shader)` */
+  glCompileShader(shader: number): void;
+
+  /** `void glGetShaderiv(GLuint shader, GLenum pname, GLint *params)` */
+  glGetShaderiv(shader: number, pname: number, params: BufferSource | null): void;
+
+  /** `void glGetShaderInfoLog(GLuint shader, GLsizei bufSize, GLsizei *length, GLchar *infoLog)` */
+  glGetShaderInfoLog(shader: number, bufSize: number, length: BufferSource | null, infoLog: BufferSource | null): void;
+
+  /** `void glDeleteShader(GLuint shader)` */
+  glDeleteShader(shader: number): void;
+
+  /** `GLuint glCreateProgram(void)` */
+  glCreateProgram(): number;
+
+  /** `void glAttachShader(GLuint program, GLuint shader)` */
+  glAttachShader(program: number, shader: number): void;
+
+  /** `void glLinkProgram(GLuint program)` */
+  glLinkProgram(program: number): void;
+
+  /** `void glGetProgramiv(GLuint program, GLenum pname, GLint *params)` */
+  glGetProgramiv(program: number, pname: number, params: BufferSource | null): void;
+
+  /** `void glGetProgramInfoLog(GLuint program, GLsizei bufSize, GLsizei *length, GLchar *infoLog)` */
+  glGetProgramInfoLog(
+    program: number,
+    bufSize: number,
+    length: BufferSource | null,
+    infoLog: BufferSource | null,
+  ): void;
+
+  /** `void glDeleteProgram(GLuint program)` */
+  glDeleteProgram(program: number): void;
+
+  /** `void glUseProgram(GLuint program)` */
+  glUseProgram(program: number): void;
+
+  /** `void glBindVertexArray(GLuint array)` */
+  glBindVertexArray(array: number): void;
+
+  /** `void glActiveTexture(GLenum texture)` */
+  glActiveTexture(texture: number): void;
+
+  /** `void glBindSampler(GLuint unit, GLuint sampler)` */
+  glBindSampler(unit: number, sampler: number): void;
+
+  /** `void glViewport(GLint x, GLint y, GLsizei width, GLsizei height)` */
+  glViewport(x: number, y: number, width: number, height: number): void;
+
+  /** `void glDrawArrays(GLenum mode, GLint first, GLsizei count)` */
+  glDrawArrays(mode: number, first: number, count: number): void;
 }

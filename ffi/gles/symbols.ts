@@ -75,4 +75,40 @@ export const SYMBOLS = {
   },
   // void glReadPixels(GLint x, GLint y, GLsizei width, GLsizei height, GLenum format, GLenum type, void *pixels)
   glReadPixels: { parameters: ["i32", "i32", "i32", "i32", "u32", "u32", "u64"], result: "void" },
+  // GLuint glCreateShader(GLenum type)
+  glCreateShader: { parameters: ["u32"], result: "u32" },
+  // void glShaderSource(GLuint shader, GLsizei count, const GLchar *const *string, const GLint *length)
+  glShaderSource: { parameters: ["u32", "i32", "buffer", "buffer"], result: "void" },
+  // void glCompileShader(GLuint shader)
+  glCompileShader: { parameters: ["u32"], result: "void" },
+  // void glGetShaderiv(GLuint shader, GLenum pname, GLint *params)
+  glGetShaderiv: { parameters: ["u32", "u32", "buffer"], result: "void" },
+  // void glGetShaderInfoLog(GLuint shader, GLsizei bufSize, GLsizei *length, GLchar *infoLog)
+  glGetShaderInfoLog: { parameters: ["u32", "i32", "buffer", "buffer"], result: "void" },
+  // void glDeleteShader(GLuint shader)
+  glDeleteShader: { parameters: ["u32"], result: "void" },
+  // GLuint glCreateProgram(void)
+  glCreateProgram: { parameters: [], result: "u32" },
+  // void glAttachShader(GLuint program, GLuint shader)
+  glAttachShader: { parameters: ["u32", "u32"], result: "void" },
+  // void glLinkProgram(GLuint program)
+  glLinkProgram: { parameters: ["u32"], result: "void" },
+  // void glGetProgramiv(GLuint program, GLenum pname, GLint *params)
+  glGetProgramiv: { parameters: ["u32", "u32", "buffer"], result: "void" },
+  // void glGetProgramInfoLog(GLuint program, GLsizei bufSize, GLsizei *length, GLchar *infoLog)
+  glGetProgramInfoLog: { parameters: ["u32", "i32", "buffer", "buffer"], result: "void" },
+  // void glDeleteProgram(GLuint program)
+  glDeleteProgram: { parameters: ["u32"], result: "void" },
+  // void glUseProgram(GLuint program)
+  glUseProgram: { parameters: ["u32"], result: "void" },
+  // void glBindVertexArray(GLuint array)
+  glBindVertexArray: { parameters: ["u32"], result: "void" },
+  // void glActiveTexture(GLenum texture)
+  glActiveTexture: { parameters: ["u32"], result: "void" },
+  // void glBindSampler(GLuint unit, GLuint sampler)
+  glBindSampler: { parameters: ["u32", "u32"], result: "void" },
+  // void glViewport(GLint x, GLint y, GLsizei width, GLsizei height)
+  glViewport: { parameters: ["i32", "i32", "i32", "i32"], result: "void" },
+  // void glDrawArrays(GLenum mode, GLint first, GLsizei count)
+  glDrawArrays: { parameters: ["u32", "i32", "i32"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;

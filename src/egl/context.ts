@@ -20,6 +20,7 @@ import { checks } from "./library.ts";
 import { assertGles, OpenContext, WANTED } from "./open_context.ts";
 import { EglQueue } from "./queue.ts";
 import { EglStream, type EglStreamInit } from "./stream.ts";
+import { EglStreamConsumer } from "./stream_consumer.ts";
 import { attachedSync, ReusableSync } from "./syncs.ts";
 
 /** The display to open. */
@@ -231,5 +232,17 @@ export class EglContext extends NativeObject implements EglBase {
   /** A stream of another process's, by its fd, which stays yours. `init` is what it was made with. @throws like {@link stream}. */
   attachStream(fd: number, init: EglStreamInit = {}): EglStream {
     return new EglStream(this, init, whole(fd, "fd", 0));
+  }
+
+  /**
+   * OpenGL ES as the consumer of a stream of this context's. It connects before the producer does.
+   *
+   * @throws {ArgumentError} for a stream that has a consumer, and if the driver has no EGL_KHR_stream_consumer_gltexture or
+   * GL_OES_EGL_image_external_essl3.
+   * @throws {NativeCallError} if the driver refuses.
+   */
+  consumer(stream: EglStream): EglStreamConsumer {
+    this.resource.assertLive();
+    return new EglStreamConsumer(this, stream);
   }
 }

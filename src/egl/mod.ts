@@ -11,6 +11,7 @@ export { type EglImageInit, EglImages, type EglTextureInit } from "./images.ts";
 export { EglPicture, type Origin, type Storage } from "./picture.ts";
 export { type CommandOptions, EglQueue, type GlFunctions, type GlUse, type Picture } from "./queue.ts";
 export type { EglStream, EglStreamInit, EglStreamState } from "./stream.ts";
+export type { EglStreamConsumer, EglStreamFrame } from "./stream_consumer.ts";
 export { ReusableSync } from "./syncs.ts";
 export { EglTensor } from "./tensor.ts";
 export type { EglBase } from "./base.ts";

@@ -61,7 +61,7 @@ export function copyPixels(from: EglPicture, to: EglPicture): void {
 }
 
 /** Has the context read a picture, or draw to it as a whole. */
-function framebuffer(picture: EglPicture, target: number): void {
+export function framebuffer(picture: EglPicture, target: number): void {
   const { framebuffers: [reading, drawing] } = picture.context;
   gles().glBindFramebuffer(target, target === gl.GL_READ_FRAMEBUFFER ? reading : drawing);
   picture.attach(target);

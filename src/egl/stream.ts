@@ -1,6 +1,8 @@
 import * as names from "../../ffi/egl/constants.ts";
 import type { Address } from "../../ffi/address.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { asked } from "../core/device/asking.ts";
+import { InteropError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -50,12 +52,18 @@ export class EglStream extends NativeObject {
   readonly fifo: number;
   /** True if the last frame stays in the stream. */
   readonly reuse: boolean;
+  /** The context that has made it. For those who write backends. */
+  readonly base: EglBase;
   readonly #display: Address;
   readonly #stream: Address;
+  /** What the driver answers. */
+  readonly #state = new Int32Array(1);
+  readonly #number = new BigUint64Array(1);
 
   /** Made by a context. `fd`: a stream of another process's. */
   constructor(base: EglBase, given: EglStreamInit, fd?: number) {
     super();
+    this.base = base;
     const { fifo = 0, reuse = true } = optionsIn(given, INIT, "init");
     if (whole(fifo, "fifo", 0) > MOST_FRAMES) {
       throw checks.wrong("fifo", `expected at most ${MOST_FRAMES} frames, got ${fifo}.`);
@@ -103,10 +111,29 @@ export class EglStream extends NativeObject {
 
   /** What it waits for. The call never blocks. */
   get state(): EglStreamState {
-    const out = new Int32Array(1);
     const { eglQueryStreamKHR } = eglExtensions();
-    check(eglQueryStreamKHR!(this.#display, this.handle, names.EGL_STREAM_STATE_KHR, out), "eglQueryStreamKHR");
-    return STATES.get(out[0]) ?? "disconnected";
+    const state = this.#state;
+    check(eglQueryStreamKHR!(this.#display, this.handle, names.EGL_STREAM_STATE_KHR, state), "eglQueryStreamKHR");
+    return STATES.get(state[0]) ?? "disconnected";
+  }
+
+  /**
+   * Resolves once the stream is in a state: `"connecting"` when the consumer has connected, which a producer in another process
+   * waits for.
+   *
+   * @throws {DisposedError} if it is disposed before.
+   * @throws {InteropError} if an end has disconnected before.
+   */
+  async waitFor(state: EglStreamState): Promise<void> {
+    if (![...STATES.values()].includes(state)) {
+      throw checks.wrong("state", `expected one of ${[...STATES.values()].join(", ")}, got ${shown(state)}.`);
+    }
+    await asked(() => {
+      const now = this.state;
+      if (now === state) return true;
+      if (now !== "disconnected") return undefined;
+      throw new InteropError(`the stream was disconnected before it was "${state}".`, { api: "egl" });
+    });
   }
 
   /** How many frames the producer has put in so far. */
@@ -122,17 +149,23 @@ export class EglStream extends NativeObject {
   /**
    * A new fd of the stream, for another process, which takes it by `egl.attachStream()`. You own it. It is to be asked for
    * before the ends connect.
+   *
+   * @throws {ArgumentError} if the driver has no EGL_KHR_stream_cross_process_fd.
+   * @throws {NativeCallError} if an end has connected.
    */
   exportFd(): number {
+    assertHas(this.base, "EGL_KHR_stream_cross_process_fd");
     const fd = eglExtensions().eglGetStreamFileDescriptorKHR!(this.#display, this.handle);
     if (fd < 0) throw eglError("eglGetStreamFileDescriptorKHR");
     return fd;
   }
 
   #count(name: number): number {
-    const out = new BigUint64Array(1);
-    check(eglExtensions().eglQueryStreamu64KHR!(this.#display, this.handle, name, out), "eglQueryStreamu64KHR");
-    return Number(out[0]);
+    check(
+      eglExtensions().eglQueryStreamu64KHR!(this.#display, this.handle, name, this.#number),
+      "eglQueryStreamu64KHR",
+    );
+    return Number(this.#number[0]);
   }
 }
 

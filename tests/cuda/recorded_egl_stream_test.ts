@@ -39,6 +39,11 @@ let calls: string[] = [];
 let fails: { readonly fn: string; readonly code: number } | undefined;
 
 const FUNCTIONS: Record<string, (...args: never[]) => number> = {
+  cudaEGLStreamConsumerConnect(out: BigUint64Array) {
+    out[0] = 1n;
+    stream.state = "connecting";
+    return 0;
+  },
   cudaEGLStreamConsumerConnectWithFlags(out: BigUint64Array) {
     out[0] = 1n;
     stream.state = "connecting";
@@ -212,7 +217,9 @@ streamTest("every call that fails is a typed error, and leaves nothing behind", 
     fails = undefined;
     assertEquals(error.code, 999, fn);
   };
-  failing("cudaEGLStreamConsumerConnectWithFlags", () => CudaStreamConsumer.connect(cuda.stream, stream));
+  failing("cudaEGLStreamConsumerConnect", () => CudaStreamConsumer.connect(cuda.stream, stream));
+  const flags = "cudaEGLStreamConsumerConnectWithFlags";
+  failing(flags, () => CudaStreamConsumer.connect(cuda.stream, stream, { location: "host" }));
   using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   failing("cudaEGLStreamProducerConnect", () => CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE));
   using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);

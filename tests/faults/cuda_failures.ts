@@ -177,6 +177,7 @@ export const NVRTC: Failures<Nvrtc> = {
 
 /** CUDA's ends of EGL and OpenGL: they are in the runtime's library. */
 export const CUDA_EGL: Failures<CudaEgl> = {
+  cudaEGLStreamConsumerConnect: unknown,
   cudaEGLStreamConsumerConnectWithFlags: unknown,
   cudaEGLStreamConsumerDisconnect: release,
   cudaEGLStreamConsumerAcquireFrame: unknown,

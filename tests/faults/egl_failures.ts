@@ -61,6 +61,10 @@ export const EGL_EXTENSIONS: Failures<EGLExtensions> = {
   eglQueryStreamu64KHR: isFalse,
   eglGetStreamFileDescriptorKHR: { answer: -1 },
   eglCreateStreamFromFileDescriptorKHR: isNull,
+  eglStreamAttribKHR: isFalse,
+  eglStreamConsumerGLTextureExternalKHR: isFalse,
+  eglStreamConsumerAcquireKHR: isFalse,
+  eglStreamConsumerReleaseKHR: released,
 };
 
 /** What libGLESv2 exports. */
@@ -100,6 +104,24 @@ export const GLES_FAILURES: Failures<GLES> = {
   glClearBufferfv: undefined,
   glBlitFramebuffer: undefined,
   glReadPixels: undefined,
+  glCreateShader: undefined,
+  glShaderSource: undefined,
+  glCompileShader: undefined,
+  glGetShaderiv: undefined,
+  glGetShaderInfoLog: undefined,
+  glDeleteShader: undefined,
+  glCreateProgram: undefined,
+  glAttachShader: undefined,
+  glLinkProgram: undefined,
+  glGetProgramiv: undefined,
+  glGetProgramInfoLog: undefined,
+  glDeleteProgram: undefined,
+  glUseProgram: undefined,
+  glBindVertexArray: undefined,
+  glActiveTexture: undefined,
+  glBindSampler: undefined,
+  glViewport: undefined,
+  glDrawArrays: undefined,
 };
 
 /** Its extensions. */

@@ -37,6 +37,7 @@ export const cudaEgl: Library = {
   // guards keep both out.
   defines: { EGL_NO_PLATFORM_SPECIFIC_TYPES: "", __CUDA_RUNTIME_H__: "", __gl_h_: "" },
   functions: [
+    { name: "cudaEGLStreamConsumerConnect", address: ["eglStream"] },
     { name: "cudaEGLStreamConsumerConnectWithFlags", address: ["eglStream"] },
     "cudaEGLStreamConsumerDisconnect",
     "cudaEGLStreamConsumerAcquireFrame",

@@ -5,7 +5,7 @@ import { Work } from "../device/work.ts";
 import { AccessError, DisposedError } from "../errors.ts";
 import type { Grant } from "../memory/grant.ts";
 import { warn } from "../warn.ts";
-import { adopt, isOwnedBy, type Link, subtreeOf } from "./dependents.ts";
+import { adopt, isOwnedBy, leave, type Link, subtreeOf } from "./dependents.ts";
 import { advance, begin } from "./ending.ts";
 import { type Failed, NONE_FAILED, raiseFailures } from "./failures.ts";
 import type { Undo } from "./undo.ts";
@@ -186,6 +186,11 @@ export class Resource {
   /** Disposing `owner` disposes this first. Idempotent. */
   dependOn(owner: Resource): void {
     if (!isOwnedBy(this, owner)) adopt(owner, this);
+  }
+
+  /** Takes {@link dependOn} back. */
+  partFrom(owner: Resource): void {
+    leave(this, owner);
   }
 
   /** Ends `intermediate`, which the graph made on the way here, after itself. */

@@ -9,11 +9,12 @@ import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Line, Usable } from "../../core/device/line.ts";
 import type { Work } from "../../core/device/work.ts";
+import { AccessError } from "../../core/errors.ts";
+import { type Access, writes } from "../../core/memory/access.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { Access } from "../../core/memory/access.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
@@ -84,6 +85,8 @@ export class CudaArray extends NativeObject {
   readonly #handle: ArrayHandle;
   /** What it shows: uses of the array are uses of that. */
   readonly #owner: Usable | undefined;
+  /** What reads it now, and lets nobody write it. */
+  #reader: string | undefined;
 
   private constructor(context: CudaPrimaryContext, made: Made) {
     super();
@@ -121,11 +124,17 @@ export class CudaArray extends NativeObject {
    * One that shows another object, an image of another API's; the driver tells what it is. Their uses are the same, and
    * their end. For those who write mappers.
    *
+   * @param access what kernels may do with it, as far as the driver lets them
    * @throws {InteropError} if its elements are none of a {@link CudaArrayDType}, or have three channels.
    */
-  static over(context: CudaPrimaryContext, handle: ArrayHandle, owner: Usable): CudaArray {
+  static over(
+    context: CudaPrimaryContext,
+    handle: ArrayHandle,
+    owner: Usable,
+    access: Access = "read-write",
+  ): CudaArray {
     const { extent, flags, ...format } = infoOf(context, handle);
-    const writable = (flags & cudaArraySurfaceLoadStore) !== 0;
+    const writable = writes(access) && (flags & cudaArraySurfaceLoadStore) !== 0;
     return new CudaArray(context, { handle, extent, ...format, writable, owner, undo: [] });
   }
 
@@ -141,6 +150,7 @@ export class CudaArray extends NativeObject {
 
   /** True if a line can use it at once. For those who write mappers. */
   override isReadyFor(line: Line, access: Access = "read"): boolean {
+    if (this.#reader !== undefined && writes(access)) return false;
     return this.#owner?.isReadyFor(line, access) ?? super.isReadyFor(line);
   }
 
@@ -148,6 +158,17 @@ export class CudaArray extends NativeObject {
   override assertUsable(access: Access = "read"): void {
     if (this.#owner === undefined) super.assertUsable();
     else this.#owner.assertUsable(access);
+    if (this.#reader === undefined || !writes(access)) return;
+    throw new AccessError(`${this.resource.name} cannot be used for "${access}": it is lent to ${this.#reader}.`, {
+      ...{ api: "cuda", argument: "array", hint: "Wait until it has come back." },
+    });
+  }
+
+  /** Lends it for reading: nobody writes it until the returned function is called. For those who write mappers. */
+  lendTo(reader: string): () => void {
+    this.assertUsable();
+    this.#reader = reader;
+    return () => void (this.#reader = undefined);
   }
 
   /** Revokes the views of what it shows. For those who write mappers. */

@@ -1,39 +1,84 @@
-import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
+import * as names from "../../../ffi/cuda_egl/constants.ts";
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
-import { cudaEglResourceLocationVidmem } from "../../../ffi/cuda_egl/constants.ts";
-import { InteropError, throwAll } from "../../core/errors.ts";
+import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
+import { AccessError, InteropError, throwAll } from "../../core/errors.ts";
+import type { ImageInfo } from "../../core/layout/frame_info.ts";
+import type { Layout } from "../../core/layout/layout.ts";
+import { subtreeOf } from "../../core/life/dependents.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { unwind } from "../../core/life/undo.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { own } from "../../core/memory/own.ts";
 import { Frame } from "../../core/tensors/frame.ts";
+import { CudaArray } from "../arrays/array.ts";
+import { checks } from "../check.ts";
 import { check, checkRelease } from "../errors.ts";
 import type { CudaBlock } from "../memory/block.ts";
 import type { CudaStream } from "../stream.ts";
 import { CudaTensor } from "../tensor.ts";
+import { CudaArrayFrame } from "./array_frame.ts";
 import { assertEnds, CudaStreamEnd, type EglStreamLike } from "./end.ts";
 import { FrameStruct } from "./frame.ts";
 import { cudaEgl } from "./library.ts";
+import type { CudaStreamFrame } from "./producer.ts";
+
+/** How a consumer takes frames. */
+export interface CudaConsumerInit {
+  /** True if it takes frames of CUDA arrays, and not of pointers. False by default. */
+  readonly arrays?: boolean;
+  /** Where their memory is to be: the driver moves frames that lie elsewhere. Left out, the driver decides. */
+  readonly location?: "device" | "host";
+}
+
+const INIT: Names<CudaConsumerInit> = { arrays: true, location: true };
+const LOCATIONS = { device: names.cudaEglResourceLocationVidmem, host: names.cudaEglResourceLocationSysmem } as const;
+const ACQUIRE = "cudaEGLStreamConsumerAcquireFrame";
+const RELEASE = "cudaEGLStreamConsumerReleaseFrame";
+
+/** The ledger's kind of an acquired frame. */
+const FRAME = "cuda.eglFrame";
+
+/** What the last frame was: most are like the one before. */
+interface Known {
+  readonly struct: FrameStruct;
+  readonly info: ImageInfo;
+  readonly layouts: readonly Layout[];
+  readonly byteLength: number;
+}
 
 /**
  * CUDA as the consumer of an `EGLStream`. It connects before the producer does. Each frame is memory of the producer's at an
- * address of this context's: kernels read it, and its dispose releases it to the stream.
+ * address of this context's: kernels read it, and its dispose releases it to the stream. A producer of this process's that
+ * ends takes its frames back first.
  *
  * No call blocks: the stream is asked for a new frame first, and acquired with no time to wait.
  */
-export class CudaStreamConsumer extends CudaStreamEnd implements AsyncIterable<Frame<CudaTensor>> {
-  readonly #isConsumer = true;
+export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd
+  implements AsyncIterable<F> {
+  readonly #arrays: boolean;
+  readonly #frames = new WeakSet<CudaStreamFrame>();
+  #known: Known | undefined;
 
-  private constructor(stream: CudaStream, eglStream: EglStreamLike) {
-    const { handle } = eglStream;
+  private constructor(stream: CudaStream, eglStream: EglStreamLike, { arrays = false, location }: CudaConsumerInit) {
+    const handle = eglStream.handle as never;
+    const native = cudaEgl();
     super(
       stream,
       eglStream,
       "Consumer",
-      (out) => cudaEgl().cudaEGLStreamConsumerConnectWithFlags(out, handle as never, cudaEglResourceLocationVidmem),
-      (connection) => cudaEgl().cudaEGLStreamConsumerDisconnect(connection),
+      (out) =>
+        location === undefined
+          ? native.cudaEGLStreamConsumerConnect(out, handle)
+          : native.cudaEGLStreamConsumerConnectWithFlags(out, handle, LOCATIONS[location]),
+      (connection) => {
+        this.ends.consumer = undefined;
+        return native.cudaEGLStreamConsumerDisconnect(connection);
+      },
     );
+    this.#arrays = arrays;
+    this.ends.consumer = { ordinal: this.context.device.ordinal, arrays };
   }
 
   /**
@@ -43,78 +88,129 @@ export class CudaStreamConsumer extends CudaStreamEnd implements AsyncIterable<F
    * @throws {ArgumentError} for a stream that has a consumer already.
    * @throws {NativeCallError} if the driver refuses.
    */
-  static connect(stream: CudaStream, eglStream: EglStreamLike): CudaStreamConsumer {
+  static connect(
+    stream: CudaStream,
+    eglStream: EglStreamLike,
+    init: CudaConsumerInit & { readonly arrays: true },
+  ): CudaStreamConsumer<CudaArrayFrame>;
+  /** The same for an end that takes frames of pointers. */
+  static connect(stream: CudaStream, eglStream: EglStreamLike, init?: CudaConsumerInit): CudaStreamConsumer;
+  static connect(
+    stream: CudaStream,
+    eglStream: EglStreamLike,
+    init: CudaConsumerInit = {},
+  ): CudaStreamConsumer<CudaStreamFrame> {
+    const { arrays = false, location } = optionsIn(init, INIT, "init");
+    checks.assertBoolean(arrays, "init.arrays");
+    if (location !== undefined) checks.nameIn(location, LOCATIONS, "init.location");
     assertEnds(stream, eglStream, ["created", "initializing"], "The consumer connects first.");
-    return new CudaStreamConsumer(stream, eglStream);
+    return new CudaStreamConsumer<CudaStreamFrame>(stream, eglStream, init);
   }
 
   /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
   static owns(value: object): boolean {
-    return #isConsumer in value;
+    return #arrays in value;
   }
 
   /**
-   * The next frame, to be read only; undefined where there is no new one. Its dispose releases it.
+   * The next frame, to be read only; undefined where there is no new one. Its dispose releases it, once the work on it is
+   * over; {@link release} does not wait for that.
    *
-   * @throws {InteropError} for a frame of CUDA arrays, or of a format that samepage does not know. It is released again.
+   * @throws {InteropError} for a frame of the other kind (see {@link CudaConsumerInit}), or of a format that samepage does not
+   * know. It is released again.
    */
-  acquire(): Frame<CudaTensor> | undefined {
+  acquire(): F | undefined {
     this.resource.assertLive();
     if (this.eglStream.state !== "new-frame") return undefined;
-    const { context, connection } = this;
+    const { context, connection, streamPointer } = this;
     const out = new BigUint64Array(1);
-    const pointer = this.streamPointer;
-    const code = context.within(() => cudaEgl().cudaEGLStreamConsumerAcquireFrame(connection, out, pointer, 0));
+    const code = context.within(() => cudaEgl()[ACQUIRE](connection, out, streamPointer, 0));
     if (code === cudaErrorLaunchTimeout) return undefined;
-    check(code, "cudaEGLStreamConsumerAcquireFrame");
+    check(code, ACQUIRE);
     const resource = out[0] as CudaGraphicsResource;
-    const release = () => {
-      const native = cudaEgl();
-      const answer = context.within(() => native[RELEASE](connection, resource, this.streamPointer));
-      ledger.remove(FRAME);
-      checkRelease(answer, RELEASE);
-    };
+    const { ends } = this;
+    ends.acquired++;
     ledger.add(FRAME);
+    const release = () => {
+      ledger.remove(FRAME);
+      ends.acquired--;
+      context.within(() => checkRelease(cudaEgl()[RELEASE](connection, resource, streamPointer), RELEASE));
+    };
     try {
-      return this.#framed(resource, release);
+      return this.#framed(resource, release) as F;
     } catch (error) {
       throwAll([error, ...unwind([release])], "acquiring a frame");
       throw error;
     }
   }
 
-  /** Every new frame, until the producer disconnects. Dispose each before the next: `for await (using frame of consumer)`. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Frame<CudaTensor>, void, void> {
-    while (this.resource.isLive) {
+  /** Resolves with the next frame; undefined once the producer has disconnected. @throws like {@link acquire}. */
+  async next(): Promise<F | undefined> {
+    const answer = await this.until(() => {
       const frame = this.acquire();
-      if (frame !== undefined) yield frame;
-      else if (!this.isOpen) return;
-      else await this.pause();
-    }
+      return frame !== undefined ? { frame } : this.isOpen ? undefined : {};
+    });
+    return answer.frame;
   }
 
-  #framed(resource: CudaGraphicsResource, release: () => void): Frame<CudaTensor> {
+  /**
+   * Releases a frame in the order of the CUDA stream: behind all work on it, which the device waits for. Nothing blocks, and
+   * the frame is over.
+   *
+   * @throws {AccessError} while a part of it is lent.
+   */
+  release(frame: F): void {
+    const isArrays = frame instanceof CudaArrayFrame;
+    if (!isArrays && !(frame instanceof Frame)) throw checks.wrongKind("frame", "a frame of this consumer's", frame);
+    if (!this.#frames.has(frame)) {
+      throw checks.wrong("frame", "it is none that this consumer has acquired.", "Other frames are disposed.");
+    }
+    frame.resource.assertLive();
+    if (!isArrays && frame.planes.some(({ grant }) => !grant.lendsNothing)) {
+      throw new AccessError(`${frame.name} is lent.`, { api: "cuda", fn: RELEASE, hint: "Dispose its slices first." });
+    }
+    const resources = subtreeOf(frame.resource);
+    const fences = resources.flatMap(({ work }) => work.fences);
+    const others = fences.filter(({ line }) => line !== this.stream.line);
+    if (others.length > 0) this.stream.waitFor(others);
+    for (const { line } of fences) for (const { work } of resources) work.abandon(line);
+    frame[Symbol.dispose]();
+  }
+
+  /** Every new frame, until the producer disconnects. Dispose each before the next: `for await (using frame of consumer)`. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<F, void, void> {
+    for (let frame = await this.next(); frame !== undefined; frame = await this.next()) yield frame;
+  }
+
+  #framed(resource: CudaGraphicsResource, release: () => void): CudaStreamFrame {
     const { context } = this;
     const struct = new FrameStruct();
     const fn = "cudaGraphicsResourceGetMappedEglFrame";
     context.within(() => check(cudaEgl()[fn](struct.bytes, resource, 0, 0), fn));
-    if (struct.isArrays) {
-      throw new InteropError("the frame lies in CUDA arrays, and only frames of pointers become tensors.", {
-        ...{ api: "cuda", fn },
-        hint: "Have the producer present pointers (cudaEglFrameTypePitch).",
+    if (struct.isArrays !== this.#arrays) {
+      const [is, takes] = [struct.isArrays, this.#arrays].map((are) => are ? "CUDA arrays" : "pointers");
+      throw new InteropError(`the frame is one of ${is}, and this consumer takes frames of ${takes}.`, {
+        ...{ api: "cuda", fn, hint: `Connect the consumer with { arrays: ${struct.isArrays} }.` },
       });
     }
-    const { info } = struct;
-    const layouts = struct.layouts(info);
+    const known = this.#known = this.#known?.struct.isLike(struct) ? this.#known : describe(struct);
+    const frame = this.#arrays ? this.#ofArrays(struct, known, release) : this.#ofPointers(struct, known, release);
+    this.#frames.add(frame);
+    return frame;
+  }
+
+  #ofPointers(struct: FrameStruct, { info, layouts, byteLength }: Known, release: () => void): Frame<CudaTensor> {
+    const { context } = this;
     const block: CudaBlock = {
       ...{ kind: "cuda.eglStreamFrame", memory: "external", flags: [], hostAddress: undefined },
       deviceAddress: struct.addressOf(0),
-      byteLength: layouts.reduce((sum, { byteLength }) => sum + byteLength, 0),
+      byteLength,
       ordinal: context.device.ordinal,
       free: release,
     };
     const name = `cuda frame ${info.format} of an EGLStream`;
-    const whole = own({ name, allocation: new Allocation(block), access: "read", owners: [this.resource] });
+    const owners = [this.resource, this.ends.producer];
+    const whole = own({ name, allocation: new Allocation(block), access: "read", owners });
     const [grant] = whole.grants;
     let start = 0;
     const planes = (frame: Frame<CudaTensor>) =>
@@ -127,9 +223,29 @@ export class CudaStreamConsumer extends CudaStreamEnd implements AsyncIterable<F
       });
     return new Frame<CudaTensor>({ target: context, resource: whole, info, planes });
   }
+
+  #ofArrays(struct: FrameStruct, { info }: Known, release: () => void): CudaArrayFrame {
+    const name = `cuda frame ${info.format} of arrays of an EGLStream`;
+    const undo: Undo = [];
+    const whole = new Resource({ name, owners: [this.resource, this.ends.producer], undo });
+    try {
+      const frame = new CudaArrayFrame(info, "read", whole, (frame) =>
+        Array.from(
+          { length: struct.planeCount },
+          (_, i) => CudaArray.over(this.context, struct.arrayOf(i), frame, "read"),
+        ));
+      undo.push(release); // from here on it is the frame's
+      return frame;
+    } catch (error) {
+      throwAll([error, ...unwind([() => whole.dispose()])], "acquiring a frame");
+      throw error;
+    }
+  }
 }
 
-const RELEASE = "cudaEGLStreamConsumerReleaseFrame";
-
-/** The ledger's kind of an acquired frame. */
-const FRAME = "cuda.eglFrame";
+function describe(struct: FrameStruct): Known {
+  const { info } = struct;
+  const layouts = struct.isArrays ? [] : struct.layouts(info);
+  const byteLength = layouts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  return { struct, info, layouts, byteLength };
+}

@@ -1,4 +1,6 @@
 import { isMade } from "../../core/argument.ts";
+import { asked } from "../../core/device/asking.ts";
+import { StreamEnds } from "../../core/device/stream_ends.ts";
 import { DisposedError } from "../../core/errors.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
@@ -23,10 +25,9 @@ export interface EglStreamLike {
   readonly produced: number;
   /** The number of the frame that the consumer has acquired last. */
   readonly consumed: number;
+  /** Its end of life: its ends in this process disconnect first. */
+  readonly resource?: Resource;
 }
-
-/** How long an end waits before it asks the stream again, in milliseconds. */
-const PAUSE = 1;
 
 /** One end of a stream in CUDA: a connection, and the CUDA stream in whose order frames come and go. */
 export abstract class CudaStreamEnd extends NativeObject {
@@ -38,8 +39,12 @@ export abstract class CudaStreamEnd extends NativeObject {
   readonly stream: CudaStream;
   /** Its end of life: it disconnects. */
   readonly resource: Resource;
+  /** What it knows of the other end. */
+  protected readonly ends: StreamEnds;
   /** A `cudaEglStreamConnection`. */
   protected readonly connection: BigUint64Array<ArrayBuffer> = new BigUint64Array(1);
+  /** `cudaStream_t *`, for calls. */
+  protected readonly streamPointer: BigUint64Array<ArrayBuffer>;
 
   /** Connects. */
   constructor(
@@ -54,28 +59,28 @@ export abstract class CudaStreamEnd extends NativeObject {
     this.context = context;
     this.stream = stream;
     this.eglStream = eglStream;
+    this.ends = StreamEnds.of(eglStream);
+    this.streamPointer = BigUint64Array.of(stream.rawHandle);
     const { connection } = this;
     const fn = `cudaEGLStream${side}`;
     context.within(() => check(connect(connection), `${fn}Connect`));
     const undo: Undo = [];
     owned(context, `cuda.eglStream${side}`, undo, () => checkRelease(disconnect(connection), `${fn}Disconnect`));
-    this.resource = new Resource({ name: `cuda ${side.toLowerCase()} of an EGLStream`, owners: [owner], undo });
-  }
-
-  /** `cudaStream_t *`, for calls. */
-  protected get streamPointer(): BigUint64Array<ArrayBuffer> {
-    return BigUint64Array.of(this.stream.rawHandle);
+    const name = `cuda ${side.toLowerCase()} of an EGLStream`;
+    this.resource = new Resource({ name, owners: [owner, eglStream.resource], undo });
   }
 
   /** True while the other end may still act. */
-  protected get isOpen(): boolean {
+  get isOpen(): boolean {
     return this.resource.isLive && this.eglStream.state !== "disconnected";
   }
 
-  /** Lets other work of this thread go on for a while. */
-  protected async pause(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    if (!this.resource.isLive) throw new DisposedError(`${this.resource.name} was disposed.`, { api: "cuda" });
+  /** Asks until there is an answer, while other work of this thread goes on. @throws {DisposedError} once it is disposed. */
+  protected until<T>(ask: () => T | undefined): Promise<T> {
+    return asked(() => {
+      if (this.resource.isLive) return ask();
+      throw new DisposedError(`${this.resource.name} was disposed.`, { api: "cuda" });
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
+import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import * as names from "../../../ffi/cuda_egl/constants.ts";
 import { cudaEglFrame } from "../../../ffi/cuda_egl/structs.ts";
 import { cudaChannelFormatKindUnsigned } from "../../../ffi/cuda_runtime/constants.ts";
@@ -10,6 +11,7 @@ import { IMAGE_FORMATS, type ImageFormat } from "../../core/layout/pixel_formats
 import type { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
 import type { CudaTensor } from "../tensor.ts";
+import type { CudaArrayFrame } from "./array_frame.ts";
 
 /** CUDA's names of the formats, by the order of bytes that cuda_egl_interop.h says of each. */
 const COLOURS: { readonly [F in ImageFormat]?: number } = {
@@ -23,35 +25,50 @@ const COLOURS: { readonly [F in ImageFormat]?: number } = {
 
 type Field = keyof typeof cudaEglFrame.fields;
 
+/** What a plane is. */
+interface Plane {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: number;
+  /** Of a channel. */
+  readonly bits: number;
+  /** Bytes from one row to the next. */
+  readonly pitch: number;
+}
+
+/** The first word of 32 bits behind the addresses. */
+const DESCRIPTION = cudaEglFrame.fields.plane_0_width.offset / 4;
+
 /** A `cudaEglFrame`: what a stream carries. */
 export class FrameStruct {
   /** Its bytes. */
   readonly bytes: Uint8Array<ArrayBuffer> = new Uint8Array(cudaEglFrame.size);
   readonly #view = new DataView(this.bytes.buffer);
+  readonly #words = new Uint32Array(this.bytes.buffer);
 
   /** A frame of pointers. @throws {ArgumentError} for a format that CUDA has not. */
   static of(frame: Frame<CudaTensor>): FrameStruct {
     const struct = new FrameStruct();
-    const info = frame.info as ImageInfo;
-    frame.planes.forEach(
-      ({ address, layout: { shape: [height, width, channels = 1], strides: [stride], dtype } }, i) => {
-        const bits = 8 * sizeOf(dtype);
-        const at = (name: string) => `plane_${i}_${name}` as Field;
-        struct.#word(`pitch_${i}_ptr` as Field, address);
-        struct.#word(`pitch_${i}_pitch` as Field, BigInt(stride));
-        struct.#word(`pitch_${i}_xsize` as Field, BigInt(width * channels * sizeOf(dtype)));
-        struct.#word(`pitch_${i}_ysize` as Field, BigInt(height));
-        struct.#number(at("width"), width);
-        struct.#number(at("height"), height);
-        struct.#number(at("pitch"), stride);
-        struct.#number(at("numChannels"), channels);
-        ["x", "y", "z", "w"].slice(0, channels).forEach((channel) => struct.#number(at(`desc_${channel}`), bits));
-        struct.#number(at("desc_f"), cudaChannelFormatKindUnsigned);
-      },
-    );
-    struct.#number("planeCount", frame.planes.length);
-    struct.#number("frameType", names.cudaEglFrameTypePitch);
-    struct.#number("eglColorFormat", colourOf(info.format));
+    frame.planes.forEach(({ address, layout: { shape, strides: [stride], dtype } }, i) => {
+      const [height, width, channels = 1] = shape;
+      struct.#word(`pitch_${i}_ptr` as Field, address);
+      struct.#word(`pitch_${i}_pitch` as Field, BigInt(stride));
+      struct.#word(`pitch_${i}_xsize` as Field, BigInt(width * channels * sizeOf(dtype)));
+      struct.#word(`pitch_${i}_ysize` as Field, BigInt(height));
+      struct.#plane(i, { width, height, channels, bits: 8 * sizeOf(dtype), pitch: stride });
+    });
+    struct.#end(frame.info as ImageInfo, frame.planes.length, names.cudaEglFrameTypePitch);
+    return struct;
+  }
+
+  /** A frame of arrays. @throws likewise. */
+  static ofArrays({ arrays, info }: CudaArrayFrame): FrameStruct {
+    const struct = new FrameStruct();
+    arrays.forEach(({ handle, extent: { width, height }, channels, dtype }, i) => {
+      struct.#word(`array_${i}` as Field, handle);
+      struct.#plane(i, { width, height, channels, bits: 8 * sizeOf(dtype), pitch: width * channels * sizeOf(dtype) });
+    });
+    struct.#end(info, arrays.length, names.cudaEglFrameTypeArray);
     return struct;
   }
 
@@ -61,8 +78,8 @@ export class FrameStruct {
   }
 
   /** The `cudaArray_t` of a plane. */
-  arrayOf(plane: number): bigint {
-    return this.#view.getBigUint64(cudaEglFrame.fields[`array_${plane}` as Field].offset, true);
+  arrayOf(plane: number): CudaArray {
+    return this.#view.getBigUint64(cudaEglFrame.fields[`array_${plane}` as Field].offset, true) as CudaArray;
   }
 
   /** The address of a plane. */
@@ -95,6 +112,28 @@ export class FrameStruct {
       const strides = elements === 1 ? [pitch, sizeOf(dtype)] : [pitch, elements * sizeOf(dtype), sizeOf(dtype)];
       return layout({ shape: elements === 1 ? size : [...size, elements], dtype, strides });
     });
+  }
+
+  /** True if all is alike but the addresses. */
+  isLike(other: FrameStruct): boolean {
+    for (let i = DESCRIPTION; i < this.#words.length; i++) if (this.#words[i] !== other.#words[i]) return false;
+    return true;
+  }
+
+  #plane(i: number, { width, height, channels, bits, pitch }: Plane): void {
+    const set = (name: string, value: number) => this.#number(`plane_${i}_${name}` as Field, value);
+    set("width", width);
+    set("height", height);
+    set("pitch", pitch);
+    set("numChannels", channels);
+    ["x", "y", "z", "w"].slice(0, channels).forEach((channel) => set(`desc_${channel}`, bits));
+    set("desc_f", cudaChannelFormatKindUnsigned);
+  }
+
+  #end({ format }: ImageInfo, planes: number, type: number): void {
+    this.#number("planeCount", planes);
+    this.#number("frameType", type);
+    this.#number("eglColorFormat", colourOf(format));
   }
 
   #word(name: Field, value: bigint): void {

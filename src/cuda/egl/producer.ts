@@ -1,16 +1,20 @@
 import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { isMade, type Names, optionsIn } from "../../core/argument.ts";
-import { AccessError, LayoutError, throwAll } from "../../core/errors.ts";
+import { StreamEnds } from "../../core/device/stream_ends.ts";
+import { AccessError, LayoutError } from "../../core/errors.ts";
+import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import type { ImageFormat } from "../../core/layout/pixel_formats.ts";
 import { whole } from "../../core/layout/layout.ts";
-import { unwind } from "../../core/life/undo.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
 import { check } from "../errors.ts";
-import type { CudaStream } from "../stream.ts";
+import type { CudaStream, CudaUse } from "../stream.ts";
+import { onStream } from "../stream_lane.ts";
 import { CudaTensor } from "../tensor.ts";
+import { CudaArrayFrame } from "./array_frame.ts";
 import { assertEnds, CudaStreamEnd, type EglStreamLike } from "./end.ts";
 import { colourOf, FrameStruct } from "./frame.ts";
+import { lend, type Planes } from "./lent.ts";
 import { cudaEgl } from "./library.ts";
 
 /** The frames of a producer, which are all alike. */
@@ -21,23 +25,40 @@ export interface CudaProducerInit {
   readonly width: number;
   /** Pixels down. */
   readonly height: number;
+  /** True if their planes are CUDA arrays: then the consumer has to be on the same GPU. False by default. */
+  readonly arrays?: boolean;
 }
 
-const INIT: Names<CudaProducerInit> = { format: true, width: true, height: true };
+/** What a stream carries: pictures in memory of pointers, or of CUDA arrays. */
+export type CudaStreamFrame = Frame<CudaTensor> | CudaArrayFrame;
+
+const INIT: Names<CudaProducerInit> = { format: true, width: true, height: true, arrays: true };
 const PRESENT = "cudaEGLStreamProducerPresentFrame";
 const RETURN = "cudaEGLStreamProducerReturnFrame";
 
+/** The most frames of CUDA's that are in a stream, waiting or with the consumer. */
+const MOST_FRAMES = 64;
+
+/** A frame that the stream has. */
+interface Presented {
+  readonly frame: CudaStreamFrame;
+  /** It has come back. */
+  readonly end: () => void;
+}
+
 /**
  * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream, to be read, until the consumer has
- * released it and the stream gives it back.
+ * released it and the stream gives it back: until then nobody writes it, and its dispose ends the producer first.
  *
- * No call blocks: a full stream takes no frame, and a frame is asked back only where the consumer has acquired a later one.
+ * No call blocks: a full stream takes no frame, and frames are asked back only where the stream has some.
  */
-export class CudaStreamProducer extends CudaStreamEnd {
+export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd {
   /** The frames' format and size. */
   readonly init: CudaProducerInit;
-  /** Those that the stream has, and what they were lent from, by the address of their first plane. */
-  readonly #lent = new Map<bigint, readonly [lent: Frame<CudaTensor>, from: Frame<CudaTensor>]>();
+  /** Those that the stream has, by the first word of their struct: the address or the array of the first plane. */
+  readonly #lent = new Map<bigint, Presented>();
+  readonly #structs = new WeakMap<CudaStreamFrame, FrameStruct>();
+  #presented = 0;
   #returned = 0;
 
   private constructor(stream: CudaStream, eglStream: EglStreamLike, init: CudaProducerInit) {
@@ -50,27 +71,44 @@ export class CudaStreamProducer extends CudaStreamEnd {
       (out) => cudaEgl().cudaEGLStreamProducerConnect(out, handle as never, width, height),
       (connection) => {
         const code = cudaEgl().cudaEGLStreamProducerDisconnect(connection);
-        for (const [lent] of this.#lent.values()) lent[Symbol.dispose]();
+        for (const { end } of this.#lent.values()) end();
+        this.#lent.clear();
+        this.ends.producer = undefined;
         return code;
       },
     );
     this.init = init;
+    this.ends.producer = this.resource;
   }
 
   /**
    * Connects to a stream that has a consumer.
    *
    * @param stream the CUDA stream in whose order frames go, and come back
-   * @throws {ArgumentError} for a stream without a consumer, and a format that streams do not carry.
+   * @throws {ArgumentError} for a stream without a consumer, a format that streams do not carry, and frames of arrays for a
+   * consumer on another GPU.
    * @throws {NativeCallError} if the driver refuses.
    */
-  static connect(stream: CudaStream, eglStream: EglStreamLike, given: CudaProducerInit): CudaStreamProducer {
-    const init = Object.freeze(optionsIn(given, INIT, "init"));
+  static connect(
+    stream: CudaStream,
+    eglStream: EglStreamLike,
+    init: CudaProducerInit & { readonly arrays: true },
+  ): CudaStreamProducer<CudaArrayFrame>;
+  /** The same for an end that presents frames of pointers. */
+  static connect(stream: CudaStream, eglStream: EglStreamLike, init: CudaProducerInit): CudaStreamProducer;
+  static connect(
+    stream: CudaStream,
+    eglStream: EglStreamLike,
+    given: CudaProducerInit,
+  ): CudaStreamProducer<CudaStreamFrame> {
+    const init = Object.freeze({ arrays: false, ...optionsIn(given, INIT, "init") });
     colourOf(init.format);
     whole(init.width, "init.width", 1);
     whole(init.height, "init.height", 1);
+    checks.assertBoolean(init.arrays, "init.arrays");
     assertEnds(stream, eglStream, ["connecting"], "The consumer connects first.");
-    return new CudaStreamProducer(stream, eglStream, init);
+    assertConsumer(stream, eglStream, init.arrays);
+    return new CudaStreamProducer<CudaStreamFrame>(stream, eglStream, init);
   }
 
   /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
@@ -83,88 +121,147 @@ export class CudaStreamProducer extends CudaStreamEnd {
     return this.#lent.size;
   }
 
-  /** True if the stream takes a frame now. A mailbox always does. */
+  /** True if the stream takes a frame now. A mailbox does, unless 64 are in use. */
   get hasRoom(): boolean {
-    const { fifo, produced, consumed } = this.eglStream;
-    return fifo === 0 || produced - consumed < fifo;
+    return this.isOpen && this.#hasRoom(this.eglStream.consumed);
   }
 
   /**
    * Gives a frame to the stream, behind all work on it. False where the stream is full: then nothing was done.
    *
    * @throws {LayoutError} for a frame of another format or size.
-   * @throws {AccessError} for one that is in the stream already.
+   * @throws {AccessError} for one that is in the stream already, or lent for writing.
+   * @throws {ArgumentError} once the consumer has disconnected.
    */
-  present(frame: Frame<CudaTensor>): boolean {
-    this.#assertFits(frame);
-    this.takeBack();
-    if (!this.hasRoom) return false;
-    const struct = FrameStruct.of(frame);
-    if (this.#lent.has(struct.addressOf(0))) {
+  present(frame: F): boolean {
+    const planes = this.#planesOf(frame);
+    this.resource.assertLive();
+    const consumed = this.#consumed();
+    this.#takeBack(consumed);
+    if (!this.#hasRoom(consumed)) return false;
+    const struct = this.#structOf(frame);
+    const key = struct.addressOf(0);
+    if (this.#lent.has(key)) {
       throw new AccessError(`${frame.name} is in the stream already.`, {
         ...{ api: "cuda", fn: PRESENT, argument: "frame" },
         hint: "Present another frame until the consumer has released this one: takeBack() tells.",
       });
     }
-    const lent = frame.borrow("read");
-    try {
-      const { connection, streamPointer } = this;
-      this.stream.submit([{ tensor: lent, access: "read", argument: "frame" }], {
-        fn: PRESENT,
-        call: () => cudaEgl()[PRESENT](connection, struct.bytes, streamPointer),
-      });
-    } catch (error) {
-      throwAll([error, ...unwind([() => lent[Symbol.dispose]()])], "presenting a frame");
-      throw error;
-    }
-    this.#lent.set(struct.addressOf(0), [lent, frame]);
+    const uses = planes.map((tensor): CudaUse => ({ tensor: tensor as CudaTensor, access: "read", argument: "frame" }));
+    const call = () => cudaEgl()[PRESENT](this.connection, struct.bytes, this.streamPointer);
+    this.stream.submit(uses, onStream(PRESENT, call));
+    this.#lent.set(key, { frame, end: lend(planes, this.resource) });
+    this.#presented++;
     return true;
   }
 
   /** Takes back the frames that the consumer has released; returns how many. The stream may keep the last one. */
   takeBack(): number {
     this.resource.assertLive();
-    const before = this.#returned;
-    const kept = this.eglStream.reuse ? 1 : 0;
-    while (this.#lent.size > 0 && this.#returned < this.eglStream.consumed - kept) {
-      const struct = new FrameStruct();
-      const { connection, streamPointer } = this;
-      const code = this.context.within(() => cudaEgl()[RETURN](connection, struct.bytes, streamPointer));
-      if (code === cudaErrorLaunchTimeout) break; // the consumer still has it
-      check(code, RETURN);
-      this.#returned++;
-      const address = struct.addressOf(0);
-      const [lent, from] = this.#lent.get(address) ?? [];
-      this.#lent.delete(address);
-      lent?.[Symbol.dispose](); // that it was presented is long over
-      from?.usedBy(this.stream.fence()); // it comes back in the order of the CUDA stream
-    }
-    return this.#returned - before;
+    return this.#takeBack(this.#consumed());
   }
 
   /**
    * The same as a stream of the Web's: what is written is presented, and a full stream holds the writer up. Its close
-   * disconnects.
+   * disconnects, and so does its abort.
    */
-  get writable(): WritableStream<Frame<CudaTensor>> {
-    return new WritableStream<Frame<CudaTensor>>({
-      write: async (frame) => {
-        while (!this.present(frame)) await this.pause();
-      },
-      close: () => this[Symbol.asyncDispose](),
-      abort: () => this[Symbol.asyncDispose](),
+  get writable(): WritableStream<F> {
+    const end = () => this[Symbol.asyncDispose]();
+    return new WritableStream<F>({
+      write: async (frame) => void await this.until(() => this.present(frame) || undefined),
+      close: end,
+      abort: end,
     }, { highWaterMark: 1 });
   }
 
-  #assertFits(frame: Frame<CudaTensor>): void {
-    if (!isMade<unknown>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame);
-    checks.assertInstance<unknown>(frame.planes[0], CudaTensor, "frame");
-    const { format, width, height } = this.init;
-    const { info } = frame;
-    if (info.type === "image" && info.format === format && info.width === width && info.height === height) return;
+  /** Resolves once a frame is back, and answers how many are. Waits for nothing where none is out. */
+  async returned(): Promise<number> {
+    if (this.lent === 0) return 0;
+    return await this.until(() => this.takeBack() || undefined);
+  }
+
+  /** The number of the frame that the consumer has acquired last. */
+  #consumed(): number {
+    if (!this.isOpen) {
+      throw checks.wrong("eglStream", "its consumer has disconnected.", "Make a new stream, and connect both ends.");
+    }
+    return this.eglStream.consumed;
+  }
+
+  #hasRoom(consumed: number): boolean {
+    if (this.#lent.size >= MOST_FRAMES) return false;
+    const { fifo } = this.eglStream;
+    return fifo === 0 || this.#presented - consumed < fifo;
+  }
+
+  /** A return of what the stream does not have yet may wait: as many are asked for as it has. */
+  #takeBack(consumed: number): number {
+    const before = this.#returned;
+    const { reuse, fifo } = this.eglStream;
+    const held = this.ends.acquired;
+    const waiting = fifo === 0 ? Math.min(this.#presented - consumed, 1) : this.#presented - consumed;
+    const kept = reuse && (fifo > 0 || waiting === 0) ? Math.max(held, 1) : held;
+    const released = this.#presented - waiting - kept;
+    while (this.#lent.size > 0 && this.#returned < released) {
+      const struct = new FrameStruct();
+      const code = this.context.within(() => cudaEgl()[RETURN](this.connection, struct.bytes, this.streamPointer));
+      if (code === cudaErrorLaunchTimeout) break; // a consumer in another process still has it
+      check(code, RETURN);
+      this.#returned++;
+      const key = struct.addressOf(0);
+      const back = this.#lent.get(key);
+      if (back === undefined) continue;
+      this.#lent.delete(key);
+      const fence = this.stream.line.submitRaw({ fn: RETURN, call: () => 0 }); // it was made: what comes behind it waits
+      if (back.frame.resource.isLive) back.frame.usedBy(fence);
+      back.end();
+    }
+    return this.#returned - before;
+  }
+
+  #structOf(frame: CudaStreamFrame): FrameStruct {
+    const known = this.#structs.get(frame);
+    if (known !== undefined) return known;
+    const struct = frame instanceof CudaArrayFrame ? FrameStruct.ofArrays(frame) : FrameStruct.of(frame);
+    this.#structs.set(frame, struct);
+    return struct;
+  }
+
+  /** What a frame is made of, if it is one of this producer's. */
+  #planesOf(frame: CudaStreamFrame): Planes {
+    const { format, width, height, arrays } = this.init;
+    const isRight = arrays ? isMade<unknown>(frame, CudaArrayFrame) : isMade<unknown>(frame, Frame);
+    if (!isRight) throw checks.wrongKind("frame", arrays ? "a CudaArrayFrame" : "a Frame", frame);
+    const planes = frame instanceof CudaArrayFrame ? frame.arrays : frame.planes;
+    if (!arrays) checks.assertInstance<unknown>(planes[0], CudaTensor, "frame");
+    frame.resource.assertLive();
+    if (planes[0].context !== this.context) throw checks.wrong("frame", "it is another context's.");
+    const info = frame.info as ImageInfo;
+    if (info.type === "image" && info.format === format && info.width === width && info.height === height) {
+      return planes;
+    }
     const what = info.type === "image" ? `${info.format} of ${info.width}×${info.height}` : "sound";
     throw new LayoutError(`frame: expected ${format} of ${width}×${height}, got ${what}.`, {
       ...{ api: "cuda", fn: PRESENT, argument: "frame" },
     });
+  }
+}
+
+/** Where the consumer is in this process, it says what it takes. */
+function assertConsumer(stream: CudaStream, eglStream: EglStreamLike, arrays: boolean): void {
+  const { consumer } = StreamEnds.of(eglStream);
+  if (consumer === undefined) return;
+  const { ordinal } = stream.context.device;
+  if (consumer.arrays !== undefined && consumer.arrays !== arrays) {
+    const [takes, given] = [consumer.arrays, arrays].map((are) => are ? "CUDA arrays" : "pointers");
+    throw checks.wrong(
+      "init.arrays",
+      `the consumer takes frames of ${takes}, and not of ${given}.`,
+      "Connect both alike.",
+    );
+  }
+  if (arrays && consumer.ordinal !== undefined && consumer.ordinal !== ordinal) {
+    const what = `the consumer is on GPU ${consumer.ordinal}, and this producer on GPU ${ordinal}.`;
+    throw checks.wrong("init.arrays", what, "Frames of pointers cross from one GPU to another, and arrays do not.");
   }
 }

@@ -1,5 +1,5 @@
 import { ArgumentError, Frame, imageInfo, LayoutError } from "@samepage/interop";
-import { CudaEglImage, CudaStreamConsumer, CudaStreamProducer } from "@samepage/interop/cuda";
+import { CudaArrayFrame, CudaEglImage, CudaStreamConsumer, CudaStreamProducer } from "@samepage/interop/cuda";
 import { device } from "../cuda.ts";
 import { any, fails, say } from "../kit.ts";
 import { type Failure, table } from "../row.ts";
@@ -50,6 +50,35 @@ export default table(import.meta, {
     run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, width: 0 }),
     fails: { error: LayoutError, api: "core", argument: "init.width", message: /expected at least 1/ },
   },
+  "a producer of arrays that are told by a string": {
+    run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, arrays: any("yes") }),
+    fails: wrong("init.arrays", /expected a boolean/),
+  },
+  "a consumer of frames somewhere else": {
+    run: () => CudaStreamConsumer.connect(any({}), STREAM, { location: any("disk") }),
+    fails: wrong("init.location", /expected one of "device", "host"/),
+  },
+  "a consumer that is misspelt": {
+    run: () => CudaStreamConsumer.connect(any({}), STREAM, any({ array: true })),
+    fails: { error: ArgumentError, api: "core", argument: "init", message: /unknown property array/, hint: /arrays/ },
+  },
+  "a frame of no arrays": {
+    run: () => CudaArrayFrame.of([], SIZE),
+    fails: { error: LayoutError, api: "cuda", argument: "arrays", message: /expected \[4,8,4\] u8 for RGBA, got none/ },
+  },
+  "a frame of arrays that are tensors": {
+    run: () => CudaArrayFrame.of(any([{}]), SIZE),
+    fails: wrong("arrays[0]", /expected a CudaArray, got an Object/),
+  },
+  "a frame of arrays of another size": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      const array = cuda.array({ width: 8, height: 8, channels: 4, dtype: "u8" });
+      CudaArrayFrame.of([array], SIZE);
+    },
+    fails: { error: LayoutError, api: "cuda", argument: "arrays", message: /got \[8,8,4\] u8/ },
+  },
   "an EGLImage that is null": {
     gpus: 1,
     run() {
@@ -76,11 +105,19 @@ export default table(import.meta, {
       const frames = consumer[Symbol.asyncIterator]();
       (await frames.next()).value?.[Symbol.dispose]();
       if (consumer.acquire() !== undefined) throw new Error("a frame that nobody has presented");
-      say(producer.takeBack() + producer.lent, producer.writable instanceof WritableStream);
+      say(await producer.returned() + producer.lent, producer.writable instanceof WritableStream, producer.isOpen);
+      producer.present(frame);
+      const again = (await consumer.next())!;
+      fails("another's", () => consumer.release(frame), ArgumentError);
+      consumer.release(again);
+      say(producer.takeBack());
+      const array = cuda.array({ width, height, channels: 4, dtype: "u8" });
+      using arrays = CudaArrayFrame.of([array], SIZE);
+      arrays.usedBy(cuda.stream.fence());
       using picture = egl.image.allocate(SIZE);
       using image = CudaEglImage.register(cuda, picture.planes[0].handle.image);
       image.usedBy(cuda.stream.fence());
     },
-    says: ["1 true"],
+    says: ["1 true true", "1"],
   },
 });

@@ -313,6 +313,10 @@ export default table(import.meta, {
     if (egl.extensions.includes("EGL_KHR_stream")) throw new Error("a driver with streams: this row is of Mesa's");
     egl.stream();
   }, wrong("egl", /has no EGL_KHR_stream/, /NVIDIA's drivers/)),
+  "a consumer of what is no stream": withEgl(
+    (egl) => egl.consumer(any({ handle: 1n })),
+    wrong("stream", /expected an EglStream, got an Object/),
+  ),
   "a stream of another process's, by what is no fd": withEgl(
     (egl) => egl.attachStream(-1),
     { error: LayoutError, api: "core", argument: "fd", message: /expected/ },

@@ -1,0 +1,113 @@
+import { type ImageInfo, imageInfo, type ImageInit } from "../../core/layout/frame_info.ts";
+import { IMAGE_FORMATS } from "../../core/layout/pixel_formats.ts";
+import { AccessError, LayoutError } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import type { Line } from "../../core/device/line.ts";
+import { type Access, covers } from "../../core/memory/access.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { CudaArray } from "../arrays/array.ts";
+import type { CudaPrimaryContext } from "../base.ts";
+import { checks } from "../check.ts";
+
+/**
+ * A picture whose planes are CUDA arrays: what a producer of arrays presents to an `EGLStream`, and what a consumer of arrays
+ * gets from it. Textures read it; the driver alone knows the order of its pixels.
+ *
+ * @example
+ * ```ts ignore
+ * import { CudaArrayFrame, CudaContext } from "@samepage/interop/cuda";
+ *
+ * using cuda = CudaContext.open();
+ * using array = cuda.array({ width: 640, height: 480, channels: 4, dtype: "u8" });
+ * using frame = CudaArrayFrame.of([array], { format: "RGBA", width: 640, height: 480 });
+ * ```
+ */
+export class CudaArrayFrame extends NativeObject {
+  /** Format and size. */
+  readonly info: ImageInfo;
+  /** The planes, in the order of the format. */
+  readonly arrays: readonly CudaArray[];
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** What may be done with it: one that came from a stream is for reading. */
+  readonly access: Access;
+  readonly #isMade = true;
+
+  /** Takes the resource over. For those who write mappers. */
+  constructor(
+    info: ImageInfo,
+    access: Access,
+    resource: Resource,
+    arrays: (frame: CudaArrayFrame) => readonly CudaArray[],
+  ) {
+    super();
+    this.info = info;
+    this.access = access;
+    this.resource = resource;
+    this.arrays = Object.freeze([...arrays(this)]);
+  }
+
+  /**
+   * A frame of a program's arrays, which stay the program's.
+   *
+   * @throws {ArgumentError} unless they are arrays of one context.
+   * @throws {LayoutError} if they are not the planes that `info` describes.
+   */
+  static of(arrays: readonly CudaArray[], info: ImageInit): CudaArrayFrame {
+    const checked = imageInfo(info);
+    const planes = Array.isArray(arrays) ? checks.itemsIn<CudaArray>(arrays, "arrays") : [];
+    for (const [i, array] of planes.entries()) {
+      checks.assertInstance(array, CudaArray, `arrays[${i}]`);
+      array.resource.assertLive();
+      if (array.context !== planes[0].context) throw checks.wrong(`arrays[${i}]`, "it is another context's.");
+    }
+    const wanted = IMAGE_FORMATS[checked.format].planes.map(({ step, elements, dtype }) =>
+      `[${checked.height / step},${checked.width / step},${elements}] ${dtype}`
+    );
+    const given = planes.map(({ shape, dtype }) => `[${shape.join(",")}] ${dtype}`);
+    if (wanted.join() !== given.join()) {
+      throw new LayoutError(
+        `arrays: expected ${wanted.join(" and ")} for ${checked.format}, got ${given.join(" and ") || "none"}.`,
+        { api: "cuda", argument: "arrays" },
+      );
+    }
+    const name = `cuda frame ${checked.format} of ${planes.length} arrays`;
+    const resource = new Resource({ name, owners: planes.map(({ resource }) => resource) });
+    return new CudaArrayFrame(checked, "read-write", resource, () => planes);
+  }
+
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
+  static owns(value: object): boolean {
+    return #isMade in value;
+  }
+
+  /** True if a line can use it so at once. For those who write mappers. */
+  override isReadyFor(line: Line, access: Access = "read"): boolean {
+    return covers(this.access, access) && super.isReadyFor(line);
+  }
+
+  /** Throws an {@link AccessError} if it may not be used so. For those who write mappers. */
+  override assertUsable(access: Access = "read"): void {
+    super.assertUsable();
+    if (covers(this.access, access)) return;
+    throw new AccessError(`${this.name} is for "${this.access}" and cannot be used for "${access}".`, {
+      ...{ api: "cuda", argument: "array", hint: "Copy it to an array of your own: cuda.array()." },
+    });
+  }
+
+  /** The context of its arrays. */
+  get context(): CudaPrimaryContext {
+    return this.arrays[0].context;
+  }
+
+  /** Its name, for messages. */
+  get name(): string {
+    return this.resource.name;
+  }
+
+  /** Declares work on all of its arrays that samepage did not submit: their end waits for the fence. */
+  usedBy(fence: Fence): void {
+    for (const array of this.arrays) array.usedBy(fence);
+  }
+}

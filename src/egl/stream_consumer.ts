@@ -1,0 +1,204 @@
+import * as names from "../../ffi/egl/constants.ts";
+import { GL_TEXTURE_EXTERNAL_OES } from "../../ffi/gles/constants.ts";
+import { isMade } from "../core/argument.ts";
+import { asked } from "../core/device/asking.ts";
+import { StreamEnds } from "../core/device/stream_ends.ts";
+import { AccessError, DisposedError, throwAll } from "../core/errors.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import type { EglBase } from "./base.ts";
+import { check } from "./errors.ts";
+import { EXTERNAL, ExternalTexture } from "./external.ts";
+import type { EglLane } from "./lane.ts";
+import { checks, eglExtensions } from "./library.ts";
+import type { Picture } from "./queue.ts";
+import { EglStream } from "./stream.ts";
+import { EglTensor } from "./tensor.ts";
+
+/** The extensions that a consumer in OpenGL ES needs. */
+const NEEDED = ["EGL_KHR_stream_consumer_gltexture", EXTERNAL] as const;
+
+/** The ledger's kinds of a consumer, and of a frame that it has. */
+const CONSUMER = "egl.streamConsumer";
+const FRAME = "egl.streamFrame";
+
+/**
+ * OpenGL ES as the consumer of an `EGLStream`: each frame in turn is what its texture shows. It connects before the producer
+ * does. Made by `egl.consumer(stream)`.
+ *
+ * No call blocks: the stream is asked for a new frame first, and acquired with no time to wait.
+ */
+export class EglStreamConsumer extends NativeObject implements AsyncIterable<EglStreamFrame> {
+  /** The stream. */
+  readonly eglStream: EglStream;
+  /** Its end of life: it disconnects. */
+  readonly resource: Resource;
+  readonly #base: EglBase;
+  readonly #texture: ExternalTexture;
+  #frame: EglStreamFrame | undefined;
+
+  /** Made by a context. */
+  constructor(base: EglBase, stream: EglStream) {
+    super();
+    if (!isMade(stream, EglStream)) throw checks.wrongKind("stream", "an EglStream", stream);
+    const { openContext, name } = base;
+    if (stream.base !== base) {
+      throw checks.wrong("stream", "it is another context's.", "Make it with this one's stream().");
+    }
+    const lacking = NEEDED.find((extension) => !openContext.has(extension));
+    if (lacking !== undefined) throw checks.wrong("egl", `${name} has no ${lacking}.`);
+    const { state, handle } = stream;
+    if (state !== "created" && state !== "initializing") {
+      throw checks.wrong("stream", `expected a stream that is "created" or "initializing", got "${state}".`, ORDER);
+    }
+    this.#base = base;
+    this.eglStream = stream;
+    const { handle: display } = openContext.display;
+    const native = eglExtensions();
+    const undo: Undo = [];
+    try {
+      const texture = this.#texture = new ExternalTexture(openContext, undo); // its end disconnects
+      texture.command("eglStreamConsumerGLTextureExternalKHR", () => {
+        texture.bind();
+        const connect = "eglStreamConsumerGLTextureExternalKHR";
+        check(native[connect]!(display, handle), connect);
+        const timeout = names.EGL_CONSUMER_ACQUIRE_TIMEOUT_USEC_KHR;
+        check(native.eglStreamAttribKHR!(display, handle, timeout, 0), "eglStreamAttribKHR");
+      });
+    } catch (error) {
+      throwAll([error, ...unwind(undo)], "connecting a consumer");
+      throw error;
+    }
+    const ends = StreamEnds.of(stream);
+    ends.consumer = {};
+    ledger.add(CONSUMER);
+    undo.push(() => {
+      ledger.remove(CONSUMER);
+      ends.consumer = undefined;
+    });
+    this.resource = new Resource({ name: `egl consumer of an EGLStream (${name})`, owners: [stream.resource], undo });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
+  static owns(value: object): boolean {
+    return #texture in value;
+  }
+
+  /** True while the producer may still act. */
+  get isOpen(): boolean {
+    return this.resource.isLive && this.eglStream.state !== "disconnected";
+  }
+
+  /**
+   * The next frame; undefined where there is no new one. Its dispose releases it, behind GL's commands on it.
+   *
+   * @throws {AccessError} while the last frame was not released: the texture shows one at a time.
+   * @throws {NativeCallError} if the driver refuses.
+   */
+  acquire(): EglStreamFrame | undefined {
+    this.resource.assertLive();
+    if (this.#frame?.resource.isLive) {
+      const hint = "Dispose it first: the texture shows one frame at a time.";
+      throw new AccessError("the consumer has a frame already.", { api: "egl", fn: ACQUIRE, hint });
+    }
+    const { eglStream } = this;
+    if (eglStream.state !== "new-frame") return undefined;
+    const { handle: display } = this.#base.openContext.display;
+    const native = eglExtensions();
+    const { handle } = eglStream;
+    this.#texture.command(ACQUIRE, () => check(native[ACQUIRE]!(display, handle), ACQUIRE));
+    const ends = StreamEnds.of(eglStream);
+    ends.acquired++;
+    ledger.add(FRAME);
+    const release = () => {
+      ledger.remove(FRAME);
+      ends.acquired--;
+      this.#texture.command(RELEASE, () => check(native[RELEASE]!(display, handle), RELEASE));
+    };
+    const resource = new Resource({
+      name: "egl frame of an EGLStream",
+      owners: [this.resource, ends.producer],
+      undo: [release],
+    });
+    return this.#frame = new EglStreamFrame(this.#base, this.#texture, resource);
+  }
+
+  /** Resolves with the next frame; undefined once the producer has disconnected. @throws like {@link acquire}. */
+  async next(): Promise<EglStreamFrame | undefined> {
+    const answer = await asked(() => {
+      if (!this.resource.isLive) throw new DisposedError(`${this.resource.name} was disposed.`, { api: "egl" });
+      const frame = this.acquire();
+      return frame !== undefined ? { frame } : this.isOpen ? undefined : {};
+    });
+    return answer.frame;
+  }
+
+  /** Every new frame, until the producer disconnects. Dispose each before the next: `for await (using frame of consumer)`. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<EglStreamFrame, void, void> {
+    for (let frame = await this.next(); frame !== undefined; frame = await this.next()) yield frame;
+  }
+}
+
+/** A frame of a stream's, as a texture that shaders sample: `samplerExternalOES`. Its dispose releases it to the stream. */
+export class EglStreamFrame extends NativeObject {
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #base: EglBase;
+  readonly #texture: ExternalTexture;
+
+  /** Made by a consumer. */
+  constructor(base: EglBase, texture: ExternalTexture, resource: Resource) {
+    super();
+    this.#base = base;
+    this.#texture = texture;
+    this.resource = resource;
+    finalizers.register(this, resource, this);
+  }
+
+  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
+  static owns(value: object): boolean {
+    return #texture in value;
+  }
+
+  /** GL's name of the texture: bind it to `target` in commands of your own, by `egl.queue.run()`. */
+  get texture(): number {
+    this.resource.assertLive();
+    return this.#texture.name;
+  }
+
+  /** The target of the texture: `GL_TEXTURE_EXTERNAL_OES`. */
+  get target(): number {
+    return GL_TEXTURE_EXTERNAL_OES;
+  }
+
+  /**
+   * Draws the frame over a picture, scaled to its size by the nearest pixel. The first row goes to the first row, and the
+   * driver makes RGB of YUV.
+   *
+   * @param picture of one plane, as RGBA has
+   * @throws {ArgumentError} for a picture of another context, and one of several planes.
+   * @throws {AccessError} if its bytes are lent.
+   */
+  drawTo(picture: Picture): void {
+    const planes = isMade<Frame<EglTensor>>(picture, Frame) ? picture.planes : [picture as EglTensor];
+    checks.assertInstance<unknown>(planes[0], EglTensor, "picture");
+    if (planes[0].target.context !== this.#base) throw checks.wrong("picture", "it belongs to another context.");
+    if (planes.length > 1) {
+      throw checks.wrong("picture", `${picture.name} has several planes.`, "Draw to an RGBA picture.");
+    }
+    this.resource.assertLive(); // its release stands behind all commands of the context: it need not know of them
+    const draw = () => this.#texture.drawTo(planes[0].rawHandle);
+    const call = (lane: EglLane) => lane.run("glDrawArrays", draw);
+    this.#base.line.submit([{ tensor: picture, access: "write", argument: "picture" }], { fn: "glDrawArrays", call });
+  }
+}
+
+const ACQUIRE = "eglStreamConsumerAcquireKHR";
+const RELEASE = "eglStreamConsumerReleaseKHR";
+const ORDER =
+  "The consumer connects first. A stream that was connected in another order is of no more use: make a new one.";
