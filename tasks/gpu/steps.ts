@@ -95,6 +95,14 @@ export function stepsOn(machine: string): readonly Step[] {
       run: sharing,
     },
     {
+      name: "vulkan-rows",
+      what: "every case on every edge of Vulkan's",
+      limit: 240,
+      stage: 1,
+      onlyIfNamed: true,
+      run: (job) => conformance(job, machine, "vulkan"),
+    },
+    {
       name: "rings",
       what: "beside C: bench/external_*_bench.ts",
       limit: 240,

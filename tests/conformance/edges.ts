@@ -13,6 +13,7 @@ import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
 import { synthetic } from "./synthetic.ts";
+import { onGpu } from "./vulkan_gpu.ts";
 import { vulkanImages } from "./vulkan_image.ts";
 import { vaapis } from "./vaapi.ts";
 import { vulkans } from "./vulkan.ts";
@@ -29,7 +30,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   opencv: () => opencv(),
   cuda: () => cuda(),
   dmabuf: () => dmabufs(),
-  vulkan: () => [...vulkans(), ...vulkanImages()],
+  vulkan: () => [...vulkans(), ...vulkanImages(), ...onGpu()],
   egl: () => egls(),
   vaapi: () => vaapis(),
 };

@@ -1,7 +1,7 @@
 import { MapperGraph } from "../../mod.ts";
 import { LibraryNotFoundError, messageOf } from "../../src/core/errors.ts";
 import { host } from "../../src/host/mod.ts";
-import { type VulkanContext, vulkanDevices } from "../../src/vulkan/mod.ts";
+import { vulkanDevices } from "../../src/vulkan/mod.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { VulkanEnd } from "./vulkan_end.ts";
@@ -32,14 +32,12 @@ type Ends = readonly [source: Subject["source"], target: Subject["target"]];
 
 function opened(device: string, ends: (end: VulkanEnd, other: VulkanEnd) => Ends): Subject {
   using made = new DisposableStack();
-  const [end, other] = [made.use(new VulkanEnd(device)), made.use(new VulkanEnd(device))];
+  const [end, other] = [0, 1].map(() => made.use(new VulkanEnd(device, { memory: "host" })));
   const [source, target] = ends(end, other);
-  const contexts: (VulkanContext | typeof host)[] = [host, end.target];
-  if (source === end && target === other) contexts.push(other.target);
-  const graph = made.use(new MapperGraph(contexts));
+  const graph = made.use(new MapperGraph([host, end.target, other.target]));
   const kept = made.move();
   return {
-    ...{ graph, source, target, expected: "alias", elsewhere: other },
+    ...{ graph, source, target, expected: "alias", elsewhere: target === hostEnd ? hostEnd : other },
     ...(target === hostEnd ? { withoutCalls: true } : {}), // the buffer is mapped once
     [Symbol.dispose]: () => kept.dispose(),
   };

@@ -6,7 +6,7 @@ import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { copyCall } from "../../src/vulkan/commands.ts";
 import { VulkanContext, type VulkanKernel, type VulkanPlacement, type VulkanTensor } from "../../src/vulkan/mod.ts";
 import { bytesAt } from "./bytes.ts";
-import type { End } from "./subject.ts";
+import type { End, RawEnd } from "./subject.ts";
 
 const SPIN = new URL("../vulkan/shaders/spin.spv", import.meta.url);
 
@@ -14,20 +14,52 @@ const SPIN = new URL("../vulkan/shaders/spin.spv", import.meta.url);
 const TURNS = 60_000;
 const RUNS = 40;
 
-/** Vulkan's end of an edge: transfers write and read, with samepage's checks and without. */
-export class VulkanEnd implements End, Disposable {
-  readonly target: VulkanContext;
+/** A context, and what both of its ends do with it. */
+export abstract class VulkanHands implements Disposable {
+  readonly context: VulkanContext;
+  /** True if the CPU sees the device's memory. */
+  protected readonly seen: boolean;
   readonly #spin: VulkanKernel;
   readonly #sum: VulkanTensor;
+
+  /** A device by its name, or an open one, which it takes over. */
+  constructor(device: string | VulkanContext) {
+    this.context = typeof device === "string" ? VulkanContext.open({ device }) : device;
+    this.#spin = this.context.program(Deno.readFileSync(SPIN)).kernel();
+    this.#sum = this.context.allocate({ shape: [4], dtype: "u32" });
+    this.seen = this.#sum.rawHandle.isHostVisible;
+    this.context.queue.write(this.#sum, new Uint32Array(4)); // what bytes go through is made on the first transfer
+  }
+
+  /** Keeps the queue busy for some milliseconds. */
+  protected busy(): void {
+    for (let i = 0; i < RUNS; i++) this.#spin.run([1], [this.#sum, TURNS]);
+  }
+
+  /** A buffer with these bytes. */
+  protected filled(bytes: Uint8Array): VulkanTensor {
+    const tensor = this.context.allocate({ shape: [bytes.length], dtype: "u8" });
+    this.context.queue.write(tensor, bytes);
+    return tensor;
+  }
+
+  [Symbol.dispose](): void {
+    this.context[Symbol.dispose]();
+  }
+}
+
+/** Vulkan's end of an edge: transfers write and read, with samepage's checks and without. */
+export class VulkanEnd extends VulkanHands implements End {
+  readonly target: VulkanContext;
   readonly #made: VulkanPlacement;
 
   /** `made`: what its memory is made with. */
-  constructor(device: string, made: VulkanPlacement = {}) {
+  constructor(device: string | VulkanContext, made: VulkanPlacement = {}) {
+    super(device);
+    this.target = this.context;
     this.#made = made;
-    this.target = VulkanContext.open({ device });
-    this.#spin = this.target.program(Deno.readFileSync(SPIN)).kernel();
-    this.#sum = this.target.allocate({ shape: [4], dtype: "u32" });
-    this.target.queue.write(this.#sum, new Uint32Array(4)); // what bytes go through is made on the first transfer
+    const look = (tensor: Tensor) => bytesAt((tensor as VulkanTensor).address!, tensor.layout.byteLength);
+    this.raw = this.seen || made.memory === "host" ? { ...this.#raw, look } : this.#raw;
   }
 
   allocate(init: LayoutInit): Tensor {
@@ -39,9 +71,9 @@ export class VulkanEnd implements End, Disposable {
   }
 
   submit(tensor: Tensor, bytes: Uint8Array): Fence {
-    const from = this.#filled(bytes);
+    const from = this.filled(bytes);
     const { queue } = this.target;
-    for (let i = 0; i < RUNS; i++) this.#spin.run([1], [this.#sum, TURNS]);
+    this.busy();
     using to = asBytes(tensor);
     queue.copy(from, to as VulkanTensor);
     const fence = queue.fence();
@@ -62,10 +94,12 @@ export class VulkanEnd implements End, Disposable {
     return bytes;
   }
 
-  readonly raw = {
+  readonly raw: RawEnd;
+
+  readonly #raw: RawEnd = {
     write: (tensor: Tensor, bytes: Uint8Array) => {
       const { rawHandle, layout: { byteOffset: to, byteLength: length } } = tensor as VulkanTensor;
-      const from = this.#filled(bytes);
+      const from = this.filled(bytes);
       const fence = this.target.line.submitRaw(copyCall(from.rawHandle, rawHandle, [{ from: 0, to, length }]));
       return async () => {
         await fence.wait();
@@ -80,18 +114,7 @@ export class VulkanEnd implements End, Disposable {
       this.target.queue.read(to, bytes);
       return Promise.resolve(bytes);
     },
-    look: (tensor: Tensor) => bytesAt((tensor as VulkanTensor).address!, tensor.layout.byteLength),
   };
-
-  [Symbol.dispose](): void {
-    this.target[Symbol.dispose]();
-  }
-
-  #filled(bytes: Uint8Array): VulkanTensor {
-    const tensor = this.target.allocate({ shape: [bytes.length], dtype: "u8" });
-    this.target.queue.write(tensor, bytes);
-    return tensor;
-  }
 }
 
 /** All bytes from the first element to the last. */

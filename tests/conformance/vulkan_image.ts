@@ -7,21 +7,14 @@ import {
   type VulkanImage,
   type VulkanImageInit,
   type VulkanImageTarget,
-  type VulkanKernel,
   type VulkanTensor,
 } from "../../src/vulkan/mod.ts";
 import { rowsCall } from "../../src/vulkan/images/commands.ts";
 import type { Candidate, End, Subject, Variants } from "./subject.ts";
-import { type Gpu, sharedGpus } from "../../bench/harness/gpus.ts";
-import { ImageEnd } from "./opencl_image.ts";
+import { VulkanHands } from "./vulkan_end.ts";
 import { devices } from "./vulkan.ts";
 
-const SPIN = new URL("../vulkan/shaders/spin.spv", import.meta.url);
 const EDGE = "vulkan.image→vulkan.image";
-
-/** Loops are cut short on llvmpipe: several runs keep it busy for milliseconds. */
-const TURNS = 60_000;
-const RUNS = 40;
 
 /** Pixels of one byte, in rows of 64 where only their number is asked for. */
 export const IMAGE_ROWS: { readonly shapeOf: (byteLength: number) => readonly number[]; readonly variants: Variants } =
@@ -46,25 +39,14 @@ export const IMAGE_ROWS: { readonly shapeOf: (byteLength: number) => readonly nu
     },
   };
 
-/** The edges from an image of Vulkan's to another Vulkan's, on every device that is here, and to OpenCL's on a GPU. */
-export function vulkanImages(): Candidate[] {
-  const { gpus: [gpu], missing } = sharedGpus();
-  const toOpenCL = { edge: "vulkan.image→opencl.image", open: missing ?? (() => openedOnGpu(gpu)), covered: true };
-  const names = devices();
-  if (typeof names === "string") return [{ edge: EDGE, open: names }, toOpenCL];
-  return [...names.map((device) => ({ edge: EDGE, device, open: () => opened(device) })), toOpenCL];
-}
+/** What of these an image of Vulkan's takes: it has no gaps. */
+export const PLAIN_IMAGES: Variants = { ...IMAGE_ROWS.variants, padded: [], parts: [] };
 
-/** Vulkan and OpenCL on one GPU. */
-function openedOnGpu(gpu: Gpu): Subject {
-  using made = new DisposableStack();
-  const source = made.use(new VulkanImageEnd(gpu.vulkan()));
-  const [cl, another] = [made.use(gpu.opencl()), made.use(gpu.opencl())];
-  const [target, elsewhere] = [made.use(new ImageEnd(cl, "2D")), made.use(new ImageEnd(another, "2D"))];
-  const graph = made.use(new MapperGraph([source.context, cl]));
-  const kept = made.move();
-  const variants = { ...IMAGE_ROWS.variants, padded: [], parts: [] };
-  return { graph, source, target, expected: "alias", elsewhere, variants, [Symbol.dispose]: () => kept.dispose() };
+/** The edge from an image of Vulkan's to another Vulkan's, on every device that is here. */
+export function vulkanImages(): Candidate[] {
+  const names = devices();
+  if (typeof names === "string") return [{ edge: EDGE, open: names }];
+  return names.map((device) => ({ edge: EDGE, device, open: () => opened(device) }));
 }
 
 function opened(device: string): Subject {
@@ -73,38 +55,31 @@ function opened(device: string): Subject {
   const target = made.use(new VulkanImageEnd(device));
   const graph = made.use(new MapperGraph([source.context, target.context]));
   const kept = made.move();
-  const variants = { ...IMAGE_ROWS.variants, padded: [], parts: [] }; // an image of Vulkan's has no gaps
   return {
     graph,
     source,
     target,
     expected: "alias",
     elsewhere: target,
-    variants,
+    variants: PLAIN_IMAGES,
     [Symbol.dispose]: () => kept.dispose(),
   };
 }
 
 /** An image's end of an edge: transfers write and read its pixels, with samepage's checks and without. */
-export class VulkanImageEnd implements End, Disposable {
+export class VulkanImageEnd extends VulkanHands implements End {
   readonly target: VulkanImageTarget;
-  readonly context: VulkanContext;
   readonly wholeOnly = true;
   readonly ownPitches = true;
   readonly noGaps = true;
   readonly shapeOf = IMAGE_ROWS.shapeOf;
-  readonly #spin: VulkanKernel;
-  readonly #sum: VulkanTensor;
   readonly #made: Omit<VulkanImageInit, "shape">;
 
   /** `made`: what its images are made with. */
   constructor(device: string | VulkanContext, made: Omit<VulkanImageInit, "shape"> = {}) {
+    super(device);
     this.#made = made;
-    this.context = typeof device === "string" ? VulkanContext.open({ device }) : device;
     this.target = this.context.image("R8_UINT");
-    this.#spin = this.context.program(Deno.readFileSync(SPIN)).kernel();
-    this.#sum = this.context.allocate({ shape: [4], dtype: "u32" });
-    this.context.queue.write(this.#sum, new Uint32Array(4)); // what bytes go through is made on the first transfer
   }
 
   allocate({ shape }: LayoutInit): VulkanImage {
@@ -113,9 +88,9 @@ export class VulkanImageEnd implements End, Disposable {
 
   submit(tensor: Tensor, bytes: Uint8Array): Fence {
     const image = tensor as VulkanImage;
-    const from = this.#filled(bytes);
+    const from = this.filled(bytes);
     const { queue, line } = this.context;
-    for (let i = 0; i < RUNS; i++) this.#spin.run([1], [this.#sum, TURNS]);
+    this.busy();
     line.submit([{ tensor: image, access: "write", argument: "image" }], this.#rows("write", image, from), []);
     const fence = queue.fence();
     from.disposeAfter(fence);
@@ -136,7 +111,7 @@ export class VulkanImageEnd implements End, Disposable {
 
   readonly raw = {
     write: (tensor: Tensor, bytes: Uint8Array) => {
-      const from = this.#filled(bytes);
+      const from = this.filled(bytes);
       const fence = this.context.line.submitRaw(this.#rows("write", tensor, from));
       return async () => {
         await fence.wait();
@@ -152,18 +127,8 @@ export class VulkanImageEnd implements End, Disposable {
     },
   };
 
-  [Symbol.dispose](): void {
-    this.context[Symbol.dispose]();
-  }
-
   #rows(way: "read" | "write", tensor: Tensor, { rawHandle }: VulkanTensor) {
     const { rawHandle: object, height } = tensor as VulkanImage;
     return rowsCall(way, object, rawHandle, { first: 0, count: height });
-  }
-
-  #filled(bytes: Uint8Array): VulkanTensor {
-    const tensor = this.context.allocate({ shape: [bytes.length], dtype: "u8" });
-    this.context.queue.write(tensor, bytes);
-    return tensor;
   }
 }
