@@ -19,6 +19,9 @@ export interface Ended {
   readonly how: string;
 }
 
+/** Variables of a process's environment. */
+export type Variables = Readonly<Record<string, string>>;
+
 /** What a step has to work with: processes with a limit, and the files that come back. */
 export class Job {
   /** The folder of the results. */
@@ -45,9 +48,9 @@ export class Job {
   }
 
   /** Runs a program to its end, or to the step's; what it prints goes to a file of the results. */
-  async run(path: string, args: readonly string[], log: string): Promise<Ended> {
+  async run(path: string, args: readonly string[], log: string, variables: Variables = {}): Promise<Ended> {
     const seconds = Math.round(this.left);
-    const env = { NO_COLOR: "1", SAMEPAGE_COMMIT: this.commit };
+    const env = { NO_COLOR: "1", SAMEPAGE_COMMIT: this.commit, ...variables };
     const child = new Deno.Command(path, {
       args: [...args],
       cwd: ROOT,

@@ -1,5 +1,5 @@
-import { cudaExamples, cudaTests, faultTests, textOf } from "./files.ts";
-import { inLanes, type Job } from "./job.ts";
+import { cudaExamples, cudaTests, faultTests, textOf, vulkanTests } from "./files.ts";
+import { inLanes, type Job, type Variables } from "./job.ts";
 import type { Outcome } from "./step.ts";
 import { reportOf } from "./tests.ts";
 
@@ -43,15 +43,41 @@ interface Checked {
   readonly failures: readonly string[];
 }
 
+/** What there is to check. */
+interface Work {
+  readonly examples?: readonly string[];
+  readonly tests?: readonly string[];
+  /** What is said of files that are not checked. */
+  readonly exempt?: readonly string[];
+  readonly variables?: Variables;
+}
+
 /** Runs CUDA's examples under a tool, and all of its tests if that is asked for. */
 export async function sanitize(job: Job, tool: Tool, withTests: boolean): Promise<Outcome> {
+  const examples = await cudaExamples();
+  const [tests, exempt] = withTests ? await testsToCheck() : [[], []];
+  return await check(job, tool, { examples, tests, exempt });
+}
+
+/** Runs the tests in which CUDA shares memory with Vulkan and OpenCL under memcheck: of the rings, a few laps. */
+export async function sanitizeSharing(job: Job): Promise<Outcome> {
+  const tests = (await vulkanTests()).filter((file) => file.endsWith("_gpu_test.ts"));
+  return await check(job, "memcheck", { tests, variables: { SAMEPAGE_RING_LAPS: "20" } });
+}
+
+async function check(
+  job: Job,
+  tool: Tool,
+  { examples = [], tests = [], exempt = [], variables = {} }: Work,
+): Promise<Outcome> {
   const path = await found();
   if (path === undefined) return { verdict: "not here", counts: "there is no compute-sanitizer" };
-  const examples = (await cudaExamples()).map((file) => ({ file, isTest: false }));
-  const [tests, exempt] = withTests ? await testsToCheck() : [[], []];
-  const all = [...tests.map((file) => ({ file, isTest: true })), ...examples];
+  const all = [
+    ...tests.map((file) => ({ file, isTest: true })),
+    ...examples.map((file) => ({ file, isTest: false })),
+  ];
   if (all.length === 0) return { verdict: "red", counts: "there is nothing to check" };
-  const checked = await inLanes(all, LANES, ({ file, isTest }) => checkOne(job, path, tool, file, isTest));
+  const checked = await inLanes(all, LANES, ({ file, isTest }) => checkOne(job, path, tool, file, isTest, variables));
   const failures = checked.flatMap(({ failures }) => failures);
   const clean = checked.filter(({ failures }) => failures.length === 0).length;
   const counts = `${clean} of ${all.length} processes without an error${
@@ -60,13 +86,20 @@ export async function sanitize(job: Job, tool: Tool, withTests: boolean): Promis
   return { verdict: failures.length === 0 ? "green" : "red", counts, failures, remarks: exempt };
 }
 
-async function checkOne(job: Job, path: string, tool: Tool, file: string, isTest: boolean): Promise<Checked> {
+async function checkOne(
+  job: Job,
+  path: string,
+  tool: Tool,
+  file: string,
+  isTest: boolean,
+  variables: Variables,
+): Promise<Checked> {
   if (job.left < 1) return { failures: [`${file}: the step's time was up before it began`] };
   const log = await Deno.makeTempFile({ prefix: "samepage-sanitizer-", suffix: ".log" });
   const under = (args: readonly string[]) => {
     const port = ["--port", String(FIRST_PORT + PORTS * (started++ % 64))];
     const options = ["--tool", tool, ...OF_TOOL[tool], ...OPTIONS, ...port, "--log-file", log];
-    return job.run(path, [...options, Deno.execPath(), ...args], "sanitizer.log");
+    return job.run(path, [...options, Deno.execPath(), ...args], "sanitizer.log", variables);
   };
   try {
     const failures = isTest

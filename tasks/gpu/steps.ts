@@ -3,7 +3,7 @@ import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
 import { cudaExamples, cudaTests, eglTests, faultTests, openclTests, vulkanTests } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
-import { sanitize } from "./sanitizer.ts";
+import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
 
@@ -93,6 +93,14 @@ export function stepsOn(machine: string): readonly Step[] {
       stage: 4,
       onlyIfNamed: true,
       run: sharing,
+    },
+    {
+      name: "vulkan-memcheck",
+      what: "compute-sanitizer over the tests between Vulkan, OpenCL and CUDA, the rings among them",
+      limit: 240,
+      stage: 4,
+      onlyIfNamed: true,
+      run: sanitizeSharing,
     },
     {
       name: "vulkan-rows",
