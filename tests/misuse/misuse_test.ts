@@ -5,6 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { openingOf } from "../../src/core/native/library.ts";
 import { cudaLibrary } from "../cuda_libraries.ts";
+import { sharedGpus } from "../../bench/harness/gpus.ts";
 import { devices as gpus } from "../cuda/help.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
@@ -47,6 +48,8 @@ for (const topic of topics) {
     ? lackingOfVulkan
     : topic.startsWith("egl")
     ? lackingOfEgl
+    : topic.startsWith("cuda_sharing")
+    ? sharedGpus().missing
     : undefined;
   runs.set(topic, [undefined, ...DRIVERS].flatMap((driver) => runsOn(file.pathname, rows, driver, needs)));
 }
