@@ -2,12 +2,12 @@ import { MapperGraph } from "../../mod.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import { type LayoutInit, region } from "../../src/core/layout/layout.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
-import {
+import type {
   VulkanContext,
-  type VulkanImage,
-  type VulkanImageInit,
-  type VulkanImageTarget,
-  type VulkanTensor,
+  VulkanImage,
+  VulkanImageInit,
+  VulkanImageTarget,
+  VulkanTensor,
 } from "../../src/vulkan/mod.ts";
 import { rowsCall } from "../../src/vulkan/images/commands.ts";
 import type { Candidate, End, Subject, Variants } from "./subject.ts";
