@@ -13,7 +13,6 @@ import { GlBuffer } from "./buffer.ts";
 import { checkGl } from "./errors.ts";
 import { checks, gles } from "./library.ts";
 import { staged } from "./memory.ts";
-import { onlyUuid } from "./image_ports.ts";
 
 /** Elements in a buffer object of GL's. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there. */
 export class EglBufferTensor extends Tensor<GlBuffer> {
@@ -48,7 +47,7 @@ export class EglBuffers implements MemoryTarget<EglBufferTensor> {
         return context.line;
       },
       exports: [
-        { kind: "gl-buffer", device: onlyUuid(openContext) },
+        { kind: "gl-buffer" },
         { kind: "host-pointer", transfer: "copy" },
       ],
       imports: [],

@@ -1,11 +1,11 @@
-import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
+import { GL_BGRA_EXT, GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
 import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../core/device/image_port.ts";
-import type { DeviceId } from "../core/device/device_id.ts";
 import { EglPort, GlPort } from "../core/device/gl_port.ts";
 import { Port } from "../core/device/port.ts";
 import { type Refusal, throwAll } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { unwind } from "../core/life/undo.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
 import type { Described } from "../core/tensors/described.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
@@ -13,7 +13,6 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import type { EglBase } from "./base.ts";
 import { closePlanes, DmaBufFormats, type ExportedPicture, exportPicture, importPicture } from "./dmabuf.ts";
 import { glFormats, planeSize, refuseInfo } from "./formats.ts";
-import type { OpenContext } from "./open_context.ts";
 import type { EglPicture } from "./picture.ts";
 import type { EglTensor } from "./tensor.ts";
 
@@ -26,8 +25,8 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
   const tellsModifiers = () => openContext.lacks("EGL_EXT_image_dma_buf_import_modifiers") === undefined;
   return {
     exports: [
-      { kind: "gl-image", device: onlyUuid(openContext) },
-      { kind: "egl-image", device: onlyUuid(openContext) },
+      { kind: "gl-image", refuse: refuseName },
+      { kind: "egl-image", refuse: refuseForeign },
       { kind: "dma-buf", closed: () => openContext.lacks("EGL_MESA_image_dma_buf_export") },
     ],
     imports: [{
@@ -50,11 +49,6 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
   };
 }
 
-/** GL's names and EGL's handles hold on the device that made them, which the driver tells by its UUID. */
-export function onlyUuid({ facts: { id: { uuid } } }: OpenContext): DeviceId {
-  return uuid === undefined ? {} : { uuid };
-}
-
 const MODIFIERS = "EGL_EXT_image_dma_buf_import_modifiers";
 
 /** A tensor does not say what its bytes are: red or blue first, brightness or an index. */
@@ -64,6 +58,27 @@ function refuseSource(base: EglBase, info: Described["info"]): Closed {
     reason: "EGL has images of a pixel format, and a tensor tells none.",
     remedy: 'Make a frame of it: Frame.of([tensor], imageInfo({ format: "RGBA", … })).',
   };
+}
+
+/** The key of an allocation's picture. */
+const PICTURE = {};
+
+/** The picture that a plane's memory was made for. */
+export function keepPicture(allocation: Allocation, picture: EglPicture): void {
+  allocation.attachment(PICTURE, () => picture);
+}
+
+/** Pictures over another API's memory may share its block, by which others know what they have imported. */
+function refuseForeign({ range: { allocation } }: Described): Closed {
+  if (allocation.findAttachment(PICTURE) !== undefined) return undefined;
+  return { reason: "the picture lies in another API's memory.", remedy: "Map the memory that it came from." };
+}
+
+/** NVIDIA's CUDA was seen to register no BGRA by its name (code 1), and its `EGLImage` it does. */
+function refuseName(source: Described): Closed {
+  const picture = source.range.allocation.findAttachment<EglPicture>(PICTURE);
+  if (picture?.format.internal !== GL_BGRA_EXT) return refuseForeign(source);
+  return { reason: "BGRA is no format that others know of GL's textures." };
 }
 
 /** Each plane goes out as GL and EGL know it. The other driver has it until the map ends. */

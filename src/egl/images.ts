@@ -12,6 +12,7 @@ import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import type { EglBase } from "./base.ts";
 import { type GlFormat, heldFormats, planeSize } from "./formats.ts";
 import { checkGl } from "./errors.ts";
+import { keepPicture } from "./image_ports.ts";
 import { checks, gles } from "./library.ts";
 import { clearCall, portsOf } from "./memory.ts";
 import { EglPicture, type Origin, type Storage } from "./picture.ts";
@@ -135,6 +136,7 @@ export class EglImages implements MemoryTarget<EglTensor> {
       if (cleared !== undefined) undo.push(() => line.block(cleared.mark));
       const { byteLength } = layout;
       const allocation = new Allocation({ kind: this.kind, byteLength, free: () => handle.free() });
+      keepPicture(allocation, handle);
       const name = `egl image ${size[0]}×${size[1]} ${format.pixel.name}`;
       const resource = own({ name, allocation, owners: [owner] });
       if (cleared !== undefined) resource.usedBy(cleared);

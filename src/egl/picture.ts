@@ -78,7 +78,7 @@ export class EglPicture {
     const { display, handle } = this.context;
     const name = BigInt(this.name) as Address;
     const fn = "eglCreateImage";
-    // NVIDIA's driver answers EGL_BAD_ACCESS for a context that is not current (facts/gpu.md); Mesa's takes it.
+    // NVIDIA's driver (580.159) answers EGL_BAD_ACCESS for a context that is not current; Mesa's takes it.
     return this.#own(
       this.context.within(() => made(egl()[fn](display.handle, handle, target, name, attributes), fn)),
     );

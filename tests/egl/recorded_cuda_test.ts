@@ -136,6 +136,19 @@ over("a renderbuffer goes by its own target", ({ egl, cuda, graph }) => {
   assertEquals(calls[0], ["registerImage", true, GL_RENDERBUFFER, 4, "inside"]);
 });
 
+over("BGRA goes by its EGLImage, which nobody maps, and is registered once", ({ egl, cuda, graph }) => {
+  {
+    using picture = egl.image.allocate({ ...SIZE, format: "BGRA" });
+    egl.queue.finish();
+    for (let i = 0; i < 2; i++) {
+      using mapped = graph.map(picture.planes[0], cuda.image(RGBA));
+      assertEquals(mapped.route.steps[0].evidence, "the same memory, by its egl-image");
+      assertEquals(mapped.handle, ARRAY);
+    }
+  }
+  assertEquals(calls.map(([name]) => name), ["registerEglImage", "frame", "unregister"]);
+});
+
 over("a buffer is memory at an address, and a part of it begins there", ({ egl, cuda, graph }) => {
   using buffer = egl.buffer.allocate({ shape: [64], dtype: "u32" });
   {

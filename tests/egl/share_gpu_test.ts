@@ -13,6 +13,7 @@ const SIZES = [[34, 70], [256, 256], [1080, 1920]] as const;
 /** The planes of each format, as CUDA's images. */
 const FORMATS: readonly (readonly [format: ImageFormat, planes: readonly Required<CudaImageFormat>[]])[] = [
   ["RGBA", [{ dtype: "u8", channels: 4 }]],
+  ["BGRA", [{ dtype: "u8", channels: 4 }]],
   ["GRAY8", [{ dtype: "u8", channels: 1 }]],
   ["NV12", [{ dtype: "u8", channels: 1 }, { dtype: "u8", channels: 2 }]],
   ["I420", [{ dtype: "u8", channels: 1 }, { dtype: "u8", channels: 1 }, { dtype: "u8", channels: 1 }]],

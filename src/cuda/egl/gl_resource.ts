@@ -8,16 +8,16 @@ import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { GlPort } from "../../core/device/gl_port.ts";
 import { type ErrorFields, throwAll } from "../../core/errors.ts";
-import { Resource } from "../../core/life/resource.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import { type Import, Imports } from "../../core/memory/imports.ts";
+import type { Import } from "../../core/memory/imports.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { MARKER } from "../driver.ts";
 import { check, checkRelease } from "../errors.ts";
 import { owned } from "../primary_context.ts";
 import { onStream, type StreamLane } from "../stream_lane.ts";
 import { cudaEgl } from "./library.ts";
+import { registrationOf } from "./registrations.ts";
 
 /**
  * A texture, renderbuffer or buffer of OpenGL's, registered with CUDA. While it is mapped it is CUDA's: GL must not use it.
@@ -101,18 +101,9 @@ const ABOUT: ErrorFields = {
   hint: "CUDA registers textures of 1, 2 or 4 channels (cudaGraphicsGLRegisterImage): use RGBA, and a GPU of both.",
 };
 
-const REGISTERED = new WeakMap<CudaPrimaryContext, Imports<GlResource>>();
-
 /** A block of OpenGL's, registered once: until it is freed, or the context ends. */
 export function glResourceOf(context: CudaPrimaryContext, block: Allocation, port: GlPort): GlResource {
-  let known = REGISTERED.get(context);
-  if (known === undefined) {
-    const imports = known = new Imports<GlResource>();
-    const undo = [() => throwAll(imports.close(), "unregistering what is OpenGL's")];
-    new Resource({ name: `what ${context.name} has of OpenGL's`, owners: [context.resource], undo });
-    REGISTERED.set(context, known);
-  }
-  return known.of(block, () => new GlResource(context, port));
+  return registrationOf(context, block, () => new GlResource(context, port));
 }
 
 /** How a map uses it: what both kinds of ports have in common. */

@@ -48,22 +48,7 @@ export class CudaEglImage extends NativeObject {
   private constructor(context: CudaPrimaryContext, image: bigint) {
     super();
     const undo: Undo = [];
-    const struct = new FrameStruct();
-    try {
-      const out = new BigUint64Array(1);
-      const register = "cudaGraphicsEGLRegisterImage";
-      context.within(() =>
-        check(cudaEgl()[register](out, image as never, cudaGraphicsRegisterFlagsNone), register, ABOUT)
-      );
-      const handle = out[0] as CudaGraphicsResource;
-      const release = "cudaGraphicsUnregisterResource";
-      owned(context, "cuda.eglImage", undo, () => checkRelease(cudaEgl()[release](handle), release));
-      const fn = "cudaGraphicsResourceGetMappedEglFrame";
-      context.within(() => check(cudaEgl()[fn](struct.bytes, handle, 0, 0), fn));
-    } catch (error) {
-      throwAll([error, ...unwind(undo)], "registering an EGLImage");
-      throw error;
-    }
+    const struct = registered(context, image, undo);
     this.resource = new Resource({ name: `cuda EGLImage (${context.name})`, owners: [context.resource], undo });
     const planes = Array.from({ length: struct.planeCount }, (_, i) => i);
     this.addresses = struct.isArrays ? [] : planes.map((i) => struct.addressOf(i));
@@ -94,4 +79,29 @@ export class CudaEglImage extends NativeObject {
   }
 }
 
-const ABOUT = { hint: "Is it an image of a texture that is complete, on the GPU of this context?" };
+/**
+ * Registers an image; its end goes on the undo list. It is CUDA's at once: an `EGLImage` is not mapped. Its arrays are for
+ * surfaces too, and the driver takes no flag that says so (seen on an H200).
+ */
+export function registered(context: CudaPrimaryContext, image: bigint, undo: Undo): FrameStruct {
+  const struct = new FrameStruct();
+  try {
+    const out = new BigUint64Array(1);
+    const register = "cudaGraphicsEGLRegisterImage";
+    const flags = cudaGraphicsRegisterFlagsNone;
+    context.within(() => check(cudaEgl()[register](out, image as Address, flags), register, ABOUT));
+    const handle = out[0] as CudaGraphicsResource;
+    const release = "cudaGraphicsUnregisterResource";
+    owned(context, "cuda.eglImage", undo, () => checkRelease(cudaEgl()[release](handle), release));
+    const fn = "cudaGraphicsResourceGetMappedEglFrame";
+    context.within(() => check(cudaEgl()[fn](struct.bytes, handle, 0, 0), fn));
+    return struct;
+  } catch (error) {
+    throwAll([error, ...unwind(undo)], "registering an EGLImage");
+    throw error;
+  }
+}
+
+const ABOUT = {
+  hint: "Is it an image on the GPU of this context, of a format of CUDA's: RGBA, BGRA, or one channel of 8 bits?",
+};

@@ -2,8 +2,9 @@ import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { GlPort } from "../../core/device/gl_port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory } from "../../core/device/memory.ts";
-import { LayoutError, messageOf, type Refusal } from "../../core/errors.ts";
+import { LayoutError, messageOf, type Refusal, throwAll } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
+import { type Undo, unwind } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Tensor, TensorInit } from "../../core/tensors/tensor.ts";
@@ -11,6 +12,8 @@ import { assertWithin } from "../arrays/extent.ts";
 import type { CudaImageFormat } from "../arrays/format.ts";
 import { MARKER } from "../driver.ts";
 import { crossingOf, glResourceOf } from "../egl/gl_resource.ts";
+import { registered } from "../egl/image.ts";
+import { registrationOf } from "../egl/registrations.ts";
 import type { CudaStreamContext } from "../stream.ts";
 import { copyPixels } from "../transfers/array.ts";
 import { type ExternalImage, importImage } from "./memory.ts";
@@ -36,10 +39,12 @@ export function imagePortsOf<T extends Tensor<CudaArray>>(
   const device = uuid === undefined ? {} : { uuid };
   const images: Images<ExternalImage> = {
     exports: [],
-    imports: [{ kind: KIND, device }, { kind: "gl-image", device }],
+    imports: [KIND, "gl-image", "egl-image"].map((kind) => ({ kind, device })),
     refuse: (source) => refuseSource(target, source),
-    import: (port, _access, { range }) =>
-      port.kind === KIND ? imported(target, port) : glImage(target, port, range.allocation),
+    import(port, _access, { range: { allocation } }) {
+      if (port.kind === KIND) return imported(target, port);
+      return port.kind === "gl-image" ? glImage(target, port, allocation) : eglImage(target, port, allocation);
+    },
   };
   return {
     exports: [],
@@ -100,4 +105,17 @@ function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort
 function glImage({ context }: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ExternalImage> {
   const resource = glResourceOf(context, block, port.objects[0] as GlPort);
   return { ...crossingOf(resource), handles: [resource] };
+}
+
+/** An `EGLImage`: nothing is mapped, so the stream itself waits, and the others for what was done there. */
+function eglImage({ context }: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ExternalImage> {
+  const image = registrationOf(context, block, () => {
+    const undo: Undo = [];
+    const struct = registered(context, port.objects[0].value, undo);
+    return {
+      array: struct.arrayOf(0) as CudaArray,
+      release: () => throwAll(unwind(undo), "unregistering an EGLImage"),
+    };
+  });
+  return { handles: [image], begin: () => MARKER };
 }

@@ -10,6 +10,9 @@ import type { OpenCLDevice } from "../device.ts";
 /** The extension for memory of other APIs. */
 export const EXTERNAL_MEMORY = "cl_khr_external_memory";
 
+/** The extension for images of EGL's. */
+export const EGL_IMAGE = "cl_khr_egl_image";
+
 /** The extension for semaphores. */
 export const SEMAPHORE = "cl_khr_semaphore";
 

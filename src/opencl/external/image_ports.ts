@@ -1,3 +1,4 @@
+import type { EglPort } from "../../core/device/gl_port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory, Offer } from "../../core/device/memory.ts";
 import { LayoutError, type Refusal } from "../../core/errors.ts";
@@ -7,12 +8,16 @@ import { describeImage } from "../images/native.ts";
 import { type ImageShape, isProblem } from "../images/shape.ts";
 import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/tensor.ts";
 import { movePixels } from "../transfers/image.ts";
-import { EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
-import { ExternalImage } from "./memory.ts";
+import { EGL_IMAGE, EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
+import { EglImage, ExternalImage } from "./memory.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
 
 const [OPAQUE_FD] = MEMORY_HANDLES;
+const EGL = "egl-image";
+
+/** An image over another API's. */
+type ForeignImage = ExternalImage | EglImage;
 
 /** The images of one format, as their imports know them. */
 interface ImportingTarget extends BaseImageTarget {
@@ -20,26 +25,23 @@ interface ImportingTarget extends BaseImageTarget {
 }
 
 /**
- * Images of other APIs as images of one format, by opaque fds (cl_khr_external_memory). Only images in the driver's own
- * order of pixels come so: over rows of pixels, or over a buffer, a driver was seen to answer success and to show wrong
- * pixels (facts/gpu.md).
+ * Images of other APIs as images of one format: EGL's by their handles (cl_khr_egl_image), others by opaque fds
+ * (cl_khr_external_memory). Of those, only images in the driver's own order of pixels come: over rows of pixels, or over a
+ * buffer, a driver was seen to answer success and to show wrong pixels (facts/gpu.md).
  */
 export function imagePortsOf<T extends ImageTensor>(
   target: ImportingTarget,
   make: (init: Omit<ImageTensorInit, "target">) => T,
-): Memory<T, ExternalImage> {
+): Memory<T, ForeignImage> {
   const { context } = target;
-  const problem = lacking(context, [EXTERNAL_MEMORY, OPAQUE_FD.extension]);
   const { uuid } = context.id;
-  const offer: Offer<Described> = {
-    kind: OPAQUE_FD.kind,
-    device: uuid === undefined ? {} : { uuid },
-    blocks: true,
-    closed: () => problem === undefined ? undefined : { reason: problem },
-  };
-  const images: Images<ExternalImage> = {
+  const device = uuid === undefined ? {} : { uuid };
+  const byFd = { kind: OPAQUE_FD.kind, device, blocks: true, closed: closedBy(EXTERNAL_MEMORY, OPAQUE_FD.extension) };
+  const closed = closedBy(EGL_IMAGE);
+  const byEgl: Offer<Described> = closed() === undefined ? { kind: EGL, device } : { kind: EGL, closed };
+  const images: Images<ForeignImage> = {
     exports: [],
-    imports: [offer],
+    imports: [byFd, byEgl],
     refuse: (source) => refuseSource(target, source),
     import: (port) => imported(target, port),
   };
@@ -61,6 +63,11 @@ export function imagePortsOf<T extends ImageTensor>(
       read: (image, into) => uncounted(into.length, () => movePixels(context.queue, "clEnqueueReadImage", image, into)),
     },
   };
+
+  function closedBy(...extensions: string[]): () => Closed {
+    const problem = lacking(context, extensions);
+    return () => problem === undefined ? undefined : { reason: problem };
+  }
 
   /** An experiment's copies are not the program's. */
   function uncounted(bytes: number, copy: () => void): void {
@@ -84,17 +91,14 @@ function refuseSource(target: ImportingTarget, { info, planes }: Described): Clo
   return image.type === "2D" ? undefined : { reason: `it is one picture, and these are ${image.type} images.` };
 }
 
-function imported(target: ImportingTarget, port: ImagePort): ImportedImage<ExternalImage> {
-  const { context, format } = target;
-  const { width, height, modifier, format: of, objects: [memory] } = port;
+function imported(target: ImportingTarget, port: ImagePort): ImportedImage<ForeignImage> {
+  const { format } = target;
+  const { modifier, format: of } = port;
   if (modifier !== undefined) throw unfit("its pixels lie row by row, and OpenCL would show others, without an error.");
   if (of !== undefined && of.name !== format.common) {
     throw unfit(`its pixels are ${of.name}, and those of ${format.name} are ${format.common}.`);
   }
-  const row = width * format.bytesPerPixel;
-  const shape: ImageShape = { type: "2D", extent: [width, height, 1], pitch: { row, slice: row * height } };
-  const described = describeImage(format, shape);
-  const image = new ExternalImage(context, OPAQUE_FD.property, memory.takeFd(), described);
+  const image = port.kind === EGL ? new EglImage(target.context, port.objects[0] as EglPort) : overFd(target, port);
   image.holders++;
   return {
     handles: [image],
@@ -102,6 +106,12 @@ function imported(target: ImportingTarget, port: ImagePort): ImportedImage<Exter
     end: () => image.handBack(),
     release: () => image.release(),
   };
+}
+
+function overFd({ context, format }: ImportingTarget, { width, height, objects: [memory] }: ImagePort): ExternalImage {
+  const row = width * format.bytesPerPixel;
+  const shape: ImageShape = { type: "2D", extent: [width, height, 1], pitch: { row, slice: row * height } };
+  return new ExternalImage(context, OPAQUE_FD.property, memory.takeFd(), describeImage(format, shape));
 }
 
 function unfit(what: string): LayoutError {

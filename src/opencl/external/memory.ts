@@ -1,9 +1,12 @@
-import { NULL } from "../../../ffi/address.ts";
+import { type Address, NULL } from "../../../ffi/address.ts";
 import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { CL_DEVICE_HANDLE_LIST_END_KHR, CL_DEVICE_HANDLE_LIST_KHR } from "../../../ffi/opencl_external/constants.ts";
+import type { ClEgl } from "../../../ffi/opencl_egl/functions.ts";
+import { SYMBOLS as EGL_SYMBOLS } from "../../../ffi/opencl_egl/symbols.ts";
 import type { ExternalMemory } from "../../../ffi/opencl_external/functions.ts";
 import { SYMBOLS } from "../../../ffi/opencl_external/symbols.ts";
+import type { EglPort } from "../../core/device/gl_port.ts";
 import type { Call } from "../../core/device/driver.ts";
 import { throwAll } from "../../core/errors.ts";
 import type { Layout } from "../../core/layout/layout.ts";
@@ -22,7 +25,7 @@ import { errcode, made } from "../errors.ts";
 import { extensionFunctions } from "../extension.ts";
 import type { ClLane } from "../lane.ts";
 import { newer, opencl } from "../library.ts";
-import { EXTERNAL_MEMORY } from "./handles.ts";
+import { EGL_IMAGE, EXTERNAL_MEMORY } from "./handles.ts";
 
 /**
  * The functions of cl_khr_external_memory in a device's driver, looked up once.
@@ -38,6 +41,33 @@ const externalMemoryOf: (device: OpenCLDevice) => ExternalMemory = extensionFunc
 /** The ledger's kind of an fd that a driver holds, until the buffer over its memory is released. */
 const HELD = "opencl.external_fd";
 
+/** The functions of cl_khr_egl_image. */
+const eglImageOf: (device: OpenCLDevice) => ClEgl = extensionFunctions<ClEgl>("opencl_egl", EGL_IMAGE, EGL_SYMBOLS);
+
+type Enqueue = ExternalMemory["clEnqueueAcquireExternalMemObjectsKHR"];
+
+/** How an object is acquired for OpenCL, and released again: the functions of an extension. */
+interface Handing {
+  readonly functions: readonly [acquire: string, release: string];
+  readonly of: (device: OpenCLDevice) => readonly [acquire: Enqueue, release: Enqueue];
+}
+
+const EXTERNAL: Handing = {
+  functions: ["clEnqueueAcquireExternalMemObjectsKHR", "clEnqueueReleaseExternalMemObjectsKHR"],
+  of: (device) => {
+    const native = externalMemoryOf(device);
+    return [native.clEnqueueAcquireExternalMemObjectsKHR, native.clEnqueueReleaseExternalMemObjectsKHR];
+  },
+};
+
+const EGL: Handing = {
+  functions: ["clEnqueueAcquireEGLObjectsKHR", "clEnqueueReleaseEGLObjectsKHR"],
+  of: (device) => {
+    const native = eglImageOf(device);
+    return [native.clEnqueueAcquireEGLObjectsKHR, native.clEnqueueReleaseEGLObjectsKHR];
+  },
+};
+
 /** A `cl_mem` over memory of another API's. */
 abstract class ExternalObject implements Import {
   /** The `cl_mem`. */
@@ -49,11 +79,13 @@ abstract class ExternalObject implements Import {
   /** Releases it, and what was made of it. */
   protected readonly undo: Undo = [];
   readonly #objects: BigUint64Array<ArrayBuffer>;
+  readonly #handing: Handing;
   #isAcquired = false;
 
   /** `make` takes the fd over, even if it fails. */
-  constructor(context: BaseContext, make: (undo: Undo) => ClMem) {
+  constructor(context: BaseContext, make: (undo: Undo) => ClMem, handing: Handing = EXTERNAL) {
     this.context = context;
+    this.#handing = handing;
     const mem = make(this.undo);
     this.root = { mem, hostAddress: undefined, hostWriters: 0 };
     this.#objects = BigUint64Array.of(mem);
@@ -62,12 +94,12 @@ abstract class ExternalObject implements Import {
   /** The command that acquires it for OpenCL; undefined if another map has done so. */
   acquire(): Call<ClLane> | undefined {
     if (this.#isAcquired) return undefined;
-    return this.#handing("clEnqueueAcquireExternalMemObjectsKHR", true);
+    return this.#hand(true);
   }
 
   /** The command that hands it back, unless another map still uses it. */
   handBack(): Call<ClLane> {
-    const release = this.#handing("clEnqueueReleaseExternalMemObjectsKHR", false);
+    const release = this.#hand(false);
     return { ...release, call: (lane) => this.holders > 1 ? MARKER.call(lane) : release.call(lane) };
   }
 
@@ -78,25 +110,24 @@ abstract class ExternalObject implements Import {
   release(): void {
     const { line } = this.context.queue;
     if (this.#isAcquired) {
-      this.undo.push(() => line.submitRaw(this.#handing("clEnqueueReleaseExternalMemObjectsKHR", false)).waitSync());
+      this.undo.push(() => line.submitRaw(this.#hand(false)).waitSync());
     }
     throwAll(unwind(this.undo), "releasing imported memory");
   }
 
-  #handing(
-    fn: "clEnqueueAcquireExternalMemObjectsKHR" | "clEnqueueReleaseExternalMemObjectsKHR",
-    isAcquired: boolean,
-  ): Call<ClLane> {
-    const functions = externalMemoryOf(this.context.device);
+  #hand(isAcquired: boolean): Call<ClLane> {
+    const { functions, of } = this.#handing;
+    const index = isAcquired ? 0 : 1;
+    const enqueue = of(this.context.device)[index];
     return {
-      fn,
+      fn: functions[index],
       blocks: true, // NVIDIA's driver (580.159) does, behind a user event that is not set
       // Behind a marker, which does the waiting: with unfinished events in its own list, that driver blocks too.
       call: ({ queue, waitCount, waitList, slot }) => {
         const { clEnqueueMarkerWithWaitList } = opencl();
         const waits = waitCount === 0 ? 0 : clEnqueueMarkerWithWaitList(queue, waitCount, waitList, NULL);
         if (waits !== 0) return waits;
-        const code = functions[fn](queue, 1, this.#objects, 0, NULL, slot);
+        const code = enqueue(queue, 1, this.#objects, 0, NULL, slot);
         if (code === 0) this.#isAcquired = isAcquired;
         return code;
       },
@@ -154,6 +185,19 @@ export class ExternalImage extends ExternalObject {
           (create, properties) => create(context.rawHandle, properties, CL_MEM_READ_WRITE, pixels, desc, NULL, errcode),
         ),
     );
+  }
+}
+
+/** An image over an `EGLImage` (clCreateFromEGLImageKHR), of which the driver alone knows the order of the pixels. */
+export class EglImage extends ExternalObject {
+  /** @throws {NativeCallError} if the driver refuses it: another device's, or a format of its own. */
+  constructor(context: BaseContext, { display, value }: EglPort) {
+    const fn = "clCreateFromEGLImageKHR";
+    super(context, (undo) => {
+      const create = eglImageOf(context.device)[fn];
+      const [from, image] = [display as Address, value as Address];
+      return own(made(create(context.rawHandle, from, image, CL_MEM_READ_WRITE, null, errcode), fn), undo);
+    }, EGL);
   }
 }
 

@@ -1,0 +1,87 @@
+/** EGLImages in OpenCL, over PoCL and a recording of cl_khr_egl_image: no driver here has it. */
+import { driver } from "./simulated_opencl.ts";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { AccessError, LayoutError, MapperGraph, NativeCallError } from "@samepage/interop";
+import { EglContext } from "@samepage/interop/egl";
+import { OpenCLContext } from "@samepage/interop/opencl";
+import { CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
+import { ledger } from "../../mod.ts";
+import { assertAlive } from "../alive.ts";
+import { hasDevice } from "../opencl/present.ts";
+import { missing } from "./help.ts";
+
+const POCL = "Portable Computing Language";
+
+interface There {
+  readonly egl: EglContext;
+  readonly cl: OpenCLContext;
+  readonly graph: MapperGraph;
+}
+
+const reason = missing() ?? (hasDevice(POCL) ? undefined : "PoCL");
+
+function test(name: string, run: (there: There) => unknown): void {
+  Deno.test({
+    name: `egl: OpenCL: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
+    ignore: reason !== undefined,
+    async fn() {
+      const before = ledger.alive;
+      {
+        using egl = EglContext.open();
+        driver.uuid = egl.id.uuid!;
+        using cl = OpenCLContext.open({ platform: POCL });
+        using graph = new MapperGraph([egl, cl]);
+        [driver.told, driver.fails] = [[], undefined];
+        await run({ egl, cl, graph });
+        driver.fails = undefined;
+      }
+      driver.lists = true;
+      await assertAlive(before, "what is alive");
+    },
+  });
+}
+
+const SIZE = { format: "RGBA", width: 8, height: 4 } as const;
+const RGBA = { order: "RGBA", type: "UNORM_INT8" } as const;
+
+test("an EGLImage is an image, acquired while it is mapped, and GL's again then", ({ egl, cl, graph }) => {
+  using picture = egl.image.allocate(SIZE);
+  const [plane] = picture.planes;
+  {
+    using mapped = graph.map(plane, cl.image(RGBA));
+    assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [
+      ["egl.image→opencl.image", "alias"],
+    ]);
+    assertThrows(() => egl.queue.read(plane, new Uint8Array(128)), AccessError, "mapped to another driver");
+    cl.queue.finish();
+  }
+  assertEquals(driver.told, [["create", true, true, CL_MEM_READ_WRITE], ["acquire", 1], ["release", 1]]);
+  egl.queue.read(plane, new Uint8Array(128));
+});
+
+for (const name of ["create", "acquire"]) {
+  test(`where ${name} fails, the picture is GL's again`, ({ egl, cl, graph }) => {
+    using picture = egl.image.allocate(SIZE);
+    driver.fails = name;
+    assertThrows(() => graph.map(picture.planes[0], cl.image(RGBA)), NativeCallError, "CL_OUT_OF_RESOURCES");
+    driver.fails = undefined;
+    egl.queue.clear(picture, [0, 0, 0, 0]);
+    graph.map(picture.planes[0], cl.image(RGBA))[Symbol.dispose]();
+  });
+}
+
+test("a picture of another format is refused before OpenCL is asked", ({ egl, cl, graph }) => {
+  using picture = egl.image.allocate({ ...SIZE, format: "BGRA" });
+  assertThrows(() => graph.map(picture.planes[0], cl.image(RGBA)), LayoutError, "its pixels are bgra unorm8");
+  assertEquals(driver.told, []);
+});
+
+test("a driver without the extension says so", () => {
+  driver.lists = false;
+  using egl = EglContext.open();
+  using cl = OpenCLContext.open({ platform: POCL });
+  using graph = new MapperGraph([egl, cl]);
+  using picture = egl.image.allocate(SIZE);
+  const said = String(graph.explain(picture.planes[0], cl.image(RGBA)));
+  assertStringIncludes(said, "has no cl_khr_egl_image");
+});
