@@ -54,6 +54,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "cuda_mapped",
     "cuda_frame",
     "cuda_edges",
+    "egl_stream",
     "cuda_claims",
   ],
   vulkan: ["external_ring"],

@@ -52,6 +52,7 @@ const VULKAN: Toolchain = { ...CUDA, libraries: ["-l:libOpenCL.so.1", "-l:libvul
 const PROGRAMS = {
   allocate: C,
   copy: C,
+  cuda_egl_stream: { ...CUDA, libraries: ["-l:libEGL.so.1"] },
   cuda_event: CUDA,
   cuda_frame: CUDA,
   cuda_launch: CUDA,

@@ -6,11 +6,11 @@ import type { Outcome } from "./step.ts";
 
 /**
  * The bench of CUDA, or of what Vulkan shares with it. A missed goal is marked and is no failure; a way that could not be
- * measured is one, unless it needs another GPU.
+ * measured is one, unless it needs another GPU. `only`: figures with this in their ids.
  */
-export async function bench(job: Job, what: "cuda" | "vulkan"): Promise<Outcome> {
+export async function bench(job: Job, what: "cuda" | "vulkan", only = ""): Promise<Outcome> {
   const { code, how } = await job.deno(
-    ["run", "-A", "--no-check", "tasks/bench.ts", `--${what}`, `--out=${job.out}`],
+    ["run", "-A", "--no-check", "tasks/bench.ts", `--${what}`, `--only=${only}`, `--out=${job.out}`],
     "bench.log",
   );
   const record = await recordIn(join(job.out, "results"), what);

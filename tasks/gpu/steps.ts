@@ -111,6 +111,14 @@ export function stepsOn(machine: string): readonly Step[] {
       run: (job) => conformance(job, machine, "vulkan"),
     },
     {
+      name: "streams",
+      what: "beside C: bench/egl_stream_bench.ts, which the whole bench has too",
+      limit: 60,
+      stage: 3,
+      onlyIfNamed: true,
+      run: (job) => bench(job, "cuda", "egl-stream"),
+    },
+    {
       name: "rings",
       what: "beside C: bench/external_*_bench.ts",
       limit: 240,

@@ -71,6 +71,7 @@ const CUDA_FIGURES: Readonly<Record<string, readonly string[]>> = {
     `cuda-edges-${size}`,
     ["samepage, copying", "samepage", "samepage, pageable copies"],
   ])),
+  "egl-stream": ["C", "samepage", "samepage, Web Streams"],
   ...Object.fromEntries(CLAIMS.map(({ id }) => [`cuda-claim-${id}`, ["samepage, copying", "samepage"]])),
 };
 
