@@ -46,6 +46,9 @@ interface Known {
   readonly info: ImageInfo;
   readonly layouts: readonly Layout[];
   readonly byteLength: number;
+  readonly name: string;
+  /** The planes'. */
+  readonly names: readonly string[];
 }
 
 /**
@@ -59,6 +62,9 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   implements AsyncIterable<F> {
   readonly #arrays: boolean;
   readonly #frames = new WeakSet<CudaStreamFrame>();
+  /** Of the frame that was acquired last. */
+  readonly #struct = new FrameStruct();
+  readonly #out = new BigUint64Array(1);
   #known: Known | undefined;
 
   private constructor(stream: CudaStream, eglStream: EglStreamLike, { arrays = false, location }: CudaConsumerInit) {
@@ -123,7 +129,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     this.resource.assertLive();
     if (this.eglStream.state !== "new-frame") return undefined;
     const { context, connection, streamPointer } = this;
-    const out = new BigUint64Array(1);
+    const out = this.#out;
     const code = context.within(() => cudaEgl()[ACQUIRE](connection, out, streamPointer, 0));
     if (code === cudaErrorLaunchTimeout) return undefined;
     check(code, ACQUIRE);
@@ -184,7 +190,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
 
   #framed(resource: CudaGraphicsResource, release: () => void): CudaStreamFrame {
     const { context } = this;
-    const struct = new FrameStruct();
+    const struct = this.#struct;
     const fn = "cudaGraphicsResourceGetMappedEglFrame";
     context.within(() => check(cudaEgl()[fn](struct.bytes, resource, 0, 0), fn));
     if (struct.isArrays !== this.#arrays) {
@@ -199,7 +205,11 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     return frame;
   }
 
-  #ofPointers(struct: FrameStruct, { info, layouts, byteLength }: Known, release: () => void): Frame<CudaTensor> {
+  #ofPointers(
+    struct: FrameStruct,
+    { info, layouts, byteLength, name, names }: Known,
+    release: () => void,
+  ): Frame<CudaTensor> {
     const { context } = this;
     const block: CudaBlock = {
       ...{ kind: "cuda.eglStreamFrame", memory: "external", flags: [], hostAddress: undefined },
@@ -208,24 +218,21 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       ordinal: context.device.ordinal,
       free: release,
     };
-    const name = `cuda frame ${info.format} of an EGLStream`;
     const owners = [this.resource, this.ends.producer];
     const whole = own({ name, allocation: new Allocation(block), access: "read", owners });
     const [grant] = whole.grants;
     let start = 0;
     const planes = (frame: Frame<CudaTensor>) =>
       layouts.map((layout, i) => {
-        const part = `plane ${i} of ${name}`;
-        const grants = [grant.facet(start, start += layout.byteLength, part)];
-        const own = new Resource({ name: part, grants, owners: [whole] });
+        const grants = [grant.facet(start, start += layout.byteLength, names[i])];
+        const own = new Resource({ name: names[i], grants, owners: [whole] });
         const handle = struct.addressOf(i);
         return new CudaTensor({ target: context, memory: "external", handle, layout, resource: own, parent: frame });
       });
     return new Frame<CudaTensor>({ target: context, resource: whole, info, planes });
   }
 
-  #ofArrays(struct: FrameStruct, { info }: Known, release: () => void): CudaArrayFrame {
-    const name = `cuda frame ${info.format} of arrays of an EGLStream`;
+  #ofArrays(struct: FrameStruct, { info, name }: Known, release: () => void): CudaArrayFrame {
     const undo: Undo = [];
     const whole = new Resource({ name, owners: [this.resource, this.ends.producer], undo });
     try {
@@ -247,5 +254,7 @@ function describe(struct: FrameStruct): Known {
   const { info } = struct;
   const layouts = struct.isArrays ? [] : struct.layouts(info);
   const byteLength = layouts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  return { struct, info, layouts, byteLength };
+  const name = `cuda frame ${info.format} of an EGLStream${struct.isArrays ? ", of arrays" : ""}`;
+  const names = layouts.map((_, i) => `plane ${i} of ${name}`);
+  return { struct: struct.copy(), info, layouts, byteLength, name, names };
 }

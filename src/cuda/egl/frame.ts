@@ -114,6 +114,13 @@ export class FrameStruct {
     });
   }
 
+  /** Another of the same values. */
+  copy(): FrameStruct {
+    const copy = new FrameStruct();
+    copy.bytes.set(this.bytes);
+    return copy;
+  }
+
   /** True if all is alike but the addresses. */
   isLike(other: FrameStruct): boolean {
     for (let i = DESCRIPTION; i < this.#words.length; i++) if (this.#words[i] !== other.#words[i]) return false;

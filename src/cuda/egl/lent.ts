@@ -1,4 +1,4 @@
-import { Resource } from "../../core/life/resource.ts";
+import type { Resource } from "../../core/life/resource.ts";
 import { CudaArray } from "../arrays/array.ts";
 import type { CudaTensor } from "../tensor.ts";
 
@@ -16,13 +16,9 @@ export function lend(planes: Planes, producer: Resource): () => void {
   const ends = planes.map((plane) => {
     producer.dependOn(plane.resource);
     if (plane instanceof CudaArray) return plane.lendTo(STREAM);
-    const { grant, resource } = plane;
-    const loan = new Resource({
-      name: STREAM,
-      grants: [grant.lend("read", grant.start, grant.end, STREAM)],
-      owners: [resource],
-    });
-    return () => loan.dispose();
+    const { grant } = plane;
+    const lent = grant.lend("read", grant.start, grant.end, STREAM);
+    return () => lent.finish();
   });
   return () => {
     for (const end of ends) end();

@@ -1,5 +1,6 @@
 import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { isMade, type Names, optionsIn } from "../../core/argument.ts";
+import type { Call } from "../../core/device/driver.ts";
 import { StreamEnds } from "../../core/device/stream_ends.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";
@@ -9,7 +10,7 @@ import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
 import { check } from "../errors.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
-import { onStream } from "../stream_lane.ts";
+import { onStream, type StreamLane } from "../stream_lane.ts";
 import { CudaTensor } from "../tensor.ts";
 import { CudaArrayFrame } from "./array_frame.ts";
 import { assertEnds, CudaStreamEnd, type EglStreamLike } from "./end.ts";
@@ -36,12 +37,15 @@ const INIT: Names<CudaProducerInit> = { format: true, width: true, height: true,
 const PRESENT = "cudaEGLStreamProducerPresentFrame";
 const RETURN = "cudaEGLStreamProducerReturnFrame";
 
+/** A return, which was made: what comes behind it in the CUDA stream waits for the consumer. */
+const RETURNED: Call<StreamLane> = { fn: RETURN, call: () => 0 };
+
 /** The most frames of CUDA's that are in a stream, waiting or with the consumer. */
 const MOST_FRAMES = 64;
 
 /** A frame that the stream has. */
 interface Presented {
-  readonly frame: CudaStreamFrame;
+  readonly planes: Planes;
   /** It has come back. */
   readonly end: () => void;
 }
@@ -58,6 +62,8 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   /** Those that the stream has, by the first word of their struct: the address or the array of the first plane. */
   readonly #lent = new Map<bigint, Presented>();
   readonly #structs = new WeakMap<CudaStreamFrame, FrameStruct>();
+  /** Of the frame that has come back last. */
+  readonly #back = new FrameStruct();
   #presented = 0;
   #returned = 0;
 
@@ -150,7 +156,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const uses = planes.map((tensor): CudaUse => ({ tensor: tensor as CudaTensor, access: "read", argument: "frame" }));
     const call = () => cudaEgl()[PRESENT](this.connection, struct.bytes, this.streamPointer);
     this.stream.submit(uses, onStream(PRESENT, call));
-    this.#lent.set(key, { frame, end: lend(planes, this.resource) });
+    this.#lent.set(key, { planes, end: lend(planes, this.resource) });
     this.#presented++;
     return true;
   }
@@ -202,8 +208,8 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const waiting = fifo === 0 ? Math.min(this.#presented - consumed, 1) : this.#presented - consumed;
     const kept = reuse && (fifo > 0 || waiting === 0) ? Math.max(held, 1) : held;
     const released = this.#presented - waiting - kept;
+    const struct = this.#back;
     while (this.#lent.size > 0 && this.#returned < released) {
-      const struct = new FrameStruct();
       const code = this.context.within(() => cudaEgl()[RETURN](this.connection, struct.bytes, this.streamPointer));
       if (code === cudaErrorLaunchTimeout) break; // a consumer in another process still has it
       check(code, RETURN);
@@ -212,8 +218,8 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       const back = this.#lent.get(key);
       if (back === undefined) continue;
       this.#lent.delete(key);
-      const fence = this.stream.line.submitRaw({ fn: RETURN, call: () => 0 }); // it was made: what comes behind it waits
-      if (back.frame.resource.isLive) back.frame.usedBy(fence);
+      const fence = this.stream.line.submitRaw(RETURNED);
+      for (const { resource } of back.planes) resource.work.add(fence);
       back.end();
     }
     return this.#returned - before;
