@@ -8,27 +8,24 @@ export interface VaapiFormat {
   readonly fourcc: number;
   /** The kind of surface, VA_RT_FORMAT_…. */
   readonly rtFormat: number;
-  /** Bits of a pixel, all planes together. */
-  readonly bits: number;
 }
 
-/**
- * The formats that both have. VA-API names bytes in the order of memory; it has no pictures of three bytes a pixel, and
- * those of ours where two pixels share their chroma within one plane (YUY2) are missing here.
- */
+/** The formats that both have. VA-API names bytes in the order of memory; it has no pictures of three bytes a pixel. */
 export const FORMATS: { readonly [F in ImageFormat]?: VaapiFormat } = {
-  GRAY8: { fourcc: va.VA_FOURCC_Y800, rtFormat: va.VA_RT_FORMAT_YUV400, bits: 8 },
-  RGBA: { fourcc: va.VA_FOURCC_RGBA, rtFormat: va.VA_RT_FORMAT_RGB32, bits: 32 },
-  BGRA: { fourcc: va.VA_FOURCC_BGRA, rtFormat: va.VA_RT_FORMAT_RGB32, bits: 32 },
-  RGBX: { fourcc: va.VA_FOURCC_RGBX, rtFormat: va.VA_RT_FORMAT_RGB32, bits: 32 },
-  BGRX: { fourcc: va.VA_FOURCC_BGRX, rtFormat: va.VA_RT_FORMAT_RGB32, bits: 32 },
-  NV12: { fourcc: va.VA_FOURCC_NV12, rtFormat: va.VA_RT_FORMAT_YUV420, bits: 12 },
-  I420: { fourcc: va.VA_FOURCC_I420, rtFormat: va.VA_RT_FORMAT_YUV420, bits: 12 },
-  YV12: { fourcc: va.VA_FOURCC_YV12, rtFormat: va.VA_RT_FORMAT_YUV420, bits: 12 },
-  YUV444: { fourcc: va.VA_FOURCC_444P, rtFormat: va.VA_RT_FORMAT_YUV444, bits: 24 },
-  P010: { fourcc: va.VA_FOURCC_P010, rtFormat: va.VA_RT_FORMAT_YUV420_10, bits: 24 },
-  P012: { fourcc: va.VA_FOURCC_P012, rtFormat: va.VA_RT_FORMAT_YUV420_12, bits: 24 },
-  P016: { fourcc: va.VA_FOURCC_P016, rtFormat: va.VA_RT_FORMAT_YUV420_12, bits: 24 },
+  GRAY8: { fourcc: va.VA_FOURCC_Y800, rtFormat: va.VA_RT_FORMAT_YUV400 },
+  RGBA: { fourcc: va.VA_FOURCC_RGBA, rtFormat: va.VA_RT_FORMAT_RGB32 },
+  BGRA: { fourcc: va.VA_FOURCC_BGRA, rtFormat: va.VA_RT_FORMAT_RGB32 },
+  RGBX: { fourcc: va.VA_FOURCC_RGBX, rtFormat: va.VA_RT_FORMAT_RGB32 },
+  BGRX: { fourcc: va.VA_FOURCC_BGRX, rtFormat: va.VA_RT_FORMAT_RGB32 },
+  NV12: { fourcc: va.VA_FOURCC_NV12, rtFormat: va.VA_RT_FORMAT_YUV420 },
+  I420: { fourcc: va.VA_FOURCC_I420, rtFormat: va.VA_RT_FORMAT_YUV420 },
+  YV12: { fourcc: va.VA_FOURCC_YV12, rtFormat: va.VA_RT_FORMAT_YUV420 },
+  YUV444: { fourcc: va.VA_FOURCC_444P, rtFormat: va.VA_RT_FORMAT_YUV444 },
+  P010: { fourcc: va.VA_FOURCC_P010, rtFormat: va.VA_RT_FORMAT_YUV420_10 },
+  P012: { fourcc: va.VA_FOURCC_P012, rtFormat: va.VA_RT_FORMAT_YUV420_12 },
+  P016: { fourcc: va.VA_FOURCC_P016, rtFormat: va.VA_RT_FORMAT_YUV420_12 },
+  YUY2: { fourcc: va.VA_FOURCC_YUY2, rtFormat: va.VA_RT_FORMAT_YUV422 },
+  UYVY: { fourcc: va.VA_FOURCC_UYVY, rtFormat: va.VA_RT_FORMAT_YUV422 },
 };
 
 /** The formats of ours in which a driver has surfaces. */

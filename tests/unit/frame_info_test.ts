@@ -27,6 +27,8 @@ const FORMATS: Record<ImageFormat, { drm: string; bytes: number; shapes: number[
   P010: { drm: "P010", bytes: 24, shapes: [[2, 4], [1, 2, 2]] },
   P012: { drm: "P012", bytes: 24, shapes: [[2, 4], [1, 2, 2]] },
   P016: { drm: "P016", bytes: 24, shapes: [[2, 4], [1, 2, 2]] },
+  YUY2: { drm: "YUYV", bytes: 16, shapes: [[2, 2, 4]] },
+  UYVY: { drm: "UYVY", bytes: 16, shapes: [[2, 2, 4]] },
 };
 const names = Object.keys(FORMATS) as ImageFormat[];
 

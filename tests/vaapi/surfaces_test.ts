@@ -10,18 +10,29 @@ import { driverTest } from "./help.ts";
 import { assertSamePixels, picture, pixelsOf, randomFrame } from "./pixels.ts";
 
 const TILED = 0x0100_0000_0000_0002n;
-const FORMATS = ["GRAY8", "RGBA", "BGRA", "RGBX", "BGRX", "NV12", "I420", "YV12", "P010"] as const;
+const FORMATS = ["GRAY8", "RGBA", "BGRA", "RGBX", "BGRX", "NV12", "I420", "YV12", "P010", "YUY2"] as const;
 
 driverTest("a context says what the driver can do", [], ({ va }) => {
   assertEquals([va.name, va.node, va.version?.startsWith("1.")], ["samepage's test driver", NODE, true]);
   assertEquals(va.formats, FORMATS);
-  assertEquals(va.imageFourccs.toSorted(), ["BGRA", "BGRX", "I420", "NV12", "P010", "RGBA", "RGBX", "Y800", "YV12"]);
+  assertEquals(va.imageFourccs.toSorted(), [
+    "BGRA",
+    "BGRX",
+    "I420",
+    "NV12",
+    "P010",
+    "RGBA",
+    "RGBX",
+    "Y800",
+    "YUY2",
+    "YV12",
+  ]);
   const [{ refused: _, ...config }] = va.configs;
   assertEquals(config, {
     profile: "VAProfileNone",
     entrypoint: "VAEntrypointVideoProc",
-    rtFormats: ["RGB32", "YUV400", "YUV420", "YUV420_10"],
-    fourccs: ["NV12", "P010", "I420", "YV12", "Y800", "RGBA", "BGRA", "BGRX", "RGBX"],
+    rtFormats: ["RGB32", "YUV400", "YUV420", "YUV420_10", "YUV422"],
+    fourccs: ["NV12", "P010", "I420", "YV12", "YUY2", "Y800", "RGBA", "BGRA", "BGRX", "RGBX"],
     memoryTypes: ["DRM_PRIME", "DRM_PRIME_2", "VA"],
     width: { min: undefined, max: 4096 },
     height: { min: undefined, max: 4096 },

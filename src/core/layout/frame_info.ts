@@ -88,9 +88,10 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
   const format = IMAGE_FORMATS[name];
   for (const [argument, pixels] of [["width", width], ["height", height]] as const) {
     whole(pixels, argument, 1);
-    const odd = format.planes.find(({ step }) => pixels % step !== 0);
+    const steps = format.planes.map(({ step, rows = step }) => argument === "width" ? step : rows);
+    const odd = steps.find((step) => pixels % step !== 0);
     if (odd !== undefined) {
-      throw new LayoutError(`${argument}: ${name} needs a multiple of ${odd.step}, got ${pixels}.`, {
+      throw new LayoutError(`${argument}: ${name} needs a multiple of ${odd}, got ${pixels}.`, {
         api: "core",
         argument,
       });
@@ -204,8 +205,8 @@ function endOf({ byteOffset, byteLength }: Layout): number {
 }
 
 function imagePlanes(info: ImageInfo, rowAlign: number): Layout[] {
-  return IMAGE_FORMATS[info.format].planes.map(({ elements, dtype, step }) => {
-    const size = [info.height / step, info.width / step];
+  return IMAGE_FORMATS[info.format].planes.map(({ elements, dtype, step, rows = step }) => {
+    const size = [info.height / rows, info.width / step];
     return layout({ shape: elements === 1 ? size : [...size, elements], dtype, rowAlign });
   });
 }

@@ -115,12 +115,15 @@ export function fourccOf(characters: string): number {
 /** A format of pictures, by its common name; `GRAY8`, `RGB`, … are in the order of the bytes in memory. */
 export type ImageFormat =
   | ("GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "RGBX" | "BGRX")
-  | ("NV12" | "I420" | "YV12" | "YUV444" | "P010" | "P012" | "P016");
+  | ("NV12" | "I420" | "YV12" | "YUV444" | "P010" | "P012" | "P016")
+  | ("YUY2" | "UYVY");
 
 /** One plane of a picture. */
 export interface PlaneFormat extends PixelFormat {
-  /** Pixels of the picture, across and down, that share one of the plane's. */
+  /** Pixels of the picture, across, that share one of the plane's; and down, unless `rows` says otherwise. */
   readonly step: number;
+  /** Rows of the picture that share one of the plane's, where that is not `step`. */
+  readonly rows?: number;
 }
 
 /** The planes of a picture. */
@@ -142,6 +145,13 @@ function planar(fourcc: string, encoding: Encoding, chroma: readonly ChannelOrde
   return { fourcc: fourccOf(fourcc), planes: [{ ...pixelFormat("r", encoding), step: 1 }, ...others] };
 }
 
+/** Luma and chroma in turns, in one plane: two pixels of the picture, side by side, are four bytes. */
+function interleaved(fourcc: string): PictureFormat {
+  const { fourcc: _, ...bytes } = pixelFormat("rgba", "unorm8");
+  const pair = { ...bytes, name: `${fourcc.toLowerCase()} unorm8`, fourcc: fourccOf(fourcc), step: 2, rows: 1 };
+  return { fourcc: fourccOf(fourcc), planes: [pair] };
+}
+
 /** The formats of pictures. */
 export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = {
   GRAY8: packed("r"),
@@ -158,4 +168,6 @@ export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = {
   P010: planar("P010", "unorm16", ["rg"], 2),
   P012: planar("P012", "unorm16", ["rg"], 2),
   P016: planar("P016", "unorm16", ["rg"], 2),
+  YUY2: interleaved("YUYV"),
+  UYVY: interleaved("UYVY"),
 };

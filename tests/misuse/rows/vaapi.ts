@@ -131,7 +131,7 @@ export default table(import.meta, {
       using other = VaapiContext.attach(va.handle);
       say(other.node, other.version);
     }),
-    says: ["samepage's test driver /dev/null 1 9 9 string", " "],
+    says: ["samepage's test driver /dev/null 1 10 10 string", " "],
   },
   "a tensor of a shape that is no picture": withVaapi(
     (va) => va.allocate({ shape: [4, 4, 3], dtype: "u8" }),

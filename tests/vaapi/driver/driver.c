@@ -47,6 +47,7 @@ static const struct format FORMATS[] = {
     { { 1, 1, DRM('R', '8', ' ', ' ') }, { 2, 1, DRM('R', '8', ' ', ' ') }, { 2, 1, DRM('R', '8', ' ', ' ') } } },
   { VA_FOURCC_YV12, DRM('Y', 'V', '1', '2'), 12, 3,
     { { 1, 1, DRM('R', '8', ' ', ' ') }, { 2, 1, DRM('R', '8', ' ', ' ') }, { 2, 1, DRM('R', '8', ' ', ' ') } } },
+  { VA_FOURCC_YUY2, DRM('Y', 'U', 'Y', 'V'), 16, 1, { { 1, 2, DRM('Y', 'U', 'Y', 'V') } } },
   { VA_FOURCC_Y800, DRM('R', '8', ' ', ' '), 8, 1, { { 1, 1, DRM('R', '8', ' ', ' ') } } },
   { VA_FOURCC_RGBA, DRM('A', 'B', '2', '4'), 32, 1, { { 1, 4, DRM('A', 'B', '2', '4') } } },
   { VA_FOURCC_BGRA, DRM('A', 'R', '2', '4'), 32, 1, { { 1, 4, DRM('A', 'R', '2', '4') } } },
@@ -365,7 +366,7 @@ static VAStatus queryEntrypoints(VADriverContextP ctx, VAProfile profile, VAEntr
 static VAStatus getConfig(VADriverContextP ctx, VAProfile profile, VAEntrypoint entrypoint, VAConfigAttrib *list, int count) {
   (void)ctx, (void)profile, (void)entrypoint;
   for (int i = 0; i < count; i++) {
-    unsigned formats = VA_RT_FORMAT_YUV420 | VA_RT_FORMAT_YUV420_10 | VA_RT_FORMAT_YUV400 | VA_RT_FORMAT_RGB32;
+    unsigned formats = VA_RT_FORMAT_YUV420 | VA_RT_FORMAT_YUV420_10 | VA_RT_FORMAT_YUV400 | VA_RT_FORMAT_YUV422 | VA_RT_FORMAT_RGB32;
     list[i].value = list[i].type == VAConfigAttribRTFormat ? formats : VA_ATTRIB_NOT_SUPPORTED;
   }
   return VA_STATUS_SUCCESS;
