@@ -48,6 +48,8 @@ const CUDA: Toolchain = { compiler: "cc", folder: "c", extension: "c", options: 
 /** By the libraries' own names: a GPU machine has no development packages. Its compiler finds headers by C_INCLUDE_PATH. */
 const VULKAN: Toolchain = { ...CUDA, libraries: ["-l:libOpenCL.so.1", "-l:libvulkan.so.1"], topic: "vulkan" };
 
+const VAAPI: Toolchain = { ...C, libraries: ["-lva", "-ldl"] };
+
 /** The programs, by name. */
 const PROGRAMS = {
   allocate: C,
@@ -65,6 +67,7 @@ const PROGRAMS = {
   opencv_blur: CPP,
   opencv_call: CPP,
   opencv_wrap: CPP,
+  vaapi: VAAPI,
 } as const satisfies Record<string, Toolchain>;
 
 /** An operation of one of the programs, on the device that samepage has chosen. */
@@ -89,6 +92,11 @@ export function cudaC(source: `cuda_${string}` & keyof typeof PROGRAMS, operatio
     return { path: join(BUILT, source), args: [cuda.device.id.pci, kernels] };
   };
   return program(name, command, operation);
+}
+
+/** An operation of vaapi.c, which is started with these arguments. */
+export function vaapiC(args: string[], operation: string, name = "C"): Way {
+  return program(name, () => ({ path: join(BUILT, "vaapi"), args }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */

@@ -41,6 +41,8 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   "ring-python": ["samepage"],
   "ring-cpu": ["a socket's bytes", "samepage"],
   "ring-echo": ["a socket's bytes", "samepage"],
+  "vaapi-share": ["C", "samepage"],
+  "vaapi-read": ["C, vaGetImage and memcpy", "samepage", "C, vaDeriveImage"],
 };
 
 /** CUDA's figures of issue 6, and their ways. */
