@@ -9,6 +9,7 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import type { CudaDevice } from "./device.ts";
 import { type CudaDeviceFlag, currentFlags } from "./device_flags.ts";
 import type { LaneDevice } from "./driver.ts";
+import { refuseEglSync } from "./egl/sync.ts";
 import { check } from "./errors.ts";
 import { cudart } from "./library.ts";
 import { callsTo, retainPrimary, type Within } from "./primary_context.ts";
@@ -87,6 +88,11 @@ export abstract class CudaPrimaryContext extends NativeObject implements Context
 
   /** True for tensors of this target. */
   abstract is(value: Mapped): value is CudaTensor;
+
+  /** Why its device takes no `EGLSync`s as events; undefined where it does. For those who write mappers. */
+  get eglSyncRefusal(): string | undefined {
+    return refuseEglSync(this.device.attributes);
+  }
 
   /** Retains the device's primary context until the returned function is called. For those who write mappers. */
   keepPrimary(): () => void {

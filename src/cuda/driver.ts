@@ -10,6 +10,8 @@ import type { DeviceCalls } from "./primary_context.ts";
 export interface LaneDevice extends DeviceCalls {
   /** UUID and PCI address. */
   readonly id: DeviceId;
+  /** Why it takes no `EGLSync`s; undefined where it does. */
+  readonly eglSyncRefusal: string | undefined;
   /** Retains the device's primary context until the returned function is called. */
   keepPrimary(): () => void;
 }

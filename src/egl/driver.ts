@@ -16,7 +16,7 @@ export class EglDriver implements Driver<EglLane> {
 
   /** Made by the context. */
   constructor(display: Display) {
-    const kinds = display.extensions.has("EGL_ANDROID_native_fence_sync") ? ["sync-fd"] as const : [];
+    const files = display.extensions.has("EGL_ANDROID_native_fence_sync") ? ["sync-fd"] as const : [];
     this.lines = {
       close: (lane) => lane.close(),
       submitted: (lane, mark) => lane.submitted(mark),
@@ -27,16 +27,17 @@ export class EglDriver implements Driver<EglLane> {
         lane.waitFor(of, mark);
         return true;
       },
-      ...(kinds.length === 0 ? {} : {
-        sync: {
-          exports: kinds,
-          imports: kinds,
-          export: (lane, _mark, kind) => new Port(kind, { fd: lane.exportSyncFile() }),
-          import: (port, lane) => lane.importSyncFile(port.takeFd()),
-          wait: (lane, sync: Sync) => lane.waitForSync(sync),
-          release: (sync: Sync) => destroySync(display.handle, sync),
-        },
-      }),
+      sync: {
+        exports: [...files, "egl-sync"],
+        imports: files,
+        export: (lane, mark, kind) =>
+          kind === "egl-sync"
+            ? new Port(kind, { value: lane.syncAt(mark) })
+            : new Port(kind, { fd: lane.exportSyncFile() }),
+        import: (port, lane) => lane.importSyncFile(port.takeFd()),
+        wait: (lane, sync: Sync) => lane.waitForSync(sync),
+        release: (sync: Sync) => destroySync(display.handle, sync),
+      },
     };
   }
 

@@ -151,6 +151,11 @@ export class EglLane {
     this.context.within(() => check(egl().eglWaitSync(this.#display, sync, 0), "eglWaitSync"));
   }
 
+  /** A sync at or behind a mark. It lives until the mark is over. */
+  syncAt(mark: number): Sync {
+    return this.#fenceFor(mark).sync;
+  }
+
   /** A sync file that is signalled behind all commands so far. */
   exportSyncFile(): number {
     const undo: Undo = [];

@@ -14,7 +14,7 @@ import {
 import { CudaContext, CudaEglImage } from "@samepage/interop/cuda";
 import { EglContext } from "@samepage/interop/egl";
 import { cudaEglFrame } from "../../ffi/cuda_egl/structs.ts";
-import { cudaArraySurfaceLoadStore } from "../../ffi/cuda_runtime/constants.ts";
+import { cudaArraySurfaceLoadStore, cudaDevAttrIntegrated } from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
 import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
 import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
@@ -24,7 +24,7 @@ import { egl as native } from "../../src/egl/library.ts";
 import { recordedTests } from "../cuda/recorded.ts";
 import { missing } from "./help.ts";
 
-const [RESOURCE, ARRAY, ADDRESS] = [0x55n, 0x77n, 0x7000_0000n];
+const [RESOURCE, ARRAY, EVENT, ADDRESS] = [0x55n, 0x77n, 0x99n, 0x7000_0000n];
 
 /** The calls, each with what it was told, and whether a GL context was current. */
 let calls: unknown[][] = [];
@@ -50,6 +50,7 @@ const FUNCTIONS: Record<string, (...args: never[]) => number> = {
   cudaGraphicsSubResourceGetMappedArray: (out: BigUint64Array) => (out[0] = ARRAY, answer("array")),
   cudaGraphicsResourceGetMappedPointer: (out: BigUint64Array) => (out[0] = ADDRESS, answer("address")),
   cudaGraphicsUnregisterResource: () => answer("unregister"),
+  cudaEventCreateFromEGLSync: (out: BigUint64Array, sync: bigint) => (out[0] = EVENT, answer("event", sync > 0n)),
   cudaGraphicsEGLRegisterImage: (out: BigUint64Array) => (out[0] = RESOURCE, answer("registerEglImage")),
   cudaGraphicsResourceGetMappedEglFrame(into: Uint8Array) {
     new DataView(into.buffer).setBigUint64(cudaEglFrame.fields.array_0.offset, ARRAY, true);
@@ -65,7 +66,12 @@ const test = recordedTests({
     properties.set(Uint8Array.fromHex(egl.id.uuid!), 256);
     return 0;
   },
-  cudaDeviceGetAttribute: (value: Int32Array) => (value[0] = 32768, 0),
+  /** The second device is a Tegra's. */
+  cudaDeviceGetAttribute: (value: Int32Array, attribute: number, ordinal: number) => (
+    value[0] = attribute === cudaDevAttrIntegrated ? ordinal : 32768, 0
+  ),
+  cudaStreamWaitEvent: (_: bigint, event: bigint) => event === EVENT ? answer("waitEvent") : 0,
+  cudaEventDestroy: (event: bigint) => event === EVENT ? answer("destroyEvent") : 0,
   cudaArrayGetInfo(format: Uint8Array, extent: Uint8Array, flags: Uint8Array) {
     writeCudaChannelFormatDesc(new DataView(format.buffer), 0, { x: 8, y: 8, z: 8, w: 8, f: 1 });
     writeCudaExtent(new DataView(extent.buffer), 0, { width: 8n, height: 4n, depth: 0n });
@@ -241,4 +247,29 @@ over("an EGLImage is CUDA's arrays, until it ends", ({ egl, cuda }) => {
     const registered = fails !== "registerEglImage";
     assertEquals(calls.some(([name]) => name === "unregister"), registered, fails);
   }
+});
+
+over(
+  "a Tegra's stream waits for GL on the device, by an event of an EGLSync; for others the host waits",
+  ({ egl, cuda }) => {
+    using tegra = CudaContext.open({ ordinal: 1 });
+    using picture = egl.image.allocate(SIZE);
+    calls = [];
+    egl.queue.clear(picture, [1, 0, 0, 1]);
+    const fence = egl.queue.fence();
+    assertEquals([tegra.line, cuda.line].map((line) => line.canWaitForAll([fence])), [true, false]);
+    assertEquals([tegra.line, cuda.line].map((line) => line.sync.reaches(egl.line)), [true, false]);
+    tegra.line.sync.waitFor(egl.line, fence.mark); // as `waitFor` does while GL has not finished: llvmpipe may have
+    tegra[Symbol.dispose]();
+    assertEquals(calls, [["event", true, "outside"], ["waitEvent", "outside"], ["destroyEvent", "outside"]]);
+  },
+);
+
+over("an EGLSync that becomes no event is the error of the command that was to wait", ({ egl }) => {
+  using tegra = CudaContext.open({ ordinal: 1 });
+  using picture = egl.image.allocate(SIZE);
+  egl.queue.clear(picture, [1, 0, 0, 1]);
+  [calls, failing] = [[], "event"];
+  const { mark } = egl.queue.fence();
+  assertThrows(() => tegra.line.sync.waitFor(egl.line, mark), NativeCallError, "cudaEventCreateFromEGLSync");
 });

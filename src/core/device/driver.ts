@@ -66,6 +66,8 @@ export interface Sync<L = unknown, I = any> {
   readonly exports: readonly SyncKind[];
   /** The kinds it imports. */
   readonly imports: readonly SyncKind[];
+  /** Why a lane does not take what comes by a kind that its driver imports; undefined where it does. */
+  refuses?(lane: L, kind: SyncKind): string | undefined;
   /** The lane's device: a semaphore is made by a maker on the device of one of the two lanes. */
   device?(lane: L): DeviceId;
   /** Signals `mark` natively, flushes, and returns a port. It has no fd for a timeline that the importer knows already. */

@@ -171,7 +171,8 @@ export class LineSync {
     const { lane, submitted } = this.#line;
     let imported = this.#timelines.get(other);
     using port = other.driver.lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
-    if (!isTimeline(kind) && port.fd < 0) return mark; // its signal has come: VK_KHR_external_semaphore_fd says so by -1
+    // Its signal has come: VK_KHR_external_semaphore_fd says so by -1.
+    if (kind.endsWith("-fd") && !isTimeline(kind) && port.fd < 0) return mark;
     if (imported === undefined) {
       imported = this.#sync!.import(port, lane);
       if (isTimeline(kind)) {
@@ -240,8 +241,10 @@ export class LineSync {
   /** The best kind in which the other line exports its marks, and that this one imports. */
   #exportedBy(other: SyncedLine): SyncKind | undefined {
     const theirs = other.driver.lines.sync;
-    if (this.#sync === undefined || theirs?.export === undefined) return undefined;
-    return theirs.exports.find((kind) => this.#sync!.imports.includes(kind));
+    const own = this.#sync;
+    if (own === undefined || theirs?.export === undefined) return undefined;
+    const { lane } = this.#line;
+    return theirs.exports.find((kind) => own.imports.includes(kind) && own.refuses?.(lane, kind) === undefined);
   }
 
   #makerFor(other: SyncedLine): ReturnType<typeof makerFor> {

@@ -2,7 +2,8 @@ import {
   cudaExternalSemaphoreHandleTypeOpaqueFd,
   cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
 } from "../../../ffi/cuda_runtime/constants.ts";
-import type { CudaExternalSemaphore } from "../../../ffi/cuda_runtime/handles.ts";
+import type { Address } from "../../../ffi/address.ts";
+import type { CudaEvent, CudaExternalSemaphore } from "../../../ffi/cuda_runtime/handles.ts";
 import {
   cudaExternalSemaphoreHandleDesc,
   cudaExternalSemaphoreSignalParams,
@@ -16,6 +17,7 @@ import { throwAll } from "../../core/errors.ts";
 import { type Undo, unwind } from "../../core/life/undo.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaLane, LaneDevice } from "../driver.ts";
+import { eventOfEglSync } from "../egl/sync.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { owned } from "../primary_context.ts";
@@ -25,6 +27,12 @@ export interface ExternalSemaphore {
   /** Its `cudaExternalSemaphore_t`. */
   readonly handles: BigUint64Array<ArrayBuffer>;
   /** Destroys it. */
+  readonly undo: Undo;
+}
+
+/** An `EGLSync` that has become an event. */
+interface EglEvent {
+  readonly event: CudaEvent;
   readonly undo: Undo;
 }
 
@@ -41,20 +49,28 @@ const out = new BigUint64Array(1);
 const signalParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreSignalParams.size));
 const waitParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreWaitParams.size));
 
-/** Semaphores of other APIs on CUDA's streams. CUDA makes none itself. */
-export const semaphores: Sync<CudaLane, ExternalSemaphore> = {
+/** Semaphores of other APIs, and `EGLSync`s, on CUDA's streams. CUDA makes none itself. */
+export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
   exports: [],
-  imports: Object.keys(TYPES),
+  imports: [...Object.keys(TYPES), "egl-sync"],
+  refuses: ({ device }, kind) => kind === "egl-sync" ? device.eglSyncRefusal : undefined,
   device: ({ device }) => device.id,
-  import: (port, { device }) => imported(device, TYPES[port.kind], port.takeFd()),
-  wait(lane, { handles }, value) {
+  import(port, { device }) {
+    if (port.kind !== "egl-sync") return imported(device, TYPES[port.kind], port.takeFd());
+    const undo: Undo = [];
+    return { event: eventOfEglSync(device, port.value as Address, undo), undo };
+  },
+  wait(lane, from, value) {
+    if ("event" in from) return void lane.waitFor(from.event);
+    const { handles } = from;
     writeCudaExternalSemaphoreWaitParams(waitParams, 0, { fence_value: value, flags: 0 });
     const fn = "cudaWaitExternalSemaphoresAsync";
     check(lane.onStream((stream) => cudart()[fn](handles, waitParams, 1, stream)), fn);
   },
-  signal: ({ handles }, value) => ({
+  signal: (from, value) => ({
     fn: "cudaSignalExternalSemaphoresAsync",
     call(lane) {
+      const { handles } = from as ExternalSemaphore; // a sync is only waited for
       writeCudaExternalSemaphoreSignalParams(signalParams, 0, { fence_value: value, flags: 0 });
       return lane.onStream((stream) => cudart().cudaSignalExternalSemaphoresAsync(handles, signalParams, 1, stream));
     },

@@ -3,6 +3,7 @@ import { cudaMemoryClass } from "../../cuda/alias/classes.ts";
 import type { CudaContext } from "../../cuda/context.ts";
 import { advise, type AdviseRequest, cudaTraitsOf } from "../../advisor/mod.ts";
 import type { CudaDevice } from "../../cuda/device.ts";
+import { refuseEglSync } from "../../cuda/egl/sync.ts";
 import type { Trait } from "../report.ts";
 
 /** The traits of a GPU that matter for sharing, the most important first. */
@@ -15,6 +16,7 @@ export function traitsOfCuda(device: CudaDevice): Trait[] {
     { label: "memory", text: `${memory}; ${managedMemory(has)}` },
     { label: "host", text: hostMemory(has) },
     { label: "sharing", text: sharing(has) },
+    { label: "EGLSync", text: refuseEglSync(has) ?? "becomes an event" },
     ...adviceFor(device),
     { label: "identity", text: `UUID ${id.uuid}, PCI ${id.pci}` },
   ];
