@@ -1,22 +1,18 @@
 import type { GLES } from "../../ffi/gles/functions.ts";
-import { isMade, type Names, optionsIn, shown } from "../core/argument.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Line, Use } from "../core/device/line.ts";
-import { AccessError, LayoutError } from "../core/errors.ts";
+import type { Line } from "../core/device/line.ts";
+import { LayoutError } from "../core/errors.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
-import { type Access, accessOf } from "../core/memory/access.ts";
-import { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import type { EglBase } from "./base.ts";
+import type { EglBufferTensor } from "./buffers.ts";
 import type { EglLane } from "./lane.ts";
 import { checks, gles } from "./library.ts";
-import { EglBufferTensor } from "./buffers.ts";
-import type { GlBuffer } from "./buffer.ts";
-import type { EglPicture } from "./picture.ts";
 import { clearCall, type Readable, readCall, writeCall } from "./memory.ts";
 import { copyPixels } from "./pixels.ts";
-import { EglTensor } from "./tensor.ts";
+import { type GlUse, type Picture, pictureOf, type Used, usedOf, useOf } from "./uses.ts";
 
 /** Options of a queue's commands. */
 export interface CommandOptions {
@@ -24,22 +20,7 @@ export interface CommandOptions {
   readonly after?: Fence | readonly Fence[];
 }
 
-/** A picture: a frame of images, or one of its planes. */
-export type Picture = EglTensor | Frame<EglTensor>;
-
-/** A picture or a buffer that a program's own commands use, and how. */
-export type GlUse =
-  & ({ readonly picture: Picture; readonly buffer?: never } | {
-    readonly buffer: EglBufferTensor;
-    readonly picture?: never;
-  })
-  & {
-    /** How they use it; its own access by default. */
-    readonly access?: Access;
-  };
-
 const OPTIONS: Names<CommandOptions> = { after: true };
-const USE: Names<GlUse> = { picture: true, buffer: true, access: true };
 
 /** Functions of OpenGL ES that work on the current context, by C's names. */
 export type GlFunctions = GLES;
@@ -96,7 +77,7 @@ export class EglQueue extends NativeObject {
    * @throws {LayoutError} for a picture of several planes: clear each.
    */
   clear(picture: Picture, colour: readonly number[], options: CommandOptions = {}): void {
-    const { use, planes: [plane, another] } = this.#use(picture, "write", "picture");
+    const { use, planes: [plane, another] } = pictureOf(this.#base, picture, "write", "picture");
     if (another !== undefined) throw unfit("picture", `${picture.name} has several planes.`, "Clear each plane.");
     const values = Array.isArray(colour) ? checks.itemsIn<number>(colour, "colour") : [];
     if (values.length !== 4 || values.some((value) => typeof value !== "number" || !Number.isFinite(value))) {
@@ -111,7 +92,7 @@ export class EglQueue extends NativeObject {
    * @throws {LayoutError} if their sizes or numbers of planes differ, or they are the same.
    */
   copy(from: Picture, to: Picture, options: CommandOptions = {}): void {
-    const [source, target] = [this.#use(from, "read", "from"), this.#use(to, "write", "to")];
+    const [source, target] = [pictureOf(this.#base, from, "read", "from"), pictureOf(this.#base, to, "write", "to")];
     const sizes = [source, target].map(({ planes }) =>
       planes.map(({ rawHandle: { width, height } }) => `${width}×${height}`).join(" and ")
     );
@@ -133,7 +114,7 @@ export class EglQueue extends NativeObject {
    * @throws {LayoutError} if the array has another length.
    */
   read(from: Picture | EglBufferTensor, into: ArrayBufferView, options: CommandOptions = {}): void {
-    this.#transfer(this.#readable(from, "read", "from"), into, "into", readCall, options);
+    this.#transfer(usedOf(this.#base, from, "read", "from"), into, "into", readCall, options);
   }
 
   /**
@@ -142,7 +123,7 @@ export class EglQueue extends NativeObject {
    * @throws {LayoutError} if the array has another length, or `to` is a renderbuffer.
    */
   write(to: Picture | EglBufferTensor, from: ArrayBufferView, options: CommandOptions = {}): void {
-    const used = this.#readable(to, "write", "to");
+    const used = usedOf(this.#base, to, "write", "to");
     if (used.planes.some(({ rawHandle }) => "storage" in rawHandle && rawHandle.storage === "renderbuffer")) {
       throw unfit("to", "a renderbuffer is only drawn to.", "Write to a texture, and copy that.");
     }
@@ -172,14 +153,7 @@ export class EglQueue extends NativeObject {
   run(uses: readonly GlUse[], commands: (gl: GlFunctions) => void, options: CommandOptions = {}): void {
     if (!Array.isArray(uses)) throw checks.wrongKind("uses", "an array", uses);
     if (typeof commands !== "function") throw checks.wrongKind("commands", "a function", commands);
-    const used = checks.itemsIn<GlUse>(uses, "uses").map((given, i) => {
-      const { picture, buffer, access } = optionsIn(given, USE, `uses[${i}]`);
-      const allowed = access === undefined ? undefined : accessOf(access, access);
-      if (buffer === undefined) return this.#use(picture!, allowed, `uses[${i}].picture`).use;
-      if (picture !== undefined) throw checks.wrong(`uses[${i}]`, "it names a picture and a buffer.", "Make two uses.");
-      checks.assertInstance(buffer, EglBufferTensor, `uses[${i}].buffer`);
-      return this.#bufferUse(buffer, allowed, `uses[${i}].buffer`);
-    });
+    const used = checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(this.#base, given, `uses[${i}]`));
     const call = (lane: EglLane) => lane.run("commands", () => commands(gles()));
     this.line.submit(used, { fn: "commands", call, partial: true }, this.#after(options));
   }
@@ -206,56 +180,6 @@ export class EglQueue extends NativeObject {
   #after(options: CommandOptions): readonly Fence[] {
     return checks.fencesIn(optionsIn(options, OPTIONS).after, "after");
   }
-
-  #readable(given: Picture | EglBufferTensor, access: Access, argument: string): Used<Readable & Tensor> {
-    if (!isMade<EglBufferTensor>(given, EglBufferTensor)) return this.#use(given as Picture, access, argument);
-    const buffer = given as EglBufferTensor;
-    return { use: this.#bufferUse(buffer, access, argument), planes: [buffer], name: buffer.name };
-  }
-
-  #bufferUse(buffer: EglBufferTensor, access: Access | undefined, argument: string): Use {
-    this.resource.assertLive();
-    if (buffer.target.context === this.#base) {
-      assertHere(buffer.rawHandle, buffer.name, argument);
-      return { tensor: buffer, access: access ?? buffer.access, argument };
-    }
-    throw checks.wrong(argument, `${buffer.name} belongs to another context.`, "Use it there.");
-  }
-
-  #use(picture: Picture, access: Access | undefined, argument: string): Used<EglTensor> {
-    const isFrame = isMade<Frame>(picture, Frame);
-    const planes: readonly Tensor[] = isFrame ? (picture as Frame).planes : [picture as Tensor];
-    if (!isFrame) checks.assertInstance(picture, EglTensor, argument);
-    this.resource.assertLive();
-    const first = planes[0];
-    if (first instanceof EglTensor && first.target.context === this.#base) {
-      for (const { rawHandle } of planes as EglTensor[]) assertHere(rawHandle, picture.name, argument);
-      const use = { tensor: picture, access: access ?? picture.access, argument };
-      return { use, planes: planes as EglTensor[], name: picture.name };
-    }
-    throw checks.wrong(
-      argument,
-      `${picture.name} belongs to another context.`,
-      "Map it here first: graph.map(frame, egl.image).",
-    );
-  }
-}
-
-/** What a command uses: a picture with its planes, or a buffer. */
-interface Used<T> {
-  readonly use: Use;
-  readonly planes: readonly T[];
-  readonly name: string;
-}
-
-/** CUDA's rule: what is mapped there, GL must not use, not even to read it (cudaGraphicsMapResources). */
-function assertHere({ lent }: EglPicture | GlBuffer, name: string, argument: string): void {
-  if (lent === 0) return;
-  throw new AccessError(`${argument}: ${name} is mapped to another driver, and GL must not use it until that ends.`, {
-    api: "egl",
-    argument,
-    hint: "Dispose the map first.",
-  });
 }
 
 function unfit(argument: string, what: string, hint?: string): LayoutError {

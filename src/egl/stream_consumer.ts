@@ -15,7 +15,7 @@ import { check } from "./errors.ts";
 import { EXTERNAL, ExternalTexture } from "./external.ts";
 import type { EglLane } from "./lane.ts";
 import { checks, eglExtensions } from "./library.ts";
-import type { Picture } from "./queue.ts";
+import type { Picture } from "./uses.ts";
 import { EglStream } from "./stream.ts";
 import { EglTensor } from "./tensor.ts";
 

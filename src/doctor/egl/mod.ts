@@ -45,6 +45,7 @@ function examineDevice(device: EglDevice | undefined, id: string, how: Examinati
   if (open !== undefined) {
     const make = () => open.image.allocate({ format: "RGBA", width: 64, height: 16 });
     nodes.push({ device: id, target: open.image, make });
+    nodes.push({ device: id, target: open.buffer, make: () => open.buffer.allocate({ shape: [64], dtype: "u8" }) });
   }
   return {
     id,

@@ -1,0 +1,105 @@
+import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import type { Use } from "../core/device/line.ts";
+import { AccessError } from "../core/errors.ts";
+import { type Access, accessOf } from "../core/memory/access.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import type { EglBase } from "./base.ts";
+import type { GlBuffer } from "./buffer.ts";
+import { EglBufferTensor } from "./buffers.ts";
+import { checks } from "./library.ts";
+import type { Readable } from "./memory.ts";
+import type { EglPicture } from "./picture.ts";
+import { EglTensor } from "./tensor.ts";
+
+/** A picture: a frame of images, or one of its planes. */
+export type Picture = EglTensor | Frame<EglTensor>;
+
+/** A picture or a buffer that a program's own commands use, and how. */
+export type GlUse =
+  & ({ readonly picture: Picture; readonly buffer?: never } | {
+    readonly buffer: EglBufferTensor;
+    readonly picture?: never;
+  })
+  & {
+    /** How they use it; its own access by default. */
+    readonly access?: Access;
+  };
+
+const USE: Names<GlUse> = { picture: true, buffer: true, access: true };
+
+/** What a command uses: a picture with its planes, or a buffer. */
+export interface Used<T> {
+  /** As a line knows it. */
+  readonly use: Use;
+  /** The planes; a buffer is one. */
+  readonly planes: readonly T[];
+  /** For messages. */
+  readonly name: string;
+}
+
+/** A use of a program's own commands. */
+export function useOf(base: EglBase, given: GlUse, argument: string): Use {
+  const { picture, buffer, access } = optionsIn(given, USE, argument);
+  const allowed = access === undefined ? undefined : accessOf(access, access);
+  if (buffer === undefined) return pictureOf(base, picture!, allowed, `${argument}.picture`).use;
+  if (picture !== undefined) throw checks.wrong(argument, "it names a picture and a buffer.", "Make two uses.");
+  checks.assertInstance(buffer, EglBufferTensor, `${argument}.buffer`);
+  return bufferUse(base, buffer, allowed, `${argument}.buffer`);
+}
+
+/** A picture or a buffer of a context. */
+export function usedOf(
+  base: EglBase,
+  given: Picture | EglBufferTensor,
+  access: Access,
+  argument: string,
+): Used<Readable & Tensor> {
+  if (!isMade<EglBufferTensor>(given, EglBufferTensor)) return pictureOf(base, given as Picture, access, argument);
+  const buffer = given as EglBufferTensor;
+  return { use: bufferUse(base, buffer, access, argument), planes: [buffer], name: buffer.name };
+}
+
+/** A picture of a context. @throws {ArgumentError} for anything else. */
+export function pictureOf(
+  base: EglBase,
+  picture: Picture,
+  access: Access | undefined,
+  argument: string,
+): Used<EglTensor> {
+  const isFrame = isMade<Frame>(picture, Frame);
+  const planes: readonly Tensor[] = isFrame ? (picture as Frame).planes : [picture as Tensor];
+  if (!isFrame) checks.assertInstance(picture, EglTensor, argument);
+  base.resource.assertLive();
+  const { name } = picture;
+  const first = planes[0];
+  if (!(first instanceof EglTensor && first.target.context === base)) {
+    throw checks.wrong(
+      argument,
+      `${name} belongs to another context.`,
+      "Map it here first: graph.map(frame, egl.image).",
+    );
+  }
+  for (const { rawHandle } of planes as EglTensor[]) assertHere(rawHandle, name, argument);
+  const use = { tensor: picture, access: access ?? picture.access, argument };
+  return { use, planes: planes as EglTensor[], name };
+}
+
+function bufferUse(base: EglBase, buffer: EglBufferTensor, access: Access | undefined, argument: string): Use {
+  base.resource.assertLive();
+  if (buffer.target.context !== base) {
+    throw checks.wrong(argument, `${buffer.name} belongs to another context.`, "Use it there.");
+  }
+  assertHere(buffer.rawHandle, buffer.name, argument);
+  return { tensor: buffer, access: access ?? buffer.access, argument };
+}
+
+/** CUDA's rule: what is mapped there, GL must not use, not even to read it (cudaGraphicsMapResources). */
+function assertHere({ lent }: EglPicture | GlBuffer, name: string, argument: string): void {
+  if (lent === 0) return;
+  throw new AccessError(`${argument}: ${name} is mapped to another driver, and GL must not use it until that ends.`, {
+    api: "egl",
+    argument,
+    hint: "Dispose the map first.",
+  });
+}
