@@ -51,6 +51,7 @@ const GROWN = [
   "cudaResourceDesc",
   "cudaExternalMemoryHandleDesc",
   "cudaExternalMemoryBufferDesc",
+  "cudaExternalMemoryMipmappedArrayDesc",
   "cudaExternalSemaphoreHandleDesc",
 ] as const;
 
