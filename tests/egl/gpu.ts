@@ -8,7 +8,7 @@ import { CudaContext } from "@samepage/interop/cuda";
 import { devices, gpuTest } from "../cuda/help.ts";
 
 /** Why no device of EGL's is one of CUDA's. */
-const lacks = devices.length > 0 && !eglDevices().some(({ cuda }) => cuda === 0)
+export const lacks: string | undefined = devices.length > 0 && !eglDevices().some(({ cuda }) => cuda === 0)
   ? "an EGL device of CUDA's"
   : undefined;
 

@@ -7,18 +7,14 @@ import { assertEquals } from "@std/assert";
 import { Frame, type ImageInfo, imageInfo } from "../../mod.ts";
 import { EglContext, eglDevices } from "../../src/egl/mod.ts";
 import { CudaArrayFrame, type CudaContext, type CudaTensor } from "../../src/cuda/mod.ts";
-import { devices, gpuTest } from "../cuda/help.ts";
+import { gpuTest } from "../cuda/help.ts";
+import { lacks } from "./gpu.ts";
 
 /** What most frames are. */
 export const INFO: ImageInfo = imageInfo({ format: "RGBA", width: 64, height: 64 });
 
 /** The same, for producers. */
 export const SIZE = { format: "RGBA", width: INFO.width, height: INFO.height } as const;
-
-/** Why no device of EGL's is one of CUDA's. */
-export const lacks: string | undefined = devices.length > 0 && !eglDevices().some(({ cuda }) => cuda === 0)
-  ? "an EGL device of CUDA's"
-  : undefined;
 
 /** EGL on a GPU of CUDA's. */
 export function openEgl(ordinal = 0): EglContext {
