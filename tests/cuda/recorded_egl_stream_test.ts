@@ -1,12 +1,26 @@
 /**
  * CUDA's ends of an EGLStream, over a recording: what is called when, and what is not. The stream here keeps frames in order,
- * as EGL_KHR_stream_fifo says; no driver of NVIDIA's has run this.
+ * as EGL_KHR_stream_fifo says, or the newest: tests/egl has the same on NVIDIA's driver.
  */
 import { assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, Frame, imageInfo, layout, LayoutError, NativeCallError } from "@samepage/interop";
-import { cudaErrorLaunchTimeout } from "../../ffi/cuda_runtime/errors.ts";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  Frame,
+  imageInfo,
+  InteropError,
+  layout,
+  LayoutError,
+  NativeCallError,
+} from "@samepage/interop";
+import { cudaArraySurfaceLoadStore, cudaChannelFormatKindUnsigned } from "../../ffi/cuda_runtime/constants.ts";
+import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
+import { cudaEglFrame } from "../../ffi/cuda_egl/structs.ts";
+import { cudaErrorLaunchTimeout, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import { setTap } from "../../src/core/native/library.ts";
 import {
+  CudaArrayFrame,
   CudaContext,
   CudaStreamConsumer,
   CudaStreamProducer,
@@ -54,7 +68,7 @@ const FUNCTIONS: Record<string, (...args: never[]) => number> = {
     const frame = stream.waiting.shift();
     if (frame === undefined) return cudaErrorLaunchTimeout;
     stream.held.push(frame);
-    stream.consumed++;
+    stream.consumed = stream.produced - stream.waiting.length;
     if (stream.waiting.length === 0) stream.state = "empty";
     out[0] = BigInt(stream.consumed);
     return 0;
@@ -67,6 +81,7 @@ const FUNCTIONS: Record<string, (...args: never[]) => number> = {
   },
   cudaEGLStreamProducerDisconnect: () => (stream.state = "disconnected", 0),
   cudaEGLStreamProducerPresentFrame(_: unknown, frame: Uint8Array) {
+    if (stream.fifo === 0) stream.released.push(...stream.waiting.splice(0)); // a mailbox
     stream.waiting.push(frame.slice());
     stream.produced++;
     stream.state = "new-frame";
@@ -84,10 +99,31 @@ const FUNCTIONS: Record<string, (...args: never[]) => number> = {
   },
 } as Record<string, (...args: never[]) => number>;
 
+/** Does work on the device go on? */
+let isBusy = false;
 let next = 0x20_0000n;
 const test = recordedTests({
   cudaMalloc: (out: BigUint64Array) => (out[0] = next += 0x10_0000n, 0),
   cudaFree: () => 0,
+  cudaEventQuery: () => isBusy ? cudaErrorNotReady : 0,
+  cudaStreamQuery: () => isBusy ? cudaErrorNotReady : 0,
+  cudaEventSynchronize: () => (isBusy = false, calls.push("a wait"), 0),
+  cudaStreamSynchronize: () => (isBusy = false, calls.push("a wait"), 0),
+  cudaMalloc3DArray: (out: BigUint64Array) => (out[0] = next += 0x10_0000n, 0),
+  cudaFreeArray: () => 0,
+  cudaArrayGetInfo(format: Uint8Array, extent: Uint8Array, flags: Uint8Array) {
+    writeCudaChannelFormatDesc(new DataView(format.buffer), 0, {
+      x: 8,
+      y: 8,
+      z: 8,
+      w: 8,
+      f: cudaChannelFormatKindUnsigned,
+    });
+    writeCudaExtent(new DataView(extent.buffer), 0, { width: 8n, height: 4n, depth: 0n });
+    flags[0] = cudaArraySurfaceLoadStore;
+    return 0;
+  },
+  cudaMemcpy3DAsync: () => 0,
   cudaMallocPitch: (out: BigUint64Array) => (out[0] = next += 0x10_0000n, 0),
 } as never);
 
@@ -232,4 +268,153 @@ streamTest("every call that fails is a typed error, and leaves nothing behind", 
   assertEquals(stream.released.length, 1); // it went back
   failing("cudaEGLStreamProducerReturnFrame", () => producer.takeBack());
   assertEquals(producer.takeBack(), 1);
+});
+
+streamTest("a frame is released in the order of the CUDA stream, though work on it goes on", 2, (cuda) => {
+  using other = cuda.createStream();
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
+  using one = frameOf(cuda);
+  producer.present(one);
+  const frame = consumer.acquire()!;
+  for (const line of [cuda.stream, other]) frame.usedBy(line.fence());
+  isBusy = true;
+  calls = [];
+  {
+    using _part = frame.planes[0].slice(layout({ shape: [4], dtype: "u8" }));
+    assertThrows(() => consumer.release(frame), AccessError, "is lent");
+  }
+  consumer.release(frame);
+  assertEquals([stream.released.length, frame.resource.state, isBusy], [1, "freed", true]);
+  assertEquals(calls, ["cudaEGLStreamConsumerReleaseFrame"]);
+  isBusy = false;
+  assertThrows(() => consumer.release(frame), DisposedError);
+  assertThrows(() => consumer.release(one), ArgumentError, "none that this consumer has acquired");
+});
+
+streamTest("what was acquired ends before its producer, and the producer before its frames", 2, (cuda) => {
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  const producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
+  const [one, two] = [frameOf(cuda), frameOf(cuda)];
+  producer.present(one);
+  producer.present(two);
+  const seen = consumer.acquire()!;
+  calls = [];
+  one[Symbol.dispose]();
+  assertEquals([seen.resource.isLive, producer.resource.isLive, two.resource.isLive], [false, false, true]);
+  assertEquals(calls, ["cudaEGLStreamConsumerReleaseFrame", "cudaEGLStreamProducerDisconnect"]);
+  two.planes[0].slice(layout({ shape: [4], dtype: "u8" }), { access: "write" })[Symbol.dispose](); // it is not lent any more
+  two[Symbol.dispose]();
+});
+
+streamTest("a context that ends takes both ends along, whatever is in the stream", 2, (cuda) => {
+  const consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  const producer = CudaStreamProducer.connect(cuda.createStream(), stream, INFO_SIZE);
+  const frames = [frameOf(cuda), frameOf(cuda)];
+  for (const frame of frames) producer.present(frame);
+  const seen = consumer.acquire()!;
+  cuda[Symbol.dispose]();
+  for (const frame of frames) frame[Symbol.dispose]();
+  assertEquals([consumer, producer, seen].map(({ resource }) => resource.state), ["freed", "freed", "freed"]);
+});
+
+streamTest("a consumer that is gone is no consumer", 2, (cuda) => {
+  const consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
+  using one = frameOf(cuda);
+  consumer[Symbol.dispose]();
+  calls = [];
+  assertThrows(() => producer.present(one), ArgumentError, "has disconnected");
+  assertThrows(() => producer.takeBack(), ArgumentError, "has disconnected");
+  assertEquals([producer.hasRoom, producer.isOpen, calls], [false, false, []]);
+});
+
+streamTest("a mailbox gives back what nobody has seen", 0, (cuda) => {
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
+  const pool = [0, 1, 2].map(() => frameOf(cuda));
+  for (let i = 0; i < 9; i++) {
+    assertEquals([producer.present(pool[i % 3]), producer.lent <= 2], [true, true], `frame ${i}`);
+  }
+  using seen = consumer.acquire()!;
+  assertEquals([seen.planes[0].handle, stream.consumed], [pool[2].planes[0].address, 9]);
+  assertEquals([producer.takeBack(), producer.lent, consumer.acquire()], [1, 1, undefined]);
+  producer.present(pool[0]);
+  assertEquals([producer.takeBack(), producer.lent], [0, 2]); // one is read, one waits
+  for (const frame of pool) frame[Symbol.dispose]();
+});
+
+streamTest("no more than 64 frames are in a stream", 0, (cuda) => {
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
+  const pool = Array.from({ length: 65 }, () => frameOf(cuda));
+  const taken = pool.map((frame) => {
+    const took = producer.present(frame);
+    if (took) consumer.acquire();
+    return took;
+  });
+  assertEquals([taken.indexOf(false), producer.lent, producer.hasRoom], [64, 64, false]);
+  for (const frame of pool) frame[Symbol.dispose]();
+});
+
+streamTest("who waits for frames to come back gets how many have", 2, async (cuda) => {
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
+  using one = frameOf(cuda);
+  assertEquals(await producer.returned(), 0);
+  producer.present(one);
+  const waiting = producer.returned();
+  const next = (await consumer.next())!;
+  next[Symbol.dispose]();
+  assertEquals(await waiting, 1);
+  const after = consumer.next();
+  producer[Symbol.dispose]();
+  assertEquals(await after, undefined);
+});
+
+const ARRAYS = { ...INFO_SIZE, arrays: true } as const;
+
+streamTest("frames of arrays are arrays to the consumer, for reading, and nobody's to write meanwhile", 2, (cuda) => {
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream, { arrays: true });
+  using producer = CudaStreamProducer.connect(cuda.stream, stream, ARRAYS);
+  using array = cuda.array({ width: 8, height: 4, channels: 4, dtype: "u8" });
+  using tensor = cuda.allocate({ shape: [4, 8, 4], dtype: "u8" });
+  using frame = CudaArrayFrame.of([array], INFO_SIZE);
+  cuda.stream.copyToArray(tensor, array);
+  producer.present(frame);
+  assertThrows(() => cuda.stream.copyToArray(tensor, array), AccessError, "lent to an EGLStream");
+  cuda.stream.copyFromArray(array, tensor);
+  {
+    using seen = consumer.acquire()!;
+    const [its] = seen.arrays;
+    assertEquals([its.handle, its.shape, its.dtype, its.writable], [array.handle, [4, 8, 4], "u8", false]);
+    assertThrows(() => its.surface(), ArgumentError);
+    assertThrows(() => cuda.stream.copyToArray(tensor, its), AccessError, 'is for "read"');
+    cuda.stream.copyFromArray(its, tensor);
+  }
+  assertEquals([stream.released.length, producer.takeBack()], [1, 1]);
+  cuda.stream.copyToArray(tensor, array);
+  producer.present(frame);
+  array[Symbol.dispose]();
+  assertEquals([producer.resource.isLive, stream.state], [false, "disconnected"]);
+});
+
+streamTest("both ends are of arrays, or of pointers", 2, (cuda) => {
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  assertThrows(() => CudaStreamProducer.connect(cuda.stream, stream, ARRAYS), ArgumentError, "frames of pointers");
+  using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
+  using array = cuda.array({ width: 8, height: 4, channels: 4, dtype: "u8" });
+  using frame = CudaArrayFrame.of([array], INFO_SIZE);
+  assertThrows(() => producer.present(frame as never), ArgumentError, "expected a Frame, got a CudaArrayFrame");
+  // Another process's producer may send what it likes.
+  const words = new DataView(new ArrayBuffer(cudaEglFrame.size));
+  words.setUint32(cudaEglFrame.fields.planeCount.offset, 1, true);
+  stream.waiting.push(new Uint8Array(words.buffer));
+  [stream.produced, stream.state] = [1, "new-frame"];
+  assertThrows(
+    () => consumer.acquire(),
+    InteropError,
+    "one of CUDA arrays, and this consumer takes frames of pointers",
+  );
+  assertEquals(stream.released.length, 1);
 });

@@ -49,6 +49,8 @@ const ATTRIBUTES: { readonly [name: string]: number } = {
   cudaDevAttrMaxThreadsPerBlock: 1024,
   cudaDevAttrMaxSharedMemoryPerBlock: 49_152,
   cudaDevAttrMaxSharedMemoryPerBlockOptin: 232_448,
+  cudaDevAttrMaxSurface2DWidth: 131_072,
+  cudaDevAttrMaxSurface2DHeight: 65_536,
   cudaDevAttrUnifiedAddressing: 1,
   cudaDevAttrManagedMemory: 1,
   cudaDevAttrConcurrentManagedAccess: 1,
