@@ -4,6 +4,10 @@
 import { Frame, imageInfo, InteropError } from "@samepage/interop";
 import { CudaStreamConsumer, CudaStreamProducer } from "@samepage/interop/cuda";
 import { EglContext, eglDevices } from "@samepage/interop/egl";
+import type { CudaGraphicsResource } from "../ffi/cuda_egl/handles.ts";
+import { FrameStruct } from "../src/cuda/egl/frame.ts";
+import { cudaEgl } from "../src/cuda/egl/library.ts";
+import { check } from "../src/cuda/errors.ts";
 import { cudaC } from "./harness/c.ts";
 import { gpu } from "./harness/cuda.ts";
 import { figure } from "./harness/figure.ts";
@@ -57,6 +61,34 @@ function sending(): Operation {
   };
 }
 
+/** C's five native calls, made by Deno. */
+function calling(): Operation {
+  const { consumer, producer, pool } = ends();
+  const [from, to] = [producer, consumer].map((end) => end as unknown as Connected);
+  const structs = pool.map((frame) => FrameStruct.of(frame).bytes);
+  const [resource, seen] = [new BigUint64Array(1), new Uint8Array(structs[0].length)];
+  const native = cudaEgl();
+  return {
+    run(count) {
+      for (let i = 0; i < count; i++) {
+        const struct = structs[i % POOL];
+        check(native.cudaEGLStreamProducerPresentFrame(from.connection, struct, from.streamPointer), "present");
+        check(native.cudaEGLStreamConsumerAcquireFrame(to.connection, resource, to.streamPointer, 0), "acquire");
+        const handle = resource[0] as CudaGraphicsResource;
+        check(native.cudaGraphicsResourceGetMappedEglFrame(seen, handle, 0, 0), "map");
+        check(native.cudaEGLStreamConsumerReleaseFrame(to.connection, handle, to.streamPointer), "release");
+        check(native.cudaEGLStreamProducerReturnFrame(from.connection, seen, from.streamPointer), "return");
+      }
+    },
+  };
+}
+
+/** What ends keep to themselves. */
+interface Connected {
+  readonly connection: BigUint64Array<ArrayBuffer>;
+  readonly streamPointer: BigUint64Array<ArrayBuffer>;
+}
+
 /** By streams of the Web's: the writer and the reader go on by turns. */
 function streaming(): Operation {
   const { consumer, producer, pool } = ends();
@@ -86,5 +118,6 @@ figure({
     cudaC("cuda_egl_stream", "send"),
     here("samepage", sending),
     here("samepage, Web Streams", streaming),
+    here("Deno, the calls alone", calling),
   ],
 });

@@ -113,7 +113,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
     const { handle } = eglStream;
     this.#texture.command(ACQUIRE, () => check(native[ACQUIRE]!(display, handle), ACQUIRE));
     const ends = StreamEnds.of(eglStream);
-    ends.acquired++;
+    ends.acquire(eglStream.fifo);
     ledger.add(FRAME);
     const release = () => {
       ledger.remove(FRAME);

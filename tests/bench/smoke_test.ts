@@ -73,7 +73,7 @@ const CUDA_FIGURES: Readonly<Record<string, readonly string[]>> = {
     `cuda-edges-${size}`,
     ["samepage, copying", "samepage", "samepage, pageable copies"],
   ])),
-  "egl-stream": ["C", "samepage", "samepage, Web Streams"],
+  "egl-stream": ["C", "samepage", "samepage, Web Streams", "Deno, the calls alone"],
   ...Object.fromEntries(CLAIMS.map(({ id }) => [`cuda-claim-${id}`, ["samepage, copying", "samepage"]])),
 };
 

@@ -406,6 +406,7 @@ streamTest("both ends are of arrays, or of pointers", 2, (cuda) => {
   using array = cuda.array({ width: 8, height: 4, channels: 4, dtype: "u8" });
   using frame = CudaArrayFrame.of([array], INFO_SIZE);
   assertThrows(() => producer.present(frame as never), ArgumentError, "expected a Frame, got a CudaArrayFrame");
+  producer[Symbol.dispose]();
   // Another process's producer may send what it likes.
   const words = new DataView(new ArrayBuffer(cudaEglFrame.size));
   words.setUint32(cudaEglFrame.fields.planeCount.offset, 1, true);

@@ -3,6 +3,8 @@ import { assert } from "@std/assert";
 import { Frame, imageInfo } from "@samepage/interop";
 import { CudaContext, CudaStreamConsumer, CudaStreamProducer } from "@samepage/interop/cuda";
 import { cudaEglFrame } from "../../ffi/cuda_egl/structs.ts";
+import { FrameStruct } from "../../src/cuda/egl/frame.ts";
+import { cudart } from "../../src/cuda/library.ts";
 import { cudaEgl } from "../../src/cuda/egl/library.ts";
 import { frameOf, openEgl, SIZE, streamTest } from "./streams.ts";
 
@@ -74,7 +76,11 @@ for (
     const tensors = planes.map((shape) => cuda.allocate({ shape: [...shape], dtype: "u8" }));
     using frame = Frame.of(tensors, imageInfo({ format, width: 64, height: 64 }));
     tensors.forEach((tensor, i) => producer.stream.write(tensor, new Uint8Array(tensor.layout.byteLength).fill(i + 5)));
-    assert(producer.present(frame));
+    try {
+      assert(producer.present(frame));
+    } catch (error) {
+      return console.log(`probe: ${format}: ${error}`);
+    }
     const { connection, streamPointer } = inside(consumer);
     const out = new BigUint64Array(1);
     const native = cudaEgl();
@@ -96,6 +102,27 @@ for (
     producer[Symbol.dispose]();
   });
 }
+
+streamTest("probe: which formats of one and four channels the driver takes", () => {
+  using cuda = CudaContext.open();
+  const colours = { L: 8, R: 9, ARGB: 6, RGBA: 7, ABGR: 14, BGRA: 15, A: 16, Y: 82 };
+  for (const [name, colour] of Object.entries(colours)) {
+    using egl = openEgl();
+    using stream = egl.stream({ fifo: 2, reuse: false });
+    using _consumer = CudaStreamConsumer.connect(cuda.createStream(), stream);
+    using producer = CudaStreamProducer.connect(cuda.createStream(), stream, SIZE);
+    const channels = name.length;
+    using tensor = cuda.allocate({ shape: channels === 1 ? [64, 64] : [64, 64, channels], dtype: "u8" });
+    using frame = Frame.of([tensor], imageInfo({ ...SIZE, format: channels === 1 ? "GRAY8" : "RGBA" }));
+    const struct = FrameStruct.of(frame);
+    new DataView(struct.bytes.buffer).setUint32(cudaEglFrame.fields.eglColorFormat.offset, colour, true);
+    const { connection, streamPointer } = inside(producer);
+    const code = cudaEgl().cudaEGLStreamProducerPresentFrame(connection, struct.bytes, streamPointer);
+    console.log(`probe: format ${name} (${colour}): ${code}`);
+    cudart().cudaGetLastError();
+    producer[Symbol.dispose]();
+  }
+});
 
 streamTest("probe: what each call costs", () => {
   using cuda = CudaContext.open();

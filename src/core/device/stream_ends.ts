@@ -21,6 +21,10 @@ export class StreamEnds {
   producer: Resource | undefined;
   /** How many frames the consumer has. */
   acquired = 0;
+  /** How many frames the producer has put in so far. */
+  presented = 0;
+  /** The number of the frame that the consumer has acquired last. */
+  consumed = 0;
 
   private constructor() {}
 
@@ -29,5 +33,16 @@ export class StreamEnds {
     let ends = known.get(stream);
     if (ends === undefined) known.set(stream, ends = new StreamEnds());
     return ends;
+  }
+
+  /** True if both are here: then nobody has to ask the driver what they have done. */
+  get isNear(): boolean {
+    return this.consumer !== undefined && this.producer !== undefined;
+  }
+
+  /** The consumer has one frame more: the next, or of a mailbox the newest. */
+  acquire(fifo: number): void {
+    this.acquired++;
+    this.consumed = fifo > 0 ? this.consumed + 1 : this.presented;
   }
 }

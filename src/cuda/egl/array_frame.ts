@@ -1,4 +1,5 @@
-import { type ImageInfo, imageInfo, type ImageInit } from "../../core/layout/frame_info.ts";
+import { object } from "../../core/argument.ts";
+import { frameInfo, type ImageInfo, imageInfo, type ImageInit } from "../../core/layout/frame_info.ts";
 import { IMAGE_FORMATS } from "../../core/layout/pixel_formats.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
@@ -54,8 +55,9 @@ export class CudaArrayFrame extends NativeObject {
    * @throws {ArgumentError} unless they are arrays of one context.
    * @throws {LayoutError} if they are not the planes that `info` describes.
    */
-  static of(arrays: readonly CudaArray[], info: ImageInit): CudaArrayFrame {
-    const checked = imageInfo(info);
+  static of(arrays: readonly CudaArray[], info: ImageInit | ImageInfo): CudaArrayFrame {
+    const checked = "type" in object(info, "info") ? frameInfo(info as ImageInfo) : imageInfo(info);
+    if (checked.type !== "image") throw checks.wrong("info", "arrays are pictures, and this is sound.");
     const planes = Array.isArray(arrays) ? checks.itemsIn<CudaArray>(arrays, "arrays") : [];
     for (const [i, array] of planes.entries()) {
       checks.assertInstance(array, CudaArray, `arrays[${i}]`);

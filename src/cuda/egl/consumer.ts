@@ -127,15 +127,15 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
    */
   acquire(): F | undefined {
     this.resource.assertLive();
-    if (this.eglStream.state !== "new-frame") return undefined;
-    const { context, connection, streamPointer } = this;
+    const { context, connection, streamPointer, ends, eglStream } = this;
+    const isNew = ends.isNear ? ends.presented > ends.consumed : eglStream.state === "new-frame";
+    if (!isNew) return undefined;
     const out = this.#out;
     const code = context.within(() => cudaEgl()[ACQUIRE](connection, out, streamPointer, 0));
     if (code === cudaErrorLaunchTimeout) return undefined;
     check(code, ACQUIRE);
     const resource = out[0] as CudaGraphicsResource;
-    const { ends } = this;
-    ends.acquired++;
+    ends.acquire(eglStream.fifo);
     ledger.add(FRAME);
     const release = () => {
       ledger.remove(FRAME);
@@ -220,16 +220,22 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     };
     const owners = [this.resource, this.ends.producer];
     const whole = own({ name, allocation: new Allocation(block), access: "read", owners });
-    const [grant] = whole.grants;
-    let start = 0;
-    const planes = (frame: Frame<CudaTensor>) =>
+    const parts = names.length === 1 ? [whole] : this.#partsOf(whole, layouts, names); // a plane alone is the whole
+    const planes = (parent: Frame<CudaTensor>) =>
       layouts.map((layout, i) => {
-        const grants = [grant.facet(start, start += layout.byteLength, names[i])];
-        const own = new Resource({ name: names[i], grants, owners: [whole] });
         const handle = struct.addressOf(i);
-        return new CudaTensor({ target: context, memory: "external", handle, layout, resource: own, parent: frame });
+        return new CudaTensor({ target: context, memory: "external", handle, layout, resource: parts[i], parent });
       });
     return new Frame<CudaTensor>({ target: context, resource: whole, info, planes });
+  }
+
+  #partsOf(whole: Resource, layouts: readonly Layout[], names: readonly string[]): readonly Resource[] {
+    const [grant] = whole.grants;
+    let start = 0;
+    return layouts.map(({ byteLength }, i) => {
+      const grants = [grant.facet(start, start += byteLength, names[i])];
+      return new Resource({ name: names[i], grants, owners: [whole] });
+    });
   }
 
   #ofArrays(struct: FrameStruct, { info, name }: Known, release: () => void): CudaArrayFrame {

@@ -64,7 +64,6 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   readonly #structs = new WeakMap<CudaStreamFrame, FrameStruct>();
   /** Of the frame that has come back last. */
   readonly #back = new FrameStruct();
-  #presented = 0;
   #returned = 0;
 
   private constructor(stream: CudaStream, eglStream: EglStreamLike, init: CudaProducerInit) {
@@ -129,7 +128,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
 
   /** True if the stream takes a frame now. A mailbox does, unless 64 are in use. */
   get hasRoom(): boolean {
-    return this.isOpen && this.#hasRoom(this.eglStream.consumed);
+    return this.isOpen && this.#hasRoom(this.#consumed());
   }
 
   /**
@@ -157,7 +156,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const call = () => cudaEgl()[PRESENT](this.connection, struct.bytes, this.streamPointer);
     this.stream.submit(uses, onStream(PRESENT, call));
     this.#lent.set(key, { planes, end: lend(planes, this.resource) });
-    this.#presented++;
+    this.ends.presented++;
     return true;
   }
 
@@ -191,27 +190,30 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     if (!this.isOpen) {
       throw checks.wrong("eglStream", "its consumer has disconnected.", "Make a new stream, and connect both ends.");
     }
-    return this.eglStream.consumed;
+    return this.ends.isNear ? this.ends.consumed : this.eglStream.consumed;
   }
 
   #hasRoom(consumed: number): boolean {
     if (this.#lent.size >= MOST_FRAMES) return false;
     const { fifo } = this.eglStream;
-    return fifo === 0 || this.#presented - consumed < fifo;
+    return fifo === 0 || this.ends.presented - consumed < fifo;
   }
 
-  /** A return of what the stream does not have yet may wait: as many are asked for as it has. */
+  /**
+   * A return of what the stream has not blocks for a millisecond (seen with driver 580): as many are asked for as it has. A
+   * consumer that is elsewhere is taken to have one frame, until it acquires the next.
+   */
   #takeBack(consumed: number): number {
     const before = this.#returned;
     const { reuse, fifo } = this.eglStream;
-    const held = this.ends.acquired;
-    const waiting = fifo === 0 ? Math.min(this.#presented - consumed, 1) : this.#presented - consumed;
+    const held = this.ends.isNear ? this.ends.acquired : Math.min(consumed, 1);
+    const waiting = fifo === 0 ? Math.min(this.ends.presented - consumed, 1) : this.ends.presented - consumed;
     const kept = reuse && (fifo > 0 || waiting === 0) ? Math.max(held, 1) : held;
-    const released = this.#presented - waiting - kept;
+    const released = this.ends.presented - waiting - kept;
     const struct = this.#back;
     while (this.#lent.size > 0 && this.#returned < released) {
       const code = this.context.within(() => cudaEgl()[RETURN](this.connection, struct.bytes, this.streamPointer));
-      if (code === cudaErrorLaunchTimeout) break; // a consumer in another process still has it
+      if (code === cudaErrorLaunchTimeout) break; // a consumer that is elsewhere has more than one
       check(code, RETURN);
       this.#returned++;
       const key = struct.addressOf(0);
