@@ -76,6 +76,8 @@ export interface Sync<L = unknown, I = any> {
   import(port: Port<SyncKind>, lane: L): I;
   /** The next command waits for the import: a timeline reaches `value`, any other is signalled. */
   wait(lane: L, imported: I, value: bigint): void;
+  /** The same as a command, where the driver's wait is one. */
+  waiting?(imported: I, value: bigint): Call<L>;
   /**
    * A command that signals an imported semaphore, and is handed to the device at once. Leave it out if the driver signals
    * no foreign semaphores.

@@ -105,10 +105,12 @@ export class LineSync {
     return this.#line.submitRaw(this.#sync!.signal!(imported, value));
   }
 
-  /** The next command waits for a signal of another line. */
+  /** Submits a wait for a signal of another line: a command of its own, since the next one may be refused, and would take it along. */
   wait(imported: unknown, value: bigint, { line, mark }: { readonly line: SyncedLine; readonly mark: number }): void {
-    this.#sync!.wait(this.#line.lane, imported, value);
+    const call = this.#sync!.waiting?.(imported, value);
+    if (call === undefined) this.#sync!.wait(this.#line.lane, imported, value);
     this.#line.standBehind(line, mark);
+    this.#line.submitRaw(call ?? this.#line.driver.marker!());
   }
 
   /** The commands up to a mark are over. */

@@ -204,8 +204,7 @@ export class Semaphore extends NativeObject {
     if (this.kind === "binary") this.#signalled = undefined;
     this.#waits.set(line, Infinity); // where it fails, nobody knows whether the driver has made the wait
     line.sync.wait(imported, this.#value, signal);
-    // A command of its own: the next one may be refused, and would take the wait with it.
-    const fence = line.submitRaw(line.driver.marker!());
+    const fence = line.fence();
     this.#waits.set(line, fence.mark);
     this.resource.usedBy(fence);
   }

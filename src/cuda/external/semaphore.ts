@@ -49,6 +49,13 @@ const out = new BigUint64Array(1);
 const signalParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreSignalParams.size));
 const waitParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreWaitParams.size));
 
+const WAIT = "cudaWaitExternalSemaphoresAsync";
+
+function wait(lane: CudaLane, { handles }: ExternalSemaphore, value: bigint): number {
+  writeCudaExternalSemaphoreWaitParams(waitParams, 0, { fence_value: value, flags: 0 });
+  return lane.onStream((stream) => cudart()[WAIT](handles, waitParams, 1, stream));
+}
+
 /** Semaphores of other APIs, and `EGLSync`s, on CUDA's streams. CUDA makes none itself. */
 export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
   exports: [],
@@ -61,16 +68,14 @@ export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
     return { event: eventOfEglSync(device, port.value as Address, undo), undo };
   },
   wait(lane, from, value) {
-    if ("event" in from) return void lane.waitFor(from.event);
-    const { handles } = from;
-    writeCudaExternalSemaphoreWaitParams(waitParams, 0, { fence_value: value, flags: 0 });
-    const fn = "cudaWaitExternalSemaphoresAsync";
-    check(lane.onStream((stream) => cudart()[fn](handles, waitParams, 1, stream)), fn);
+    if ("event" in from) lane.waitFor(from.event);
+    else check(wait(lane, from, value), WAIT);
   },
+  waiting: (from, value) => ({ fn: WAIT, call: (lane) => wait(lane, from as ExternalSemaphore, value) }),
   signal: (from, value) => ({
     fn: "cudaSignalExternalSemaphoresAsync",
     call(lane) {
-      const { handles } = from as ExternalSemaphore; // a sync is only waited for
+      const { handles } = from as ExternalSemaphore; // a sync is only waited for, and by no program's own hand
       writeCudaExternalSemaphoreSignalParams(signalParams, 0, { fence_value: value, flags: 0 });
       return lane.onStream((stream) => cudart().cudaSignalExternalSemaphoresAsync(handles, signalParams, 1, stream));
     },

@@ -1,6 +1,6 @@
 import { NULL } from "../../../ffi/address.ts";
 import { F_DUPFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
-import type { ClContext, ClEvent } from "../../../ffi/opencl/handles.ts";
+import type { ClContext } from "../../../ffi/opencl/handles.ts";
 import { CL_SEMAPHORE_TYPE_BINARY_KHR } from "../../../ffi/opencl/constants.ts";
 import {
   CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
@@ -21,7 +21,6 @@ import { check, errcode, made } from "../errors.ts";
 import { extensionFunctions } from "../extension.ts";
 import type { ClLane } from "../lane.ts";
 import { opencl } from "../library.ts";
-import { releaseEvent, Words } from "../queues/event.ts";
 import { SEMAPHORE, SEMAPHORE_HANDLES } from "./handles.ts";
 
 /** The functions of cl_khr_semaphore in a device's driver, looked up once. */
@@ -53,23 +52,18 @@ export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<Cl
   const [imports, exports] = [kindsIn(sharing.semaphoreImports), kindsIn(sharing.semaphoreExports)];
   if (!extensions.includes(SEMAPHORE) || imports.length + exports.length === 0) return undefined;
   const functions = () => semaphoresOf(device);
-  const event = new Words(1);
   const sync: Sync<ClLane, Imported> = {
     imports: imports.map(({ kind }) => kind),
     exports: exports.map(({ kind }) => kind),
     device: () => id,
     import: (port) => imported(functions(), context, port),
-    wait(lane, semaphore) {
-      const [slot] = event.addresses;
-      check(functions()[WAIT](lane.queue, 1, semaphore, null, 0, NULL, slot), WAIT);
-      ledger.add("opencl.cl_event");
-      const waited = event.words[0] as ClEvent;
-      try {
-        lane.waitFor(waited);
-      } finally {
-        releaseEvent(waited);
-      }
-    },
+    // Queues are in order: what comes next stands behind it.
+    wait: ({ queue }, semaphore) => check(functions()[WAIT](queue, 1, semaphore, null, 0, NULL, NULL), WAIT),
+    waiting: (semaphore) => ({
+      fn: WAIT,
+      call: ({ queue, waitCount, waitList, slot }) =>
+        functions()[WAIT](queue, 1, semaphore, null, waitCount, waitList, slot),
+    }),
     signal(semaphore) {
       const call = {
         fn: SIGNAL,
