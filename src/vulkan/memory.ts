@@ -221,7 +221,7 @@ function refusePages({ facts: { name, limits } }: OpenDevice, { address, byteLen
 function exported(tensor: VulkanTensor, kind: MemoryKind, byteLength: number): Exported {
   const { rawHandle: buffer, layout: { byteOffset: offset } } = tensor;
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };
-  const fd = buffer.exportFd(HANDLES[kind as HandleKind].type);
+  const fd = () => buffer.exportFd(HANDLES[kind as HandleKind].type);
   const port = new Port(kind, { fd, offset, byteLength, dedicated: buffer.info.dedicated });
   return { port, begin: () => buffer.handOver(HANDLES[kind as HandleKind].type) };
 }

@@ -21,8 +21,8 @@ export type SyncKind = "sync-fd" | "binary-fd" | "timeline-fd" | "egl-sync" | (s
 
 /** What a port is made of. */
 export interface PortInit {
-  /** The fd; the port owns it. */
-  readonly fd?: number;
+  /** The fd, which the port owns; or what makes it when it is asked for, since an import that is known needs none. */
+  readonly fd?: number | (() => number);
   /** Memory: its address or handle. Synchronization: the value to wait for. */
   readonly value?: bigint;
   /** Memory: the offset of its first byte from the handle. */
@@ -48,7 +48,7 @@ export class Port<K extends string = string> implements Disposable {
   readonly byteLength: number;
   /** Memory: true if it was allocated for one object alone, and has to be imported so. */
   readonly dedicated: boolean;
-  #fd: number;
+  #fd: number | (() => number);
 
   /** Takes the fd over. */
   constructor(kind: K, { fd = -1, value = 0n, offset = 0, byteLength = 0, dedicated = false }: PortInit) {
@@ -62,18 +62,19 @@ export class Port<K extends string = string> implements Disposable {
 
   /** The fd, which stays the port's; -1 if it has none. */
   get fd(): number {
+    if (typeof this.#fd === "function") this.#fd = this.#fd();
     return this.#fd;
   }
 
   /** The fd, which the caller owns from now on. */
   takeFd(): number {
-    const fd = this.#fd;
+    const { fd } = this;
     this.#fd = -1;
     return fd;
   }
 
   /** Closes the fd, unless it was taken. */
   [Symbol.dispose](): void {
-    if (this.#fd >= 0) closeFd(this.takeFd());
+    if (typeof this.#fd === "number" && this.#fd >= 0) closeFd(this.takeFd());
   }
 }

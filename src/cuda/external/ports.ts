@@ -78,7 +78,7 @@ export function virtualPorts(virtual: CudaVirtual, exports: Memory<CudaTensor>):
     export(tensor, kind, byteLength, access) {
       if (kind !== KIND) return exports.export!(tensor, kind, byteLength, access);
       const { grant: { allocation, start: offset } } = tensor;
-      return { port: new Port(kind, { fd: virtualBlockOf(allocation)!.duplicateFd!(), offset, byteLength }) };
+      return { port: new Port(kind, { fd: virtualBlockOf(allocation)!.duplicateFd!, offset, byteLength }) };
     },
   };
 }
