@@ -169,6 +169,25 @@ for (const kind of ["timeline-fd", "binary-fd", "shared timeline-fd"] as const) 
   });
 }
 
+lineTest("a maker that cannot release its own object leaves no imports of it", () => {
+  const maker = new FakeMaker();
+  using _open = { [Symbol.dispose]: offerSemaphores(maker) };
+  const [from, to] = [new FakeDriver("one", "binary-fd"), new FakeDriver("other", "binary-fd")];
+  const [one, other] = [from.line(), to.line()];
+  one.submit([], command(() => {}));
+  const { make } = maker;
+  maker.make = (kind) => ({
+    ...make.call(maker, kind),
+    release() {
+      throw new Error("its fd could not be closed");
+    },
+  });
+  assertThrows(() => other.submit([], command(() => {}), [one.fence()]), Error, "could not be closed");
+  assertEquals([from.imports, to.imports], [1, 1]);
+  assertEquals([from.releases, to.releases], [1, 1]);
+  for (const line of [one, other]) line.resource.dispose();
+});
+
 lineTest("an fd that no driver took is closed", () => {
   const [from, to] = [new FakeDriver("one", "sync-fd"), new FakeDriver("other", "sync-fd")];
   const [one, other] = [from.line(), to.line()];

@@ -217,16 +217,14 @@ export class LineSync {
     const { maker, kind } = this.#makerFor(other)!;
     const semaphore = maker.make(kind);
     const undo: Undo = [];
-    try {
+    let made: Shared | undefined;
+    const share = () => {
       const signals = other.sync.take(semaphore.export(), undo);
-      const waits = this.take(semaphore.export(), undo);
-      return { kind, signals, waits, value: 0n, waited: 0 };
-    } catch (error) {
-      throwAll([error, ...unwind(undo)], "sharing a semaphore");
-      throw error;
-    } finally {
-      semaphore.release(); // the imports keep what is behind it
-    }
+      made = { kind, signals, waits: this.take(semaphore.export(), undo), value: 0n, waited: 0 };
+    };
+    const failures = unwind([() => semaphore.release(), share]); // the imports keep what is behind it
+    throwAll(failures.length === 0 ? failures : [...failures, ...unwind(undo)], "sharing a semaphore");
+    return made!;
   }
 
   #free(imported: unknown): void {

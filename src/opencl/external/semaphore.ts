@@ -93,8 +93,10 @@ function imported(functions: Semaphores, context: ClContext, port: Port<SyncKind
   const given = port.takeFd();
   const fd = libc().fcntl(given, F_DUPFD_CLOEXEC, FIRST_FD);
   const error = fd < 0 ? libcError("fcntl", `Raise the limit of open fds (ulimit -n) above ${FIRST_FD}.`) : undefined;
-  throwAll([...(error === undefined ? [] : [error]), ...unwind([() => closeFd(given)])], "importing a semaphore");
+  const failures = unwind([() => closeFd(given)]);
+  if (error !== undefined) throwAll([error, ...failures], "importing a semaphore");
   try {
+    throwAll(failures, "importing a semaphore");
     return created(functions, context, [propertyOf(port.kind), BigInt(fd)]);
   } catch (error) {
     throwAll([error, ...unwind([() => closeFd(fd)])], "importing a semaphore");
