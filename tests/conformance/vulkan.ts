@@ -4,7 +4,7 @@ import { host } from "../../src/host/mod.ts";
 import { vulkanDevices } from "../../src/vulkan/mod.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, Subject } from "./subject.ts";
-import { VulkanEnd } from "./vulkan_end.ts";
+import { keepSemaphores, VulkanEnd } from "./vulkan_end.ts";
 
 /** The edges of Vulkan's buffers, on every device that is here. */
 export function vulkans(): Candidate[] {
@@ -34,6 +34,7 @@ function opened(device: string, ends: (end: VulkanEnd, other: VulkanEnd) => Ends
   using made = new DisposableStack();
   const [end, other] = [0, 1].map(() => made.use(new VulkanEnd(device, { memory: "host" })));
   const [source, target] = ends(end, other);
+  keepSemaphores(end, [end.target.line, other.target.line]);
   const graph = made.use(new MapperGraph([host, end.target, other.target]));
   const kept = made.move();
   return {

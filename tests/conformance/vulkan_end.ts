@@ -1,4 +1,5 @@
 import type { Fence } from "../../src/core/device/fence.ts";
+import type { Line } from "../../src/core/device/line.ts";
 import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
@@ -32,7 +33,7 @@ export abstract class VulkanHands implements Disposable {
   }
 
   /** Keeps the queue busy for some milliseconds. */
-  protected busy(): void {
+  busy(): void {
     for (let i = 0; i < RUNS; i++) this.#spin.run([1], [this.#sum, TURNS]);
   }
 
@@ -46,6 +47,28 @@ export abstract class VulkanHands implements Disposable {
   [Symbol.dispose](): void {
     this.context[Symbol.dispose]();
   }
+}
+
+/** Waits of one line for another that may be in flight at a time. */
+const WAITS = 4;
+
+/**
+ * Has lines keep the semaphores by which they wait for each other: those that a case would be the first to need are not new
+ * then. The queue of `hands` keeps all of them in flight meanwhile.
+ */
+export function keepSemaphores(hands: VulkanHands, lines: readonly Line[]): void {
+  const first = hands.context.line;
+  hands.busy();
+  const mark = (line: Line) => line.submitRaw(line.driver.marker!());
+  const others = lines.filter((line) => line !== first);
+  for (const [waiter, other] of [...others.map((line) => [line, first]), ...pairsOf(lines)]) {
+    for (let i = 0; i < WAITS; i++) waiter.waitFor([mark(other)]);
+  }
+  for (const line of lines) line.fence().waitSync();
+}
+
+function pairsOf(lines: readonly Line[]): Line[][] {
+  return lines.flatMap((waiter) => lines.filter((other) => other !== waiter).map((other) => [waiter, other]));
 }
 
 /** Vulkan's end of an edge: transfers write and read, with samepage's checks and without. */

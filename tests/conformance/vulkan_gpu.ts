@@ -1,18 +1,19 @@
 import { MapperGraph } from "../../mod.ts";
 import { type Gpu, sharedGpus } from "../../bench/harness/gpus.ts";
+import type { HasLine } from "../../src/core/device/semaphore.ts";
 import type { Context } from "../../src/core/graph/context.ts";
 import { CudaEnd, deviceOf, virtualOf } from "./cuda_end.ts";
 import { CudaImageEnd } from "./cuda_image.ts";
 import { buffersOf, OpenCLEnd } from "./opencl_end.ts";
 import { ImageEnd } from "./opencl_image.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
-import { VulkanEnd } from "./vulkan_end.ts";
+import { keepSemaphores, VulkanEnd, VulkanHands } from "./vulkan_end.ts";
 import { PLAIN_IMAGES, VulkanImageEnd } from "./vulkan_image.ts";
 
 /** An end of an edge, and its context. */
 interface Held {
   readonly end: End & Disposable & { quiet?(): void };
-  readonly context: Context;
+  readonly context: Context & HasLine;
 }
 
 type Opens = (gpu: Gpu) => Held;
@@ -75,6 +76,8 @@ function opened(edge: string, gpu: Gpu): Subject {
     made.use(held.end);
     return held;
   });
+  const hands = [from.end, to.end].find((end) => end instanceof VulkanHands)!;
+  keepSemaphores(hands, [from, to, another].map(({ context }) => context.line));
   const graph = made.use(new MapperGraph([from.context, to.context, another.context]));
   const kept = made.move();
   return {

@@ -11,7 +11,7 @@ import type {
 } from "../../src/vulkan/mod.ts";
 import { rowsCall } from "../../src/vulkan/images/commands.ts";
 import type { Candidate, End, Subject, Variants } from "./subject.ts";
-import { VulkanHands } from "./vulkan_end.ts";
+import { keepSemaphores, VulkanHands } from "./vulkan_end.ts";
 import { devices } from "./vulkan.ts";
 
 const EDGE = "vulkan.image→vulkan.image";
@@ -53,6 +53,7 @@ function opened(device: string): Subject {
   using made = new DisposableStack();
   const source = made.use(new VulkanImageEnd(device));
   const target = made.use(new VulkanImageEnd(device));
+  keepSemaphores(source, [source.context.line, target.context.line]);
   const graph = made.use(new MapperGraph([source.context, target.context]));
   const kept = made.move();
   return {
