@@ -26,11 +26,12 @@ export interface MetadataFields {
  * ```
  */
 export class Metadata {
-  readonly #fields: Map<string, unknown>;
+  /** Most frames of a stream have none. */
+  #fields: Map<string, unknown> | undefined;
 
   /** Begins with these fields. @throws {ArgumentError} if `fields` is no object. */
-  constructor(fields: Partial<MetadataFields> = {}) {
-    this.#fields = new Map(Object.entries(object(fields, "fields")));
+  constructor(fields?: Partial<MetadataFields>) {
+    this.#fields = fields === undefined ? undefined : new Map(Object.entries(object(fields, "fields")));
   }
 
   /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
@@ -40,23 +41,23 @@ export class Metadata {
 
   /** The value of a key; undefined if it is not set. */
   get<K extends keyof MetadataFields>(key: K): MetadataFields[K] | undefined {
-    return this.#fields.get(key) as MetadataFields[K] | undefined;
+    return this.#fields?.get(key) as MetadataFields[K] | undefined;
   }
 
   /** Sets a key. */
   set<K extends keyof MetadataFields>(key: K, value: MetadataFields[K]): this {
-    this.#fields.set(key, value);
+    (this.#fields ??= new Map()).set(key, value);
     return this;
   }
 
   /** Unsets a key. Returns true if it was set. */
   delete(key: keyof MetadataFields): boolean {
-    return this.#fields.delete(key);
+    return this.#fields?.delete(key) ?? false;
   }
 
   /** Every key that is set, with its value. */
   entries(): IterableIterator<[string, unknown]> {
-    return this.#fields.entries();
+    return (this.#fields ??= new Map()).entries();
   }
 }
 

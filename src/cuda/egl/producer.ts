@@ -45,6 +45,8 @@ const MOST_FRAMES = 64;
 
 /** A frame that the stream has. */
 interface Presented {
+  /** The first word of its struct: the address or the array of the first plane. */
+  readonly key: bigint;
   readonly planes: Planes;
   /** It has come back. */
   readonly end: () => void;
@@ -59,9 +61,9 @@ interface Presented {
 export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd {
   /** The frames' format and size. */
   readonly init: CudaProducerInit;
-  /** Those that the stream has, by the first word of their struct: the address or the array of the first plane. */
-  readonly #lent = new Map<bigint, Presented>();
-  readonly #structs = new WeakMap<CudaStreamFrame, FrameStruct>();
+  /** Those that the stream has, oldest first: mostly they come back in this order. */
+  readonly #lent: Presented[] = [];
+  readonly #structs = new WeakMap<CudaStreamFrame, { readonly bytes: Uint8Array<ArrayBuffer>; readonly key: bigint }>();
   /** Of the frame that has come back last. */
   readonly #back = new FrameStruct();
   #returned = 0;
@@ -76,8 +78,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       (out) => cudaEgl().cudaEGLStreamProducerConnect(out, handle as never, width, height),
       (connection) => {
         const code = cudaEgl().cudaEGLStreamProducerDisconnect(connection);
-        for (const { end } of this.#lent.values()) end();
-        this.#lent.clear();
+        for (const { end } of this.#lent.splice(0)) end();
         this.ends.producer = undefined;
         return code;
       },
@@ -123,7 +124,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
 
   /** How many frames the stream has. */
   get lent(): number {
-    return this.#lent.size;
+    return this.#lent.length;
   }
 
   /** True if the stream takes a frame now. A mailbox does, unless 64 are in use. */
@@ -144,18 +145,17 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const consumed = this.#consumed();
     this.#takeBack(consumed);
     if (!this.#hasRoom(consumed)) return false;
-    const struct = this.#structOf(frame);
-    const key = struct.addressOf(0);
-    if (this.#lent.has(key)) {
+    const { bytes, key } = this.#structOf(frame);
+    if (this.#lent.some((one) => one.key === key)) {
       throw new AccessError(`${frame.name} is in the stream already.`, {
         ...{ api: "cuda", fn: PRESENT, argument: "frame" },
         hint: "Present another frame until the consumer has released this one: takeBack() tells.",
       });
     }
     const uses = planes.map((tensor): CudaUse => ({ tensor: tensor as CudaTensor, access: "read", argument: "frame" }));
-    const call = () => cudaEgl()[PRESENT](this.connection, struct.bytes, this.streamPointer);
+    const call = () => cudaEgl()[PRESENT](this.connection, bytes, this.streamPointer);
     this.stream.submit(uses, onStream(PRESENT, call));
-    this.#lent.set(key, { planes, end: lend(planes, this.resource) });
+    this.#lent.push({ key, planes, end: lend(planes, this.resource) });
     this.ends.presented++;
     return true;
   }
@@ -194,7 +194,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 
   #hasRoom(consumed: number): boolean {
-    if (this.#lent.size >= MOST_FRAMES) return false;
+    if (this.#lent.length >= MOST_FRAMES) return false;
     const { fifo } = this.eglStream;
     return fifo === 0 || this.ends.presented - consumed < fifo;
   }
@@ -211,15 +211,15 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const kept = reuse && (fifo > 0 || waiting === 0) ? Math.max(held, 1) : held;
     const released = this.ends.presented - waiting - kept;
     const struct = this.#back;
-    while (this.#lent.size > 0 && this.#returned < released) {
+    while (this.#lent.length > 0 && this.#returned < released) {
       const code = this.context.within(() => cudaEgl()[RETURN](this.connection, struct.bytes, this.streamPointer));
       if (code === cudaErrorLaunchTimeout) break; // a consumer that is elsewhere has more than one
       check(code, RETURN);
       this.#returned++;
       const key = struct.addressOf(0);
-      const back = this.#lent.get(key);
-      if (back === undefined) continue;
-      this.#lent.delete(key);
+      const place = this.#lent.findIndex((one) => one.key === key);
+      if (place < 0) continue;
+      const [back] = this.#lent.splice(place, 1);
       const fence = this.stream.line.submitRaw(RETURNED);
       for (const { resource } of back.planes) resource.work.add(fence);
       back.end();
@@ -227,12 +227,13 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     return this.#returned - before;
   }
 
-  #structOf(frame: CudaStreamFrame): FrameStruct {
+  #structOf(frame: CudaStreamFrame): { readonly bytes: Uint8Array<ArrayBuffer>; readonly key: bigint } {
     const known = this.#structs.get(frame);
     if (known !== undefined) return known;
     const struct = frame instanceof CudaArrayFrame ? FrameStruct.ofArrays(frame) : FrameStruct.of(frame);
-    this.#structs.set(frame, struct);
-    return struct;
+    const made = { bytes: struct.bytes, key: struct.addressOf(0) as bigint };
+    this.#structs.set(frame, made);
+    return made;
   }
 
   /** What a frame is made of, if it is one of this producer's. */
