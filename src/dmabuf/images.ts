@@ -13,10 +13,12 @@ import type { Layout } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import { duplicateFd } from "../core/native/fd.ts";
+import type { DescribedPlane } from "../core/tensors/described.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { DmaBuf } from "./buffer.ts";
-import { type DmaBufTensor, handOver } from "./tensor.ts";
+import { modifierName } from "./modifiers.ts";
+import { bufferOf, type DmaBufTensor, handOver } from "./tensor.ts";
 
 /** Images in dma-bufs: all planes of a frame in one or in several, or the rows of a tensor. */
 export const images: Images<DmaBuf> = {
@@ -24,7 +26,7 @@ export const images: Images<DmaBuf> = {
   imports: [{ kind: "dma-buf" }],
   refuse: ({ planes }, access) =>
     planes.map(({ layout, fdAccess }) => refuseRows(layout) ?? refuseAccess(fdAccess, access))
-      .find((refusal) => refusal !== undefined),
+      .find((refusal) => refusal !== undefined) ?? refuseMixed(planes),
   export: exported,
   import: imported,
 };
@@ -33,6 +35,16 @@ export const images: Images<DmaBuf> = {
 function refuseAccess(allowed: Access = "read-write", access: Access): Omit<Refusal, "edge"> | undefined {
   if (covers(allowed, access)) return undefined;
   return { reason: `the driver gives fds for "${allowed}" only.`, remedy: `Pass { access: "${allowed}" }.` };
+}
+
+/** A picture has one layout: its driver is told of one modifier. */
+function refuseMixed(planes: readonly DescribedPlane[]): Omit<Refusal, "edge"> | undefined {
+  const modifiers = new Set(planes.flatMap(({ allocation }) => bufferOf(allocation)?.modifier ?? []));
+  if (modifiers.size < 2) return undefined;
+  return {
+    reason: `its planes lie in buffers of different layouts (${[...modifiers].map(modifierName).join(", ")}).`,
+    remedy: "Map the pictures that they are of.",
+  };
 }
 
 /** Drivers know rows by their stride, and elements that lie one after the other in each. */

@@ -34,7 +34,8 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
   /** It is a plane of `frame` now, which says how it is tiled. For those who write mappers. */
   override joinFrame(frame: Frame): void {
     super.joinFrame(frame);
-    if (frame.info.type === "image") bufferOf(this.grant.allocation)!.modifier = frame.info.modifier;
+    if (frame.info.type !== "image" || frame.info.modifier === 0n) return; // a tiled buffer stays so
+    bufferOf(this.grant.allocation)!.modifier = frame.info.modifier;
   }
 
   /**

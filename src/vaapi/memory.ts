@@ -10,7 +10,7 @@ import { Frame, planesOf } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { VaapiBase } from "./base.ts";
 import { exportSurface, importSurface } from "./prime.ts";
-import { VaapiSurface } from "./surface.ts";
+import { UNKNOWN_MODIFIER, VaapiSurface } from "./surface.ts";
 import { pictureOf, refusePart, surfaceIn, VaapiTensor } from "./tensor.ts";
 
 /** What a context's surfaces give to others, and take from them: whole pictures, by dma-bufs. */
@@ -50,8 +50,10 @@ function exported(source: Mapped, kind: MemoryKind, access: Access): ExportedIma
   const info = source instanceof Frame ? source.info : undefined;
   const [{ rawHandle: surface }] = planesOf(source) as readonly VaapiTensor[];
   surface.sync();
-  const { objects, ...about } = exportSurface(surface, access);
-  return { port: new ImagePort(kind, { ...about, objects: objects.map((one) => new Port(kind, one)), info }) };
+  const { objects, modifier = UNKNOWN_MODIFIER, ...about } = exportSurface(surface, access);
+  return {
+    port: new ImagePort(kind, { ...about, modifier, objects: objects.map((one) => new Port(kind, one)), info }),
+  };
 }
 
 /** The driver keeps duplicates of the fds; the port closes its own. */

@@ -65,9 +65,11 @@ export function over(base: VaapiBase, surface: VaapiSurface, free: () => void, a
 export function allocationOf({ info, display, id }: VaapiSurface, free: () => void): Allocation {
   const layouts = planeLayouts(info);
   const { byteOffset, byteLength } = layouts[layouts.length - 1];
-  return adoptHandle(`VASurfaceID of ${display.handle}`, BigInt(id), () => {
-    return { kind: "vaapi.surface", byteLength: byteOffset + byteLength, free: () => free() };
+  const allocation = adoptHandle(`VASurfaceID of ${display.handle}`, BigInt(id), () => {
+    return { kind: "vaapi.surface", byteLength: byteOffset + byteLength, free: () => {} };
   });
+  allocation.beforeFree(free); // also where somebody has attached it before: it is given back when all are through
+  return allocation;
 }
 
 /** The frame, or the tensor, of a surface that a resource holds. */

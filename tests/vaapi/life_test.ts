@@ -1,6 +1,6 @@
 /** What a program, or a driver, may do wrong with surfaces, and no memory is touched that is not theirs. No GPU is needed. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, Frame, host, ledger, MapperGraph } from "../../mod.ts";
+import { AccessError, ArgumentError, Frame, host, ledger, MapperGraph, NoRouteError } from "../../mod.ts";
 import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import type { HostTensor } from "../../src/host/mod.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
@@ -124,4 +124,54 @@ driverTest("a pool's surface comes back at once, and its next user waits for its
   setTimeout(behave, 5);
   await next.finished();
   using _mapped = graph.map(next, host);
+});
+
+driverTest("a pool's surface that another library has, too, comes back when both are through", [], ({ va }) => {
+  using pool = va.createPool(picture("NV12"), 1);
+  const first = pool.take();
+  const id = va.surfaceOf(first);
+  first[Symbol.dispose]();
+  for (let lap = 0; lap < 3; lap++) {
+    const attached = va.attachSurface(id, picture("NV12"));
+    pool.take()[Symbol.dispose]();
+    assertEquals(pool.available, 0);
+    attached[Symbol.dispose]();
+    assertEquals(pool.available, 1);
+  }
+});
+
+driverTest(
+  "a layout that the driver does not tell is not taken for rows",
+  [`modifier=0x${0x00ff_ffff_ffff_ffffn.toString(16)}`],
+  ({ va }) => {
+    using graph = new MapperGraph([host, dmabuf]);
+    using wide = new MapperGraph([host, dmabuf, va]);
+    using tensor = va.allocate({ shape: [32, 64, 4], dtype: "u8" });
+    using frame = va.allocateFrame(picture("RGBA"));
+    for (const source of [tensor, frame]) {
+      using buffers = wide.map(source as Frame, dmabuf);
+      assertThrows(() => graph.map(buffers, host), NoRouteError, "DRM_FORMAT_MOD_INVALID");
+      // A tensor of bytes does not tell a modifier, and a longer way finds out only on its way that it would copy.
+      assertThrows(() => wide.map(buffers, host), NoRouteError, "it would copy 16384 bytes");
+      using copied = wide.map(buffers, host, { copy: "allow", access: "read" });
+      assertEquals(copied.route.steps.at(-1)!.transfer, "copy");
+    }
+  },
+);
+
+driverTest("a tiled buffer stays tiled, whatever frame is made of it, and goes with no linear one", [], ({ va }) => {
+  using other = VaapiContext.open({ node: NODE });
+  using graph = new MapperGraph([host, dmabuf, va, other]);
+  using linear = va.allocateFrame(picture("GRAY8", 64, 32));
+  using one = graph.map(linear, dmabuf);
+  using tiled = va.allocateFrame(picture("GRAY8", 64, 32), { modifiers: [TILED] });
+  using two = graph.map(tiled, dmabuf) as unknown as Frame<DmaBufTensor>;
+  {
+    using all = new DisposableStack();
+    const part = (of: Frame, shape: number[]) => all.use(of.planes[0].slice({ shape, dtype: "u8" }));
+    const mixed = all.use(Frame.of([part(one, [16, 32]), part(two, [8, 16, 2])], picture("NV12", 32, 16)));
+    assertThrows(() => graph.map(mixed, other), NoRouteError, "its planes lie in buffers of different layouts");
+  }
+  assertEquals(two.planes[0].modifier, TILED);
+  assertThrows(() => graph.map(two, host), NoRouteError, "I915_FORMAT_MOD_Y_TILED");
 });

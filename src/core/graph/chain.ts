@@ -104,7 +104,7 @@ class Chain implements Mapper {
     let at = make(this.#mappers[0], source, this.#target(0, source.target, target)!, job);
     try {
       for (let i = 1; i < this.#mappers.length; i++) {
-        at = takeNextStep(this.#mappers[i], at, this.#target(i, source.target, target)!, access);
+        at = takeNextStep(this.#mappers[i], at, this.#target(i, source.target, target)!, access, true).mapped;
       }
       return at;
     } catch (error) {

@@ -7,12 +7,12 @@ import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
 import { Mapped } from "../tensors/mapped.ts";
-import { ask, isPlan, make, type Mapper } from "./mapper.ts";
+import { ask, isPlan, make, type Mapper, type Plan } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { newUndo, unwind } from "../life/undo.ts";
 import { noRoute, Route, type Step } from "./route.ts";
 import type { Tensor } from "../tensors/tensor.ts";
-import { type Found, type Hop, search } from "./search.ts";
+import { allowed, type Found, type Hop, search } from "./search.ts";
 
 /** Options of {@link Graph.map}. */
 export interface MapOptions {
@@ -69,8 +69,8 @@ export class Graph implements Disposable {
     if (waited) ready = this.#ready(source, target, asked);
     const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
     if (hops === undefined) throw noRoute(source.name, nameOf(target), refused, this.#edges.waysTo(target.kind));
-    const mapped = this.#walk(source, hops, ready);
-    mapped.arrivedBy(() => new Route(stepsOf(hops, waited), refused));
+    const { mapped, taken } = this.#walk(source, hops, ready, asked.copy === "allow");
+    mapped.arrivedBy(() => new Route(stepsOf(taken, waited), refused));
     return mapped;
   }
 
@@ -143,29 +143,41 @@ export class Graph implements Disposable {
     return borrowed;
   }
 
-  /** Takes the hops one after the other; a failure unwinds those that were taken, newest first. */
-  #walk(source: Mapped, hops: readonly Hop[], ready: Ready): Mapped {
+  /**
+   * Takes the hops one after the other; a failure unwinds those that were taken, newest first. What a later hop finds may
+   * differ from what was planned: `taken` is what was done.
+   */
+  #walk(
+    source: Mapped,
+    hops: readonly Hop[],
+    ready: Ready,
+    copies: boolean,
+  ): { readonly mapped: Mapped; readonly taken: readonly Hop[] } {
     const { access } = ready;
     if (hops.length === 0) {
       waitFor(ready);
-      return this.#borrowed(source, access);
+      return { mapped: this.#borrowed(source, access), taken: hops };
     }
     // The host waits first of all, whichever hop it is for: if that is refused, no hop has been taken.
     let waited = false;
     for (const { plan } of hops) waited ||= plan.hostWait;
     if (waited) waitFor(ready);
     let at = takeStep(hops[0].mapper, source, hops[0].target, access, waited ? NOTHING : ready);
+    let taken = hops;
     try {
       at.resource.dependOn(this.#resource);
       for (let i = 1; i < hops.length; i++) {
-        at = takeNextStep(hops[i].mapper, at, hops[i].target, access);
+        const { mapper, target } = hops[i];
+        const next = takeNextStep(mapper, at, target, access, copies);
+        at = next.mapped;
         at.resource.dependOn(this.#resource);
+        taken = taken.with(i, { mapper, target, plan: next.plan });
       }
     } catch (error) {
       throwAll([error, ...disposed(at)], `mapping ${source.name}`);
       throw error;
     }
-    return at;
+    return { mapped: at, taken };
   }
 }
 
@@ -272,16 +284,22 @@ function mapOf(target: Target): string {
  * One more hop of a longer way. Its mapper is asked again: the hops before it have been taken since. The result ends
  * `source` after itself.
  *
- * @throws {NoRouteError} where the mapper refuses now.
+ * @throws {NoRouteError} where the mapper refuses now, or would copy, and copies are not allowed.
  */
-export function takeNextStep(mapper: Mapper, source: Mapped, target: Target, access: Access): Mapped {
+export function takeNextStep(
+  mapper: Mapper,
+  source: Mapped,
+  target: Target,
+  access: Access,
+  copies: boolean,
+): { readonly mapped: Mapped; readonly plan: Plan } {
   const pending: Pending = { waits: [...source.work, ...source.outsideWork(access)], returning: [] };
-  const plan = ask(mapper, source.described, target, access, pending.waits);
+  const plan = allowed(ask(mapper, source.described, target, access, pending.waits), mapper, copies);
   if (!isPlan(plan)) throw noRoute(source.name, nameOf(target), [plan]);
   if (plan.hostWait) waitFor(pending);
-  const next = takeStep(mapper, source, target, access, plan.hostWait ? NOTHING : pending);
-  next.resource.own(source.resource);
-  return next;
+  const mapped = takeStep(mapper, source, target, access, plan.hostWait ? NOTHING : pending);
+  mapped.resource.own(source.resource);
+  return { mapped, plan };
 }
 
 function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {

@@ -104,7 +104,7 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
         const answer = allowed(
           known ?? ask(mapper, reached.at, targets[t], query.access, reached.waits),
           mapper,
-          query,
+          query.copies,
         );
         if (isPlan(answer)) {
           open.push(extend(reached, { mapper, target: targets[t], plan: answer }, place * targets.length + t));
@@ -138,7 +138,7 @@ function unbeatable(
 }
 
 /** Turns a copy that was not allowed into a refusal. */
-function allowed(answer: Plan | Refusal, mapper: Mapper, { copies }: Query): Plan | Refusal {
+export function allowed(answer: Plan | Refusal, mapper: Mapper, copies: boolean): Plan | Refusal {
   if (!isPlan(answer) || answer.transfer !== "copy" || copies) return answer;
   return {
     edge: edgeOf(mapper),
