@@ -143,3 +143,15 @@ test("commands of two contexts on one picture come one after the other", async (
   }
   await egl.queue.fence().wait();
 });
+
+test("work on a picture is work on each of its planes, which others may use alone", (egl) => {
+  using picture = egl.image.allocate({ format: "NV12", width: 8, height: 8 });
+  egl.queue.finish();
+  const { lane } = egl.line;
+  const poll = lane.poll.bind(lane);
+  Object.assign(lane, { poll: () => 0 }); // as if GL never finished: what is over is forgotten
+  egl.queue.run([{ picture, access: "write" }], (gl) => gl.glFlush());
+  const { mark } = egl.queue.fence();
+  assertEquals(picture.planes.map((plane) => plane.work.map((fence) => fence.mark)), [[mark], [mark]]);
+  Object.assign(lane, { poll });
+});

@@ -273,3 +273,22 @@ over("an EGLSync that becomes no event is the error of the command that was to w
   const { mark } = egl.queue.fence();
   assertThrows(() => tegra.line.sync.waitFor(egl.line, mark), NativeCallError, "cudaEventCreateFromEGLSync");
 });
+
+over("GL's work is not waited for by the host where CUDA's map orders it, and is where nothing is mapped", (there) => {
+  const { egl, cuda, graph } = there;
+  using named = egl.image.allocate(SIZE);
+  using image = egl.image.allocate({ ...SIZE, format: "BGRA" });
+  egl.queue.finish();
+  const { lane } = egl.line;
+  const asked: number[] = [];
+  const poll = lane.poll.bind(lane);
+  Object.assign(lane, {
+    poll: () => 0,
+    block: (mark: number) => void (asked.push(mark), Object.assign(lane, { poll })),
+  });
+  for (const [picture, hostWait] of [[named, false], [image, true]] as const) {
+    egl.queue.clear(picture, [1, 0, 0, 1]); // GL has never finished it, as far as anybody hears
+    using mapped = graph.map(picture.planes[0], cuda.image(RGBA));
+    assertEquals([mapped.route.steps[0].hostWait, asked.length > 0], [hostWait, hostWait]);
+  }
+});

@@ -322,7 +322,7 @@ export class Line<L = any> {
     this.#isWaiting = false;
     for (let i = 0; i < uses.length; i++) {
       const { tensor, access } = uses[i];
-      tensor.resource.work.record(this as Line, mark, writes(access));
+      tensor.resource.record(this as Line, mark, writes(access));
     }
     this.#lines.submitted(this.lane, mark, fn);
     return mark;

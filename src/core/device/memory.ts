@@ -46,6 +46,11 @@ export interface Offer<What = ByteRange> {
   readonly transfer?: Transfer;
   /** An import: true if its commands block this thread while a promise holds up their line. The host waits for it then. */
   readonly blocks?: boolean;
+  /**
+   * An import: true if its first command waits on the device for all that the exporter's line was given before, as
+   * cudaGraphicsMapResources does for OpenGL's.
+   */
+  readonly orders?: boolean;
   /** Why no bytes can go this way on this machine. The first call may ask the kernel; the answer is kept. */
   closed?(): Omit<Refusal, "edge"> | undefined;
   /** Why this memory cannot go this way; it may go another. No native call. */

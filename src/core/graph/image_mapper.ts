@@ -26,6 +26,7 @@ import {
   refuseNoWay,
   refuseWays,
   stepBy,
+  unordered,
   type Way,
   waysBetween,
 } from "./ways.ts";
@@ -71,13 +72,16 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
 function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
-  const { out: { kind }, into: { blocks } } = openWay(waysBetween(imageEnds(source.target, target)), described)!;
+  const { out: { kind }, into: { blocks, orders } } = openWay(
+    waysBetween(imageEnds(source.target, target)),
+    described,
+  )!;
   const exported = imagesOf(source.target)!.export!(source, kind, access);
   const out = { crossing: exported, line: portsOf(source.target)!.line, kind: `${source.target.kind} export` };
   const { sent, imported } = passed(exported.port, out, imagesOf(target)!, job, access, described);
   const shown = imported.blocks?.map((block) => blockIn(block, target.kind, job.undo));
   const into: Side = { crossing: imported, line: portsOf(target)!.line, kind: `${target.kind} import`, blocks };
-  const { fences: waits, last } = cross(into, job.undo, reads(access), sent.fences);
+  const { fences: waits, last } = cross(into, job.undo, reads(access), unordered(sent.fences, orders, out.line));
   if (into.line === undefined) { for (const fence of waits) fence.waitSync(); }
   const back = wayBack(into, last, writes(access), wayBack(out, sent.last, writes(access)));
   const { planes, grants } = shown === undefined

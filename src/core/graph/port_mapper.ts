@@ -26,6 +26,7 @@ import {
   refuseWays,
   sharedKind,
   stepBy,
+  unordered,
   type Way,
   waysBetween,
 } from "./ways.ts";
@@ -89,14 +90,17 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
   const [from, to] = [portsOf(source.target)!, portsOf(target)!];
-  const { out: { kind }, into: { blocks } } = openWay(waysBetween(endsOf(source.target, target)), described.range)!;
+  const { out: { kind }, into: { blocks, orders } } = openWay(
+    waysBetween(endsOf(source.target, target)),
+    described.range,
+  )!;
   const fetches = reads(access) || described.hasGaps;
   const exported = from.export!(firstPlane(source), kind, described.range.byteLength, access);
   const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
   const { sent, imported } = passed(exported.port, out, to, job, access, fetches);
   const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? described.range.allocation : undefined;
   const into: Side = { crossing: imported, line: to.line, kind: `${target.kind} import`, shows, blocks };
-  const { fences: waits, last } = cross(into, job.undo, fetches, sent.fences);
+  const { fences: waits, last } = cross(into, job.undo, fetches, unordered(sent.fences, orders, out.line));
   if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
   const wrote = writes(access);
   const back = wayBack(into, last, wrote, wayBack(out, sent.last, wrote));

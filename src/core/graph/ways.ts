@@ -1,4 +1,5 @@
 import type { Fence } from "../device/fence.ts";
+import type { Line } from "../device/line.ts";
 import { type Offer, portsOf, type SampleClass } from "../device/memory.ts";
 import type { MemoryKind } from "../device/port.ts";
 import type { Refusal } from "../errors.ts";
@@ -128,10 +129,11 @@ export function stepBy<What extends Fds>(
   const way = openWay(ways, what)!;
   const sides = sidesOf(edge, way, ends, what);
   const transfer = mostOf(sides.map((side) => side.transfer));
+  const left = unordered(waits, way.into.orders, portsOf(ends.from)!.line);
   return {
     transfer,
-    hostWait: waits.length > 0 &&
-      (!canWait(sides[0].transfer, ends, waits) || (way.into.blocks ?? false) && anyGated(waits)),
+    hostWait: left.length > 0 &&
+      (!canWait(sides[0].transfer, ends, left) || (way.into.blocks ?? false) && anyGated(left)),
     evidence: evidenceOf(way, sides, transfer, ends),
     moves: sides.filter((side) => side.transfer !== "alias").length,
   };
@@ -179,6 +181,16 @@ function canWait<What>(out: Transfer, { from, to }: Ends<What>, waits: readonly 
   const { line } = portsOf(to)!;
   if (line === undefined) return false;
   return (out === "alias" ? line : portsOf(from)!.line!).canWaitForAll(waits);
+}
+
+/** What is left to wait for, where an import's own command waits for the exporter's line; what a promise holds up is not there yet. */
+export function unordered(
+  waits: readonly Fence[],
+  orders: boolean | undefined,
+  line: Line | undefined,
+): readonly Fence[] {
+  if (!orders) return waits;
+  return waits.filter((fence) => fence.line !== line || line.gatesAt(fence.mark) !== undefined);
 }
 
 function anyGated(waits: readonly Fence[]): boolean {

@@ -219,6 +219,12 @@ export class Resource {
     else for (const part of this.#parts) part.usedBy(fence);
   }
 
+  /** Records a command in flight: on the parts, if it is made of such, for each may be used by itself. */
+  record(line: Line, mark: number, wrote: boolean): void {
+    if (this.#parts.length === 0) return this.work.record(line, mark, wrote);
+    for (const part of this.#parts) part.record(line, mark, wrote);
+  }
+
   /** Holds off the end until the returned function is called. */
   hold(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -39,7 +39,7 @@ export function imagePortsOf<T extends Tensor<CudaArray>>(
   const device = uuid === undefined ? {} : { uuid };
   const images: Images<ExternalImage> = {
     exports: [],
-    imports: [KIND, "gl-image", "egl-image"].map((kind) => ({ kind, device })),
+    imports: [{ kind: KIND, device }, { kind: "gl-image", device, orders: true }, { kind: "egl-image", device }],
     refuse: (source) => refuseSource(target, source),
     import(port, _access, { range: { allocation } }) {
       if (port.kind === KIND) return imported(target, port);

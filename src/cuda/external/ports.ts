@@ -36,7 +36,7 @@ export function devicePorts(
     ...exports,
     imports: [
       { kind: KIND, device: onlyUuid(context), refuse: refuseOwn },
-      { kind: "gl-buffer", device: onlyUuid(context) },
+      { kind: "gl-buffer", device: onlyUuid(context), orders: true },
     ],
     get line() {
       return context.stream.line;
