@@ -49,7 +49,7 @@ for (const format of ["RGBA", "BGRA", "GRAY8"] as const) {
     const { picture, bytes } = filled(egl, format);
     using _ = picture;
     using image = CudaEglImage.register(cuda, picture.planes[0].handle.image);
-    assertEquals([image.arrays.length, image.addresses.length, image.arrays[0].dtype], [1, 0, "u8"]);
+    assertEquals([image.arrays.length, image.tensors.length, image.arrays[0].dtype], [1, 0, "u8"]);
     assertEquals(seenIn(cuda, image), bytes);
     using pixels = cuda.allocate({ shape: image.arrays[0].shape, dtype: "u8" });
     const answer = noise(bytes.length);

@@ -6,12 +6,15 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
   AccessError,
   ArgumentError,
+  DisposedError,
+  Frame,
+  imageInfo,
   InteropError,
   MapperGraph,
   NativeCallError,
   NoRouteError,
 } from "@samepage/interop";
-import { CudaContext, CudaEglImage } from "@samepage/interop/cuda";
+import { CudaContext, CudaEglImage, type CudaTensor } from "@samepage/interop/cuda";
 import { EglContext } from "@samepage/interop/egl";
 import { cudaEglFrame } from "../../ffi/cuda_egl/structs.ts";
 import { cudaArraySurfaceLoadStore, cudaDevAttrIntegrated } from "../../ffi/cuda_runtime/constants.ts";
@@ -19,6 +22,7 @@ import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
 import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
 import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
 import { setTap } from "../../src/core/native/library.ts";
+import { FrameStruct } from "../../src/cuda/egl/frame.ts";
 import { cudaEgl } from "../../src/cuda/egl/library.ts";
 import { egl as native } from "../../src/egl/library.ts";
 import { recordedTests } from "../cuda/recorded.ts";
@@ -28,6 +32,8 @@ const [RESOURCE, ARRAY, EVENT, ADDRESS] = [0x55n, 0x77n, 0x99n, 0x7000_0000n];
 
 /** The calls, each with what it was told, and whether a GL context was current. */
 let calls: unknown[][] = [];
+/** Where EGLImages have addresses: the frame that is behind each. */
+let asPointers: Frame<CudaTensor> | undefined;
 /** The call that fails. */
 let failing: string | undefined;
 
@@ -53,6 +59,10 @@ const FUNCTIONS: Record<string, (...args: never[]) => number> = {
   cudaEventCreateFromEGLSync: (out: BigUint64Array, sync: bigint) => (out[0] = EVENT, answer("event", sync > 0n)),
   cudaGraphicsEGLRegisterImage: (out: BigUint64Array) => (out[0] = RESOURCE, answer("registerEglImage")),
   cudaGraphicsResourceGetMappedEglFrame(into: Uint8Array) {
+    if (asPointers) {
+      into.set(FrameStruct.of(asPointers).bytes);
+      return answer("frame");
+    }
     new DataView(into.buffer).setBigUint64(cudaEglFrame.fields.array_0.offset, ARRAY, true);
     into[cudaEglFrame.fields.planeCount.offset] = 1;
     return answer("frame");
@@ -67,6 +77,9 @@ const test = recordedTests({
     return 0;
   },
   /** The second device is a Tegra's. */
+  cudaMallocPitch: (out: BigUint64Array, pitch: BigUint64Array) => ([out[0], pitch[0]] = [0x1000_0000n, 512n], 0),
+  cudaMalloc: (out: BigUint64Array) => (out[0] = 0x2000_0000n, 0),
+  cudaFree: () => 0,
   cudaDeviceGetAttribute: (value: Int32Array, attribute: number, ordinal: number) => (
     value[0] = attribute === cudaDevAttrIntegrated ? ordinal : 32768, 0
   ),
@@ -235,7 +248,7 @@ over("an EGLImage is CUDA's arrays, until it ends", ({ egl, cuda }) => {
   {
     using image = CudaEglImage.register(cuda, handle);
     const [array] = image.arrays;
-    assertEquals([array.handle, array.shape, image.addresses], [ARRAY, [4, 8, 4], []]);
+    assertEquals([array.handle, array.shape, image.tensors], [ARRAY, [4, 8, 4], []]);
     using _surface = array.surface();
     image.usedBy(cuda.stream.fence());
   }
@@ -247,6 +260,23 @@ over("an EGLImage is CUDA's arrays, until it ends", ({ egl, cuda }) => {
     const registered = fails !== "registerEglImage";
     assertEquals(calls.some(([name]) => name === "unregister"), registered, fails);
   }
+});
+
+over("an EGLImage with addresses is tensors, plane by plane, until it ends", ({ egl, cuda }) => {
+  using picture = egl.image.allocate(SIZE);
+  using luma = cuda.allocate({ shape: [4, 8], dtype: "u8", pitch: true });
+  using chroma = cuda.allocate({ shape: [2, 4, 2], dtype: "u8" });
+  using frame = Frame.of([luma, chroma], imageInfo({ format: "NV12", width: 8, height: 4 }));
+  asPointers = frame;
+  const image = CudaEglImage.register(cuda, picture.planes[0].handle.image);
+  asPointers = undefined;
+  assertEquals(image.arrays, []);
+  const said = (tensors: readonly CudaTensor[]) =>
+    tensors.map(({ address, layout: { shape, strides, dtype } }) => [address, shape, strides, dtype]);
+  assertEquals(said(image.tensors), said([luma, chroma]));
+  const [plane] = image.tensors;
+  image[Symbol.dispose]();
+  assertThrows(() => plane.handle, DisposedError);
 });
 
 over(

@@ -1,6 +1,5 @@
 import { cudaGraphicsRegisterFlagsNone } from "../../../ffi/cuda_egl/constants.ts";
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
-import type { CudaArray as ArrayHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { throwAll } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
@@ -13,12 +12,14 @@ import { CudaArray } from "../arrays/array.ts";
 import { checks } from "../check.ts";
 import { check, checkRelease } from "../errors.ts";
 import { owned } from "../primary_context.ts";
+import type { CudaTensor } from "../tensor.ts";
 import { FrameStruct } from "./frame.ts";
+import { planeTensors } from "./image_planes.ts";
 import { cudaEgl } from "./library.ts";
 
 /**
  * An `EGLImage` in CUDA (cudaGraphicsEGLRegisterImage): its planes as arrays, which textures and surfaces read and write and
- * streams copy, or as addresses. Nothing orders the work of the others who have the image: wait for it first, and have them
+ * streams copy, or as tensors. Nothing orders the work of the others who have the image: wait for it first, and have them
  * wait for a fence of the stream.
  *
  * CUDA's guide says that only a Tegra has it; an H200 was seen to take images of GL's textures.
@@ -42,19 +43,18 @@ export class CudaEglImage extends NativeObject {
   readonly resource: Resource;
   /** The planes; none where they have addresses. */
   readonly arrays: readonly CudaArray[];
-  /** The address of each plane; none where the planes are arrays. */
-  readonly addresses: readonly Address[];
+  /** The planes as memory at addresses, as a Tegra may have them; none where they are arrays. */
+  readonly tensors: readonly CudaTensor[];
 
   private constructor(context: CudaPrimaryContext, image: bigint) {
     super();
     const undo: Undo = [];
     const struct = registered(context, image, undo);
     this.resource = new Resource({ name: `cuda EGLImage (${context.name})`, owners: [context.resource], undo });
-    const planes = Array.from({ length: struct.planeCount }, (_, i) => i);
-    this.addresses = struct.isArrays ? [] : planes.map((i) => struct.addressOf(i));
     try {
-      const arrayOf = (i: number) => CudaArray.over(context, struct.arrayOf(i) as ArrayHandle, this);
-      this.arrays = struct.isArrays ? planes.map(arrayOf) : [];
+      const arrayOf = (i: number) => CudaArray.over(context, struct.arrayOf(i), this);
+      this.arrays = struct.isArrays ? Array.from({ length: struct.planeCount }, (_, i) => arrayOf(i)) : [];
+      this.tensors = struct.isArrays ? [] : planeTensors(context, struct, this.resource);
     } catch (error) {
       throwAll([error, ...unwind([() => this.resource.dispose()])], "registering an EGLImage");
       throw error;
