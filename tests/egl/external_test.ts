@@ -2,27 +2,12 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import * as gl from "../../ffi/gles/constants.ts";
 import { ArgumentError } from "../../mod.ts";
-import type { EglContext } from "../../src/egl/mod.ts";
-import { EXTERNAL, ExternalTexture } from "../../src/egl/external.ts";
+import { EXTERNAL } from "../../src/egl/external.ts";
 import { checkGl } from "../../src/egl/errors.ts";
-import { glesExtensions } from "../../src/egl/library.ts";
-import { EglStreamFrame } from "../../src/egl/stream_consumer.ts";
-import { Resource } from "../../src/core/life/resource.ts";
-import type { Undo } from "../../src/core/life/undo.ts";
+import { frameOver } from "./external.ts";
 import { bytesOf, noiseFor, test } from "./help.ts";
 
 const SIZE = { format: "RGBA", width: 24, height: 16 } as const;
-
-/** A frame whose texture shows a picture. */
-function frameOver(egl: EglContext, image: bigint): EglStreamFrame {
-  const undo: Undo = [];
-  const texture = new ExternalTexture(egl.openContext, undo);
-  texture.command("glEGLImageTargetTexture2DOES", () => {
-    texture.bind();
-    glesExtensions().glEGLImageTargetTexture2DOES!(gl.GL_TEXTURE_EXTERNAL_OES, image as never);
-  });
-  return new EglStreamFrame(egl, texture, new Resource({ name: "frame", owners: [egl.resource], undo }));
-}
 
 test("an external texture is drawn to a picture, pixel by pixel, whatever state GL is in", (egl) => {
   assertEquals(egl.openContext.has(EXTERNAL), true);

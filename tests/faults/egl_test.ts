@@ -4,6 +4,7 @@ import { host, MapperGraph } from "../../mod.ts";
 import { EglContext, eglDevices } from "../../src/egl/mod.ts";
 import { EGL_SYNC_FENCE } from "../../ffi/egl/constants.ts";
 import { createSync, destroySync, type Sync } from "../../src/egl/lane.ts";
+import { frameOver } from "../egl/external.ts";
 import { bytesOf, missing } from "../egl/help.ts";
 import { sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
@@ -78,6 +79,15 @@ for (const storage of ["texture", "renderbuffer"] as const) {
     egl.queue.write(two, new Uint8Array(192));
   });
 }
+
+test("an external texture, drawn", ({ egl }) => {
+  using from = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
+  using to = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
+  egl.queue.clear(from, [0, 1, 0, 1]);
+  using frame = frameOver(egl, from.planes[0].handle.image);
+  frame.drawTo(to);
+  assertEquals([...bytesOf(egl, to).subarray(0, 4)], [0, 255, 0, 255]);
+});
 
 test("a picture of several planes, mapped to the host", ({ egl, graph }) => {
   using picture = egl.image.allocate({ format: "NV12", width: 8, height: 8 });

@@ -1,0 +1,183 @@
+/**
+ * EGLStreams and their consumer in OpenGL ES over a recording of EGL's functions for streams, which Mesa has not: what is
+ * called when, and what is not. The rest is Mesa's own; stream_gl_gpu_test.ts has the same on NVIDIA's driver.
+ */
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import * as names from "../../ffi/egl/constants.ts";
+import { EGL_BAD_STATE_KHR } from "../../ffi/egl/errors.ts";
+import { AccessError, ArgumentError, DisposedError, InteropError, ledger, NativeCallError } from "../../mod.ts";
+import { setTap } from "../../src/core/native/library.ts";
+import { closeFd, duplicateFd } from "../../src/core/native/fd.ts";
+import type { EglContext } from "../../src/egl/mod.ts";
+import { test } from "./help.ts";
+
+let state: number = names.EGL_STREAM_STATE_CREATED_KHR;
+let [produced, consumed] = [0, 0];
+let calls: string[] = [];
+/** The function that fails. */
+let failing = "";
+let attributes: readonly number[] = [];
+let error: number = names.EGL_SUCCESS;
+
+type Fake = (...args: never[]) => number | bigint;
+
+const FAKES: Readonly<Record<string, Fake>> = {
+  eglCreateStreamKHR: (_: bigint, given: Int32Array) => (attributes = [...given], 5n),
+  eglDestroyStreamKHR: () => 1,
+  eglQueryStreamKHR: (_: bigint, _stream: bigint, _name: number, out: Int32Array) => (out[0] = state, 1),
+  eglQueryStreamu64KHR: (_: bigint, _stream: bigint, name: number, out: BigUint64Array) => (
+    out[0] = BigInt(name === names.EGL_PRODUCER_FRAME_KHR ? produced : consumed), 1
+  ),
+  eglGetStreamFileDescriptorKHR: () => duplicateFd(2),
+  eglCreateStreamFromFileDescriptorKHR: () => 6n,
+  eglStreamAttribKHR: (_: bigint, _stream: bigint, name: number, value: number) => (attributes = [name, value], 1),
+  eglStreamConsumerGLTextureExternalKHR: () => (state = names.EGL_STREAM_STATE_CONNECTING_KHR, 1),
+  eglStreamConsumerAcquireKHR: () => (consumed++, present(0), 1),
+  eglStreamConsumerReleaseKHR: () => 1,
+};
+
+/** What each answers when it fails. */
+const FAILED: Readonly<Record<string, number | bigint>> = {
+  eglCreateStreamKHR: 0n,
+  eglGetStreamFileDescriptorKHR: -1,
+  eglCreateStreamFromFileDescriptorKHR: 0n,
+};
+
+function present(frames: number): void {
+  produced += frames;
+  state = produced > consumed ? names.EGL_STREAM_STATE_NEW_FRAME_AVAILABLE_KHR : names.EGL_STREAM_STATE_EMPTY_KHR;
+}
+
+setTap((api, functions) => {
+  if (api === "egl") {
+    return {
+      ...functions,
+      eglGetError: () => error === names.EGL_SUCCESS ? (functions.eglGetError as () => number)() : error,
+    };
+  }
+  if (api !== "egl_extensions") return functions;
+  const faked = Object.entries(FAKES).map(([fn, fake]) => [fn, (...args: never[]) => {
+    calls.push(fn);
+    if (fn !== failing) return fake(...args);
+    error = EGL_BAD_STATE_KHR;
+    return FAILED[fn] ?? 0;
+  }]);
+  return { ...functions, ...Object.fromEntries(faked) };
+});
+
+/** A test on a display that says it has streams. */
+function streamTest(name: string, run: (egl: EglContext) => unknown): void {
+  test(`streams, recorded: ${name}`, async (egl) => {
+    const extensions = egl.openContext.display.extensions as Set<string>;
+    const added = ["stream", "stream_fifo", "stream_cross_process_fd", "stream_consumer_gltexture"].map((it) =>
+      `EGL_KHR_${it}`
+    );
+    for (const extension of [...added, "EGL_NV_stream_reset"]) extensions.add(extension);
+    [state, produced, consumed, calls] = [names.EGL_STREAM_STATE_CREATED_KHR, 0, 0, []];
+    const before = ledger.alive;
+    await run(egl);
+    assertEquals(ledger.alive, before);
+  });
+}
+
+const SIZE = { format: "RGBA", width: 8, height: 8 } as const;
+
+streamTest("a stream is made as it is asked for, and tells what the driver does", (egl) => {
+  {
+    using stream = egl.stream({ fifo: 4, reuse: false });
+    const { EGL_STREAM_FIFO_LENGTH_KHR: length, EGL_SUPPORT_REUSE_NV: reuse, EGL_FALSE, EGL_NONE } = names;
+    assertEquals(attributes, [length, 4, reuse, EGL_FALSE, EGL_NONE]);
+    present(3);
+    assertEquals([stream.state, stream.produced, stream.consumed, stream.handle], ["new-frame", 3, 0, 5n]);
+  }
+  assertEquals([calls.at(0), calls.at(-1)], ["eglCreateStreamKHR", "eglDestroyStreamKHR"]);
+});
+
+streamTest("a stream of another process's is one by its fd, and waits for the consumer", async (egl) => {
+  using stream = egl.stream();
+  const fd = stream.exportFd();
+  using end = egl.attachStream(fd, {});
+  closeFd(fd);
+  assertEquals(end.handle, 6n);
+  const waiting = end.waitFor("connecting");
+  state = names.EGL_STREAM_STATE_CONNECTING_KHR;
+  await waiting;
+  const never = assertRejects(() => end.waitFor("new-frame"), InteropError, "was disconnected before");
+  state = names.EGL_STREAM_STATE_DISCONNECTED_KHR;
+  await never;
+  await assertRejects(() => end.waitFor("busy" as never), ArgumentError, "expected one of initializing");
+});
+
+streamTest("whoever waits for a stream that ends is told", async (egl) => {
+  const stream = egl.stream();
+  const waiting = assertRejects(() => stream.waitFor("connecting"), DisposedError);
+  stream[Symbol.dispose]();
+  await waiting;
+});
+
+streamTest("a consumer takes frames one by one, and gives them back", (egl) => {
+  using picture = egl.image.allocate(SIZE);
+  using stream = egl.stream({ fifo: 2 });
+  using consumer = egl.consumer(stream);
+  assertEquals(attributes, [names.EGL_CONSUMER_ACQUIRE_TIMEOUT_USEC_KHR, 0]); // it never waits
+  calls = [];
+  assertEquals([consumer.acquire(), calls], [undefined, ["eglQueryStreamKHR"]]);
+  present(2);
+  {
+    using frame = consumer.acquire()!;
+    assertThrows(() => consumer.acquire(), AccessError, "has a frame already");
+    assertEquals(frame.texture > 0, true);
+    assertThrows(() => frame.drawTo({} as never), ArgumentError, "expected an EglTensor");
+  }
+  const frame = consumer.acquire()!;
+  consumer[Symbol.dispose]();
+  assertThrows(() => frame.drawTo(picture), DisposedError);
+  assertEquals(calls.filter((fn) => fn.endsWith("ReleaseKHR")).length, 2);
+});
+
+streamTest("a consumer connects first, and once, to a stream of its context's", (egl) => {
+  using stream = egl.stream();
+  state = names.EGL_STREAM_STATE_EMPTY_KHR;
+  assertThrows(() => egl.consumer(stream), ArgumentError, 'got "empty"');
+  state = names.EGL_STREAM_STATE_CREATED_KHR;
+  using _consumer = egl.consumer(stream);
+  assertThrows(() => egl.consumer(stream), ArgumentError, 'got "connecting"');
+  assertEquals(calls.filter((fn) => fn.includes("GLTexture")).length, 1);
+});
+
+streamTest("the loop over frames ends with the stream", async (egl) => {
+  using stream = egl.stream({ fifo: 2 });
+  using consumer = egl.consumer(stream);
+  present(2);
+  let seen = 0;
+  for await (using _frame of consumer) if (++seen === 2) state = names.EGL_STREAM_STATE_DISCONNECTED_KHR;
+  assertEquals([seen, consumer.isOpen], [2, false]);
+  state = names.EGL_STREAM_STATE_EMPTY_KHR;
+  const waiting = assertRejects(() => consumer.next(), DisposedError);
+  stream[Symbol.dispose](); // and its consumer first
+  await waiting;
+});
+
+streamTest("every call that fails is a typed error, and leaves nothing behind", (egl) => {
+  const fail = (fn: string, use: () => unknown) => {
+    failing = fn;
+    const { code, message } = assertThrows(use, NativeCallError);
+    [failing, error] = ["", names.EGL_SUCCESS];
+    assertEquals([code, message.includes(fn)], [EGL_BAD_STATE_KHR, true], message);
+  };
+  fail("eglCreateStreamKHR", () => egl.stream());
+  fail("eglCreateStreamFromFileDescriptorKHR", () => egl.attachStream(0));
+  const stream = egl.stream({ fifo: 2 });
+  fail("eglQueryStreamKHR", () => stream.state);
+  fail("eglQueryStreamu64KHR", () => stream.produced);
+  fail("eglGetStreamFileDescriptorKHR", () => stream.exportFd());
+  fail("eglStreamConsumerGLTextureExternalKHR", () => egl.consumer(stream));
+  fail("eglStreamAttribKHR", () => egl.consumer(stream));
+  state = names.EGL_STREAM_STATE_CREATED_KHR; // of a driver's, such a stream is spoilt
+  using consumer = egl.consumer(stream);
+  present(1);
+  fail("eglStreamConsumerAcquireKHR", () => consumer.acquire());
+  const frame = consumer.acquire()!;
+  fail("eglStreamConsumerReleaseKHR", () => frame[Symbol.dispose]());
+  fail("eglDestroyStreamKHR", () => stream[Symbol.dispose]());
+});
