@@ -75,7 +75,9 @@ function refuseSource(
   if (given !== dtype || elements !== channels) {
     return {
       reason: `its pixels are ${elements} × ${given}, and those of the target ${channels} × ${dtype}.`,
-      remedy: `Map it to cuda.image({ dtype: "${given}", channels: ${elements} }).`,
+      remedy: elements === 3
+        ? "CUDA has no arrays of three channels: copy it to an image of four."
+        : `Map it to cuda.image({ dtype: "${given}", channels: ${elements} }).`,
     };
   }
   try {
