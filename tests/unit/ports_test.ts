@@ -13,7 +13,7 @@ import type { Access } from "../../src/core/memory/access.ts";
 import type { DeviceId } from "../../src/core/device/device_id.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Graph, takeStep } from "../../src/core/graph/graph.ts";
-import { edgeOf } from "../../src/core/graph/mapper.ts";
+import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
 import { AccessError, NoRouteError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
@@ -23,7 +23,7 @@ import { adopt, adoptHandle, own } from "../../src/core/memory/own.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import { Described } from "../../src/core/tensors/described.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
-import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
+import { type Part, Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
 import { command, FakeDriver, type FakeLane, FakeMaker } from "./fakes.ts";
@@ -31,8 +31,9 @@ import { withEmptyLedger } from "./ledger.ts";
 
 /** A tensor of a kind that is made up here. */
 class Made extends Tensor<bigint> {
-  protected derive(): never {
-    throw new Error("it has no parts");
+  protected derive({ name, grant, layout }: Part): Made {
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    return new Made({ target: this.target, handle: 1n, layout, resource, parent: this });
   }
 }
 
@@ -121,6 +122,34 @@ Deno.test("ports: an import that maps fds for writing takes no fd for reading al
   assertEquals(kinds, ["dma-buf", "host-pointer"]);
   const { message } = assertThrows(() => map({ kind: "dma-buf", fdAccess: "read-write" }), NoRouteError);
   assertStringIncludes(message, 'its dma-buf is open for "read" only, and the driver maps what it imports');
+});
+
+Deno.test("ports: a later step that finds, on its way, that it has to copy is refused; if it may, the route says so", () => {
+  const gives = contextOf("gives", { allocate: () => ({ handle: 1n, release: () => {} }) });
+  const [via, takes] = [contextOf("via", {}), contextOf("takes", {})];
+  let asked = 0;
+  const step = (from: string, to: string, transfer: () => "alias" | "copy"): Mapper => ({
+    ...{ from, to },
+    probe: (source, target, access) => (
+      { edge: `${from}→${to}`, transfer: transfer(), hostWait: false, bytesMoved: 4, result: source.as(target, access) }
+    ),
+    map: (source, target, job) =>
+      new Made({
+        ...{ target, handle: 1n, layout: (source as Made).layout, parent: source },
+        resource: new Resource({ name: job.name, undo: job.undo, grants: job.grants, owners: [source.resource] }),
+      }),
+  });
+  const mappers = [
+    step("gives", "via", () => "alias"),
+    step("via", "takes", () => asked++ === 0 ? "alias" : "copy"), // a plan does not know all of what will be there
+  ];
+  using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+  using graph = new Graph([gives, via, takes], mappers);
+  assertThrows(() => graph.map(tensor, takes.target), NoRouteError, "it would copy 4 bytes to the takes");
+  tensor.borrow("read-write")[Symbol.dispose](); // what was taken is given back
+  asked = 0;
+  using mapped = graph.map(tensor, takes.target, { copy: "allow" });
+  assertEquals(mapped.route.steps.map(({ transfer }) => transfer), ["alias", "copy"]);
 });
 
 Deno.test("ports: the exporter's block is told with a port to it, but not with a dma-buf, which may show a part", () => {
