@@ -1,6 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { VA_INVALID_SURFACE } from "../../ffi/va/constants.ts";
-import { literal, type Names, optionsIn } from "../core/argument.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
@@ -8,7 +7,7 @@ import { Proofs } from "../core/device/proofs.ts";
 import { type Refusal, throwAll } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import type { Context, Target } from "../core/graph/context.ts";
-import { type FrameInfo, frameInfo, type ImageInfo } from "../core/layout/frame_info.ts";
+import { type FrameInfo, type ImageInfo, imageOf } from "../core/layout/frame_info.ts";
 import { describeLayout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
 import type { ImageFormat } from "../core/layout/pixel_formats.ts";
 import { forgotten } from "../core/life/finalizers.ts";
@@ -17,11 +16,12 @@ import { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { Described, type DescribedPlane } from "../core/tensors/described.ts";
+import type { Described } from "../core/tensors/described.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { configsOf, fourccText, imageFormatsOf, type VaapiConfig } from "./abilities.ts";
+import { modifiersIn, pictureIn, poolSizeIn, surfaceIdIn } from "./arguments.ts";
 import type { VaapiBase } from "./base.ts";
 import { attachedDisplay, type Display, openDisplay } from "./display.ts";
 import { formatsIn } from "./formats.ts";
@@ -63,8 +63,6 @@ const CHOICE: Names<VaapiChoice> = { node: true, driver: true };
 const ALLOCATION: Names<VaapiAllocation> = { modifiers: true, metadata: true };
 const EXPORT: Names<VaapiExport> = { layers: true, access: true };
 const LAYERS: { readonly [L in Layers]: unknown } = { separate: true, composed: true };
-/** The most surfaces of a pool: no decoder keeps more pictures. */
-const MOST_SURFACES = 256;
 
 /**
  * A display of VA-API: surfaces, which a GPU decodes, processes and encodes. It is its own target, and its frames are
@@ -194,12 +192,12 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
    */
   allocate(init: LayoutInit): VaapiTensor {
     const at = layoutIn(init, LAYOUT_NAMES);
-    const info = this.pictureOf(new Described(this, "read-write", [{ layout: at } as DescribedPlane]));
+    const info = imageOf(at);
     if (info === undefined) {
       const what = `a surface is [height, width] or [height, width, 4] of u8, and not ${describeLayout(at)}.`;
       throw checks.wrong("shape", what, "Use allocateFrame for pictures of other formats.");
     }
-    return allocated(this, this.#pictureIn(info), undefined, { asTensor: true }) as VaapiTensor;
+    return allocated(this, pictureIn(this, info), undefined, { asTensor: true }) as VaapiTensor;
   }
 
   /**
@@ -213,7 +211,7 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
   allocateFrame(info: FrameInfo, options: VaapiAllocation = {}): Frame<VaapiTensor> {
     const { modifiers, metadata } = optionsIn(options, ALLOCATION);
     assertMetadata(metadata);
-    return allocated(this, this.#pictureIn(info), modifiersIn(modifiers), { metadata }) as Frame<VaapiTensor>;
+    return allocated(this, pictureIn(this, info), modifiersIn(modifiers), { metadata }) as Frame<VaapiTensor>;
   }
 
   /**
@@ -222,11 +220,7 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
    * @throws like {@link allocateFrame}.
    */
   createPool(info: FrameInfo, size: number): VaapiPool {
-    const picture = this.#pictureIn(info);
-    if (!Number.isInteger(size) || size < 1 || size > MOST_SURFACES) {
-      throw checks.wrong("size", `expected 1 to ${MOST_SURFACES} surfaces, got ${literal(size)}.`);
-    }
-    return new VaapiPool(this, picture, size);
+    return new VaapiPool(this, pictureIn(this, info), poolSizeIn(size));
   }
 
   /**
@@ -238,14 +232,7 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
    * @throws {NativeCallError} for what the driver knows as none.
    */
   attachSurface(surface: number, info: FrameInfo): Frame<VaapiTensor> {
-    if (!Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {
-      throw checks.wrong("surface", `expected a VASurfaceID, got ${literal(surface)}.`);
-    }
-    if (this.display.imported.has(surface)) {
-      const what = `VASurfaceID ${surface} is a frame already, which was mapped from another API's memory.`;
-      throw checks.wrong("surface", what, "Use that frame: who else holds its bytes is known there.");
-    }
-    return attached(this, surface, this.#pictureIn(info)) as Frame<VaapiTensor>;
+    return attached(this, surfaceIdIn(this.display, surface), pictureIn(this, info)) as Frame<VaapiTensor>;
   }
 
   /** The `VASurfaceID` of a frame of this context, for calls of your own: declare their work with `frame.usedBy`. */
@@ -309,25 +296,4 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
     if (width <= most("width") && height <= most("height")) return undefined;
     return `the driver has no surface of ${width} × ${height}: at most ${most("width")} × ${most("height")}.`;
   }
-
-  #pictureIn(given: FrameInfo): ImageInfo {
-    const info = frameInfo(given);
-    if (info.type !== "image") throw checks.wrong("info", "expected an image, got audio.");
-    const reason = this.refuse(info);
-    if (reason !== undefined) throw checks.wrong("info", reason, `It has surfaces of ${this.formats.join(", ")}.`);
-    if (info.modifier === 0n) return info;
-    throw checks.wrong("info.modifier", "the driver lays its surfaces out.", "Pass { modifiers: […] } to choose from.");
-  }
-}
-
-function modifiersIn(given: readonly bigint[] | undefined): readonly bigint[] | undefined {
-  if (given === undefined) return undefined;
-  if (!Array.isArray(given)) throw checks.wrongKind("modifiers", "an array of bigints", given);
-  const modifiers = checks.itemsIn<bigint>(given, "modifiers");
-  const wrong = modifiers.findIndex((one) => typeof one !== "bigint" || one < 0n || one >= 2n ** 64n);
-  if (wrong >= 0) {
-    throw checks.wrong(`modifiers[${wrong}]`, `expected 64 bits, got ${literal(modifiers[wrong])}.`);
-  }
-  if (modifiers.length === 0) throw checks.wrong("modifiers", "expected at least one.", "Leave it out for any.");
-  return modifiers;
 }

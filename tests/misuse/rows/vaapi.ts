@@ -220,6 +220,19 @@ export default table(import.meta, {
     (va) => va.attachSurface(0xffff_ffff, NV12),
     wrong("surface", /expected a VASurfaceID, got 4294967295/),
   ),
+  "a surface that is smaller than its description": withSurface(
+    ({ va, surface }) => va.attachSurface(va.surfaceOf(surface), imageInfo({ format: "NV12", width: 64, height: 64 })),
+    wrong("info", /the surface has 64 × 32 pixels, and not 64 × 64/, /what was vaCreateSurfaces called with/),
+  ),
+  "a surface that was imported, as another library's": withSurface(
+    ({ va, surface }) => {
+      using other = VaapiContext.open({ node: NODE });
+      using graph = new MapperGraph([va, other]);
+      using imported = graph.map(surface, other);
+      other.attachSurface(other.surfaceOf(imported), NV12);
+    },
+    wrong("surface", /is a frame already, which was mapped from another API's memory/, /Use that frame/),
+  ),
   "a surface that the driver does not know": withVaapi(
     (va) => va.attachSurface(200, NV12),
     native("vaQuerySurfaceStatus", "VA_STATUS_ERROR_INVALID_SURFACE", 6, /destroyed by whoever/),

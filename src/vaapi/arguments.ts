@@ -1,0 +1,48 @@
+import { VA_INVALID_SURFACE } from "../../ffi/va/constants.ts";
+import { literal } from "../core/argument.ts";
+import { type FrameInfo, frameInfo, type ImageInfo } from "../core/layout/frame_info.ts";
+import type { VaapiBase } from "./base.ts";
+import type { Display } from "./display.ts";
+import { checks } from "./library.ts";
+
+/** The most surfaces of a pool: no decoder keeps more pictures. */
+const MOST_SURFACES = 256;
+
+/** The picture of a new surface, or of another library's. @throws {ArgumentError} if the driver has none such. */
+export function pictureIn(base: VaapiBase, given: FrameInfo): ImageInfo {
+  const info = frameInfo(given);
+  if (info.type !== "image") throw checks.wrong("info", "expected an image, got audio.");
+  const reason = base.refuse(info);
+  if (reason !== undefined) throw checks.wrong("info", reason, `It has surfaces of ${base.formats.join(", ")}.`);
+  if (info.modifier === 0n) return info;
+  throw checks.wrong("info.modifier", "the driver lays its surfaces out.", "Pass { modifiers: […] } to choose from.");
+}
+
+/** How many surfaces a pool has. @throws {ArgumentError} */
+export function poolSizeIn(size: number): number {
+  if (Number.isInteger(size) && size >= 1 && size <= MOST_SURFACES) return size;
+  throw checks.wrong("size", `expected 1 to ${MOST_SURFACES} surfaces, got ${literal(size)}.`);
+}
+
+/** A surface of another library's. @throws {ArgumentError} for what is none, or is memory that was imported here. */
+export function surfaceIdIn({ imported }: Display, surface: number): number {
+  if (!Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {
+    throw checks.wrong("surface", `expected a VASurfaceID, got ${literal(surface)}.`);
+  }
+  if (!imported.has(surface)) return surface;
+  const what = `VASurfaceID ${surface} is a frame already, which was mapped from another API's memory.`;
+  throw checks.wrong("surface", what, "Use that frame: who else holds its bytes is known there.");
+}
+
+/** The layouts that a driver may choose from. @throws {ArgumentError} */
+export function modifiersIn(given: readonly bigint[] | undefined): readonly bigint[] | undefined {
+  if (given === undefined) return undefined;
+  if (!Array.isArray(given)) throw checks.wrongKind("modifiers", "an array of bigints", given);
+  const modifiers = checks.itemsIn<bigint>(given, "modifiers");
+  const wrong = modifiers.findIndex((one) => typeof one !== "bigint" || one < 0n || one >= 2n ** 64n);
+  if (wrong >= 0) {
+    throw checks.wrong(`modifiers[${wrong}]`, `expected 64 bits, got ${literal(modifiers[wrong])}.`);
+  }
+  if (modifiers.length === 0) throw checks.wrong("modifiers", "expected at least one.", "Leave it out for any.");
+  return modifiers;
+}
