@@ -1,6 +1,6 @@
 import { O_CLOEXEC, O_RDWR } from "../../../ffi/libc/constants.ts";
 import { EACCES, ENODEV, ENOENT, ENXIO, EPERM } from "../../../ffi/libc/errors.ts";
-import type { Refusal } from "../errors.ts";
+import { messageOf, type Refusal } from "../errors.ts";
 import { closeFd } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
@@ -32,10 +32,17 @@ export function openDeviceFile(path: string, { missing, group }: DeviceFile): nu
   return { reason: `${path} cannot be opened by this user (${codeName}).`, remedy };
 }
 
-/** Whether this user may open a device file; where not, why, and what to do. */
-export function lookAtDeviceFile(path: string, about: DeviceFile) {
-  const opened = openDeviceFile(path, about);
-  if (typeof opened !== "number") return { open: false, ...opened };
-  closeFd(opened);
-  return { open: true };
+/** Whether this user may open a device file; where not, why, and what to do. Does not throw. */
+export function lookAtDeviceFile(
+  path: string,
+  about: DeviceFile,
+): { readonly open: boolean } & Partial<Omit<Refusal, "edge">> {
+  try {
+    const opened = openDeviceFile(path, about);
+    if (typeof opened !== "number") return { open: false, ...opened };
+    closeFd(opened);
+    return { open: true };
+  } catch (error) {
+    return { open: false, reason: messageOf(error) };
+  }
 }
