@@ -63,6 +63,13 @@ export function stepsOn(machine: string): readonly Step[] {
       stage: 1,
       run: async (job) => runTests(job, await eglTests(), 1),
     },
+    {
+      name: "egl-rows",
+      what: "every case on every edge of EGL's",
+      limit: 120,
+      stage: 1,
+      run: (job) => conformance(job, machine, "egl"),
+    },
     { name: "examples", what: "CUDA's examples", limit: 120, stage: 1, run: examples },
     {
       name: "memcheck",

@@ -1,26 +1,79 @@
 import { MapperGraph } from "../../mod.ts";
 import { InteropError } from "../../src/core/errors.ts";
+import type { Context } from "../../src/core/graph/context.ts";
 import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import { layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { glFormats } from "../../src/egl/formats.ts";
-import { EglContext, type EglImages, type EglTensor } from "../../src/egl/mod.ts";
+import { EglContext, eglDevices, type EglImages, type EglTensor } from "../../src/egl/mod.ts";
 import { readPixels, writePixels } from "../../src/egl/pixels.ts";
 import { host } from "../../src/host/mod.ts";
+import { CudaContext, cudaDevices } from "../../src/cuda/mod.ts";
+import { OpenCLContext, openclDevices } from "../../src/opencl/mod.ts";
+import { CudaImageEnd } from "./cuda_image.ts";
 import { hostEnd } from "./host_end.ts";
+import { ImageEnd } from "./opencl_image.ts";
 import type { Candidate, End, Subject, Variant } from "./subject.ts";
 
-/** The edge of EGL's images that is no image port's: to the host, by a copy. */
+/** The edges of EGL's images that are not DMA-BUF's: to the host by a copy, and on a GPU to CUDA and OpenCL. */
 export function egls(): Candidate[] {
+  return [toHost(), toCuda(), toOpenCL()];
+}
+
+function toHost(): Candidate {
   const edge = "egl.image→host";
   try {
     using egl = EglContext.open();
-    return [{ edge, device: egl.name, open: opened }];
+    return { edge, device: egl.name, open: opened };
   } catch (error) {
     if (!(error instanceof InteropError)) throw error;
-    return [{ edge, open: error.message }];
+    return { edge, open: error.message };
   }
+}
+
+/** On the first GPU of CUDA's that EGL knows. */
+function toCuda(): Candidate {
+  const device = here(() => cudaDevices().length > 0 ? eglDevices().find(({ cuda }) => cuda === 0) : undefined);
+  const open = device === undefined ? "no GPU is EGL's and CUDA's" : () => {
+    const [egl, cuda] = [EglContext.open({ device: device.index }), CudaContext.open()];
+    return across(egl, cuda, new CudaImageEnd(cuda));
+  };
+  return { edge: "egl.image→cuda.image", open, covered: true };
+}
+
+/** On the first driver that takes EGL's images. */
+function toOpenCL(): Candidate {
+  const device = here(() => openclDevices().find(({ extensions }) => extensions.includes("cl_khr_egl_image")));
+  const open = device === undefined ? "no OpenCL driver has cl_khr_egl_image" : () => {
+    const [egl, cl] = [EglContext.open(), OpenCLContext.create([device])];
+    return across(egl, cl, new ImageEnd(cl, "2D"));
+  };
+  return { edge: "egl.image→opencl.image", open, covered: true };
+}
+
+/** What a question answers; undefined where its library is not here. */
+function here<T>(ask: () => T): T | undefined {
+  try {
+    return ask();
+  } catch (error) {
+    if (error instanceof InteropError) return undefined;
+    throw error;
+  }
+}
+
+function across(egl: EglContext, other: Context & Disposable, target: End & Partial<Disposable>): Subject {
+  const graph = new MapperGraph([egl, other]);
+  const variants = { contiguous: [variant("one pixel", [1, 1]), variant("odd", [31, 61])], padded: [], parts: [] };
+  return {
+    ...{ graph, source: new EglEnd(egl), target, expected: "alias", silent: SILENT, variants },
+    [Symbol.dispose]() {
+      using ended = new DisposableStack();
+      for (const one of [egl, other]) ended.use(one);
+      if (target[Symbol.dispose]) ended.use(target as Disposable);
+      ended.use(graph);
+    },
+  };
 }
 
 /**
