@@ -8,7 +8,11 @@ import type { Outcome } from "./step.ts";
 const COMMAND = ["run", "-A", "--no-check", "tests/conformance/main.ts", "--full", "--json", "--where=gpu"];
 
 /** Every case on every edge of an API; the rows become a file like those of tests/conformance/results. */
-export async function conformance(job: Job, machine: string, api: "cuda" | "opencl" | "vulkan" | "egl"): Promise<Outcome> {
+export async function conformance(
+  job: Job,
+  machine: string,
+  api: "cuda" | "opencl" | "vulkan" | "egl",
+): Promise<Outcome> {
   const command = [...COMMAND, `--only=${api}`];
   const { stdout, how } = await job.deno(command, "tests.log");
   const rows = rowsIn(stdout);
