@@ -69,14 +69,14 @@ export function keepPicture(allocation: Allocation, picture: EglPicture): void {
 }
 
 /** Pictures over another API's memory may share its block, by which others know what they have imported. */
-function refuseForeign({ range: { allocation } }: Described): Closed {
+function refuseForeign({ planes: [{ allocation }] }: Described): Closed {
   if (allocation.findAttachment(PICTURE) !== undefined) return undefined;
   return { reason: "the picture lies in another API's memory.", remedy: "Map the memory that it came from." };
 }
 
 /** NVIDIA's CUDA was seen to register no BGRA by its name (code 1), and its `EGLImage` it does. */
 function refuseName(source: Described): Closed {
-  const picture = source.range.allocation.findAttachment<EglPicture>(PICTURE);
+  const picture = source.planes[0].allocation.findAttachment<EglPicture>(PICTURE);
   if (picture?.format.internal !== GL_BGRA_EXT) return refuseForeign(source);
   return { reason: "BGRA is no format that others know of GL's textures." };
 }
