@@ -224,6 +224,20 @@ for (const fails of ["registerImage", "map", "array", "info"]) {
   });
 }
 
+for (const fails of ["registerBuffer", "map", "address"]) {
+  over(`where ${fails} fails, the buffer is GL's again, and the next map works`, ({ egl, cuda, graph }) => {
+    using buffer = egl.buffer.allocate({ shape: [64], dtype: "u8" });
+    failing = fails;
+    const { code } = assertThrows(() => graph.map(buffer, cuda), NativeCallError);
+    assertEquals(code, cudaErrorInvalidValue);
+    failing = undefined;
+    assertEquals(calls.filter(([name]) => name === "unmap").length, fails === "address" ? 1 : 0);
+    egl.queue.write(buffer, new Uint8Array(64));
+    using mapped = graph.map(buffer, cuda);
+    assertEquals(mapped.address, ADDRESS);
+  });
+}
+
 over("an unmap that fails is the error of the map's end", ({ egl, cuda, graph }) => {
   using picture = egl.image.allocate(SIZE);
   const mapped = graph.map(picture.planes[0], cuda.image(RGBA));
