@@ -614,7 +614,8 @@ export const cudaExternalMemoryHandleDesc = {
   align: 8,
   fields: {
     type: { offset: 0, type: "u32" },
-    handle_fd: { offset: 8, type: "i32" },
+    handle: { offset: 8, type: "u64" },
+    handle_name: { offset: 16, type: "u64" },
     size: { offset: 24, type: "u64" },
     flags: { offset: 32, type: "u32" },
   },
@@ -624,8 +625,10 @@ export const cudaExternalMemoryHandleDesc = {
 export interface CudaExternalMemoryHandleDesc {
   /** `struct cudaExternalMemoryHandleDesc.type` */
   type: number;
-  /** `struct cudaExternalMemoryHandleDesc.handle.fd` */
-  handle_fd: number;
+  /** `struct cudaExternalMemoryHandleDesc.handle.win32.handle` */
+  handle: Address;
+  /** `struct cudaExternalMemoryHandleDesc.handle.win32.name` */
+  handle_name: Address;
   /** `struct cudaExternalMemoryHandleDesc.size` */
   size: bigint;
   /** `struct cudaExternalMemoryHandleDesc.flags` */
@@ -636,7 +639,8 @@ export interface CudaExternalMemoryHandleDesc {
 export function readCudaExternalMemoryHandleDesc(view: DataView, offset: number): CudaExternalMemoryHandleDesc {
   return {
     type: view.getUint32(offset, true),
-    handle_fd: view.getInt32(offset + 8, true),
+    handle: view.getBigUint64(offset + 8, true) as Address,
+    handle_name: view.getBigUint64(offset + 16, true) as Address,
     size: view.getBigUint64(offset + 24, true),
     flags: view.getUint32(offset + 32, true),
   };
@@ -649,7 +653,8 @@ export function writeCudaExternalMemoryHandleDesc(
   value: CudaExternalMemoryHandleDesc,
 ): void {
   view.setUint32(offset, value.type, true);
-  view.setInt32(offset + 8, value.handle_fd, true);
+  view.setBigUint64(offset + 8, value.handle, true);
+  view.setBigUint64(offset + 16, value.handle_name, true);
   view.setBigUint64(offset + 24, value.size, true);
   view.setUint32(offset + 32, value.flags, true);
 }
@@ -785,7 +790,8 @@ export const cudaExternalSemaphoreHandleDesc = {
   align: 8,
   fields: {
     type: { offset: 0, type: "u32" },
-    handle_fd: { offset: 8, type: "i32" },
+    handle: { offset: 8, type: "u64" },
+    handle_name: { offset: 16, type: "u64" },
     flags: { offset: 24, type: "u32" },
   },
 } as const satisfies StructLayout;
@@ -794,8 +800,10 @@ export const cudaExternalSemaphoreHandleDesc = {
 export interface CudaExternalSemaphoreHandleDesc {
   /** `struct cudaExternalSemaphoreHandleDesc.type` */
   type: number;
-  /** `struct cudaExternalSemaphoreHandleDesc.handle.fd` */
-  handle_fd: number;
+  /** `struct cudaExternalSemaphoreHandleDesc.handle.win32.handle` */
+  handle: Address;
+  /** `struct cudaExternalSemaphoreHandleDesc.handle.win32.name` */
+  handle_name: Address;
   /** `struct cudaExternalSemaphoreHandleDesc.flags` */
   flags: number;
 }
@@ -804,7 +812,8 @@ export interface CudaExternalSemaphoreHandleDesc {
 export function readCudaExternalSemaphoreHandleDesc(view: DataView, offset: number): CudaExternalSemaphoreHandleDesc {
   return {
     type: view.getUint32(offset, true),
-    handle_fd: view.getInt32(offset + 8, true),
+    handle: view.getBigUint64(offset + 8, true) as Address,
+    handle_name: view.getBigUint64(offset + 16, true) as Address,
     flags: view.getUint32(offset + 24, true),
   };
 }
@@ -816,7 +825,8 @@ export function writeCudaExternalSemaphoreHandleDesc(
   value: CudaExternalSemaphoreHandleDesc,
 ): void {
   view.setUint32(offset, value.type, true);
-  view.setInt32(offset + 8, value.handle_fd, true);
+  view.setBigUint64(offset + 8, value.handle, true);
+  view.setBigUint64(offset + 16, value.handle_name, true);
   view.setUint32(offset + 24, value.flags, true);
 }
 

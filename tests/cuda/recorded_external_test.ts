@@ -46,7 +46,8 @@ function answer(name: string, ...about: unknown[]): number {
 
 const FAKES: Fakes = {
   cudaImportExternalMemory: (out: BigUint64Array, view: DataView) => {
-    const { type, handle_fd: fd, size, flags } = readCudaExternalMemoryHandleDesc(view, 0);
+    const { type, handle, size, flags } = readCudaExternalMemoryHandleDesc(view, 0);
+    const fd = Number(handle);
     const code = answer("cudaImportExternalMemory", type, size, flags);
     if (code !== 0) closeFd(fd); // as the driver does
     else held.set(out[0] = HANDLE, fd);
@@ -63,7 +64,8 @@ const FAKES: Fakes = {
     return answer("cudaDestroyExternalMemory", handle);
   },
   cudaImportExternalSemaphore: (out: BigUint64Array, view: DataView) => {
-    const { type, handle_fd: fd, flags } = readCudaExternalSemaphoreHandleDesc(view, 0);
+    const { type, handle, flags } = readCudaExternalSemaphoreHandleDesc(view, 0);
+    const fd = Number(handle);
     const code = answer("cudaImportExternalSemaphore", type, flags);
     if (code === 0) held.set(out[0] = HANDLE, fd);
     return code;

@@ -48,7 +48,8 @@ const FAKES: Fakes = {
     return 0;
   },
   cudaImportExternalMemory: (out: BigUint64Array, view: DataView) => {
-    const { type, handle_fd: fd, size, flags } = readCudaExternalMemoryHandleDesc(view, 0);
+    const { type, handle, size, flags } = readCudaExternalMemoryHandleDesc(view, 0);
+    const fd = Number(handle);
     const code = answer("cudaImportExternalMemory", type, size, flags);
     if (code !== 0) closeFd(fd); // as the driver does
     else [out[0], held] = [MEMORY, fd];

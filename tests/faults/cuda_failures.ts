@@ -20,7 +20,7 @@ const outOfMemory: Failure = { answer: cudaErrorMemoryAllocation };
 const release: Failure = { answer: cudaErrorUnknown, release: true };
 
 function fdIn(description: unknown): number {
-  return readCudaExternalMemoryHandleDesc(description as DataView, 0).handle_fd;
+  return Number(readCudaExternalMemoryHandleDesc(description as DataView, 0).handle);
 }
 
 /** CUDA's runtime. `cudaGetLastError` answers what the call before it has answered. */

@@ -273,7 +273,8 @@ const STRUCTS: readonly (string | ClassEntry)[] = [
 
   {
     type: "struct cudaExternalMemoryHandleDesc",
-    fields: ["type", ["handle_fd", "handle.fd"], "size", "flags"],
+    // An fd is the lower half of the word that is a handle of Windows'.
+    fields: ["type", ["handle", "handle.win32.handle"], ["handle_name", "handle.win32.name"], "size", "flags"],
   },
   { type: "struct cudaExternalMemoryBufferDesc", fields: ["offset", "size", "flags"] },
   {
@@ -288,7 +289,7 @@ const STRUCTS: readonly (string | ClassEntry)[] = [
   },
   {
     type: "struct cudaExternalSemaphoreHandleDesc",
-    fields: ["type", ["handle_fd", "handle.fd"], "flags"],
+    fields: ["type", ["handle", "handle.win32.handle"], ["handle_name", "handle.win32.name"], "flags"],
   },
   { type: "struct cudaExternalSemaphoreSignalParams", fields: [["fence_value", "params.fence.value"], "flags"] },
   { type: "struct cudaExternalSemaphoreWaitParams", fields: [["fence_value", "params.fence.value"], "flags"] },

@@ -138,11 +138,11 @@ export const opencl: Library = {
     { type: "cl_device_fp_config", names: ["CL_FP_*"] },
     {
       type: "cl_external_memory_handle_type_khr",
-      names: ["CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR", "CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR"],
+      names: ["CL_EXTERNAL_MEMORY_HANDLE_*_KHR"],
     },
     {
       type: "cl_external_semaphore_handle_type_khr",
-      names: ["CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR", "CL_SEMAPHORE_HANDLE_SYNC_FD_KHR"],
+      names: ["CL_SEMAPHORE_HANDLE_*_KHR"],
     },
     { type: "cl_semaphore_type_khr", names: ["CL_SEMAPHORE_TYPE_BINARY_KHR"] },
     { type: "int", names: ["CL_UUID_SIZE_KHR", "CL_LUID_SIZE_KHR"] },

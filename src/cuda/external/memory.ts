@@ -1,13 +1,10 @@
 import type { Address } from "../../../ffi/address.ts";
-import { cudaArraySurfaceLoadStore, cudaExternalMemoryDedicated } from "../../../ffi/cuda_runtime/constants.ts";
-import { cudaExternalMemoryHandleTypeOpaqueFd } from "../../../ffi/cuda_runtime/constants.ts";
+import { cudaArraySurfaceLoadStore } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaArray, CudaExternalMemory, CudaMipmappedArray } from "../../../ffi/cuda_runtime/handles.ts";
 import {
   cudaExternalMemoryBufferDesc,
-  cudaExternalMemoryHandleDesc,
   cudaExternalMemoryMipmappedArrayDesc,
   writeCudaExternalMemoryBufferDesc,
-  writeCudaExternalMemoryHandleDesc,
   writeCudaExternalMemoryMipmappedArrayDesc,
 } from "../../../ffi/cuda_runtime/structs.ts";
 import { type ErrorFields, throwAll } from "../../core/errors.ts";
@@ -20,6 +17,7 @@ import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { allocatedBy } from "../memory/allocate.ts";
 import { owned } from "../primary_context.ts";
+import { memoryHandle } from "./handles.ts";
 
 /** The ledger's kinds. */
 const MEMORY = "cuda.cudaExternalMemory_t";
@@ -112,11 +110,7 @@ function imported<T extends object>(
   const undo: Undo = [];
   let asked = false;
   try {
-    const description = new DataView(new ArrayBuffer(cudaExternalMemoryHandleDesc.size));
-    writeCudaExternalMemoryHandleDesc(description, 0, {
-      ...{ type: cudaExternalMemoryHandleTypeOpaqueFd, handle_fd: fd, size: BigInt(byteLength) },
-      flags: dedicated ? cudaExternalMemoryDedicated : 0,
-    });
+    const description = memoryHandle({ kind: "opaque-fd", handle: fd, byteLength, dedicated });
     context.within(() => {
       asked = true;
       check(cudart().cudaImportExternalMemory(out, description), "cudaImportExternalMemory", ABOUT);

@@ -1,14 +1,8 @@
-import {
-  cudaExternalSemaphoreHandleTypeOpaqueFd,
-  cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
-} from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
 import type { CudaEvent, CudaExternalSemaphore } from "../../../ffi/cuda_runtime/handles.ts";
 import {
-  cudaExternalSemaphoreHandleDesc,
   cudaExternalSemaphoreSignalParams,
   cudaExternalSemaphoreWaitParams,
-  writeCudaExternalSemaphoreHandleDesc,
   writeCudaExternalSemaphoreSignalParams,
   writeCudaExternalSemaphoreWaitParams,
 } from "../../../ffi/cuda_runtime/structs.ts";
@@ -21,6 +15,7 @@ import { eventOfEglSync } from "../egl/sync.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { owned } from "../primary_context.ts";
+import { semaphoreHandle } from "./handles.ts";
 
 /** A semaphore of another API that CUDA has imported: a list of one, as CUDA's calls take it. */
 export interface ExternalSemaphore {
@@ -39,11 +34,8 @@ interface EglEvent {
 /** The ledger's kind. */
 const KIND = "cuda.cudaExternalSemaphore_t";
 
-/** CUDA's types of handles. A driver does not check them: it takes the fd of a timeline for a binary semaphore (facts). */
-const TYPES: { readonly [kind: string]: number } = {
-  "timeline-fd": cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
-  "binary-fd": cudaExternalSemaphoreHandleTypeOpaqueFd,
-};
+/** Those that are imported: by fds, the best first. */
+const FDS = ["timeline-fd", "binary-fd"] as const;
 
 const out = new BigUint64Array(1);
 const signalParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreSignalParams.size));
@@ -59,11 +51,11 @@ function wait(lane: CudaLane, { handles }: ExternalSemaphore, value: bigint): nu
 /** Semaphores of other APIs, and `EGLSync`s, on CUDA's streams. CUDA makes none itself. */
 export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
   exports: [],
-  imports: [...Object.keys(TYPES), "egl-sync"],
+  imports: [...FDS, "egl-sync"],
   refuses: ({ device }, kind) => kind === "egl-sync" ? device.eglSyncRefusal : undefined,
   device: ({ device }) => device.id,
   import(port, { device }) {
-    if (port.kind !== "egl-sync") return imported(device, TYPES[port.kind], port.takeFd());
+    if (port.kind !== "egl-sync") return imported(device, port.kind as (typeof FDS)[number], port.takeFd());
     const undo: Undo = [];
     return { event: eventOfEglSync(device, port.value as Address, undo), undo };
   },
@@ -84,10 +76,9 @@ export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
 };
 
 /** Takes the fd over: the driver owns it once it has accepted it. */
-function imported(device: LaneDevice, type: number, fd: number): ExternalSemaphore {
+function imported(device: LaneDevice, kind: (typeof FDS)[number], fd: number): ExternalSemaphore {
   const undo: Undo = [];
-  const description = new DataView(new ArrayBuffer(cudaExternalSemaphoreHandleDesc.size));
-  writeCudaExternalSemaphoreHandleDesc(description, 0, { type, handle_fd: fd, flags: 0 });
+  const description = semaphoreHandle(kind, fd);
   try {
     const fn = "cudaImportExternalSemaphore";
     device.within(() => check(cudart()[fn](out, description), fn, { hint: HINT }));

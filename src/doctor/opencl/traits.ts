@@ -102,6 +102,8 @@ const OTHERS: readonly (readonly [extension: string, who: string])[] = [
   ["cl_khr_gl_event", "a GPU's driver with OpenGL has it"],
   ["cl_khr_egl_image", "drivers of phones and boards have it"],
   ["cl_khr_egl_event", "drivers of phones and boards have it"],
+  ["cl_khr_external_memory_win32", "it needs Windows"],
+  ["cl_khr_external_semaphore_win32", "it needs Windows"],
   ["cl_khr_d3d10_sharing", "it needs Windows"],
   ["cl_khr_d3d11_sharing", "it needs Windows"],
 ];

@@ -1,12 +1,9 @@
+import * as constants from "../../../ffi/opencl/constants.ts";
 import {
   CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
   CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
   CL_DEVICE_SEMAPHORE_IMPORT_HANDLE_TYPES_KHR,
   CL_DEVICE_SEMAPHORE_TYPES_KHR,
-  CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
-  CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
-  CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR,
-  CL_SEMAPHORE_HANDLE_SYNC_FD_KHR,
   CL_SEMAPHORE_TYPE_BINARY_KHR,
 } from "../../../ffi/opencl/constants.ts";
 import { type Ask, counts, from, listed, type Questions } from "./queries.ts";
@@ -48,15 +45,9 @@ const EXTENSIONS = [
   "cl_qcom_ion_host_ptr",
 ];
 
-const MEMORY_HANDLES: ReadonlyMap<number, string> = new Map([
-  [CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, "opaque_fd"],
-  [CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, "dma_buf"],
-]);
-
-const SEMAPHORE_HANDLES: ReadonlyMap<number, string> = new Map([
-  [CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR, "opaque_fd"],
-  [CL_SEMAPHORE_HANDLE_SYNC_FD_KHR, "sync_fd"],
-]);
+/** The names of all types of handles, those of Windows' too: a device of another system tells of none of them. */
+const MEMORY_HANDLES: ReadonlyMap<number, string> = namesOf("CL_EXTERNAL_MEMORY_HANDLE_");
+const SEMAPHORE_HANDLES: ReadonlyMap<number, string> = namesOf("CL_SEMAPHORE_HANDLE_");
 
 const SEMAPHORE_TYPES: ReadonlyMap<number, string> = new Map([[CL_SEMAPHORE_TYPE_BINARY_KHR, "binary"]]);
 
@@ -85,4 +76,12 @@ export const SHARING: Questions<DeviceSharing> = {
 function named(extension: string, name: number, names: ReadonlyMap<number, string>): Ask<readonly string[]> {
   const told = from(counts(name), (values) => values.map((value) => names.get(value) ?? `0x${value.toString(16)}`));
   return listed(extension, told, []);
+}
+
+/** Of the constants whose names begin so: `"opaque_fd"`, `"d3d12_heap"`. */
+function namesOf(beginning: string): ReadonlyMap<number, string> {
+  const all = Object.entries(constants).filter(([name]) => name.startsWith(beginning));
+  return new Map(
+    all.map(([name, value]) => [value as number, name.slice(beginning.length, -"_KHR".length).toLowerCase()]),
+  );
 }

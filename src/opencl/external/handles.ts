@@ -3,7 +3,10 @@ import {
   CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
   CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR,
   CL_SEMAPHORE_HANDLE_SYNC_FD_KHR,
+  CL_SEMAPHORE_TYPE_BINARY_KHR,
 } from "../../../ffi/opencl/constants.ts";
+import { CL_DEVICE_HANDLE_LIST_END_KHR, CL_DEVICE_HANDLE_LIST_KHR } from "../../../ffi/opencl_external/constants.ts";
+import { CL_SEMAPHORE_TYPE_KHR } from "../../../ffi/opencl_semaphore/constants.ts";
 import type { MemoryKind, SyncKind } from "../../core/device/port.ts";
 import type { OpenCLDevice } from "../device.ts";
 
@@ -54,6 +57,21 @@ export const SEMAPHORE_HANDLES: readonly (Handle<SyncKind> & {
     property: CL_SEMAPHORE_HANDLE_SYNC_FD_KHR,
   },
 ];
+
+/** The properties of memory that comes by a handle, for one device: clCreateBufferWithProperties, clCreateImageWithProperties. */
+export function memoryProperties(
+  property: number,
+  handle: number | bigint,
+  { handle: device }: Pick<OpenCLDevice, "handle">,
+): BigUint64Array<ArrayBuffer> {
+  const devices = [CL_DEVICE_HANDLE_LIST_KHR, device, CL_DEVICE_HANDLE_LIST_END_KHR];
+  return BigUint64Array.of(BigInt(property), BigInt(handle), ...devices, 0n);
+}
+
+/** The properties of a binary semaphore: how it comes, or how it is to go out. */
+export function semaphoreProperties(properties: readonly (number | bigint)[]): BigUint64Array<ArrayBuffer> {
+  return BigUint64Array.of(CL_SEMAPHORE_TYPE_KHR, BigInt(CL_SEMAPHORE_TYPE_BINARY_KHR), ...properties.map(BigInt), 0n);
+}
 
 /** What a context's devices lack for an extension, and for the one that it extends; undefined if nothing. */
 export function lacking(

@@ -1,7 +1,6 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import { CL_DEVICE_HANDLE_LIST_END_KHR, CL_DEVICE_HANDLE_LIST_KHR } from "../../../ffi/opencl_external/constants.ts";
 import type { ClEgl } from "../../../ffi/opencl_egl/functions.ts";
 import { SYMBOLS as EGL_SYMBOLS } from "../../../ffi/opencl_egl/symbols.ts";
 import type { ExternalMemory } from "../../../ffi/opencl_external/functions.ts";
@@ -25,7 +24,7 @@ import { errcode, made } from "../errors.ts";
 import { extensionFunctions } from "../extension.ts";
 import type { ClLane } from "../lane.ts";
 import { newer, opencl } from "../library.ts";
-import { EGL_IMAGE, EXTERNAL_MEMORY } from "./handles.ts";
+import { EGL_IMAGE, EXTERNAL_MEMORY, memoryProperties } from "./handles.ts";
 
 /**
  * The functions of cl_khr_external_memory in a device's driver, looked up once.
@@ -219,14 +218,7 @@ function overFd<Fn extends Creating>(
   undo: Undo,
   call: (create: NonNullable<OpenCL[Fn]>, properties: BigUint64Array<ArrayBuffer>) => ClMem,
 ): ClMem {
-  const properties = BigUint64Array.of(
-    BigInt(property),
-    BigInt(fd),
-    CL_DEVICE_HANDLE_LIST_KHR,
-    context.device.handle,
-    CL_DEVICE_HANDLE_LIST_END_KHR,
-    0n,
-  );
+  const properties = memoryProperties(property, fd, context.device);
   let mem: ClMem;
   try {
     mem = made(call(newer(fn), properties), fn);

@@ -1,11 +1,7 @@
 import { NULL } from "../../../ffi/address.ts";
 import { F_DUPFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
 import type { ClContext } from "../../../ffi/opencl/handles.ts";
-import { CL_SEMAPHORE_TYPE_BINARY_KHR } from "../../../ffi/opencl/constants.ts";
-import {
-  CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
-  CL_SEMAPHORE_TYPE_KHR,
-} from "../../../ffi/opencl_semaphore/constants.ts";
+import { CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR } from "../../../ffi/opencl_semaphore/constants.ts";
 import type { Semaphores } from "../../../ffi/opencl_semaphore/functions.ts";
 import type { ClSemaphoreKhr } from "../../../ffi/opencl_semaphore/handles.ts";
 import { SYMBOLS } from "../../../ffi/opencl_semaphore/symbols.ts";
@@ -21,7 +17,7 @@ import { check, errcode, made } from "../errors.ts";
 import { extensionFunctions } from "../extension.ts";
 import type { ClLane } from "../lane.ts";
 import { opencl } from "../library.ts";
-import { SEMAPHORE, SEMAPHORE_HANDLES } from "./handles.ts";
+import { SEMAPHORE, SEMAPHORE_HANDLES, semaphoreProperties } from "./handles.ts";
 
 /** The functions of cl_khr_semaphore in a device's driver, looked up once. */
 const semaphoresOf: (device: OpenCLDevice) => Semaphores = extensionFunctions<Semaphores>(
@@ -127,8 +123,7 @@ function exported(
 
 /** A new semaphore with these properties. */
 function created(functions: Semaphores, context: ClContext, properties: readonly bigint[]): Imported {
-  const all = BigUint64Array.of(CL_SEMAPHORE_TYPE_KHR, BigInt(CL_SEMAPHORE_TYPE_BINARY_KHR), ...properties, 0n);
-  const semaphore = made(functions[CREATE](context, all, errcode), CREATE);
+  const semaphore = made(functions[CREATE](context, semaphoreProperties(properties), errcode), CREATE);
   ledger.add(KIND);
   return BigUint64Array.of(semaphore);
 }
