@@ -1,23 +1,17 @@
 import * as names from "../../../ffi/cuda_egl/constants.ts";
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
+import { cudaSuccess } from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
-import { AccessError, InteropError, throwAll } from "../../core/errors.ts";
-import type { ImageInfo } from "../../core/layout/frame_info.ts";
-import type { Layout } from "../../core/layout/layout.ts";
+import { AccessError, throwAll } from "../../core/errors.ts";
 import { subtreeOf } from "../../core/life/dependents.ts";
-import { ledger } from "../../core/life/ledger.ts";
-import { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
-import { Allocation } from "../../core/memory/allocation.ts";
-import { own } from "../../core/memory/own.ts";
+import { unwind } from "../../core/life/undo.ts";
 import { Frame } from "../../core/tensors/frame.ts";
-import { CudaArray } from "../arrays/array.ts";
 import { checks } from "../check.ts";
 import { check, checkRelease } from "../errors.ts";
-import type { CudaBlock } from "../memory/block.ts";
 import type { CudaStream } from "../stream.ts";
-import { CudaTensor } from "../tensor.ts";
+import type { CudaTensor } from "../tensor.ts";
+import { AcquiredFrames, MAP } from "./acquired.ts";
 import { CudaArrayFrame } from "./array_frame.ts";
 import { assertEnds, CudaStreamEnd, type EglStreamLike } from "./end.ts";
 import { FrameStruct } from "./frame.ts";
@@ -37,19 +31,7 @@ const LOCATIONS = { device: names.cudaEglResourceLocationVidmem, host: names.cud
 const ACQUIRE = "cudaEGLStreamConsumerAcquireFrame";
 const RELEASE = "cudaEGLStreamConsumerReleaseFrame";
 
-/** The ledger's kind of an acquired frame. */
-const FRAME = "cuda.eglFrame";
-
-/** What the last frame was: most are like the one before. */
-interface Known {
-  readonly struct: FrameStruct;
-  readonly info: ImageInfo;
-  readonly layouts: readonly Layout[];
-  readonly byteLength: number;
-  readonly name: string;
-  /** The planes'. */
-  readonly names: readonly string[];
-}
+const NO_RESOURCE = 0n as CudaGraphicsResource;
 
 /**
  * CUDA as the consumer of an `EGLStream`. It connects before the producer does. Each frame is memory of the producer's at an
@@ -60,12 +42,10 @@ interface Known {
  */
 export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd
   implements AsyncIterable<F> {
-  readonly #arrays: boolean;
-  readonly #frames = new WeakSet<CudaStreamFrame>();
+  readonly #frames: AcquiredFrames;
   /** Of the frame that was acquired last. */
   readonly #struct = new FrameStruct();
   readonly #out = new BigUint64Array(1);
-  #known: Known | undefined;
 
   private constructor(stream: CudaStream, eglStream: EglStreamLike, { arrays = false, location }: CudaConsumerInit) {
     const handle = eglStream.handle as never;
@@ -83,7 +63,8 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
         return native.cudaEGLStreamConsumerDisconnect(connection);
       },
     );
-    this.#arrays = arrays;
+    const { context, resource, ends } = this;
+    this.#frames = new AcquiredFrames({ context, resource, ends, arrays });
     this.ends.consumer = { ordinal: this.context.device.ordinal, arrays };
   }
 
@@ -115,7 +96,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
 
   /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
   static owns(value: object): boolean {
-    return #arrays in value;
+    return #frames in value;
   }
 
   /**
@@ -131,19 +112,25 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const isNew = ends.isNear ? ends.presented > ends.consumed : eglStream.state === "new-frame";
     if (!isNew) return undefined;
     const out = this.#out;
-    const code = context.within(() => cudaEgl()[ACQUIRE](connection, out, streamPointer, 0));
+    const native = cudaEgl();
+    let [resource, mapped] = [NO_RESOURCE, 0];
+    const code = context.within(() => {
+      const code = native[ACQUIRE](connection, out, streamPointer, 0);
+      if (code !== cudaSuccess) return code;
+      resource = out[0] as CudaGraphicsResource;
+      mapped = native[MAP](this.#struct.bytes, resource, 0, 0);
+      return code;
+    });
     if (code === cudaErrorLaunchTimeout) return undefined;
     check(code, ACQUIRE);
-    const resource = out[0] as CudaGraphicsResource;
     ends.acquire(eglStream.fifo);
-    ledger.add(FRAME);
     const release = () => {
-      ledger.remove(FRAME);
       ends.acquired--;
       context.within(() => checkRelease(cudaEgl()[RELEASE](connection, resource, streamPointer), RELEASE));
     };
     try {
-      return this.#framed(resource, release) as F;
+      check(mapped, MAP);
+      return this.#frames.add(this.#struct, release) as F;
     } catch (error) {
       throwAll([error, ...unwind([release])], "acquiring a frame");
       throw error;
@@ -187,80 +174,4 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   async *[Symbol.asyncIterator](): AsyncGenerator<F, void, void> {
     for (let frame = await this.next(); frame !== undefined; frame = await this.next()) yield frame;
   }
-
-  #framed(resource: CudaGraphicsResource, release: () => void): CudaStreamFrame {
-    const { context } = this;
-    const struct = this.#struct;
-    const fn = "cudaGraphicsResourceGetMappedEglFrame";
-    context.within(() => check(cudaEgl()[fn](struct.bytes, resource, 0, 0), fn));
-    if (struct.isArrays !== this.#arrays) {
-      const [is, takes] = [struct.isArrays, this.#arrays].map((are) => are ? "CUDA arrays" : "pointers");
-      throw new InteropError(`the frame is one of ${is}, and this consumer takes frames of ${takes}.`, {
-        ...{ api: "cuda", fn, hint: `Connect the consumer with { arrays: ${struct.isArrays} }.` },
-      });
-    }
-    const known = this.#known = this.#known?.struct.isLike(struct) ? this.#known : describe(struct);
-    const frame = this.#arrays ? this.#ofArrays(struct, known, release) : this.#ofPointers(struct, known, release);
-    this.#frames.add(frame);
-    return frame;
-  }
-
-  #ofPointers(
-    struct: FrameStruct,
-    { info, layouts, byteLength, name, names }: Known,
-    release: () => void,
-  ): Frame<CudaTensor> {
-    const { context } = this;
-    const block: CudaBlock = {
-      ...{ kind: "cuda.eglStreamFrame", memory: "external", flags: [], hostAddress: undefined },
-      deviceAddress: struct.addressOf(0),
-      byteLength,
-      ordinal: context.device.ordinal,
-      free: release,
-    };
-    const owners = [this.resource, this.ends.producer];
-    const whole = own({ name, allocation: new Allocation(block), access: "read", owners });
-    const parts = names.length === 1 ? [whole] : this.#partsOf(whole, layouts, names); // a plane alone is the whole
-    const planes = (parent: Frame<CudaTensor>) =>
-      layouts.map((layout, i) => {
-        const handle = struct.addressOf(i);
-        return new CudaTensor({ target: context, memory: "external", handle, layout, resource: parts[i], parent });
-      });
-    return new Frame<CudaTensor>({ target: context, resource: whole, info, planes });
-  }
-
-  #partsOf(whole: Resource, layouts: readonly Layout[], names: readonly string[]): readonly Resource[] {
-    const [grant] = whole.grants;
-    let start = 0;
-    return layouts.map(({ byteLength }, i) => {
-      const grants = [grant.facet(start, start += byteLength, names[i])];
-      return new Resource({ name: names[i], grants, owners: [whole] });
-    });
-  }
-
-  #ofArrays(struct: FrameStruct, { info, name }: Known, release: () => void): CudaArrayFrame {
-    const undo: Undo = [];
-    const whole = new Resource({ name, owners: [this.resource, this.ends.producer], undo });
-    try {
-      const frame = new CudaArrayFrame(info, "read", whole, (frame) =>
-        Array.from(
-          { length: struct.planeCount },
-          (_, i) => CudaArray.over(this.context, struct.arrayOf(i), frame, "read"),
-        ));
-      undo.push(release); // from here on it is the frame's
-      return frame;
-    } catch (error) {
-      throwAll([error, ...unwind([() => whole.dispose()])], "acquiring a frame");
-      throw error;
-    }
-  }
-}
-
-function describe(struct: FrameStruct): Known {
-  const { info } = struct;
-  const layouts = struct.isArrays ? [] : struct.layouts(info);
-  const byteLength = layouts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  const name = `cuda frame ${info.format} of an EGLStream${struct.isArrays ? ", of arrays" : ""}`;
-  const names = layouts.map((_, i) => `plane ${i} of ${name}`);
-  return { struct: struct.copy(), info, layouts, byteLength, name, names };
 }

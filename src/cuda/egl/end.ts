@@ -96,3 +96,22 @@ export function assertEnds(stream: unknown, eglStream: EglStreamLike, expected: 
     `${what} A stream that was connected in another order is of no more use: make a new one.`,
   );
 }
+
+/** Where the consumer is in this process, it says what it takes. */
+export function assertConsumer(stream: CudaStream, eglStream: EglStreamLike, arrays: boolean): void {
+  const { consumer } = StreamEnds.of(eglStream);
+  if (consumer === undefined) return;
+  const { ordinal } = stream.context.device;
+  if (consumer.arrays !== undefined && consumer.arrays !== arrays) {
+    const [takes, given] = [consumer.arrays, arrays].map((are) => are ? "CUDA arrays" : "pointers");
+    throw checks.wrong(
+      "init.arrays",
+      `the consumer takes frames of ${takes}, and not of ${given}.`,
+      "Connect both alike.",
+    );
+  }
+  if (arrays && consumer.ordinal !== undefined && consumer.ordinal !== ordinal) {
+    const what = `the consumer is on GPU ${consumer.ordinal}, and this producer on GPU ${ordinal}.`;
+    throw checks.wrong("init.arrays", what, "Frames of pointers cross from one GPU to another, and arrays do not.");
+  }
+}

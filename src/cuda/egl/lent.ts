@@ -1,3 +1,4 @@
+import type { Fence } from "../../core/device/fence.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import { CudaArray } from "../arrays/array.ts";
 import type { CudaTensor } from "../tensor.ts";
@@ -5,23 +6,61 @@ import type { CudaTensor } from "../tensor.ts";
 /** The planes of a frame. */
 export type Planes = readonly (CudaTensor | CudaArray)[];
 
+/** A frame that a stream has. */
+interface Loan {
+  /** The first word of its struct: the address or the array of the first plane. */
+  readonly key: bigint;
+  readonly planes: Planes;
+  readonly ends: readonly (() => void)[];
+}
+
 /** The name of what has them, for messages. */
 const STREAM = "an EGLStream";
 
 /**
- * Lends planes to a stream: nobody writes them until the returned function is called, and the end of one ends the producer
+ * The frames that a stream has. Nobody writes their planes until they have come back, and the end of one ends the producer
  * first, for nobody can take a frame out of a stream.
  */
-export function lend(planes: Planes, producer: Resource): () => void {
-  const ends = planes.map((plane) => {
-    producer.dependOn(plane.resource);
-    if (plane instanceof CudaArray) return plane.lendTo(STREAM);
-    const { grant } = plane;
-    const lent = grant.lend("read", grant.start, grant.end, STREAM);
-    return () => lent.finish();
-  });
-  return () => {
+export class Loans {
+  /** Oldest first: mostly they come back in this order. */
+  readonly #loans: Loan[] = [];
+
+  /** How many there are. */
+  get size(): number {
+    return this.#loans.length;
+  }
+
+  /** True for a frame that the stream has. */
+  has(key: bigint): boolean {
+    return this.#loans.some((loan) => loan.key === key);
+  }
+
+  /** Lends planes, to be read. */
+  add(key: bigint, planes: Planes, producer: Resource): void {
+    const ends = planes.map((plane) => {
+      producer.dependOn(plane.resource);
+      if (plane instanceof CudaArray) return plane.lendTo(STREAM);
+      const { grant } = plane;
+      const lent = grant.lend("read", grant.start, grant.end, STREAM);
+      return () => lent.finish();
+    });
+    this.#loans.push({ key, planes, ends });
+  }
+
+  /** A frame has come back; what uses it next waits for the fence. */
+  end(key: bigint, producer: Resource, fence: Fence): void {
+    const place = this.#loans.findIndex((loan) => loan.key === key);
+    if (place < 0) return;
+    const [{ planes, ends }] = this.#loans.splice(place, 1);
     for (const end of ends) end();
-    for (const { resource } of planes) producer.partFrom(resource);
-  };
+    for (const { resource } of planes) {
+      resource.work.add(fence);
+      producer.partFrom(resource);
+    }
+  }
+
+  /** The producer ends: all of them are given up. */
+  endAll(): void {
+    for (const { ends } of this.#loans.splice(0)) for (const end of ends) end();
+  }
 }

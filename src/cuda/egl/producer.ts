@@ -1,7 +1,6 @@
 import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { isMade, type Names, optionsIn } from "../../core/argument.ts";
 import type { Call } from "../../core/device/driver.ts";
-import { StreamEnds } from "../../core/device/stream_ends.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import type { ImageFormat } from "../../core/layout/pixel_formats.ts";
@@ -13,9 +12,9 @@ import type { CudaStream, CudaUse } from "../stream.ts";
 import { onStream, type StreamLane } from "../stream_lane.ts";
 import { CudaTensor } from "../tensor.ts";
 import { CudaArrayFrame } from "./array_frame.ts";
-import { assertEnds, CudaStreamEnd, type EglStreamLike } from "./end.ts";
+import { assertConsumer, assertEnds, CudaStreamEnd, type EglStreamLike } from "./end.ts";
 import { colourOf, FrameStruct } from "./frame.ts";
-import { lend, type Planes } from "./lent.ts";
+import { Loans, type Planes } from "./lent.ts";
 import { cudaEgl } from "./library.ts";
 
 /** The frames of a producer, which are all alike. */
@@ -43,15 +42,6 @@ const RETURNED: Call<StreamLane> = { fn: RETURN, call: () => 0 };
 /** The most frames of CUDA's that are in a stream, waiting or with the consumer. */
 const MOST_FRAMES = 64;
 
-/** A frame that the stream has. */
-interface Presented {
-  /** The first word of its struct: the address or the array of the first plane. */
-  readonly key: bigint;
-  readonly planes: Planes;
-  /** It has come back. */
-  readonly end: () => void;
-}
-
 /**
  * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream, to be read, until the consumer has
  * released it and the stream gives it back: until then nobody writes it, and its dispose ends the producer first.
@@ -61,8 +51,7 @@ interface Presented {
 export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd {
   /** The frames' format and size. */
   readonly init: CudaProducerInit;
-  /** Those that the stream has, oldest first: mostly they come back in this order. */
-  readonly #lent: Presented[] = [];
+  readonly #lent = new Loans();
   readonly #structs = new WeakMap<CudaStreamFrame, { readonly bytes: Uint8Array<ArrayBuffer>; readonly key: bigint }>();
   /** Of the frame that has come back last. */
   readonly #back = new FrameStruct();
@@ -78,7 +67,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       (out) => cudaEgl().cudaEGLStreamProducerConnect(out, handle as never, width, height),
       (connection) => {
         const code = cudaEgl().cudaEGLStreamProducerDisconnect(connection);
-        for (const { end } of this.#lent.splice(0)) end();
+        this.#lent.endAll();
         this.ends.producer = undefined;
         return code;
       },
@@ -124,7 +113,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
 
   /** How many frames the stream has. */
   get lent(): number {
-    return this.#lent.length;
+    return this.#lent.size;
   }
 
   /** True if the stream takes a frame now. A mailbox does, unless 64 are in use. */
@@ -146,7 +135,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     this.#takeBack(consumed);
     if (!this.#hasRoom(consumed)) return false;
     const { bytes, key } = this.#structOf(frame);
-    if (this.#lent.some((one) => one.key === key)) {
+    if (this.#lent.has(key)) {
       throw new AccessError(`${frame.name} is in the stream already.`, {
         ...{ api: "cuda", fn: PRESENT, argument: "frame" },
         hint: "Present another frame until the consumer has released this one: takeBack() tells.",
@@ -155,7 +144,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const uses = planes.map((tensor): CudaUse => ({ tensor: tensor as CudaTensor, access: "read", argument: "frame" }));
     const call = () => cudaEgl()[PRESENT](this.connection, bytes, this.streamPointer);
     this.stream.submit(uses, onStream(PRESENT, call));
-    this.#lent.push({ key, planes, end: lend(planes, this.resource) });
+    this.#lent.add(key, planes, this.resource);
     this.ends.presented++;
     return true;
   }
@@ -194,7 +183,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 
   #hasRoom(consumed: number): boolean {
-    if (this.#lent.length >= MOST_FRAMES) return false;
+    if (this.#lent.size >= MOST_FRAMES) return false;
     const { fifo } = this.eglStream;
     return fifo === 0 || this.ends.presented - consumed < fifo;
   }
@@ -211,18 +200,12 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const kept = reuse && (fifo > 0 || waiting === 0) ? Math.max(held, 1) : held;
     const released = this.ends.presented - waiting - kept;
     const struct = this.#back;
-    while (this.#lent.length > 0 && this.#returned < released) {
+    while (this.#lent.size > 0 && this.#returned < released) {
       const code = this.context.within(() => cudaEgl()[RETURN](this.connection, struct.bytes, this.streamPointer));
       if (code === cudaErrorLaunchTimeout) break; // a consumer that is elsewhere has more than one
       check(code, RETURN);
       this.#returned++;
-      const key = struct.addressOf(0);
-      const place = this.#lent.findIndex((one) => one.key === key);
-      if (place < 0) continue;
-      const [back] = this.#lent.splice(place, 1);
-      const fence = this.stream.line.submitRaw(RETURNED);
-      for (const { resource } of back.planes) resource.work.add(fence);
-      back.end();
+      this.#lent.end(struct.addressOf(0), this.resource, this.stream.line.submitRaw(RETURNED));
     }
     return this.#returned - before;
   }
@@ -253,24 +236,5 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     throw new LayoutError(`frame: expected ${format} of ${width}×${height}, got ${what}.`, {
       ...{ api: "cuda", fn: PRESENT, argument: "frame" },
     });
-  }
-}
-
-/** Where the consumer is in this process, it says what it takes. */
-function assertConsumer(stream: CudaStream, eglStream: EglStreamLike, arrays: boolean): void {
-  const { consumer } = StreamEnds.of(eglStream);
-  if (consumer === undefined) return;
-  const { ordinal } = stream.context.device;
-  if (consumer.arrays !== undefined && consumer.arrays !== arrays) {
-    const [takes, given] = [consumer.arrays, arrays].map((are) => are ? "CUDA arrays" : "pointers");
-    throw checks.wrong(
-      "init.arrays",
-      `the consumer takes frames of ${takes}, and not of ${given}.`,
-      "Connect both alike.",
-    );
-  }
-  if (arrays && consumer.ordinal !== undefined && consumer.ordinal !== ordinal) {
-    const what = `the consumer is on GPU ${consumer.ordinal}, and this producer on GPU ${ordinal}.`;
-    throw checks.wrong("init.arrays", what, "Frames of pointers cross from one GPU to another, and arrays do not.");
   }
 }
