@@ -58,7 +58,7 @@ const WAITS = 4;
  */
 export function keepSemaphores(hands: VulkanHands, lines: readonly Line[]): void {
   const first = hands.context.line;
-  hands.busy();
+  for (let i = 0; i < WAITS; i++) hands.busy(); // for as long as imports take
   const mark = (line: Line) => line.submitRaw(line.driver.marker!());
   const others = lines.filter((line) => line !== first);
   for (const [waiter, other] of [...others.map((line) => [line, first]), ...pairsOf(lines)]) {
