@@ -79,8 +79,16 @@ export const GL_COLOR_ATTACHMENT0 = 0x8CE0;
 export const GL_FRAMEBUFFER_COMPLETE = 0x8CD5;
 /** `#define GL_UNPACK_ROW_LENGTH 0x0CF2` */
 export const GL_UNPACK_ROW_LENGTH = 0x0CF2;
+/** `#define GL_UNPACK_SKIP_ROWS 0x0CF3` */
+export const GL_UNPACK_SKIP_ROWS = 0x0CF3;
+/** `#define GL_UNPACK_SKIP_PIXELS 0x0CF4` */
+export const GL_UNPACK_SKIP_PIXELS = 0x0CF4;
 /** `#define GL_PACK_ROW_LENGTH 0x0D02` */
 export const GL_PACK_ROW_LENGTH = 0x0D02;
+/** `#define GL_PACK_SKIP_ROWS 0x0D03` */
+export const GL_PACK_SKIP_ROWS = 0x0D03;
+/** `#define GL_PACK_SKIP_PIXELS 0x0D04` */
+export const GL_PACK_SKIP_PIXELS = 0x0D04;
 /** `#define GL_COLOR 0x1800` */
 export const GL_COLOR = 0x1800;
 /** `#define GL_RED 0x1903` */

@@ -80,7 +80,7 @@ export class ExternalTexture {
   }
 }
 
-const OFF = [gl.GL_BLEND, gl.GL_CULL_FACE, gl.GL_DEPTH_TEST, gl.GL_STENCIL_TEST, gl.GL_RASTERIZER_DISCARD];
+const OFF = [gl.GL_BLEND, gl.GL_CULL_FACE, gl.GL_DEPTH_TEST, gl.GL_STENCIL_TEST];
 
 function textureOf(context: OpenContext, undo: Undo): number {
   const names = new Uint32Array(1);

@@ -20,7 +20,7 @@ import {
   GL_UUID_SIZE_EXT,
   GL_VERSION,
 } from "../../ffi/gles/constants.ts";
-import { InteropError, type Refusal, throwAll } from "../core/errors.ts";
+import { InteropError, NativeCallError, type Refusal, throwAll } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
@@ -157,7 +157,14 @@ export class OpenContext {
   /** Makes it current, has `use` give GL commands, and throws GL's error if there is one. */
   command<R>(fn: string, use: () => R): R {
     return this.within(() => {
-      const answer = use();
+      let answer: R;
+      try {
+        answer = use();
+      } catch (error) {
+        const waiting = unwind([() => checkGl(fn)]); // else the next command would have it
+        throwAll(error instanceof NativeCallError ? [error] : [error, ...waiting], `running ${fn}`);
+        throw error;
+      }
       checkGl(fn);
       return answer;
     });

@@ -7,13 +7,17 @@ import type { EglPicture } from "./picture.ts";
 // Each function gives commands to the current context, and sets all of GL's state that they depend on: a program's own
 // commands may have left it otherwise.
 
+/** What is between the rows in memory, and before the first: with a skip, GL would go past the end. */
+const PACKED = [gl.GL_PACK_ROW_LENGTH, gl.GL_PACK_SKIP_ROWS, gl.GL_PACK_SKIP_PIXELS];
+const UNPACKED = [gl.GL_UNPACK_ROW_LENGTH, gl.GL_UNPACK_SKIP_ROWS, gl.GL_UNPACK_SKIP_PIXELS];
+
 /** Reads the pixels, row by row, the first row first, without padding; blocks. */
 export function readPixels(from: EglPicture, into: Uint8Array<ArrayBuffer>): void {
   const { width, height, format: { pixel, order, type } } = from;
   framebuffer(from, gl.GL_READ_FRAMEBUFFER);
   gles().glBindBuffer(gl.GL_PIXEL_PACK_BUFFER, 0);
   gles().glPixelStorei(gl.GL_PACK_ALIGNMENT, 1);
-  gles().glPixelStorei(gl.GL_PACK_ROW_LENGTH, 0);
+  for (const name of PACKED) gles().glPixelStorei(name, 0);
   const read = (order: number, bytes: Uint8Array<ArrayBuffer>) =>
     pinned(bytes, "egl", (address) => gles().glReadPixels(0, 0, width, height, order, type, address));
   if (isReadAs(order, type)) return read(order, into);
@@ -36,7 +40,7 @@ export function writePixels(to: EglPicture, from: Uint8Array<ArrayBuffer>): void
   const { width, height, format: { order, type }, name } = to;
   gles().glBindBuffer(gl.GL_PIXEL_UNPACK_BUFFER, 0);
   gles().glPixelStorei(gl.GL_UNPACK_ALIGNMENT, 1);
-  gles().glPixelStorei(gl.GL_UNPACK_ROW_LENGTH, 0);
+  for (const name of UNPACKED) gles().glPixelStorei(name, 0);
   gles().glBindTexture(gl.GL_TEXTURE_2D, name);
   pinned(
     from,
@@ -66,6 +70,7 @@ export function framebuffer(picture: EglPicture, target: number): void {
   gles().glBindFramebuffer(target, target === gl.GL_READ_FRAMEBUFFER ? reading : drawing);
   picture.attach(target);
   gles().glDisable(gl.GL_SCISSOR_TEST);
+  gles().glDisable(gl.GL_RASTERIZER_DISCARD); // it discards clears, too
   gles().glColorMask(1, 1, 1, 1);
 }
 

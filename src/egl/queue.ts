@@ -136,6 +136,7 @@ export class EglQueue extends NativeObject {
    *
    * @param uses the pictures and buffers that the commands use; `handle.name` is GL's name of a plane, or of a buffer
    * @param commands gives commands by functions of OpenGL ES; other libraries' may be called as well
+   * @throws {ArgumentError} if `commands` is an asynchronous function: the context is current only until it returns.
    * @throws {NativeCallError} with the first error that GL reports.
    *
    * @example
@@ -154,7 +155,7 @@ export class EglQueue extends NativeObject {
     if (!Array.isArray(uses)) throw checks.wrongKind("uses", "an array", uses);
     if (typeof commands !== "function") throw checks.wrongKind("commands", "a function", commands);
     const used = checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(this.#base, given, `uses[${i}]`));
-    const call = (lane: EglLane) => lane.run("commands", () => commands(gles()));
+    const call = (lane: EglLane) => lane.run("commands", () => assertOver(commands(gles())));
     this.line.submit(used, { fn: "commands", call, partial: true }, this.#after(options));
   }
 
@@ -180,6 +181,16 @@ export class EglQueue extends NativeObject {
   #after(options: CommandOptions): readonly Fence[] {
     return checks.fencesIn(optionsIn(options, OPTIONS).after, "after");
   }
+}
+
+/** Throws for the promise of commands that go on when they have returned. */
+function assertOver(answer: unknown): void {
+  if (!(answer instanceof Promise)) return;
+  throw checks.wrong(
+    "commands",
+    "expected a function that has given all its commands when it returns, got one that returns a promise.",
+    "The context is current only until they return: wait before run(), or behind it.",
+  );
 }
 
 function unfit(argument: string, what: string, hint?: string): LayoutError {

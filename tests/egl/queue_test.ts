@@ -1,12 +1,31 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { host, type ImageFormat, LayoutError, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
+import {
+  ArgumentError,
+  host,
+  type ImageFormat,
+  InteropError,
+  LayoutError,
+  MapperGraph,
+  NativeCallError,
+  NoRouteError,
+} from "@samepage/interop";
 import { EglContext } from "@samepage/interop/egl";
 import type { Address } from "../../ffi/address.ts";
 import { EGL_GL_TEXTURE_2D } from "../../ffi/egl/constants.ts";
-import { GL_PACK_ALIGNMENT, GL_SCISSOR_TEST, GL_UNPACK_ALIGNMENT } from "../../ffi/gles/constants.ts";
+import {
+  GL_PACK_ALIGNMENT,
+  GL_PACK_SKIP_PIXELS,
+  GL_PACK_SKIP_ROWS,
+  GL_RASTERIZER_DISCARD,
+  GL_SCISSOR_TEST,
+  GL_UNPACK_ALIGNMENT,
+  GL_UNPACK_SKIP_PIXELS,
+  GL_UNPACK_SKIP_ROWS,
+} from "../../ffi/gles/constants.ts";
 import { egl as native } from "../../src/egl/library.ts";
 import { bytesOf, noiseFor, test } from "./help.ts";
 
+const SKIPS = [GL_PACK_SKIP_PIXELS, GL_PACK_SKIP_ROWS, GL_UNPACK_SKIP_PIXELS, GL_UNPACK_SKIP_ROWS];
 const FORMATS: readonly ImageFormat[] = ["GRAY8", "RGB", "RGBA", "BGRA", "NV12", "I420", "P010"];
 
 test("a new picture is zeros, and keeps what is written to it, in every format", (egl) => {
@@ -70,6 +89,35 @@ test("a clear and a copy work on all pixels, whatever state a program has left",
   assertEquals([...bytesOf(egl, to)], Array.from({ length: 128 }, () => pixel).flat());
 });
 
+test("reads and writes stay within their bytes, whatever skips a program has left", (egl) => {
+  using picture = egl.image.allocate({ format: "RGBA", width: 4, height: 4 });
+  egl.queue.run([], (gl) => SKIPS.forEach((name) => gl.glPixelStorei(name, 2)));
+  const [noise, memory] = [noiseFor(picture), new Uint8Array(256)];
+  memory.set(noise);
+  egl.queue.write(picture, memory.subarray(0, 64));
+  const seen = new Uint8Array(256);
+  egl.queue.read(picture, seen.subarray(0, 64));
+  assertEquals(seen, memory);
+});
+
+test("a clear and a new picture's zeros come although a program has switched the rasterizer off", (egl) => {
+  const { symbols: theirs } = Deno.dlopen("libGLESv2.so.2", { glEnable: { parameters: ["u32"], result: "void" } });
+  using picture = egl.image.allocate({ format: "RGBA", width: 4, height: 4 });
+  egl.queue.run([], () => theirs.glEnable(GL_RASTERIZER_DISCARD));
+  egl.queue.clear(picture, [1, 1, 1, 1]);
+  assertEquals(new Set(bytesOf(egl, picture)), new Set([255]));
+});
+
+test("commands that would go on later are refused", (egl) => {
+  using picture = egl.image.allocate({ format: "RGBA", width: 4, height: 4 });
+  const error = assertThrows(
+    () => egl.queue.run([{ picture, access: "write" }], async () => await undefined),
+    ArgumentError,
+    "commands: ",
+  );
+  assertEquals(error.hint, "The context is current only until they return: wait before run(), or behind it.");
+});
+
 test("a copy takes every plane", (egl) => {
   using from = egl.image.allocate({ format: "NV12", width: 16, height: 8 });
   using to = egl.image.allocate({ format: "NV12", width: 16, height: 8 });
@@ -124,6 +172,21 @@ test("GL's error in a program's commands is thrown, and the next command has non
   assertEquals([error.fn, error.codeName], ["commands", "GL_INVALID_ENUM"]);
   egl.queue.clear(picture, [1, 1, 1, 1]);
   assertEquals(new Set(bytesOf(egl, picture)), new Set([255]));
+});
+
+test("a program's own error is thrown with GL's, which is not the next command's", (egl) => {
+  using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
+  const mine = new TypeError("mine");
+  const error = assertThrows(() =>
+    egl.queue.run([], (gl) => {
+      gl.glDisable(0);
+      throw mine;
+    }), InteropError);
+  assertEquals(error.errors.map(String), [
+    "TypeError: mine",
+    "NativeCallError: commands failed with GL_INVALID_ENUM (0x500).",
+  ]);
+  egl.queue.clear(picture, [1, 1, 1, 1]);
 });
 
 test("commands of two contexts on one picture come one after the other", async (egl) => {
