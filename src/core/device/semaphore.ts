@@ -97,7 +97,7 @@ export class Semaphore extends NativeObject {
       throw new ArgumentError(`exporter: ${name} makes no ${kind} semaphores that others can import.`, {
         api: "core",
         argument: "exporter",
-        hint: "The doctor says what its driver exports.",
+        hint: "The doctor says what its driver exports. Maps and fences order the work without one.",
       });
     }
     return new Semaphore(exporter, kind, semaphores.make(port));
