@@ -121,7 +121,7 @@ export function stepsOn(machine: string): readonly Step[] {
       name: "streams",
       what: "beside C: bench/egl_stream_bench.ts, which the whole bench has too",
       limit: 60,
-      stage: 3,
+      stage: 2,
       onlyIfNamed: true,
       run: (job) => bench(job, "cuda", "egl-stream"),
     },

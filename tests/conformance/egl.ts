@@ -62,11 +62,16 @@ function here<T>(ask: () => T): T | undefined {
   }
 }
 
-function across(egl: EglContext, other: Context & Disposable, target: End & Partial<Disposable>): Subject {
+function across(
+  egl: EglContext,
+  other: Context & Disposable,
+  target: End & Partial<Disposable> & { quiet?(): void },
+): Subject {
   const graph = new MapperGraph([egl, other]);
   const variants = { contiguous: [variant("one pixel", [1, 1]), variant("odd", [31, 61])], padded: [], parts: [] };
   return {
     ...{ graph, source: new EglEnd(egl), target, expected: "alias", silent: SILENT, variants },
+    quiet: () => target.quiet?.(),
     [Symbol.dispose]() {
       using ended = new DisposableStack();
       for (const one of [egl, other]) ended.use(one);
