@@ -32,6 +32,9 @@ function openEgl(): EglContext {
   throw new Missing("EGL has no device of CUDA's");
 }
 
+/** Frames whose addresses alone a stream knows: they are not collected. */
+const kept: Frame[] = [];
+
 /** Both ends of a stream. They stay for as long as the process does. */
 function ends() {
   const { cuda } = gpu();
@@ -42,6 +45,7 @@ function ends() {
     const { width, height } = SIZE;
     return Frame.of([cuda.allocate({ shape: [height, width, 4], dtype: "u8" })], imageInfo(SIZE));
   });
+  kept.push(...pool);
   return { consumer, producer, pool };
 }
 

@@ -13,8 +13,8 @@ export const cudaEglFrameTypePitch = 1;
 export const cudaEglColorFormatYUV420Planar = 0;
 /** `enum constant cudaEglColorFormatARGB` */
 export const cudaEglColorFormatARGB = 6;
-/** `enum constant cudaEglColorFormatL` */
-export const cudaEglColorFormatL = 8;
+/** `enum constant cudaEglColorFormatR` */
+export const cudaEglColorFormatR = 9;
 /** `enum constant cudaEglColorFormatABGR` */
 export const cudaEglColorFormatABGR = 14;
 /** `enum constant cudaEglColorFormatYVU420SemiPlanar` */

@@ -62,7 +62,7 @@ export const cudaEgl: Library = {
     {
       type: "enum cudaEglColorFormat_enum",
       names: [
-        "cudaEglColorFormatL",
+        "cudaEglColorFormatR",
         "cudaEglColorFormatABGR",
         "cudaEglColorFormatARGB",
         "cudaEglColorFormatYUV420Planar",

@@ -13,9 +13,12 @@ import { checks } from "../check.ts";
 import type { CudaTensor } from "../tensor.ts";
 import type { CudaArrayFrame } from "./array_frame.ts";
 
-/** CUDA's names of the formats, by the order of bytes that cuda_egl_interop.h says of each. */
+/**
+ * CUDA's names of the formats, by the order of bytes that cuda_egl_interop.h says of each. The driver (580) refuses
+ * cudaEglColorFormatL in a stream.
+ */
 const COLOURS: { readonly [F in ImageFormat]?: number } = {
-  GRAY8: names.cudaEglColorFormatL,
+  GRAY8: names.cudaEglColorFormatR,
   RGBA: names.cudaEglColorFormatABGR,
   BGRA: names.cudaEglColorFormatARGB,
   NV12: names.cudaEglColorFormatYVU420SemiPlanar,
