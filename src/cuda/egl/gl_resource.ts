@@ -86,9 +86,12 @@ export class GlResource implements Import {
   #handing(fn: "cudaGraphicsMapResources" | "cudaGraphicsUnmapResources", isMapped: boolean): Call<StreamLane> {
     const resources = BigUint64Array.of(this.#handle);
     return onStream(fn, (stream) => {
-      const code = this.#within(() => cudaEgl()[fn](1, resources, stream));
-      if (code === 0) this.#isMapped = isMapped;
-      return code;
+      // Inside: putting the thread's context back may fail once the driver has done it.
+      return this.#within(() => {
+        const code = cudaEgl()[fn](1, resources, stream);
+        if (code === 0) this.#isMapped = isMapped;
+        return code;
+      });
     });
   }
 
