@@ -86,6 +86,8 @@ export class FakeLane {
   brokenStatus: Error | undefined;
   /** Set: what is accepted makes `submitted` fail, which the contract forbids. */
   brokenSubmitted: Error | undefined;
+  /** Set: what signals a semaphore is accepted, and cannot be flushed. */
+  brokenFlush = false;
   /** Set: a failure loses the device. */
   losesDevice = false;
   /** What the commands that wait for gates fail with, once the line's end has begun. */
@@ -334,6 +336,7 @@ function signal({ semaphore, isReleased }: Imported, value: bigint, isBinary: bo
   if (isReleased) misuses.push("a command signals a semaphore that was released");
   return {
     fn: "fakeSignal",
+    partial: true,
     call(lane) {
       const mark = lane.submitted + 1;
       semaphore.drive = () => lane.driveTo(mark);
@@ -341,7 +344,7 @@ function signal({ semaphore, isReleased }: Imported, value: bigint, isBinary: bo
         if (isBinary && semaphore.value !== 0n) misuses.push("a signal without a wait for the one before");
         semaphore.value = value;
       };
-      return 0;
+      return lane.brokenFlush ? 7 : 0;
     },
   };
 }

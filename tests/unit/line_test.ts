@@ -188,6 +188,24 @@ lineTest("a maker that cannot release its own object leaves no imports of it", (
   for (const line of [one, other]) line.resource.dispose();
 });
 
+for (const kind of ["binary-fd", "shared timeline-fd"] as const) {
+  lineTest(`a ${kind} whose signal was submitted, and could not be flushed, is signalled by nobody twice`, () => {
+    using _open = { [Symbol.dispose]: offerSemaphores(new FakeMaker()) };
+    const [from, to] = [new FakeDriver("one", kind), new FakeDriver("other", kind)];
+    const [one, other] = [from.line(), to.line()];
+    const order: string[] = [];
+    submit([order, one, "first"], []);
+    one.lane.brokenFlush = true;
+    assertThrows(() => submit([order, other, "never"], [], [one.fence()]), NativeCallError, "fakeSignal failed");
+    one.lane.brokenFlush = false;
+    submit([order, other, "second"], [], [one.fence()]);
+    other.fence().waitSync();
+    assertEquals(order, ["first", "second"]);
+    for (const line of [one, other]) line.resource.dispose();
+    assertEquals([from.imports, to.imports], [from.releases, to.releases]);
+  });
+}
+
 lineTest("an fd that no driver took is closed", () => {
   const [from, to] = [new FakeDriver("one", "sync-fd"), new FakeDriver("other", "sync-fd")];
   const [one, other] = [from.line(), to.line()];

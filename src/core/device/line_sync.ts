@@ -65,7 +65,7 @@ export class LineSync {
   readonly #incoming = new Map<SyncedLine, Shared[]>();
   /** The lines that wait for this one by semaphores, or by its timeline. */
   readonly #outgoing = new Set<LineSync>();
-  /** Imports whose wait may not have been made: released with the line. */
+  /** Imports whose signal or wait may not have been made: released with the line. */
   readonly #spent: unknown[] = [];
 
   /** Imports nothing yet. */
@@ -122,13 +122,18 @@ export class LineSync {
   refused(mark: number): void {
     if (this.#last.length > 0) this.#release((last) => last.isOnce && last.mark === mark);
     for (const [other, shared] of this.#incoming) {
-      const spoilt = shared.filter(({ waited, kind }) => waited === mark && !isTimeline(kind));
-      if (spoilt.length === 0) continue;
-      this.#incoming.set(other, shared.filter((one) => !spoilt.includes(one)));
-      for (const { signals, waits } of spoilt) {
-        this.#spent.push(waits);
-        other.sync.#spent.push(signals);
-      }
+      this.#spoil(other, shared.filter(({ waited }) => waited === mark));
+    }
+  }
+
+  /** Nobody can tell whether these have a signal: they are used no more, and released with the lines. Timelines go on. */
+  #spoil(other: SyncedLine, shared: readonly Shared[]): void {
+    const spoilt = shared.filter(({ kind }) => !isTimeline(kind));
+    if (spoilt.length === 0) return;
+    this.#incoming.set(other, this.#incoming.get(other)!.filter((one) => !spoilt.includes(one)));
+    for (const { signals, waits } of spoilt) {
+      this.#spent.push(waits);
+      other.sync.#spent.push(signals);
     }
   }
 
@@ -192,8 +197,15 @@ export class LineSync {
     const shared = this.#shared(other);
     const { lane, submitted } = this.#line;
     const value = isTimeline(shared.kind) ? shared.value + 1n : 1n;
-    const { mark } = other.sync.signal(shared.signals, value);
     shared.value = value;
+    const before = other.submitted;
+    let mark: number;
+    try {
+      mark = other.sync.signal(shared.signals, value).mark;
+    } catch (error) {
+      if (other.submitted > before) this.#spoil(other, [shared]); // the signal was submitted, and is waited for by nobody
+      throw error;
+    }
     shared.waited = submitted + 1;
     this.#sync!.wait(lane, shared.waits, value);
     return mark;
