@@ -179,3 +179,21 @@ Deno.test(
     assertThrows(() => semaphore.in({} as never), ArgumentError, "a context, a queue or a stream");
   }),
 );
+
+for (const kind of ["binary", "timeline"] as const) {
+  Deno.test(
+    `semaphore: a ${kind} signal that was submitted, and could not be flushed, counts`,
+    withEmptyLedger(() => {
+      using made = open(kind);
+      const { exporter, one, other } = made;
+      using semaphore = Semaphore.create(exporter, { kind });
+      one.lane.brokenFlush = true;
+      assertThrows(() => semaphore.in({ line: one }).signal(), NativeCallError, "fakeSignal failed");
+      one.lane.brokenFlush = false;
+      if (kind === "binary") assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "nobody has waited");
+      semaphore.in({ line: other }).wait();
+      other.block(other.submitted);
+      assertEquals(semaphore.value, 1n);
+    }),
+  );
+}

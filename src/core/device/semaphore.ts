@@ -149,12 +149,19 @@ export class Semaphore extends NativeObject {
     if (this.kind === "binary") this.#assertFree(line);
     else this.#assertNext(line);
     const value = this.kind === "binary" ? 1n : this.#value + 1n;
-    line.sync.signal(imported, value);
-    const fence = line.fence();
+    const before = line.submitted;
+    try {
+      line.sync.signal(imported, value);
+    } finally {
+      if (line.submitted > before) this.#submitted(line.fence(), value); // also one that could not be flushed
+    }
+    return this.#signalled!;
+  }
+
+  #submitted(signal: Fence, value: bigint): void {
     this.#value = value;
-    this.#signalled = fence;
-    this.resource.usedBy(fence);
-    return fence;
+    this.#signalled = signal;
+    this.resource.usedBy(signal);
   }
 
   /** Throws unless the last signal was waited for, and the new one comes behind that wait. */
