@@ -70,7 +70,7 @@ function across(
   const graph = new MapperGraph([egl, other]);
   const variants = { contiguous: [variant("one pixel", [1, 1]), variant("odd", [31, 61])], padded: [], parts: [] };
   return {
-    ...{ graph, source: new EglEnd(egl), target, expected: "alias", silent: SILENT, variants },
+    ...{ graph, source: new EglEnd(egl), target, expected: "alias", sourceRests: true, silent: SILENT, variants },
     quiet: () => target.quiet?.(),
     [Symbol.dispose]() {
       using ended = new DisposableStack();

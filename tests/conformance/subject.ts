@@ -92,6 +92,8 @@ export interface Subject extends Disposable {
   readonly target: End;
   /** The target's kind of memory in another context, where a second one can be opened. */
   readonly elsewhere?: End;
+  /** True if the source's API must not use it, not even read it, while it is mapped: CUDA's rule for OpenGL's memory. */
+  readonly sourceRests?: true;
   /** The edges that the graph has to make the way of; left out where it is one edge, from source to target. */
   readonly via?: readonly string[];
   /** What the edge must say that it does with the bytes; `"as proven"`: alias or migrate, as the device is found to do. */
