@@ -98,7 +98,7 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
         judge: () => base.proofs.judge(HOST_PAGES),
       },
     ],
-    export: exported,
+    export: (tensor, kind, byteLength) => exported(device, tensor, kind, byteLength),
     import: (port, _access, of) => imported(device, imports, port, of),
     tensor: (init) => new VulkanTensor(init),
     copies,
@@ -218,9 +218,11 @@ function refusePages({ facts: { name, limits } }: OpenDevice, { address, byteLen
   };
 }
 
-function exported(tensor: VulkanTensor, kind: MemoryKind, byteLength: number): Exported {
-  const { rawHandle: buffer, layout: { byteOffset: offset } } = tensor;
+/** By an fd goes what the device made, also where the tensor has come back to it over the same pages. */
+function exported(device: OpenDevice, tensor: VulkanTensor, kind: MemoryKind, byteLength: number): Exported {
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };
+  const { start: offset, allocation } = tensor.grant;
+  const buffer = ownBuffer(device, allocation)!;
   const fd = () => buffer.exportFd(HANDLES[kind as HandleKind].type);
   const port = new Port(kind, { fd, offset, byteLength, dedicated: buffer.info.dedicated });
   return { port, begin: () => buffer.handOver(HANDLES[kind as HandleKind].type) };

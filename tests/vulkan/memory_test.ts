@@ -144,6 +144,26 @@ test("what came from another API goes on from there, not from here", (vulkan) =>
   assert(error.message.includes("came from another API"), error.message);
 });
 
+test("memory that came back by its pages goes on by the fd of its own buffer", (vulkan) => {
+  using other = VulkanContext.open();
+  using graph = new MapperGraph([host, vulkan, other]);
+  using tensor = vulkan.allocate({ ...WORDS, memory: "host" });
+  using part = tensor.slice(region(tensor.layout, [512], [256]));
+  {
+    using onHost = graph.map(part, host);
+    using again = graph.map(onHost, vulkan) as VulkanTensor;
+    assert(again.handle !== tensor.rawHandle, "expected a buffer over the pages");
+    vulkan.queue.fill(again, 5);
+    using mapped = graph.map(again, other) as VulkanTensor;
+    assertEquals(numbersOf(mapped, other), new Set([5]));
+    other.queue.fill(mapped, 6);
+  }
+  part[Symbol.dispose]();
+  const seen = new Uint32Array(1024);
+  vulkan.queue.read(tensor, seen);
+  assertEquals([...seen], Array.from({ length: 1024 }, (_, i) => i >= 512 && i < 768 ? 6 : 0));
+});
+
 test("memory whose view was moved away is kept, and its device with it, whatever ends first", () => {
   for (const first of ["map", "context"]) {
     const vulkan = VulkanContext.open();

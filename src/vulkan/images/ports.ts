@@ -150,7 +150,8 @@ function refuseSource({ format, base }: VulkanImageTarget, { info, planes, targe
 }
 
 function exported(source: Mapped, kind: string): ExportedImage {
-  const { rawHandle: object, width, height, format } = source as VulkanImage;
+  const { grant, width, height, format } = source as VulkanImage;
+  const object = objectOf(grant.allocation)!; // also where it has come back over the same memory
   const { type } = HANDLES[fdOf(kind)];
   const { size: byteLength, dedicated } = object.info!;
   const { offset, stride } = object.rows ?? { offset: 0, stride: 0 };
