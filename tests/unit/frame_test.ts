@@ -184,3 +184,18 @@ Deno.test(
     assertMatch(warnings[0], /host frame NV12 was never disposed/);
   }),
 );
+
+Deno.test(
+  "a forgotten frame whose planes have all been disposed is no reason to warn",
+  withEmptyLedger(async () => {
+    const warnings = await warningsOf(async () => {
+      (() => {
+        const plane = host.allocate({ shape: [4, 4], dtype: "u8" });
+        Frame.of([plane], imageInfo({ format: "GRAY8", width: 4, height: 4 }));
+        plane[Symbol.dispose]();
+      })();
+      await collect();
+    });
+    assertEquals(warnings, []);
+  }),
+);

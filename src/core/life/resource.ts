@@ -267,8 +267,11 @@ export class Resource {
   /** Ends it (an intermediate: what it was made for) from a finalizer: in the background, with a warning. */
   finalize(): void {
     if (this.state === "live" && this.#madeFor !== undefined) return this.#madeFor.finalize();
+    const holdsNothing = this.#parts.length > 0 && this.#parts.every((part) => !part.isLive);
     if (!begin(this)) return;
-    warn(`${this.name} was never disposed; it is now, by the garbage collector. Use \`using\` or dispose it.`);
+    if (!holdsNothing) {
+      warn(`${this.name} was never disposed; it is now, by the garbage collector. Use \`using\` or dispose it.`);
+    }
     driveInBackground(this);
   }
 
