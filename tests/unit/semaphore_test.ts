@@ -197,3 +197,19 @@ for (const kind of ["binary", "timeline"] as const) {
     }),
   );
 }
+
+Deno.test(
+  "semaphore: a wait beside another line's, which may not be over, is refused: it could take that one's signal",
+  withEmptyLedger(() => {
+    using made = open();
+    const { exporter, one, other } = made;
+    using semaphore = Semaphore.create(exporter);
+    semaphore.in({ line: one }).signal();
+    semaphore.in({ line: other }).wait();
+    semaphore.in({ line: other }).signal(); // behind its own wait
+    assertThrows(() => semaphore.in({ line: one }).wait(), AccessError, "could take it");
+    other.block(other.submitted);
+    semaphore.in({ line: one }).wait();
+    one.block(one.submitted);
+  }),
+);

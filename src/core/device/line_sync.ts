@@ -65,7 +65,7 @@ export class LineSync {
   readonly #incoming = new Map<SyncedLine, Shared[]>();
   /** The lines that wait for this one by semaphores, or by its timeline. */
   readonly #outgoing = new Set<LineSync>();
-  /** Imports whose signal or wait may not have been made: released with the line. */
+  /** Imports whose wait may not have been made: released with the line. */
   readonly #spent: unknown[] = [];
 
   /** Imports nothing yet. */
@@ -122,18 +122,13 @@ export class LineSync {
   refused(mark: number): void {
     if (this.#last.length > 0) this.#release((last) => last.isOnce && last.mark === mark);
     for (const [other, shared] of this.#incoming) {
-      this.#spoil(other, shared.filter(({ waited }) => waited === mark));
-    }
-  }
-
-  /** Nobody can tell whether these have a signal: they are used no more, and released with the lines. Timelines go on. */
-  #spoil(other: SyncedLine, shared: readonly Shared[]): void {
-    const spoilt = shared.filter(({ kind }) => !isTimeline(kind));
-    if (spoilt.length === 0) return;
-    this.#incoming.set(other, this.#incoming.get(other)!.filter((one) => !spoilt.includes(one)));
-    for (const { signals, waits } of spoilt) {
-      this.#spent.push(waits);
-      other.sync.#spent.push(signals);
+      const spoilt = shared.filter(({ waited, kind }) => waited === mark && !isTimeline(kind));
+      if (spoilt.length === 0) continue;
+      this.#incoming.set(other, shared.filter((one) => !spoilt.includes(one)));
+      for (const { signals, waits } of spoilt) {
+        this.#spent.push(waits);
+        other.sync.#spent.push(signals);
+      }
     }
   }
 
@@ -203,12 +198,20 @@ export class LineSync {
     try {
       mark = other.sync.signal(shared.signals, value).mark;
     } catch (error) {
-      if (other.submitted > before) this.#spoil(other, [shared]); // the signal was submitted, and is waited for by nobody
+      if (other.submitted > before) this.#abandon(other, shared);
       throw error;
     }
     shared.waited = submitted + 1;
     this.#sync!.wait(lane, shared.waits, value);
     return mark;
+  }
+
+  /** Its signal was submitted, and nobody waits for that: it is not used again. A timeline's next value is another. */
+  #abandon(other: SyncedLine, shared: Shared): void {
+    if (isTimeline(shared.kind)) return;
+    this.#incoming.set(other, this.#incoming.get(other)!.filter((one) => one !== shared));
+    other.sync.#keepUntil(other.submitted, () => other.sync.#free(shared.signals));
+    this.#keepUntil(shared.waited, () => this.#free(shared.waits));
   }
 
   /** A semaphore whose last wait is over, or stands in front of the next signal. */

@@ -191,6 +191,20 @@ export class Semaphore extends NativeObject {
     });
   }
 
+  /** Throws unless a wait comes behind the earlier ones: it could take an earlier signal, and that wait would never end. */
+  #assertNextWait(line: Line): void {
+    for (const [waiter, mark] of this.#waits) {
+      if (isAfter(line, waiter, mark)) continue;
+      throw new AccessError(
+        `the wait of ${waiter.name} for an earlier signal may not be over, and this one could take it.`,
+        {
+          api: "core",
+          hint: `Have ${line.name} wait for ${waiter.name} first, by a fence; or make one more semaphore.`,
+        },
+      );
+    }
+  }
+
   #wait(line: Line, imported: unknown): void {
     this.resource.assertLive();
     line.resource.assertLive();
@@ -208,7 +222,10 @@ export class Semaphore extends NativeObject {
         hint: "Settle it first, or await the fence that signal() returned.",
       });
     }
-    if (this.kind === "binary") this.#signalled = undefined;
+    if (this.kind === "binary") {
+      this.#assertNextWait(line);
+      this.#signalled = undefined;
+    }
     this.#waits.set(line, Infinity); // where it fails, nobody knows whether the driver has made the wait
     line.sync.wait(imported, this.#value, signal);
     const fence = line.fence();
@@ -245,8 +262,8 @@ export class SemaphoreIn {
   /**
    * The line's later commands wait on the device for the newest signal.
    *
-   * @throws {AccessError} if no signal was submitted, or a binary one was waited for already, or the signal itself waits for
-   * a promise that is not settled.
+   * @throws {AccessError} if no signal was submitted, or a binary one was waited for already, or another line's wait for an
+   * earlier one may not be over, or the signal itself waits for a promise that is not settled.
    * @throws the signal's own error, if it has failed.
    */
   wait(): void {

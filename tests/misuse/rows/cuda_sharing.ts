@@ -109,6 +109,8 @@ export default table(import.meta, {
     semaphore.in(cuda).wait();
     fails("OpenCL's", () => inCl.signal(), AccessError);
     semaphore.in(cuda).signal(); // behind its own wait
+    fails("OpenCL's wait beside CUDA's", () => inCl.wait(), AccessError);
+    cuda.stream.finish();
     inCl.wait();
   }),
   "two semaphores in a circle": sharing(({ vulkan, cl, cuda }) => {
