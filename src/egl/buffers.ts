@@ -5,6 +5,7 @@ import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout/layout.ts";
 import { Resource } from "../core/life/resource.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
+import { tellByHandle } from "../core/memory/peers.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allocateTensor } from "../core/tensors/over.ts";
 import { type Part, type SliceOptions, Tensor } from "../core/tensors/tensor.ts";
@@ -13,6 +14,9 @@ import { GlBuffer } from "./buffer.ts";
 import { checkGl } from "./errors.ts";
 import { checks, gles } from "./library.ts";
 import { staged } from "./memory.ts";
+
+/** Buffers, by their contexts and names. */
+const BUFFER = "egl.buffer";
 
 /** Elements in a buffer object of GL's. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there. */
 export class EglBufferTensor extends Tensor<GlBuffer> {
@@ -93,7 +97,9 @@ export class EglBuffers implements MemoryTarget<EglBufferTensor> {
    * ```
    */
   allocate(init: LayoutInit): EglBufferTensor {
-    return allocateTensor(this, init);
+    const tensor = allocateTensor(this, init);
+    tellByHandle(BUFFER, keyOf(tensor.rawHandle), tensor.grant.allocation);
+    return tensor;
   }
 
   /**
@@ -112,12 +118,17 @@ export class EglBuffers implements MemoryTarget<EglBufferTensor> {
     const [start, end] = [at.byteOffset, at.byteOffset + at.byteLength];
     if (end > byteLength) throw tooLong(end, byteLength);
     const handle = new GlBuffer(openContext, byteLength, name);
-    const allocation = adoptHandle("egl.buffer", openContext.handle << 32n | BigInt(name), () => (
+    const allocation = adoptHandle(BUFFER, keyOf(handle), () => (
       { kind: this.kind, byteLength, free: () => handle.free() }
     ));
     const resource = own({ name: `egl buffer ${name}`, allocation, start, end, owners: [owner] });
     return new EglBufferTensor({ target: this, handle, layout: at, resource });
   }
+}
+
+/** What tells a buffer from all others. */
+function keyOf({ context, name }: GlBuffer): bigint {
+  return context.handle << 32n | BigInt(name);
 }
 
 function tooLong(end: number, byteLength: number): LayoutError {

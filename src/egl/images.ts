@@ -5,7 +5,8 @@ import { type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../core
 import { type Layout, moved, whole } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
-import { own } from "../core/memory/own.ts";
+import { adoptHandle, own } from "../core/memory/own.ts";
+import { tellByHandle } from "../core/memory/peers.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
@@ -36,6 +37,9 @@ const IMAGE: Names<ImageInit> = { format: true, width: true, height: true, modif
 const ALLOCATED: Names<EglImageInit> = { ...IMAGE, storage: true, metadata: true };
 const WRAPPED: Names<EglTextureInit> = { ...IMAGE, textures: true };
 const STORAGES: { readonly [S in Storage]: unknown } = { texture: true, renderbuffer: true };
+
+/** Textures, by their contexts and names. */
+const TEXTURE = "egl.texture";
 
 /** The images of a context, as a node of the graph: frames, whose planes are textures. */
 export class EglImages implements MemoryTarget<EglTensor> {
@@ -135,10 +139,14 @@ export class EglImages implements MemoryTarget<EglTensor> {
       const cleared = origin.from === "new" ? line.submitRaw(clearCall(handle, [0, 0, 0, 0])) : undefined;
       if (cleared !== undefined) undo.push(() => line.block(cleared.mark));
       const { byteLength } = layout;
-      const allocation = new Allocation({ kind: this.kind, byteLength, free: () => handle.free() });
+      const block = { kind: this.kind, byteLength, free: () => handle.free() };
+      const key = openContext.handle << 32n | BigInt(handle.name);
+      const allocation = origin.from === "texture" ? adoptHandle(TEXTURE, key, () => block) : new Allocation(block);
+      if (handle.storage === "texture") tellByHandle(TEXTURE, key, allocation);
       keepPicture(allocation, handle);
       const name = `egl image ${size[0]}×${size[1]} ${format.pixel.name}`;
-      const resource = own({ name, allocation, owners: [owner] });
+      const ends = allocation.block === block ? [] : [() => handle.free()]; // of a texture that was known
+      const resource = own({ name, allocation, end: byteLength, owners: [owner], undo: ends });
       if (cleared !== undefined) resource.usedBy(cleared);
       return new EglTensor({ target: this, handle, layout, resource });
     } catch (error) {

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import {
+  AccessError,
   ArgumentError,
   host,
   type ImageFormat,
@@ -187,6 +188,29 @@ test("a program's own error is thrown with GL's, which is not the next command's
     "NativeCallError: commands failed with GL_INVALID_ENUM (0x500).",
   ]);
   egl.queue.clear(picture, [1, 1, 1, 1]);
+});
+
+test("tensors over one texture or buffer of a context are peers, also of one that samepage made", (egl) => {
+  using graph = new MapperGraph([host, egl]);
+  using picture = egl.image.allocate({ format: "RGBA", width: 4, height: 4 });
+  const textures = [picture.planes[0].handle.name];
+  using wrapped = egl.image.wrap({ format: "RGBA", width: 4, height: 4, textures });
+  using buffer = egl.buffer.allocate({ shape: [64], dtype: "u8" });
+  using same = egl.buffer.wrap(buffer.handle.name, { shape: [64], dtype: "u8" });
+  const bytes = new Uint8Array(64).fill(3);
+  const pairs = [() => graph.map(wrapped, host, { copy: "allow" }), () => graph.map(same, host, { copy: "allow" })];
+  for (const [i, one] of [picture, buffer].entries()) {
+    {
+      using _lent = pairs[i]();
+      assertThrows(() => egl.queue.write(one, bytes), AccessError, "lent");
+    }
+    egl.queue.write(one, bytes);
+    one[Symbol.dispose]();
+  }
+  assertEquals(bytesOf(egl, wrapped), bytes); // the texture lives as long as the last of them
+  const seen = new Uint8Array(64);
+  egl.queue.read(same, seen);
+  assertEquals(seen, bytes);
 });
 
 test("commands of two contexts on one picture come one after the other", async (egl) => {
