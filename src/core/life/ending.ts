@@ -108,10 +108,9 @@ function beforeGivingBack({ hooks, work, giveBack }: Resource): Fence | undefine
   if (last !== undefined) work.add(last);
   if (giveBack === undefined) return undefined;
   const { line, blocks = false } = giveBack;
-  const isGated = (fence: Fence) => blocks && fence.line.gatesAt(fence.mark) !== undefined;
-  const own = line.fence();
-  if (isGated(own)) return own;
+  if (blocks && line.gatesAt(line.submitted) !== undefined) return line.fence();
   if (work.line === undefined) return undefined;
+  const isGated = (fence: Fence) => blocks && fence.line.gatesAt(fence.mark) !== undefined;
   return work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark) || isGated(fence));
 }
 
