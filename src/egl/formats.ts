@@ -54,8 +54,8 @@ export function glFormats(format: ImageFormat): readonly GlFormat[] | undefined 
 }
 
 /** The size of a plane of a picture, in the plane's own pixels. */
-export function planeSize({ width, height }: ImageInfo, { pixel: { step } }: GlFormat): [number, number] {
-  return [width / step, height / step];
+export function planeSize({ width, height }: ImageInfo, { pixel: { step, rows = step } }: GlFormat): [number, number] {
+  return [width / step, height / rows];
 }
 
 /** GL's formats of a picture. @throws {LayoutError} for one that a context cannot have. */

@@ -1,9 +1,10 @@
 /** Images of Vulkan's in CUDA, on a GPU: what one writes the other reads, by coordinates; and which images do not cross. */
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { LayoutError, MapperGraph, NoRouteError } from "@samepage/interop";
 import type { CudaImageFormat } from "@samepage/interop/cuda";
 import type { VulkanFormatName } from "@samepage/interop/vulkan";
-import { gpus, openFds, sharingTest } from "./gpu.ts";
+import { assertSame } from "../conformance/bytes.ts";
+import { gpus, openFds, pattern, sharingTest } from "./gpu.ts";
 
 /** No power of two, and a size at which wrong pixels fit. */
 const SIZES = [[33, 70], [256, 256], [1080, 1920]] as const;
@@ -20,15 +21,6 @@ const FORMATS: readonly (readonly [vulkan: VulkanFormatName, cuda: Required<Cuda
 ];
 
 const RGBA = { dtype: "u8", channels: 4 } as const;
-
-function pattern(length: number, seed: number): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from({ length }, (_, i) => (i * 31 + seed) % 251);
-}
-
-function assertSame(found: Uint8Array, expected: Uint8Array, what: string): void {
-  const wrong = found.findIndex((byte, i) => byte !== expected[i]);
-  assert(wrong < 0, `${what}: byte ${wrong} is ${found[wrong]}, expected ${expected[wrong]}`);
-}
 
 /** One GPU in Vulkan and in CUDA. */
 function open() {

@@ -1,9 +1,10 @@
 /** Images of Vulkan's in OpenCL, on a GPU: what one writes the other reads, by coordinates; and which images do not cross. */
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { LayoutError, MapperGraph, NoRouteError } from "@samepage/interop";
 import type { OpenCLImageFormat } from "@samepage/interop/opencl";
 import type { VulkanFormatName } from "@samepage/interop/vulkan";
-import { gpus, openFds, sharingTest } from "./gpu.ts";
+import { assertSame } from "../conformance/bytes.ts";
+import { gpus, openFds, pattern, sharingTest } from "./gpu.ts";
 
 /** No power of two, and a size at which wrong pixels fit. */
 const SIZES = [[33, 70], [256, 256], [1080, 1920]] as const;
@@ -14,15 +15,6 @@ const FORMATS:
     ["R8_UINT", { order: "R", type: "UNSIGNED_INT8" }, 1, 1],
     ["R32G32B32A32_SFLOAT", { order: "RGBA", type: "FLOAT" }, 4, 4],
   ];
-
-function pattern(length: number, seed: number): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from({ length }, (_, i) => (i * 31 + seed) % 251);
-}
-
-function assertSame(found: Uint8Array, expected: Uint8Array, what: string): void {
-  const wrong = found.findIndex((byte, i) => byte !== expected[i]);
-  assert(wrong < 0, `${what}: byte ${wrong} is ${found[wrong]}, expected ${expected[wrong]}`);
-}
 
 /** One GPU in Vulkan and in OpenCL. */
 function open() {

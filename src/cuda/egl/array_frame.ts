@@ -1,6 +1,5 @@
 import { object } from "../../core/argument.ts";
-import { frameInfo, type ImageInfo, imageInfo, type ImageInit } from "../../core/layout/frame_info.ts";
-import { IMAGE_FORMATS } from "../../core/layout/pixel_formats.ts";
+import { frameInfo, type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../../core/layout/frame_info.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Line } from "../../core/device/line.ts";
@@ -64,8 +63,8 @@ export class CudaArrayFrame extends NativeObject {
       array.resource.assertLive();
       if (array.context !== planes[0].context) throw checks.wrong(`arrays[${i}]`, "it is another context's.");
     }
-    const wanted = IMAGE_FORMATS[checked.format].planes.map(({ step, elements, dtype }) =>
-      `[${checked.height / step},${checked.width / step},${elements}] ${dtype}`
+    const wanted = planeLayouts(checked).map(({ shape: [height, width, channels = 1], dtype }) =>
+      `[${height},${width},${channels}] ${dtype}`
     );
     const given = planes.map(({ shape, dtype }) => `[${shape.join(",")}] ${dtype}`);
     if (wanted.join() !== given.join()) {

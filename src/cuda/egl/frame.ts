@@ -4,8 +4,8 @@ import * as names from "../../../ffi/cuda_egl/constants.ts";
 import { cudaEglFrame } from "../../../ffi/cuda_egl/structs.ts";
 import { cudaChannelFormatKindUnsigned } from "../../../ffi/cuda_runtime/constants.ts";
 import { InteropError } from "../../core/errors.ts";
-import { type ImageInfo, imageInfo } from "../../core/layout/frame_info.ts";
-import { type Layout, layout } from "../../core/layout/layout.ts";
+import { type ImageInfo, imageInfo, planesAt } from "../../core/layout/frame_info.ts";
+import type { Layout } from "../../core/layout/layout.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "../../core/layout/pixel_formats.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
@@ -109,12 +109,10 @@ export class FrameStruct {
 
   /** Where each plane lies, counted from its own address. */
   layouts(info: ImageInfo): readonly Layout[] {
-    return IMAGE_FORMATS[info.format].planes.map(({ elements, dtype, step }, i) => {
-      const size = [info.height / step, info.width / step];
-      const pitch = this.#read(`plane_${i}_pitch` as Field);
-      const strides = elements === 1 ? [pitch, sizeOf(dtype)] : [pitch, elements * sizeOf(dtype), sizeOf(dtype)];
-      return layout({ shape: elements === 1 ? size : [...size, elements], dtype, strides });
-    });
+    const places = IMAGE_FORMATS[info.format].planes.map((_, i) => ({
+      stride: this.#read(`plane_${i}_pitch` as Field),
+    }));
+    return planesAt(info, places);
   }
 
   /** Another of the same values. */
